@@ -1,0 +1,170 @@
+//! The command line: global flags, the verbs in their groups, and how arguments become a [`Cli`].
+
+use std::ffi::OsString;
+use std::fmt::Write;
+
+use clap::builder::StyledStr;
+use clap::{CommandFactory, FromArgMatches, Parser, ValueEnum};
+
+use crate::commands::Command;
+use crate::config::Assignment;
+use crate::ui::Format;
+
+/// Which verbs stand under which heading of the help. Verbs without a command yet are not shown.
+#[rustfmt::skip]
+const GROUPS: [(&str, &[&str]); 8] = [
+    ("Start", &["setup", "demo", "status", "doctor", "config", "completions", "man"]),
+    ("Ask", &["search", "sessions", "show", "why", "usage", "stats", "statusline", "digest", "signals", "decisions", "secrets"]),
+    ("Diary", &["diary", "prepare", "report", "days", "bundle"]),
+    ("Share", &["render", "read", "cat", "export", "restore", "resume"]),
+    ("Keep", &["sweep", "evict", "keep", "forget", "decide", "tag", "note", "name", "journal", "rebuild"]),
+    ("Capture", &["hooks", "watch", "schedule", "run"]),
+    ("Team", &["hub"]),
+    ("Agents", &["mcp", "schema"]),
+];
+
+/// Lines of help are no longer than this, however wide the terminal.
+const HELP_COLUMNS: usize = 100;
+
+/// One memory for every coding agent you use
+#[derive(Parser, Debug)]
+#[command(name = "boswell", bin_name = "boswell", version, max_term_width = HELP_COLUMNS)]
+#[command(after_help = "Examples:
+  boswell config show          what holds, and where each value comes from
+  boswell help config          what a command does, with examples")]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: GlobalArgs,
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+#[derive(clap::Args, Debug)]
+pub(crate) struct GlobalArgs {
+    /// Print JSON for programs; errors, too
+    #[arg(long, global = true, help_heading = GLOBAL)]
+    pub(crate) json: bool,
+    /// Print data, warnings and errors, and nothing else
+    #[arg(long, short, global = true, help_heading = GLOBAL)]
+    pub(crate) quiet: bool,
+    /// When to use colour
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", help_heading = GLOBAL)]
+    pub(crate) color: ColorChoice,
+    /// Set a configuration key for this run; may be given several times
+    #[arg(long, global = true, value_name = "KEY=VALUE", help_heading = GLOBAL)]
+    pub(crate) config: Vec<Assignment>,
+}
+
+const GLOBAL: &str = "Global options";
+
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ColorChoice {
+    Auto,
+    Always,
+    Never,
+}
+
+/// Reads the arguments, of which the first one is the program.
+pub(crate) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
+    let matches = command().try_get_matches_from(arguments)?;
+    Cli::from_arg_matches(&matches)
+}
+
+/// The whole command line, its verbs grouped in the help.
+pub(crate) fn command() -> clap::Command {
+    let command = Cli::command();
+    let template = help_template(&command);
+    command.help_template(template)
+}
+
+/// What holds before the arguments are understood, and where they never will be.
+pub(crate) fn early_flags(arguments: &[OsString]) -> (Format, ColorChoice) {
+    let texts = arguments.iter().skip(1).take_while(|argument| *argument != "--");
+    let texts: Vec<&str> = texts.filter_map(|argument| argument.to_str()).collect();
+    let format = if texts.contains(&"--json") {
+        Format::Json
+    } else {
+        Format::Text
+    };
+    let apart = texts.windows(2).filter(|pair| pair[0] == "--color").map(|pair| pair[1]);
+    let joined = texts.iter().filter_map(|text| text.strip_prefix("--color="));
+    let color = apart
+        .chain(joined)
+        .find_map(|when| ColorChoice::from_str(when, false).ok());
+    (format, color.unwrap_or(ColorChoice::Auto))
+}
+
+/// clap knows no groups of verbs, so the part of the help that lists them is written here.
+fn help_template(command: &clap::Command) -> StyledStr {
+    let (heading, verb_style) = (command.get_styles().get_header(), command.get_styles().get_literal());
+    let mut template = "{about-with-newline}\n{usage-heading} {usage}\n".to_owned();
+    for (group, verbs) in GROUPS {
+        let verbs: Vec<&clap::Command> = verbs.iter().filter_map(|verb| command.find_subcommand(verb)).collect();
+        if verbs.is_empty() {
+            continue;
+        }
+        push_line(&mut template, format_args!("\n{heading}{group}:{heading:#}"));
+        for verb in verbs {
+            let about = verb.get_about().map(StyledStr::to_string).unwrap_or_default();
+            push_line(
+                &mut template,
+                format_args!("  {verb_style}{:<12}{verb_style:#}  {about}", verb.get_name()),
+            );
+        }
+    }
+    push_line(
+        &mut template,
+        format_args!("\n{heading}{GLOBAL}:{heading:#}\n{{options}}{{after-help}}"),
+    );
+    template.into()
+}
+
+fn push_line(text: &mut String, line: std::fmt::Arguments<'_>) {
+    writeln!(text, "{line}").expect("a String takes every write");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn every_verb_stands_in_exactly_one_group() {
+        for verb in Cli::command().get_subcommands().filter(|verb| !verb.is_hide_set()) {
+            let groups = GROUPS.iter().filter(|(_, verbs)| verbs.contains(&verb.get_name()));
+            assert_eq!(groups.count(), 1, "{}", verb.get_name());
+        }
+    }
+
+    #[test]
+    fn every_command_has_a_title_without_a_full_stop_and_examples() {
+        fn check(command: &clap::Command) {
+            let about = command.get_about().expect("a command has a doc comment").to_string();
+            assert!(!about.ends_with('.'), "{about}");
+            let after = command.get_after_help().map(StyledStr::to_string).unwrap_or_default();
+            assert!(
+                after.starts_with("Examples:\n"),
+                "{} has no examples",
+                command.get_name()
+            );
+            command.get_subcommands().for_each(check);
+        }
+        check(&Cli::command());
+    }
+
+    #[test]
+    fn flags_are_seen_early_even_where_the_rest_makes_no_sense() {
+        let check = |line: &str| early_flags(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
+        assert_eq!(check("boswell --nonsense --json"), (Format::Json, ColorChoice::Auto));
+        assert_eq!(
+            check("boswell --color always what"),
+            (Format::Text, ColorChoice::Always)
+        );
+        assert_eq!(check("boswell --color=never"), (Format::Text, ColorChoice::Never));
+        assert_eq!(check("boswell run -- ls --json"), (Format::Text, ColorChoice::Auto));
+    }
+}

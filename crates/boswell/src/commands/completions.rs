@@ -1,0 +1,35 @@
+//! `boswell completions`: what a shell needs to complete our commands and flags.
+
+use clap_complete::Shell;
+use serde_json::json;
+
+use crate::error::{CommandError, Outcome};
+use crate::ui::{Format, Ui};
+
+/// Print a script that lets your shell complete commands and flags
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  boswell completions bash > ~/.local/share/bash-completion/completions/boswell
+  boswell completions zsh > ~/.zfunc/_boswell
+  boswell completions fish > ~/.config/fish/completions/boswell.fish
+  boswell completions powershell >> $PROFILE")]
+pub(crate) struct CompletionsArgs {
+    /// The shell that will read the script
+    shell: Shell,
+}
+
+pub(crate) fn run(ui: &mut Ui, args: &CompletionsArgs) -> Result<Outcome, CommandError> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut crate::cli::command(), "boswell", &mut script);
+    let script = String::from_utf8(script)
+        .map_err(|error| CommandError::internal(format_args!("the script is not text: {error}")))?;
+    match ui.format {
+        Format::Text => ui.write(|out| out.write_all(script.as_bytes()))?,
+        Format::Json => ui.json(&json!({
+            "schema": "boswell.completions/1",
+            "shell": args.shell.to_string(),
+            "script": script,
+        }))?,
+    }
+    Ok(Outcome::Done)
+}

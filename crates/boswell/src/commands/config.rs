@@ -1,0 +1,229 @@
+//! `boswell config`: write, show and find the configuration.
+
+use std::io::Write;
+use std::path::Path;
+
+use serde_json::{Value as Json, json};
+use toml::Value;
+
+use crate::config::{Assignment, DEFAULTS, Origin, Setting, size_bytes};
+use crate::context::{Context, Places, Surroundings};
+use crate::error::{CommandError, Outcome};
+use crate::ui::{FAINT, Format, HEADING, Ui, escape};
+
+/// Write, show and find the configuration
+///
+/// What holds is put together key by key from the defaults, the system file, the user file, the
+/// environment and the command line, each over the one before it.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  boswell config init          start from a commented copy of the defaults
+  boswell config show          what holds, and where each value comes from
+  boswell config path          where the files are looked for")]
+pub(crate) struct ConfigArgs {
+    #[command(subcommand)]
+    command: ConfigCommand,
+}
+
+#[derive(clap::Subcommand, Debug)]
+enum ConfigCommand {
+    Init(InitArgs),
+    Show(ShowArgs),
+    Path(PathArgs),
+}
+
+/// Write a commented copy of the defaults to the user file
+///
+/// All keys stand in it as comments, so that a default that changes later still reaches you.
+/// The file is private to you. A file that is already there stays, unless `--force` is given.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  boswell config init
+  BOSWELL_CONFIG=./boswell.toml boswell config init
+  boswell config init --force")]
+struct InitArgs {
+    /// Replace a file that is already there
+    #[arg(long)]
+    force: bool,
+}
+
+/// Show what holds, and where each value comes from
+///
+/// The output is a configuration file itself.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  boswell config show
+  boswell config show --json
+  boswell config show --config session_memory.retention.cadence=weekly")]
+struct ShowArgs {}
+
+/// Show where the files are looked for, and which of them exist
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  boswell config path
+  boswell config path --json")]
+struct PathArgs {}
+
+pub(crate) fn run(
+    ui: &mut Ui,
+    surroundings: &Surroundings,
+    flags: &[Assignment],
+    args: ConfigArgs,
+) -> Result<Outcome, CommandError> {
+    match args.command {
+        ConfigCommand::Init(args) => init(ui, &surroundings.places()?.user_config.path, &args)?,
+        ConfigCommand::Show(_) => {
+            let context = Context::load(ui, surroundings, flags)?;
+            show(ui, &context)?;
+        }
+        ConfigCommand::Path(_) => show_paths(ui, &surroundings.places()?)?,
+    }
+    Ok(Outcome::Done)
+}
+
+fn init(ui: &mut Ui, path: &Path, args: &InitArgs) -> Result<(), CommandError> {
+    let cannot_write = |error: &dyn std::fmt::Display| {
+        CommandError::user(
+            "not-writable",
+            format_args!("cannot write `{}`: {error}", path.display()),
+        )
+    };
+    // Behind a link stands the file that the user keeps elsewhere: that one is meant.
+    let path = &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let dir = path
+        .parent()
+        .ok_or_else(|| cannot_write(&"it is not the name of a file"))?;
+    create_private_dir(dir).map_err(|error| cannot_write(&error))?;
+    // Written beside its place and then moved there: a file is whole or absent. It is born private.
+    let mut file = tempfile::NamedTempFile::new_in(dir).map_err(|error| cannot_write(&error))?;
+    file.write_all(commented_defaults().as_bytes())
+        .map_err(|error| cannot_write(&error))?;
+    file.as_file().sync_all().map_err(|error| cannot_write(&error))?;
+    let written = if args.force {
+        file.persist(path)
+    } else {
+        file.persist_noclobber(path)
+    };
+    written.map_err(|error| match error.error.kind() {
+        std::io::ErrorKind::AlreadyExists => CommandError::user(
+            "exists",
+            format_args!("there is a configuration file already: `{}`", path.display()),
+        )
+        .with_hint("edit it, or replace it with `boswell config init --force`"),
+        _ => cannot_write(&error.error),
+    })?;
+    if ui.format == Format::Json {
+        ui.json(&json!({ "schema": "boswell.config.init/1", "path": path.to_string_lossy() }))?;
+    }
+    ui.status(format_args!("Wrote: {}", path.display()));
+    ui.hint("edit it, then see what holds with `boswell config show`");
+    Ok(())
+}
+
+/// Every key as a comment, under its table.
+fn commented_defaults() -> String {
+    let comment = |line: &str| match line.chars().next() {
+        None | Some('#' | '[') => format!("{line}\n"),
+        Some(_) => format!("# {line}\n"),
+    };
+    DEFAULTS.lines().map(comment).collect()
+}
+
+#[cfg(unix)]
+fn create_private_dir(dir: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
+}
+
+#[cfg(not(unix))]
+fn create_private_dir(dir: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(dir)
+}
+
+fn show(ui: &mut Ui, context: &Context) -> Result<(), CommandError> {
+    if ui.format == Format::Json {
+        let values: Vec<Json> = context.settings.iter().map(setting_json).collect();
+        return ui.json(&json!({ "schema": "boswell.config.show/1", "values": values }));
+    }
+    for (at, (table, settings)) in context.settings.by_table().enumerate() {
+        if at > 0 {
+            ui.row("")?;
+        }
+        ui.row(ui.paint(HEADING, format_args!("[{table}]")))?;
+        for setting in settings {
+            let key = setting.key.relative();
+            let origin = match &setting.origin {
+                Origin::Default => "# default".to_owned(),
+                origin => format!("# from {}", escape(&origin.to_string())),
+            };
+            let origin = ui.paint(FAINT, origin);
+            ui.row(format_args!("{key} = {}  {origin}", escape(&setting.value.to_string())))?;
+        }
+    }
+    Ok(())
+}
+
+fn setting_json(setting: &Setting) -> Json {
+    let origin = match &setting.origin {
+        Origin::Default => json!({ "layer": "default" }),
+        Origin::File { path, line } => json!({ "layer": "file", "path": path.to_string_lossy(), "line": line }),
+        Origin::Variable(name) => json!({ "layer": "environment", "variable": name }),
+        Origin::Flag => json!({ "layer": "flag" }),
+    };
+    json!({ "key": setting.key.to_string(), "value": value_json(setting), "origin": origin })
+}
+
+/// Sizes are numbers of bytes in JSON, however they were written.
+fn value_json(setting: &Setting) -> Json {
+    let size = match &setting.value {
+        Value::String(text) if setting.key.name().ends_with("_bytes") => size_bytes(text),
+        _ => None,
+    };
+    size.map_or_else(|| json!(setting.value), |size| json!(size))
+}
+
+fn show_paths(ui: &mut Ui, places: &Places) -> Result<(), CommandError> {
+    let paths = [
+        ("system", &places.system_config.path),
+        ("user", &places.user_config.path),
+        ("data", &places.data_dir),
+    ];
+    if ui.format == Format::Json {
+        let paths =
+            paths.map(|(name, path)| json!({ "name": name, "path": path.to_string_lossy(), "exists": path.exists() }));
+        return ui.json(&json!({ "schema": "boswell.config.path/1", "paths": paths }));
+    }
+    for (name, path) in paths {
+        let state = if path.exists() { "exists" } else { "absent" };
+        let path = path.to_string_lossy();
+        ui.row(format_args!("{name:<6}  {}  {}", ui.paint(FAINT, state), escape(&path)))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_copy_of_the_defaults_sets_no_key_and_every_key_is_one_character_away() {
+        let copy = commented_defaults();
+        let table: toml::Table = copy.parse().unwrap();
+        assert!(
+            !table["session_memory"]["retention"]
+                .as_table()
+                .unwrap()
+                .contains_key("cadence")
+        );
+        let uncommented: String = copy
+            .lines()
+            .map(|line| {
+                let is_key = line
+                    .strip_prefix("# ")
+                    .is_some_and(|rest| DEFAULTS.lines().any(|line| line == rest));
+                format!("{}\n", if is_key { &line[2..] } else { line })
+            })
+            .collect();
+        assert_eq!(uncommented, DEFAULTS);
+    }
+}

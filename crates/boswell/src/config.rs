@@ -1,0 +1,280 @@
+//! The configuration: what it says after all layers, typed and checked.
+//!
+//! `defaults.toml` is the documentation of the keys and `config/layers.rs` merges the layers. Here
+//! every key becomes a field. This file asks for nothing: files, variables and home are given to it.
+
+mod file;
+mod key;
+mod layers;
+mod nearest;
+mod value;
+
+use std::path::{Path, PathBuf};
+
+use globset::GlobSet;
+use regex::Regex;
+use thiserror::Error;
+use transcript::Agent;
+
+pub(crate) use file::ConfigFile;
+#[cfg(test)]
+pub(crate) use key::variable_of;
+pub(crate) use key::{KeyPath, Origin, Setting};
+pub(crate) use layers::{Assignment, Settings};
+pub(crate) use value::{expand_home, size_bytes};
+
+/// The compiled-in first layer.
+pub(crate) const DEFAULTS: &str = include_str!("defaults.toml");
+
+/// What the configuration says.
+#[derive(Debug)]
+#[allow(dead_code, reason = "every key has its field, whichever verbs read it")]
+pub(crate) struct Config {
+    pub(crate) retention: Retention,
+    /// Repository name and its domain.
+    pub(crate) domains: Vec<(String, String)>,
+    pub(crate) sources: Sources,
+    pub(crate) ignore: Ignore,
+    pub(crate) task_ref: Regex,
+}
+
+/// How much raw text is kept, and for how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(dead_code, reason = "every key has its field, whichever verbs read it")]
+pub(crate) struct Retention {
+    pub(crate) raw_soft_cap_bytes: u64,
+    pub(crate) raw_hard_cap_bytes: u64,
+    /// `None` where raw text never grows too old.
+    pub(crate) raw_max_age_days: Option<u32>,
+    pub(crate) distilled_cap_bytes: u64,
+    pub(crate) cadence: Cadence,
+}
+
+/// How often a scheduled sweep runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cadence {
+    Hourly,
+    Daily,
+    Weekly,
+    /// Only when an agent's hook says that a session ended.
+    OnHook,
+}
+
+/// Where the agents keep their sessions; an empty list means the agent's own place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Sources {
+    pub(crate) claude: Vec<PathBuf>,
+    pub(crate) codex: Vec<PathBuf>,
+    pub(crate) grok: Vec<PathBuf>,
+    pub(crate) extra: Vec<ExtraRoot>,
+}
+
+/// A further place with sessions of one agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ExtraRoot {
+    pub(crate) agent: Agent,
+    pub(crate) path: PathBuf,
+    pub(crate) label: Option<String>,
+}
+
+/// What is never read.
+#[derive(Debug)]
+#[allow(dead_code, reason = "every key has its field, whichever verbs read it")]
+pub(crate) struct Ignore {
+    /// Matches the paths of logs.
+    pub(crate) paths: GlobSet,
+    /// Matches the project directories of sessions.
+    pub(crate) projects: GlobSet,
+}
+
+impl Config {
+    /// Types and checks what the layers say. `home` stands for `~` in paths.
+    pub(crate) fn read(settings: &Settings, home: &Path) -> Result<Self, ConfigError> {
+        let ignore = "session_memory.ignore";
+        Ok(Self {
+            retention: read_retention(settings)?,
+            domains: settings.table("session_memory.domains", value::text)?,
+            sources: read_sources(settings, home)?,
+            ignore: Ignore {
+                paths: settings.read(ignore, "paths", |found| value::globs(found, home))?,
+                projects: settings.read(ignore, "projects", |found| value::globs(found, home))?,
+            },
+            task_ref: settings.read("session_memory.task_ref", "pattern", value::regex)?,
+        })
+    }
+}
+
+/// Why the configuration cannot be used.
+#[derive(Debug, Error)]
+pub(crate) enum ConfigError {
+    #[error("cannot read the configuration file `{}`: {source}", .path.display())]
+    Unreadable { path: PathBuf, source: std::io::Error },
+    #[error("there is no configuration file: `{}`", .path.display())]
+    Missing { path: PathBuf },
+    #[error("the configuration is not valid TOML at {place}: {message}")]
+    Syntax { place: String, message: String },
+    #[error("`{key}` from {origin} must be {expected}, but is: {found}")]
+    Wrong {
+        key: KeyPath,
+        origin: Origin,
+        expected: String,
+        found: String,
+    },
+    #[error("`{}` from {} is above `{}` from {}: {} > {}",
+        .soft.key, .soft.origin, .hard.key, .hard.origin, .soft.value, .hard.value)]
+    CapsCrossed { soft: Box<Setting>, hard: Box<Setting> },
+    #[error("`--config` names an unknown key: `{key}`")]
+    UnknownFlagKey { key: String, nearest: Option<KeyPath> },
+}
+
+impl ConfigError {
+    /// What to do next, where it is not plain from the message.
+    pub(crate) fn hint(&self) -> Option<String> {
+        match self {
+            Self::Missing { .. } => Some("`boswell config init` writes one".to_owned()),
+            Self::UnknownFlagKey {
+                nearest: Some(nearest), ..
+            } => Some(format!("did you mean `{nearest}`?")),
+            Self::UnknownFlagKey { nearest: None, .. } => Some("`boswell config show` lists the keys".to_owned()),
+            Self::CapsCrossed { .. } => Some("raise the hard cap or lower the soft cap".to_owned()),
+            Self::Unreadable { .. } | Self::Syntax { .. } | Self::Wrong { .. } => None,
+        }
+    }
+}
+
+fn read_retention(settings: &Settings) -> Result<Retention, ConfigError> {
+    let table = "session_memory.retention";
+    let retention = Retention {
+        raw_soft_cap_bytes: settings.read(table, "raw_soft_cap_bytes", value::size)?,
+        raw_hard_cap_bytes: settings.read(table, "raw_hard_cap_bytes", value::size)?,
+        raw_max_age_days: settings.read(table, "raw_max_age_days", value::age_days)?,
+        distilled_cap_bytes: settings.read(table, "distilled_cap_bytes", value::size)?,
+        cadence: settings.read(table, "cadence", value::cadence)?,
+    };
+    if retention.raw_soft_cap_bytes > retention.raw_hard_cap_bytes {
+        return Err(ConfigError::CapsCrossed {
+            soft: Box::new(settings.at(table, "raw_soft_cap_bytes").clone()),
+            hard: Box::new(settings.at(table, "raw_hard_cap_bytes").clone()),
+        });
+    }
+    Ok(retention)
+}
+
+fn read_sources(settings: &Settings, home: &Path) -> Result<Sources, ConfigError> {
+    let table = "session_memory.sources";
+    Ok(Sources {
+        claude: settings.read(table, "claude", |found| value::paths(found, home))?,
+        codex: settings.read(table, "codex", |found| value::paths(found, home))?,
+        grok: settings.read(table, "grok", |found| value::paths(found, home))?,
+        extra: settings.read(table, "extra", |found| value::extra_roots(found, home))?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str) -> Result<Config, String> {
+        let file = file::FileText {
+            path: "/home/you/config.toml".into(),
+            text: text.to_owned(),
+        };
+        let (settings, _) =
+            Settings::merge(&[file], &crate::env::Environment::default(), &[]).map_err(|error| error.to_string())?;
+        Config::read(&settings, Path::new("/home/you")).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_defaults_are_those_of_the_specification() {
+        let config = check("").unwrap();
+        let expected = Retention {
+            raw_soft_cap_bytes: 4 << 30,
+            raw_hard_cap_bytes: 6 << 30,
+            raw_max_age_days: Some(45),
+            distilled_cap_bytes: 1 << 30,
+            cadence: Cadence::Daily,
+        };
+        assert_eq!(config.retention, expected);
+        assert_eq!(config.domains, []);
+        assert_eq!(
+            config.sources,
+            Sources {
+                claude: vec![],
+                codex: vec![],
+                grok: vec![],
+                extra: vec![]
+            }
+        );
+        assert!(config.ignore.paths.is_empty() && config.ignore.projects.is_empty());
+        assert_eq!(
+            config
+                .task_ref
+                .find("see AGENTIC-WP-0002-T01, please")
+                .unwrap()
+                .as_str(),
+            "AGENTIC-WP-0002-T01"
+        );
+        assert_eq!(config.task_ref.find("feat/JIRA-42-login").unwrap().as_str(), "JIRA-42");
+    }
+
+    #[test]
+    fn a_file_replaces_single_keys_and_adds_domains_and_places() {
+        let config = check(
+            r#"
+            [session_memory.retention]
+            raw_max_age_days = "never"
+            cadence = "on-hook"
+            [session_memory.domains]
+            "acme/web.site" = "marketing"
+            [session_memory.sources]
+            codex = ["~/.codex", "/mnt/old/.codex"]
+            [[session_memory.sources.extra]]
+            agent = "claude-code"
+            path = "~/laptop/.claude"
+            label = "laptop"
+            [session_memory.ignore]
+            projects = ["~/private/**"]
+            "#,
+        )
+        .unwrap();
+        assert_eq!(config.retention.raw_max_age_days, None);
+        assert_eq!(config.retention.cadence, Cadence::OnHook);
+        assert_eq!(config.retention.raw_soft_cap_bytes, 4 << 30);
+        assert_eq!(config.domains, [("acme/web.site".to_owned(), "marketing".to_owned())]);
+        assert_eq!(
+            config.sources.codex,
+            [Path::new("/home/you/.codex"), Path::new("/mnt/old/.codex")]
+        );
+        assert_eq!(config.sources.extra[0].agent, Agent::Claude);
+        assert_eq!(config.sources.extra[0].path, Path::new("/home/you/laptop/.claude"));
+        assert!(config.ignore.projects.is_match("/home/you/private/diary"));
+        assert!(!config.ignore.projects.is_match("/home/you/public/diary"));
+    }
+
+    #[test]
+    fn every_wrong_value_says_where_it_stands_and_what_was_expected() {
+        let cases = [
+            "[session_memory.retention]\nraw_soft_cap_bytes = \"4 GB of logs\"",
+            "[session_memory.retention]\nraw_soft_cap_bytes = -1",
+            "[session_memory.retention]\nraw_max_age_days = 0",
+            "[session_memory.retention]\nraw_max_age_days = \"forever\"",
+            "[session_memory.retention]\ncadence = \"monthly\"",
+            "[session_memory.retention]\nraw_soft_cap_bytes = \"7GiB\"",
+            "[session_memory.domains]\nbilling = 7",
+            "[session_memory.sources]\nclaude = \"~/.claude\"",
+            "[session_memory.sources]\nclaude = [\"logs\"]",
+            "[session_memory.sources]\nextra = [{ agent = \"cursor\", path = \"/x\" }]",
+            "[session_memory.sources]\nextra = [{ agent = \"grok\" }]",
+            "[session_memory.ignore]\npaths = [\"a[\"]",
+            "[session_memory.task_ref]\npattern = '('",
+            "session_memory = 3",
+            "[session_memory.retention.cadence]\nevery = 3",
+            "[session_memory.retention]\ncadence = ",
+        ];
+        let told: Vec<String> = cases
+            .iter()
+            .map(|text| check(text).err().unwrap_or_else(|| format!("accepted: {text}")))
+            .collect();
+        insta::assert_snapshot!(told.join("\n"), @"");
+    }
+}

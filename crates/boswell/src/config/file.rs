@@ -1,0 +1,152 @@
+//! A configuration file as a layer: which of its keys are known, and at which line each one stands.
+
+use std::borrow::Cow;
+use std::path::PathBuf;
+
+use toml::de::{DeTable, DeValue};
+use toml::{Spanned, Value};
+
+use super::ConfigError;
+use super::key::{KeyPath, Origin, Setting, UnknownKey};
+use super::layers::{Settings, is_open, plain};
+use super::nearest::nearest;
+use super::value::EXTRA_FIELDS;
+
+/// The list of tables; its elements have keys of their own.
+const EXTRA: &str = "session_memory.sources.extra";
+
+/// A configuration file and whether its absence is an error.
+#[derive(Debug, Clone)]
+pub(crate) struct ConfigFile {
+    pub(crate) path: PathBuf,
+    pub(crate) is_required: bool,
+}
+
+/// What a configuration file says.
+pub(crate) struct FileText {
+    pub(crate) path: PathBuf,
+    pub(crate) text: String,
+}
+
+impl ConfigFile {
+    /// Reads the file; `None` where there is none and need not be one.
+    pub(crate) fn read(&self) -> Result<Option<FileText>, ConfigError> {
+        let path = self.path.clone();
+        match std::fs::read_to_string(&path) {
+            Ok(text) => Ok(Some(FileText { path, text })),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => match self.is_required {
+                true => Err(ConfigError::Missing { path }),
+                false => Ok(None),
+            },
+            Err(source) => Err(ConfigError::Unreadable { path, source }),
+        }
+    }
+}
+
+/// One file, read against what the defaults know.
+pub(super) struct FileLayer<'a> {
+    pub(super) file: &'a FileText,
+    pub(super) known: &'a Settings,
+}
+
+impl FileLayer<'_> {
+    pub(super) fn read(&self, unknown: &mut Vec<UnknownKey>) -> Result<Vec<Setting>, ConfigError> {
+        // Editors on Windows put a byte order mark first, which is not part of the text.
+        let text = self.file.text.strip_prefix('\u{feff}').unwrap_or(&self.file.text);
+        let table = DeTable::parse(text).map_err(|error| self.syntax_error(text, &error))?;
+        let mut settings = Vec::new();
+        self.walk(&KeyPath::root(), table.get_ref(), &mut |key, name, value| {
+            let origin = Origin::File {
+                path: self.file.path.clone(),
+                line: place(text, name.span().start).0,
+            };
+            self.take(key, value, origin, text, unknown)
+                .map(|setting| settings.extend(setting))
+        })?;
+        Ok(settings)
+    }
+
+    /// Visits every key, and every table that is not known, in the order of their names.
+    fn walk(&self, path: &KeyPath, table: &DeTable<'_>, visit: &mut Visit<'_>) -> Result<(), ConfigError> {
+        for (name, value) in table {
+            let key = path.join(name.get_ref());
+            match value.get_ref() {
+                DeValue::Table(inner) if self.known.tables.contains(&key) => self.walk(&key, inner, visit)?,
+                _ => visit(key, name, value)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn take(
+        &self,
+        key: KeyPath,
+        value: &Spanned<DeValue<'_>>,
+        origin: Origin,
+        text: &str,
+        unknown: &mut Vec<UnknownKey>,
+    ) -> Result<Option<Setting>, ConfigError> {
+        if self.known.tables.contains(&key) {
+            let (expected, found) = ("a table".to_owned(), value.get_ref().type_str().to_owned());
+            return Err(ConfigError::Wrong {
+                key,
+                origin,
+                expected,
+                found,
+            });
+        }
+        if self.known.knows_key(&key) || is_open(&key.table()) {
+            let value = plain(value).map_err(|error| self.syntax_error(text, &error))?;
+            if key.to_string() == EXTRA {
+                self.check_extra(&key, &value, &origin, unknown);
+            }
+            return Ok(Some(Setting { key, value, origin }));
+        }
+        let nearest = match value.get_ref() {
+            DeValue::Table(_) => nearest(&key, self.known.tables.iter()),
+            _ => nearest(&key, self.known.settings.iter().map(|setting| &setting.key)),
+        };
+        let nearest = nearest.map(KeyPath::to_string);
+        unknown.push(UnknownKey {
+            name: key.to_string(),
+            origin,
+            nearest,
+        });
+        Ok(None)
+    }
+
+    fn check_extra(&self, key: &KeyPath, list: &Value, origin: &Origin, unknown: &mut Vec<UnknownKey>) {
+        let known = EXTRA_FIELDS.map(|field| key.join(field));
+        let elements = list.as_array().into_iter().flatten().filter_map(Value::as_table);
+        for field in elements
+            .flat_map(toml::Table::keys)
+            .filter(|field| !EXTRA_FIELDS.contains(&field.as_str()))
+        {
+            let field = key.join(field);
+            let nearest = nearest(&field, known.iter()).map(KeyPath::to_string);
+            unknown.push(UnknownKey {
+                name: field.to_string(),
+                origin: origin.clone(),
+                nearest,
+            });
+        }
+    }
+
+    fn syntax_error(&self, text: &str, error: &toml::de::Error) -> ConfigError {
+        let (line, column) = place(text, error.span().map_or(0, |span| span.start));
+        let place = format!("{}:{line}:{column}", self.file.path.display());
+        ConfigError::Syntax {
+            place,
+            message: error.message().replace('\n', ", "),
+        }
+    }
+}
+
+type Visit<'a> = dyn FnMut(KeyPath, &Spanned<Cow<'_, str>>, &Spanned<DeValue<'_>>) -> Result<(), ConfigError> + 'a;
+
+/// Line and column of a byte, both from 1, the column in characters.
+fn place(text: &str, at: usize) -> (usize, usize) {
+    let before = &text[..text.floor_char_boundary(at)];
+    let line_at = before.rfind('\n').map_or(0, |newline| newline + 1);
+    (before.matches('\n').count() + 1, before[line_at..].chars().count() + 1)
+}

@@ -1,0 +1,102 @@
+//! Keys, values, and where a value comes from.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use toml::Value;
+
+use crate::env::KEY_PREFIX;
+
+/// A key with the tables it stands in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct KeyPath(Vec<String>);
+
+impl KeyPath {
+    pub(super) fn new(names: Vec<String>) -> Self {
+        Self(names)
+    }
+
+    /// The table that holds all others.
+    pub(super) fn root() -> Self {
+        Self(Vec::new())
+    }
+
+    /// The key's own name.
+    pub(crate) fn name(&self) -> &str {
+        self.0.last().map_or("", String::as_str)
+    }
+
+    /// The table it stands in.
+    pub(crate) fn table(&self) -> KeyPath {
+        KeyPath(self.0[..self.0.len().saturating_sub(1)].to_vec())
+    }
+
+    /// The key as it is written under its table.
+    pub(crate) fn relative(&self) -> KeyPath {
+        KeyPath(vec![self.name().to_owned()])
+    }
+
+    pub(super) fn join(&self, name: &str) -> KeyPath {
+        KeyPath(self.0.iter().cloned().chain([name.to_owned()]).collect())
+    }
+}
+
+impl fmt::Display for KeyPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_bare = |name: &str| {
+            !name.is_empty()
+                && name
+                    .bytes()
+                    .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+        };
+        for (at, name) in self.0.iter().enumerate() {
+            let dot = if at == 0 { "" } else { "." };
+            match is_bare(name) {
+                true => write!(f, "{dot}{name}")?,
+                false => write!(f, "{dot}{}", Value::String(name.clone()))?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The variable that sets a key: its path in capitals.
+pub(crate) fn variable_of(key: &KeyPath) -> String {
+    format!("{KEY_PREFIX}{}", key.0.join("_").to_uppercase())
+}
+
+/// Where a value comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Origin {
+    Default,
+    File { path: PathBuf, line: usize },
+    Variable(String),
+    Flag,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => write!(f, "the defaults"),
+            Self::File { path, line } => write!(f, "{}:{line}", path.display()),
+            Self::Variable(name) => write!(f, "{name}"),
+            Self::Flag => write!(f, "--config"),
+        }
+    }
+}
+
+/// One key, its value and where that comes from.
+#[derive(Debug, Clone)]
+pub(crate) struct Setting {
+    pub(crate) key: KeyPath,
+    pub(crate) value: Value,
+    pub(crate) origin: Origin,
+}
+
+/// A key that no release knows.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct UnknownKey {
+    pub(crate) name: String,
+    pub(crate) origin: Origin,
+    pub(crate) nearest: Option<String>,
+}

@@ -1,0 +1,204 @@
+//! Single values of the configuration: what each kind of key accepts, and how it says what it expects.
+
+use std::path::{Path, PathBuf};
+
+use globset::{Glob, GlobSet, GlobSetBuilder};
+use regex::Regex;
+use toml::Value;
+use transcript::Agent;
+
+use super::{Cadence, ExtraRoot};
+
+/// What was expected, as it completes the sentence "must be …".
+pub(super) type Expected = String;
+
+/// The fields of an element of `session_memory.sources.extra`.
+pub(super) const EXTRA_FIELDS: [&str; 3] = ["agent", "path", "label"];
+
+const UNITS: [(&str, u64); 9] = [
+    ("B", 1),
+    ("kB", 1_000),
+    ("MB", 1_000_000),
+    ("GB", 1_000_000_000),
+    ("TB", 1_000_000_000_000),
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+    ("GiB", 1 << 30),
+    ("TiB", 1 << 40),
+];
+
+pub(super) fn text(found: &Value) -> Result<String, Expected> {
+    found
+        .as_str()
+        .map(str::to_owned)
+        .ok_or_else(|| "text in quotes".to_owned())
+}
+
+pub(super) fn size(found: &Value) -> Result<u64, Expected> {
+    let size = match found {
+        Value::Integer(number) => u64::try_from(*number).ok(),
+        Value::String(text) => size_bytes(text),
+        _ => None,
+    };
+    size.ok_or_else(|| "a size such as \"4GiB\" or \"500MB\", or a whole number of bytes".to_owned())
+}
+
+/// Reads a size such as `4GiB`, `1.5 GB` or `4096`. Whether `K` means 1000 or 1024 is not guessed.
+pub(crate) fn size_bytes(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let unit_at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = (text[..unit_at].trim_end(), &text[unit_at..]);
+    let unit_bytes = match unit {
+        "" => 1,
+        _ => UNITS.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit))?.1,
+    };
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+    let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_number(whole) || !is_number(fraction) || fraction.len() > 9 {
+        return None;
+    }
+    let tens = 10_u128.pow(fraction.len().try_into().ok()?);
+    let parts = whole.parse::<u64>().ok()?.checked_mul(unit_bytes)?;
+    let rest = fraction.parse::<u128>().ok()? * u128::from(unit_bytes) / tens;
+    parts.checked_add(rest.try_into().ok()?)
+}
+
+pub(super) fn age_days(found: &Value) -> Result<Option<u32>, Expected> {
+    let days = match found {
+        Value::String(word) if word == "never" => return Ok(None),
+        Value::Integer(days) => u32::try_from(*days).ok().filter(|days| *days > 0),
+        _ => None,
+    };
+    days.map(Some)
+        .ok_or_else(|| "a whole number of days from 1, or \"never\"".to_owned())
+}
+
+pub(super) fn cadence(found: &Value) -> Result<Cadence, Expected> {
+    match found.as_str() {
+        Some("hourly") => Ok(Cadence::Hourly),
+        Some("daily") => Ok(Cadence::Daily),
+        Some("weekly") => Ok(Cadence::Weekly),
+        Some("on-hook") => Ok(Cadence::OnHook),
+        _ => Err("\"hourly\", \"daily\", \"weekly\" or \"on-hook\"".to_owned()),
+    }
+}
+
+pub(super) fn paths(found: &Value, home: &Path) -> Result<Vec<PathBuf>, Expected> {
+    let expected = "a list of paths that are absolute or start with `~/`";
+    texts(found)
+        .and_then(|texts| texts.iter().map(|text| path(text, home)).collect())
+        .ok_or_else(|| expected.to_owned())
+}
+
+/// A path from a file has no directory it could be relative to.
+fn path(text: &str, home: &Path) -> Option<PathBuf> {
+    let path = expand_home(text, home);
+    path.is_absolute().then_some(path)
+}
+
+/// Puts the home directory in place of a leading `~`.
+pub(crate) fn expand_home(text: &str, home: &Path) -> PathBuf {
+    match text.strip_prefix('~') {
+        Some("") => home.to_owned(),
+        Some(rest) if rest.starts_with(std::path::is_separator) => home.join(&rest[1..]),
+        _ => PathBuf::from(text),
+    }
+}
+
+pub(super) fn extra_roots(found: &Value, home: &Path) -> Result<Vec<ExtraRoot>, Expected> {
+    let expected = || "a list of tables with `agent`, `path` and perhaps `label`".to_owned();
+    found
+        .as_array()
+        .ok_or_else(expected)?
+        .iter()
+        .map(|element| extra_root(element, home))
+        .collect()
+}
+
+fn extra_root(element: &Value, home: &Path) -> Result<ExtraRoot, Expected> {
+    let field = |name: &str| element.get(name).map(|value| value.as_str().ok_or(()));
+    let agent = match field("agent") {
+        Some(Ok("claude" | "claude-code")) => Agent::Claude,
+        Some(Ok("codex")) => Agent::Codex,
+        Some(Ok("grok")) => Agent::Grok,
+        _ => return Err("a list where each `agent` is \"claude\", \"codex\" or \"grok\"".to_owned()),
+    };
+    let place = field("path").and_then(Result::ok).and_then(|text| path(text, home));
+    let label = field("label")
+        .transpose()
+        .map_err(|()| "a list where each `label` is text".to_owned())?;
+    Ok(ExtraRoot {
+        agent,
+        path: place.ok_or("a list where each `path` is absolute or starts with `~/`")?,
+        label: label.map(str::to_owned),
+    })
+}
+
+pub(super) fn globs(found: &Value, home: &Path) -> Result<GlobSet, Expected> {
+    let texts = texts(found).ok_or("a list of globs")?;
+    let mut set = GlobSetBuilder::new();
+    for text in texts {
+        let glob = glob(text, home).map_err(|error| format!("a list of globs ({})", error.kind()))?;
+        set.add(glob);
+    }
+    set.build()
+        .map_err(|error| format!("a list of globs ({})", error.kind()))
+}
+
+fn glob(text: &str, home: &Path) -> Result<Glob, globset::Error> {
+    let pattern = match text.strip_prefix("~/") {
+        Some(rest) => format!("{}/{rest}", globset::escape(&home.to_string_lossy())),
+        None => text.to_owned(),
+    };
+    globset::GlobBuilder::new(&pattern).literal_separator(true).build()
+}
+
+pub(super) fn regex(found: &Value) -> Result<Regex, Expected> {
+    let pattern = found.as_str().ok_or("a regular expression in quotes")?;
+    Regex::new(pattern).map_err(|error| {
+        let told = error.to_string();
+        let reason = told.lines().last().unwrap_or_default().trim_start_matches("error: ");
+        format!("a regular expression ({reason})")
+    })
+}
+
+fn texts(found: &Value) -> Option<Vec<&str>> {
+    found.as_array()?.iter().map(Value::as_str).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_with_their_units_and_nothing_is_guessed() {
+        let good = ["4GiB", "500MB", "1.5 GiB", "4096", "0", "10kb", "2 tib", "7B"];
+        let sizes = [4 << 30, 500_000_000, 3 << 29, 4096, 0, 10_000, 2 << 40, 7];
+        assert_eq!(good.map(|text| size_bytes(text).unwrap()), sizes);
+        for bad in [
+            "",
+            "GiB",
+            "4G",
+            "4K",
+            "-1",
+            "1e9",
+            "4 GiB more",
+            "1.2.3MB",
+            "99999999999TiB",
+            "½GiB",
+            ".5GB",
+        ] {
+            assert_eq!(size_bytes(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn home_stands_for_the_tilde_only_where_a_path_begins() {
+        let home = Path::new("/home/you");
+        let expanded = ["~", "~/x", "/x", "~other/x", "x/~"].map(|text| expand_home(text, home));
+        assert_eq!(
+            expanded,
+            ["/home/you", "/home/you/x", "/x", "~other/x", "x/~"].map(PathBuf::from)
+        );
+    }
+}

@@ -1,0 +1,344 @@
+//! The one place that asks for time, home, environment, terminal, current directory and configuration.
+//! Everything else gets them as arguments.
+
+use std::env;
+use std::ffi::OsStr;
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
+
+use etcetera::BaseStrategy;
+use jiff::Timestamp;
+use transcript::Agent;
+
+use crate::cli::ColorChoice;
+use crate::config::{Assignment, Config, ConfigFile, Settings, expand_home};
+use crate::env as variables;
+use crate::env::Environment;
+use crate::error::CommandError;
+use crate::ui::{Stream, Ui};
+
+/// What the process was started with.
+pub(crate) struct Surroundings {
+    pub(crate) environment: Environment,
+    stdout_is_terminal: bool,
+    stderr_is_terminal: bool,
+}
+
+impl Surroundings {
+    pub(crate) fn ask() -> Self {
+        Self {
+            environment: env::vars_os().collect(),
+            stdout_is_terminal: io::stdout().is_terminal(),
+            stderr_is_terminal: io::stderr().is_terminal(),
+        }
+    }
+
+    pub(crate) fn stdout(&self, choice: ColorChoice) -> Stream {
+        self.stream(choice, self.stdout_is_terminal)
+    }
+
+    pub(crate) fn stderr(&self, choice: ColorChoice) -> Stream {
+        self.stream(choice, self.stderr_is_terminal)
+    }
+
+    /// How wide the terminal is, where there is one.
+    pub(crate) fn columns(&self) -> Option<usize> {
+        let told = self.environment.get(variables::COLUMNS).and_then(OsStr::to_str);
+        let asked = || terminal_size::terminal_size().map(|(columns, _)| usize::from(columns.0));
+        told.and_then(|columns| columns.parse().ok()).or_else(asked)
+    }
+
+    fn stream(&self, choice: ColorChoice, is_terminal: bool) -> Stream {
+        let has_color = choose_color(choice, is_terminal, &self.environment);
+        if has_color && is_terminal {
+            // Older Windows consoles show colours only when told to; elsewhere this does nothing.
+            _ = anstyle_query::windows::enable_ansi_colors();
+        }
+        Stream { is_terminal, has_color }
+    }
+
+    /// Where things lie on this machine.
+    pub(crate) fn places(&self) -> Result<Places, CommandError> {
+        let base = etcetera::choose_base_strategy()
+            .map_err(|_| CommandError::user("no-home", "cannot find your home directory").with_hint("set `HOME`"))?;
+        let current_dir = env::current_dir().map_err(|error| {
+            CommandError::user(
+                "no-directory",
+                format_args!("cannot use the current directory: {error}"),
+            )
+        })?;
+        let given = |name| self.environment.get(name).map(|path| current_dir.join(path));
+        // A memory of gigabytes does not roam with a Windows profile.
+        let platform_data_dir = if cfg!(windows) {
+            base.cache_dir()
+        } else {
+            base.data_dir()
+        };
+        let user_config = match given(variables::BOSWELL_CONFIG) {
+            Some(path) => ConfigFile {
+                path,
+                is_required: true,
+            },
+            None => ConfigFile {
+                path: base.config_dir().join("boswell").join("config.toml"),
+                is_required: false,
+            },
+        };
+        let system_config = given(variables::BOSWELL_SYSTEM_CONFIG).unwrap_or_else(|| self.platform_system_config());
+        Ok(Places {
+            home: base.home_dir().to_owned(),
+            system_config: ConfigFile {
+                path: system_config,
+                is_required: false,
+            },
+            user_config,
+            data_dir: given(variables::BOSWELL_HOME).unwrap_or_else(|| platform_data_dir.join("boswell")),
+            current_dir,
+        })
+    }
+
+    fn platform_system_config(&self) -> PathBuf {
+        let dir = match self.environment.get(variables::PROGRAMDATA) {
+            Some(dir) if cfg!(windows) => PathBuf::from(dir),
+            _ if cfg!(windows) => PathBuf::from(r"C:\ProgramData"),
+            _ => PathBuf::from("/etc"),
+        };
+        dir.join("boswell").join("config.toml")
+    }
+
+    fn now(&self) -> Result<Timestamp, CommandError> {
+        let Some(told) = self.environment.get(variables::BOSWELL_NOW) else {
+            return Ok(Timestamp::now());
+        };
+        let told = told.to_string_lossy();
+        told.parse().map_err(|_| {
+            CommandError::config(
+                "config-value",
+                format_args!("`BOSWELL_NOW` must be an RFC 3339 time, but is: {told}"),
+            )
+            .with_hint("write it like `2026-04-01T09:00:00Z`")
+        })
+    }
+}
+
+/// Where things lie on this machine.
+#[derive(Debug)]
+pub(crate) struct Places {
+    pub(crate) home: PathBuf,
+    pub(crate) current_dir: PathBuf,
+    pub(crate) system_config: ConfigFile,
+    pub(crate) user_config: ConfigFile,
+    /// Where the memory is kept.
+    pub(crate) data_dir: PathBuf,
+}
+
+/// A directory in which an agent keeps its sessions.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Root {
+    pub(crate) agent: Agent,
+    /// The agent's own directory, such as `~/.claude`; it need not exist.
+    pub(crate) path: PathBuf,
+    pub(crate) label: Option<String>,
+    pub(crate) origin: RootOrigin,
+}
+
+/// Who says that a root is one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RootOrigin {
+    /// The place the agent uses when nobody says otherwise.
+    Default,
+    /// The agent's own variable, such as `CODEX_HOME`.
+    Variable(&'static str),
+    /// `session_memory.sources`.
+    Config,
+}
+
+/// All that a command may know about the world around it.
+#[derive(Debug)]
+#[allow(dead_code, reason = "each verb uses its part")]
+pub(crate) struct Context {
+    pub(crate) now: Timestamp,
+    pub(crate) places: Places,
+    pub(crate) config: Config,
+    /// The configuration as it was written, with the origin of each value.
+    pub(crate) settings: Settings,
+    /// The roots of all agents, each once, existing or not.
+    pub(crate) roots: Vec<Root>,
+}
+
+impl Context {
+    /// Reads all layers of the configuration; unknown keys are told as warnings.
+    pub(crate) fn load(ui: &mut Ui, surroundings: &Surroundings, flags: &[Assignment]) -> Result<Self, CommandError> {
+        let places = surroundings.places()?;
+        let mut files = Vec::new();
+        for file in [&places.system_config, &places.user_config] {
+            files.extend(file.read()?);
+        }
+        let (settings, unknown) = Settings::merge(&files, &surroundings.environment, flags)?;
+        for key in unknown {
+            ui.warning(format_args!("unknown key from {}: `{}`", key.origin, key.name));
+            if let Some(nearest) = key.nearest {
+                ui.hint(format_args!("did you mean `{nearest}`?"));
+            }
+        }
+        let config = Config::read(&settings, &places.home)?;
+        let roots = find_roots(&config, &surroundings.environment, &places);
+        Ok(Self {
+            now: surroundings.now()?,
+            places,
+            config,
+            settings,
+            roots,
+        })
+    }
+}
+
+/// The flag decides, then the variables, then whether somebody looks.
+fn choose_color(choice: ColorChoice, is_terminal: bool, environment: &Environment) -> bool {
+    let is_forced = environment
+        .get(variables::CLICOLOR_FORCE)
+        .is_some_and(|value| value != "0");
+    let is_dumb = environment.get(variables::TERM).is_some_and(|term| term == "dumb");
+    match choice {
+        ColorChoice::Always => true,
+        ColorChoice::Never => false,
+        ColorChoice::Auto if environment.get(variables::NO_COLOR).is_some() => false,
+        ColorChoice::Auto => is_forced || (is_terminal && !is_dumb),
+    }
+}
+
+fn find_roots(config: &Config, environment: &Environment, places: &Places) -> Vec<Root> {
+    let sources = &config.sources;
+    let agents = [
+        (Agent::Claude, &sources.claude, variables::CLAUDE_CONFIG_DIR, ".claude"),
+        (Agent::Codex, &sources.codex, variables::CODEX_HOME, ".codex"),
+        (Agent::Grok, &sources.grok, variables::GROK_HOME, ".grok"),
+    ];
+    let mut roots: Vec<Root> = Vec::new();
+    for (agent, configured, variable, directory) in agents {
+        let (paths, origin) = match environment.get(variable) {
+            _ if !configured.is_empty() => (configured.clone(), RootOrigin::Config),
+            Some(told) => (told_paths(agent, told, places), RootOrigin::Variable(variable)),
+            None => (vec![places.home.join(directory)], RootOrigin::Default),
+        };
+        roots.extend(paths.into_iter().map(|path| Root {
+            agent,
+            path,
+            label: None,
+            origin,
+        }));
+    }
+    let extra = sources.extra.iter().map(|extra| Root {
+        agent: extra.agent,
+        path: extra.path.clone(),
+        label: extra.label.clone(),
+        origin: RootOrigin::Config,
+    });
+    roots.extend(extra);
+    let mut unique: Vec<Root> = Vec::new();
+    for root in roots {
+        if !unique
+            .iter()
+            .any(|known| known.agent == root.agent && known.path == root.path)
+        {
+            unique.push(root);
+        }
+    }
+    unique
+}
+
+/// Claude's variable holds several directories in the wild, with commas between them. A single
+/// directory whose name has a comma is still one directory.
+fn told_paths(agent: Agent, told: &OsStr, places: &Places) -> Vec<PathBuf> {
+    let whole = places.current_dir.join(told);
+    let listed = told
+        .to_str()
+        .filter(|text| agent == Agent::Claude && text.contains(',') && !whole.is_dir());
+    let Some(listed) = listed else {
+        return vec![whole];
+    };
+    let texts = listed.split(',').map(str::trim).filter(|text| !text.is_empty());
+    texts
+        .map(|text| places.current_dir.join(expand_home(text, &places.home)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment(variables: &[(&str, &str)]) -> Environment {
+        variables
+            .iter()
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect()
+    }
+
+    fn check_roots(flags: &[&str], variables: &[(&str, &str)]) -> String {
+        let none = ConfigFile {
+            path: PathBuf::new(),
+            is_required: false,
+        };
+        let places = Places {
+            home: "/home/you".into(),
+            current_dir: "/work".into(),
+            system_config: none.clone(),
+            user_config: none,
+            data_dir: PathBuf::new(),
+        };
+        let environment = environment(variables);
+        let flags: Vec<Assignment> = flags.iter().map(|flag| flag.parse().unwrap()).collect();
+        let (settings, _) = Settings::merge(&[], &environment, &flags).unwrap();
+        let config = Config::read(&settings, &places.home).unwrap();
+        let roots = find_roots(&config, &environment, &places);
+        let line = |root: &Root| {
+            let label = root.label.as_deref().unwrap_or("-");
+            format!(
+                "{} {} {label} {:?}",
+                root.agent.as_str(),
+                root.path.display(),
+                root.origin
+            )
+        };
+        roots.iter().map(line).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn roots_are_the_agents_own_places_unless_told_otherwise() {
+        insta::assert_snapshot!(check_roots(&[], &[]), @"");
+        let told = [
+            ("CLAUDE_CONFIG_DIR", "/a, ~/b,,/a"),
+            ("CODEX_HOME", "/with,comma"),
+            ("GROK_HOME", "grok"),
+        ];
+        insta::assert_snapshot!(check_roots(&[], &told), @"");
+        let flags = [
+            "session_memory.sources.claude=/mine",
+            r#"session_memory.sources.extra=[{ agent = "claude", path = "/laptop", label = "laptop" }]"#,
+        ];
+        insta::assert_snapshot!(check_roots(&flags, &told[..1]), @"");
+    }
+
+    #[test]
+    fn color_is_decided_by_flag_then_variables_then_terminal() {
+        let cases: [(&[(&str, &str)], bool, bool); 7] = [
+            (&[], true, true),
+            (&[], false, false),
+            (&[("NO_COLOR", "1")], true, false),
+            (&[("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1")], true, false),
+            (&[("CLICOLOR_FORCE", "1")], false, true),
+            (&[("CLICOLOR_FORCE", "0")], false, false),
+            (&[("TERM", "dumb")], true, false),
+        ];
+        for (variables, is_terminal, expected) in cases {
+            let environment = environment(variables);
+            assert_eq!(
+                choose_color(ColorChoice::Auto, is_terminal, &environment),
+                expected,
+                "{variables:?}"
+            );
+            assert!(choose_color(ColorChoice::Always, is_terminal, &environment));
+            assert!(!choose_color(ColorChoice::Never, is_terminal, &environment));
+        }
+    }
+}

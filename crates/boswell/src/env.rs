@@ -1,0 +1,85 @@
+//! Every environment variable that Boswell reads, in one list, which is also their documentation.
+//!
+//! The values themselves are asked for in `context.rs` and travel from there.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+
+/// One variable and what it is for.
+#[allow(dead_code, reason = "read by the test that writes `docs/config.md`")]
+pub(crate) struct Variable {
+    pub(crate) name: &'static str,
+    pub(crate) help: &'static str,
+}
+
+pub(crate) const BOSWELL_CONFIG: &str = "BOSWELL_CONFIG";
+pub(crate) const BOSWELL_SYSTEM_CONFIG: &str = "BOSWELL_SYSTEM_CONFIG";
+pub(crate) const BOSWELL_HOME: &str = "BOSWELL_HOME";
+pub(crate) const BOSWELL_NOW: &str = "BOSWELL_NOW";
+pub(crate) const CLAUDE_CONFIG_DIR: &str = "CLAUDE_CONFIG_DIR";
+pub(crate) const CODEX_HOME: &str = "CODEX_HOME";
+pub(crate) const GROK_HOME: &str = "GROK_HOME";
+pub(crate) const NO_COLOR: &str = "NO_COLOR";
+pub(crate) const CLICOLOR_FORCE: &str = "CLICOLOR_FORCE";
+pub(crate) const TERM: &str = "TERM";
+pub(crate) const COLUMNS: &str = "COLUMNS";
+pub(crate) const PROGRAMDATA: &str = "PROGRAMDATA";
+pub(crate) const RUST_BACKTRACE: &str = "RUST_BACKTRACE";
+
+/// Variables that set a configuration key begin like this; the rest is the key's path in capitals.
+pub(crate) const KEY_PREFIX: &str = "BOSWELL_";
+
+/// The list. A variable that is set to nothing counts as not set.
+#[rustfmt::skip]
+#[allow(dead_code, reason = "read by the test that writes `docs/config.md`")]
+pub(crate) const VARIABLES: &[Variable] = &[
+    Variable { name: BOSWELL_CONFIG, help: "The user's configuration file, instead of the platform's place for it. The file has to exist." },
+    Variable { name: BOSWELL_SYSTEM_CONFIG, help: "The system's configuration file, instead of the platform's place for it." },
+    Variable { name: BOSWELL_HOME, help: "The data directory, where the memory is kept, instead of the platform's place for it." },
+    Variable { name: BOSWELL_NOW, help: "A still clock for tests and demonstrations: an RFC 3339 time such as `2026-04-01T09:00:00Z`." },
+    Variable { name: CLAUDE_CONFIG_DIR, help: "Claude Code's own variable: where it keeps its sessions. Several directories are separated by commas." },
+    Variable { name: CODEX_HOME, help: "Codex CLI's own variable: where it keeps its sessions." },
+    Variable { name: GROK_HOME, help: "Grok's own variable: where it keeps its sessions." },
+    Variable { name: "HOME", help: "The home directory. On Windows it is `USERPROFILE`." },
+    Variable { name: "XDG_CONFIG_HOME", help: "The directory that holds `boswell/config.toml`, instead of `~/.config`. Not on Windows." },
+    Variable { name: "XDG_DATA_HOME", help: "The directory that holds the data directory, instead of `~/.local/share`. Not on Windows." },
+    Variable { name: PROGRAMDATA, help: "The directory that holds the system's `boswell\\config.toml`. Only on Windows." },
+    Variable { name: NO_COLOR, help: "No colour, unless `--color always` is given." },
+    Variable { name: CLICOLOR_FORCE, help: "Colour even where the output is not a terminal, unless it is `0`, or `--color never` or `NO_COLOR` is given." },
+    Variable { name: TERM, help: "No colour where it is `dumb`." },
+    Variable { name: COLUMNS, help: "The width of the terminal, instead of asking the terminal." },
+    Variable { name: RUST_BACKTRACE, help: "A trace where Boswell itself has a bug, for a report." },
+];
+
+/// The variables of this process, as they were when it started.
+#[derive(Debug, Default)]
+pub(crate) struct Environment {
+    values: BTreeMap<String, OsString>,
+}
+
+impl Environment {
+    pub(crate) fn get(&self, name: &str) -> Option<&OsStr> {
+        self.values.get(name).map(OsString::as_os_str)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &OsStr)> {
+        self.values
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_os_str()))
+    }
+}
+
+impl FromIterator<(OsString, OsString)> for Environment {
+    fn from_iter<I: IntoIterator<Item = (OsString, OsString)>>(variables: I) -> Self {
+        let set = variables.into_iter().filter(|(_, value)| !value.is_empty());
+        let named = set.filter_map(|(name, value)| Some((spelled(name.into_string().ok()?), value)));
+        Self {
+            values: named.collect(),
+        }
+    }
+}
+
+/// Windows does not tell `Path` from `PATH`.
+fn spelled(name: String) -> String {
+    if cfg!(windows) { name.to_uppercase() } else { name }
+}

@@ -1,0 +1,196 @@
+//! What a command may fail with: the one place that assigns blame, hint and exit code.
+//!
+//! Libraries say what failed. Here it is decided whose turn it is to act (the person's, the
+//! configuration's, ours) and which stable code an agent may branch on.
+
+use std::fmt;
+use std::io;
+
+use serde_json::json;
+
+use crate::config::ConfigError;
+
+/// Who has to act so that the next run succeeds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Blame {
+    /// What was asked cannot be done: no such file, not readable, already there.
+    User,
+    /// A configuration file, variable or `--config` says something impossible.
+    Config,
+    /// The command line itself makes no sense.
+    Usage,
+    /// A bug of ours.
+    Internal,
+    /// The reader of our output went away (`boswell … | head -1`). Nobody has to act.
+    Nobody,
+}
+
+/// How a command ended that did what it was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(dead_code, reason = "the exit codes are a contract; a verb may use any of them")]
+pub(crate) enum Outcome {
+    Done,
+    NothingFound,
+    /// Done, but raw data was lost by overflow, and the command has said so.
+    DataLost,
+}
+
+impl Outcome {
+    pub(crate) fn exit_code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::NothingFound => 1,
+            Self::DataLost => 3,
+        }
+    }
+}
+
+/// Why a command did not do what it was asked.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct CommandError {
+    pub(crate) blame: Blame,
+    /// A promise to agents: once printed by a release, a code keeps its meaning.
+    pub(crate) code: &'static str,
+    /// A lowercase phrase without a full stop.
+    pub(crate) message: String,
+    pub(crate) hint: Option<String>,
+    /// Whether the same command may succeed later with nothing changed by hand.
+    pub(crate) retryable: bool,
+}
+
+impl CommandError {
+    pub(crate) fn user(code: &'static str, message: impl fmt::Display) -> Self {
+        Self::new(Blame::User, code, message)
+    }
+
+    pub(crate) fn config(code: &'static str, message: impl fmt::Display) -> Self {
+        Self::new(Blame::Config, code, message)
+    }
+
+    pub(crate) fn usage(message: impl fmt::Display) -> Self {
+        Self::new(Blame::Usage, "usage", message)
+    }
+
+    /// A bug of ours: `message` says which of our beliefs did not hold.
+    pub(crate) fn internal(message: impl fmt::Display) -> Self {
+        Self::new(Blame::Internal, "internal", message)
+            .with_hint("this is a bug in boswell; please report it with the command you ran")
+    }
+
+    pub(crate) fn with_hint(mut self, hint: impl fmt::Display) -> Self {
+        self.hint = Some(hint.to_string());
+        self
+    }
+
+    /// Says that the same command may succeed later with nothing changed by hand.
+    #[allow(dead_code, reason = "a part of the contract; no verb that exists can be retried yet")]
+    pub(crate) fn retryable(mut self) -> Self {
+        self.retryable = true;
+        self
+    }
+
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self.blame {
+            Blame::Nobody => 0,
+            Blame::User | Blame::Config | Blame::Usage | Blame::Internal => 2,
+        }
+    }
+
+    pub(crate) fn to_json(&self) -> serde_json::Value {
+        json!({ "error": {
+            "code": self.code,
+            "message": self.message,
+            "hint": self.hint,
+            "retryable": self.retryable,
+        }})
+    }
+
+    fn new(blame: Blame, code: &'static str, message: impl fmt::Display) -> Self {
+        Self {
+            blame,
+            code,
+            message: message.to_string(),
+            hint: None,
+            retryable: false,
+        }
+    }
+}
+
+/// Writing to stdout failed. Apart from [`io::Error`], so that no other closed pipe is mistaken for it.
+#[derive(Debug)]
+pub(crate) struct OutputError(io::Error);
+
+impl From<io::Error> for OutputError {
+    fn from(error: io::Error) -> Self {
+        Self(error)
+    }
+}
+
+impl From<OutputError> for CommandError {
+    fn from(OutputError(error): OutputError) -> Self {
+        let message = format!("cannot write to stdout: {error}");
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::new(Blame::Nobody, "output", message),
+            _ => Self::user("output", message),
+        }
+    }
+}
+
+impl From<ConfigError> for CommandError {
+    fn from(error: ConfigError) -> Self {
+        let code = match &error {
+            ConfigError::Unreadable { .. } => "config-unreadable",
+            ConfigError::Missing { .. } => "config-missing",
+            ConfigError::Syntax { .. } => "config-syntax",
+            ConfigError::Wrong { .. } | ConfigError::CapsCrossed { .. } => "config-value",
+            ConfigError::UnknownFlagKey { .. } => "config-key",
+        };
+        let hint = error.hint();
+        let mut error = Self::config(code, error);
+        error.hint = hint;
+        error
+    }
+}
+
+impl From<clap::Error> for CommandError {
+    fn from(error: clap::Error) -> Self {
+        let text = error.render().to_string();
+        let first = text.split("\n\n").next().unwrap_or_default();
+        let words = first.split_whitespace().collect::<Vec<_>>().join(" ");
+        let message = match words.strip_prefix("error: ") {
+            Some(message) => message.to_owned(),
+            // Where clap shows help instead of an error, the text begins with the command's title.
+            None => "a command is missing".to_owned(),
+        };
+        let line = |label| text.lines().find_map(|line| line.trim().strip_prefix(label));
+        let usage = || line("Usage: ").map(|usage| format!("usage: `{usage}`"));
+        let hint = line("tip: ").map(str::to_owned).or_else(usage);
+        Self::usage(message).with_hint(hint.unwrap_or_else(|| "see `boswell help`".to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_closed_pipe_is_nobodys_fault_and_a_full_disk_is_an_error() {
+        let closed = CommandError::from(OutputError(io::ErrorKind::BrokenPipe.into()));
+        assert_eq!((closed.blame, closed.exit_code()), (Blame::Nobody, 0));
+        let full = CommandError::from(OutputError(io::ErrorKind::StorageFull.into()));
+        assert_eq!((full.blame, full.exit_code()), (Blame::User, 2));
+    }
+
+    #[test]
+    fn exit_codes_are_those_of_the_contract() {
+        let outcomes = [Outcome::Done, Outcome::NothingFound, Outcome::DataLost];
+        assert_eq!(outcomes.map(Outcome::exit_code), [0, 1, 3]);
+        assert_eq!(CommandError::internal("x").exit_code(), 2);
+    }
+
+    #[test]
+    fn an_error_as_json_has_all_four_fields() {
+        let error = CommandError::user("store-busy", "another sweep is running").retryable();
+        insta::assert_snapshot!(error.to_json(), @"");
+    }
+}

@@ -1,0 +1,113 @@
+//! The door: arguments in, one command run, exit code out.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod cli;
+mod commands;
+mod config;
+mod context;
+#[cfg(test)]
+mod docs;
+mod env;
+mod error;
+#[allow(dead_code, reason = "the words that verbs share; not every verb uses each")]
+mod ui;
+
+use std::ffi::OsString;
+use std::panic;
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex};
+
+use clap::error::ErrorKind;
+
+use crate::cli::Cli;
+use crate::context::Surroundings;
+use crate::error::{Blame, CommandError, Outcome};
+use crate::ui::{Format, Ui, Volume};
+
+fn main() -> ExitCode {
+    let surroundings = Surroundings::ask();
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let (format, color) = cli::early_flags(&arguments);
+    let parsed = cli::parse(&arguments);
+    let volume = match &parsed {
+        Ok(cli) if cli.global.quiet => Volume::Quiet,
+        _ => Volume::Normal,
+    };
+    let mut ui = Ui::new(format, volume, surroundings.stdout(color), surroundings.stderr(color))
+        .with_columns(surroundings.columns());
+    ExitCode::from(match parsed {
+        Ok(cli) => {
+            let result = catch_panic(&surroundings, || run(&mut ui, &surroundings, cli));
+            finish(&mut ui, result)
+        }
+        Err(error) => answer_clap(&mut ui, error),
+    })
+}
+
+fn run(ui: &mut Ui, surroundings: &Surroundings, cli: Cli) -> Result<Outcome, CommandError> {
+    match cli.command {
+        Some(command) => commands::run(ui, surroundings, &cli.global.config, command),
+        None if ui.format == Format::Json => {
+            Err(CommandError::usage("a command is missing").with_hint("see `boswell help`"))
+        }
+        None => {
+            ui.styled(&cli::command().render_help())?;
+            Ok(Outcome::Done)
+        }
+    }
+}
+
+/// Help and version are data. Anything else clap says is an error: for people in clap's own words.
+fn answer_clap(ui: &mut Ui, error: clap::Error) -> u8 {
+    let is_help = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+    match ui.format {
+        _ if is_help => {
+            let printed = ui.styled(&error.render());
+            finish(ui, printed.map(|()| Outcome::Done).map_err(CommandError::from))
+        }
+        Format::Json => finish(ui, Err(error.into())),
+        Format::Text => {
+            ui.tell_styled(&error.render());
+            CommandError::from(error).exit_code()
+        }
+    }
+}
+
+/// Hands over what is still buffered and says what went wrong, if anything did.
+fn finish(ui: &mut Ui, result: Result<Outcome, CommandError>) -> u8 {
+    let result = result.and_then(|outcome| Ok(ui.flush().map(|()| outcome)?));
+    let error = match result {
+        Ok(outcome) => return outcome.exit_code(),
+        Err(error) => error,
+    };
+    if error.blame != Blame::Nobody {
+        // Where even this cannot be written, the exit code is all that is left to say.
+        _ = ui.error(&error);
+        _ = ui.flush();
+    }
+    error.exit_code()
+}
+
+/// A bug of ours ends as an error like any other. The trace is shown to those who ask for it.
+fn catch_panic<T>(
+    surroundings: &Surroundings,
+    run: impl FnOnce() -> Result<T, CommandError>,
+) -> Result<T, CommandError> {
+    let place = Arc::new(Mutex::new(String::new()));
+    if surroundings.environment.get(env::RUST_BACKTRACE).is_none() {
+        let place = Arc::clone(&place);
+        panic::set_hook(Box::new(move |panic| {
+            if let Ok(mut place) = place.lock() {
+                *place = panic.location().map(|place| format!(" at {place}")).unwrap_or_default();
+            }
+        }));
+    }
+    panic::catch_unwind(panic::AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+        let words = panic.downcast_ref::<String>().cloned();
+        let words = words.or_else(|| panic.downcast_ref::<&str>().map(|&words| words.to_owned()));
+        let place = place.lock().map(|place| place.clone()).unwrap_or_default();
+        let words = words.unwrap_or_else(|| "no reason given".to_owned());
+        Err(CommandError::internal(format_args!("boswell stopped{place}: {words}")))
+    })
+}

@@ -1,0 +1,203 @@
+//! The two streams of a command: data on stdout, everything else on stderr, never mixed.
+//!
+//! Nothing else in this program prints. What this file does not know: where colours, terminals and
+//! flags come from; `context.rs` has asked for them.
+
+mod escape;
+pub(crate) mod measure;
+
+use std::fmt;
+use std::io::{self, BufWriter, Write};
+
+use anstyle::{AnsiColor, Style};
+use serde::Serialize;
+
+use crate::error::{CommandError, OutputError};
+
+pub(crate) use escape::{escape, escape_json, escape_lines};
+
+/// Marks what a person looks for first: ids, names, numbers.
+pub(crate) const STRONG: Style = Style::new().bold();
+/// Marks what may be skipped: origins, ages, line numbers.
+pub(crate) const FAINT: Style = Style::new().dimmed();
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+pub(crate) const BAD: Style = AnsiColor::Red.on_default();
+/// Marks the headings of an answer.
+pub(crate) const HEADING: Style = AnsiColor::Cyan.on_default().bold();
+
+const ERROR: Style = AnsiColor::Red.on_default().bold();
+const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+const HINT: Style = AnsiColor::Cyan.on_default();
+
+/// Data is gathered in pieces of this size before it is written.
+const BUFFER_BYTES: usize = 64 * 1024;
+
+/// How a command answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    Text,
+    Json,
+}
+
+/// How much is said beside the data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Volume {
+    /// Status, hints, warnings and errors.
+    Normal,
+    /// Warnings and errors.
+    Quiet,
+}
+
+/// What one stream is and can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stream {
+    pub(crate) is_terminal: bool,
+    pub(crate) has_color: bool,
+}
+
+/// Where a command's words go.
+pub(crate) struct Ui {
+    pub(crate) format: Format,
+    volume: Volume,
+    stdout: Stream,
+    stderr: Stream,
+    columns: Option<usize>,
+    out: BufWriter<Box<dyn Write>>,
+    err: Box<dyn Write>,
+}
+
+impl Ui {
+    /// Speaks to the process's own streams.
+    pub(crate) fn new(format: Format, volume: Volume, stdout: Stream, stderr: Stream) -> Self {
+        let out = BufWriter::with_capacity(BUFFER_BYTES, Box::new(io::stdout().lock()) as Box<dyn Write>);
+        let err = Box::new(io::stderr().lock());
+        Self {
+            format,
+            volume,
+            stdout,
+            stderr,
+            columns: None,
+            out,
+            err,
+        }
+    }
+
+    /// Tells how wide the terminal is.
+    pub(crate) fn with_columns(mut self, columns: Option<usize>) -> Self {
+        self.columns = columns;
+        self
+    }
+
+    /// How wide a line of data should be at most; `None` where stdout is not a terminal.
+    pub(crate) fn columns(&self) -> Option<usize> {
+        self.columns.filter(|_| self.stdout.is_terminal)
+    }
+
+    /// Prints one line of data.
+    pub(crate) fn row(&mut self, line: impl fmt::Display) -> Result<(), OutputError> {
+        Ok(writeln!(self.out, "{line}")?)
+    }
+
+    /// Lets `render` write data of any shape.
+    pub(crate) fn write(&mut self, render: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), OutputError> {
+        Ok(render(&mut self.out)?)
+    }
+
+    /// Prints one JSON object on a line of its own.
+    pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<(), CommandError> {
+        let text = serde_json::to_string(value)
+            .map_err(|error| CommandError::internal(format_args!("cannot write JSON: {error}")))?;
+        let text = if self.stdout.is_terminal {
+            escape_json(&text)
+        } else {
+            text.into()
+        };
+        Ok(self.row(text)?)
+    }
+
+    /// Hands over all data so far. A command that forgets it loses nothing: `main` calls it last.
+    pub(crate) fn flush(&mut self) -> Result<(), OutputError> {
+        Ok(self.out.flush()?)
+    }
+
+    /// Says what is being done or has been done. Starts with a capital.
+    pub(crate) fn status(&mut self, message: impl fmt::Display) {
+        if self.volume == Volume::Normal {
+            self.tell(format_args!("{}", escape_lines(&message.to_string())));
+        }
+    }
+
+    /// Says what to do next. A lowercase phrase.
+    pub(crate) fn hint(&mut self, message: impl fmt::Display) {
+        if self.volume == Volume::Normal {
+            self.tell_labelled(HINT, "Hint:", &message.to_string());
+        }
+    }
+
+    /// Says what is wrong but does not stop the command. A lowercase phrase.
+    pub(crate) fn warning(&mut self, message: impl fmt::Display) {
+        self.tell_labelled(WARNING, "warning:", &message.to_string());
+    }
+
+    /// Says why the command stopped: for people on stderr, for agents as JSON on stdout.
+    pub(crate) fn error(&mut self, error: &CommandError) -> Result<(), CommandError> {
+        if self.format == Format::Json {
+            return self.json(&error.to_json());
+        }
+        self.tell_labelled(ERROR, "error:", &error.message);
+        if let Some(hint) = &error.hint {
+            self.tell_labelled(HINT, "Hint:", hint);
+        }
+        Ok(())
+    }
+
+    /// Data in colour, where stdout shows colours.
+    pub(crate) fn paint<T: fmt::Display>(&self, style: Style, text: T) -> Painted<T> {
+        Painted {
+            style: if self.stdout.has_color { style } else { Style::new() },
+            text,
+        }
+    }
+
+    /// Prints text that has its colours in it already, such as clap's help.
+    pub(crate) fn styled(&mut self, text: &clap::builder::StyledStr) -> Result<(), OutputError> {
+        match self.stdout.has_color {
+            true => Ok(write!(self.out, "{}", text.ansi())?),
+            false => Ok(write!(self.out, "{text}")?),
+        }
+    }
+
+    /// The same on stderr.
+    pub(crate) fn tell_styled(&mut self, text: &clap::builder::StyledStr) {
+        let text = if self.stderr.has_color {
+            text.ansi().to_string()
+        } else {
+            text.to_string()
+        };
+        self.tell(text.trim_end());
+    }
+
+    fn tell_labelled(&mut self, style: Style, label: &str, message: &str) {
+        let style = if self.stderr.has_color { style } else { Style::new() };
+        self.tell(format_args!("{style}{label}{style:#} {}", escape_lines(message)));
+    }
+
+    /// A message that cannot be written is lost: nobody listens, and the data may still be wanted.
+    fn tell(&mut self, message: impl fmt::Display) {
+        // Where both streams are one terminal, what was said first stands first.
+        _ = self.out.flush();
+        _ = writeln!(self.err, "{message}");
+    }
+}
+
+/// Text with a colour around it, or plain text where there are no colours.
+pub(crate) struct Painted<T> {
+    style: Style,
+    text: T,
+}
+
+impl<T: fmt::Display> fmt::Display for Painted<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}{:#}", self.style, self.text, self.style)
+    }
+}

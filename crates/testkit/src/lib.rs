@@ -1,0 +1,8 @@
+//! For tests only: made-up logs, a sandbox home with a still clock, and the tidy test.
+//!
+//! Nothing here ships. What is made up is made up by us: no real name, path or secret.
+
+pub mod tidy;
+
+pub mod logs;
+pub mod truth;

@@ -1,0 +1,454 @@
+//! The rules about Rust text.
+//!
+//! Tests may do what the product may not: print, ask for the time, write SQL into a log they make
+//! up. So most rules look at product code only. What they cannot see: code which a macro writes.
+
+use super::rust::{Source, is_word, names};
+use super::{Complaint, Long, complain};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Code lines of one file; comments, blank lines and tests are free.
+const FILE_LINES_MAX: usize = 400;
+/// Code lines of one function, from `fn` to its closing brace.
+const FUNCTION_LINES_MAX: usize = 70;
+
+/// The one file that asks for time, home and environment.
+const DOORSTEP: &str = "crates/boswell/src/context.rs";
+
+/// What only the doors may do, and how to do without.
+const AMBIENT: &[(&str, &str)] = &[
+    ("std::env", "take what you need as an argument"),
+    ("env::", "take what you need as an argument"),
+    ("SystemTime", "take the time as an argument"),
+    ("println!", "return the text, `boswell` prints it"),
+    ("eprintln!", "return the text, `boswell` prints it"),
+    ("print!", "return the text, `boswell` prints it"),
+    ("eprint!", "return the text, `boswell` prints it"),
+];
+
+/// What, at the doors, only the doorstep may do. `main` may take its arguments, and clippy watches over printing.
+const AMBIENT_AT_THE_DOORS: &[(&str, &str)] = &[
+    ("env::var", "take what you need from the context"),
+    ("env::current_dir", "take what you need from the context"),
+    ("env::home_dir", "take what you need from the context"),
+    ("env::temp_dir", "take what you need from the context"),
+    ("SystemTime", "take the time from the context"),
+];
+
+/// What a reader must not know.
+const NOT_IN_TRANSCRIPT: &[&str] = &[
+    "std::fs",
+    "fs::",
+    "std::net",
+    "std::process",
+    "rusqlite",
+    "stdout()",
+    "stdin()",
+];
+
+pub(super) fn check(sources: &[Source], long: &[Long], out: &mut Vec<Complaint>) {
+    for source in sources {
+        header(source, out);
+        sql(source, out);
+        ambient(source, out);
+        transcript_is_pure(source, out);
+        unfinished(source, out);
+        if source.path.ends_with("/mod.rs") {
+            let message = "write `foo.rs` beside `foo/` instead of `foo/mod.rs`";
+            complain(out, &source.path, 1, "mod-rs", message.to_string());
+        }
+    }
+    one_writer_per_table(sources, out);
+    lengths(sources, long, out);
+}
+
+/// The crate whose `src` a file belongs to.
+fn crate_of(path: &str) -> Option<&str> {
+    let (name, rest) = path.strip_prefix("crates/")?.split_once('/')?;
+    rest.starts_with("src/").then_some(name)
+}
+
+/// A file says on top what it is for. A command's help text serves as its own.
+fn header(source: &Source, out: &mut Vec<Complaint>) {
+    if crate_of(&source.path).is_none() {
+        return;
+    }
+    let first = source.lines.first().map_or("", String::as_str);
+    let says_something = first.strip_prefix("//!").is_some_and(|t| !t.trim().is_empty());
+    let is_command = source.path.contains("/commands/");
+    let has_help = source.lines.iter().any(|line| line.starts_with("///"));
+    if !(says_something || is_command && has_help) {
+        let message = "open the file with `//!`: what it is for, what it may not know";
+        complain(out, &source.path, 1, "header", message.to_string());
+    }
+}
+
+fn is_store(path: &str) -> bool {
+    path == "crates/memory/src/store.rs" || path.starts_with("crates/memory/src/store/")
+}
+
+/// SQL stands only in the store.
+fn sql(source: &Source, out: &mut Vec<Complaint>) {
+    if matches!(crate_of(&source.path), None | Some("testkit")) || is_store(&source.path) {
+        return;
+    }
+    for literal in &source.literals {
+        if source.is_test(literal.line) {
+            continue;
+        }
+        if let Some(keywords) = sql_keywords(&literal.text) {
+            let message = format!("`{keywords}` belongs into `crates/memory/src/store/`");
+            complain(out, &source.path, literal.line, "sql", message);
+        }
+    }
+}
+
+fn words(text: &str) -> Vec<&str> {
+    text.split(|c| !is_word(c)).filter(|word| !word.is_empty()).collect()
+}
+
+/// The SQL statement a text holds, if it holds one. Only capitals count: "select a day from the
+/// list" is English.
+fn sql_keywords(text: &str) -> Option<&'static str> {
+    let words = words(text);
+    let follows = |first: &str, second: &str| {
+        let at = words.iter().position(|word| *word == first);
+        at.is_some_and(|at| words[at..].contains(&second))
+    };
+    let stand_together = |pair: [&str; 2]| words.windows(2).any(|two| two == pair);
+    if follows("SELECT", "FROM") {
+        Some("SELECT … FROM")
+    } else if stand_together(["INSERT", "INTO"]) {
+        Some("INSERT INTO")
+    } else if follows("UPDATE", "SET") {
+        Some("UPDATE … SET")
+    } else if stand_together(["DELETE", "FROM"]) {
+        Some("DELETE FROM")
+    } else if stand_together(["CREATE", "TABLE"]) {
+        Some("CREATE TABLE")
+    } else {
+        None
+    }
+}
+
+/// Each table has one file that writes it. Migrations are the store's building site and exempt.
+fn one_writer_per_table(sources: &[Source], out: &mut Vec<Complaint>) {
+    let mut writers: BTreeMap<String, &Source> = BTreeMap::new();
+    let mut told = BTreeSet::new();
+    let store = sources
+        .iter()
+        .filter(|s| is_store(&s.path) && !s.path.ends_with("/schema.rs"));
+    for source in store {
+        let product = source.literals.iter().filter(|l| !source.is_test(l.line));
+        for literal in product {
+            for table in written_tables(&literal.text) {
+                let writer = writers.entry(table.clone()).or_insert(source);
+                if writer.path != source.path && told.insert((table.clone(), &source.path)) {
+                    let message = format!("`{table}` is written by `{}` already", writer.path);
+                    complain(out, &source.path, literal.line, "one-writer", message);
+                }
+            }
+        }
+    }
+}
+
+fn written_tables(text: &str) -> Vec<String> {
+    let words = words(text);
+    let mut tables = Vec::new();
+    for (at, word) in words.iter().enumerate() {
+        let before = at.checked_sub(1).map(|at| words[at]);
+        let is_write = match *word {
+            "INTO" => true,
+            "FROM" => before == Some("DELETE"),
+            // Not `ON CONFLICT DO UPDATE SET`, and not the lock of `SELECT … FOR UPDATE`.
+            "UPDATE" => !matches!(before, Some("DO" | "FOR")),
+            _ => false,
+        };
+        if is_write && let Some(table) = words.get(at + 1) {
+            tables.push(table.to_string());
+        }
+    }
+    tables
+}
+
+/// Time and environment enter at the doorstep, output leaves at the doors.
+fn ambient(source: &Source, out: &mut Vec<Complaint>) {
+    let (forbidden, home) = match crate_of(&source.path) {
+        None | Some("testkit") => return,
+        Some("boswell") if source.path == DOORSTEP => return,
+        Some("boswell") => (AMBIENT_AT_THE_DOORS, DOORSTEP),
+        Some(_) => (AMBIENT, "crates/boswell"),
+    };
+    for (line, code) in source.product_code() {
+        let found = forbidden.iter().find(|(name, _)| names(code, name));
+        if let Some((name, instead)) = found {
+            let message = format!("`{name}` belongs into `{home}`: {instead}");
+            complain(out, &source.path, line, "ambient", message);
+        }
+        if asks_the_time(code) {
+            let message = format!("`now()` belongs into `{home}`: take the time as an argument");
+            complain(out, &source.path, line, "ambient", message);
+        }
+    }
+}
+
+/// Whether a line calls, or hands on, any type's `now`.
+fn asks_the_time(code: &str) -> bool {
+    code.match_indices("::now")
+        .any(|(at, found)| !code[at + found.len()..].starts_with(is_word))
+}
+
+/// Readers are fed by strangers: they see bytes and return values.
+fn transcript_is_pure(source: &Source, out: &mut Vec<Complaint>) {
+    if crate_of(&source.path) != Some("transcript") {
+        return;
+    }
+    for (line, code) in source.product_code() {
+        if let Some(name) = NOT_IN_TRANSCRIPT.iter().find(|name| names(code, name)) {
+            let message = format!("`{name}`: a reader knows no disk, network, SQL or terminal");
+            complain(out, &source.path, line, "transcript", message);
+        }
+    }
+}
+
+/// What is not finished is not here yet, and a test that does not run is none.
+fn unfinished(source: &Source, out: &mut Vec<Complaint>) {
+    for (line, code) in source.all_code() {
+        for name in ["todo!", "unimplemented!", "dbg!", "#[ignore"] {
+            if names(code, name) {
+                let message = format!("`{name}` must not stay");
+                complain(out, &source.path, line, "unfinished", message);
+            }
+        }
+    }
+}
+
+/// Files and functions stay short, but for the list.
+fn lengths(sources: &[Source], long: &[Long], out: &mut Vec<Complaint>) {
+    let mut used = BTreeSet::new();
+    for source in sources.iter().filter(|s| crate_of(&s.path).is_some()) {
+        let code: Vec<usize> = source.product_code().map(|(line, _)| line).collect();
+        let mut judge = |function: Option<&str>, line: usize, lines: usize, limit: usize| {
+            if lines <= limit {
+                return;
+            }
+            let entry = long
+                .iter()
+                .position(|l| l.path == source.path && l.function == function);
+            used.extend(entry);
+            let allowed = entry.map_or(limit, |at| long[at].lines);
+            if lines > allowed {
+                let what = function.map_or("the file".to_string(), |name| format!("`{name}`"));
+                let message = format!("{what} has {lines} code lines, {allowed} are allowed");
+                complain(out, &source.path, line, "long", message);
+            }
+        };
+        judge(None, 1, code.len(), FILE_LINES_MAX);
+        for function in &source.functions {
+            let inside = |line: &&usize| (function.first..=function.last).contains(*line);
+            let lines = code.iter().filter(inside).count();
+            judge(Some(&function.name), function.first, lines, FUNCTION_LINES_MAX);
+        }
+    }
+    for (at, entry) in long.iter().enumerate() {
+        if !used.contains(&at) || entry.reason.is_empty() {
+            let message = "its entry in `LONG` is not needed any more, or has no reason";
+            complain(out, entry.path, 1, "long", message.to_string());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The complaints about one made-up file, as `line rule`.
+    fn told(path: &str, text: &str) -> Vec<String> {
+        told_of(&[(path, text)])
+    }
+
+    fn told_of(files: &[(&str, &str)]) -> Vec<String> {
+        let sources: Vec<_> = files.iter().map(|(p, t)| Source::scan(p, t)).collect();
+        let mut out = Vec::new();
+        check(&sources, &[], &mut out);
+        out.iter().map(|c| format!("{} {}", c.line, c.rule)).collect()
+    }
+
+    #[test]
+    fn a_file_needs_a_header_that_says_something() {
+        assert_eq!(told("crates/memory/src/a.rs", "fn a() {}\n"), ["1 header"]);
+        assert_eq!(told("crates/memory/src/a.rs", "//!\nfn a() {}\n"), ["1 header"]);
+        assert_eq!(told("crates/memory/src/a.rs", ""), ["1 header"]);
+        assert!(told("crates/memory/src/a.rs", "//! What.\nfn a() {}\n").is_empty());
+        assert!(told("crates/memory/tests/a.rs", "fn a() {}\n").is_empty());
+    }
+
+    #[test]
+    fn the_help_text_of_a_command_serves_as_its_header() {
+        let path = "crates/boswell/src/commands/read.rs";
+        assert!(told(path, "use a::b;\n/// Show a log\nstruct ReadArgs;\n").is_empty());
+        assert_eq!(told(path, "use a::b;\nstruct ReadArgs;\n"), ["1 header"]);
+    }
+
+    #[test]
+    fn sql_outside_the_store_is_told() {
+        for statement in [
+            "SELECT a\n FROM b",
+            "INSERT INTO a VALUES (1)",
+            "UPDATE a SET b = 1",
+            "DELETE FROM a",
+            "CREATE TABLE a (b)",
+        ] {
+            let text = format!("//! A.\nconst A: &str = r#\"{statement}\"#;\n");
+            assert_eq!(told("crates/memory/src/a.rs", &text), ["2 sql"], "{statement}");
+            assert!(told("crates/memory/src/store/a.rs", &text).is_empty());
+        }
+    }
+
+    #[test]
+    fn english_comments_and_tests_are_no_sql() {
+        let path = "crates/boswell/src/a.rs";
+        assert!(told(path, "//! A.\nconst A: &str = \"select one from the list\";\n").is_empty());
+        assert!(told(path, "//! A.\n// SELECT a FROM b\n").is_empty());
+        let test = "//! A.\n#[cfg(test)]\nmod tests {\n    const A: &str = \"DELETE FROM a\";\n}\n";
+        assert!(told(path, test).is_empty());
+    }
+
+    #[test]
+    fn a_table_written_by_two_files_is_told_once() {
+        let first = (
+            "crates/memory/src/store/a.rs",
+            "//! A.\nconst A: &str = \"INSERT INTO t VALUES (1) ON CONFLICT DO UPDATE SET b = 1\";\n",
+        );
+        let reader = (
+            "crates/memory/src/store/b.rs",
+            "//! B.\nconst B: &str = \"SELECT a FROM t\";\n",
+        );
+        assert!(told_of(&[first, reader]).is_empty());
+        for write in ["INSERT OR REPLACE INTO t", "UPDATE t SET a = 1", "DELETE FROM t"] {
+            let text = format!("//! C.\nconst C: &str = \"{write}\";\nconst D: &str = \"{write}\";\n");
+            let second = ("crates/memory/src/store/c.rs", text.as_str());
+            assert_eq!(told_of(&[first, second]), ["2 one-writer"], "{write}");
+        }
+    }
+
+    #[test]
+    fn time_environment_and_printing_belong_to_the_doors() {
+        for line in [
+            "use std::env;",
+            "let a = env::var(\"A\");",
+            "let a = Timestamp::now();",
+            "let a = b.unwrap_or_else(Instant::now);",
+            "use std::time::SystemTime;",
+            "println!(\"a\");",
+            "eprintln!(\"a\");",
+            "print!(\"a\");",
+        ] {
+            let text = format!("//! A.\n{line}\n");
+            assert_eq!(told("crates/memory/src/a.rs", &text), ["2 ambient"], "{line}");
+            assert_eq!(told("crates/transcript/src/a.rs", &text), ["2 ambient"], "{line}");
+            assert!(told(DOORSTEP, &text).is_empty(), "{line}");
+            assert!(told("crates/testkit/src/a.rs", &text).is_empty(), "{line}");
+            assert!(told("crates/memory/tests/a.rs", &text).is_empty(), "{line}");
+        }
+        for line in [
+            "let a = env!(\"A\");",
+            "let now = a.now;",
+            "a::nowhere()",
+            "// println!",
+        ] {
+            let text = format!("//! A.\n{line}\n");
+            assert!(told("crates/memory/src/a.rs", &text).is_empty(), "{line}");
+        }
+    }
+
+    #[test]
+    fn at_the_doors_one_file_asks_for_time_and_environment() {
+        for line in [
+            "std::env::var_os(a)",
+            "env::current_dir()",
+            "env::home_dir()",
+            "Zoned::now()",
+            "SystemTime",
+        ] {
+            let text = format!("//! A.\n{line}\n");
+            assert_eq!(told("crates/boswell/src/a.rs", &text), ["2 ambient"], "{line}");
+            assert!(told(DOORSTEP, &text).is_empty(), "{line}");
+        }
+        let arguments = "//! A.\nstd::env::args_os();\nuse crate::env::BOSWELL_HOME;\n";
+        assert!(told("crates/boswell/src/main.rs", arguments).is_empty());
+    }
+
+    #[test]
+    fn a_reader_touches_no_disk_and_no_store() {
+        for line in ["use std::fs;", "fs::read(a)", "use rusqlite::Row;", "io::stdout()"] {
+            let text = format!("//! A.\n{line}\n");
+            let expected = ["2 transcript"];
+            assert_eq!(told("crates/transcript/src/a.rs", &text), expected, "{line}");
+            assert!(told("crates/memory/src/a.rs", &text).is_empty(), "{line}");
+            assert!(told("crates/transcript/tests/a.rs", &text).is_empty(), "{line}");
+        }
+    }
+
+    #[test]
+    fn unfinished_code_is_told_in_tests_too() {
+        for line in [
+            "todo!()",
+            "unimplemented!()",
+            "dbg!(a)",
+            "#[ignore]",
+            "#[ignore = \"slow\"]",
+        ] {
+            let text = format!("//! A.\n{line}\n");
+            assert_eq!(told("crates/memory/tests/a.rs", &text), ["2 unfinished"], "{line}");
+            assert_eq!(told("fuzz/fuzz_targets/a.rs", &text), ["2 unfinished"], "{line}");
+        }
+        assert!(told("crates/memory/tests/a.rs", "//! A.\n// todo!\n\"todo!\"\n").is_empty());
+    }
+
+    #[test]
+    fn mod_rs_is_told() {
+        assert_eq!(told("crates/memory/src/a/mod.rs", "//! A.\n"), ["1 mod-rs"]);
+    }
+
+    #[test]
+    fn a_function_has_seventy_code_lines_at_most() {
+        let of = |lines: usize| format!("//! A.\nfn a() {{\n{}}}\n", "b();\n".repeat(lines - 2));
+        assert!(told("crates/memory/src/a.rs", &of(70)).is_empty());
+        assert_eq!(told("crates/memory/src/a.rs", &of(71)), ["2 long"]);
+        let with_comments = of(70).replace("b();", "b();\n// why\n");
+        assert!(told("crates/memory/src/a.rs", &with_comments).is_empty());
+        let test = format!("//! A.\n#[cfg(test)]\nmod tests {{\n{}}}\n", &of(71)[7..]);
+        assert!(told("crates/memory/src/a.rs", &test).is_empty());
+    }
+
+    #[test]
+    fn a_file_has_four_hundred_code_lines_at_most() {
+        let of = |lines: usize| format!("//! A.\n{}", "use a::b;\n\n// c\n".repeat(lines));
+        assert!(told("crates/memory/src/a.rs", &of(400)).is_empty());
+        assert_eq!(told("crates/memory/src/a.rs", &of(401)), ["1 long"]);
+    }
+
+    #[test]
+    fn what_is_listed_may_be_long_until_it_grows_or_shrinks() {
+        let list = |reason| {
+            [Long {
+                path: "crates/memory/src/a.rs",
+                function: None,
+                lines: 410,
+                reason,
+            }]
+        };
+        let count = |lines: usize, reason| {
+            let text = format!("//! A.\n{}", "use a::b;\n".repeat(lines));
+            let mut out = Vec::new();
+            let sources = [Source::scan("crates/memory/src/a.rs", &text)];
+            lengths(&sources, &list(reason), &mut out);
+            out.len()
+        };
+        assert_eq!(count(410, "a flat table"), 0);
+        assert_eq!(count(411, "a flat table"), 1, "it grew");
+        assert_eq!(count(400, "a flat table"), 1, "the entry is not needed");
+        assert_eq!(count(410, ""), 1, "an entry needs its reason");
+    }
+}

@@ -1,0 +1,551 @@
+//! The rules about manifests, documents, fixtures and the lists that name them.
+//!
+//! Manifests are read line by line: we write them ourselves, in one style, and a TOML library
+//! would be one more dependency of every test run.
+
+use super::rust::{Source, module_folder};
+use super::{Complaint, Tree, complain};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Packages in Cargo.lock. Every one is code that we ship, build and answer for. The limit may be
+/// raised; first look for something that could go.
+const LOCK_PACKAGES_MAX: usize = 350;
+
+/// Dependencies that belong to some crates only: names, or beginnings that end in `*`.
+const HOMES: &[(&str, &[&str])] = &[
+    ("clap*", &["boswell"]),
+    ("tokio*", &["boswell"]),
+    ("axum*", &["boswell"]),
+    ("rusqlite*", &["memory", "testkit"]),
+    ("postgres*", &["memory", "testkit"]),
+];
+
+/// Names that may stand behind `/home/`: nobody's, made up for logs and examples.
+const MADE_UP_NAMES: &[&str] = &["ada", "alice", "bob", "demo", "dev", "me", "user", "you"];
+
+/// Folders in which machines build software. Nobody else has them.
+const WORKPLACES: &[&str] = &["root", "work", "workspace", "builds"];
+
+pub(super) fn check(tree: &Tree, sources: &[Source], out: &mut Vec<Complaint>) {
+    for (path, text) in &tree.files {
+        workplace(path, text, out);
+        if path.ends_with(".md") {
+            links(tree, path, text, out);
+        }
+    }
+    lock_ceiling(tree, out);
+    dependencies(tree, out);
+    verbs(tree, out);
+    listed_modules(tree, sources, out);
+    fixtures(tree, sources, out);
+}
+
+/// Paths of one person's or one machine's folders do not belong into the repository.
+fn workplace(path: &str, text: &str, out: &mut Vec<Complaint>) {
+    for (index, line) in text.lines().enumerate() {
+        for name in home_names(line) {
+            if !MADE_UP_NAMES.contains(&name) {
+                let known = MADE_UP_NAMES.join(", ");
+                let message = format!("a home of `{name}`; made-up people are {known}");
+                complain(out, path, index + 1, "workplace", message);
+            }
+        }
+        for folder in WORKPLACES {
+            let folder = format!("/{folder}/");
+            if line.match_indices(&folder).any(|(at, _)| begins_a_path(line, at)) {
+                let message = "the path of a build machine".to_string();
+                complain(out, path, index + 1, "workplace", message);
+            }
+        }
+    }
+}
+
+/// The names after `/home/`, `/Users/` and `\Users\`, also where a backslash is escaped.
+fn home_names(line: &str) -> Vec<&str> {
+    let mut names = Vec::new();
+    for mark in ["/home/", "/Users/", "\\Users\\"] {
+        for (at, _) in line.match_indices(mark) {
+            let rest = line[at + mark.len()..].trim_start_matches('\\');
+            let end = rest.find(|c: char| !(c.is_alphanumeric() || "._-".contains(c)));
+            let name = &rest[..end.unwrap_or(rest.len())];
+            let goes_on = rest[name.len()..].starts_with(['/', '\\']);
+            if goes_on && !name.is_empty() {
+                names.push(name);
+            }
+        }
+    }
+    names
+}
+
+fn begins_a_path(line: &str, at: usize) -> bool {
+    let before = line[..at].chars().next_back();
+    !before.is_some_and(|c| c.is_alphanumeric() || "._-~}/$>)*".contains(c))
+}
+
+/// A link to a file of ours leads somewhere.
+fn links(tree: &Tree, path: &str, text: &str, out: &mut Vec<Complaint>) {
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    for (index, line) in text.lines().enumerate() {
+        for piece in line.split("](").skip(1) {
+            let target = piece.split([')', '#', ' ']).next().unwrap_or("");
+            if target.is_empty() || target.contains(':') {
+                continue;
+            }
+            let full = resolve(folder, target);
+            let below = format!("{full}/");
+            let exists = tree.files.contains_key(&full) || tree.files.keys().any(|file| file.starts_with(&below));
+            if !exists {
+                let message = format!("the link leads nowhere: `{target}`");
+                complain(out, path, index + 1, "link", message);
+            }
+        }
+    }
+}
+
+fn resolve(folder: &str, target: &str) -> String {
+    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    for part in target.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop();
+            }
+            _ => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+fn lock_ceiling(tree: &Tree, out: &mut Vec<Complaint>) {
+    let lock = tree.files.get("Cargo.lock").map_or("", String::as_str);
+    let packages = lock.lines().filter(|line| *line == "[[package]]").count();
+    if packages > LOCK_PACKAGES_MAX {
+        let message = format!("{packages} packages, {LOCK_PACKAGES_MAX} are allowed");
+        complain(out, "Cargo.lock", 1, "lock", message);
+    }
+}
+
+/// One dependency as a manifest names it.
+struct Dependency<'a> {
+    manifest: &'a str,
+    line: usize,
+    name: String,
+    /// Stands in `[workspace.dependencies]`: offered to the crates, used by none of them yet.
+    is_offer: bool,
+}
+
+/// Every dependency has a line that says why, every line a dependency; doors stay at the doors.
+fn dependencies(tree: &Tree, out: &mut Vec<Complaint>) {
+    const LIST: &str = "docs/dependencies.md";
+    let manifests: Vec<_> = tree
+        .files
+        .iter()
+        .filter(|(path, _)| *path == "Cargo.toml" || path.ends_with("/Cargo.toml"))
+        .collect();
+    let ours: BTreeSet<&str> = manifests.iter().filter_map(|(_, text)| package_name(text)).collect();
+    let named: Vec<_> = manifests
+        .iter()
+        .flat_map(|(path, text)| named_dependencies(path, text))
+        .filter(|dependency| !ours.contains(dependency.name.as_str()))
+        .collect();
+    let used: BTreeSet<&str> = named
+        .iter()
+        .filter(|dependency| !dependency.is_offer)
+        .map(|dependency| dependency.name.as_str())
+        .collect();
+    let reasons = reasons(tree.files.get(LIST).map_or("", String::as_str));
+
+    for dependency in &named {
+        let Dependency {
+            manifest, line, name, ..
+        } = dependency;
+        if !reasons.contains_key(name.as_str()) {
+            let message = format!("`{name}` has no line in `{LIST}` that says why");
+            complain(out, manifest, *line, "dependencies", message);
+        }
+        if dependency.is_offer && !used.contains(name.as_str()) {
+            let message = format!("no crate uses `{name}`");
+            complain(out, manifest, *line, "dependencies", message);
+        }
+        if let Some(homes) = homes_elsewhere(dependency) {
+            let message = format!("`{name}` belongs into {homes} only");
+            complain(out, manifest, *line, "home", message);
+        }
+    }
+    for (name, line) in reasons {
+        if !named.iter().any(|dependency| dependency.name == name) {
+            let message = format!("no manifest names `{name}`");
+            complain(out, LIST, line, "dependencies", message);
+        }
+    }
+}
+
+fn package_name(manifest: &str) -> Option<&str> {
+    let package = manifest.split("[package]").nth(1)?;
+    let line = package.lines().find(|line| line.starts_with("name"))?;
+    line.split('"').nth(1)
+}
+
+fn named_dependencies<'a>(manifest: &'a str, text: &str) -> Vec<Dependency<'a>> {
+    let mut found = Vec::new();
+    let mut section = String::new();
+    for (index, line) in text.lines().enumerate() {
+        let line = line.trim();
+        let mut push = |name: &str, is_offer| {
+            found.push(Dependency {
+                manifest,
+                line: index + 1,
+                name: name.trim_matches('"').to_string(),
+                is_offer,
+            });
+        };
+        if let Some(header) = line.strip_prefix('[') {
+            section = header.trim_end_matches(']').to_string();
+            // `[dependencies.name]`, a table of its own.
+            if let Some((before, name)) = section.rsplit_once('.')
+                && before.ends_with("dependencies")
+            {
+                push(name, before == "workspace.dependencies");
+            }
+        } else if section.ends_with("dependencies") && line.contains('=') && !line.starts_with('#') {
+            let name = line.split(['=', '.', ' ']).next().unwrap_or("");
+            push(name, section == "workspace.dependencies");
+        }
+    }
+    found
+}
+
+/// The homes of a dependency, if the crate that names it is none of them.
+fn homes_elsewhere(dependency: &Dependency<'_>) -> Option<String> {
+    let owner = dependency.manifest.strip_prefix("crates/")?.split('/').next()?;
+    let fits = |pattern: &str| match pattern.strip_suffix('*') {
+        Some(beginning) => dependency.name.starts_with(beginning),
+        None => dependency.name == pattern,
+    };
+    let (_, homes) = HOMES.iter().find(|(pattern, _)| fits(pattern))?;
+    (!homes.contains(&owner)).then(|| homes.join(" and "))
+}
+
+/// The lines "- `name`: why" of the list, by name.
+fn reasons(list: &str) -> BTreeMap<&str, usize> {
+    list.lines()
+        .enumerate()
+        .filter_map(|(index, line)| {
+            let (name, why) = line.strip_prefix("- `")?.split_once("`: ")?;
+            (!why.trim().is_empty()).then_some((name, index + 1))
+        })
+        .collect()
+}
+
+/// Each verb that the README shows is in the reference made from the help texts.
+fn verbs(tree: &Tree, out: &mut Vec<Complaint>) {
+    const REFERENCE: &str = "docs/cli.md";
+    let readme = tree.files.get("README.md").map_or("", String::as_str);
+    let reference = tree.files.get(REFERENCE).map_or("", String::as_str);
+    let words: Vec<&str> = reference.split(|c: char| !(c == '-' || c.is_alphanumeric())).collect();
+    let known: BTreeSet<&str> = words
+        .windows(2)
+        .filter(|pair| pair[0] == "boswell")
+        .map(|pair| pair[1])
+        .collect();
+    for (line, verb) in shown_verbs(readme) {
+        if !known.contains(verb) {
+            let message = format!("`boswell {verb}` is not in `{REFERENCE}`");
+            complain(out, "README.md", line, "verbs", message);
+        }
+    }
+}
+
+/// The lower-case words after `boswell` or `cargo run … --`, in code spans and code blocks.
+fn shown_verbs(text: &str) -> Vec<(usize, &str)> {
+    let mut verbs = Vec::new();
+    let mut in_block = false;
+    for (index, line) in text.lines().enumerate() {
+        if line.trim_start().starts_with("```") {
+            in_block = !in_block;
+            continue;
+        }
+        let spans = line.split('`').enumerate();
+        for (_, code) in spans.filter(|(n, _)| in_block || n % 2 == 1) {
+            let words: Vec<&str> = code.split_whitespace().collect();
+            let is_run = code.trim_start().starts_with("cargo run");
+            for pair in words.windows(2) {
+                let is_call = pair[0] == "boswell" || (is_run && pair[0] == "--");
+                let is_verb = pair[1].chars().all(|c| c.is_ascii_lowercase() || c == '-') && !pair[1].starts_with('-');
+                if is_call && is_verb {
+                    verbs.push((index + 1, pair[1]));
+                }
+            }
+        }
+    }
+    verbs
+}
+
+/// A Rust file that no other file declares is never compiled: a test in it never runs.
+fn listed_modules(tree: &Tree, sources: &[Source], out: &mut Vec<Complaint>) {
+    let mut declared = BTreeSet::new();
+    for source in sources {
+        for (line, code) in source.all_code() {
+            let Some(name) = declared_module(code) else {
+                continue;
+            };
+            // `#[path = "…"]` on the line before says where the module lies.
+            let path = source
+                .literals
+                .iter()
+                .find(|literal| literal.line + 1 == line && source.code[line - 2].contains("#[path"));
+            let folder = source.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+            declared.insert(match path {
+                Some(literal) => resolve(folder, &literal.text),
+                None => format!("{}/{name}.rs", module_folder(&source.path)),
+            });
+        }
+    }
+    for source in sources {
+        let path = source.path.as_str();
+        if !is_crate_root(path) && path.starts_with("crates/") && !declared.contains(path) {
+            let list = lister(tree, path);
+            let message = format!("`{list}` does not list it, so it is never compiled");
+            complain(out, path, 1, "unlisted", message);
+        }
+    }
+}
+
+/// The name in `mod name;`.
+fn declared_module(code: &str) -> Option<&str> {
+    let (before, rest) = code.split_once("mod ")?;
+    let is_item = before.trim().is_empty() || before.trim_start().starts_with("pub");
+    let name = rest.trim().strip_suffix(';')?;
+    is_item.then_some(name.trim())
+}
+
+/// Whether cargo finds the file by itself.
+fn is_crate_root(path: &str) -> bool {
+    let parts: Vec<&str> = path.split('/').collect();
+    matches!(
+        parts.as_slice(),
+        ["crates", _, "build.rs"]
+            | ["crates", _, "src", "lib.rs" | "main.rs"]
+            | ["crates", _, "src", "bin", ..]
+            | ["crates", _, "tests" | "benches" | "examples", _]
+            | ["crates", _, "tests" | "benches" | "examples", _, "main.rs"]
+    )
+}
+
+fn lister(tree: &Tree, path: &str) -> String {
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    ["main.rs", "lib.rs"]
+        .iter()
+        .map(|name| format!("{folder}/{name}"))
+        .find(|file| tree.files.contains_key(file))
+        .unwrap_or_else(|| format!("{folder}.rs"))
+}
+
+/// A fixture that no test reads is dead weight, or a test that got lost.
+fn fixtures(tree: &Tree, sources: &[Source], out: &mut Vec<Complaint>) {
+    let literals: Vec<&str> = sources
+        .iter()
+        .flat_map(|source| source.literals.iter().map(|literal| literal.text.as_str()))
+        .collect();
+    for path in tree.files.keys() {
+        if let Some(below) = below_fixtures(path)
+            && !below.ends_with("README.md")
+            && !is_named(tree, path, below, &literals)
+        {
+            let message = format!("no test names `{below}` or a folder above it");
+            complain(out, path, 1, "fixture", message);
+        }
+    }
+}
+
+fn below_fixtures(path: &str) -> Option<&str> {
+    path.strip_prefix("fixtures/")
+        .or_else(|| Some(path.split_once("/fixtures/")?.1))
+}
+
+/// A test names a fixture by its file name, by its name without ending, or by its folder as
+/// `fixtures/<folder>`. The parts beside a session's log are named with the log.
+fn is_named(tree: &Tree, path: &str, below: &str, literals: &[&str]) -> bool {
+    let name = below.rsplit('/').next().unwrap_or(below);
+    let stem = name.split('.').next().unwrap_or(name);
+    let by_file = |text: &&str| text.contains(name) || text.rsplit('/').next() == Some(stem);
+    if literals.iter().any(by_file) {
+        return true;
+    }
+    let folders = below.match_indices('/').map(|(at, _)| &below[..at]);
+    folders.into_iter().any(|folder| {
+        let whole = format!("fixtures/{folder}");
+        let by_folder = |text: &&str| {
+            let text = text.split('*').next().unwrap_or(text).trim_end_matches('/');
+            text.ends_with(&whole)
+        };
+        let before = &path[..path.len() - below.len()];
+        let log = format!("{before}{folder}.jsonl");
+        literals.iter().any(by_folder)
+            || tree.files.contains_key(&log) && is_named(tree, &log, &format!("{folder}.jsonl"), literals)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(files: &[(&str, &str)]) -> Vec<String> {
+        let tree = Tree::of(files);
+        let mut out = Vec::new();
+        check(&tree, &tree.sources(), &mut out);
+        out.sort();
+        out.iter()
+            .map(|c| format!("{}:{} {}", c.path, c.line, c.rule))
+            .collect()
+    }
+
+    #[test]
+    fn homes_of_real_people_and_build_machines_are_told() {
+        for line in [
+            concat!("cd /ho", "me/jane/src"),
+            concat!("\"cwd\":\"/Us", "ers/jane.doe/src\""),
+            concat!("C:\\\\Us", "ers\\\\jane\\\\src"),
+            concat!("see /ro", "ot/.cargo"),
+            concat!("(/wo", "rk/main)"),
+        ] {
+            assert_eq!(told(&[("a.md", line)]), ["a.md:1 workplace"], "{line}");
+        }
+        for line in [
+            "/home/ada/shop",
+            "C:\\Users\\ada\\shop",
+            "/home/<name>/",
+            "crates/memory/work/x",
+            "https://example.org/root/x",
+            "~/work/x",
+        ] {
+            assert!(told(&[("a.md", line)]).is_empty(), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_link_that_leads_nowhere_is_told() {
+        let page = (
+            "docs/a.md",
+            "[b](b.md) [c](../C.md#x) [d](https://d) [e](#e) [f](../docs)",
+        );
+        let told_now = told(&[page, ("C.md", "")]);
+        assert_eq!(told_now, ["docs/a.md:1 link"]);
+        assert!(told(&[page, ("C.md", ""), ("docs/b.md", "")]).is_empty());
+    }
+
+    #[test]
+    fn a_lock_file_past_its_ceiling_is_told() {
+        let of = |packages| "[[package]]\n".repeat(packages);
+        assert!(told(&[("Cargo.lock", &of(LOCK_PACKAGES_MAX))]).is_empty());
+        let one_more = of(LOCK_PACKAGES_MAX + 1);
+        assert_eq!(told(&[("Cargo.lock", &one_more)]), ["Cargo.lock:1 lock"]);
+    }
+
+    const ROOT: &str = "[workspace.dependencies]\nboswell-memory = { path = \"x\" }\nserde = \"1\"\n";
+    const MEMORY: &str = "[package]\nname = \"boswell-memory\"\n[dependencies]\nserde.workspace = true\n";
+
+    #[test]
+    fn the_list_of_dependencies_and_the_manifests_agree() {
+        let manifests = [("Cargo.toml", ROOT), ("crates/memory/Cargo.toml", MEMORY)];
+        let with = |list| [manifests[0], manifests[1], ("docs/dependencies.md", list)];
+        assert!(told(&with("- `serde`: derives\n")).is_empty());
+        let missing = ["Cargo.toml:3 dependencies", "crates/memory/Cargo.toml:4 dependencies"];
+        assert_eq!(told(&with("")), missing);
+        assert_eq!(told(&with("- `serde`: \n")), missing, "a line needs its reason");
+        let gone = told(&with("- `serde`: derives\n- `gone`: was nice\n"));
+        assert_eq!(gone, ["docs/dependencies.md:2 dependencies"]);
+    }
+
+    #[test]
+    fn a_dependency_that_no_crate_uses_is_told() {
+        let list = ("docs/dependencies.md", "- `serde`: derives\n");
+        assert_eq!(
+            told(&[("Cargo.toml", ROOT), list]),
+            [
+                // Without its manifest, our own crate looks like a stranger's, too.
+                "Cargo.toml:2 dependencies",
+                "Cargo.toml:2 dependencies",
+                "Cargo.toml:3 dependencies",
+            ]
+        );
+    }
+
+    #[test]
+    fn doors_stay_at_the_doors() {
+        let list = ("docs/dependencies.md", "- `clap`: a\n- `tokio`: b\n- `rusqlite`: c\n");
+        for (section, name) in [
+            ("[dependencies]", "clap = \"4\""),
+            ("[dev-dependencies]", "tokio.workspace = true"),
+            ("[target.'cfg(unix)'.dependencies]", "rusqlite = \"1\""),
+        ] {
+            let text = format!("{section}\n{name}\n");
+            let told_now = told(&[("crates/transcript/Cargo.toml", &text), list]);
+            assert!(
+                told_now.contains(&"crates/transcript/Cargo.toml:2 home".to_string()),
+                "{name}"
+            );
+        }
+        let table = "[dependencies.clap]\nversion = \"4\"\n";
+        let told_now = told(&[("crates/memory/Cargo.toml", table), list]);
+        assert!(told_now.contains(&"crates/memory/Cargo.toml:1 home".to_string()));
+        let door = told(&[("crates/boswell/Cargo.toml", table), list]);
+        assert!(!door.iter().any(|line| line.ends_with("home")), "{door:?}");
+    }
+
+    #[test]
+    fn a_verb_of_the_readme_is_in_the_reference() {
+        let readme = "Use `boswell read LOG`.\n```\ncargo run --release -- demo\nboswell doctor\n```\n";
+        let whole = "## `boswell read`\n## `boswell demo`\n## `boswell doctor`\n";
+        assert!(told(&[("README.md", readme), ("docs/cli.md", whole)]).is_empty());
+        assert_eq!(
+            told(&[("README.md", readme), ("docs/cli.md", "`boswell doctor`\n")]),
+            ["README.md:1 verbs", "README.md:3 verbs"]
+        );
+        assert!(told(&[("README.md", "boswell is nice, `boswell --help`\n")]).is_empty());
+    }
+
+    #[test]
+    fn a_test_file_that_main_does_not_list_is_told() {
+        let main = ("crates/boswell/tests/cli/main.rs", "mod read;\n// mod doctor;\n");
+        let read = ("crates/boswell/tests/cli/read.rs", "");
+        let doctor = ("crates/boswell/tests/cli/doctor.rs", "");
+        assert!(told(&[main, read]).is_empty());
+        let expected = ["crates/boswell/tests/cli/doctor.rs:1 unlisted"];
+        assert_eq!(told(&[main, read, doctor]), expected);
+    }
+
+    #[test]
+    fn a_source_file_that_nobody_declares_is_told() {
+        let lib = ("crates/memory/src/lib.rs", "pub mod store;\n");
+        let store = ("crates/memory/src/store.rs", "pub(crate) mod frames;\n");
+        let frames = ("crates/memory/src/store/frames.rs", "");
+        assert!(told(&[lib, store, frames]).is_empty());
+        let lost = ("crates/memory/src/store/lost.rs", "");
+        let expected = ["crates/memory/src/store/lost.rs:1 unlisted"];
+        assert_eq!(told(&[lib, store, frames, lost]), expected);
+    }
+
+    #[test]
+    fn a_fixture_that_no_test_names_is_told() {
+        let log = ("fixtures/claude/2.1.0/torn.jsonl", "");
+        let lone = ["fixtures/claude/2.1.0/torn.jsonl:1 fixture"];
+        let with = |text| told(&[log, ("crates/transcript/tests/a.rs", text)]);
+        assert_eq!(with("check(\"worn\")"), lone);
+        assert_eq!(with("// torn.jsonl"), lone);
+        assert_eq!(with("read(\"fixtures\")"), lone);
+        assert!(with("check(\"torn\")").is_empty());
+        assert!(with("include_str!(\"../x/torn.jsonl\")").is_empty());
+        assert!(with("walk(\"../../fixtures/claude\")").is_empty());
+        assert!(with("glob!(\"fixtures/claude/2.1.0/*.jsonl\")").is_empty());
+    }
+
+    #[test]
+    fn the_parts_beside_a_log_are_named_with_it() {
+        let log = ("fixtures/claude/torn.jsonl", "");
+        let part = ("fixtures/claude/torn/subagents/agent-1.jsonl", "");
+        let test = |text| ("crates/transcript/tests/a.rs", text);
+        assert!(told(&[log, part, test("check(\"torn\")")]).is_empty());
+        assert_eq!(told(&[log, part, test("")]).len(), 2);
+    }
+}

@@ -1,0 +1,434 @@
+//! A scanner for Rust text: what is code, what is a string, what is a test, where functions end.
+//!
+//! It is no parser. It knows comments, literals and brackets, which is enough to ask "does this
+//! line of code name `std::env`?" without being fooled by a comment or a string.
+
+use std::collections::BTreeSet;
+
+/// One Rust file, taken apart.
+#[derive(Debug)]
+pub(super) struct Source {
+    pub path: String,
+    /// The file's lines as written.
+    pub lines: Vec<String>,
+    /// The same lines with comments turned into blanks and string contents into underscores.
+    pub code: Vec<String>,
+    pub literals: Vec<Literal>,
+    pub functions: Vec<Function>,
+    /// The files, as paths without `.rs`, of modules that this file declares for tests only.
+    test_modules: Vec<String>,
+    /// Per line: does it stand inside test code?
+    tests: Vec<bool>,
+}
+
+/// A string literal: the text between its quotes, escapes left as they are.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Literal {
+    /// The 1-based line of the opening quote.
+    pub line: usize,
+    pub text: String,
+}
+
+/// A function with a body; first and last are 1-based lines.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Function {
+    pub name: String,
+    pub first: usize,
+    pub last: usize,
+}
+
+impl Source {
+    pub(super) fn scan(path: &str, text: &str) -> Source {
+        let (masked, literals) = mask(text);
+        let code: Vec<String> = masked.split('\n').map(str::to_string).collect();
+        let regions = test_regions(&masked);
+        let in_tests_folder = path.contains("/tests/") || path.contains("/benches/");
+        let tests = (1..=code.len())
+            .map(|n| in_tests_folder || regions.iter().any(|r| r.0 <= n && n <= r.1))
+            .collect();
+        Source {
+            path: path.to_string(),
+            lines: text.split('\n').map(str::to_string).collect(),
+            functions: functions(&masked),
+            test_modules: test_modules(path, &masked),
+            code,
+            literals,
+            tests,
+        }
+    }
+
+    /// Whether the 1-based line is test code.
+    pub(super) fn is_test(&self, line: usize) -> bool {
+        self.tests.get(line - 1).copied().unwrap_or(false)
+    }
+
+    /// The numbered lines of code that are no tests and not blank.
+    pub(super) fn product_code(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.all_code().filter(|(line, _)| !self.is_test(*line))
+    }
+
+    /// The numbered lines of code, tests too, without blank ones.
+    pub(super) fn all_code(&self) -> impl Iterator<Item = (usize, &str)> {
+        let lines = self.code.iter().enumerate();
+        lines
+            .map(|(index, code)| (index + 1, code.as_str()))
+            .filter(|(_, code)| !code.trim().is_empty())
+    }
+}
+
+/// Marks files which another file declares by `#[cfg(test)] mod name;` as tests.
+pub(super) fn spread_tests(sources: &mut [Source]) {
+    let modules: BTreeSet<String> = sources
+        .iter()
+        .flat_map(|source| source.test_modules.iter().cloned())
+        .collect();
+    for source in sources {
+        let stem = source.path.trim_end_matches(".rs");
+        let below = |m: &String| stem.strip_prefix(m.as_str()).is_some_and(starts_a_part);
+        if modules.iter().any(below) {
+            source.tests.fill(true);
+        }
+    }
+}
+
+fn starts_a_part(rest: &str) -> bool {
+    rest.is_empty() || rest.starts_with('/')
+}
+
+/// The folder in which the modules lie that the file at `path` declares.
+pub(super) fn module_folder(path: &str) -> &str {
+    let stem = path.trim_end_matches(".rs");
+    let (folder, name) = stem.rsplit_once('/').unwrap_or(("", stem));
+    let is_own_crate = folder.ends_with("/tests") && !folder.contains("/src/");
+    let is_crate_root = matches!(name, "lib" | "main") || is_own_crate;
+    if is_crate_root { folder } else { stem }
+}
+
+/// Whether `needle` stands in `code` and does not merely end a longer name.
+pub(super) fn names(code: &str, needle: &str) -> bool {
+    code.match_indices(needle).any(|(at, _)| {
+        let before = code[..at].chars().next_back();
+        !before.is_some_and(is_word)
+    })
+}
+
+pub(super) fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// Blanks comments and string contents; line breaks stay, so line numbers do too.
+fn mask(text: &str) -> (String, Vec<Literal>) {
+    let mut scanner = Scanner {
+        chars: text.chars().collect(),
+        at: 0,
+        line: 1,
+        masked: String::with_capacity(text.len()),
+        literals: Vec::new(),
+    };
+    while let Some(c) = scanner.peek(0) {
+        match (c, scanner.peek(1)) {
+            ('/', Some('/')) => scanner.blank_while(|s| s.peek(0) != Some('\n')),
+            ('/', Some('*')) => scanner.block_comment(),
+            ('"', _) => scanner.string(),
+            ('\'', _) => scanner.char_or_lifetime(),
+            _ if is_word(c) => scanner.word(),
+            _ => scanner.keep(),
+        }
+    }
+    (scanner.masked, scanner.literals)
+}
+
+struct Scanner {
+    chars: Vec<char>,
+    at: usize,
+    line: usize,
+    masked: String,
+    literals: Vec<Literal>,
+}
+
+impl Scanner {
+    fn peek(&self, ahead: usize) -> Option<char> {
+        self.chars.get(self.at + ahead).copied()
+    }
+
+    /// Steps over one character and writes `shown` in its place, but for a line break.
+    fn step(&mut self, shown: Option<char>) {
+        let Some(c) = self.peek(0) else { return };
+        if c == '\n' {
+            self.line += 1;
+        }
+        self.masked.push(match shown {
+            Some(shown) if c != '\n' => shown,
+            _ => c,
+        });
+        self.at += 1;
+    }
+
+    fn keep(&mut self) {
+        self.step(None);
+    }
+
+    fn blank_while(&mut self, goes_on: impl Fn(&Scanner) -> bool) {
+        while self.peek(0).is_some() && goes_on(self) {
+            self.step(Some(' '));
+        }
+    }
+
+    fn block_comment(&mut self) {
+        let mut depth = 0;
+        while let Some(c) = self.peek(0) {
+            let pair = (c, self.peek(1));
+            let width = match pair {
+                ('/', Some('*')) => {
+                    depth += 1;
+                    2
+                }
+                ('*', Some('/')) => {
+                    depth -= 1;
+                    2
+                }
+                _ => 1,
+            };
+            for _ in 0..width {
+                self.step(Some(' '));
+            }
+            if depth == 0 {
+                return;
+            }
+        }
+    }
+
+    fn string(&mut self) {
+        let line = self.line;
+        let mut text = String::new();
+        self.keep();
+        while let Some(c) = self.peek(0).filter(|c| *c != '"') {
+            text.push(c);
+            self.step(Some('_'));
+            if c == '\\' {
+                text.extend(self.peek(0));
+                self.step(Some('_'));
+            }
+        }
+        self.keep();
+        self.literals.push(Literal { line, text });
+    }
+
+    fn raw_string(&mut self, hashes: usize) {
+        let line = self.line;
+        let mut text = String::new();
+        for _ in 0..=hashes {
+            self.keep();
+        }
+        while let Some(c) = self.peek(0) {
+            let closes = c == '"' && (1..=hashes).all(|n| self.peek(n) == Some('#'));
+            if closes {
+                break;
+            }
+            text.push(c);
+            self.step(Some('_'));
+        }
+        for _ in 0..=hashes {
+            self.keep();
+        }
+        self.literals.push(Literal { line, text });
+    }
+
+    fn char_or_lifetime(&mut self) {
+        self.keep();
+        if self.peek(0) == Some('\\') {
+            self.step(Some('_'));
+            self.step(Some('_'));
+            while self.peek(0).is_some_and(|c| c != '\'' && c != '\n') {
+                self.step(Some('_'));
+            }
+            self.keep();
+        } else if self.peek(1) == Some('\'') {
+            self.step(Some('_'));
+            self.keep();
+        }
+    }
+
+    fn word(&mut self) {
+        let start = self.at;
+        while self.peek(0).is_some_and(is_word) {
+            self.keep();
+        }
+        let word: String = self.chars[start..self.at].iter().collect();
+        if matches!(word.as_str(), "r" | "br" | "cr") {
+            let hashes = (0..).take_while(|n| self.peek(*n) == Some('#')).count();
+            if self.peek(hashes) == Some('"') {
+                self.raw_string(hashes);
+            }
+        }
+    }
+}
+
+fn line_of(masked: &str, at: usize) -> usize {
+    masked[..at].matches('\n').count() + 1
+}
+
+/// Where the block that opens at `open` closes.
+fn closing_brace(masked: &str, open: usize) -> usize {
+    let mut depth = 0;
+    for (at, byte) in masked.bytes().enumerate().skip(open) {
+        match byte {
+            b'{' => depth += 1,
+            b'}' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return at;
+        }
+    }
+    masked.len()
+}
+
+/// The first `{` or `;` after `start` that is not inside parentheses or square brackets.
+fn body_or_end(masked: &str, start: usize) -> Option<(usize, u8)> {
+    let mut depth = 0;
+    for (at, byte) in masked.bytes().enumerate().skip(start) {
+        match byte {
+            b'(' | b'[' => depth += 1,
+            b')' | b']' => depth -= 1,
+            b'{' | b';' if depth == 0 => return Some((at, byte)),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Each `#[cfg(test)]` or `#[cfg(all(test, …))]`: where it begins, and what follows it.
+fn test_attributes(masked: &str) -> impl Iterator<Item = (usize, Option<(usize, u8)>)> {
+    masked.match_indices("#[cfg(").filter_map(|(at, _)| {
+        let condition = masked[at..].split(']').next()?;
+        let for_tests = names(condition, "test") && !condition.contains("not(");
+        let end = at + condition.len() + 1;
+        for_tests.then(|| (at, body_or_end(masked, end)))
+    })
+}
+
+/// First and last line of each item behind `#[cfg(test)]`.
+fn test_regions(masked: &str) -> Vec<(usize, usize)> {
+    test_attributes(masked)
+        .map(|(at, end)| {
+            let last = match end {
+                Some((open, b'{')) => closing_brace(masked, open),
+                Some((semicolon, _)) => semicolon,
+                None => masked.len(),
+            };
+            (line_of(masked, at), line_of(masked, last))
+        })
+        .collect()
+}
+
+fn test_modules(path: &str, masked: &str) -> Vec<String> {
+    test_attributes(masked)
+        .filter_map(|(at, end)| {
+            let (semicolon, b';') = end? else { return None };
+            let item = &masked[at..semicolon];
+            let name = item.rsplit_once("mod ")?.1.trim();
+            Some(format!("{}/{name}", module_folder(path)))
+        })
+        .collect()
+}
+
+fn functions(masked: &str) -> Vec<Function> {
+    masked
+        .match_indices("fn ")
+        .filter(|(at, _)| !masked[..*at].chars().next_back().is_some_and(is_word))
+        .filter_map(|(at, _)| {
+            let rest = masked[at + 3..].trim_start();
+            let name: String = rest.chars().take_while(|c| is_word(*c)).collect();
+            let (open, b'{') = body_or_end(masked, at)? else {
+                return None;
+            };
+            (!name.is_empty()).then(|| Function {
+                name,
+                first: line_of(masked, at),
+                last: line_of(masked, closing_brace(masked, open)),
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn masked(text: &str) -> String {
+        mask(text).0
+    }
+
+    #[test]
+    fn comments_become_blanks_and_strings_become_underscores() {
+        assert_eq!(masked("a // b\nc"), "a     \nc");
+        assert_eq!(masked("a /* b /* c */ d */ e"), "a                   e");
+        assert_eq!(masked(r#"f("a // b")"#), r#"f("______")"#);
+        assert_eq!(masked(r#"f("a\"b", c)"#), r#"f("____", c)"#);
+    }
+
+    #[test]
+    fn raw_strings_end_at_their_own_hashes() {
+        assert_eq!(masked("r#\"a\"b\"# c"), "r#\"___\"# c");
+        assert_eq!(masked("br\"\\\" c"), "br\"_\" c");
+        assert_eq!(masked("r#type c"), "r#type c");
+    }
+
+    #[test]
+    fn a_quote_in_a_char_opens_no_string_and_a_lifetime_opens_no_char() {
+        assert_eq!(masked("'\"' a 'b' \"c\""), "'_' a '_' \"_\"");
+        assert_eq!(masked("'\\'' a"), "'__' a");
+        assert_eq!(masked("&'a str, 'static"), "&'a str, 'static");
+        assert_eq!(masked("'\\u{1F600}' \"x\""), "'_________' \"_\"");
+    }
+
+    #[test]
+    fn literals_know_the_line_they_begin_on() {
+        let source = Source::scan("a.rs", "let a = \"one\";\nlet b = r#\"two\nthree\"#;\n");
+        let found: Vec<_> = source.literals.iter().map(|l| (l.line, &*l.text)).collect();
+        assert_eq!(found, [(1, "one"), (2, "two\nthree")]);
+    }
+
+    #[test]
+    fn a_test_module_is_test_code_and_the_rest_is_not() {
+        let text = "fn a() {}\n#[cfg(test)]\nmod tests {\n    fn b() {}\n}\nfn c() {}\n";
+        let source = Source::scan("crates/a/src/x.rs", text);
+        let tests: Vec<_> = (1..=6).filter(|n| source.is_test(*n)).collect();
+        assert_eq!(tests, [2, 3, 4, 5]);
+        let not = Source::scan("x.rs", "#[cfg(not(test))]\nfn a() {}\n");
+        assert!(!not.is_test(2));
+    }
+
+    #[test]
+    fn a_module_declared_for_tests_is_test_code_in_its_own_file() {
+        let mut sources = vec![
+            Source::scan("crates/a/src/x.rs", "#[cfg(test)]\nmod tests;\nmod more;\n"),
+            Source::scan("crates/a/src/x/tests.rs", "fn t() {}\n"),
+            Source::scan("crates/a/src/x/more.rs", "fn m() {}\n"),
+        ];
+        spread_tests(&mut sources);
+        assert!(sources[1].is_test(1));
+        assert!(!sources[2].is_test(1));
+    }
+
+    #[test]
+    fn functions_are_found_with_their_first_and_last_line() {
+        let text = "fn a(x: [u8; 2]) -> u8 {\n    1\n}\ntrait T {\n    fn no_body(&self);\n}\ntype F = fn (u8);\n";
+        let found = Source::scan("a.rs", text).functions;
+        assert_eq!(
+            found,
+            [Function {
+                name: "a".into(),
+                first: 1,
+                last: 3
+            }]
+        );
+    }
+
+    #[test]
+    fn a_name_is_not_found_at_the_end_of_a_longer_one() {
+        assert!(names("use std::env::var;", "env::"));
+        assert!(!names("my_env::var", "env::"));
+    }
+}

@@ -1,0 +1,163 @@
+//! The agents whose logs we read: their names, and how to tell a log by its shape.
+
+use serde::{Deserialize, Serialize};
+
+use crate::wire::{Raw, Text, wire};
+
+/// A coding agent. The wire word is the seed schema's `flavor`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Agent {
+    Claude,
+    Codex,
+    Grok,
+}
+
+impl Agent {
+    /// Every agent.
+    pub const ALL: [Self; 3] = [Self::Claude, Self::Codex, Self::Grok];
+
+    /// The word used in uids, filters and JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+            Self::Grok => "grok",
+        }
+    }
+
+    /// The name its makers gave it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Claude => "Claude Code",
+            Self::Codex => "Codex CLI",
+            Self::Grok => "Grok",
+        }
+    }
+}
+
+/// What the place of a log tells about it, taken from its path alone.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Origin {
+    /// The file name without its ending.
+    pub stem: String,
+    /// The session whose directory the log lies in, for a subagent's log.
+    pub parent_session: Option<String>,
+    /// The log lies where subagents' logs lie, or is named like one.
+    pub is_subagent: bool,
+}
+
+impl Origin {
+    /// Reads the place out of a path, whichever way its components are separated.
+    pub fn of(path: &str) -> Self {
+        let mut components = path.rsplit(['/', '\\']);
+        let name = components.next().unwrap_or_default();
+        let stem = name.strip_suffix(".jsonl").or_else(|| name.split_once(".jsonl").map(|(stem, _)| stem));
+        let stem = stem.unwrap_or(name).to_owned();
+        let above: Vec<&str> = components.collect();
+        let subagents = above.iter().position(|directory| *directory == "subagents");
+        let parent_session = subagents.and_then(|at| above.get(at + 1)).map(|session| (*session).to_owned());
+        let is_subagent = subagents.is_some() || stem.starts_with("agent-");
+        Self { stem, parent_session, is_subagent }
+    }
+}
+
+/// Tells by its first lines which agent wrote a log. Names and places are not asked: copies have others.
+pub fn detect(head: &[u8]) -> Option<Agent> {
+    let by_record = head.split(|byte| *byte == b'\n').take(200).find_map(of_record);
+    by_record.or_else(|| of_words(head))
+}
+
+/// The agent whose records look like this one.
+fn of_record(line: &[u8]) -> Option<Agent> {
+    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+    let shape: Shape<'_> = serde_json::Deserializer::from_slice(line).into_iter().next()?.ok()?;
+    let has = |raw: &Raw<'_>| raw.0.is_some();
+    let codex_header = has(&shape.id) && has(&shape.timestamp) && has(&shape.instructions);
+    let codex_item = matches!(
+        shape.kind.or_empty(),
+        "message" | "reasoning" | "function_call" | "function_call_output" | "local_shell_call"
+    );
+    if has(&shape.payload) || codex_header || has(&shape.record_type) {
+        Some(Agent::Codex)
+    } else if (has(&shape.method) && has(&shape.params)) || (has(&shape.ts) && shape.kind.get().is_some()) {
+        Some(Agent::Grok)
+    } else if has(&shape.session_id) || has(&shape.uuid) || has(&shape.leaf) || has(&shape.message) {
+        Some(Agent::Claude)
+    } else if has(&shape.display) || has(&shape.agent_type) || has(&shape.snapshot) {
+        Some(Agent::Claude)
+    } else if codex_item {
+        Some(Agent::Codex)
+    } else {
+        None
+    }
+}
+
+/// A last resort for logs whose every line is damaged.
+fn of_words(head: &[u8]) -> Option<Agent> {
+    let holds = |word: &str| memchr::memmem::find(head, word.as_bytes()).is_some();
+    if holds("\"parentUuid\"") || holds("\"toolUseResult\"") || holds("\"loglines\"") {
+        Some(Agent::Claude)
+    } else if holds("\"payload\"") && holds("\"timestamp\"") {
+        Some(Agent::Codex)
+    } else if holds("\"sessionUpdate\"") {
+        Some(Agent::Grok)
+    } else {
+        None
+    }
+}
+
+wire! {
+    /// The keys that tell agents apart.
+    struct Shape<'a> {
+        kind: Text<'a> = "type",
+        payload: Raw<'a> = "payload",
+        record_type: Raw<'a> = "record_type",
+        instructions: Raw<'a> = "instructions",
+        id: Raw<'a> = "id",
+        timestamp: Raw<'a> = "timestamp",
+        ts: Raw<'a> = "ts",
+        method: Raw<'a> = "method",
+        params: Raw<'a> = "params",
+        session_id: Raw<'a> = "sessionId",
+        uuid: Raw<'a> = "uuid",
+        leaf: Raw<'a> = "leafUuid",
+        message: Raw<'a> = "message",
+        display: Raw<'a> = "display",
+        agent_type: Raw<'a> = "agentType",
+        snapshot: Raw<'a> = "snapshot",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_agent_is_known_by_its_records() {
+        let cases = [
+            (r#"{"type":"summary","summary":"x","leafUuid":"u"}"#, Some(Agent::Claude)),
+            (r#"{"type":"user","sessionId":"s","message":{}}"#, Some(Agent::Claude)),
+            ("torn{\n\n{\"type\":\"mode\",\"sessionId\":\"s\"}", Some(Agent::Claude)),
+            (r#"{"timestamp":"t","type":"session_meta","payload":{}}"#, Some(Agent::Codex)),
+            (r#"{"id":"x","timestamp":"t","instructions":null}"#, Some(Agent::Codex)),
+            (r#"{"type":"message","role":"user","content":[]}"#, Some(Agent::Codex)),
+            (r#"{"timestamp":1,"method":"session/update","params":{}}"#, Some(Agent::Grok)),
+            (r#"{"ts":"t","type":"turn_started"}"#, Some(Agent::Grok)),
+            ("plain words\n", None),
+            ("", None),
+        ];
+        for (head, agent) in cases {
+            assert_eq!(detect(head.as_bytes()), agent, "{head}");
+        }
+    }
+
+    #[test]
+    fn the_place_of_a_subagent_names_its_parent() {
+        let nested = Origin::of("/p/-w-app/5e55/subagents/workflows/wf_1/agent-a1.jsonl");
+        assert_eq!((nested.stem.as_str(), nested.parent_session.as_deref()), ("agent-a1", Some("5e55")));
+        let flat = Origin::of(r"C:\p\agent-b2.jsonl");
+        assert_eq!((flat.stem.as_str(), flat.parent_session, flat.is_subagent), ("agent-b2", None, true));
+        assert!(!Origin::of("5e55.jsonl").is_subagent);
+    }
+}

@@ -1,0 +1,102 @@
+//! Calls of a model's API: what is billed. A call is written into logs many times over: one row per
+//! content block, copies in forks and resumed sessions, replays by side questions. Here is which copy counts.
+
+use std::collections::{HashMap, HashSet};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// Tokens of one call, each kind apart. `input` leaves out what came from or went to the cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
+pub struct Tokens {
+    pub input: u64,
+    pub output: u64,
+    pub cache_read: u64,
+    pub cache_write_5m: u64,
+    pub cache_write_1h: u64,
+}
+
+impl Tokens {
+    /// What was read from and written to the cache.
+    pub fn cache(&self) -> u64 {
+        self.cache_read.saturating_add(self.cache_write_5m).saturating_add(self.cache_write_1h)
+    }
+
+    /// All tokens of the call.
+    pub fn total(&self) -> u64 {
+        self.input.saturating_add(self.output).saturating_add(self.cache())
+    }
+}
+
+/// One call of a model's API. A later copy in the same log replaces the earlier one under the same key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Call {
+    /// Identity within the log: of the message and the request.
+    pub key: u64,
+    /// Hash of the message's id alone: a replay has the same message under another request.
+    pub message: u64,
+    /// Hash of the request's id, where the log has one.
+    pub request: Option<u64>,
+    /// The first event of the call.
+    pub seq: Option<u64>,
+    pub turn: Option<u32>,
+    pub line: u64,
+    pub model: Option<Box<str>>,
+    /// When the first row of the call was written.
+    pub first_ts: Option<Timestamp>,
+    /// When the row that counts was written.
+    pub ts: Option<Timestamp>,
+    pub tokens: Tokens,
+    /// `standard`, `fast`, … as the log says it.
+    pub speed: Option<Box<str>>,
+    pub web_searches: u64,
+    pub is_sidechain: bool,
+    /// The row only repeats what another log says: a subagent's message wrapped in its parent's log.
+    pub is_echo: bool,
+}
+
+impl Call {
+    /// Orders copies of one call; the greatest counts. Ties go to the later copy.
+    pub fn rank(&self) -> (bool, bool, u64, u64) {
+        (!self.is_echo, !self.is_sidechain, self.tokens.output, self.tokens.total())
+    }
+}
+
+/// Which of `calls`, gathered from any number of logs, are counted: one copy of each call.
+///
+/// Order of `calls` decides only between equal copies: the first log keeps the call.
+pub fn counted(calls: &[&Call]) -> Vec<bool> {
+    let mut counts = vec![true; calls.len()];
+    // A row without a request id belongs to whichever request of its message is known.
+    let mut requests: HashMap<u64, u64> = HashMap::new();
+    for call in calls {
+        if let Some(request) = call.request {
+            requests.entry(call.message).or_insert(request);
+        }
+    }
+    let mut winners: HashMap<(u64, Option<u64>), usize> = HashMap::new();
+    for (at, call) in calls.iter().enumerate() {
+        let request = call.request.or_else(|| requests.get(&call.message).copied());
+        let winner = winners.entry((call.message, request)).or_insert(at);
+        if *winner == at {
+            continue;
+        }
+        if call.rank() > calls[*winner].rank() {
+            counts[*winner] = false;
+            *winner = at;
+        } else {
+            counts[at] = false;
+        }
+    }
+    drop_replays(calls, &mut counts);
+    counts
+}
+
+/// A side question replays its parent's messages as sidechain rows under new request ids: those are no
+/// calls. Two requests of one message that are both, or both not, sidechain are left alone.
+fn drop_replays(calls: &[&Call], counts: &mut [bool]) {
+    let main: HashSet<u64> = calls.iter().filter(|call| !call.is_sidechain).map(|call| call.message).collect();
+    for (call, counts) in calls.iter().zip(counts.iter_mut()) {
+        *counts &= !(call.is_sidechain && main.contains(&call.message));
+    }
+}

@@ -1,0 +1,189 @@
+//! API calls of one log: the rows of a call are brought together, and the fullest row counts.
+
+use jiff::Timestamp;
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+
+use super::nodes::{from_entries, hash, hash_pair, in_order};
+use super::record::{CacheCreation, Iteration, Usage};
+use crate::call::{Call, Tokens};
+use crate::reading::{Amendment, Delta};
+use crate::wire::{Maybe, Number};
+
+/// One row that tells of an API call.
+pub(super) struct Row<'r> {
+    pub(super) message_id: Option<&'r str>,
+    pub(super) request_id: Option<&'r str>,
+    /// Stands for the message where it has no id.
+    pub(super) fallback_id: u64,
+    pub(super) model: Option<&'r str>,
+    pub(super) usage: &'r Usage<'r>,
+    pub(super) ts: Option<Timestamp>,
+    pub(super) line: u64,
+    pub(super) turn: Option<u32>,
+    /// The first event of the row.
+    pub(super) seq: Option<u64>,
+    pub(super) is_sidechain: bool,
+    pub(super) is_echo: bool,
+}
+
+/// What is remembered of a call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Bill {
+    rank: (bool, bool, u64, u64),
+    request: Option<u64>,
+    seq: Option<u64>,
+    turn: Option<u32>,
+    line: u64,
+    first_ts: Option<Timestamp>,
+}
+
+/// Which rows a message was seen in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Seen {
+    /// The key of its newest row, for rows without a request id.
+    key: u64,
+    in_main: bool,
+    /// The event that bears the tokens of a sidechain row, until the main one comes.
+    side_seq: Option<u64>,
+}
+
+/// All API calls of a log so far.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Bills {
+    #[serde(serialize_with = "in_order", deserialize_with = "from_entries")]
+    bills: FxHashMap<u64, Bill>,
+    #[serde(serialize_with = "in_order", deserialize_with = "from_entries")]
+    messages: FxHashMap<u64, Seen>,
+}
+
+impl Bills {
+    /// Takes one row of a call into account.
+    pub(super) fn take(&mut self, row: &Row<'_>, delta: &mut Delta) {
+        let message = row.message_id.map_or(row.fallback_id, hash);
+        let request = row.request_id.map(hash);
+        self.bill(row, message, request, tokens_of(row.usage), row.model, delta);
+        for (n, iteration) in row.usage.iterations.0.iter().enumerate() {
+            // A second model advised the first; the message's own usage leaves that out.
+            if iteration.kind.or_empty() == "advisor_message" {
+                let advisor = hash_pair(message, n as u64 + 1);
+                let row = Row { seq: None, ..*row };
+                self.bill(&row, advisor, request, tokens_of_iteration(iteration), iteration.model.get(), delta);
+            }
+        }
+    }
+
+    fn bill(
+        &mut self,
+        row: &Row<'_>,
+        message: u64,
+        request: Option<u64>,
+        tokens: Tokens,
+        model: Option<&str>,
+        delta: &mut Delta,
+    ) {
+        let seen = self.messages.entry(message).or_default();
+        // A row without a request id belongs to the call of its message, before or behind it.
+        let nameless = message.max(1);
+        let key = match request {
+            Some(_) if seen.key == nameless => nameless,
+            Some(request) => hash_pair(message, request),
+            None if seen.key != 0 => seen.key,
+            None => nameless,
+        };
+        // The main log's own rows of a message make its sidechain rows replays, whichever came first.
+        if row.is_sidechain && seen.in_main && key != seen.key {
+            return;
+        }
+        if !row.is_sidechain {
+            if let Some(seq) = seen.side_seq.take().filter(|_| key != seen.key) {
+                delta.amend(Amendment::Billed { seq, tokens: None });
+            }
+            seen.in_main = true;
+        }
+        seen.key = key;
+        let mut call = Call {
+            key,
+            message,
+            request,
+            seq: row.seq,
+            turn: row.turn,
+            line: row.line,
+            model: model.map(Into::into),
+            first_ts: row.ts,
+            ts: row.ts,
+            tokens,
+            speed: row.usage.speed.get().map(Into::into),
+            web_searches: row.usage.server_tools.web_searches.0.unwrap_or_default(),
+            is_sidechain: row.is_sidechain,
+            is_echo: row.is_echo,
+        };
+        let rank = call.rank();
+        match self.bills.get_mut(&key) {
+            None => {
+                let bill = Bill { rank, request, seq: row.seq, turn: row.turn, line: row.line, first_ts: row.ts };
+                self.bills.insert(key, bill);
+            }
+            Some(bill) => {
+                bill.seq = bill.seq.or(row.seq);
+                bill.request = bill.request.or(request);
+                if rank < bill.rank {
+                    return;
+                }
+                bill.rank = rank;
+                call.request = bill.request;
+                (call.seq, call.turn, call.line, call.first_ts) = (bill.seq, bill.turn, bill.line, bill.first_ts);
+            }
+        }
+        if let Some(seq) = call.seq {
+            delta.amend(Amendment::Billed { seq, tokens: Some(tokens) });
+            if row.is_sidechain {
+                seen.side_seq = Some(seq);
+            }
+        }
+        upsert(&mut delta.calls, call);
+    }
+}
+
+/// Rows of one call stand close together: looking back a little keeps most repeats out of the delta.
+fn upsert(calls: &mut Vec<Call>, call: Call) {
+    match calls.iter_mut().rev().take(8).find(|known| known.key == call.key) {
+        Some(known) => *known = call,
+        None => calls.push(call),
+    }
+}
+
+fn tokens_of(usage: &Usage<'_>) -> Tokens {
+    let (five_minutes, one_hour) = cache_writes(&usage.cache_creation, usage.cache_write);
+    Tokens {
+        input: usage.input.0.unwrap_or_default(),
+        output: usage.output.0.unwrap_or_default(),
+        cache_read: usage.cache_read.0.unwrap_or_default(),
+        cache_write_5m: five_minutes,
+        cache_write_1h: one_hour,
+    }
+}
+
+fn tokens_of_iteration(iteration: &Iteration<'_>) -> Tokens {
+    let (five_minutes, one_hour) = cache_writes(&iteration.cache_creation, iteration.cache_write);
+    Tokens {
+        input: iteration.input.0.unwrap_or_default(),
+        output: iteration.output.0.unwrap_or_default(),
+        cache_read: iteration.cache_read.0.unwrap_or_default(),
+        cache_write_5m: five_minutes,
+        cache_write_1h: one_hour,
+    }
+}
+
+/// The split by life time replaces the plain sum where it says anything.
+fn cache_writes(split: &Maybe<CacheCreation<'_>>, sum: Number) -> (u64, u64) {
+    let sum = sum.0.unwrap_or_default();
+    match &split.0 {
+        Some(CacheCreation { five_minutes: Number(five), one_hour: Number(hour), .. })
+            if five.is_some() || hour.is_some() =>
+        {
+            (five.unwrap_or_default(), hour.unwrap_or_default())
+        }
+        _ => (sum, 0),
+    }
+}

@@ -1,0 +1,222 @@
+//! What a log tells about its session as a whole: who, where, when, and whose child it is.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::nodes::{Nodes, uuid};
+use super::record::Record;
+use super::turns::Turns;
+use crate::agent::{Agent, Origin};
+use crate::session::{Cost, Lineage, LineageKind, Outcome, SCHEMA_VERSION, Session, SessionUid};
+
+/// A bound on the links one log can make us remember.
+const LINKS_MAX: usize = 2_000;
+
+/// A link to another session, by native id.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Link {
+    kind: LineageKind,
+    other: Box<str>,
+    call_id: Option<Box<str>>,
+    line: u64,
+    label: Option<Box<str>>,
+    is_child: bool,
+}
+
+/// Facts gathered so far.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Facts {
+    origin: Origin,
+    session_id: Option<String>,
+    agent_id: Option<String>,
+    /// The first message was a subagent's, whatever the file is called.
+    begins_sidechain: Option<bool>,
+    cwd: Option<String>,
+    git_branch: Option<String>,
+    version: Option<String>,
+    entrypoint: Option<String>,
+    model: Option<String>,
+    started_at: Option<Timestamp>,
+    ended_at: Option<Timestamp>,
+    custom_title: Option<String>,
+    ai_title: Option<String>,
+    summary: Option<String>,
+    links: Vec<Link>,
+}
+
+impl Facts {
+    pub(super) fn new(origin: Origin) -> Self {
+        Self { origin, ..Self::default() }
+    }
+
+    /// Takes the facts every record may carry.
+    pub(super) fn heard(&mut self, record: &Record<'_>, ts: Option<Timestamp>) {
+        if let Some(ts) = ts {
+            self.started_at = Some(self.started_at.map_or(ts, |known| known.min(ts)));
+            self.ended_at = Some(self.ended_at.map_or(ts, |known| known.max(ts)));
+        }
+        first(&mut self.session_id, record.session_id.get());
+        first(&mut self.cwd, record.cwd.get());
+        first(&mut self.entrypoint, record.entrypoint.get());
+        last(&mut self.git_branch, record.git_branch.get());
+        last(&mut self.version, record.version.get());
+        if self.begins_sidechain.is_none() && matches!(record.kind.or_empty(), "user" | "assistant") {
+            let agent_id = record.agent_id.get().filter(|_| record.is_sidechain.0);
+            first(&mut self.agent_id, agent_id);
+            self.begins_sidechain = Some(agent_id.is_some());
+        }
+    }
+
+    /// Takes a title, by the type of its record.
+    pub(super) fn title(&mut self, record: &Record<'_>, nodes: &Nodes) {
+        last(&mut self.custom_title, record.custom_title.get());
+        last(&mut self.ai_title, record.ai_title.get());
+        // Summaries at the start of a log are other sessions': this one's names a record we met.
+        let ours = record.leaf_uuid.get().is_some_and(|leaf| nodes.seq(leaf).is_some());
+        last(&mut self.summary, record.summary.get().filter(|_| ours));
+    }
+
+    pub(super) fn model(&mut self, model: Option<&str>) {
+        last(&mut self.model, model);
+    }
+
+    /// Whether the whole log is a subagent's.
+    pub(super) fn is_subagent(&self) -> bool {
+        self.origin.is_subagent || self.begins_sidechain == Some(true)
+    }
+
+    /// Notes a session that this one made.
+    pub(super) fn child(&mut self, kind: LineageKind, other: &str, call_id: &str, line: u64, label: Option<&str>) {
+        let call_id = Some(call_id).filter(|id| !id.is_empty()).map(Into::into);
+        self.link(Link { kind, other: other.into(), call_id, line, label: label.map(Into::into), is_child: true });
+    }
+
+    /// Notes a session that this one comes from.
+    pub(super) fn parent(&mut self, kind: LineageKind, other: &str, line: u64) {
+        self.link(Link { kind, other: other.into(), call_id: None, line, label: None, is_child: false });
+    }
+
+    fn link(&mut self, link: Link) {
+        let same = |known: &Link| known.other == link.other && known.is_child == link.is_child;
+        match self.links.iter().rposition(same) {
+            Some(at) => {
+                let known = &mut self.links[at];
+                known.call_id = known.call_id.take().or(link.call_id);
+                known.label = known.label.take().or(link.label);
+            }
+            None if self.links.len() < LINKS_MAX => self.links.push(link),
+            None => {}
+        }
+    }
+
+    /// The session as known so far.
+    pub(super) fn session(&self, turns: &Turns) -> Session {
+        let (parent_id, native) = self.native_ids();
+        let uid = SessionUid::new(Agent::Claude, &native);
+        let wall = self.started_at.zip(self.ended_at).map_or(0, |(from, to)| to.as_second() - from.as_second());
+        Session {
+            lineage: self.lineage(&parent_id, &uid),
+            session_uid: uid,
+            flavor: Agent::Claude,
+            native_session_id: native,
+            repo: self.cwd.as_deref().and_then(last_component),
+            domain: None,
+            cwd: self.cwd.clone(),
+            git_branch: self.git_branch.clone(),
+            model: self.model.clone(),
+            started_at: self.started_at,
+            ended_at: self.ended_at,
+            outcome: Outcome::Unknown,
+            cost: Cost {
+                wall_clock_s: u64::try_from(wall).unwrap_or_default(),
+                turns: turns.count(),
+                retries: turns.retries,
+                ..Cost::default()
+            },
+            task_ref: None,
+            source_path: None,
+            source_bytes: 0,
+            schema_version: SCHEMA_VERSION,
+            ingested_at: None,
+            analyzed_at: None,
+            evicted_at: None,
+            agent_version: self.version.clone(),
+            entrypoint: self.entrypoint.clone(),
+            title: self.custom_title.clone().or_else(|| self.ai_title.clone()).or_else(|| self.summary.clone()),
+            is_subagent: self.is_subagent(),
+        }
+    }
+
+    /// The id of the session the log belongs to, and the one of the log's own session. They differ for a
+    /// subagent, whose records carry its parent's.
+    fn native_ids(&self) -> (String, String) {
+        let stem = self.origin.stem.as_str();
+        if self.is_subagent() {
+            let told = self.origin.parent_session.as_deref().or(self.session_id.as_deref());
+            let parent = told.unwrap_or("unknown").to_owned();
+            let named = stem.strip_prefix("agent-").map(str::to_owned);
+            let agent = named.or_else(|| self.agent_id.clone()).unwrap_or_else(|| stem.to_owned());
+            let native = format!("{parent}/{agent}");
+            return (parent, native);
+        }
+        let id = match &self.session_id {
+            Some(told) if uuid(stem).is_none() => told.clone(),
+            _ => stem.to_owned(),
+        };
+        (id.clone(), id)
+    }
+
+    fn lineage(&self, parent_id: &str, uid: &SessionUid) -> Vec<Lineage> {
+        let name = |native: &str| SessionUid::new(Agent::Claude, native);
+        let above = |kind, parent_uid| Lineage {
+            kind,
+            parent_uid,
+            child_uid: uid.clone(),
+            call_id: None,
+            line: None,
+            label: None,
+        };
+        let mut lineage = Vec::new();
+        if self.is_subagent() {
+            lineage.push(above(LineageKind::Subagent, name(parent_id)));
+        } else if let Some(told) = self.session_id.as_deref().filter(|told| *told != parent_id) {
+            // Old versions resumed into a new file that keeps its predecessor's id.
+            lineage.push(above(LineageKind::Resume, name(told)));
+        }
+        for link in &self.links {
+            let other = match link.kind {
+                LineageKind::Subagent => name(&format!("{parent_id}/{}", link.other)),
+                _ => name(&link.other),
+            };
+            let (parent_uid, child_uid) = if link.is_child { (uid.clone(), other) } else { (other, uid.clone()) };
+            lineage.push(Lineage {
+                kind: link.kind,
+                parent_uid,
+                child_uid,
+                call_id: link.call_id.clone(),
+                line: Some(link.line),
+                label: link.label.clone(),
+            });
+        }
+        lineage
+    }
+}
+
+/// Keeps the first value told.
+fn first(known: &mut Option<String>, told: Option<&str>) {
+    if known.is_none() {
+        *known = told.map(str::to_owned);
+    }
+}
+
+/// Keeps the last value told.
+fn last(known: &mut Option<String>, told: Option<&str>) {
+    if told.is_some() && known.as_deref() != told {
+        *known = told.map(str::to_owned);
+    }
+}
+
+fn last_component(path: &str) -> Option<String> {
+    let name = path.rsplit(['/', '\\']).find(|component| !component.is_empty())?;
+    Some(name.to_owned())
+}

@@ -1,0 +1,40 @@
+//! The small file beside a subagent's log: what the subagent is, and which call made it.
+
+use crate::wire::{Text, wire};
+
+/// What `agent-<id>.meta.json` tells.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SubagentMeta {
+    pub agent_type: Option<String>,
+    pub description: Option<String>,
+    pub call_id: Option<String>,
+}
+
+impl SubagentMeta {
+    /// Reads the file; what cannot be read tells nothing.
+    pub fn read(bytes: &[u8]) -> Self {
+        let file: File<'_> = serde_json::from_slice(bytes).unwrap_or_default();
+        let told = |text: &Text<'_>| text.get().map(str::to_owned);
+        Self { agent_type: told(&file.agent_type), description: told(&file.description), call_id: told(&file.call_id) }
+    }
+}
+
+wire! {
+    struct File<'a> {
+        agent_type: Text<'a> = "agentType",
+        description: Text<'a> = "description",
+        call_id: Text<'a> = "toolUseId",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SubagentMeta;
+
+    #[test]
+    fn a_damaged_file_tells_nothing() {
+        assert_eq!(SubagentMeta::read(b"{\"agentType\":"), SubagentMeta::default());
+        let meta = SubagentMeta::read(br#"{"agentType":"Explore","toolUseId":"toolu_1","spawnDepth":1}"#);
+        assert_eq!((meta.agent_type.as_deref(), meta.call_id.as_deref()), (Some("Explore"), Some("toolu_1")));
+    }
+}

@@ -1,0 +1,229 @@
+//! What a text in a record of role `user` is, and who said it.
+//!
+//! Most such records are not by a human. Claude Code does not mark who wrote what reliably, so the text's
+//! own shape decides; the fields `origin`, `promptSource` and `isMeta` decide where the text does not.
+
+use super::record::Record;
+
+/// A text of role `user`, judged.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Said<'a> {
+    /// A human asks or directs.
+    Prompt(&'a str),
+    /// A human's slash command; `local` ones never reach the model.
+    Command { name: &'a str, args: &'a str, local: bool },
+    /// A human ran a shell command by `!`.
+    Shell(&'a str),
+    /// A human stopped the agent.
+    Interrupt,
+    /// A human wrote a note for the memory file by `#`.
+    Note(&'a str),
+    /// Another agent sent a message.
+    OtherAgent(&'a str),
+    /// An agent gave a subagent its task.
+    Delegated(&'a str),
+    /// A program asked through the SDK.
+    Program(&'a str),
+    /// Claude Code itself wrote it.
+    Harness(&'a str),
+    /// Nothing was said.
+    Nothing,
+}
+
+/// Slash commands that Claude Code carries out by itself. Any other one is a skill or a prompt.
+const LOCAL_COMMANDS: &[&str] = &[
+    "/add-dir", "/agents", "/allowed-tools", "/app", "/branch", "/bug", "/chrome", "/clear", "/color", "/compact",
+    "/config", "/context", "/copy", "/cost", "/desktop", "/diff", "/doctor", "/effort", "/exit", "/export",
+    "/extra-usage", "/fast", "/feedback", "/fork", "/help", "/hooks", "/ide", "/install-github-app",
+    "/install-slack-app", "/keybindings", "/login", "/logout", "/mcp", "/memory", "/migrate-installer", "/mobile",
+    "/model", "/new", "/output-style", "/passes", "/permissions", "/plan", "/plugin", "/privacy-settings", "/quit",
+    "/rate-limit-options", "/release-notes", "/reload-plugins", "/remote-control", "/remote-env", "/rename", "/reset",
+    "/resume", "/rewind", "/sandbox", "/settings", "/skills", "/stats", "/status", "/stickers", "/tag", "/tasks",
+    "/terminal-setup", "/theme", "/think-back", "/thinkback-play", "/todos", "/upgrade", "/usage", "/vim", "/voice",
+];
+
+/// Openings of texts that Claude Code writes in the user's name.
+const HARNESS_OPENINGS: &[&str] = &[
+    "<local-command-stdout>", "<local-command-stderr>", "<local-command-caveat>", "Caveat: The messages below",
+    "<bash-stdout>", "<bash-stderr>", "<task-notification>", "<bash-notification>", "<agent-notification>",
+    "<fork-boilerplate>", "Stop hook feedback:", "Operation stopped by hook:",
+    "This session is being continued from a previous conversation",
+];
+
+/// Blocks that an editor or Claude Code puts before the human's own words.
+const PREFIXES: &[(&str, &str)] = &[
+    ("<system-reminder>", "</system-reminder>"),
+    ("<ide_opened_file>", "</ide_opened_file>"),
+    ("<ide_selection>", "</ide_selection>"),
+    ("<ide_diagnostics>", "</ide_diagnostics>"),
+];
+
+/// Judges one text of a user record. `delegated` says that the record is a subagent's, `after_caveat`
+/// that its parent is the warning which precedes local commands.
+pub(super) fn judge<'a>(record: &Record<'_>, text: &'a str, delegated: bool, after_caveat: bool) -> Said<'a> {
+    let said = text.trim();
+    if said.starts_with("[Request interrupted by user") {
+        return Said::Interrupt;
+    }
+    if record.is_compact_summary.0 || HARNESS_OPENINGS.iter().any(|opening| said.starts_with(opening)) {
+        return Said::Harness(said);
+    }
+    if delegated {
+        return if said == "Warmup" || record.is_meta.0 { Said::Harness(said) } else { Said::Delegated(said) };
+    }
+    if said.starts_with("<command-name>") || said.starts_with("<command-message>") {
+        return command(said, after_caveat);
+    }
+    if let Some(shell) = inside(said, "<bash-input>", "</bash-input>") {
+        return Said::Shell(shell);
+    }
+    if let Some(note) = inside(said, "<user-memory-input>", "</user-memory-input>") {
+        return Said::Note(note);
+    }
+    let words = strip_prefixes(said);
+    if words.is_empty() {
+        return if said.is_empty() { Said::Nothing } else { Said::Harness(said) };
+    }
+    by_fields(record, words)
+}
+
+/// Judges by the record's own signs what the text leaves open.
+fn by_fields<'a>(record: &Record<'_>, words: &'a str) -> Said<'a> {
+    let origin = record.origin.kind.get();
+    let entrypoint = record.entrypoint.or_empty();
+    let by_hand = origin == Some("human") || entrypoint.starts_with("claude-") || entrypoint.contains("ide");
+    let teammate = words.starts_with("<teammate-message") || words.starts_with("Another Claude session sent a message:");
+    if teammate || matches!(origin, Some("peer" | "coordinator")) {
+        Said::OtherAgent(words)
+    } else if record.is_meta.0 || origin.is_some_and(|kind| kind != "human") {
+        Said::Harness(words)
+    } else {
+        match record.prompt_source.get() {
+            Some("system") if origin != Some("human") => Said::Harness(words),
+            Some("sdk") if !by_hand => Said::Program(words),
+            _ => Said::Prompt(words),
+        }
+    }
+}
+
+/// Judges a queued text, which comes without a record of its own.
+pub(super) fn judge_queued(text: &str) -> Said<'_> {
+    let said = text.trim();
+    let word = said.split_whitespace().next().unwrap_or_default();
+    if said.is_empty() {
+        Said::Nothing
+    } else if HARNESS_OPENINGS.iter().any(|opening| said.starts_with(opening)) || is_task_registration(said) {
+        Said::Harness(said)
+    } else if said.starts_with("<teammate-message") {
+        Said::OtherAgent(said)
+    } else if is_local(word) {
+        Said::Command { name: word, args: said[word.len()..].trim(), local: true }
+    } else {
+        Said::Prompt(strip_prefixes(said))
+    }
+}
+
+/// Background tasks are registered in the queue as JSON of their ids.
+fn is_task_registration(text: &str) -> bool {
+    text.starts_with('{') && text.contains("\"task_id\"") && text.contains("\"task_type\"")
+}
+
+fn command(said: &str, after_caveat: bool) -> Said<'_> {
+    let name = inside(said, "<command-name>", "</command-name>").unwrap_or_default();
+    let args = inside(said, "<command-args>", "</command-args>").unwrap_or_default();
+    // Commands for the model have their message first; local ones their name first, behind a caveat.
+    let named_first = said.starts_with("<command-name>");
+    Said::Command { name, args, local: is_local(name) || (named_first && after_caveat) }
+}
+
+fn is_local(name: &str) -> bool {
+    LOCAL_COMMANDS.binary_search(&name).is_ok()
+}
+
+/// What stands between two tags, trimmed. An unclosed tag goes to the end.
+fn inside<'a>(text: &'a str, open: &str, close: &str) -> Option<&'a str> {
+    let (_, rest) = text.split_once(open)?;
+    Some(rest.split_once(close).map_or(rest, |(inner, _)| inner).trim())
+}
+
+/// Takes off leading blocks that are not the human's words.
+fn strip_prefixes(text: &str) -> &str {
+    let mut rest = text;
+    'strip: loop {
+        for (open, close) in PREFIXES {
+            if rest.starts_with(open) {
+                rest = rest.split_once(close).map_or("", |(_, after)| after).trim_start();
+                continue 'strip;
+            }
+        }
+        return rest;
+    }
+}
+
+/// The human's words in a denied tool call, and whether they direct the agent.
+pub(super) fn denial_words(text: &str) -> Option<(&str, bool)> {
+    let (_, words) = text.split_once("the user said:")?;
+    let words = words.split("\n\nNote: The user's next message may contain").next().unwrap_or(words).trim();
+    let boilerplate = words.starts_with("The user wants to clarify these questions");
+    (!words.is_empty()).then_some((words, !boilerplate))
+}
+
+/// Whether a failed result is a human's refusal.
+pub(super) fn is_denial(record: &Record<'_>, text: &str) -> bool {
+    text.starts_with("The user doesn't want to proceed with this tool use")
+        || text.starts_with("The user doesn't want to take this action right now")
+        || record.denial.get() == Some("user-rejected")
+        || record.tool_result.text.or_empty() == "User rejected tool use"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(record: &str) -> String {
+        let record: Record<'_> = serde_json::from_str(record).unwrap();
+        let text = record.message.0.as_ref().map(|message| message.content.text()).unwrap_or_default();
+        format!("{:?}", judge(&record, &text, record.is_sidechain.0, false))
+    }
+
+    #[test]
+    fn the_local_commands_are_sorted_for_the_search() {
+        assert!(LOCAL_COMMANDS.is_sorted());
+    }
+
+    #[test]
+    fn a_command_is_local_by_its_name_or_its_caveat() {
+        let name_first = "<command-name>/model</command-name>\n  <command-message>model</command-message>";
+        assert_eq!(command(name_first, false), Said::Command { name: "/model", args: "", local: true });
+        let unknown = "<command-name>/frob</command-name>\n  <command-args>it</command-args>";
+        assert_eq!(command(unknown, true), Said::Command { name: "/frob", args: "it", local: true });
+        assert_eq!(command(unknown, false), Said::Command { name: "/frob", args: "it", local: false });
+        let message_first = "<command-message>ship</command-message>\n<command-name>/ship</command-name>";
+        assert_eq!(command(message_first, true), Said::Command { name: "/ship", args: "", local: false });
+    }
+
+    #[test]
+    fn words_behind_an_editors_prefix_are_the_prompt() {
+        assert_eq!(strip_prefixes("<ide_selection>x</ide_selection>\nfix it"), "fix it");
+        assert_eq!(strip_prefixes("<system-reminder>a</system-reminder><system-reminder>b"), "");
+    }
+
+    #[test]
+    fn a_program_speaks_through_the_sdk_unless_a_person_typed_it() {
+        let by = |extra: &str| {
+            said(&format!(r#"{{"type":"user","promptSource":"sdk","message":{{"content":"go on"}}{extra}}}"#))
+        };
+        assert_eq!(by(""), r#"Program("go on")"#);
+        assert_eq!(by(r#","origin":{"kind":"human"}"#), r#"Prompt("go on")"#);
+        assert_eq!(by(r#","entrypoint":"claude-desktop""#), r#"Prompt("go on")"#);
+    }
+
+    #[test]
+    fn only_the_humans_words_of_a_denial_are_taken() {
+        let text = "… the user said:\nuse tabs\n\nNote: The user's next message may contain a correction";
+        assert_eq!(denial_words(text), Some(("use tabs", true)));
+        assert_eq!(denial_words("STOP what you are doing"), None);
+        let clarify = "the user said:\nThe user wants to clarify these questions.\n  This means…";
+        assert!(matches!(denial_words(clarify), Some((_, false))));
+    }
+}

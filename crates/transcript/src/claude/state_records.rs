@@ -1,0 +1,221 @@
+//! Records that are no conversation: changes of the session's state, and all that Claude Code keeps
+//! beside it. Some are events, the rest is known and passed over.
+
+use super::record::Compaction;
+use super::said::{Said, judge, judge_queued};
+use super::{Place, State, unknown};
+use crate::event::{Actor, Kind, Kinds, Role};
+use crate::reading::Delta;
+use crate::session::LineageKind;
+use crate::wording::summary;
+
+/// Types that are known and give no event.
+const SKIPPED: &[&str] = &[
+    "agent-color", "agent-setting", "atis-latch", "attribution-snapshot", "bridge-session", "compact",
+    "content-replacement", "cost-state", "failed", "file-history-delta", "frame-link", "last-prompt", "launched",
+    "result", "speculation-accept", "started", "stream_event", "tag", "task-summary",
+];
+
+/// Types whose further names are made up freely behind a fixed beginning.
+const SKIPPED_FAMILIES: &[&str] = &["artifact-", "marble-origami-"];
+
+/// Attachments that are known and give no event: context which Claude Code shows the model.
+const SKIPPED_ATTACHMENTS: &[&str] = &[
+    "agent_listing_delta", "async_hook_response", "command_permissions", "compact_file_reference", "date_change",
+    "deferred_tools_delta", "diagnostics", "directory", "file", "goal_status", "hook_additional_context",
+    "hook_cancelled", "hook_success", "hook_system_message", "instructions", "invoked_skills",
+    "mcp_instructions_delta", "model", "nested_memory", "opened_file_in_ide", "output_style", "prompt_snapshot",
+    "relevant_memories", "selected_lines_in_ide", "skill_listing", "structured_output", "task_reminder",
+    "todo_reminder",
+];
+
+impl State {
+    /// Reads a record that is no message, and says whether its type is known.
+    pub(super) fn state_record(&mut self, place: &mut Place<'_>, delta: &mut Delta) -> bool {
+        let record = place.record;
+        match record.kind.or_empty() {
+            "system" => return self.system(place, delta),
+            "attachment" => return self.attachment(place, delta),
+            "summary" | "ai-title" | "custom-title" | "agent-name" => self.facts.title(record, &self.nodes),
+            "permission-mode" => {
+                if changed(&mut self.permission_mode, record.permission_mode.get()) {
+                    self.note(place, &format!("permission mode: {}", record.permission_mode.or_empty()), delta);
+                }
+            }
+            "mode" => {
+                if changed(&mut self.mode, record.mode.get()) {
+                    self.note(place, &format!("mode: {}", record.mode.or_empty()), delta);
+                }
+            }
+            "file-history-snapshot" => self.note(place, "snapshot of changed files", delta),
+            "worktree-state" => self.note(place, "worktree changed", delta),
+            "relocated" => self.note(place, "session moved to another directory", delta),
+            "pr-link" => self.note(place, &format!("pull request: {}", record.pr_url.or_empty()), delta),
+            "continued-in" => {
+                let other = record.continued_in.or_empty();
+                self.facts.child(LineageKind::Resume, other, "", place.line, None);
+                self.note(place, &format!("continued in another session: {other}"), delta);
+            }
+            "fork-context-ref" => {
+                if let Some(parent) = record.parent_session_id.get() {
+                    self.facts.parent(LineageKind::Fork, parent, place.line);
+                }
+            }
+            // Not logs, but they lie beside them and may be handed to us.
+            "" if record.display.get().is_some() || record.agent_type.get().is_some() => {}
+            kind if SKIPPED.contains(&kind) => {}
+            kind if SKIPPED_FAMILIES.iter().any(|family| kind.starts_with(family)) => {}
+            kind => {
+                let name = if kind.is_empty() { "(no type)".to_owned() } else { summary(kind).into_string() };
+                unknown(place, name, delta);
+                return false;
+            }
+        }
+        true
+    }
+
+    fn system(&mut self, place: &mut Place<'_>, delta: &mut Delta) -> bool {
+        let record = place.record;
+        let content = record.content.text();
+        match record.subtype.or_empty() {
+            "turn_duration" => {
+                let mut event = place.event(Kind::Lifecycle, Role::System, Actor::Harness);
+                event.kinds = event.kinds.and(Kind::Completion);
+                event.duration_ms = record.duration_ms.0;
+                event.summary = "turn finished".into();
+                self.push(place, event, delta);
+            }
+            "compact_boundary" => self.note(place, &compaction("conversation compacted", &record.compaction), delta),
+            "microcompact_boundary" => {
+                self.note(place, &compaction("old results trimmed", &record.microcompaction), delta);
+            }
+            "api_error" => self.api_error(place, delta),
+            "model_fallback" | "model_refusal_fallback" => {
+                self.note(place, &format!("model fallback: {}", record.fallback_model.or_empty()), delta);
+            }
+            "agents_killed" => {
+                let mut event = place.event(Kind::Lifecycle, Role::System, Actor::Human);
+                event.kinds = event.kinds.and(Kind::HumanIntervention);
+                event.summary = "agents stopped by the user".into();
+                self.push(place, event, delta);
+            }
+            "local_command" => {
+                let said = match judge(record, &content, self.is_delegated(record), true) {
+                    // A local command is local, whatever its name.
+                    Said::Command { name, args, .. } => Said::Command { name, args, local: true },
+                    Said::Prompt(words) => Said::Harness(words),
+                    said => said,
+                };
+                self.say(place, &said, delta);
+            }
+            "away_summary" | "informational" | "bridge_status" | "scheduled_task_fire" => {
+                self.note(place, &content, delta);
+            }
+            "stop_hook_summary" => {}
+            "summary" | "init" => {}
+            subtype => {
+                unknown(place, format!("system/{}", summary(subtype)), delta);
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The API failed; Claude Code tries again by itself.
+    fn api_error(&mut self, place: &mut Place<'_>, delta: &mut Delta) {
+        let record = place.record;
+        let mut event = place.event(Kind::Lifecycle, Role::System, Actor::Harness);
+        event.kinds = event.kinds.and(Kind::Error);
+        event.success = Some(false);
+        let status = record.error.0.as_ref().and_then(|error| error.status.0);
+        let status = status.map(|status| format!(" {status}")).unwrap_or_default();
+        let retry = record.retry_attempt.0.map(|attempt| {
+            self.turns.retries += 1;
+            event.kinds = event.kinds.and(Kind::Retry);
+            match record.max_retries.0 {
+                Some(most) => format!(", retry {attempt} of {most}"),
+                None => format!(", retry {attempt}"),
+            }
+        });
+        event.summary = summary(&format!("API error{status}{}", retry.unwrap_or_default()));
+        self.push(place, event, delta);
+    }
+
+    fn attachment(&mut self, place: &mut Place<'_>, delta: &mut Delta) -> bool {
+        let attachment = &place.record.attachment;
+        match attachment.kind.or_empty() {
+            "queued_command" => self.queued_command(place, delta),
+            kind @ ("hook_blocking_error" | "hook_non_blocking_error") => {
+                let hook = attachment.hook_name.get().or(attachment.hook_event.get()).unwrap_or("hook");
+                let told = attachment.blocking_error.text.get().or(attachment.stderr.get()).unwrap_or(kind);
+                let mut event = place.event(Kind::Lifecycle, Role::System, Actor::Harness);
+                event.kinds = event.kinds.and(Kind::Error);
+                event.success = Some(false);
+                event.summary = summary(&format!("{hook}: {told}"));
+                self.push(place, event, delta);
+            }
+            "edited_text_file" => {
+                self.note(place, &format!("changed outside: {}", attachment.filename.or_empty()), delta);
+            }
+            "max_turns_reached" => self.note(place, "limit of turns reached", delta),
+            "budget_usd" => self.note(place, "budget told", delta),
+            kind if ["plan_mode", "auto_mode", "ultra_effort"].iter().any(|family| kind.starts_with(family)) => {
+                self.note(place, &kind.replace('_', " "), delta);
+            }
+            kind if SKIPPED_ATTACHMENTS.contains(&kind) => {}
+            kind => {
+                unknown(place, format!("attachment/{}", summary(kind)), delta);
+                return false;
+            }
+        }
+        true
+    }
+
+    /// A queued text put into the running turn, unless the queue told of it already.
+    fn queued_command(&mut self, place: &mut Place<'_>, delta: &mut Delta) {
+        let attachment = &place.record.attachment;
+        let text = attachment.prompt.text();
+        let human = attachment.command_mode.get().is_none_or(|mode| mode == "prompt")
+            && !attachment.is_meta.0
+            && attachment.origin.kind.get().is_none_or(|kind| kind == "human");
+        self.queue.arrived(&text);
+        if !human || self.is_delegated(place.record) || self.queue.is_echo(&text) {
+            return;
+        }
+        let mut event = place.event(Kind::UserMsg, Role::User, Actor::Human);
+        match judge_queued(&text) {
+            Said::Prompt(words) => (event.summary, event.trigger) = (summary(words), true),
+            Said::Nothing if !attachment.prompt.is_nothing() => (event.summary, event.trigger) = ("[image]".into(), true),
+            Said::Command { .. } => event.summary = summary(text.trim()),
+            _ => return,
+        }
+        event.kinds = event.kinds.and(Kind::HumanIntervention);
+        self.push(place, event, delta);
+    }
+
+    /// An event that tells of a change of state.
+    fn note(&mut self, place: &mut Place<'_>, text: &str, delta: &mut Delta) {
+        let mut event = place.event(Kind::Lifecycle, Role::System, Actor::Harness);
+        event.kinds = Kinds::of(Kind::Lifecycle);
+        event.summary = summary(text);
+        self.push(place, event, delta);
+    }
+}
+
+/// Remembers a value and says whether it is new.
+fn changed(known: &mut Option<Box<str>>, told: Option<&str>) -> bool {
+    let differs = told.is_some() && known.as_deref() != told;
+    if differs {
+        *known = told.map(Into::into);
+    }
+    differs
+}
+
+fn compaction(what: &str, told: &Compaction<'_>) -> String {
+    let tokens = match (told.pre_tokens.0, told.post_tokens.0) {
+        (Some(before), Some(after)) => format!(", {before} to {after} tokens"),
+        (Some(before), None) => format!(", {before} tokens"),
+        _ => String::new(),
+    };
+    format!("{what} ({}{tokens})", told.trigger.get().unwrap_or("unknown trigger"))
+}

@@ -1,0 +1,198 @@
+//! Tool calls and their results: brought together by id, whichever comes first, and told as retries
+//! when they repeat what failed.
+
+use std::collections::VecDeque;
+
+use jiff::Timestamp;
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+
+use super::nodes::{from_entries, hash, in_order};
+use crate::event::{Kind, Kinds};
+use crate::reading::{Amendment, Delta};
+
+/// How many failed calls of a turn are remembered.
+const FAILED_MAX: usize = 16;
+/// How alike two wordings must be for one to be a retry of the other, in percent of their words.
+const ALIKE_PERCENT: usize = 80;
+
+/// A call whose result has not come.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct OpenCall {
+    pub(super) seq: u64,
+    pub(super) ts: Option<Timestamp>,
+    pub(super) tool: Box<str>,
+    wording: Box<str>,
+}
+
+/// How a call came out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Ending {
+    pub(super) seq: u64,
+    pub(super) ts: Option<Timestamp>,
+    pub(super) success: Option<bool>,
+    pub(super) exit_code: Option<i32>,
+    /// A human refused; nothing failed.
+    pub(super) denied: bool,
+}
+
+impl Ending {
+    fn joined(&self, call_seq: u64, call_ts: Option<Timestamp>) -> Amendment {
+        let duration = call_ts.zip(self.ts).map(|(from, to)| to.as_millisecond() - from.as_millisecond());
+        Amendment::Joined {
+            seq: call_seq,
+            success: self.success,
+            exit_code: self.exit_code,
+            duration_ms: duration.and_then(|ms| u64::try_from(ms).ok()),
+            kinds: Kinds::default(),
+        }
+    }
+}
+
+/// Calls and results that wait for each other, and what failed lately.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Tools {
+    #[serde(serialize_with = "in_order", deserialize_with = "from_entries")]
+    open: FxHashMap<u64, OpenCall>,
+    /// Results that stand before their call.
+    #[serde(serialize_with = "in_order", deserialize_with = "from_entries")]
+    early: FxHashMap<u64, Ending>,
+    failed: VecDeque<(Box<str>, Box<str>)>,
+}
+
+impl Tools {
+    /// Notes a call. Its result may have come already.
+    pub(super) fn call(&mut self, id: &str, open: OpenCall, delta: &mut Delta) {
+        let key = hash(id);
+        match self.early.remove(&key) {
+            None => {
+                self.open.insert(key, open);
+            }
+            Some(ending) => {
+                delta.amend(ending.joined(open.seq, open.ts));
+                let (tool, parent_seq) = (open.tool.clone(), Some(open.seq));
+                delta.amend(Amendment::Named { seq: ending.seq, tool, parent_seq });
+                self.close(open, &ending);
+            }
+        }
+    }
+
+    /// The call that waits for the result `id`.
+    pub(super) fn waiting(&self, id: &str) -> Option<&OpenCall> {
+        self.open.get(&hash(id))
+    }
+
+    /// Notes a result and joins it with its call.
+    pub(super) fn result(&mut self, id: &str, ending: Ending, delta: &mut Delta) {
+        let key = hash(id);
+        match self.open.remove(&key) {
+            Some(open) => {
+                delta.amend(ending.joined(open.seq, open.ts));
+                self.close(open, &ending);
+            }
+            None => {
+                self.early.insert(key, ending);
+            }
+        }
+    }
+
+    /// Remembers what failed, forgets what works again.
+    fn close(&mut self, open: OpenCall, ending: &Ending) {
+        if ending.denied {
+            return;
+        }
+        self.failed.retain(|(tool, wording)| *tool != open.tool || *wording != open.wording);
+        if ending.success == Some(false) {
+            self.failed.push_back((open.tool, open.wording));
+            if self.failed.len() > FAILED_MAX {
+                self.failed.pop_front();
+            }
+        }
+    }
+
+    /// Whether a call repeats, exactly or nearly, one that failed in this turn.
+    pub(super) fn is_retry(&self, tool: &str, wording: &str) -> bool {
+        self.failed.iter().any(|(failed, before)| &**failed == tool && alike(before, wording))
+    }
+
+    /// A new turn begins: what failed before is history.
+    pub(super) fn turn_over(&mut self) {
+        self.failed.clear();
+    }
+}
+
+impl OpenCall {
+    pub(super) fn new(seq: u64, ts: Option<Timestamp>, tool: &str, wording: &str) -> Self {
+        Self { seq, ts, tool: tool.into(), wording: wording.into() }
+    }
+}
+
+/// Equal, or sharing most of their words.
+fn alike(a: &str, b: &str) -> bool {
+    if a == b {
+        return true;
+    }
+    let split = |c: char| !c.is_alphanumeric();
+    let mut left: Vec<&str> = a.split(split).filter(|word| !word.is_empty()).collect();
+    let mut right: Vec<&str> = b.split(split).filter(|word| !word.is_empty()).collect();
+    left.sort_unstable();
+    right.sort_unstable();
+    let all = left.len() + right.len();
+    let (mut shared, mut at) = (0, 0);
+    for word in left {
+        while at < right.len() && right[at] < word {
+            at += 1;
+        }
+        if right.get(at) == Some(&word) {
+            shared += 2;
+            at += 1;
+        }
+    }
+    all > 0 && shared * 100 >= all * ALIKE_PERCENT
+}
+
+/// The exit code that the text of a failed shell call begins with.
+pub(super) fn exit_code(text: &str) -> Option<i32> {
+    let text = text.trim_start();
+    let text = text.strip_prefix("Error: ").unwrap_or(text).strip_prefix("Exit code ")?;
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(text.len());
+    text[..end].parse().ok()
+}
+
+/// Whether the tool is a shell, whose success means exit code 0.
+pub(super) fn is_shell(tool: &str) -> bool {
+    matches!(tool, "Bash" | "PowerShell")
+}
+
+/// The kinds a call has besides being one.
+pub(super) fn kinds_of_call(edits: bool, tests: bool, retries: bool) -> Kinds {
+    let mut kinds = Kinds::of(Kind::ToolCall);
+    for (holds, kind) in [(edits, Kind::Edit), (tests, Kind::TestRun), (retries, Kind::Retry)] {
+        if holds {
+            kinds = kinds.and(kind);
+        }
+    }
+    kinds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_equal_calls_are_alike_and_others_are_not() {
+        assert!(alike("cargo test -p app", "cargo test -p app"));
+        assert!(alike("cargo test -p app --lib login", "cargo test -p app --lib login -- --nocapture"));
+        assert!(!alike("cargo test", "cargo build"));
+        assert!(!alike("", "ls"));
+        assert!(!alike("git push", "git push --force-with-lease origin main"));
+    }
+
+    #[test]
+    fn an_exit_code_opens_the_text() {
+        assert_eq!(exit_code("Exit code 101\nerror"), Some(101));
+        assert_eq!(exit_code("Error: Exit code 2"), Some(2));
+        assert_eq!(exit_code("it said Exit code 1"), None);
+        assert_eq!(exit_code("Exit code 99999999999"), None);
+    }
+}

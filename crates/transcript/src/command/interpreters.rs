@@ -1,0 +1,148 @@
+//! Programs which run a file, a module or a text given to them: shells, python, node and their kin.
+//!
+//! Finds what is run, not whether it is a test.
+
+use self::Language::{Other, Python, Shell};
+use super::shell::Word;
+
+/// What an interpreter was told to run.
+#[derive(Debug)]
+pub(super) enum Source<'w> {
+    /// A file and its arguments.
+    File(&'w [Word<'w>]),
+    /// A module and its arguments, as after `python -m`.
+    Module(&'w [Word<'w>]),
+    /// A text in the shell's language.
+    Script(&'w str),
+    /// Nothing was named, so it reads its standard input.
+    Stdin,
+    /// The interpreter is itself told to run tests: `node --test`.
+    Tests,
+}
+
+pub(super) struct Interpreter {
+    pub(super) program: &'static str,
+    /// A word which must come first, if any.
+    word: &'static str,
+    /// Options whose next word is their value, separated by spaces.
+    valued: &'static str,
+    /// Options whose next word is code in the interpreter's own language.
+    code: &'static str,
+    /// Options with which the file is only checked.
+    idle: &'static str,
+    pub(super) language: Language,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Language {
+    Shell,
+    Python,
+    Other,
+}
+
+#[rustfmt::skip]
+const INTERPRETERS: &[Interpreter] = &[
+    row("bash", "", "-o +o -O +O --rcfile --init-file", "", "-n", Shell),
+    row("sh", "", "-o +o", "", "-n", Shell),
+    row("zsh", "", "-o +o", "", "-n", Shell),
+    row("dash", "", "-o +o", "", "-n", Shell),
+    row("ksh", "", "-o +o", "", "-n", Shell),
+    row("ash", "", "-o +o", "", "-n", Shell),
+    row("fish", "", "-C --init-command", "", "-n --no-execute", Shell),
+    row("source", "", "", "", "", Shell),
+    row(".", "", "", "", "", Shell),
+    row("python", "", "-W -X", "-c", "", Python),
+    row("coverage", "run", "--source --omit --include --rcfile --data-file --context --concurrency", "", "", Python),
+    row("memray", "run", "-o --output", "-c", "", Python),
+    row("ipython", "", "--profile", "-c", "", Python),
+    row("node", "", "-r --require --import --loader --experimental-loader -C --conditions --env-file",
+        "-e --eval -p --print -pe", "-c --check", Other),
+    row("tsx", "", "-r --require --import --tsconfig --env-file", "-e --eval -p --print", "", Other),
+    row("ts-node", "", "-r --require -P --project -O", "-e --eval -p --print", "", Other),
+    row("ts-node-esm", "", "-r --require -P --project -O", "-e --eval -p --print", "", Other),
+    row("vite-node", "", "-c --config", "", "", Other),
+    row("bun", "", "--cwd -r --preload --env-file", "-e --eval -p --print", "", Other),
+    row("deno", "run", "-c --config --import-map --env-file", "", "", Other),
+    row("ruby", "", "-r -C", "-e", "-c", Other),
+    row("php", "", "-d -c", "-r", "-l -i", Other),
+    row("perl", "", "", "-e -E -ne -pe -nle -lne -i -pi", "-c", Other),
+    row("lua", "", "-l", "-e", "", Other),
+    row("luajit", "", "-l", "-e", "", Other),
+    row("nvim", "", "-u -c --cmd", "", "", Other),
+    row("rscript", "", "", "-e", "", Other),
+    row("julia", "", "-L --load -p -t", "-e -E --eval", "", Other),
+    row("racket", "", "-l", "-e", "", Other),
+    row("elixir", "", "-r -S", "-e", "", Other),
+    row("dart", "run", "", "", "", Other),
+];
+
+const fn row(
+    program: &'static str,
+    word: &'static str,
+    valued: &'static str,
+    code: &'static str,
+    idle: &'static str,
+    language: Language,
+) -> Interpreter {
+    Interpreter {
+        program,
+        word,
+        valued,
+        code,
+        idle,
+        language,
+    }
+}
+
+/// The interpreter which `program` is, with the arguments behind its own first word.
+pub(super) fn interpreter<'w>(
+    program: &str,
+    arguments: &'w [Word<'w>],
+) -> Option<(&'static Interpreter, &'w [Word<'w>])> {
+    let interpreter = INTERPRETERS.iter().find(|interpreter| interpreter.program == program)?;
+    if interpreter.word.is_empty() {
+        return Some((interpreter, arguments));
+    }
+    let (first, rest) = arguments.split_first()?;
+    (first == interpreter.word).then_some((interpreter, rest))
+}
+
+impl Interpreter {
+    /// What is run. Nothing if it is code in a language which we do not read, or if nothing runs.
+    pub(super) fn source<'w>(&self, arguments: &'w [Word<'w>]) -> Option<Source<'w>> {
+        let mut rest = arguments;
+        while let Some((word, others)) = rest.split_first() {
+            let word = word.as_ref();
+            let is_in = |list: &str| list.split_ascii_whitespace().any(|option| option == word);
+            if is_in(self.idle) || is_in(self.code) {
+                return None;
+            }
+            if !word.starts_with(['-', '+']) {
+                return Some(Source::File(rest));
+            }
+            let ends_cluster = |letter| is_cluster(word) && word.ends_with(letter);
+            match self.language {
+                Shell if ends_cluster('c') || word == "--command" => {
+                    return others.first().map(|script| Source::Script(script));
+                }
+                Shell if word == "-s" => return Some(Source::Stdin),
+                Python if ends_cluster('m') => return Some(Source::Module(others)),
+                Other if word == "--test" => return Some(Source::Tests),
+                Python if word == "-" => return Some(Source::Stdin),
+                _ => {}
+            }
+            // `bash -euo pipefail -c` hides a valued option in a cluster.
+            let takes_value = is_in(self.valued) || (self.language == Shell && ends_cluster('o'));
+            rest = others.get(usize::from(takes_value)..).unwrap_or_default();
+        }
+        Some(Source::Stdin)
+    }
+}
+
+/// Short options written together: `-lc`.
+fn is_cluster(word: &str) -> bool {
+    word.len() <= 6
+        && word
+            .strip_prefix('-')
+            .is_some_and(|letters| letters.bytes().all(|byte| byte.is_ascii_lowercase()))
+}

@@ -1,0 +1,806 @@
+//! Which programs run tests, and with which arguments. Tables first, the few readers of the tables after them.
+//!
+//! Looks at one program and its arguments only: quotes, pipes and wrappers such as `sudo` or `npx` are already gone.
+//! A program which is unknown here is judged by its path, since projects call their own scripts `./run-tests.sh`.
+
+use std::borrow::Cow;
+
+use super::is_one_of;
+use super::shell::Word;
+
+/// Program, its first words after options (`|` separates alternatives), and the name under which we know it.
+/// Without words the program alone is a test run.
+#[rustfmt::skip]
+const RUNNERS: &[(&str, &str, &str)] = &[
+    // Rust
+    ("cargo", "test|t", "cargo test"),
+    ("cargo", "nextest|n run|r", "cargo nextest"),
+    ("cargo-nextest", "nextest run|r", "cargo nextest"),
+    ("cargo", "llvm-cov", "cargo llvm-cov"),
+    ("cargo-llvm-cov", "llvm-cov", "cargo llvm-cov"),
+    ("cargo", "tarpaulin", "cargo tarpaulin"),
+    ("cargo-tarpaulin", "", "cargo tarpaulin"),
+    ("cargo", "insta test", "cargo insta"),
+    ("cargo-insta", "test", "cargo insta"),
+    ("cargo", "miri test", "cargo miri"),
+    ("cargo", "miri nextest run|r", "cargo miri"),
+    ("cargo", "mutants", "cargo mutants"),
+    ("cargo", "careful|hack|valgrind|make|xtask|x|leptos test|nextest|t", "cargo test"),
+    ("cargo", "test-sbf|test-bpf", "cargo test"),
+    ("cross", "test", "cargo test"),
+    ("bacon", "test|nextest", "cargo test"),
+    ("wasm-pack", "test", "wasm-pack test"),
+    // Go
+    ("go", "test", "go test"),
+    ("go", "tool gotestsum|ginkgo", "go test"),
+    ("gotestsum", "", "gotestsum"),
+    ("gotest", "", "go test"),
+    ("richgo", "test", "go test"),
+    ("ginkgo", "", "ginkgo"),
+    // Python
+    ("pytest", "", "pytest"),
+    ("py.test", "", "pytest"),
+    ("pytest-watch", "", "pytest"),
+    ("ptw", "", "pytest"),
+    ("unittest", "", "unittest"),
+    ("unittest2", "", "unittest"),
+    ("doctest", "", "doctest"),
+    ("tox", "", "tox"),
+    ("nose2", "", "nose2"),
+    ("nose", "", "nose"),
+    ("nosetests", "", "nose"),
+    ("trial", "", "trial"),
+    ("twisted.trial", "", "trial"),
+    ("stestr", "run", "stestr"),
+    ("green", "", "green"),
+    ("behave", "", "behave"),
+    ("robot", "", "robot"),
+    ("pabot", "", "robot"),
+    ("manage.py", "test", "manage.py test"),
+    ("django-admin", "test", "manage.py test"),
+    ("django", "test", "manage.py test"),
+    ("runtests.py", "", "test script"),
+    ("setup.py", "test", "setup.py test"),
+    ("hatch", "test", "hatch test"),
+    ("rye", "test", "rye test"),
+    ("mutmut", "run", "mutmut"),
+    // JavaScript and TypeScript
+    ("jest", "", "jest"),
+    ("vitest", "", "vitest"),
+    ("mocha", "", "mocha"),
+    ("_mocha", "", "mocha"),
+    ("ts-mocha", "", "mocha"),
+    ("electron-mocha", "", "mocha"),
+    ("mochapack", "", "mocha"),
+    ("ava", "", "ava"),
+    ("tap", "", "tap"),
+    ("tape", "", "tape"),
+    ("uvu", "", "uvu"),
+    ("qunit", "", "qunit"),
+    ("poku", "", "poku"),
+    ("jasmine", "", "jasmine"),
+    ("karma", "start|run", "karma"),
+    ("playwright", "test", "playwright"),
+    ("playwright-test", "", "playwright"),
+    ("cypress", "run", "cypress"),
+    ("wdio", "", "wdio"),
+    ("nightwatch", "", "nightwatch"),
+    ("testcafe", "", "testcafe"),
+    ("detox", "test", "detox"),
+    ("maestro", "test", "maestro"),
+    ("testem", "ci", "testem"),
+    ("web-test-runner", "", "web-test-runner"),
+    ("wtr", "", "web-test-runner"),
+    ("storybook", "test", "storybook test"),
+    ("test-storybook", "", "storybook test"),
+    ("stryker", "run", "stryker"),
+    ("newman", "run", "newman"),
+    ("tsd", "", "tsd"),
+    ("tstyche", "", "tstyche"),
+    ("ng", "test|e2e|t|e", "ng test"),
+    ("ember", "test|t", "ember test"),
+    ("react-scripts", "test", "react-scripts test"),
+    ("react-app-rewired", "test", "react-scripts test"),
+    ("craco", "test", "react-scripts test"),
+    ("tsdx", "test", "jest"),
+    ("kcd-scripts", "test", "jest"),
+    ("aegir", "test", "aegir test"),
+    ("vue-cli-service", "test:unit|test:e2e", "vue-cli-service test"),
+    ("wp-scripts", "test-unit-js|test-e2e|test-playwright", "wp-scripts test"),
+    ("meteor", "test", "meteor test"),
+    ("bun", "test", "bun test"),
+    ("deno", "test", "deno test"),
+    ("vp", "test", "vitest"),
+    // Ruby
+    ("rspec", "", "rspec"),
+    ("parallel_rspec", "", "rspec"),
+    ("turbo_tests", "", "rspec"),
+    ("parallel_test", "", "minitest"),
+    ("minitest", "", "minitest"),
+    ("cucumber", "", "cucumber"),
+    ("cucumber-js", "", "cucumber"),
+    // PHP
+    ("phpunit", "", "phpunit"),
+    ("simple-phpunit", "", "phpunit"),
+    ("paratest", "", "phpunit"),
+    ("pest", "", "pest"),
+    ("artisan", "test|dusk", "artisan test"),
+    ("sail", "test|pest|phpunit|dusk", "artisan test"),
+    ("codecept", "run", "codecept"),
+    ("phpspec", "run", "phpspec"),
+    ("behat", "", "behat"),
+    ("infection", "", "infection"),
+    // .NET
+    ("dotnet", "test|vstest", "dotnet test"),
+    ("dotnet", "watch test", "dotnet test"),
+    ("vstest.console", "", "vstest"),
+    ("nunit3-console", "", "nunit"),
+    ("xunit.console", "", "xunit"),
+    ("mstest", "", "mstest"),
+    // C, C++ and build systems of every language
+    ("ctest", "", "ctest"),
+    ("ctest3", "", "ctest"),
+    ("meson", "test", "meson test"),
+    ("bazel", "test|coverage", "bazel test"),
+    ("bazelisk", "test|coverage", "bazel test"),
+    ("buck", "test", "buck test"),
+    ("buck2", "test", "buck2 test"),
+    ("pants", "test", "pants test"),
+    ("plz", "test", "plz test"),
+    ("xmake", "test", "xmake test"),
+    ("kyua", "test", "kyua test"),
+    ("lit", "", "lit"),
+    ("llvm-lit", "", "lit"),
+    ("gtester", "", "gtester"),
+    ("runtest", "", "dejagnu"),
+    ("pio", "test", "pio test"),
+    ("platformio", "test", "pio test"),
+    ("twister", "", "twister"),
+    ("west", "twister", "twister"),
+    // Swift, Dart
+    ("swift", "test", "swift test"),
+    ("xctest", "", "xctest"),
+    ("fastlane", "test|tests|scan", "fastlane test"),
+    ("flutter", "test|drive", "flutter test"),
+    ("dart", "test", "dart test"),
+    ("dart", "run test", "dart test"),
+    // Elixir, Erlang, Gleam
+    ("mix", "test|test.watch|coveralls|coveralls.html|espec", "mix test"),
+    ("rebar3", "eunit|ct|proper", "rebar3"),
+    ("gleam", "test", "gleam test"),
+    // Haskell, OCaml, Clojure, PureScript, Racket
+    ("stack", "test", "stack test"),
+    ("cabal", "test|v2-test|new-test", "cabal test"),
+    ("dune", "test|runtest", "dune test"),
+    ("dune", "build @runtest|@test|runtest", "dune test"),
+    ("lein", "test|midje|eftest|kaocha|spec", "lein test"),
+    ("bb", "test", "bb test"),
+    ("kaocha", "", "kaocha"),
+    ("spago", "test", "spago test"),
+    ("raco", "test", "raco test"),
+    // Zig, Nim, Crystal, V, Odin, Elm, D
+    ("zig", "test", "zig test"),
+    ("nimble", "test", "nimble test"),
+    ("testament", "", "testament"),
+    ("crystal", "spec", "crystal spec"),
+    ("v", "test", "v test"),
+    ("odin", "test", "odin test"),
+    ("elm-test", "", "elm-test"),
+    ("elm-test-rs", "", "elm-test"),
+    ("dub", "test", "dub test"),
+    ("moon", "test", "moon test"),
+    // R, Perl, Lua, shell
+    ("r", "CMD check", "R CMD check"),
+    ("prove", "", "prove"),
+    ("busted", "", "busted"),
+    ("bats", "", "bats"),
+    ("shellspec", "", "shellspec"),
+    ("shunit2", "", "shunit2"),
+    ("invoke-pester", "", "pester"),
+    // Databases, infrastructure, policies
+    ("pg_prove", "", "pg_prove"),
+    ("dbt", "test", "dbt test"),
+    ("supabase", "test db", "pg_prove"),
+    ("terraform", "test", "terraform test"),
+    ("tofu", "test", "tofu test"),
+    ("helm", "test|unittest", "helm test"),
+    ("molecule", "test|verify", "molecule test"),
+    ("conftest", "verify|test", "conftest"),
+    ("opa", "test", "opa test"),
+    ("promtool", "test", "promtool test"),
+    ("kitchen", "test|verify", "kitchen test"),
+    ("inspec", "exec", "inspec"),
+    ("ansible-test", "units|integration|sanity", "ansible-test"),
+    ("chainsaw", "test", "chainsaw test"),
+    ("earthly", "+test", "earthly test"),
+    // Contracts on chains
+    ("forge", "test|coverage", "forge test"),
+    ("hardhat", "test|coverage", "hardhat test"),
+    ("truffle", "test", "truffle test"),
+    ("anchor", "test", "anchor test"),
+    ("snforge", "test", "snforge test"),
+    ("scarb", "test", "scarb test"),
+    ("aptos", "move test", "aptos test"),
+    ("sui", "move test", "sui test"),
+    ("ape", "test", "ape test"),
+    ("brownie", "test", "brownie test"),
+    // A project's own front door
+    ("x", "test", "test script"),
+    ("x.py", "test", "test script"),
+    ("mach", "test|xpcshell-test|mochitest|gtest|wpt", "test script"),
+    ("build", "test", "test script"),
+    ("build.sh", "test", "test script"),
+    ("dev", "test", "test script"),
+    ("dev.sh", "test", "test script"),
+    ("run", "test|tests", "test script"),
+    ("run.sh", "test|tests", "test script"),
+    ("ci.sh", "test|tests", "test script"),
+    ("make.sh", "test|tests", "test script"),
+    ("make.py", "test|tests", "test script"),
+];
+
+/// Programs which run the tasks, goals or scripts named in their arguments: where the names stand, and what we call it.
+#[rustfmt::skip]
+const TASK_RUNNERS: &[(&str, Tasks, &str)] = &[
+    ("make", Tasks::Targets, "make test"),
+    ("gmake", Tasks::Targets, "make test"),
+    ("mingw32-make", Tasks::Targets, "make test"),
+    ("nmake", Tasks::Targets, "make test"),
+    ("remake", Tasks::Targets, "make test"),
+    ("ninja", Tasks::Targets, "ninja test"),
+    ("samu", Tasks::Targets, "ninja test"),
+    ("cmake", Tasks::Targets, "make test"),
+    ("ant", Tasks::Targets, "ant test"),
+    ("just", Tasks::First, "just test"),
+    ("task", Tasks::Any, "task test"),
+    ("go-task", Tasks::Any, "task test"),
+    ("invoke", Tasks::First, "invoke test"),
+    ("inv", Tasks::First, "invoke test"),
+    ("rake", Tasks::Any, "rake test"),
+    ("rails", Tasks::First, "rails test"),
+    ("thor", Tasks::First, "thor test"),
+    ("poe", Tasks::First, "poe test"),
+    ("poethepoet", Tasks::First, "poe test"),
+    ("taskipy", Tasks::First, "taskipy test"),
+    ("doit", Tasks::Any, "doit test"),
+    ("mage", Tasks::Any, "mage test"),
+    ("gulp", Tasks::Any, "gulp test"),
+    ("grunt", Tasks::Any, "grunt test"),
+    ("mise", Tasks::Scripts, "mise test"),
+    ("devbox", Tasks::Scripts, "devbox test"),
+    ("hatch", Tasks::Scripts, "hatch test"),
+    ("pdm", Tasks::Scripts, "pdm test"),
+    ("rye", Tasks::Scripts, "rye test"),
+    ("pixi", Tasks::Scripts, "pixi test"),
+    ("pipenv", Tasks::Scripts, "pipenv test"),
+    ("melos", Tasks::Scripts, "melos test"),
+    ("npm", Tasks::Scripts, "npm test"),
+    ("cnpm", Tasks::Scripts, "npm test"),
+    ("yarn", Tasks::Scripts, "yarn test"),
+    ("yarnpkg", Tasks::Scripts, "yarn test"),
+    ("pnpm", Tasks::Scripts, "pnpm test"),
+    ("bun", Tasks::Scripts, "bun test"),
+    ("vp", Tasks::Scripts, "vp test"),
+    ("nr", Tasks::First, "npm test"),
+    ("deno", Tasks::Scripts, "deno test"),
+    ("node", Tasks::Flag("--run"), "npm test"),
+    ("composer", Tasks::Scripts, "composer test"),
+    ("lerna", Tasks::FirstOrRun, "lerna test"),
+    ("rush", Tasks::First, "rush test"),
+    ("rushx", Tasks::First, "rush test"),
+    ("turbo", Tasks::FirstOrRun, "turbo test"),
+    ("moon", Tasks::FirstOrRun, "moon test"),
+    ("nx", Tasks::FirstOrRun, "nx test"),
+    ("npm-run-all", Tasks::Any, "npm test"),
+    ("run-s", Tasks::Any, "npm test"),
+    ("run-p", Tasks::Any, "npm test"),
+    ("wireit", Tasks::Any, "npm test"),
+    ("zig", Tasks::After("build"), "zig test"),
+    ("lein", Tasks::Any, "lein test"),
+    ("xcodebuild", Tasks::Exactly("test|test-without-building"), "xcodebuild test"),
+    ("mvn", Tasks::Maven, "mvn test"),
+    ("mvnw", Tasks::Maven, "mvn test"),
+    ("mvnd", Tasks::Maven, "mvn test"),
+    ("gradle", Tasks::Gradle, "gradle test"),
+    ("gradlew", Tasks::Gradle, "gradle test"),
+    ("sbt", Tasks::Scala, "sbt test"),
+    ("sbtn", Tasks::Scala, "sbt test"),
+    ("mill", Tasks::Scala, "mill test"),
+    ("bleep", Tasks::Exactly("test"), "bleep test"),
+    ("scala-cli", Tasks::Exactly("test"), "scala-cli test"),
+    ("nox", Tasks::Sessions, "nox"),
+];
+
+/// Where a task runner's task names stand among its arguments.
+#[derive(Clone, Copy)]
+enum Tasks {
+    /// The first argument; what follows are the task's own.
+    First,
+    /// Every argument.
+    Any,
+    /// Every argument, and `check` is a test run by old custom.
+    Targets,
+    /// The first argument, or the one after `run`.
+    Scripts,
+    /// Every argument after this one.
+    After(&'static str),
+    /// The argument of this option.
+    Flag(&'static str),
+    /// Every argument, but only these words.
+    Exactly(&'static str),
+    /// Phases and `plugin:goal`.
+    Maven,
+    /// `:module:taskName`.
+    Gradle,
+    /// `module/testOnly`, `module.test`; arguments are whole commands.
+    Scala,
+    /// The first argument; or every one, if the first is `run` or the like.
+    FirstOrRun,
+    /// nox runs everything unless `-s` names sessions.
+    Sessions,
+}
+
+/// A program which runs tests when one of its arguments contains this text.
+const TELLTALES: &[(&str, &str, &str)] = &[
+    ("python", "pytest.main(", "pytest"),
+    ("python", "unittest.main(", "unittest"),
+    ("python", "unittest.TextTestRunner", "unittest"),
+    ("python", "doctest.testmod(", "doctest"),
+    ("r", "devtools::test", "testthat"),
+    ("r", "testthat::", "testthat"),
+    ("rscript", "devtools::test", "testthat"),
+    ("rscript", "devtools::check(", "R CMD check"),
+    ("rscript", "rcmdcheck", "R CMD check"),
+    ("rscript", "testthat::test", "testthat"),
+    ("rscript", "test_dir(", "testthat"),
+    ("rscript", "test_file(", "testthat"),
+    ("rscript", "tinytest::", "tinytest"),
+    ("julia", "Pkg.test(", "julia Pkg.test"),
+    ("julia", "pkg\"test", "julia Pkg.test"),
+    ("clj", ":test", "clj test"),
+    ("clojure", ":test", "clj test"),
+    ("clj", "kaocha", "kaocha"),
+    ("clojure", "kaocha", "kaocha"),
+    ("emacs", "ert-run-tests", "ert"),
+    ("nvim", "PlenaryBusted", "plenary"),
+    ("nvim", "MiniTest.run", "mini.test"),
+    ("java", "org.junit", "junit"),
+    ("java", "junit-platform-console", "junit"),
+    ("java", "org.testng", "testng"),
+    ("stack", "--test", "stack test"),
+    ("unity", "-runTests", "unity test"),
+    ("godot", "gut_cmdln.gd", "gut"),
+    ("ruby", "-Itest", "minitest"),
+    ("hurl", "--test", "hurl"),
+];
+
+/// Options with which a runner builds, lists or explains, but runs nothing. `*` stands for every runner. An entry
+/// without a dash is a subcommand.
+#[rustfmt::skip]
+const IDLE: &[(&str, &[&str])] = &[
+    ("*", &["--help", "--version", "--collect-only", "--collectonly", "--co", "--listTests", "--list-tests", "--list", "--no-run",
+        "--dry-run", "--show-config", "--showConfig"]),
+    ("pytest", &["-h", "-V", "--fixtures", "--markers", "--cache-show", "--fixtures-per-test", "--setup-plan"]),
+    ("unittest", &["-h"]),
+    ("tox", &["-h", "-l", "-a", "--listenvs", "--notest", "list", "l", "config", "c", "devenv", "d"]),
+    ("nox", &["-h", "-l"]),
+    ("behave", &["-h", "-d"]),
+    ("cargo test", &["-h", "-V"]),
+    ("cargo llvm-cov", &["-h", "report", "clean", "show-env"]),
+    ("cargo mutants", &["-h"]),
+    ("go test", &["-h", "-c", "-list", "-help"]),
+    ("ginkgo", &["-h", "bootstrap", "generate", "build", "help", "outline", "labels", "unfocus", "version"]),
+    ("jest", &["-h", "--init", "--clearCache"]),
+    ("vitest", &["-h", "-v", "list", "bench", "init"]),
+    ("mocha", &["-h", "-V", "init"]),
+    ("wdio", &["config", "install"]),
+    ("playwright", &["-h"]),
+    ("rspec", &["-h", "-v", "--init"]),
+    ("rake test", &["-n", "-T", "-P", "--tasks"]),
+    ("phpunit", &["-h", "--list-suites", "--list-groups", "--generate-configuration", "--migrate-configuration"]),
+    ("pest", &["-h", "--init"]),
+    ("ctest", &["-h", "-N", "--show-only", "--print-labels"]),
+    ("make test", &["-h", "-n", "-p", "-q", "-v", "--just-print", "--recon", "--question"]),
+    ("ninja test", &["-n", "-t"]),
+    ("just test", &["-n", "-l", "-s", "--show", "--summary"]),
+    ("task test", &["-n", "-l", "--summary", "--dry"]),
+    ("gradle test", &["-m", "-h"]),
+    ("mvn test", &["-h", "-v", "-DskipTests", "-Dmaven.test.skip"]),
+    ("dotnet test", &["-h", "-t"]),
+    ("swift test", &["-l", "list"]),
+    ("bats", &["-h", "-c", "--count"]),
+    ("prove", &["-h", "-D", "--dry"]),
+    ("forge test", &["-h", "-l"]),
+    ("deno test", &["-h"]),
+    ("zig test", &["--test-no-exec"]),
+    ("hatch test", &["-s"]),
+    ("npm test", &["-h"]),
+    ("turbo test", &["--dry", "--graph"]),
+    ("nx test", &["--graph"]),
+];
+
+/// Options whose next word is their value, so that it is not taken for a subcommand or a task.
+#[rustfmt::skip]
+const VALUED: &[(&str, &[&str])] = &[
+    ("ant", &["-f", "-file", "-buildfile", "-lib", "-logger"]),
+    ("bazel", &["--output_base", "--bazelrc", "--output_user_root"]),
+    ("bun", &["--cwd", "--filter", "-F", "-c", "--config", "--env-file", "--preload"]),
+    ("cargo", &["--manifest-path", "--config", "-Z", "-C", "--color", "-p", "--package", "--features", "-F", "--target"]),
+    ("cmake", &["--build", "-B", "-S", "-G", "-D", "-j", "--parallel", "--config", "--preset"]),
+    ("composer", &["-d", "--working-dir", "--timeout"]),
+    ("deno", &["-c", "--config", "--cwd"]),
+    ("dotnet", &["--project"]),
+    ("dune", &["--root", "--profile", "-p", "-j"]),
+    ("go", &["-C"]),
+    ("gradle", &["-p", "--project-dir", "-b", "--build-file", "-c", "-I", "--init-script", "-x", "--exclude-task", "-g"]),
+    ("gradlew", &["-p", "--project-dir", "-b", "--build-file", "-c", "-I", "--init-script", "-x", "--exclude-task", "-g"]),
+    ("gmake", &["-C", "--directory", "-f", "--file", "--makefile", "-I", "-o", "-W"]),
+    ("just", &["-f", "--justfile", "-d", "--working-directory", "--set", "--dotenv-path", "-E"]),
+    ("lerna", &["--scope", "--ignore", "--concurrency", "--since"]),
+    ("invoke", &["-c", "--collection", "-r", "--search-root", "-f", "--config"]),
+    ("inv", &["-c", "--collection", "-r", "--search-root", "-f", "--config"]),
+    ("make", &["-C", "--directory", "-f", "--file", "--makefile", "-I", "-o", "-W"]),
+    ("mise", &["-C", "--cd", "-E", "--env", "-j"]),
+    ("mvn", &["-f", "--file", "-pl", "--projects", "-P", "-s", "--settings", "-T", "-rf", "-l"]),
+    ("mvnw", &["-f", "--file", "-pl", "--projects", "-P", "-s", "--settings", "-T", "-rf", "-l"]),
+    ("ninja", &["-C", "-f", "-j", "-k", "-l", "-d"]),
+    ("npm", &["--prefix", "-C", "-w", "--workspace", "--loglevel", "--userconfig"]),
+    ("nx", &["--exclude", "--projects", "-p", "--configuration", "-c", "--base", "--head", "--parallel"]),
+    ("pdm", &["-p", "--project", "--venv"]),
+    ("pixi", &["-e", "--environment", "--manifest-path"]),
+    ("pnpm", &["-C", "--dir", "--filter", "-F", "--filter-prod", "--loglevel", "--workspace-concurrency"]),
+    ("rake", &["-f", "--rakefile", "-I", "-r", "--require", "-N"]),
+    ("stack", &["--stack-yaml", "--resolver"]),
+    ("swift", &["--package-path"]),
+    ("task", &["-d", "--dir", "-t", "--taskfile", "-o", "--output"]),
+    ("terraform", &["-chdir"]),
+    ("turbo", &["--filter", "-F", "--concurrency", "--cwd"]),
+    ("xcodebuild", &["-scheme", "-project", "-workspace", "-destination", "-configuration", "-sdk", "-derivedDataPath"]),
+    ("yarn", &["--cwd"]),
+    ("zig", &["--build-file", "--prefix"]),
+];
+
+/// The test runner which `program` with `arguments` is, by the tables or by the name of its file.
+pub(super) fn runner(program: &str, arguments: &[Word<'_>]) -> Option<&'static str> {
+    let name = program_name(program);
+    let name = name.as_ref();
+    let by_words = (RUNNERS.iter())
+        .filter(|row| row.0 == name)
+        .find(|row| matches_words(row.1, operands(name, arguments)))
+        .map(|row| (row.2, row.1.split_ascii_whitespace().count()));
+    let by_task = || {
+        let row = TASK_RUNNERS.iter().find(|row| row.0 == name)?;
+        names_test_task(row.1, name, arguments).then_some((row.2, 0))
+    };
+    let by_code = || telltale(name, arguments.iter().map(Cow::as_ref)).map(|found| (found, 0));
+    let by_path = || {
+        let is_test = is_file_path(program) && is_test_script(program) && !has_subcommand(program, arguments);
+        is_test.then_some(("test script", 0))
+    };
+    let (found, words) = by_words.or_else(by_task).or_else(by_code).or_else(by_path)?;
+    (!is_idle(found, words, arguments)).then_some(found)
+}
+
+/// The runner which the code in one of `texts` starts when `program` runs it: `python -c 'pytest.main()'`.
+pub(super) fn telltale<'t>(program: &str, texts: impl Iterator<Item = &'t str>) -> Option<&'static str> {
+    let mut texts = texts;
+    let rows = || TELLTALES.iter().filter(|row| row.0 == program);
+    rows().next()?;
+    texts.find_map(|text| rows().find(|row| text.contains(row.1)).map(|row| row.2))
+}
+
+/// Whether `python -m module` runs tests because the module is one: `app.tests.test_login`.
+pub(super) fn is_test_module(module: &str) -> bool {
+    let is_test = |part: &str| {
+        matches!(
+            part,
+            "test" | "tests" | "selftest" | "unittests" | "run_tests" | "runtests"
+        ) || part.starts_with("test_")
+            || part.ends_with("_test")
+            || part.ends_with("_tests")
+    };
+    module.split('.').any(is_test)
+}
+
+/// Whether the file at `path` is a test, or a script which runs tests, by its name or its directory.
+pub(super) fn is_test_script(path: &str) -> bool {
+    const EXTENSIONS_OF_DATA: &[&str] = &[
+        "log", "txt", "json", "yaml", "yml", "toml", "xml", "md", "csv", "html", "env", "ini", "sql",
+    ];
+    if path.contains("/target/") && path.contains("/deps/") || path.starts_with("target/") && path.contains("/deps/") {
+        return true; // cargo's own test binaries
+    }
+    let mut parts = path.rsplit(['/', '\\']);
+    let file = parts.next().unwrap_or_default();
+    let (stem, extension) = file.split_once('.').unwrap_or((file, ""));
+    let last_extension = extension.rsplit('.').next().unwrap_or_default();
+    if stem.is_empty() || EXTENSIONS_OF_DATA.contains(&last_extension) {
+        return false;
+    }
+    if last_extension == "t" || extension.starts_with("test.") || extension.starts_with("spec.") {
+        return true; // `t/basic.t`, `login.test.ts`
+    }
+    if name_says_test(stem, last_extension) {
+        return true;
+    }
+    // An absolute path goes through many rooms: `/tmp/test/` is somebody's scratch, `/srv/app/tests/` is not.
+    let is_relative = !path.starts_with(['/', '~']) && !path.contains(":\\");
+    let in_tests = parts.any(|part| match part {
+        "tests" | "__tests__" | "spec" | "specs" | "unittests" | "e2e" => true,
+        "test" => is_relative,
+        _ => false,
+    });
+    in_tests && !segments(stem).any(is_support)
+}
+
+/// The name by which the tables know a program: without directories, the endings of Windows and of scripts' runtimes,
+/// version numbers, and in small letters. `$PYTHON` is taken for python.
+pub(super) fn program_name(program: &str) -> Cow<'_, str> {
+    const ENDINGS: [&str; 9] = [".exe", ".cmd", ".bat", ".ps1", ".com", ".phar", ".js", ".mjs", ".cjs"];
+    const VERSIONED: [&str; 8] = ["python", "pypy", "ruby", "php", "lua", "perl", "pytest", "node"];
+    let file = program.rsplit(['/', '\\']).next().unwrap_or(program);
+    let file = file.split('@').next().unwrap_or(file); // `npx jest@29`
+    let mut name = match file.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        true => Cow::Owned(file.to_ascii_lowercase()),
+        false => Cow::Borrowed(file),
+    };
+    if let Some(variable) = name.strip_prefix('$') {
+        let variable = variable.trim_matches(['{', '}']);
+        let variable = variable.split([':', '-']).next().unwrap_or(variable);
+        let is_python = variable.contains("python") || variable.ends_with("py");
+        name = Cow::Owned(if is_python { "python" } else { variable }.to_owned());
+    }
+    if let Some(ending) = ENDINGS.into_iter().find(|ending| name.ends_with(ending)) {
+        let length = name.len() - ending.len();
+        match &mut name {
+            Cow::Borrowed(name) => *name = name.get(..length).unwrap_or_default(),
+            Cow::Owned(name) => name.truncate(length),
+        }
+    }
+    let bare = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || matches!(letter, '.' | '-'));
+    match VERSIONED
+        .into_iter()
+        .find(|versioned| *versioned == bare && name.len() > bare.len())
+    {
+        Some("pypy") => Cow::Borrowed("python"),
+        Some(versioned) => Cow::Borrowed(versioned),
+        None if name == "py" => Cow::Borrowed("python"),
+        None => name,
+    }
+}
+
+/// The arguments which are neither options nor their values.
+fn operands<'w>(program: &str, arguments: &'w [Word<'w>]) -> impl Iterator<Item = &'w str> {
+    let valued = VALUED.iter().find(|row| row.0 == program).map_or(&[][..], |row| row.1);
+    let mut arguments = arguments.iter().map(Cow::as_ref);
+    std::iter::from_fn(move || {
+        loop {
+            let argument = arguments.next()?;
+            if valued.contains(&argument) {
+                arguments.next();
+            } else if !argument.starts_with(['-', '+']) || argument.starts_with("+test") {
+                return Some(argument);
+            }
+        }
+    })
+}
+
+/// Whether a program of this name is a test run whatever its arguments.
+fn is_runner(name: &str) -> bool {
+    RUNNERS.iter().any(|row| row.0 == name && row.1.is_empty())
+}
+
+fn matches_words<'w>(pattern: &str, mut words: impl Iterator<Item = &'w str>) -> bool {
+    pattern
+        .split_ascii_whitespace()
+        .all(|step| words.next().is_some_and(|word| is_one_of(word, step)))
+}
+
+fn names_test_task(tasks: Tasks, program: &str, arguments: &[Word<'_>]) -> bool {
+    let mut names = operands(program, arguments);
+    match tasks {
+        Tasks::First => names.next().is_some_and(is_test_task),
+        Tasks::Any => names.any(is_test_task),
+        Tasks::FirstOrRun => match names.next() {
+            Some("run" | "run-many" | "affected") => {
+                let target = |argument: &Word<'_>| {
+                    let target = argument
+                        .strip_prefix("--target=")
+                        .or_else(|| argument.strip_prefix("--targets="));
+                    target.is_some_and(|target| target.split(',').any(is_test_task))
+                };
+                names.flat_map(|names| names.split(',')).any(is_test_task) || arguments.iter().any(target)
+            }
+            name => name.is_some_and(is_test_task),
+        },
+        Tasks::Targets => names.any(|name| is_test_task(name) || is_check_target(name)),
+        // `yarn jest` is a program under a wrapper, and is known by its own name.
+        Tasks::Scripts => script_name(program, names).is_some_and(|name| is_test_task(name) && !is_runner(name)),
+        Tasks::After(word) => names.next() == Some(word) && names.any(is_test_task),
+        Tasks::Flag(flag) => {
+            let mut rest = arguments.iter().skip_while(|argument| *argument != flag);
+            rest.nth(1).is_some_and(|name| is_test_task(name))
+        }
+        Tasks::Exactly(words) => names.any(|name| is_one_of(name, words)),
+        Tasks::Maven => names.any(|name| {
+            is_one_of(name, "test|verify|integration-test")
+                || name.starts_with("surefire:")
+                || name.starts_with("failsafe:")
+        }),
+        Tasks::Gradle => names.any(is_gradle_test),
+        Tasks::Scala => names.any(is_scala_test),
+        Tasks::Sessions => {
+            let mut rest = arguments
+                .iter()
+                .skip_while(|argument| !is_one_of(argument, "-s|--session|--sessions|-e"));
+            rest.next().is_none() || rest.any(|name| is_test_task(name))
+        }
+    }
+}
+
+/// The package script which is run: `yarn test`, `npm run -w web test:unit`, `pnpm -r run test`.
+fn script_name<'w>(program: &str, names: impl Iterator<Item = &'w str>) -> Option<&'w str> {
+    let mut names = names;
+    let mut told_to_run = !matches!(program, "npm" | "cnpm" | "deno" | "pipenv" | "hatch" | "rye");
+    loop {
+        match names.next()? {
+            "workspace" | "w" if program.starts_with("yarn") => drop(names.next()),
+            "run" | "run-script" | "rum" | "urn" | "r" | "task" => told_to_run = true,
+            "workspaces" | "foreach" | "recursive" | "multi" | "m" => {}
+            "t" | "tst" | "it" | "cit" | "install-test" if matches!(program, "npm" | "pnpm") => return Some("test"),
+            name if told_to_run || name == "test" => return Some(name),
+            _ => return None,
+        }
+    }
+}
+
+/// Whether a script or target of this name runs tests. Names are made of parts: `test:unit`, `unit-tests`, `ci.test`.
+fn is_test_task(name: &str) -> bool {
+    // `nx run @app/web:test` and `turbo run web#test` have the project before the task.
+    let name = name.rsplit(['/', '#']).next().unwrap_or(name);
+    if is_test_word(name) || matches!(name, "coverage" | "cov") {
+        return true;
+    }
+    if name.contains(['=', ' ']) {
+        return false;
+    }
+    let Some(first) = segments(name).next() else {
+        return false;
+    };
+    let Some(last) = segments(name).next_back() else {
+        return false;
+    };
+    if is_test_word(first) {
+        return !segments(name).any(is_support);
+    }
+    is_test_word(last) && !is_preparation(first) && !segments(name).any(|part| is_one_of(part, "lint|build|typecheck"))
+}
+
+/// `check` is a test run for make and its kin, unless it says what else it checks.
+fn is_check_target(name: &str) -> bool {
+    const OTHER_CHECKS: &str = "format|fmt|lint|style|types|type|typecheck|typing|code|license|licenses|deps|docs|spelling|\
+        generated|tidy|vet|clean|diff|env|tools|version|headers|links|security|imports|mypy|ruff|black|clippy|manifest";
+    match name {
+        "check" | "distcheck" | "installcheck" | "checkall" | "check-all" => true,
+        name => {
+            name.starts_with("check-")
+                && !segments(name).any(|part| is_one_of(part, OTHER_CHECKS))
+                && !name.contains(['=', '/', '.'])
+        }
+    }
+}
+
+fn is_gradle_test(task: &str) -> bool {
+    let task = task.rsplit(':').next().unwrap_or(task);
+    const PREPARATIONS: [&str; 8] = [
+        "compile", "assemble", "process", "build", "package", "lint", "clean", "ktlint",
+    ];
+    match task {
+        "test" | "check" => true,
+        "testClasses" | "testJar" | "testFixturesJar" => false,
+        task if PREPARATIONS.iter().any(|verb| task.starts_with(verb)) => false,
+        task => {
+            task.ends_with("Test")
+                || task.ends_with("Tests")
+                || task.ends_with("Check") && task.starts_with("connected")
+                || task.starts_with("test") && task.as_bytes().get(4).is_some_and(u8::is_ascii_uppercase)
+        }
+    }
+}
+
+/// `core/testOnly example.Spec` for sbt and `core.test` for mill.
+fn is_scala_test(command: &str) -> bool {
+    let commands = command
+        .split(';')
+        .filter_map(|command| command.split_ascii_whitespace().next());
+    let is_test = |command: &str| {
+        let steps = || command.split(['/', ':', '.']);
+        let is_test = |step| {
+            matches!(
+                step,
+                "test" | "testOnly" | "testQuick" | "testForked" | "Test" | "IntegrationTest"
+            )
+        };
+        steps().any(is_test) && !steps().any(|step| step.starts_with("compile") || step.starts_with("run"))
+    };
+    commands.into_iter().any(is_test)
+}
+
+/// Whether a file's name says that it is a test or runs them: `run-tests.sh`, `test_login.py`, `login_test`.
+fn name_says_test(stem: &str, extension: &str) -> bool {
+    const WORDS: &str = "test|tests|unittest|unittests|e2e|testsuite|selftest|smoketest|runtest|runtests|Test|Tests";
+    const PREPARATIONS: &str =
+        "build|setup|create|generate|gen|make|new|add|deploy|install|prepare|write|download|clean|fix|lint|format";
+    let is_camel = |ending: &str| {
+        stem.strip_suffix(ending)
+            .is_some_and(|rest| rest.ends_with(char::is_alphanumeric))
+    };
+    if is_camel("Test") || is_camel("Tests") || is_camel("Spec") || stem.starts_with("test_") {
+        return true;
+    }
+    let (Some(first), Some(last)) = (segments(stem).next(), segments(stem).next_back()) else {
+        return false;
+    };
+    if is_one_of(last, WORDS) || is_one_of(last, "spec|specs") && first != last {
+        // A compiled `build_test` tests the build; a script of that name builds the test.
+        return matches!(extension, "" | "exe") || !is_one_of(first, PREPARATIONS);
+    }
+    let says_test = is_one_of(first, WORDS) || first == "run" && segments(stem).any(|part| is_one_of(part, WORDS));
+    says_test && !segments(stem).any(is_support)
+}
+
+fn segments(name: &str) -> impl DoubleEndedIterator<Item = &str> {
+    name.split([':', '-', '_', '.', '#', '+'])
+        .filter(|part| !part.is_empty())
+}
+
+fn is_test_word(word: &str) -> bool {
+    const WORDS: &str = "test|tests|testing|spec|specs|unit|units|unittest|unittests|e2e|testsuite|selftest|selftests|\
+        smoketest|smoketests|integrationtest|integration|jest|vitest|pytest|rspec|phpunit|playwright|cypress|mocha";
+    is_one_of(word, WORDS)
+}
+
+/// Parts of a name which tell that it stands beside the tests: `test-data`, `tests/setup.sh`.
+fn is_support(part: &str) -> bool {
+    const WORDS: &str = "data|fixture|fixtures|dep|deps|dependencies|env|setup|teardown|clean|cleanup|install|image|images|\
+        cert|certs|key|keys|config|conftest|helper|helpers|util|utils|generate|generator|gen|seed|lint|report|results|\
+        typecheck|types|format|fmt|docs|list|compile|open|server|mock|mocks|stub|stubs";
+    is_one_of(part, WORDS)
+}
+
+/// First parts of a name which tell that tests are made ready or looked at, not run: `build:test`, `new-test`.
+fn is_preparation(part: &str) -> bool {
+    const WORDS: &str = "build|compile|lint|format|fmt|typecheck|type|types|tsc|clean|install|setup|prepare|generate|gen|make|\
+        create|new|add|docker|deploy|pre|post|seed|download|fetch|reset|start|stop|up|down|serve|update|list|show|write|\
+        publish|pretest|posttest|open|edit|check|fix";
+    is_one_of(part, WORDS)
+}
+
+/// `/tmp/app-test login` is the app itself, built under a passing name: test binaries have options, not subcommands.
+fn has_subcommand(program: &str, arguments: &[Word<'_>]) -> bool {
+    let is_word = |word: &Word<'_>| word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
+    let first = arguments.first().filter(|word| !word.starts_with('-'));
+    program.ends_with("-test") && first.is_some_and(is_word)
+}
+
+/// A program given as a file, so that its name was chosen by the project and not by the system.
+fn is_file_path(program: &str) -> bool {
+    const SCRIPTS: [&str; 12] = [
+        ".sh", ".bash", ".py", ".ps1", ".bat", ".cmd", ".exe", ".js", ".mjs", ".ts", ".rb", ".pl",
+    ];
+    let is_system = ["/usr/bin/", "/bin/", "/usr/sbin/"]
+        .iter()
+        .any(|directory| program.starts_with(directory));
+    let is_path = program.contains(['/', '\\']) || SCRIPTS.iter().any(|ending| program.ends_with(ending));
+    is_path && !is_system && !program.contains("://")
+}
+
+/// Whether the runner only lists, builds or explains. Its own subcommand stands behind the `words` which made it one.
+fn is_idle(runner: &str, words: usize, arguments: &[Word<'_>]) -> bool {
+    arguments.iter().enumerate().any(|(index, argument)| {
+        let (option, value) = argument.split_once('=').unwrap_or((argument, ""));
+        let mut rows = IDLE.iter().filter(|row| row.0 == "*" || row.0 == runner);
+        let is_in_place = index == words || argument.starts_with('-');
+        is_in_place && value != "false" && rows.any(|row| row.1.contains(&option))
+    })
+}

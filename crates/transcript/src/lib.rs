@@ -1,0 +1,31 @@
+//! What a session is, and how each agent's log becomes one.
+//!
+//! This crate turns bytes into words: lines in, [`SessionEvent`]s, [`Turn`]s and [`Fault`]s out. It knows
+//! no disk, clock, database or terminal, so that a reader can be fuzzed, resumed and tested on its own.
+//! Logs are written by programs that change weekly, about text of strangers: nothing in them is trusted,
+//! and no line can fail the others.
+
+mod agent;
+mod call;
+mod claude;
+mod command;
+mod event;
+mod lines;
+mod name;
+mod reading;
+mod repair;
+mod session;
+mod state;
+mod wire;
+mod wording;
+
+pub use agent::{Agent, Origin, detect};
+pub use call::{Call, Tokens, counted};
+pub use claude::SubagentMeta;
+pub use command::test_runner;
+pub use event::{Actor, Kind, Kinds, PartKind, Role, SessionEvent};
+pub use lines::{LINE_BYTES_MAX, Line, LineBody, Lines};
+pub use name::SafeName;
+pub use reading::{Amendment, Delta, Fate, Fates, Fault, Reading, Unknown};
+pub use session::{Cost, Lineage, LineageKind, Outcome, SCHEMA_VERSION, Session, SessionUid, Turn};
+pub use state::{Body, State, StateError, bodies};

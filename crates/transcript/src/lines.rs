@@ -1,0 +1,206 @@
+//! Numbered physical lines of a log, in bounded memory.
+//!
+//! A line ends at `\n` and nowhere else: U+2028, form feeds and lone carriage returns are text. A line
+//! longer than [`LINE_BYTES_MAX`] is measured and hashed, never held.
+
+use std::io::{self, Read};
+
+use memchr::memchr;
+
+/// The longest line that is parsed.
+pub const LINE_BYTES_MAX: usize = 64 << 20;
+
+const READ_BYTES: usize = 256 << 10;
+
+/// One physical line, without its line break.
+#[derive(Debug, Clone, Copy)]
+pub struct Line<'a> {
+    /// From 1.
+    pub number: u64,
+    /// Where the line begins in its part.
+    pub offset: u64,
+    pub body: LineBody<'a>,
+    /// Whether a line break follows. The last line of a growing log may be torn.
+    pub terminated: bool,
+}
+
+/// What stands on a line.
+#[derive(Debug, Clone, Copy)]
+pub enum LineBody<'a> {
+    Bytes(&'a [u8]),
+    /// Too long to hold.
+    Oversized { length: u64, hash: blake3::Hash },
+}
+
+/// Splits a stream of bytes into lines, reusing one buffer.
+pub struct Lines<R> {
+    source: R,
+    buffer: Vec<u8>,
+    /// The bytes `start..end` of the buffer are read and not yet given out.
+    start: usize,
+    end: usize,
+    number: u64,
+    offset: u64,
+    line_bytes_max: usize,
+    at_end: bool,
+}
+
+impl<R: Read> Lines<R> {
+    /// Reads `source` from its first line.
+    pub fn new(source: R) -> Self {
+        Self::resume(source, 0, 0)
+    }
+
+    /// Goes on after `lines_before` lines and `offset` bytes; `source` begins there.
+    pub fn resume(source: R, lines_before: u64, offset: u64) -> Self {
+        Self {
+            source,
+            buffer: Vec::new(),
+            start: 0,
+            end: 0,
+            number: lines_before,
+            offset,
+            line_bytes_max: LINE_BYTES_MAX,
+            at_end: false,
+        }
+    }
+
+    /// The same with a smaller bound, for tests and tight places.
+    #[must_use]
+    pub fn with_line_bytes_max(mut self, line_bytes_max: usize) -> Self {
+        self.line_bytes_max = line_bytes_max;
+        self
+    }
+
+    /// Gives the next line, or none at the end of the source.
+    #[expect(clippy::should_implement_trait, reason = "a line borrows the buffer of the one before")]
+    pub fn next(&mut self) -> io::Result<Option<Line<'_>>> {
+        let mut scanned = self.start;
+        loop {
+            if let Some(at) = memchr(b'\n', &self.buffer[scanned..self.end]) {
+                let stop = scanned + at;
+                // A bound below the size of one read can leave an oversized line whole in the buffer.
+                if stop - self.start > self.line_bytes_max {
+                    return self.oversized().map(Some);
+                }
+                return Ok(Some(self.give(stop, true)));
+            }
+            scanned = self.end;
+            if self.end - self.start > self.line_bytes_max {
+                return self.oversized().map(Some);
+            }
+            if self.at_end {
+                let left = self.end > self.start;
+                return Ok(left.then(|| self.give(self.end, false)));
+            }
+            scanned -= self.make_room();
+            self.fill()?;
+        }
+    }
+
+    /// Gives out the bytes up to `stop`.
+    fn give(&mut self, stop: usize, terminated: bool) -> Line<'_> {
+        let from = self.start;
+        let offset = self.offset;
+        self.number += 1;
+        self.start = stop + usize::from(terminated);
+        self.offset += (self.start - from) as u64;
+        Line { number: self.number, offset, body: LineBody::Bytes(&self.buffer[from..stop]), terminated }
+    }
+
+    /// Runs over a line that is too long, keeping only its length and hash.
+    fn oversized(&mut self) -> io::Result<Line<'_>> {
+        let mut hasher = blake3::Hasher::new();
+        let mut length = 0;
+        let terminated = loop {
+            let held = &self.buffer[self.start..self.end];
+            let stop = memchr(b'\n', held);
+            let taken = &held[..stop.unwrap_or(held.len())];
+            hasher.update(taken);
+            length += taken.len() as u64;
+            self.start += taken.len() + usize::from(stop.is_some());
+            if stop.is_some() || self.at_end {
+                break stop.is_some();
+            }
+            (self.start, self.end) = (0, 0);
+            self.fill()?;
+        };
+        let offset = self.offset;
+        self.number += 1;
+        self.offset += length + u64::from(terminated);
+        let body = LineBody::Oversized { length, hash: hasher.finalize() };
+        Ok(Line { number: self.number, offset, body, terminated })
+    }
+
+    /// Moves what is left to the front of the buffer and sees that there is room behind it. Says how far
+    /// it moved.
+    fn make_room(&mut self) -> usize {
+        let moved = self.start;
+        if moved > 0 {
+            self.buffer.copy_within(self.start..self.end, 0);
+            (self.start, self.end) = (0, self.end - moved);
+        }
+        if self.buffer.len() - self.end < READ_BYTES {
+            self.buffer.resize((self.end + READ_BYTES).max(self.buffer.len() * 2), 0);
+        }
+        moved
+    }
+
+    fn fill(&mut self) -> io::Result<()> {
+        loop {
+            match self.source.read(&mut self.buffer[self.end..]) {
+                Ok(0) => self.at_end = true,
+                Ok(read) => self.end += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            }
+            return Ok(());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(bytes: &[u8], line_bytes_max: usize) -> Vec<String> {
+        let mut lines = Lines::new(bytes).with_line_bytes_max(line_bytes_max);
+        let mut out = Vec::new();
+        while let Some(line) = lines.next().unwrap() {
+            let end = if line.terminated { "" } else { " torn" };
+            out.push(match line.body {
+                LineBody::Bytes(bytes) => {
+                    format!("{}@{} {:?}{end}", line.number, line.offset, String::from_utf8_lossy(bytes))
+                }
+                LineBody::Oversized { length, .. } => format!("{}@{} too long: {length}{end}", line.number, line.offset),
+            });
+        }
+        out
+    }
+
+    #[test]
+    fn only_a_line_feed_ends_a_line() {
+        assert_eq!(
+            check("a\r\n\u{2028}b\n\nlast".as_bytes(), 100),
+            ["1@0 \"a\\r\"", "2@3 \"\\u{2028}b\"", "3@8 \"\"", "4@9 \"last\" torn"]
+        );
+    }
+
+    #[test]
+    fn an_oversized_line_is_measured_and_the_next_one_stands() {
+        assert_eq!(check(b"0123456789\nok\n", 4), ["1@0 too long: 10", "2@11 \"ok\""]);
+        assert_eq!(check(b"ok\n0123456789", 4), ["1@0 \"ok\"", "2@3 too long: 10 torn"]);
+    }
+
+    #[test]
+    fn an_oversized_line_larger_than_the_buffer_is_hashed_in_pieces() {
+        let mut log = vec![b'x'; 3 * READ_BYTES];
+        log.extend_from_slice(b"\nafter\n");
+        let mut lines = Lines::new(&log[..]).with_line_bytes_max(READ_BYTES);
+        let first = lines.next().unwrap().unwrap();
+        let LineBody::Oversized { length, hash } = first.body else { panic!("{first:?}") };
+        assert_eq!((length, hash), (3 * READ_BYTES as u64, blake3::hash(&log[..3 * READ_BYTES])));
+        let second = lines.next().unwrap().unwrap();
+        assert!(matches!(second.body, LineBody::Bytes(b"after")), "{second:?}");
+    }
+}

@@ -1,0 +1,230 @@
+//! What a reader gives: the delta of one piece of a log, and the reading that deltas add up to.
+//!
+//! Reading never fails. What cannot be read is a [`Fault`], what is not known is counted as [`Unknown`],
+//! and every physical line has exactly one [`Fate`].
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::{Deserialize, Serialize};
+
+use crate::call::{Call, Tokens, counted};
+use crate::event::{Kinds, SessionEvent};
+use crate::session::{Session, Turn};
+
+/// A place in a log that could not be read as it stands, as `path:line: reason`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fault {
+    /// 1-based physical line.
+    pub line: u64,
+    pub reason: String,
+    /// Whether the line gave something all the same: a whole record behind a torn one, text with a wrong
+    /// byte in it.
+    pub mended: bool,
+}
+
+/// What became of a physical line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It gave at least one event.
+    Event,
+    /// Its type is known and gives no event.
+    Skipped,
+    /// Nobody told us of its type yet.
+    Unknown,
+    /// It could not be read.
+    Fault,
+    /// Nothing stands on it.
+    Blank,
+}
+
+/// Lines by fate. They add up to the lines of the part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Fates {
+    pub event: u64,
+    pub skipped: u64,
+    pub unknown: u64,
+    pub fault: u64,
+    pub blank: u64,
+}
+
+impl Fates {
+    /// Counts one line.
+    pub fn count(&mut self, fate: Fate) {
+        match fate {
+            Fate::Event => self.event += 1,
+            Fate::Skipped => self.skipped += 1,
+            Fate::Unknown => self.unknown += 1,
+            Fate::Fault => self.fault += 1,
+            Fate::Blank => self.blank += 1,
+        }
+    }
+
+    /// Adds the lines of another piece or part.
+    pub fn add(&mut self, other: &Self) {
+        self.event += other.event;
+        self.skipped += other.skipped;
+        self.unknown += other.unknown;
+        self.fault += other.fault;
+        self.blank += other.blank;
+    }
+
+    /// All lines.
+    pub fn lines(&self) -> u64 {
+        self.event + self.skipped + self.unknown + self.fault + self.blank
+    }
+}
+
+/// A record type nobody told us of, by agent version: an early warning that the format moves.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Unknown {
+    pub version: Option<String>,
+    /// `type`, or `type/subtype`.
+    pub record: String,
+}
+
+/// A change to something an earlier piece gave.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Amendment {
+    /// The result of a tool call came.
+    Joined {
+        seq: u64,
+        success: Option<bool>,
+        exit_code: Option<i32>,
+        duration_ms: Option<u64>,
+        kinds: Kinds,
+    },
+    /// The call of a result came after it.
+    Named { seq: u64, tool: Box<str>, parent_seq: Option<u64> },
+    /// A fuller row of an API call came.
+    Billed { seq: u64, tokens: Option<Tokens> },
+    /// The human went back behind a turn.
+    Rewound { turn: u32 },
+}
+
+/// What the lines of one piece add to a reading.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Delta {
+    /// The session as known after this piece.
+    pub session: Option<Session>,
+    pub events: Vec<SessionEvent>,
+    /// Turns that began or went on in this piece, whole.
+    pub turns: Vec<Turn>,
+    /// API calls that are new or whose counting row changed, whole.
+    pub calls: Vec<Call>,
+    pub amendments: Vec<Amendment>,
+    pub faults: Vec<Fault>,
+    pub unknown: BTreeMap<Unknown, u64>,
+    pub fates: Fates,
+}
+
+impl Delta {
+    /// Changes an event: here, when it is of this piece, else by an amendment.
+    pub(crate) fn amend(&mut self, amendment: Amendment) {
+        let first = self.events.first().map(|event| event.seq);
+        let seq = match &amendment {
+            Amendment::Joined { seq, .. } | Amendment::Named { seq, .. } | Amendment::Billed { seq, .. } => *seq,
+            Amendment::Rewound { turn } => {
+                match self.turns.iter_mut().find(|known| known.turn == *turn) {
+                    Some(known) => known.rewound = true,
+                    None => self.amendments.push(amendment),
+                }
+                return;
+            }
+        };
+        match first.and_then(|first| seq.checked_sub(first)).and_then(|at| self.events.get_mut(at as usize)) {
+            Some(event) => apply(event, &amendment),
+            None => self.amendments.push(amendment),
+        }
+    }
+}
+
+/// Everything read from one log so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reading {
+    pub session: Option<Session>,
+    pub events: Vec<SessionEvent>,
+    pub turns: Vec<Turn>,
+    /// In the order they began.
+    pub calls: Vec<Call>,
+    call_at: HashMap<u64, usize>,
+    pub faults: Vec<Fault>,
+    pub unknown: BTreeMap<Unknown, u64>,
+    pub fates: Fates,
+}
+
+impl Reading {
+    /// Adds what the next piece gave.
+    pub fn apply(&mut self, delta: Delta) {
+        self.events.extend(delta.events);
+        for turn in delta.turns {
+            match self.turns.binary_search_by_key(&turn.turn, |known| known.turn) {
+                Ok(at) => self.turns[at] = turn,
+                Err(at) => self.turns.insert(at, turn),
+            }
+        }
+        for amendment in &delta.amendments {
+            self.amend(amendment);
+        }
+        for call in delta.calls {
+            match self.call_at.get(&call.key) {
+                Some(at) => self.calls[*at] = call,
+                None => {
+                    self.call_at.insert(call.key, self.calls.len());
+                    self.calls.push(call);
+                }
+            }
+        }
+        self.faults.extend(delta.faults);
+        for (unknown, count) in delta.unknown {
+            *self.unknown.entry(unknown).or_default() += count;
+        }
+        self.fates.add(&delta.fates);
+        if delta.session.is_some() {
+            self.session = delta.session;
+        }
+    }
+
+    /// Counts each API call of this log once, in the session's cost block.
+    pub fn settle(&mut self) {
+        let calls: Vec<&Call> = self.calls.iter().collect();
+        let counts = counted(&calls);
+        if let Some(session) = &mut self.session {
+            session.settle(calls.into_iter().zip(counts).filter(|(_, counts)| *counts).map(|(call, _)| call));
+        }
+    }
+
+    fn amend(&mut self, amendment: &Amendment) {
+        match amendment {
+            Amendment::Joined { seq, .. } | Amendment::Named { seq, .. } | Amendment::Billed { seq, .. } => {
+                if let Ok(at) = self.events.binary_search_by_key(seq, |event| event.seq) {
+                    apply(&mut self.events[at], amendment);
+                }
+            }
+            Amendment::Rewound { turn } => {
+                if let Ok(at) = self.turns.binary_search_by_key(turn, |known| known.turn) {
+                    self.turns[at].rewound = true;
+                }
+            }
+        }
+    }
+}
+
+/// Changes one event as an amendment says.
+fn apply(event: &mut SessionEvent, amendment: &Amendment) {
+    match amendment {
+        Amendment::Joined { success, exit_code, duration_ms, kinds, .. } => {
+            event.success = *success;
+            event.exit_code = *exit_code;
+            event.duration_ms = *duration_ms;
+            event.kinds = event.kinds.union(*kinds);
+        }
+        Amendment::Named { tool, parent_seq, .. } => {
+            event.tool = Some(tool.clone());
+            if parent_seq.is_some() {
+                event.parent_seq = *parent_seq;
+            }
+        }
+        Amendment::Billed { tokens, .. } => event.tokens = *tokens,
+        Amendment::Rewound { .. } => {}
+    }
+}

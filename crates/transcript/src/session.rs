@@ -1,0 +1,171 @@
+//! A session, its turns, and how sessions descend from each other.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::agent::Agent;
+use crate::call::{Call, Tokens};
+
+/// Version of the session and event schema.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// `<flavor>:<native id>`, unique over all agents. A Claude subagent is `claude:<session>/<agent id>`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct SessionUid(String);
+
+impl SessionUid {
+    /// Names the session `native` of `agent`.
+    pub fn new(agent: Agent, native: &str) -> Self {
+        Self(format!("{}:{native}", agent.as_str()))
+    }
+
+    /// The whole uid.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for SessionUid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// How a session came out. Judged from evidence elsewhere; a reader says [`Outcome::Unknown`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    Success,
+    Fail,
+    Abandoned,
+    #[default]
+    Unknown,
+}
+
+/// The cost block of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Cost {
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    /// Cache read and cache write together.
+    pub cache_tokens: u64,
+    pub wall_clock_s: u64,
+    pub turns: u32,
+    pub retries: u32,
+}
+
+impl Cost {
+    /// Adds the tokens of one API call.
+    pub fn add(&mut self, tokens: &Tokens) {
+        self.input_tokens = self.input_tokens.saturating_add(tokens.input);
+        self.output_tokens = self.output_tokens.saturating_add(tokens.output);
+        self.cache_tokens = self.cache_tokens.saturating_add(tokens.cache());
+    }
+}
+
+/// How one session descends from another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LineageKind {
+    Subagent,
+    Companion,
+    Fork,
+    Resume,
+    Revert,
+    Import,
+}
+
+impl LineageKind {
+    /// The word used in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Subagent => "subagent",
+            Self::Companion => "companion",
+            Self::Fork => "fork",
+            Self::Resume => "resume",
+            Self::Revert => "revert",
+            Self::Import => "import",
+        }
+    }
+}
+
+/// One link between two sessions, told by either of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lineage {
+    pub kind: LineageKind,
+    pub parent_uid: SessionUid,
+    pub child_uid: SessionUid,
+    /// The tool call of the parent that made the child.
+    pub call_id: Option<Box<str>>,
+    /// The line that tells of the link.
+    pub line: Option<u64>,
+    /// What the child is called or made for.
+    pub label: Option<Box<str>>,
+}
+
+/// A session as its log tells it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Session {
+    pub session_uid: SessionUid,
+    pub flavor: Agent,
+    pub native_session_id: String,
+    /// The last component of `cwd`, until git tells better.
+    pub repo: Option<String>,
+    pub domain: Option<String>,
+    pub cwd: Option<String>,
+    pub git_branch: Option<String>,
+    /// The model last heard.
+    pub model: Option<String>,
+    pub started_at: Option<Timestamp>,
+    pub ended_at: Option<Timestamp>,
+    pub outcome: Outcome,
+    pub cost: Cost,
+    pub task_ref: Option<String>,
+    pub source_path: Option<String>,
+    pub source_bytes: u64,
+    pub schema_version: u32,
+    pub ingested_at: Option<Timestamp>,
+    pub analyzed_at: Option<Timestamp>,
+    pub evicted_at: Option<Timestamp>,
+    /// The newest version of the agent that wrote into the log.
+    pub agent_version: Option<String>,
+    /// Where the agent was started from: terminal, desktop, an editor, a program.
+    pub entrypoint: Option<String>,
+    pub title: Option<String>,
+    /// Whether the whole log is the work of a subagent.
+    pub is_subagent: bool,
+    pub lineage: Vec<Lineage>,
+}
+
+impl Session {
+    /// Fills the token part of the cost block from the calls that count.
+    pub fn settle<'a>(&mut self, counted: impl Iterator<Item = &'a Call>) {
+        (self.cost.input_tokens, self.cost.output_tokens, self.cost.cache_tokens) = (0, 0, 0);
+        for call in counted {
+            self.cost.add(&call.tokens);
+        }
+    }
+}
+
+/// One trigger and all it caused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Turn {
+    /// From 1.
+    pub turn: u32,
+    /// The event that is the trigger.
+    pub trigger_seq: u64,
+    pub start_line: u64,
+    /// The line before the next trigger, or the last line so far.
+    pub end_line: u64,
+    pub started_at: Option<Timestamp>,
+    pub ended_at: Option<Timestamp>,
+    /// The first 500 characters of what the human said.
+    pub prompt: Box<str>,
+    pub events: u32,
+    pub tool_calls: u32,
+    pub errors: u32,
+    /// The human went back behind this turn and took another way.
+    pub rewound: bool,
+}

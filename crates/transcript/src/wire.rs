@@ -1,0 +1,248 @@
+//! Lenient fields: how the words of a log's records are taken off the wire.
+//!
+//! A log's format is a promise of nobody. So a null, a wrong type or a repeated key loses that field and
+//! never the record; only broken JSON fails. Strings are borrowed from the line where JSON allows it.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+/// Visits that a lenient field answers with its default: the value is there, but not what we hoped for.
+macro_rules! otherwise {
+    ($($visit:ident)*) => { $($crate::wire::otherwise!(@$visit);)* };
+    (@bool) => { fn visit_bool<E: Error>(self, _: bool) -> Result<Self::Value, E> { Ok(Default::default()) } };
+    (@numbers) => {
+        fn visit_u64<E: Error>(self, _: u64) -> Result<Self::Value, E> { Ok(Default::default()) }
+        fn visit_i64<E: Error>(self, _: i64) -> Result<Self::Value, E> { Ok(Default::default()) }
+        fn visit_f64<E: Error>(self, _: f64) -> Result<Self::Value, E> { Ok(Default::default()) }
+    };
+    (@str) => { fn visit_str<E: Error>(self, _: &str) -> Result<Self::Value, E> { Ok(Default::default()) } };
+    (@null) => { fn visit_unit<E: Error>(self) -> Result<Self::Value, E> { Ok(Default::default()) } };
+    (@seq) => {
+        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+            while seq.next_element::<IgnoredAny>()?.is_some() {}
+            Ok(Default::default())
+        }
+    };
+    (@map) => {
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+            Ok(Default::default())
+        }
+    };
+}
+pub(crate) use otherwise;
+
+/// Declares a record of a log: `field: Type = "key"`. Unknown keys are passed over, the last of equal
+/// keys counts, and anything but an object is the empty record.
+macro_rules! wire {
+    ($(#[$meta:meta])* struct $name:ident<$life:lifetime> { $($field:ident: $ty:ty = $key:literal,)* }) => {
+        $(#[$meta])*
+        #[derive(Debug, Default)]
+        pub(crate) struct $name<$life> { $(pub(crate) $field: $ty,)* pub(crate) life: std::marker::PhantomData<&$life ()> }
+
+        impl<'de: $life, $life> serde::Deserialize<'de> for $name<$life> {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess};
+
+                #[allow(non_camel_case_types)]
+                enum Key { $($field,)* Other }
+                struct Keys;
+                impl serde::de::Visitor<'_> for Keys {
+                    type Value = Key;
+                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { f.write_str("a key") }
+                    fn visit_str<E: Error>(self, key: &str) -> Result<Key, E> {
+                        Ok(match key { $($key => Key::$field,)* _ => Key::Other })
+                    }
+                }
+                impl<'de> serde::Deserialize<'de> for Key {
+                    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                        deserializer.deserialize_identifier(Keys)
+                    }
+                }
+                struct Fields<$life>(std::marker::PhantomData<&$life ()>);
+                impl<'de: $life, $life> serde::de::Visitor<'de> for Fields<$life> {
+                    type Value = $name<$life>;
+                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { f.write_str("anything") }
+                    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                        let mut record = $name::default();
+                        while let Some(key) = map.next_key::<Key>()? {
+                            match key {
+                                $(Key::$field => record.$field = map.next_value()?,)*
+                                Key::Other => { map.next_value::<IgnoredAny>()?; }
+                            }
+                        }
+                        Ok(record)
+                    }
+                    $crate::wire::otherwise!(bool numbers str null seq);
+                }
+                deserializer.deserialize_any(Fields(std::marker::PhantomData))
+            }
+        }
+    };
+}
+pub(crate) use wire;
+
+/// A string, or nothing.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(crate) struct Text<'a>(pub(crate) Option<Cow<'a, str>>);
+
+impl Text<'_> {
+    /// The string, if it says anything.
+    pub(crate) fn get(&self) -> Option<&str> {
+        self.0.as_deref().filter(|text| !text.is_empty())
+    }
+
+    /// The string, empty where there is none.
+    pub(crate) fn or_empty(&self) -> &str {
+        self.0.as_deref().unwrap_or_default()
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct V<'a>(PhantomData<&'a ()>);
+        impl<'de: 'a, 'a> Visitor<'de> for V<'a> {
+            type Value = Text<'a>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("anything")
+            }
+            fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(Text(Some(Cow::Borrowed(text))))
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Text(Some(Cow::Owned(text.to_owned()))))
+            }
+            otherwise!(bool numbers null seq map);
+        }
+        deserializer.deserialize_any(V(PhantomData))
+    }
+}
+
+/// A whole number that is not negative, in any notation, or nothing.
+#[derive(Debug, Default, Clone, Copy, PartialEq)]
+pub(crate) struct Number(pub(crate) Option<u64>);
+
+impl<'de> Deserialize<'de> for Number {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct V;
+        impl<'de> Visitor<'de> for V {
+            type Value = Number;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("anything")
+            }
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Number, E> {
+                Ok(Number(Some(number)))
+            }
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Number, E> {
+                Ok(Number(u64::try_from(number).ok()))
+            }
+            fn visit_f64<E: Error>(self, number: f64) -> Result<Number, E> {
+                // Beyond 2^53 a float no longer tells whole numbers apart.
+                let holds = (0.0..=9_007_199_254_740_992.0).contains(&number) && number.fract() == 0.0;
+                Ok(Number(holds.then_some(number as u64)))
+            }
+            otherwise!(bool str null seq map);
+        }
+        deserializer.deserialize_any(V)
+    }
+}
+
+/// A truth value; anything else is false.
+#[derive(Debug, Default, Clone, Copy, PartialEq)]
+pub(crate) struct Flag(pub(crate) bool);
+
+impl<'de> Deserialize<'de> for Flag {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct V;
+        impl<'de> Visitor<'de> for V {
+            type Value = Flag;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("anything")
+            }
+            fn visit_bool<E: Error>(self, flag: bool) -> Result<Flag, E> {
+                Ok(Flag(flag))
+            }
+            otherwise!(numbers str null seq map);
+        }
+        deserializer.deserialize_any(V)
+    }
+}
+
+/// An object, or nothing.
+#[derive(Debug, Clone)]
+pub(crate) struct Maybe<T>(pub(crate) Option<T>);
+
+impl<T> Default for Maybe<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Maybe<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct V<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for V<T> {
+            type Value = Maybe<T>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("anything")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map)).map(|value| Maybe(Some(value)))
+            }
+            otherwise!(bool numbers str null seq);
+        }
+        deserializer.deserialize_any(V(PhantomData))
+    }
+}
+
+/// The elements of an array; anything else is empty.
+#[derive(Debug, Clone)]
+pub(crate) struct Many<T>(pub(crate) Vec<T>);
+
+impl<T> Default for Many<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Many<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct V<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for V<T> {
+            type Value = Many<T>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("anything")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+                let mut many = Vec::new();
+                while let Some(element) = seq.next_element()? {
+                    many.push(element);
+                }
+                Ok(Many(many))
+            }
+            otherwise!(bool numbers str null map);
+        }
+        deserializer.deserialize_any(V(PhantomData))
+    }
+}
+
+/// Any value as it stands in the line, to be looked into later or not at all.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Raw<'a>(pub(crate) Option<&'a serde_json::value::RawValue>);
+
+impl Raw<'_> {
+    /// The JSON text, empty where there is none.
+    pub(crate) fn json(&self) -> &str {
+        self.0.map(serde_json::value::RawValue::get).unwrap_or_default()
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Raw<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        <&'a serde_json::value::RawValue>::deserialize(deserializer).map(|raw| Raw(Some(raw)))
+    }
+}
