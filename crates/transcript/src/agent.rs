@@ -52,13 +52,21 @@ impl Origin {
     pub fn of(path: &str) -> Self {
         let mut components = path.rsplit(['/', '\\']);
         let name = components.next().unwrap_or_default();
-        let stem = name.strip_suffix(".jsonl").or_else(|| name.split_once(".jsonl").map(|(stem, _)| stem));
+        let stem = name
+            .strip_suffix(".jsonl")
+            .or_else(|| name.split_once(".jsonl").map(|(stem, _)| stem));
         let stem = stem.unwrap_or(name).to_owned();
         let above: Vec<&str> = components.collect();
         let subagents = above.iter().position(|directory| *directory == "subagents");
-        let parent_session = subagents.and_then(|at| above.get(at + 1)).map(|session| (*session).to_owned());
+        let parent_session = subagents
+            .and_then(|at| above.get(at + 1))
+            .map(|session| (*session).to_owned());
         let is_subagent = subagents.is_some() || stem.starts_with("agent-");
-        Self { stem, parent_session, is_subagent }
+        Self {
+            stem,
+            parent_session,
+            is_subagent,
+        }
     }
 }
 
@@ -78,13 +86,20 @@ fn of_record(line: &[u8]) -> Option<Agent> {
         shape.kind.or_empty(),
         "message" | "reasoning" | "function_call" | "function_call_output" | "local_shell_call"
     );
+    let claude = [
+        &shape.session_id,
+        &shape.uuid,
+        &shape.leaf,
+        &shape.message,
+        &shape.display,
+        &shape.agent_type,
+        &shape.snapshot,
+    ];
     if has(&shape.payload) || codex_header || has(&shape.record_type) {
         Some(Agent::Codex)
     } else if (has(&shape.method) && has(&shape.params)) || (has(&shape.ts) && shape.kind.get().is_some()) {
         Some(Agent::Grok)
-    } else if has(&shape.session_id) || has(&shape.uuid) || has(&shape.leaf) || has(&shape.message) {
-        Some(Agent::Claude)
-    } else if has(&shape.display) || has(&shape.agent_type) || has(&shape.snapshot) {
+    } else if claude.into_iter().any(has) {
         Some(Agent::Claude)
     } else if codex_item {
         Some(Agent::Codex)
@@ -136,13 +151,22 @@ mod tests {
     #[test]
     fn each_agent_is_known_by_its_records() {
         let cases = [
-            (r#"{"type":"summary","summary":"x","leafUuid":"u"}"#, Some(Agent::Claude)),
+            (
+                r#"{"type":"summary","summary":"x","leafUuid":"u"}"#,
+                Some(Agent::Claude),
+            ),
             (r#"{"type":"user","sessionId":"s","message":{}}"#, Some(Agent::Claude)),
             ("torn{\n\n{\"type\":\"mode\",\"sessionId\":\"s\"}", Some(Agent::Claude)),
-            (r#"{"timestamp":"t","type":"session_meta","payload":{}}"#, Some(Agent::Codex)),
+            (
+                r#"{"timestamp":"t","type":"session_meta","payload":{}}"#,
+                Some(Agent::Codex),
+            ),
             (r#"{"id":"x","timestamp":"t","instructions":null}"#, Some(Agent::Codex)),
             (r#"{"type":"message","role":"user","content":[]}"#, Some(Agent::Codex)),
-            (r#"{"timestamp":1,"method":"session/update","params":{}}"#, Some(Agent::Grok)),
+            (
+                r#"{"timestamp":1,"method":"session/update","params":{}}"#,
+                Some(Agent::Grok),
+            ),
             (r#"{"ts":"t","type":"turn_started"}"#, Some(Agent::Grok)),
             ("plain words\n", None),
             ("", None),
@@ -155,9 +179,15 @@ mod tests {
     #[test]
     fn the_place_of_a_subagent_names_its_parent() {
         let nested = Origin::of("/p/-w-app/5e55/subagents/workflows/wf_1/agent-a1.jsonl");
-        assert_eq!((nested.stem.as_str(), nested.parent_session.as_deref()), ("agent-a1", Some("5e55")));
+        assert_eq!(
+            (nested.stem.as_str(), nested.parent_session.as_deref()),
+            ("agent-a1", Some("5e55"))
+        );
         let flat = Origin::of(r"C:\p\agent-b2.jsonl");
-        assert_eq!((flat.stem.as_str(), flat.parent_session, flat.is_subagent), ("agent-b2", None, true));
+        assert_eq!(
+            (flat.stem.as_str(), flat.parent_session, flat.is_subagent),
+            ("agent-b2", None, true)
+        );
         assert!(!Origin::of("5e55.jsonl").is_subagent);
     }
 }

@@ -19,7 +19,9 @@ pub struct Tokens {
 impl Tokens {
     /// What was read from and written to the cache.
     pub fn cache(&self) -> u64 {
-        self.cache_read.saturating_add(self.cache_write_5m).saturating_add(self.cache_write_1h)
+        self.cache_read
+            .saturating_add(self.cache_write_5m)
+            .saturating_add(self.cache_write_1h)
     }
 
     /// All tokens of the call.
@@ -58,7 +60,12 @@ pub struct Call {
 impl Call {
     /// Orders copies of one call; the greatest counts. Ties go to the later copy.
     pub fn rank(&self) -> (bool, bool, u64, u64) {
-        (!self.is_echo, !self.is_sidechain, self.tokens.output, self.tokens.total())
+        (
+            !self.is_echo,
+            !self.is_sidechain,
+            self.tokens.output,
+            self.tokens.total(),
+        )
     }
 }
 
@@ -95,7 +102,11 @@ pub fn counted(calls: &[&Call]) -> Vec<bool> {
 /// A side question replays its parent's messages as sidechain rows under new request ids: those are no
 /// calls. Two requests of one message that are both, or both not, sidechain are left alone.
 fn drop_replays(calls: &[&Call], counts: &mut [bool]) {
-    let main: HashSet<u64> = calls.iter().filter(|call| !call.is_sidechain).map(|call| call.message).collect();
+    let main: HashSet<u64> = calls
+        .iter()
+        .filter(|call| !call.is_sidechain)
+        .map(|call| call.message)
+        .collect();
     for (call, counts) in calls.iter().zip(counts.iter_mut()) {
         *counts &= !(call.is_sidechain && main.contains(&call.message));
     }

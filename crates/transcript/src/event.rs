@@ -182,12 +182,16 @@ impl Actor {
     }
 }
 
-/// Which part of a session's source an event stands in.
+/// A part of a session's source: the log, and what lies beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PartKind {
-    /// The log itself.
+    /// The log itself, read line by line. For Grok it is `updates.jsonl`.
     Log,
+    /// Claude's small file beside a subagent's log.
+    Meta,
+    /// A tool's result that was too large for the log.
+    Spill,
 }
 
 impl PartKind {
@@ -195,6 +199,8 @@ impl PartKind {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Log => "log",
+            Self::Meta => "meta",
+            Self::Spill => "spill",
         }
     }
 }

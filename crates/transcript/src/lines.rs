@@ -29,7 +29,10 @@ pub struct Line<'a> {
 pub enum LineBody<'a> {
     Bytes(&'a [u8]),
     /// Too long to hold.
-    Oversized { length: u64, hash: blake3::Hash },
+    Oversized {
+        length: u64,
+        hash: blake3::Hash,
+    },
 }
 
 /// Splits a stream of bytes into lines, reusing one buffer.
@@ -73,7 +76,10 @@ impl<R: Read> Lines<R> {
     }
 
     /// Gives the next line, or none at the end of the source.
-    #[expect(clippy::should_implement_trait, reason = "a line borrows the buffer of the one before")]
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "a line borrows the buffer of the one before"
+    )]
     pub fn next(&mut self) -> io::Result<Option<Line<'_>>> {
         let mut scanned = self.start;
         loop {
@@ -105,7 +111,12 @@ impl<R: Read> Lines<R> {
         self.number += 1;
         self.start = stop + usize::from(terminated);
         self.offset += (self.start - from) as u64;
-        Line { number: self.number, offset, body: LineBody::Bytes(&self.buffer[from..stop]), terminated }
+        Line {
+            number: self.number,
+            offset,
+            body: LineBody::Bytes(&self.buffer[from..stop]),
+            terminated,
+        }
     }
 
     /// Runs over a line that is too long, keeping only its length and hash.
@@ -128,8 +139,16 @@ impl<R: Read> Lines<R> {
         let offset = self.offset;
         self.number += 1;
         self.offset += length + u64::from(terminated);
-        let body = LineBody::Oversized { length, hash: hasher.finalize() };
-        Ok(Line { number: self.number, offset, body, terminated })
+        let body = LineBody::Oversized {
+            length,
+            hash: hasher.finalize(),
+        };
+        Ok(Line {
+            number: self.number,
+            offset,
+            body,
+            terminated,
+        })
     }
 
     /// Moves what is left to the front of the buffer and sees that there is room behind it. Says how far
@@ -141,7 +160,8 @@ impl<R: Read> Lines<R> {
             (self.start, self.end) = (0, self.end - moved);
         }
         if self.buffer.len() - self.end < READ_BYTES {
-            self.buffer.resize((self.end + READ_BYTES).max(self.buffer.len() * 2), 0);
+            self.buffer
+                .resize((self.end + READ_BYTES).max(self.buffer.len() * 2), 0);
         }
         moved
     }
@@ -170,9 +190,16 @@ mod tests {
             let end = if line.terminated { "" } else { " torn" };
             out.push(match line.body {
                 LineBody::Bytes(bytes) => {
-                    format!("{}@{} {:?}{end}", line.number, line.offset, String::from_utf8_lossy(bytes))
+                    format!(
+                        "{}@{} {:?}{end}",
+                        line.number,
+                        line.offset,
+                        String::from_utf8_lossy(bytes)
+                    )
                 }
-                LineBody::Oversized { length, .. } => format!("{}@{} too long: {length}{end}", line.number, line.offset),
+                LineBody::Oversized { length, .. } => {
+                    format!("{}@{} too long: {length}{end}", line.number, line.offset)
+                }
             });
         }
         out
@@ -198,8 +225,13 @@ mod tests {
         log.extend_from_slice(b"\nafter\n");
         let mut lines = Lines::new(&log[..]).with_line_bytes_max(READ_BYTES);
         let first = lines.next().unwrap().unwrap();
-        let LineBody::Oversized { length, hash } = first.body else { panic!("{first:?}") };
-        assert_eq!((length, hash), (3 * READ_BYTES as u64, blake3::hash(&log[..3 * READ_BYTES])));
+        let LineBody::Oversized { length, hash } = first.body else {
+            panic!("{first:?}")
+        };
+        assert_eq!(
+            (length, hash),
+            (3 * READ_BYTES as u64, blake3::hash(&log[..3 * READ_BYTES]))
+        );
         let second = lines.next().unwrap().unwrap();
         assert!(matches!(second.body, LineBody::Bytes(b"after")), "{second:?}");
     }

@@ -28,7 +28,8 @@ impl SafeName {
 fn is_reserved(name: &str) -> bool {
     let stem = name.split('.').next().unwrap_or(name).to_ascii_uppercase();
     let numbered = |prefix: &str| {
-        stem.strip_prefix(prefix).is_some_and(|rest| rest.len() == 1 && rest.as_bytes()[0].is_ascii_digit())
+        stem.strip_prefix(prefix)
+            .is_some_and(|rest| rest.len() == 1 && rest.as_bytes()[0].is_ascii_digit())
     };
     matches!(stem.as_str(), "CON" | "PRN" | "AUX" | "NUL") || numbered("COM") || numbered("LPT")
 }
@@ -39,7 +40,9 @@ mod tests {
 
     #[test]
     fn a_name_that_climbs_or_hides_or_names_a_device_is_refused() {
-        for bad in ["", ".", "..", "../x", "a/b", "a\\b", ".hidden", "nul", "COM1.txt", "x\0", "c:x", "x.", "a\nb"] {
+        for bad in [
+            "", ".", "..", "../x", "a/b", "a\\b", ".hidden", "nul", "COM1.txt", "x\0", "c:x", "x.", "a\nb",
+        ] {
             assert_eq!(SafeName::new(bad), None, "{bad:?}");
         }
         assert!(SafeName::new(&"x".repeat(256)).is_none());
@@ -47,7 +50,13 @@ mod tests {
 
     #[test]
     fn ordinary_names_pass_unchanged() {
-        for good in ["agent-a1b2c3.jsonl", "toolu_01.txt", "0a1b-2c", "日本語.json", "company"] {
+        for good in [
+            "agent-a1b2c3.jsonl",
+            "toolu_01.txt",
+            "0a1b-2c",
+            "日本語.json",
+            "company",
+        ] {
             assert_eq!(SafeName::new(good).as_ref().map(SafeName::as_str), Some(good));
         }
     }

@@ -94,7 +94,11 @@ pub enum Amendment {
         kinds: Kinds,
     },
     /// The call of a result came after it.
-    Named { seq: u64, tool: Box<str>, parent_seq: Option<u64> },
+    Named {
+        seq: u64,
+        tool: Box<str>,
+        parent_seq: Option<u64>,
+    },
     /// A fuller row of an API call came.
     Billed { seq: u64, tokens: Option<Tokens> },
     /// The human went back behind a turn.
@@ -131,7 +135,10 @@ impl Delta {
                 return;
             }
         };
-        match first.and_then(|first| seq.checked_sub(first)).and_then(|at| self.events.get_mut(at as usize)) {
+        match first
+            .and_then(|first| seq.checked_sub(first))
+            .and_then(|at| self.events.get_mut(at as usize))
+        {
             Some(event) => apply(event, &amendment),
             None => self.amendments.push(amendment),
         }
@@ -189,7 +196,13 @@ impl Reading {
         let calls: Vec<&Call> = self.calls.iter().collect();
         let counts = counted(&calls);
         if let Some(session) = &mut self.session {
-            session.settle(calls.into_iter().zip(counts).filter(|(_, counts)| *counts).map(|(call, _)| call));
+            session.settle(
+                calls
+                    .into_iter()
+                    .zip(counts)
+                    .filter(|(_, counts)| *counts)
+                    .map(|(call, _)| call),
+            );
         }
     }
 
@@ -212,7 +225,13 @@ impl Reading {
 /// Changes one event as an amendment says.
 fn apply(event: &mut SessionEvent, amendment: &Amendment) {
     match amendment {
-        Amendment::Joined { success, exit_code, duration_ms, kinds, .. } => {
+        Amendment::Joined {
+            success,
+            exit_code,
+            duration_ms,
+            kinds,
+            ..
+        } => {
             event.success = *success;
             event.exit_code = *exit_code;
             event.duration_ms = *duration_ms;

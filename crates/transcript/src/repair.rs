@@ -82,7 +82,10 @@ mod tests {
 
     #[test]
     fn wrong_bytes_and_raw_control_characters_are_replaced() {
-        assert_eq!(mended(b"{\"a\":\"\xff\x07\"}").as_deref(), Some("{\"a\":\"\u{fffd}\\u0007\"}"));
+        assert_eq!(
+            mended(b"{\"a\":\"\xff\x07\"}").as_deref(),
+            Some("{\"a\":\"\u{fffd}\\u0007\"}")
+        );
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! For every log and every way to cut it in pieces, reading in pieces gives the same as reading whole.
 
+use std::collections::BTreeMap;
 use std::io::{self, Read};
 
 use serde::{Deserialize, Serialize};
@@ -9,13 +10,15 @@ use thiserror::Error;
 
 use crate::agent::{Agent, Origin};
 use crate::claude;
+use crate::event::PartKind;
 use crate::lines::{Line, LineBody, Lines};
 use crate::reading::Delta;
 
 /// All that a reader remembers between two pieces of a log. Small, and versioned: see [`State::to_bytes`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
-    lines: u64,
+    /// Lines read of each part that has lines.
+    lines: BTreeMap<PartKind, u64>,
     reader: Reader,
 }
 
@@ -40,17 +43,29 @@ impl State {
             Agent::Claude => Reader::Claude(Box::new(claude::State::new(origin))),
             Agent::Codex | Agent::Grok => return None,
         };
-        Some(Self { lines: 0, reader })
+        Some(Self {
+            lines: BTreeMap::new(),
+            reader,
+        })
     }
 
-    /// How many lines were read.
-    pub fn lines(&self) -> u64 {
-        self.lines
+    /// How many lines of a part were read.
+    pub fn lines(&self, part: PartKind) -> u64 {
+        self.lines.get(&part).copied().unwrap_or_default()
     }
 
-    /// Reads one line.
-    pub fn take(&mut self, line: &Line<'_>, delta: &mut Delta) {
-        self.lines = line.number;
+    /// Takes the facts of a companion: a small file beside the log, read whole. Its newest content counts,
+    /// and it does not matter whether it comes before or after the lines.
+    pub fn companion(&mut self, part: PartKind, bytes: &[u8]) {
+        let Reader::Claude(reader) = &mut self.reader;
+        if part == PartKind::Meta {
+            reader.meta(bytes);
+        }
+    }
+
+    /// Reads one line of a part.
+    pub fn take(&mut self, part: PartKind, line: &Line<'_>, delta: &mut Delta) {
+        self.lines.insert(part, line.number);
         let Reader::Claude(reader) = &mut self.reader;
         match line.body {
             LineBody::Bytes(bytes) => reader.take(line.number, bytes, delta),
@@ -67,11 +82,11 @@ impl State {
         reader.close(delta);
     }
 
-    /// Reads all lines that are there.
-    pub fn resume<R: Read>(&mut self, lines: &mut Lines<R>) -> io::Result<Delta> {
+    /// Reads all lines of a part that are there.
+    pub fn resume<R: Read>(&mut self, part: PartKind, lines: &mut Lines<R>) -> io::Result<Delta> {
         let mut delta = Delta::default();
         while let Some(line) = lines.next()? {
-            self.take(&line, &mut delta);
+            self.take(part, &line, &mut delta);
         }
         self.close(&mut delta);
         Ok(delta)

@@ -30,9 +30,11 @@ pub(crate) fn word(tool: &str, input: &str) -> Wording {
         ("Edit" | "MultiEdit" | "NotebookEdit", Some(file)) => edit(file, format!("{file} (edit)")),
         ("Write", Some(file)) => edit(file, format!("{file} ({} bytes)", known.content.or_empty().len())),
         ("Read", Some(file)) => plain(file),
-        ("Grep", _) if known.pattern.get().is_some() => {
-            plain(&format!("/{}/ in {}", known.pattern.or_empty(), known.path.get().unwrap_or(".")))
-        }
+        ("Grep", _) if known.pattern.get().is_some() => plain(&format!(
+            "/{}/ in {}",
+            known.pattern.or_empty(),
+            known.path.get().unwrap_or(".")
+        )),
         ("Glob", _) if known.pattern.get().is_some() => plain(known.pattern.or_empty()),
         ("Task" | "Agent", _) if known.description.get().or(known.prompt.get()).is_some() => task(&known),
         _ => plain(&by_keys(input)),
@@ -54,11 +56,18 @@ pub(crate) fn summary(text: &str) -> Box<str> {
 }
 
 fn plain(text: &str) -> Wording {
-    Wording { text: summary(text), ..Wording::default() }
+    Wording {
+        text: summary(text),
+        ..Wording::default()
+    }
 }
 
 fn edit(file: &str, text: String) -> Wording {
-    Wording { text: summary(&text), files: vec![file.into()], command: None }
+    Wording {
+        text: summary(&text),
+        files: vec![file.into()],
+        command: None,
+    }
 }
 
 fn shell(input: &Input<'_>) -> Wording {
@@ -67,7 +76,11 @@ fn shell(input: &Input<'_>) -> Wording {
         Some(description) => summary(&format!("{} # {description}", cut(command, SUMMARY_CHARS_MAX))),
         None => summary(command),
     };
-    Wording { text, files: Vec::new(), command: Some(command.into()) }
+    Wording {
+        text,
+        files: Vec::new(),
+        command: Some(command.into()),
+    }
 }
 
 fn task(input: &Input<'_>) -> Wording {
@@ -83,7 +96,10 @@ fn by_keys(input: &str) -> String {
     let Ok(Value::Object(map)) = serde_json::from_str::<Value>(input) else {
         return short(&Value::String(input.trim_matches('"').to_owned()));
     };
-    sorted(&map).map(|(key, value)| format!("{key}: {}", short(value))).collect::<Vec<_>>().join(", ")
+    sorted(&map)
+        .map(|(key, value)| format!("{key}: {}", short(value)))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// `Map` is sorted only as long as no crate in the build asks it to keep the order of the file.
@@ -97,7 +113,11 @@ fn short(value: &Value) -> String {
     match value {
         Value::String(text) => {
             let cut_text = cut(text, VALUE_CHARS_MAX);
-            if cut_text.len() < text.len() { format!("{cut_text}…") } else { text.clone() }
+            if cut_text.len() < text.len() {
+                format!("{cut_text}…")
+            } else {
+                text.clone()
+            }
         }
         Value::Array(elements) => format!("[{}]", elements.len()),
         Value::Object(map) => format!("{{{}}}", map.len()),
@@ -127,20 +147,44 @@ mod tests {
     #[test]
     fn the_known_tools_are_worded_by_their_table() {
         let cases = [
-            ("Bash", r#"{"command":"git status","description":"Show the tree"}"#, "git status # Show the tree"),
+            (
+                "Bash",
+                r#"{"command":"git status","description":"Show the tree"}"#,
+                "git status # Show the tree",
+            ),
             ("PowerShell", r#"{"command":"dir"}"#, "dir"),
             ("Read", r#"{"file_path":"/src/main.go","limit":5}"#, "/src/main.go"),
-            ("Edit", r#"{"file_path":"/src/main.go","old_string":"a"}"#, "/src/main.go (edit)"),
-            ("MultiEdit", r#"{"file_path":"/src/main.go","edits":[]}"#, "/src/main.go (edit)"),
+            (
+                "Edit",
+                r#"{"file_path":"/src/main.go","old_string":"a"}"#,
+                "/src/main.go (edit)",
+            ),
+            (
+                "MultiEdit",
+                r#"{"file_path":"/src/main.go","edits":[]}"#,
+                "/src/main.go (edit)",
+            ),
             ("NotebookEdit", r#"{"notebook_path":"/n.ipynb"}"#, "/n.ipynb (edit)"),
             ("Write", r#"{"file_path":"/a","content":"h\u00e9\n"}"#, "/a (4 bytes)"),
             ("Grep", r#"{"pattern":"TODO","path":"./src"}"#, "/TODO/ in ./src"),
             ("Grep", r#"{"pattern":"TODO"}"#, "/TODO/ in ."),
             ("Glob", r#"{"pattern":"**/*.go"}"#, "**/*.go"),
-            ("Task", r#"{"subagent_type":"code","description":"Refactor"}"#, "[code] Refactor"),
+            (
+                "Task",
+                r#"{"subagent_type":"code","description":"Refactor"}"#,
+                "[code] Refactor",
+            ),
             ("Agent", r#"{"description":"Refactor","prompt":"…"}"#, "Refactor"),
-            ("WebFetch", r#"{"url":"https://x.test","prompt":"read"}"#, "prompt: read, url: https://x.test"),
-            ("Odd", r#"{"b":[1,2],"a":null,"c":{"d":1},"e":true}"#, "a: null, b: [2], c: {1}, e: true"),
+            (
+                "WebFetch",
+                r#"{"url":"https://x.test","prompt":"read"}"#,
+                "prompt: read, url: https://x.test",
+            ),
+            (
+                "Odd",
+                r#"{"b":[1,2],"a":null,"c":{"d":1},"e":true}"#,
+                "a: null, b: [2], c: {1}, e: true",
+            ),
             ("Bash", r#"{"command":7}"#, "command: 7"),
             ("Edit", r#"{}"#, ""),
             ("Odd", "not json", "not json"),
@@ -161,7 +205,10 @@ mod tests {
 
     #[test]
     fn an_edit_knows_its_file_and_a_shell_its_command() {
-        assert_eq!(word("Write", r#"{"file_path":"/a","content":""}"#).files, [Box::from("/a")]);
+        assert_eq!(
+            word("Write", r#"{"file_path":"/a","content":""}"#).files,
+            [Box::from("/a")]
+        );
         assert_eq!(word("Bash", r#"{"command":"ls"}"#).command.as_deref(), Some("ls"));
         assert!(word("Read", r#"{"file_path":"/a"}"#).files.is_empty());
     }

@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::nodes::{from_entries, hash, hash_pair, in_order};
 use super::record::{CacheCreation, Iteration, Usage};
 use crate::call::{Call, Tokens};
+use crate::ids::{from_entries, hash, hash_pair, in_order};
 use crate::reading::{Amendment, Delta};
 use crate::wire::{Maybe, Number};
 
@@ -68,7 +68,14 @@ impl Bills {
             if iteration.kind.or_empty() == "advisor_message" {
                 let advisor = hash_pair(message, n as u64 + 1);
                 let row = Row { seq: None, ..*row };
-                self.bill(&row, advisor, request, tokens_of_iteration(iteration), iteration.model.get(), delta);
+                self.bill(
+                    &row,
+                    advisor,
+                    request,
+                    tokens_of_iteration(iteration),
+                    iteration.model.get(),
+                    delta,
+                );
             }
         }
     }
@@ -121,7 +128,14 @@ impl Bills {
         let rank = call.rank();
         match self.bills.get_mut(&key) {
             None => {
-                let bill = Bill { rank, request, seq: row.seq, turn: row.turn, line: row.line, first_ts: row.ts };
+                let bill = Bill {
+                    rank,
+                    request,
+                    seq: row.seq,
+                    turn: row.turn,
+                    line: row.line,
+                    first_ts: row.ts,
+                };
                 self.bills.insert(key, bill);
             }
             Some(bill) => {
@@ -136,7 +150,10 @@ impl Bills {
             }
         }
         if let Some(seq) = call.seq {
-            delta.amend(Amendment::Billed { seq, tokens: Some(tokens) });
+            delta.amend(Amendment::Billed {
+                seq,
+                tokens: Some(tokens),
+            });
             if row.is_sidechain {
                 seen.side_seq = Some(seq);
             }
@@ -179,11 +196,11 @@ fn tokens_of_iteration(iteration: &Iteration<'_>) -> Tokens {
 fn cache_writes(split: &Maybe<CacheCreation<'_>>, sum: Number) -> (u64, u64) {
     let sum = sum.0.unwrap_or_default();
     match &split.0 {
-        Some(CacheCreation { five_minutes: Number(five), one_hour: Number(hour), .. })
-            if five.is_some() || hour.is_some() =>
-        {
-            (five.unwrap_or_default(), hour.unwrap_or_default())
-        }
+        Some(CacheCreation {
+            five_minutes: Number(five),
+            one_hour: Number(hour),
+            ..
+        }) if five.is_some() || hour.is_some() => (five.unwrap_or_default(), hour.unwrap_or_default()),
         _ => (sum, 0),
     }
 }

@@ -34,7 +34,10 @@ fn collect(line: &[u8], bodies: &mut Vec<Body>) -> bool {
 fn of_content(content: &Content<'_>, bodies: &mut Vec<Body>) {
     match content {
         Content::Nothing => {}
-        Content::Text(text) => bodies.push(Body { text: text.clone().into_owned(), words: None }),
+        Content::Text(text) => bodies.push(Body {
+            text: text.clone().into_owned(),
+            words: None,
+        }),
         Content::Blocks(blocks) => bodies.extend(blocks.iter().map(of_block)),
     }
 }
@@ -54,7 +57,9 @@ fn of_block(block: &Block<'_>) -> Body {
 /// The input of a tool as readable JSON.
 fn pretty(json: &str) -> String {
     let value: Result<serde_json::Value, _> = serde_json::from_str(json);
-    value.and_then(|value| serde_json::to_string_pretty(&value)).unwrap_or_else(|_| json.to_owned())
+    value
+        .and_then(|value| serde_json::to_string_pretty(&value))
+        .unwrap_or_else(|_| json.to_owned())
 }
 
 /// What a human answered: the answers alone, or the tool's sentence where they are not told apart.

@@ -3,11 +3,13 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::nodes::{Nodes, uuid};
+use super::meta::Meta;
+use super::nodes::Nodes;
 use super::record::Record;
-use super::turns::Turns;
 use crate::agent::{Agent, Origin};
+use crate::ids::uuid;
 use crate::session::{Cost, Lineage, LineageKind, Outcome, SCHEMA_VERSION, Session, SessionUid};
+use crate::turns::Turns;
 
 /// A bound on the links one log can make us remember.
 const LINKS_MAX: usize = 2_000;
@@ -42,11 +44,15 @@ pub(super) struct Facts {
     ai_title: Option<String>,
     summary: Option<String>,
     links: Vec<Link>,
+    pub(super) meta: Meta,
 }
 
 impl Facts {
     pub(super) fn new(origin: Origin) -> Self {
-        Self { origin, ..Self::default() }
+        Self {
+            origin,
+            ..Self::default()
+        }
     }
 
     /// Takes the facts every record may carry.
@@ -88,12 +94,26 @@ impl Facts {
     /// Notes a session that this one made.
     pub(super) fn child(&mut self, kind: LineageKind, other: &str, call_id: &str, line: u64, label: Option<&str>) {
         let call_id = Some(call_id).filter(|id| !id.is_empty()).map(Into::into);
-        self.link(Link { kind, other: other.into(), call_id, line, label: label.map(Into::into), is_child: true });
+        self.link(Link {
+            kind,
+            other: other.into(),
+            call_id,
+            line,
+            label: label.map(Into::into),
+            is_child: true,
+        });
     }
 
     /// Notes a session that this one comes from.
     pub(super) fn parent(&mut self, kind: LineageKind, other: &str, line: u64) {
-        self.link(Link { kind, other: other.into(), call_id: None, line, label: None, is_child: false });
+        self.link(Link {
+            kind,
+            other: other.into(),
+            call_id: None,
+            line,
+            label: None,
+            is_child: false,
+        });
     }
 
     fn link(&mut self, link: Link) {
@@ -113,7 +133,10 @@ impl Facts {
     pub(super) fn session(&self, turns: &Turns) -> Session {
         let (parent_id, native) = self.native_ids();
         let uid = SessionUid::new(Agent::Claude, &native);
-        let wall = self.started_at.zip(self.ended_at).map_or(0, |(from, to)| to.as_second() - from.as_second());
+        let wall = self
+            .started_at
+            .zip(self.ended_at)
+            .map_or(0, |(from, to)| to.as_second() - from.as_second());
         Session {
             lineage: self.lineage(&parent_id, &uid),
             session_uid: uid,
@@ -142,7 +165,11 @@ impl Facts {
             evicted_at: None,
             agent_version: self.version.clone(),
             entrypoint: self.entrypoint.clone(),
-            title: self.custom_title.clone().or_else(|| self.ai_title.clone()).or_else(|| self.summary.clone()),
+            title: self
+                .custom_title
+                .clone()
+                .or_else(|| self.ai_title.clone())
+                .or_else(|| self.summary.clone()),
             is_subagent: self.is_subagent(),
         }
     }
@@ -155,7 +182,9 @@ impl Facts {
             let told = self.origin.parent_session.as_deref().or(self.session_id.as_deref());
             let parent = told.unwrap_or("unknown").to_owned();
             let named = stem.strip_prefix("agent-").map(str::to_owned);
-            let agent = named.or_else(|| self.agent_id.clone()).unwrap_or_else(|| stem.to_owned());
+            let agent = named
+                .or_else(|| self.agent_id.clone())
+                .unwrap_or_else(|| stem.to_owned());
             let native = format!("{parent}/{agent}");
             return (parent, native);
         }
@@ -178,7 +207,18 @@ impl Facts {
         };
         let mut lineage = Vec::new();
         if self.is_subagent() {
-            lineage.push(above(LineageKind::Subagent, name(parent_id)));
+            let label = self
+                .meta
+                .description
+                .as_deref()
+                .or(self.meta.agent_type.as_deref())
+                .map(Into::into);
+            let call_id = self.meta.call_id.as_deref().map(Into::into);
+            lineage.push(Lineage {
+                label,
+                call_id,
+                ..above(LineageKind::Subagent, name(parent_id))
+            });
         } else if let Some(told) = self.session_id.as_deref().filter(|told| *told != parent_id) {
             // Old versions resumed into a new file that keeps its predecessor's id.
             lineage.push(above(LineageKind::Resume, name(told)));
@@ -188,7 +228,11 @@ impl Facts {
                 LineageKind::Subagent => name(&format!("{parent_id}/{}", link.other)),
                 _ => name(&link.other),
             };
-            let (parent_uid, child_uid) = if link.is_child { (uid.clone(), other) } else { (other, uid.clone()) };
+            let (parent_uid, child_uid) = if link.is_child {
+                (uid.clone(), other)
+            } else {
+                (other, uid.clone())
+            };
             lineage.push(Lineage {
                 kind: link.kind,
                 parent_uid,

@@ -1,21 +1,27 @@
 //! The small file beside a subagent's log: what the subagent is, and which call made it.
 
+use serde::{Deserialize, Serialize};
+
 use crate::wire::{Text, wire};
 
 /// What `agent-<id>.meta.json` tells.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SubagentMeta {
-    pub agent_type: Option<String>,
-    pub description: Option<String>,
-    pub call_id: Option<String>,
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Meta {
+    pub(super) agent_type: Option<String>,
+    pub(super) description: Option<String>,
+    pub(super) call_id: Option<String>,
 }
 
-impl SubagentMeta {
+impl Meta {
     /// Reads the file; what cannot be read tells nothing.
-    pub fn read(bytes: &[u8]) -> Self {
+    pub(super) fn read(bytes: &[u8]) -> Self {
         let file: File<'_> = serde_json::from_slice(bytes).unwrap_or_default();
         let told = |text: &Text<'_>| text.get().map(str::to_owned);
-        Self { agent_type: told(&file.agent_type), description: told(&file.description), call_id: told(&file.call_id) }
+        Self {
+            agent_type: told(&file.agent_type),
+            description: told(&file.description),
+            call_id: told(&file.call_id),
+        }
     }
 }
 
@@ -29,12 +35,15 @@ wire! {
 
 #[cfg(test)]
 mod tests {
-    use super::SubagentMeta;
+    use super::Meta;
 
     #[test]
     fn a_damaged_file_tells_nothing() {
-        assert_eq!(SubagentMeta::read(b"{\"agentType\":"), SubagentMeta::default());
-        let meta = SubagentMeta::read(br#"{"agentType":"Explore","toolUseId":"toolu_1","spawnDepth":1}"#);
-        assert_eq!((meta.agent_type.as_deref(), meta.call_id.as_deref()), (Some("Explore"), Some("toolu_1")));
+        assert_eq!(Meta::read(b"{\"agentType\":"), Meta::default());
+        let meta = Meta::read(br#"{"agentType":"Explore","toolUseId":"toolu_1","spawnDepth":1}"#);
+        assert_eq!(
+            (meta.agent_type.as_deref(), meta.call_id.as_deref()),
+            (Some("Explore"), Some("toolu_1"))
+        );
     }
 }

@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::nodes::hash;
 use super::said::{Said, judge_queued};
+use crate::ids::hash;
 use crate::wording::{SUMMARY_CHARS_MAX, cut};
 
 /// A bound on what a hostile log can make us remember.
@@ -41,11 +41,19 @@ impl Queue {
             Said::Command { .. } => (true, false),
             _ => (false, false),
         };
-        let shown = Some(text.trim()).filter(|text| !text.is_empty()).map(|text| cut(text, SUMMARY_CHARS_MAX).into());
+        let shown = Some(text.trim())
+            .filter(|text| !text.is_empty())
+            .map(|text| cut(text, SUMMARY_CHARS_MAX).into());
         if self.waiting.len() == WAITING_MAX {
             self.waiting.remove(0);
         }
-        self.waiting.push(Queued { line, text: shown, hash: hash(text.trim()), by_human, is_trigger });
+        self.waiting.push(Queued {
+            line,
+            text: shown,
+            hash: hash(text.trim()),
+            by_human,
+            is_trigger,
+        });
     }
 
     /// A text leaves the queue into the running turn. The log does not say which: a human's goes first.

@@ -228,14 +228,23 @@ impl<'de: 'a, 'a> Deserialize<'de> for ToolUseResult<'a> {
                 f.write_str("anything")
             }
             fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(ToolUseResult { text: Text(Some(Cow::Borrowed(text))), ..Default::default() })
+                Ok(ToolUseResult {
+                    text: Text(Some(Cow::Borrowed(text))),
+                    ..Default::default()
+                })
             }
             fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(ToolUseResult { text: Text(Some(Cow::Owned(text.to_owned()))), ..Default::default() })
+                Ok(ToolUseResult {
+                    text: Text(Some(Cow::Owned(text.to_owned()))),
+                    ..Default::default()
+                })
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
                 let object = ResultObject::deserialize(MapAccessDeserializer::new(map))?;
-                Ok(ToolUseResult { object, ..Default::default() })
+                Ok(ToolUseResult {
+                    object,
+                    ..Default::default()
+                })
             }
             otherwise!(bool numbers null seq);
         }
@@ -328,7 +337,11 @@ impl<'de: 'a, 'a> Deserialize<'de> for Element<'a> {
         struct V<'a>(PhantomData<&'a ()>);
         impl<'a> V<'a> {
             fn text(text: Cow<'a, str>) -> Block<'a> {
-                Block { kind: Text(Some(Cow::Borrowed("text"))), text: Text(Some(text)), ..Block::default() }
+                Block {
+                    kind: Text(Some(Cow::Borrowed("text"))),
+                    text: Text(Some(text)),
+                    ..Block::default()
+                }
             }
         }
         impl<'de: 'a, 'a> Visitor<'de> for V<'a> {

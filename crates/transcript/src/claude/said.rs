@@ -32,21 +32,93 @@ pub(super) enum Said<'a> {
 
 /// Slash commands that Claude Code carries out by itself. Any other one is a skill or a prompt.
 const LOCAL_COMMANDS: &[&str] = &[
-    "/add-dir", "/agents", "/allowed-tools", "/app", "/branch", "/bug", "/chrome", "/clear", "/color", "/compact",
-    "/config", "/context", "/copy", "/cost", "/desktop", "/diff", "/doctor", "/effort", "/exit", "/export",
-    "/extra-usage", "/fast", "/feedback", "/fork", "/help", "/hooks", "/ide", "/install-github-app",
-    "/install-slack-app", "/keybindings", "/login", "/logout", "/mcp", "/memory", "/migrate-installer", "/mobile",
-    "/model", "/new", "/output-style", "/passes", "/permissions", "/plan", "/plugin", "/privacy-settings", "/quit",
-    "/rate-limit-options", "/release-notes", "/reload-plugins", "/remote-control", "/remote-env", "/rename", "/reset",
-    "/resume", "/rewind", "/sandbox", "/settings", "/skills", "/stats", "/status", "/stickers", "/tag", "/tasks",
-    "/terminal-setup", "/theme", "/think-back", "/thinkback-play", "/todos", "/upgrade", "/usage", "/vim", "/voice",
+    "/add-dir",
+    "/agents",
+    "/allowed-tools",
+    "/app",
+    "/branch",
+    "/bug",
+    "/chrome",
+    "/clear",
+    "/color",
+    "/compact",
+    "/config",
+    "/context",
+    "/copy",
+    "/cost",
+    "/desktop",
+    "/diff",
+    "/doctor",
+    "/effort",
+    "/exit",
+    "/export",
+    "/extra-usage",
+    "/fast",
+    "/feedback",
+    "/fork",
+    "/help",
+    "/hooks",
+    "/ide",
+    "/install-github-app",
+    "/install-slack-app",
+    "/keybindings",
+    "/login",
+    "/logout",
+    "/mcp",
+    "/memory",
+    "/migrate-installer",
+    "/mobile",
+    "/model",
+    "/new",
+    "/output-style",
+    "/passes",
+    "/permissions",
+    "/plan",
+    "/plugin",
+    "/privacy-settings",
+    "/quit",
+    "/rate-limit-options",
+    "/release-notes",
+    "/reload-plugins",
+    "/remote-control",
+    "/remote-env",
+    "/rename",
+    "/reset",
+    "/resume",
+    "/rewind",
+    "/sandbox",
+    "/settings",
+    "/skills",
+    "/stats",
+    "/status",
+    "/stickers",
+    "/tag",
+    "/tasks",
+    "/terminal-setup",
+    "/theme",
+    "/think-back",
+    "/thinkback-play",
+    "/todos",
+    "/upgrade",
+    "/usage",
+    "/vim",
+    "/voice",
 ];
 
 /// Openings of texts that Claude Code writes in the user's name.
 const HARNESS_OPENINGS: &[&str] = &[
-    "<local-command-stdout>", "<local-command-stderr>", "<local-command-caveat>", "Caveat: The messages below",
-    "<bash-stdout>", "<bash-stderr>", "<task-notification>", "<bash-notification>", "<agent-notification>",
-    "<fork-boilerplate>", "Stop hook feedback:", "Operation stopped by hook:",
+    "<local-command-stdout>",
+    "<local-command-stderr>",
+    "<local-command-caveat>",
+    "Caveat: The messages below",
+    "<bash-stdout>",
+    "<bash-stderr>",
+    "<task-notification>",
+    "<bash-notification>",
+    "<agent-notification>",
+    "<fork-boilerplate>",
+    "Stop hook feedback:",
+    "Operation stopped by hook:",
     "This session is being continued from a previous conversation",
 ];
 
@@ -69,7 +141,11 @@ pub(super) fn judge<'a>(record: &Record<'_>, text: &'a str, delegated: bool, aft
         return Said::Harness(said);
     }
     if delegated {
-        return if said == "Warmup" || record.is_meta.0 { Said::Harness(said) } else { Said::Delegated(said) };
+        return if said == "Warmup" || record.is_meta.0 {
+            Said::Harness(said)
+        } else {
+            Said::Delegated(said)
+        };
     }
     if said.starts_with("<command-name>") || said.starts_with("<command-message>") {
         return command(said, after_caveat);
@@ -82,7 +158,11 @@ pub(super) fn judge<'a>(record: &Record<'_>, text: &'a str, delegated: bool, aft
     }
     let words = strip_prefixes(said);
     if words.is_empty() {
-        return if said.is_empty() { Said::Nothing } else { Said::Harness(said) };
+        return if said.is_empty() {
+            Said::Nothing
+        } else {
+            Said::Harness(said)
+        };
     }
     by_fields(record, words)
 }
@@ -92,7 +172,8 @@ fn by_fields<'a>(record: &Record<'_>, words: &'a str) -> Said<'a> {
     let origin = record.origin.kind.get();
     let entrypoint = record.entrypoint.or_empty();
     let by_hand = origin == Some("human") || entrypoint.starts_with("claude-") || entrypoint.contains("ide");
-    let teammate = words.starts_with("<teammate-message") || words.starts_with("Another Claude session sent a message:");
+    let teammate =
+        words.starts_with("<teammate-message") || words.starts_with("Another Claude session sent a message:");
     if teammate || matches!(origin, Some("peer" | "coordinator")) {
         Said::OtherAgent(words)
     } else if record.is_meta.0 || origin.is_some_and(|kind| kind != "human") {
@@ -117,7 +198,11 @@ pub(super) fn judge_queued(text: &str) -> Said<'_> {
     } else if said.starts_with("<teammate-message") {
         Said::OtherAgent(said)
     } else if is_local(word) {
-        Said::Command { name: word, args: said[word.len()..].trim(), local: true }
+        Said::Command {
+            name: word,
+            args: said[word.len()..].trim(),
+            local: true,
+        }
     } else {
         Said::Prompt(strip_prefixes(said))
     }
@@ -133,7 +218,11 @@ fn command(said: &str, after_caveat: bool) -> Said<'_> {
     let args = inside(said, "<command-args>", "</command-args>").unwrap_or_default();
     // Commands for the model have their message first; local ones their name first, behind a caveat.
     let named_first = said.starts_with("<command-name>");
-    Said::Command { name, args, local: is_local(name) || (named_first && after_caveat) }
+    Said::Command {
+        name,
+        args,
+        local: is_local(name) || (named_first && after_caveat),
+    }
 }
 
 fn is_local(name: &str) -> bool {
@@ -163,7 +252,11 @@ fn strip_prefixes(text: &str) -> &str {
 /// The human's words in a denied tool call, and whether they direct the agent.
 pub(super) fn denial_words(text: &str) -> Option<(&str, bool)> {
     let (_, words) = text.split_once("the user said:")?;
-    let words = words.split("\n\nNote: The user's next message may contain").next().unwrap_or(words).trim();
+    let words = words
+        .split("\n\nNote: The user's next message may contain")
+        .next()
+        .unwrap_or(words)
+        .trim();
     let boilerplate = words.starts_with("The user wants to clarify these questions");
     (!words.is_empty()).then_some((words, !boilerplate))
 }
@@ -182,7 +275,12 @@ mod tests {
 
     fn said(record: &str) -> String {
         let record: Record<'_> = serde_json::from_str(record).unwrap();
-        let text = record.message.0.as_ref().map(|message| message.content.text()).unwrap_or_default();
+        let text = record
+            .message
+            .0
+            .as_ref()
+            .map(|message| message.content.text())
+            .unwrap_or_default();
         format!("{:?}", judge(&record, &text, record.is_sidechain.0, false))
     }
 
@@ -194,24 +292,57 @@ mod tests {
     #[test]
     fn a_command_is_local_by_its_name_or_its_caveat() {
         let name_first = "<command-name>/model</command-name>\n  <command-message>model</command-message>";
-        assert_eq!(command(name_first, false), Said::Command { name: "/model", args: "", local: true });
+        assert_eq!(
+            command(name_first, false),
+            Said::Command {
+                name: "/model",
+                args: "",
+                local: true
+            }
+        );
         let unknown = "<command-name>/frob</command-name>\n  <command-args>it</command-args>";
-        assert_eq!(command(unknown, true), Said::Command { name: "/frob", args: "it", local: true });
-        assert_eq!(command(unknown, false), Said::Command { name: "/frob", args: "it", local: false });
+        assert_eq!(
+            command(unknown, true),
+            Said::Command {
+                name: "/frob",
+                args: "it",
+                local: true
+            }
+        );
+        assert_eq!(
+            command(unknown, false),
+            Said::Command {
+                name: "/frob",
+                args: "it",
+                local: false
+            }
+        );
         let message_first = "<command-message>ship</command-message>\n<command-name>/ship</command-name>";
-        assert_eq!(command(message_first, true), Said::Command { name: "/ship", args: "", local: false });
+        assert_eq!(
+            command(message_first, true),
+            Said::Command {
+                name: "/ship",
+                args: "",
+                local: false
+            }
+        );
     }
 
     #[test]
     fn words_behind_an_editors_prefix_are_the_prompt() {
         assert_eq!(strip_prefixes("<ide_selection>x</ide_selection>\nfix it"), "fix it");
-        assert_eq!(strip_prefixes("<system-reminder>a</system-reminder><system-reminder>b"), "");
+        assert_eq!(
+            strip_prefixes("<system-reminder>a</system-reminder><system-reminder>b"),
+            ""
+        );
     }
 
     #[test]
     fn a_program_speaks_through_the_sdk_unless_a_person_typed_it() {
         let by = |extra: &str| {
-            said(&format!(r#"{{"type":"user","promptSource":"sdk","message":{{"content":"go on"}}{extra}}}"#))
+            said(&format!(
+                r#"{{"type":"user","promptSource":"sdk","message":{{"content":"go on"}}{extra}}}"#
+            ))
         };
         assert_eq!(by(""), r#"Program("go on")"#);
         assert_eq!(by(r#","origin":{"kind":"human"}"#), r#"Prompt("go on")"#);

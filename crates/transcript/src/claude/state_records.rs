@@ -11,9 +11,25 @@ use crate::wording::summary;
 
 /// Types that are known and give no event.
 const SKIPPED: &[&str] = &[
-    "agent-color", "agent-setting", "atis-latch", "attribution-snapshot", "bridge-session", "compact",
-    "content-replacement", "cost-state", "failed", "file-history-delta", "frame-link", "last-prompt", "launched",
-    "result", "speculation-accept", "started", "stream_event", "tag", "task-summary",
+    "agent-color",
+    "agent-setting",
+    "atis-latch",
+    "attribution-snapshot",
+    "bridge-session",
+    "compact",
+    "content-replacement",
+    "cost-state",
+    "failed",
+    "file-history-delta",
+    "frame-link",
+    "last-prompt",
+    "launched",
+    "result",
+    "speculation-accept",
+    "started",
+    "stream_event",
+    "tag",
+    "task-summary",
 ];
 
 /// Types whose further names are made up freely behind a fixed beginning.
@@ -21,11 +37,33 @@ const SKIPPED_FAMILIES: &[&str] = &["artifact-", "marble-origami-"];
 
 /// Attachments that are known and give no event: context which Claude Code shows the model.
 const SKIPPED_ATTACHMENTS: &[&str] = &[
-    "agent_listing_delta", "async_hook_response", "command_permissions", "compact_file_reference", "date_change",
-    "deferred_tools_delta", "diagnostics", "directory", "file", "goal_status", "hook_additional_context",
-    "hook_cancelled", "hook_success", "hook_system_message", "instructions", "invoked_skills",
-    "mcp_instructions_delta", "model", "nested_memory", "opened_file_in_ide", "output_style", "prompt_snapshot",
-    "relevant_memories", "selected_lines_in_ide", "skill_listing", "structured_output", "task_reminder",
+    "agent_listing_delta",
+    "async_hook_response",
+    "command_permissions",
+    "compact_file_reference",
+    "date_change",
+    "deferred_tools_delta",
+    "diagnostics",
+    "directory",
+    "file",
+    "goal_status",
+    "hook_additional_context",
+    "hook_cancelled",
+    "hook_success",
+    "hook_system_message",
+    "instructions",
+    "invoked_skills",
+    "mcp_instructions_delta",
+    "model",
+    "nested_memory",
+    "opened_file_in_ide",
+    "output_style",
+    "prompt_snapshot",
+    "relevant_memories",
+    "selected_lines_in_ide",
+    "skill_listing",
+    "structured_output",
+    "task_reminder",
     "todo_reminder",
 ];
 
@@ -39,7 +77,11 @@ impl State {
             "summary" | "ai-title" | "custom-title" | "agent-name" => self.facts.title(record, &self.nodes),
             "permission-mode" => {
                 if changed(&mut self.permission_mode, record.permission_mode.get()) {
-                    self.note(place, &format!("permission mode: {}", record.permission_mode.or_empty()), delta);
+                    self.note(
+                        place,
+                        &format!("permission mode: {}", record.permission_mode.or_empty()),
+                        delta,
+                    );
                 }
             }
             "mode" => {
@@ -66,7 +108,11 @@ impl State {
             kind if SKIPPED.contains(&kind) => {}
             kind if SKIPPED_FAMILIES.iter().any(|family| kind.starts_with(family)) => {}
             kind => {
-                let name = if kind.is_empty() { "(no type)".to_owned() } else { summary(kind).into_string() };
+                let name = if kind.is_empty() {
+                    "(no type)".to_owned()
+                } else {
+                    summary(kind).into_string()
+                };
                 unknown(place, name, delta);
                 return false;
             }
@@ -87,11 +133,19 @@ impl State {
             }
             "compact_boundary" => self.note(place, &compaction("conversation compacted", &record.compaction), delta),
             "microcompact_boundary" => {
-                self.note(place, &compaction("old results trimmed", &record.microcompaction), delta);
+                self.note(
+                    place,
+                    &compaction("old results trimmed", &record.microcompaction),
+                    delta,
+                );
             }
             "api_error" => self.api_error(place, delta),
             "model_fallback" | "model_refusal_fallback" => {
-                self.note(place, &format!("model fallback: {}", record.fallback_model.or_empty()), delta);
+                self.note(
+                    place,
+                    &format!("model fallback: {}", record.fallback_model.or_empty()),
+                    delta,
+                );
             }
             "agents_killed" => {
                 let mut event = place.event(Kind::Lifecycle, Role::System, Actor::Human);
@@ -102,7 +156,11 @@ impl State {
             "local_command" => {
                 let said = match judge(record, &content, self.is_delegated(record), true) {
                     // A local command is local, whatever its name.
-                    Said::Command { name, args, .. } => Said::Command { name, args, local: true },
+                    Said::Command { name, args, .. } => Said::Command {
+                        name,
+                        args,
+                        local: true,
+                    },
                     Said::Prompt(words) => Said::Harness(words),
                     said => said,
                 };
@@ -146,8 +204,17 @@ impl State {
         match attachment.kind.or_empty() {
             "queued_command" => self.queued_command(place, delta),
             kind @ ("hook_blocking_error" | "hook_non_blocking_error") => {
-                let hook = attachment.hook_name.get().or(attachment.hook_event.get()).unwrap_or("hook");
-                let told = attachment.blocking_error.text.get().or(attachment.stderr.get()).unwrap_or(kind);
+                let hook = attachment
+                    .hook_name
+                    .get()
+                    .or(attachment.hook_event.get())
+                    .unwrap_or("hook");
+                let told = attachment
+                    .blocking_error
+                    .text
+                    .get()
+                    .or(attachment.stderr.get())
+                    .unwrap_or(kind);
                 let mut event = place.event(Kind::Lifecycle, Role::System, Actor::Harness);
                 event.kinds = event.kinds.and(Kind::Error);
                 event.success = Some(false);
@@ -155,11 +222,18 @@ impl State {
                 self.push(place, event, delta);
             }
             "edited_text_file" => {
-                self.note(place, &format!("changed outside: {}", attachment.filename.or_empty()), delta);
+                self.note(
+                    place,
+                    &format!("changed outside: {}", attachment.filename.or_empty()),
+                    delta,
+                );
             }
             "max_turns_reached" => self.note(place, "limit of turns reached", delta),
             "budget_usd" => self.note(place, "budget told", delta),
-            kind if ["plan_mode", "auto_mode", "ultra_effort"].iter().any(|family| kind.starts_with(family)) => {
+            kind if ["plan_mode", "auto_mode", "ultra_effort"]
+                .iter()
+                .any(|family| kind.starts_with(family)) =>
+            {
                 self.note(place, &kind.replace('_', " "), delta);
             }
             kind if SKIPPED_ATTACHMENTS.contains(&kind) => {}
@@ -185,7 +259,9 @@ impl State {
         let mut event = place.event(Kind::UserMsg, Role::User, Actor::Human);
         match judge_queued(&text) {
             Said::Prompt(words) => (event.summary, event.trigger) = (summary(words), true),
-            Said::Nothing if !attachment.prompt.is_nothing() => (event.summary, event.trigger) = ("[image]".into(), true),
+            Said::Nothing if !attachment.prompt.is_nothing() => {
+                (event.summary, event.trigger) = ("[image]".into(), true)
+            }
             Said::Command { .. } => event.summary = summary(text.trim()),
             _ => return,
         }

@@ -1,11 +1,14 @@
 //! Which programs run tests, and with which arguments. Tables first, the few readers of the tables after them.
 //!
 //! Looks at one program and its arguments only: quotes, pipes and wrappers such as `sudo` or `npx` are already gone.
-//! A program which is unknown here is judged by its path, since projects call their own scripts `./run-tests.sh`.
+//! A program which is unknown here is judged by its name, since projects call their own scripts `./run-tests.sh`.
 
 use std::borrow::Cow;
 
 use super::is_one_of;
+use super::names::{
+    is_check_target, is_gradle_test, is_maven_test, is_scala_test, is_test_module, is_test_script, is_test_task,
+};
 use super::shell::Word;
 
 /// Program, its first words after options (`|` separates alternatives), and the name under which we know it.
@@ -378,7 +381,8 @@ const TELLTALES: &[(&str, &str, &str)] = &[
 /// without a dash is a subcommand.
 #[rustfmt::skip]
 const IDLE: &[(&str, &[&str])] = &[
-    ("*", &["--help", "--version", "--collect-only", "--collectonly", "--co", "--listTests", "--list-tests", "--list", "--no-run",
+    ("*", &["--help", "--version", "--collect-only", "--collectonly", "--co", "--listTests", "--list-tests",
+        "--list", "--no-run",
         "--dry-run", "--show-config", "--showConfig"]),
     ("pytest", &["-h", "-V", "--fixtures", "--markers", "--cache-show", "--fixtures-per-test", "--setup-plan"]),
     ("unittest", &["-h"]),
@@ -425,15 +429,18 @@ const VALUED: &[(&str, &[&str])] = &[
     ("ant", &["-f", "-file", "-buildfile", "-lib", "-logger"]),
     ("bazel", &["--output_base", "--bazelrc", "--output_user_root"]),
     ("bun", &["--cwd", "--filter", "-F", "-c", "--config", "--env-file", "--preload"]),
-    ("cargo", &["--manifest-path", "--config", "-Z", "-C", "--color", "-p", "--package", "--features", "-F", "--target"]),
+    ("cargo", &["--manifest-path", "--config", "-Z", "-C", "--color", "-p", "--package", "--features", "-F",
+        "--target"]),
     ("cmake", &["--build", "-B", "-S", "-G", "-D", "-j", "--parallel", "--config", "--preset"]),
     ("composer", &["-d", "--working-dir", "--timeout"]),
     ("deno", &["-c", "--config", "--cwd"]),
     ("dotnet", &["--project"]),
     ("dune", &["--root", "--profile", "-p", "-j"]),
     ("go", &["-C"]),
-    ("gradle", &["-p", "--project-dir", "-b", "--build-file", "-c", "-I", "--init-script", "-x", "--exclude-task", "-g"]),
-    ("gradlew", &["-p", "--project-dir", "-b", "--build-file", "-c", "-I", "--init-script", "-x", "--exclude-task", "-g"]),
+    ("gradle", &["-p", "--project-dir", "-b", "--build-file", "-c", "-I", "--init-script", "-x",
+        "--exclude-task", "-g"]),
+    ("gradlew", &["-p", "--project-dir", "-b", "--build-file", "-c", "-I", "--init-script", "-x",
+        "--exclude-task", "-g"]),
     ("gmake", &["-C", "--directory", "-f", "--file", "--makefile", "-I", "-o", "-W"]),
     ("just", &["-f", "--justfile", "-d", "--working-directory", "--set", "--dotenv-path", "-E"]),
     ("lerna", &["--scope", "--ignore", "--concurrency", "--since"]),
@@ -455,7 +462,8 @@ const VALUED: &[(&str, &[&str])] = &[
     ("task", &["-d", "--dir", "-t", "--taskfile", "-o", "--output"]),
     ("terraform", &["-chdir"]),
     ("turbo", &["--filter", "-F", "--concurrency", "--cwd"]),
-    ("xcodebuild", &["-scheme", "-project", "-workspace", "-destination", "-configuration", "-sdk", "-derivedDataPath"]),
+    ("xcodebuild", &["-scheme", "-project", "-workspace", "-destination", "-configuration", "-sdk",
+        "-derivedDataPath"]),
     ("yarn", &["--cwd"]),
     ("zig", &["--build-file", "--prefix"]),
 ];
@@ -489,48 +497,16 @@ pub(super) fn telltale<'t>(program: &str, texts: impl Iterator<Item = &'t str>) 
     texts.find_map(|text| rows().find(|row| text.contains(row.1)).map(|row| row.2))
 }
 
-/// Whether `python -m module` runs tests because the module is one: `app.tests.test_login`.
-pub(super) fn is_test_module(module: &str) -> bool {
-    let is_test = |part: &str| {
-        matches!(
-            part,
-            "test" | "tests" | "selftest" | "unittests" | "run_tests" | "runtests"
-        ) || part.starts_with("test_")
-            || part.ends_with("_test")
-            || part.ends_with("_tests")
-    };
-    module.split('.').any(is_test)
+/// The runner which `python -m module` is because the module is a test: `app.tests.test_login`.
+pub(super) fn module_runner(words: &[Word<'_>]) -> Option<&'static str> {
+    let (module, arguments) = words.split_first()?;
+    (is_test_module(module) && !is_idle("test module", 0, arguments)).then_some("test module")
 }
 
-/// Whether the file at `path` is a test, or a script which runs tests, by its name or its directory.
-pub(super) fn is_test_script(path: &str) -> bool {
-    const EXTENSIONS_OF_DATA: &[&str] = &[
-        "log", "txt", "json", "yaml", "yml", "toml", "xml", "md", "csv", "html", "env", "ini", "sql",
-    ];
-    if path.contains("/target/") && path.contains("/deps/") || path.starts_with("target/") && path.contains("/deps/") {
-        return true; // cargo's own test binaries
-    }
-    let mut parts = path.rsplit(['/', '\\']);
-    let file = parts.next().unwrap_or_default();
-    let (stem, extension) = file.split_once('.').unwrap_or((file, ""));
-    let last_extension = extension.rsplit('.').next().unwrap_or_default();
-    if stem.is_empty() || EXTENSIONS_OF_DATA.contains(&last_extension) {
-        return false;
-    }
-    if last_extension == "t" || extension.starts_with("test.") || extension.starts_with("spec.") {
-        return true; // `t/basic.t`, `login.test.ts`
-    }
-    if name_says_test(stem, last_extension) {
-        return true;
-    }
-    // An absolute path goes through many rooms: `/tmp/test/` is somebody's scratch, `/srv/app/tests/` is not.
-    let is_relative = !path.starts_with(['/', '~']) && !path.contains(":\\");
-    let in_tests = parts.any(|part| match part {
-        "tests" | "__tests__" | "spec" | "specs" | "unittests" | "e2e" => true,
-        "test" => is_relative,
-        _ => false,
-    });
-    in_tests && !segments(stem).any(is_support)
+/// The runner which an interpreter with this file is, whatever the file's ending: `bash run_tests`.
+pub(super) fn script_runner(words: &[Word<'_>]) -> Option<&'static str> {
+    let (file, arguments) = words.split_first()?;
+    (is_test_script(file) && !is_idle("test script", 0, arguments)).then_some("test script")
 }
 
 /// The name by which the tables know a program: without directories, the endings of Windows and of scripts' runtimes,
@@ -603,13 +579,12 @@ fn names_test_task(tasks: Tasks, program: &str, arguments: &[Word<'_>]) -> bool 
         Tasks::Any => names.any(is_test_task),
         Tasks::FirstOrRun => match names.next() {
             Some("run" | "run-many" | "affected") => {
-                let target = |argument: &Word<'_>| {
-                    let target = argument
-                        .strip_prefix("--target=")
-                        .or_else(|| argument.strip_prefix("--targets="));
-                    target.is_some_and(|target| target.split(',').any(is_test_task))
-                };
-                names.flat_map(|names| names.split(',')).any(is_test_task) || arguments.iter().any(target)
+                let targets = arguments.iter().filter_map(|argument| argument.split_once('='));
+                let mut targets = targets
+                    .filter(|target| is_one_of(target.0, "--target|--targets"))
+                    .map(|target| target.1);
+                let is_listed = |names: &str| names.split(',').any(is_test_task);
+                names.any(is_listed) || targets.any(is_listed)
             }
             name => name.is_some_and(is_test_task),
         },
@@ -622,11 +597,7 @@ fn names_test_task(tasks: Tasks, program: &str, arguments: &[Word<'_>]) -> bool 
             rest.nth(1).is_some_and(|name| is_test_task(name))
         }
         Tasks::Exactly(words) => names.any(|name| is_one_of(name, words)),
-        Tasks::Maven => names.any(|name| {
-            is_one_of(name, "test|verify|integration-test")
-                || name.starts_with("surefire:")
-                || name.starts_with("failsafe:")
-        }),
+        Tasks::Maven => names.any(is_maven_test),
         Tasks::Gradle => names.any(is_gradle_test),
         Tasks::Scala => names.any(is_scala_test),
         Tasks::Sessions => {
@@ -652,128 +623,6 @@ fn script_name<'w>(program: &str, names: impl Iterator<Item = &'w str>) -> Optio
             _ => return None,
         }
     }
-}
-
-/// Whether a script or target of this name runs tests. Names are made of parts: `test:unit`, `unit-tests`, `ci.test`.
-fn is_test_task(name: &str) -> bool {
-    // `nx run @app/web:test` and `turbo run web#test` have the project before the task.
-    let name = name.rsplit(['/', '#']).next().unwrap_or(name);
-    if is_test_word(name) || matches!(name, "coverage" | "cov") {
-        return true;
-    }
-    if name.contains(['=', ' ']) {
-        return false;
-    }
-    let Some(first) = segments(name).next() else {
-        return false;
-    };
-    let Some(last) = segments(name).next_back() else {
-        return false;
-    };
-    if is_test_word(first) {
-        return !segments(name).any(is_support);
-    }
-    is_test_word(last) && !is_preparation(first) && !segments(name).any(|part| is_one_of(part, "lint|build|typecheck"))
-}
-
-/// `check` is a test run for make and its kin, unless it says what else it checks.
-fn is_check_target(name: &str) -> bool {
-    const OTHER_CHECKS: &str = "format|fmt|lint|style|types|type|typecheck|typing|code|license|licenses|deps|docs|spelling|\
-        generated|tidy|vet|clean|diff|env|tools|version|headers|links|security|imports|mypy|ruff|black|clippy|manifest";
-    match name {
-        "check" | "distcheck" | "installcheck" | "checkall" | "check-all" => true,
-        name => {
-            name.starts_with("check-")
-                && !segments(name).any(|part| is_one_of(part, OTHER_CHECKS))
-                && !name.contains(['=', '/', '.'])
-        }
-    }
-}
-
-fn is_gradle_test(task: &str) -> bool {
-    let task = task.rsplit(':').next().unwrap_or(task);
-    const PREPARATIONS: [&str; 8] = [
-        "compile", "assemble", "process", "build", "package", "lint", "clean", "ktlint",
-    ];
-    match task {
-        "test" | "check" => true,
-        "testClasses" | "testJar" | "testFixturesJar" => false,
-        task if PREPARATIONS.iter().any(|verb| task.starts_with(verb)) => false,
-        task => {
-            task.ends_with("Test")
-                || task.ends_with("Tests")
-                || task.ends_with("Check") && task.starts_with("connected")
-                || task.starts_with("test") && task.as_bytes().get(4).is_some_and(u8::is_ascii_uppercase)
-        }
-    }
-}
-
-/// `core/testOnly example.Spec` for sbt and `core.test` for mill.
-fn is_scala_test(command: &str) -> bool {
-    let commands = command
-        .split(';')
-        .filter_map(|command| command.split_ascii_whitespace().next());
-    let is_test = |command: &str| {
-        let steps = || command.split(['/', ':', '.']);
-        let is_test = |step| {
-            matches!(
-                step,
-                "test" | "testOnly" | "testQuick" | "testForked" | "Test" | "IntegrationTest"
-            )
-        };
-        steps().any(is_test) && !steps().any(|step| step.starts_with("compile") || step.starts_with("run"))
-    };
-    commands.into_iter().any(is_test)
-}
-
-/// Whether a file's name says that it is a test or runs them: `run-tests.sh`, `test_login.py`, `login_test`.
-fn name_says_test(stem: &str, extension: &str) -> bool {
-    const WORDS: &str = "test|tests|unittest|unittests|e2e|testsuite|selftest|smoketest|runtest|runtests|Test|Tests";
-    const PREPARATIONS: &str =
-        "build|setup|create|generate|gen|make|new|add|deploy|install|prepare|write|download|clean|fix|lint|format";
-    let is_camel = |ending: &str| {
-        stem.strip_suffix(ending)
-            .is_some_and(|rest| rest.ends_with(char::is_alphanumeric))
-    };
-    if is_camel("Test") || is_camel("Tests") || is_camel("Spec") || stem.starts_with("test_") {
-        return true;
-    }
-    let (Some(first), Some(last)) = (segments(stem).next(), segments(stem).next_back()) else {
-        return false;
-    };
-    if is_one_of(last, WORDS) || is_one_of(last, "spec|specs") && first != last {
-        // A compiled `build_test` tests the build; a script of that name builds the test.
-        return matches!(extension, "" | "exe") || !is_one_of(first, PREPARATIONS);
-    }
-    let says_test = is_one_of(first, WORDS) || first == "run" && segments(stem).any(|part| is_one_of(part, WORDS));
-    says_test && !segments(stem).any(is_support)
-}
-
-fn segments(name: &str) -> impl DoubleEndedIterator<Item = &str> {
-    name.split([':', '-', '_', '.', '#', '+'])
-        .filter(|part| !part.is_empty())
-}
-
-fn is_test_word(word: &str) -> bool {
-    const WORDS: &str = "test|tests|testing|spec|specs|unit|units|unittest|unittests|e2e|testsuite|selftest|selftests|\
-        smoketest|smoketests|integrationtest|integration|jest|vitest|pytest|rspec|phpunit|playwright|cypress|mocha";
-    is_one_of(word, WORDS)
-}
-
-/// Parts of a name which tell that it stands beside the tests: `test-data`, `tests/setup.sh`.
-fn is_support(part: &str) -> bool {
-    const WORDS: &str = "data|fixture|fixtures|dep|deps|dependencies|env|setup|teardown|clean|cleanup|install|image|images|\
-        cert|certs|key|keys|config|conftest|helper|helpers|util|utils|generate|generator|gen|seed|lint|report|results|\
-        typecheck|types|format|fmt|docs|list|compile|open|server|mock|mocks|stub|stubs";
-    is_one_of(part, WORDS)
-}
-
-/// First parts of a name which tell that tests are made ready or looked at, not run: `build:test`, `new-test`.
-fn is_preparation(part: &str) -> bool {
-    const WORDS: &str = "build|compile|lint|format|fmt|typecheck|type|types|tsc|clean|install|setup|prepare|generate|gen|make|\
-        create|new|add|docker|deploy|pre|post|seed|download|fetch|reset|start|stop|up|down|serve|update|list|show|write|\
-        publish|pretest|posttest|open|edit|check|fix";
-    is_one_of(part, WORDS)
 }
 
 /// `/tmp/app-test login` is the app itself, built under a passing name: test binaries have options, not subcommands.

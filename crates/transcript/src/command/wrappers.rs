@@ -54,11 +54,13 @@ const fn row(program: &'static str, words: &'static str, valued: &'static str, i
     }
 }
 
-const CONTAINER: &str = "-e --env -v --volume -w --workdir -u --user --name --network --net -p --publish --mount --env-file \
+const CONTAINER: &str = "\
+    -e --env -v --volume -w --workdir -u --user --name --network --net -p --publish --mount --env-file \
     --entrypoint --hostname -m --memory --cpus --platform --add-host -l --label --shm-size --ulimit --cap-add \
     --security-opt --device --gpus --ipc --tmpfs --pull --restart --runtime --link --volumes-from --dns --pid --cidfile \
     --context -H --host --detach-keys --index -f --file --profile --project-name --project-directory --userns";
-const PYTHON_PROJECT: &str = "--with --with-editable --with-requirements --python -p --extra --group --only-group --no-group \
+const PYTHON_PROJECT: &str = "\
+    --with --with-editable --with-requirements --python -p --extra --group --only-group --no-group \
     --project --directory --env-file --index-url --index --package --from --refresh-package --active-env -C -P -n --name \
     --prefix --cwd -e --env --manifest-path --color";
 const PACKAGE_MANAGER: &str =
@@ -135,7 +137,8 @@ const WRAPPERS: &[Wrapper] = &[
     row("sshpass", "", "-p -f", Words(0)),
     row("vagrant", "ssh", "", TextAfter("-c|--command")),
     row("tmux", "send-keys|send", "-t -N", Scripts),
-    row("tmux", "new-session|new|new-window|neww|split-window|splitw|respawn-pane", "-s -n -c -t -x -y -e -l -F", Scripts),
+    row("tmux", "new-session|new|new-window|neww|split-window|splitw|respawn-pane", "-s -n -c -t -x -y -e -l -F",
+        Scripts),
     row("screen", "", "-S -X -p -c", Words(0)),
     row("docker", "exec", CONTAINER, Words(1)),
     row("docker", "run", CONTAINER, Words(1)),

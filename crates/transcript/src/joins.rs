@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::nodes::{from_entries, hash, in_order};
 use crate::event::{Kind, Kinds};
+use crate::ids::{from_entries, hash, in_order};
 use crate::reading::{Amendment, Delta};
 
 /// How many failed calls of a turn are remembered.
@@ -18,27 +18,29 @@ const ALIKE_PERCENT: usize = 80;
 
 /// A call whose result has not come.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct OpenCall {
-    pub(super) seq: u64,
-    pub(super) ts: Option<Timestamp>,
-    pub(super) tool: Box<str>,
+pub(crate) struct OpenCall {
+    pub(crate) seq: u64,
+    pub(crate) ts: Option<Timestamp>,
+    pub(crate) tool: Box<str>,
     wording: Box<str>,
 }
 
 /// How a call came out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Ending {
-    pub(super) seq: u64,
-    pub(super) ts: Option<Timestamp>,
-    pub(super) success: Option<bool>,
-    pub(super) exit_code: Option<i32>,
+pub(crate) struct Ending {
+    pub(crate) seq: u64,
+    pub(crate) ts: Option<Timestamp>,
+    pub(crate) success: Option<bool>,
+    pub(crate) exit_code: Option<i32>,
     /// A human refused; nothing failed.
-    pub(super) denied: bool,
+    pub(crate) denied: bool,
 }
 
 impl Ending {
     fn joined(&self, call_seq: u64, call_ts: Option<Timestamp>) -> Amendment {
-        let duration = call_ts.zip(self.ts).map(|(from, to)| to.as_millisecond() - from.as_millisecond());
+        let duration = call_ts
+            .zip(self.ts)
+            .map(|(from, to)| to.as_millisecond() - from.as_millisecond());
         Amendment::Joined {
             seq: call_seq,
             success: self.success,
@@ -51,7 +53,7 @@ impl Ending {
 
 /// Calls and results that wait for each other, and what failed lately.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Tools {
+pub(crate) struct Tools {
     #[serde(serialize_with = "in_order", deserialize_with = "from_entries")]
     open: FxHashMap<u64, OpenCall>,
     /// Results that stand before their call.
@@ -62,7 +64,7 @@ pub(super) struct Tools {
 
 impl Tools {
     /// Notes a call. Its result may have come already.
-    pub(super) fn call(&mut self, id: &str, open: OpenCall, delta: &mut Delta) {
+    pub(crate) fn call(&mut self, id: &str, open: OpenCall, delta: &mut Delta) {
         let key = hash(id);
         match self.early.remove(&key) {
             None => {
@@ -71,19 +73,23 @@ impl Tools {
             Some(ending) => {
                 delta.amend(ending.joined(open.seq, open.ts));
                 let (tool, parent_seq) = (open.tool.clone(), Some(open.seq));
-                delta.amend(Amendment::Named { seq: ending.seq, tool, parent_seq });
+                delta.amend(Amendment::Named {
+                    seq: ending.seq,
+                    tool,
+                    parent_seq,
+                });
                 self.close(open, &ending);
             }
         }
     }
 
     /// The call that waits for the result `id`.
-    pub(super) fn waiting(&self, id: &str) -> Option<&OpenCall> {
+    pub(crate) fn waiting(&self, id: &str) -> Option<&OpenCall> {
         self.open.get(&hash(id))
     }
 
     /// Notes a result and joins it with its call.
-    pub(super) fn result(&mut self, id: &str, ending: Ending, delta: &mut Delta) {
+    pub(crate) fn result(&mut self, id: &str, ending: Ending, delta: &mut Delta) {
         let key = hash(id);
         match self.open.remove(&key) {
             Some(open) => {
@@ -101,7 +107,8 @@ impl Tools {
         if ending.denied {
             return;
         }
-        self.failed.retain(|(tool, wording)| *tool != open.tool || *wording != open.wording);
+        self.failed
+            .retain(|(tool, wording)| *tool != open.tool || *wording != open.wording);
         if ending.success == Some(false) {
             self.failed.push_back((open.tool, open.wording));
             if self.failed.len() > FAILED_MAX {
@@ -111,19 +118,26 @@ impl Tools {
     }
 
     /// Whether a call repeats, exactly or nearly, one that failed in this turn.
-    pub(super) fn is_retry(&self, tool: &str, wording: &str) -> bool {
-        self.failed.iter().any(|(failed, before)| &**failed == tool && alike(before, wording))
+    pub(crate) fn is_retry(&self, tool: &str, wording: &str) -> bool {
+        self.failed
+            .iter()
+            .any(|(failed, before)| &**failed == tool && alike(before, wording))
     }
 
     /// A new turn begins: what failed before is history.
-    pub(super) fn turn_over(&mut self) {
+    pub(crate) fn turn_over(&mut self) {
         self.failed.clear();
     }
 }
 
 impl OpenCall {
-    pub(super) fn new(seq: u64, ts: Option<Timestamp>, tool: &str, wording: &str) -> Self {
-        Self { seq, ts, tool: tool.into(), wording: wording.into() }
+    pub(crate) fn new(seq: u64, ts: Option<Timestamp>, tool: &str, wording: &str) -> Self {
+        Self {
+            seq,
+            ts,
+            tool: tool.into(),
+            wording: wording.into(),
+        }
     }
 }
 
@@ -152,20 +166,25 @@ fn alike(a: &str, b: &str) -> bool {
 }
 
 /// The exit code that the text of a failed shell call begins with.
-pub(super) fn exit_code(text: &str) -> Option<i32> {
+pub(crate) fn exit_code(text: &str) -> Option<i32> {
     let text = text.trim_start();
-    let text = text.strip_prefix("Error: ").unwrap_or(text).strip_prefix("Exit code ")?;
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(text.len());
+    let text = text
+        .strip_prefix("Error: ")
+        .unwrap_or(text)
+        .strip_prefix("Exit code ")?;
+    let end = text
+        .find(|c: char| !c.is_ascii_digit() && c != '-')
+        .unwrap_or(text.len());
     text[..end].parse().ok()
 }
 
 /// Whether the tool is a shell, whose success means exit code 0.
-pub(super) fn is_shell(tool: &str) -> bool {
+pub(crate) fn is_shell(tool: &str) -> bool {
     matches!(tool, "Bash" | "PowerShell")
 }
 
 /// The kinds a call has besides being one.
-pub(super) fn kinds_of_call(edits: bool, tests: bool, retries: bool) -> Kinds {
+pub(crate) fn kinds_of_call(edits: bool, tests: bool, retries: bool) -> Kinds {
     let mut kinds = Kinds::of(Kind::ToolCall);
     for (holds, kind) in [(edits, Kind::Edit), (tests, Kind::TestRun), (retries, Kind::Retry)] {
         if holds {
@@ -182,7 +201,10 @@ mod tests {
     #[test]
     fn near_equal_calls_are_alike_and_others_are_not() {
         assert!(alike("cargo test -p app", "cargo test -p app"));
-        assert!(alike("cargo test -p app --lib login", "cargo test -p app --lib login -- --nocapture"));
+        assert!(alike(
+            "cargo test -p app --lib login",
+            "cargo test -p app --lib login -- --nocapture"
+        ));
         assert!(!alike("cargo test", "cargo build"));
         assert!(!alike("", "ls"));
         assert!(!alike("git push", "git push --force-with-lease origin main"));

@@ -2,43 +2,43 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::tools::Tools;
 use crate::event::{Kind, SessionEvent};
+use crate::joins::Tools;
 use crate::reading::{Amendment, Delta};
 use crate::session::Turn;
 
 /// The turns of a log so far. Only the last one can still change.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Turns {
+pub(crate) struct Turns {
     open: Option<Turn>,
     /// The trigger of each turn, to know which turns a rewind leaves behind.
     triggers: Vec<u64>,
     /// How far back the next trigger goes, if it goes back.
     rewind_to: Option<u64>,
-    pub(super) retries: u32,
+    pub(crate) retries: u32,
     line: u64,
 }
 
 impl Turns {
     /// The number of the turn that is open.
-    pub(super) fn current(&self) -> Option<u32> {
+    pub(crate) fn current(&self) -> Option<u32> {
         self.open.as_ref().map(|turn| turn.turn)
     }
 
     /// How many turns there are.
-    pub(super) fn count(&self) -> u32 {
+    pub(crate) fn count(&self) -> u32 {
         self.triggers.len() as u32
     }
 
     /// Notes that the next trigger follows from `parent`, and says whether that is behind the last one.
-    pub(super) fn rewind_to(&mut self, parent: u64) -> bool {
+    pub(crate) fn rewind_to(&mut self, parent: u64) -> bool {
         let goes_back = self.triggers.last().is_some_and(|last| parent < *last);
         self.rewind_to = goes_back.then_some(parent);
         goes_back
     }
 
     /// Gives the events of a record their turn, and begins a new one where a human asks.
-    pub(super) fn seal(&mut self, first: usize, delta: &mut Delta, tools: &mut Tools) {
+    pub(crate) fn seal(&mut self, first: usize, delta: &mut Delta, tools: &mut Tools) {
         if let Some(at) = delta.events[first..].iter().position(|event| event.trigger) {
             for event in &mut delta.events[first + at + 1..] {
                 event.trigger = false;
@@ -60,7 +60,12 @@ impl Turns {
     fn begin(&mut self, at: usize, delta: &mut Delta) {
         delta.turns.extend(self.open.take());
         if let Some(parent) = self.rewind_to.take() {
-            let left = self.triggers.iter().enumerate().rev().take_while(|(_, trigger)| **trigger > parent);
+            let left = self
+                .triggers
+                .iter()
+                .enumerate()
+                .rev()
+                .take_while(|(_, trigger)| **trigger > parent);
             for (index, _) in left {
                 delta.amend(Amendment::Rewound { turn: index as u32 + 1 });
             }
@@ -83,7 +88,7 @@ impl Turns {
     }
 
     /// A line is read to its end.
-    pub(super) fn line_over(&mut self, line: u64) {
+    pub(crate) fn line_over(&mut self, line: u64) {
         self.line = line;
         if let Some(turn) = &mut self.open {
             turn.end_line = line;
@@ -91,7 +96,7 @@ impl Turns {
     }
 
     /// Shows the open turn as it stands.
-    pub(super) fn show(&self, delta: &mut Delta) {
+    pub(crate) fn show(&self, delta: &mut Delta) {
         delta.turns.extend(self.open.clone());
     }
 }

@@ -1,0 +1,1 @@
+//! Fixtures of ours, shaped like real logs.
