@@ -55,6 +55,12 @@ pub(crate) struct GlobalArgs {
     pub(crate) config: Vec<Assignment>,
 }
 
+impl GlobalArgs {
+    pub(crate) fn format(&self) -> Format {
+        if self.json { Format::Json } else { Format::Text }
+    }
+}
+
 const GLOBAL: &str = "Global options";
 
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]

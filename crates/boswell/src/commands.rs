@@ -5,15 +5,21 @@
 
 mod completions;
 mod config;
+mod demo;
+mod doctor;
 mod man;
+pub(crate) mod read;
 
 use crate::config::Assignment;
-use crate::context::Surroundings;
+use crate::context::{Context, Surroundings};
 use crate::error::{CommandError, Outcome};
 use crate::ui::Ui;
 
 #[derive(clap::Subcommand, Debug)]
 pub(crate) enum Command {
+    Demo(demo::DemoArgs),
+    Doctor(doctor::DoctorArgs),
+    Read(read::ReadArgs),
     Config(config::ConfigArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
@@ -27,6 +33,18 @@ pub(crate) fn run(
     command: Command,
 ) -> Result<Outcome, CommandError> {
     match command {
+        Command::Demo(args) => {
+            let context = Context::load(ui, surroundings, flags)?;
+            demo::run(ui, &context, &args)
+        }
+        Command::Doctor(args) => {
+            let context = Context::load(ui, surroundings, flags)?;
+            doctor::run(ui, &context, &args)
+        }
+        Command::Read(args) => {
+            let context = Context::load(ui, surroundings, flags)?;
+            read::run(ui, &context, &args)
+        }
         Command::Config(args) => config::run(ui, surroundings, flags, args),
         Command::Completions(args) => completions::run(ui, &args),
         Command::Man(args) => man::run(ui, &args),

@@ -218,6 +218,18 @@ mod tests {
     }
 
     #[test]
+    fn every_key_of_the_defaults_is_read() {
+        for setting in Settings::defaults().iter() {
+            let text = format!("{} = true\n", setting.key);
+            let told = check(&text).unwrap_err();
+            assert!(
+                told.contains("must be") && told.ends_with("but is: true"),
+                "{text}: {told}"
+            );
+        }
+    }
+
+    #[test]
     fn a_file_replaces_single_keys_and_adds_domains_and_places() {
         let config = check(
             r#"
@@ -275,6 +287,23 @@ mod tests {
             .iter()
             .map(|text| check(text).err().unwrap_or_else(|| format!("accepted: {text}")))
             .collect();
-        insta::assert_snapshot!(told.join("\n"), @"");
+        insta::assert_snapshot!(told.join("\n"), @r#"
+        `session_memory.retention.raw_soft_cap_bytes` from /home/you/config.toml:2 must be a size such as "4GiB" or "500MB", or a whole number of bytes, but is: "4 GB of logs"
+        `session_memory.retention.raw_soft_cap_bytes` from /home/you/config.toml:2 must be a size such as "4GiB" or "500MB", or a whole number of bytes, but is: -1
+        `session_memory.retention.raw_max_age_days` from /home/you/config.toml:2 must be a whole number of days from 1, or "never", but is: 0
+        `session_memory.retention.raw_max_age_days` from /home/you/config.toml:2 must be a whole number of days from 1, or "never", but is: "forever"
+        `session_memory.retention.cadence` from /home/you/config.toml:2 must be "hourly", "daily", "weekly" or "on-hook", but is: "monthly"
+        `session_memory.retention.raw_soft_cap_bytes` from /home/you/config.toml:2 is above `session_memory.retention.raw_hard_cap_bytes` from the defaults: "7GiB" > "6GiB"
+        `session_memory.domains.billing` from /home/you/config.toml:2 must be text in quotes, but is: 7
+        `session_memory.sources.claude` from /home/you/config.toml:2 must be a list of paths that are absolute or start with `~/`, but is: "~/.claude"
+        `session_memory.sources.claude` from /home/you/config.toml:2 must be a list of paths that are absolute or start with `~/`, but is: ["logs"]
+        `session_memory.sources.extra` from /home/you/config.toml:2 must be a list where each `agent` is "claude", "codex" or "grok", but is: [{ agent = "cursor", path = "/x" }]
+        `session_memory.sources.extra` from /home/you/config.toml:2 must be a list where each `path` is absolute or starts with `~/`, but is: [{ agent = "grok" }]
+        `session_memory.ignore.paths` from /home/you/config.toml:2 must be a list of globs (unclosed character class; missing ']'), but is: ["a["]
+        `session_memory.task_ref.pattern` from /home/you/config.toml:2 must be a regular expression (unclosed group), but is: "("
+        `session_memory` from /home/you/config.toml:1 must be a table, but is: integer
+        `session_memory.retention.cadence` from /home/you/config.toml:1 must be "hourly", "daily", "weekly" or "on-hook", but is: { every = 3 }
+        the configuration is not valid TOML at /home/you/config.toml:2:11: string values must be quoted, expected literal string
+        "#);
     }
 }

@@ -8,10 +8,11 @@ use std::path::PathBuf;
 
 use etcetera::BaseStrategy;
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use transcript::Agent;
 
 use crate::cli::ColorChoice;
-use crate::config::{Assignment, Config, ConfigFile, Settings, expand_home};
+use crate::config::{Assignment, Config, ConfigFile, Origin, Settings, expand_home};
 use crate::env as variables;
 use crate::env::Environment;
 use crate::error::CommandError;
@@ -158,6 +159,9 @@ pub(crate) enum RootOrigin {
 #[allow(dead_code, reason = "each verb uses its part")]
 pub(crate) struct Context {
     pub(crate) now: Timestamp,
+    /// The zone in which times are shown.
+    pub(crate) zone: TimeZone,
+    pub(crate) threads: usize,
     pub(crate) places: Places,
     pub(crate) config: Config,
     /// The configuration as it was written, with the origin of each value.
@@ -176,7 +180,10 @@ impl Context {
         }
         let (settings, unknown) = Settings::merge(&files, &surroundings.environment, flags)?;
         for key in unknown {
-            ui.warning(format_args!("unknown key from {}: `{}`", key.origin, key.name));
+            match &key.origin {
+                Origin::Variable(name) => ui.warning(format_args!("unknown variable: `{name}`")),
+                origin => ui.warning(format_args!("unknown key from {origin}: `{}`", key.name)),
+            }
             if let Some(nearest) = key.nearest {
                 ui.hint(format_args!("did you mean `{nearest}`?"));
             }
@@ -185,6 +192,8 @@ impl Context {
         let roots = find_roots(&config, &surroundings.environment, &places);
         Ok(Self {
             now: surroundings.now()?,
+            zone: TimeZone::system(),
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
             places,
             config,
             settings,
@@ -281,7 +290,7 @@ mod tests {
         };
         let places = Places {
             home: "/home/you".into(),
-            current_dir: "/work".into(),
+            current_dir: "/here".into(),
             system_config: none.clone(),
             user_config: none,
             data_dir: PathBuf::new(),
@@ -305,33 +314,47 @@ mod tests {
 
     #[test]
     fn roots_are_the_agents_own_places_unless_told_otherwise() {
-        insta::assert_snapshot!(check_roots(&[], &[]), @"");
+        insta::assert_snapshot!(check_roots(&[], &[]), @"
+        claude /home/you/.claude - Default
+        codex /home/you/.codex - Default
+        grok /home/you/.grok - Default
+        ");
         let told = [
             ("CLAUDE_CONFIG_DIR", "/a, ~/b,,/a"),
             ("CODEX_HOME", "/with,comma"),
             ("GROK_HOME", "grok"),
         ];
-        insta::assert_snapshot!(check_roots(&[], &told), @"");
+        insta::assert_snapshot!(check_roots(&[], &told), @r#"
+        claude /a - Variable("CLAUDE_CONFIG_DIR")
+        claude /home/you/b - Variable("CLAUDE_CONFIG_DIR")
+        codex /with,comma - Variable("CODEX_HOME")
+        grok /here/grok - Variable("GROK_HOME")
+        "#);
         let flags = [
             "session_memory.sources.claude=/mine",
             r#"session_memory.sources.extra=[{ agent = "claude", path = "/laptop", label = "laptop" }]"#,
         ];
-        insta::assert_snapshot!(check_roots(&flags, &told[..1]), @"");
+        insta::assert_snapshot!(check_roots(&flags, &told[..1]), @"
+        claude /mine - Config
+        codex /home/you/.codex - Default
+        grok /home/you/.grok - Default
+        claude /laptop laptop Config
+        ");
     }
 
     #[test]
     fn color_is_decided_by_flag_then_variables_then_terminal() {
-        let cases: [(&[(&str, &str)], bool, bool); 7] = [
-            (&[], true, true),
-            (&[], false, false),
-            (&[("NO_COLOR", "1")], true, false),
-            (&[("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1")], true, false),
-            (&[("CLICOLOR_FORCE", "1")], false, true),
-            (&[("CLICOLOR_FORCE", "0")], false, false),
-            (&[("TERM", "dumb")], true, false),
+        let cases = [
+            (vec![], true, true),
+            (vec![], false, false),
+            (vec![("NO_COLOR", "1")], true, false),
+            (vec![("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1")], true, false),
+            (vec![("CLICOLOR_FORCE", "1")], false, true),
+            (vec![("CLICOLOR_FORCE", "0")], false, false),
+            (vec![("TERM", "dumb")], true, false),
         ];
         for (variables, is_terminal, expected) in cases {
-            let environment = environment(variables);
+            let environment = environment(&variables);
             assert_eq!(
                 choose_color(ColorChoice::Auto, is_terminal, &environment),
                 expected,

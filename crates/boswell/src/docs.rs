@@ -19,6 +19,20 @@ fn the_page_of_the_configuration_says_what_the_defaults_say() {
     check("config.md", &config_page());
 }
 
+#[test]
+fn every_variable_that_has_a_name_in_the_code_stands_in_the_list() {
+    let named = include_str!("env.rs")
+        .lines()
+        .filter_map(|line| line.strip_prefix("pub(crate) const "));
+    for name in named
+        .filter(|line| line.contains(": &str = "))
+        .filter_map(|line| line.split(':').next())
+    {
+        let is_listed = VARIABLES.iter().any(|variable| variable.name == name);
+        assert!(is_listed || name == "KEY_PREFIX", "{name}");
+    }
+}
+
 fn check(name: &str, page: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
     if std::env::var_os("BOSWELL_BLESS").is_some() {
@@ -41,7 +55,8 @@ fn cli_page() -> String {
 
 fn add_help(page: &mut String, command: &mut clap::Command, path: &str) {
     let help = command.render_long_help().to_string();
-    write!(page, "\n## `{path}`\n\n```text\n{}\n```\n", help.trim_end()).unwrap();
+    let help: Vec<&str> = help.trim_end().lines().map(str::trim_end).collect();
+    write!(page, "\n## `{path}`\n\n```text\n{}\n```\n", help.join("\n")).unwrap();
     for inner in command.get_subcommands_mut().filter(|inner| !inner.is_hide_set()) {
         let path = format!("{path} {}", inner.get_name());
         add_help(page, inner, &path);

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::io;
 
-use serde_json::json;
+use serde::Serialize;
 
 use crate::config::ConfigError;
 
@@ -96,13 +96,16 @@ impl CommandError {
         }
     }
 
-    pub(crate) fn to_json(&self) -> serde_json::Value {
-        json!({ "error": {
-            "code": self.code,
-            "message": self.message,
-            "hint": self.hint,
-            "retryable": self.retryable,
-        }})
+    /// The error as agents read it.
+    pub(crate) fn to_json(&self) -> impl Serialize {
+        ErrorJson {
+            error: ErrorBody {
+                code: self.code,
+                message: &self.message,
+                hint: self.hint.as_deref(),
+                retryable: self.retryable,
+            },
+        }
     }
 
     fn new(blame: Blame, code: &'static str, message: impl fmt::Display) -> Self {
@@ -169,6 +172,19 @@ impl From<clap::Error> for CommandError {
     }
 }
 
+#[derive(Serialize)]
+struct ErrorJson<'a> {
+    error: ErrorBody<'a>,
+}
+
+#[derive(Serialize)]
+struct ErrorBody<'a> {
+    code: &'a str,
+    message: &'a str,
+    hint: Option<&'a str>,
+    retryable: bool,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -191,6 +207,6 @@ mod tests {
     #[test]
     fn an_error_as_json_has_all_four_fields() {
         let error = CommandError::user("store-busy", "another sweep is running").retryable();
-        insta::assert_snapshot!(error.to_json(), @"");
+        insta::assert_snapshot!(serde_json::to_string(&error.to_json()).unwrap(), @r#"{"error":{"code":"store-busy","message":"another sweep is running","hint":null,"retryable":true}}"#);
     }
 }

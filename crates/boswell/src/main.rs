@@ -10,6 +10,7 @@ mod context;
 mod docs;
 mod env;
 mod error;
+mod render;
 #[allow(dead_code, reason = "the words that verbs share; not every verb uses each")]
 mod ui;
 
@@ -22,14 +23,18 @@ use clap::error::ErrorKind;
 
 use crate::cli::Cli;
 use crate::context::Surroundings;
+use crate::env::Environment;
 use crate::error::{Blame, CommandError, Outcome};
 use crate::ui::{Format, Ui, Volume};
 
 fn main() -> ExitCode {
     let surroundings = Surroundings::ask();
     let arguments: Vec<OsString> = std::env::args_os().collect();
-    let (format, color) = cli::early_flags(&arguments);
     let parsed = cli::parse(&arguments);
+    let (format, color) = match &parsed {
+        Ok(cli) => (cli.global.format(), cli.global.color),
+        Err(_) => cli::early_flags(&arguments),
+    };
     let volume = match &parsed {
         Ok(cli) if cli.global.quiet => Volume::Quiet,
         _ => Volume::Normal,
@@ -38,7 +43,7 @@ fn main() -> ExitCode {
         .with_columns(surroundings.columns());
     ExitCode::from(match parsed {
         Ok(cli) => {
-            let result = catch_panic(&surroundings, || run(&mut ui, &surroundings, cli));
+            let result = catch_panic(&surroundings.environment, || run(&mut ui, &surroundings, cli));
             finish(&mut ui, result)
         }
         Err(error) => answer_clap(&mut ui, error),
@@ -90,12 +95,10 @@ fn finish(ui: &mut Ui, result: Result<Outcome, CommandError>) -> u8 {
 }
 
 /// A bug of ours ends as an error like any other. The trace is shown to those who ask for it.
-fn catch_panic<T>(
-    surroundings: &Surroundings,
-    run: impl FnOnce() -> Result<T, CommandError>,
-) -> Result<T, CommandError> {
+fn catch_panic<T>(environment: &Environment, run: impl FnOnce() -> Result<T, CommandError>) -> Result<T, CommandError> {
     let place = Arc::new(Mutex::new(String::new()));
-    if surroundings.environment.get(env::RUST_BACKTRACE).is_none() {
+    let is_traced = environment.get(env::RUST_BACKTRACE).is_some_and(|value| value != "0");
+    if !is_traced {
         let place = Arc::clone(&place);
         panic::set_hook(Box::new(move |panic| {
             if let Ok(mut place) = place.lock() {
@@ -103,11 +106,29 @@ fn catch_panic<T>(
             }
         }));
     }
-    panic::catch_unwind(panic::AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+    let result = panic::catch_unwind(panic::AssertUnwindSafe(run));
+    _ = panic::take_hook();
+    result.unwrap_or_else(|panic| {
         let words = panic.downcast_ref::<String>().cloned();
         let words = words.or_else(|| panic.downcast_ref::<&str>().map(|&words| words.to_owned()));
         let place = place.lock().map(|place| place.clone()).unwrap_or_default();
         let words = words.unwrap_or_else(|| "no reason given".to_owned());
         Err(CommandError::internal(format_args!("boswell stopped{place}: {words}")))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bug_of_ours_ends_as_an_error_and_not_as_a_trace() {
+        let error = catch_panic::<()>(&Environment::default(), || panic!("the sky fell")).unwrap_err();
+        assert_eq!(
+            (error.blame, error.code, error.exit_code()),
+            (Blame::Internal, "internal", 2)
+        );
+        assert!(error.message.starts_with("boswell stopped at "), "{}", error.message);
+        assert!(error.message.ends_with(": the sky fell"), "{}", error.message);
+    }
 }

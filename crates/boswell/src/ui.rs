@@ -93,6 +93,11 @@ impl Ui {
         self.columns.filter(|_| self.stdout.is_terminal)
     }
 
+    /// Whether somebody watches who would like to see how far a long work is.
+    pub(crate) fn shows_progress(&self) -> bool {
+        self.stderr.is_terminal && self.volume == Volume::Normal && self.format == Format::Text
+    }
+
     /// Prints one line of data.
     pub(crate) fn row(&mut self, line: impl fmt::Display) -> Result<(), OutputError> {
         Ok(writeln!(self.out, "{line}")?)

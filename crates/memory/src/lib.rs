@@ -1,1 +1,11 @@
-//! placeholder
+//! What we keep of sessions, what we make of it, and what we let go.
+//!
+//! This crate knows the disk and nothing of terminals, HTTP, the environment or the configuration file:
+//! roots, limits and the time of day come in as arguments, and answers go out as plain structs.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+pub mod doctor;
+mod files;
+pub mod logs;
+pub mod sources;

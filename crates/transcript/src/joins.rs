@@ -141,10 +141,11 @@ impl OpenCall {
     }
 }
 
-/// Equal, or sharing most of their words.
+/// Equal, or sharing most of their words. What names one thing only, such as a path, is equal or not.
 fn alike(a: &str, b: &str) -> bool {
-    if a == b {
-        return true;
+    let (a, b) = (subject(a), subject(b));
+    if a == b || !a.contains(' ') || !b.contains(' ') {
+        return a == b;
     }
     let split = |c: char| !c.is_alphanumeric();
     let mut left: Vec<&str> = a.split(split).filter(|word| !word.is_empty()).collect();
@@ -163,6 +164,14 @@ fn alike(a: &str, b: &str) -> bool {
         }
     }
     all > 0 && shared * 100 >= all * ALIKE_PERCENT
+}
+
+/// The wording of an edit without what it says about the edit: the file.
+fn subject(wording: &str) -> &str {
+    match wording.rsplit_once(" (") {
+        Some((file, detail)) if detail == "edit)" || detail.ends_with(" bytes)") => file,
+        _ => wording,
+    }
 }
 
 /// The exit code that the text of a failed shell call begins with.
@@ -207,6 +216,8 @@ mod tests {
         ));
         assert!(!alike("cargo test", "cargo build"));
         assert!(!alike("", "ls"));
+        assert!(!alike("/home/ada/app/src/a.rs (edit)", "/home/ada/app/src/b.rs (edit)"));
+        assert!(alike("/home/ada/a.rs (10 bytes)", "/home/ada/a.rs (12 bytes)"));
         assert!(!alike("git push", "git push --force-with-lease origin main"));
     }
 

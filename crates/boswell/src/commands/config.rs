@@ -3,13 +3,17 @@
 use std::io::Write;
 use std::path::Path;
 
-use serde_json::{Value as Json, json};
+use serde::Serialize;
+use serde_json::json;
 use toml::Value;
 
 use crate::config::{Assignment, DEFAULTS, Origin, Setting, size_bytes};
 use crate::context::{Context, Places, Surroundings};
 use crate::error::{CommandError, Outcome};
-use crate::ui::{FAINT, Format, HEADING, Ui, escape};
+use crate::ui::{FAINT, Format, HEADING, Ui, escape, measure};
+
+/// Origins stand in one column, behind values that are not wider than this.
+const COLUMNS_MAX: usize = 60;
 
 /// Write, show and find the configuration
 ///
@@ -113,7 +117,10 @@ fn init(ui: &mut Ui, path: &Path, args: &InitArgs) -> Result<(), CommandError> {
         _ => cannot_write(&error.error),
     })?;
     if ui.format == Format::Json {
-        ui.json(&json!({ "schema": "boswell.config.init/1", "path": path.to_string_lossy() }))?;
+        ui.json(&InitJson {
+            schema: "boswell.config.init/1",
+            path: path.to_string_lossy().into_owned(),
+        })?;
     }
     ui.status(format_args!("Wrote: {}", path.display()));
     ui.hint("edit it, then see what holds with `boswell config show`");
@@ -142,63 +149,132 @@ fn create_private_dir(dir: &Path) -> std::io::Result<()> {
 
 fn show(ui: &mut Ui, context: &Context) -> Result<(), CommandError> {
     if ui.format == Format::Json {
-        let values: Vec<Json> = context.settings.iter().map(setting_json).collect();
-        return ui.json(&json!({ "schema": "boswell.config.show/1", "values": values }));
+        let values = context.settings.iter().map(ValueJson::new).collect();
+        return ui.json(&ShowJson {
+            schema: "boswell.config.show/1",
+            values,
+        });
     }
     for (at, (table, settings)) in context.settings.by_table().enumerate() {
         if at > 0 {
             ui.row("")?;
         }
         ui.row(ui.paint(HEADING, format_args!("[{table}]")))?;
-        for setting in settings {
-            let key = setting.key.relative();
+        let text = |setting: &Setting| format!("{} = {}", setting.key.relative(), setting.value);
+        let texts: Vec<String> = settings
+            .iter()
+            .map(|setting| escape(&text(setting)).into_owned())
+            .collect();
+        let columns = texts
+            .iter()
+            .map(|text| measure::width(text))
+            .filter(|columns| *columns <= COLUMNS_MAX)
+            .max();
+        for (setting, text) in settings.iter().zip(&texts) {
             let origin = match &setting.origin {
                 Origin::Default => "# default".to_owned(),
                 origin => format!("# from {}", escape(&origin.to_string())),
             };
-            let origin = ui.paint(FAINT, origin);
-            ui.row(format_args!("{key} = {}  {origin}", escape(&setting.value.to_string())))?;
+            let gap = columns.unwrap_or(0).saturating_sub(measure::width(text));
+            ui.row(format_args!("{text}{:gap$}  {}", "", ui.paint(FAINT, origin)))?;
         }
     }
     Ok(())
 }
 
-fn setting_json(setting: &Setting) -> Json {
-    let origin = match &setting.origin {
-        Origin::Default => json!({ "layer": "default" }),
-        Origin::File { path, line } => json!({ "layer": "file", "path": path.to_string_lossy(), "line": line }),
-        Origin::Variable(name) => json!({ "layer": "environment", "variable": name }),
-        Origin::Flag => json!({ "layer": "flag" }),
-    };
-    json!({ "key": setting.key.to_string(), "value": value_json(setting), "origin": origin })
-}
-
-/// Sizes are numbers of bytes in JSON, however they were written.
-fn value_json(setting: &Setting) -> Json {
-    let size = match &setting.value {
-        Value::String(text) if setting.key.name().ends_with("_bytes") => size_bytes(text),
-        _ => None,
-    };
-    size.map_or_else(|| json!(setting.value), |size| json!(size))
-}
-
 fn show_paths(ui: &mut Ui, places: &Places) -> Result<(), CommandError> {
-    let paths = [
-        ("system", &places.system_config.path),
-        ("user", &places.user_config.path),
-        ("data", &places.data_dir),
+    let path = |name, path: &Path| PathJson {
+        name,
+        path: path.to_string_lossy().into_owned(),
+        exists: path.exists(),
+    };
+    let paths = vec![
+        path("system", &places.system_config.path),
+        path("user", &places.user_config.path),
+        path("data", &places.data_dir),
     ];
     if ui.format == Format::Json {
-        let paths =
-            paths.map(|(name, path)| json!({ "name": name, "path": path.to_string_lossy(), "exists": path.exists() }));
-        return ui.json(&json!({ "schema": "boswell.config.path/1", "paths": paths }));
+        return ui.json(&PathsJson {
+            schema: "boswell.config.path/1",
+            paths,
+        });
     }
-    for (name, path) in paths {
-        let state = if path.exists() { "exists" } else { "absent" };
-        let path = path.to_string_lossy();
+    for PathJson { name, path, exists } in paths {
+        let state = if exists { "exists" } else { "absent" };
         ui.row(format_args!("{name:<6}  {}  {}", ui.paint(FAINT, state), escape(&path)))?;
     }
     Ok(())
+}
+
+#[derive(Serialize)]
+struct InitJson {
+    schema: &'static str,
+    path: String,
+}
+
+#[derive(Serialize)]
+struct ShowJson {
+    schema: &'static str,
+    values: Vec<ValueJson>,
+}
+
+#[derive(Serialize)]
+struct ValueJson {
+    key: String,
+    value: serde_json::Value,
+    origin: OriginJson,
+}
+
+impl ValueJson {
+    /// Sizes are numbers of bytes in JSON, however they were written.
+    fn new(setting: &Setting) -> Self {
+        let size = match &setting.value {
+            Value::String(text) if setting.key.name().ends_with("_bytes") => size_bytes(text),
+            _ => None,
+        };
+        let value = size.map_or_else(|| json!(setting.value), |size| json!(size));
+        Self {
+            key: setting.key.to_string(),
+            value,
+            origin: OriginJson::new(&setting.origin),
+        }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(tag = "layer", rename_all = "lowercase")]
+enum OriginJson {
+    Default,
+    File { path: String, line: usize },
+    Environment { variable: String },
+    Flag,
+}
+
+impl OriginJson {
+    fn new(origin: &Origin) -> Self {
+        match origin {
+            Origin::Default => Self::Default,
+            Origin::File { path, line } => Self::File {
+                path: path.to_string_lossy().into_owned(),
+                line: *line,
+            },
+            Origin::Variable(name) => Self::Environment { variable: name.clone() },
+            Origin::Flag => Self::Flag,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct PathsJson {
+    schema: &'static str,
+    paths: Vec<PathJson>,
+}
+
+#[derive(Serialize)]
+struct PathJson {
+    name: &'static str,
+    path: String,
+    exists: bool,
 }
 
 #[cfg(test)]

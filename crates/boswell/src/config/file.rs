@@ -1,6 +1,5 @@
 //! A configuration file as a layer: which of its keys are known, and at which line each one stands.
 
-use std::borrow::Cow;
 use std::path::PathBuf;
 
 use toml::de::{DeTable, DeValue};
@@ -49,43 +48,55 @@ pub(super) struct FileLayer<'a> {
     pub(super) known: &'a Settings,
 }
 
+/// A key of the file that is not a known table, and where in the text it stands.
+struct Leaf<'t, 'i> {
+    at: usize,
+    key: KeyPath,
+    value: &'t Spanned<DeValue<'i>>,
+}
+
 impl FileLayer<'_> {
     pub(super) fn read(&self, unknown: &mut Vec<UnknownKey>) -> Result<Vec<Setting>, ConfigError> {
         // Editors on Windows put a byte order mark first, which is not part of the text.
         let text = self.file.text.strip_prefix('\u{feff}').unwrap_or(&self.file.text);
         let table = DeTable::parse(text).map_err(|error| self.syntax_error(text, &error))?;
+        let mut leaves = Vec::new();
+        self.gather(&KeyPath::root(), table.get_ref(), &mut leaves);
+        // A parsed table knows no order; the places in the text do.
+        leaves.sort_by_key(|leaf| leaf.at);
         let mut settings = Vec::new();
-        self.walk(&KeyPath::root(), table.get_ref(), &mut |key, name, value| {
-            let origin = Origin::File {
-                path: self.file.path.clone(),
-                line: place(text, name.span().start).0,
-            };
-            self.take(key, value, origin, text, unknown)
-                .map(|setting| settings.extend(setting))
-        })?;
+        for leaf in leaves {
+            settings.extend(self.take(text, leaf, unknown)?);
+        }
         Ok(settings)
     }
 
-    /// Visits every key, and every table that is not known, in the order of their names.
-    fn walk(&self, path: &KeyPath, table: &DeTable<'_>, visit: &mut Visit<'_>) -> Result<(), ConfigError> {
+    fn gather<'t, 'i>(&self, path: &KeyPath, table: &'t DeTable<'i>, leaves: &mut Vec<Leaf<'t, 'i>>) {
         for (name, value) in table {
             let key = path.join(name.get_ref());
             match value.get_ref() {
-                DeValue::Table(inner) if self.known.tables.contains(&key) => self.walk(&key, inner, visit)?,
-                _ => visit(key, name, value)?,
+                DeValue::Table(inner) if self.known.tables.contains(&key) => self.gather(&key, inner, leaves),
+                _ => leaves.push(Leaf {
+                    at: name.span().start,
+                    key,
+                    value,
+                }),
             }
         }
-        Ok(())
     }
 
+    /// A known key is a setting, an unknown one is told and left.
     fn take(
         &self,
-        key: KeyPath,
-        value: &Spanned<DeValue<'_>>,
-        origin: Origin,
         text: &str,
+        leaf: Leaf<'_, '_>,
         unknown: &mut Vec<UnknownKey>,
     ) -> Result<Option<Setting>, ConfigError> {
+        let Leaf { at, key, value } = leaf;
+        let origin = Origin::File {
+            path: self.file.path.clone(),
+            line: place(text, at).0,
+        };
         if self.known.tables.contains(&key) {
             let (expected, found) = ("a table".to_owned(), value.get_ref().type_str().to_owned());
             return Err(ConfigError::Wrong {
@@ -98,7 +109,7 @@ impl FileLayer<'_> {
         if self.known.knows_key(&key) || is_open(&key.table()) {
             let value = plain(value).map_err(|error| self.syntax_error(text, &error))?;
             if key.to_string() == EXTRA {
-                self.check_extra(&key, &value, &origin, unknown);
+                check_extra(&key, &value, &origin, unknown);
             }
             return Ok(Some(Setting { key, value, origin }));
         }
@@ -115,23 +126,6 @@ impl FileLayer<'_> {
         Ok(None)
     }
 
-    fn check_extra(&self, key: &KeyPath, list: &Value, origin: &Origin, unknown: &mut Vec<UnknownKey>) {
-        let known = EXTRA_FIELDS.map(|field| key.join(field));
-        let elements = list.as_array().into_iter().flatten().filter_map(Value::as_table);
-        for field in elements
-            .flat_map(toml::Table::keys)
-            .filter(|field| !EXTRA_FIELDS.contains(&field.as_str()))
-        {
-            let field = key.join(field);
-            let nearest = nearest(&field, known.iter()).map(KeyPath::to_string);
-            unknown.push(UnknownKey {
-                name: field.to_string(),
-                origin: origin.clone(),
-                nearest,
-            });
-        }
-    }
-
     fn syntax_error(&self, text: &str, error: &toml::de::Error) -> ConfigError {
         let (line, column) = place(text, error.span().map_or(0, |span| span.start));
         let place = format!("{}:{line}:{column}", self.file.path.display());
@@ -142,7 +136,23 @@ impl FileLayer<'_> {
     }
 }
 
-type Visit<'a> = dyn FnMut(KeyPath, &Spanned<Cow<'_, str>>, &Spanned<DeValue<'_>>) -> Result<(), ConfigError> + 'a;
+/// The elements of the list have keys of their own.
+fn check_extra(key: &KeyPath, list: &Value, origin: &Origin, unknown: &mut Vec<UnknownKey>) {
+    let known = EXTRA_FIELDS.map(|field| key.join(field));
+    let elements = list.as_array().into_iter().flatten().filter_map(Value::as_table);
+    for field in elements
+        .flat_map(toml::Table::keys)
+        .filter(|field| !EXTRA_FIELDS.contains(&field.as_str()))
+    {
+        let field = key.join(field);
+        let nearest = nearest(&field, known.iter()).map(KeyPath::to_string);
+        unknown.push(UnknownKey {
+            name: field.to_string(),
+            origin: origin.clone(),
+            nearest,
+        });
+    }
+}
 
 /// Line and column of a byte, both from 1, the column in characters.
 fn place(text: &str, at: usize) -> (usize, usize) {

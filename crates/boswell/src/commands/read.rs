@@ -1,0 +1,328 @@
+//! `boswell read`: logs as transcripts, straight from the agents' files.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use jiff::tz::TimeZone;
+use memory::logs::{self, LogError, LogReading, SessionReading};
+use memory::sources;
+use transcript::{Agent, Kind, SessionEvent};
+
+use crate::context::Context;
+use crate::error::{CommandError, Outcome};
+use crate::render::json::{Record, SummaryRecord};
+use crate::render::text;
+use crate::ui::{Format, Ui};
+
+/// How many faults are told on a terminal before the rest is only counted.
+const FAULTS_SHOWN: usize = 20;
+
+/// Show a session's log as one clear transcript
+///
+/// Reads the log itself, without any memory, and changes nothing. The agent is told by the shape of
+/// the log. Subagents whose logs lie beside it are shown after it. With `--json` the answer is JSON
+/// Lines: session, turn, event and fault records, and one summary at the end.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  boswell read ~/.claude/projects/-home-you-app/0b5c….jsonl
+  boswell read LOG --turns 3-7             only some turns
+  boswell read LOG --kind error,test_run   only some events
+  boswell read LOG --full                  whole texts
+  boswell read LOG --json | jq -c 'select(.trigger)'")]
+pub(crate) struct ReadArgs {
+    /// Logs, or directories that hold some
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Read as this agent's log, whatever it looks like
+    #[arg(long)]
+    agent: Option<AgentName>,
+    /// Only these turns: `3`, `3-7` or `3-`
+    #[arg(long, alias = "turn", value_name = "TURNS")]
+    turns: Option<TurnRange>,
+    /// Only events of these kinds
+    #[arg(long, value_name = "KIND", value_delimiter = ',')]
+    kind: Vec<KindName>,
+    /// Whole texts, not only their beginning
+    #[arg(long)]
+    full: bool,
+    /// Show times in this zone, such as `Europe/Berlin`
+    #[arg(long, value_name = "ZONE")]
+    timezone: Option<String>,
+}
+
+pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ReadArgs) -> Result<Outcome, CommandError> {
+    let zone = match &args.timezone {
+        Some(name) => TimeZone::get(name).map_err(|_| {
+            CommandError::usage(format_args!("unknown time zone: `{name}`")).with_hint("name it like `Europe/Berlin`")
+        })?,
+        None => context.zone.clone(),
+    };
+    let mut failed = None;
+    let mut sessions = Vec::new();
+    for path in logs_of(&args.paths, args.agent.map(|name| name.0), &mut failed) {
+        match logs::read_session(&path, args.agent.map(|name| name.0)) {
+            Ok(session) => {
+                match ui.format {
+                    Format::Json => show_json(ui, &session, args)?,
+                    Format::Text => text::session(ui, &session, &zone, &wanted(args), args.full)?,
+                }
+                sessions.push(lean(session));
+            }
+            Err(error) => fail(&mut failed, error),
+        }
+    }
+    conclude(ui, &sessions)?;
+    match failed {
+        Some(error) if sessions.is_empty() || ui.format == Format::Text => Err(error),
+        Some(error) => {
+            ui.warning(&error.message);
+            Ok(Outcome::Done)
+        }
+        None => Ok(Outcome::Done),
+    }
+}
+
+/// Shows one log as `boswell read` would without any flags.
+pub(crate) fn show_log(ui: &mut Ui, context: &Context, path: &Path) -> Result<(), CommandError> {
+    let args = ReadArgs {
+        paths: vec![path.to_owned()],
+        agent: None,
+        turns: None,
+        kind: Vec::new(),
+        full: false,
+        timezone: None,
+    };
+    run(ui, context, &args).map(|_| ())
+}
+
+/// The logs that the paths stand for: a directory stands for all logs in it.
+fn logs_of(paths: &[PathBuf], agent: Option<Agent>, failed: &mut Option<CommandError>) -> Vec<PathBuf> {
+    let mut logs = Vec::new();
+    for path in paths {
+        if !path.is_dir() {
+            logs.push(path.clone());
+            continue;
+        }
+        let agents = agent.map_or(Agent::ALL.to_vec(), |agent| vec![agent]);
+        let found = agents.into_iter().flat_map(|agent| sources::find_in(agent, path).logs);
+        let mut inside: Vec<PathBuf> = found.filter(|log| !log.is_subagent).map(|log| log.path).collect();
+        inside.sort();
+        inside.dedup();
+        if inside.is_empty() {
+            let message = format_args!("no logs in {}", path.display()).to_string();
+            failed.get_or_insert(CommandError::user("no-logs", message));
+        }
+        logs.extend(inside);
+    }
+    logs
+}
+
+/// What stays of a session after it was shown: enough for the summary, without its text.
+fn lean(mut session: SessionReading) -> SessionReading {
+    let thin = |log: &mut LogReading| {
+        for event in &mut log.reading.events {
+            (event.summary, event.id, event.files) = (Box::default(), Box::default(), Vec::new());
+        }
+    };
+    thin(&mut session.main);
+    session.subagents.iter_mut().for_each(thin);
+    session
+}
+
+/// Which events are asked for.
+fn wanted(args: &ReadArgs) -> impl Fn(&SessionEvent) -> bool {
+    move |event| {
+        let in_turns = args
+            .turns
+            .is_none_or(|turns| event.turn.is_some_and(|turn| turns.has(turn)));
+        let of_kind = args.kind.is_empty() || args.kind.iter().any(|kind| event.kinds.has(kind.0));
+        in_turns && of_kind
+    }
+}
+
+fn show_json(ui: &mut Ui, session: &SessionReading, args: &ReadArgs) -> Result<(), CommandError> {
+    let wanted = wanted(args);
+    for log in session.logs() {
+        let Some(told) = &log.reading.session else { continue };
+        let uid = told.session_uid.as_str();
+        ui.json(&Record::session(told))?;
+        for turn in log
+            .reading
+            .turns
+            .iter()
+            .filter(|turn| args.turns.is_none_or(|turns| turns.has(turn.turn)))
+        {
+            ui.json(&Record::turn(uid, turn))?;
+        }
+        if args.full {
+            let show = |event: &SessionEvent, body: Option<String>| {
+                let text = logs::spilled(&log.path, event).or(body);
+                ui.json(&Record::event(
+                    uid,
+                    event,
+                    Some(text.unwrap_or_else(|| event.summary.to_string())),
+                ))
+            };
+            logs::each_text(log, &wanted, show).map_err(told_log_error)??;
+        } else {
+            for event in log.reading.events.iter().filter(|event| wanted(event)) {
+                ui.json(&Record::event(uid, event, None))?;
+            }
+        }
+        for fault in &log.reading.faults {
+            ui.json(&Record::fault(&log.path, fault))?;
+        }
+    }
+    Ok(())
+}
+
+/// The end of the answer: what became of all lines.
+fn conclude(ui: &mut Ui, sessions: &[SessionReading]) -> Result<(), CommandError> {
+    if ui.format == Format::Text {
+        let faults = sessions.iter().flat_map(SessionReading::logs);
+        let faults: Vec<_> = faults
+            .flat_map(|log| log.reading.faults.iter().map(|fault| (&log.path, fault)))
+            .collect();
+        for (path, fault) in faults.iter().take(FAULTS_SHOWN) {
+            ui.warning(format_args!("{}:{}: {}", path.display(), fault.line, fault.reason));
+        }
+        if faults.len() > FAULTS_SHOWN {
+            ui.warning(format_args!("{} more faults", faults.len() - FAULTS_SHOWN));
+        }
+        for unread in sessions.iter().flat_map(|session| &session.unread) {
+            ui.warning(format_args!("{}: {}", unread.path.display(), unread.reason));
+        }
+        return Ok(());
+    }
+    if sessions.is_empty() {
+        return Ok(());
+    }
+    let mut summary = SummaryRecord::new();
+    for session in sessions {
+        summary.add_log(&session.main, true);
+        session.subagents.iter().for_each(|log| summary.add_log(log, false));
+        session
+            .unread
+            .iter()
+            .for_each(|unread| summary.add_unread(&unread.path, &unread.reason));
+    }
+    let calls: Vec<_> = sessions
+        .iter()
+        .flat_map(SessionReading::logs)
+        .flat_map(|log| &log.reading.calls)
+        .collect();
+    let counts = transcript::counted(&calls);
+    summary.add_calls(
+        calls
+            .into_iter()
+            .zip(counts)
+            .filter(|(_, counts)| *counts)
+            .map(|(call, _)| call),
+    );
+    ui.json(&Record::Summary(summary))
+}
+
+fn fail(failed: &mut Option<CommandError>, error: LogError) {
+    failed.get_or_insert(told_log_error(error));
+}
+
+/// What a person can do about a log that cannot be read.
+pub(crate) fn told_log_error(error: LogError) -> CommandError {
+    match &error {
+        LogError::Io { .. } => CommandError::user("log-unreadable", &error),
+        LogError::UnknownAgent { .. } => CommandError::user("log-unknown", &error)
+            .with_hint("name the agent with `--agent claude`, if you know that it is one"),
+        LogError::NoReader { .. } => CommandError::user("log-no-reader", &error),
+    }
+}
+
+/// An agent as the command line names it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AgentName(pub(crate) Agent);
+
+impl clap::ValueEnum for AgentName {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self(Agent::Claude), Self(Agent::Codex), Self(Agent::Grok)]
+    }
+
+    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
+        let value = clap::builder::PossibleValue::new(self.0.as_str());
+        Some(if self.0 == Agent::Claude {
+            value.alias("claude-code")
+        } else {
+            value
+        })
+    }
+}
+
+/// A kind as the command line names it.
+#[derive(Debug, Clone, Copy)]
+struct KindName(Kind);
+
+impl clap::ValueEnum for KindName {
+    fn value_variants<'a>() -> &'a [Self] {
+        const KINDS: [KindName; Kind::ALL.len()] = {
+            let mut kinds = [KindName(Kind::Lifecycle); Kind::ALL.len()];
+            let mut at = 0;
+            while at < kinds.len() {
+                kinds[at] = KindName(Kind::ALL[at]);
+                at += 1;
+            }
+            kinds
+        };
+        &KINDS
+    }
+
+    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
+        Some(clap::builder::PossibleValue::new(self.0.as_str()))
+    }
+}
+
+/// Some turns in a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct TurnRange {
+    first: u32,
+    last: u32,
+}
+
+impl TurnRange {
+    fn has(self, turn: u32) -> bool {
+        (self.first..=self.last).contains(&turn)
+    }
+}
+
+impl FromStr for TurnRange {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |text: &str| text.parse::<u32>().ok().filter(|number| *number > 0);
+        let range = match text.split_once('-') {
+            None => number(text).map(|turn| Self {
+                first: turn,
+                last: turn,
+            }),
+            Some((first, "")) => number(first).map(|first| Self { first, last: u32::MAX }),
+            Some((first, last)) => number(first)
+                .zip(number(last))
+                .map(|(first, last)| Self { first, last }),
+        };
+        let range = range.filter(|range| range.first <= range.last);
+        range.ok_or_else(|| "turns are written like `3`, `3-7` or `3-`, from 1".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_are_one_or_a_range() {
+        let range = |text: &str| text.parse::<TurnRange>().ok().map(|range| (range.first, range.last));
+        assert_eq!(range("3"), Some((3, 3)));
+        assert_eq!(range("3-7"), Some((3, 7)));
+        assert_eq!(range("3-"), Some((3, u32::MAX)));
+        for wrong in ["", "0", "-3", "7-3", "x", "1-2-3"] {
+            assert_eq!(range(wrong), None, "{wrong}");
+        }
+    }
+}

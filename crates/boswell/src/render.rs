@@ -1,0 +1,4 @@
+//! Answers to bytes: how what was read is shown to people and to programs.
+
+pub(crate) mod json;
+pub(crate) mod text;

@@ -1,0 +1,237 @@
+//! What `boswell read --json` prints: one record per line. The fields are a contract, in `docs/json.md`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use jiff::Timestamp;
+use memory::logs::LogReading;
+use serde::Serialize;
+use transcript::{Call, Fates, Fault, Kinds, Session, SessionEvent, Tokens, Turn, Unknown};
+
+/// The name and version of these records.
+pub(crate) const SCHEMA: &str = "boswell.read/1";
+
+/// One line of the answer.
+#[derive(Serialize)]
+#[serde(tag = "record", rename_all = "snake_case")]
+pub(crate) enum Record<'a> {
+    Session(SessionRecord<'a>),
+    Turn(TurnRecord<'a>),
+    Event(EventRecord<'a>),
+    Fault(FaultRecord<'a>),
+    Summary(SummaryRecord<'a>),
+}
+
+#[derive(Serialize)]
+pub(crate) struct SessionRecord<'a> {
+    schema: &'static str,
+    #[serde(flatten)]
+    session: &'a Session,
+}
+
+#[derive(Serialize)]
+pub(crate) struct TurnRecord<'a> {
+    session_uid: &'a str,
+    #[serde(flatten)]
+    turn: &'a Turn,
+}
+
+#[derive(Serialize)]
+pub(crate) struct EventRecord<'a> {
+    session_uid: &'a str,
+    seq: u64,
+    parent_seq: Option<u64>,
+    id: &'a str,
+    ts: Option<Timestamp>,
+    kind: &'static str,
+    kinds: Kinds,
+    role: &'static str,
+    actor: &'static str,
+    trigger: bool,
+    turn: Option<u32>,
+    tool: Option<&'a str>,
+    summary: &'a str,
+    payload_ref: Option<&'a str>,
+    tokens: u64,
+    usage: Option<Tokens>,
+    is_sidechain: bool,
+    part: &'static str,
+    line: u64,
+    text_line: Option<u64>,
+    block: u32,
+    call_id: Option<&'a str>,
+    duration_ms: Option<u64>,
+    success: Option<bool>,
+    exit_code: Option<i32>,
+    files: &'a [Box<str>],
+    spill: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct FaultRecord<'a> {
+    path: String,
+    #[serde(flatten)]
+    fault: &'a Fault,
+}
+
+/// The end of the answer.
+#[derive(Serialize, Default)]
+pub(crate) struct SummaryRecord<'a> {
+    schema: &'static str,
+    /// Lines of the logs that were named on the command line.
+    lines: u64,
+    fates: Fates,
+    sessions: u64,
+    turns: u64,
+    events: u64,
+    calls: u64,
+    tokens: TokenSums,
+    models: BTreeMap<&'a str, TokenSums>,
+    unknown: Vec<UnknownRecord<'a>>,
+    parts: Vec<PartRecord>,
+    unread: Vec<UnreadRecord>,
+}
+
+#[derive(Serialize, Default, Clone, Copy)]
+struct TokenSums {
+    calls: u64,
+    #[serde(flatten)]
+    sums: Tokens,
+}
+
+#[derive(Serialize)]
+struct UnknownRecord<'a> {
+    #[serde(flatten)]
+    unknown: &'a Unknown,
+    count: u64,
+}
+
+#[derive(Serialize)]
+struct PartRecord {
+    path: String,
+    agent: &'static str,
+    bytes: u64,
+    lines: u64,
+    fates: Fates,
+}
+
+#[derive(Serialize)]
+struct UnreadRecord {
+    path: String,
+    reason: String,
+}
+
+impl<'a> Record<'a> {
+    pub(crate) fn session(session: &'a Session) -> Self {
+        Self::Session(SessionRecord {
+            schema: SCHEMA,
+            session,
+        })
+    }
+
+    pub(crate) fn turn(session_uid: &'a str, turn: &'a Turn) -> Self {
+        Self::Turn(TurnRecord { session_uid, turn })
+    }
+
+    pub(crate) fn event(session_uid: &'a str, event: &'a SessionEvent, text: Option<String>) -> Self {
+        Self::Event(EventRecord {
+            session_uid,
+            seq: event.seq,
+            parent_seq: event.parent_seq,
+            id: &event.id,
+            ts: event.ts,
+            kind: event.kind().as_str(),
+            kinds: event.kinds,
+            role: event.role.as_str(),
+            actor: event.actor.as_str(),
+            trigger: event.trigger,
+            turn: event.turn,
+            tool: event.tool.as_deref(),
+            summary: &event.summary,
+            payload_ref: None,
+            tokens: event.tokens.map_or(0, |tokens| tokens.total()),
+            usage: event.tokens,
+            is_sidechain: event.is_sidechain,
+            part: event.part.as_str(),
+            line: event.line,
+            text_line: event.text_line,
+            block: event.block,
+            call_id: event.call_id.as_deref(),
+            duration_ms: event.duration_ms,
+            success: event.success,
+            exit_code: event.exit_code,
+            files: &event.files,
+            spill: event.spill.as_deref(),
+            text,
+        })
+    }
+
+    pub(crate) fn fault(path: &Path, fault: &'a Fault) -> Self {
+        Self::Fault(FaultRecord {
+            path: path.display().to_string(),
+            fault,
+        })
+    }
+}
+
+impl<'a> SummaryRecord<'a> {
+    pub(crate) fn new() -> Self {
+        Self {
+            schema: SCHEMA,
+            ..Self::default()
+        }
+    }
+
+    /// Adds a log. `is_named` says that it was asked for by its name, and not found beside another.
+    pub(crate) fn add_log(&mut self, log: &'a LogReading, is_named: bool) {
+        let reading = &log.reading;
+        if is_named {
+            self.fates.add(&reading.fates);
+            self.lines = self.fates.lines();
+        }
+        self.sessions += u64::from(reading.session.is_some());
+        self.turns += reading.turns.len() as u64;
+        self.events += reading.events.len() as u64;
+        self.unknown.extend(
+            reading
+                .unknown
+                .iter()
+                .map(|(unknown, count)| UnknownRecord { unknown, count: *count }),
+        );
+        self.parts.push(PartRecord {
+            path: log.path.display().to_string(),
+            agent: log.agent.as_str(),
+            bytes: log.bytes,
+            lines: reading.fates.lines(),
+            fates: reading.fates,
+        });
+    }
+
+    /// Adds the calls that count.
+    pub(crate) fn add_calls(&mut self, counted: impl Iterator<Item = &'a Call>) {
+        for call in counted {
+            self.calls += 1;
+            self.tokens.add(&call.tokens);
+            self.models
+                .entry(call.model.as_deref().unwrap_or("unknown"))
+                .or_default()
+                .add(&call.tokens);
+        }
+    }
+
+    pub(crate) fn add_unread(&mut self, path: &Path, reason: &str) {
+        self.unread.push(UnreadRecord {
+            path: path.display().to_string(),
+            reason: reason.to_owned(),
+        });
+    }
+}
+
+impl TokenSums {
+    fn add(&mut self, tokens: &Tokens) {
+        self.calls += 1;
+        self.sums.add(tokens);
+    }
+}

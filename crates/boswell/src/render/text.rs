@@ -1,0 +1,288 @@
+//! A transcript for people: a header, then turns with their events, one line each.
+
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use memory::logs::{self, LogReading, SessionReading};
+use transcript::{Actor, Call, Kind, Role, Session, SessionEvent, Tokens, Turn};
+
+use crate::commands::read::told_log_error;
+use crate::error::CommandError;
+use crate::ui::{BAD, FAINT, GOOD, HEADING, STRONG, Ui, escape, escape_lines, measure};
+
+/// Columns of the word that says who or what an event is.
+const LABEL_COLUMNS: usize = 14;
+/// Columns before the summary of an event: line, time and label with the room between them.
+const LEAD_COLUMNS: usize = 6 + 2 + 8 + 2 + LABEL_COLUMNS + 1;
+
+/// Shows a session and its subagents.
+pub(crate) fn session(
+    ui: &mut Ui,
+    session: &SessionReading,
+    zone: &TimeZone,
+    wanted: &dyn Fn(&SessionEvent) -> bool,
+    full: bool,
+) -> Result<(), CommandError> {
+    for log in session.logs() {
+        let Some(told) = &log.reading.session else { continue };
+        header(ui, session, log, told, zone)?;
+        let mut shown = None;
+        let mut show = |event: &SessionEvent, text: Option<String>| -> Result<(), CommandError> {
+            if shown != Some(event.turn) {
+                shown = Some(event.turn);
+                heading(ui, log, event.turn, zone)?;
+            }
+            row(ui, event, told.is_subagent, zone)?;
+            match text {
+                Some(text) => body(ui, &text),
+                None => Ok(()),
+            }
+        };
+        if full {
+            let with_spill =
+                |event: &SessionEvent, text: Option<String>| show(event, logs::spilled(&log.path, event).or(text));
+            logs::each_text(log, wanted, with_spill).map_err(told_log_error)??;
+        } else {
+            log.reading
+                .events
+                .iter()
+                .filter(|event| wanted(event))
+                .try_for_each(|event| show(event, None))?;
+        }
+        ui.row("")?;
+    }
+    Ok(())
+}
+
+fn header(
+    ui: &mut Ui,
+    all: &SessionReading,
+    log: &LogReading,
+    told: &Session,
+    zone: &TimeZone,
+) -> Result<(), CommandError> {
+    let title = told
+        .title
+        .as_deref()
+        .map(|title| format!("  {}", escape(title)))
+        .unwrap_or_default();
+    ui.row(format_args!(
+        "{}{}",
+        ui.paint(STRONG, escape(told.session_uid.as_str())),
+        title
+    ))?;
+
+    let version = told
+        .agent_version
+        .as_deref()
+        .map(|version| format!(" {}", escape(version)))
+        .unwrap_or_default();
+    let mut who = vec![format!("{}{version}", told.flavor.title())];
+    who.extend(told.model.as_deref().map(|model| escape(model).into_owned()));
+    who.extend(told.repo.as_deref().map(|repo| match &told.git_branch {
+        Some(branch) => format!("{} on {}", escape(repo), escape(branch)),
+        None => escape(repo).into_owned(),
+    }));
+    who.extend(told.cwd.as_deref().map(|cwd| escape(cwd).into_owned()));
+    ui.row(format_args!("  {}", who.join(" · ")))?;
+
+    let span = told.started_at.zip(told.ended_at).map(|(from, to)| {
+        let wall = measure::duration(to.duration_since(from));
+        format!("{} – {} ({wall})", date_time(from, zone), date_time(to, zone))
+    });
+    let mut when: Vec<String> = span.into_iter().collect();
+    when.push(plural(u64::from(told.cost.turns), "turn"));
+    when.push(plural(log.reading.events.len() as u64, "event"));
+    when.push(plural(log.reading.fates.lines(), "line"));
+    ui.row(format_args!("  {}", when.join(" · ")))?;
+    tokens(ui, all, log)?;
+    for lineage in told
+        .lineage
+        .iter()
+        .filter(|lineage| lineage.child_uid == told.session_uid)
+    {
+        let label = lineage
+            .label
+            .as_deref()
+            .map(|label| format!(": {}", escape(label)))
+            .unwrap_or_default();
+        ui.row(format_args!(
+            "  {} of {}{label}",
+            lineage.kind.as_str(),
+            escape(lineage.parent_uid.as_str())
+        ))?;
+    }
+    Ok(())
+}
+
+/// The line of tokens: of this log, and of the whole session where it has subagents.
+fn tokens(ui: &mut Ui, all: &SessionReading, log: &LogReading) -> Result<(), CommandError> {
+    let counted = all.counted_calls();
+    let at = all
+        .logs()
+        .position(|known| std::ptr::eq(known, log))
+        .unwrap_or_default();
+    ui.row(format_args!("  tokens: {}", told_tokens(&counted[at])))?;
+    if !all.subagents.is_empty() && at == 0 {
+        let agents = plural(all.subagents.len() as u64, "subagent");
+        let told = told_tokens(&counted.concat());
+        ui.row(format_args!(
+            "  {}",
+            ui.paint(FAINT, format_args!("with {agents}: {told}"))
+        ))?;
+    }
+    Ok(())
+}
+
+fn told_tokens(calls: &[&Call]) -> String {
+    let mut tokens = Tokens::default();
+    calls.iter().for_each(|call| tokens.add(&call.tokens));
+    let writes = tokens.cache_write_5m.saturating_add(tokens.cache_write_1h);
+    format!(
+        "{} in, {} out, {} cache read, {} cache write · {}",
+        measure::count(tokens.input),
+        measure::count(tokens.output),
+        measure::count(tokens.cache_read),
+        measure::count(writes),
+        plural(calls.len() as u64, "call")
+    )
+}
+
+/// The heading of a turn, or of what stands before the first one.
+fn heading(ui: &mut Ui, log: &LogReading, turn: Option<u32>, zone: &TimeZone) -> Result<(), CommandError> {
+    ui.row("")?;
+    let known = turn.and_then(|turn| log.reading.turns.iter().find(|known| known.turn == turn));
+    let Some(turn) = known else {
+        let none = if log.reading.turns.is_empty() {
+            "No prompt of a human"
+        } else {
+            "Before the first prompt"
+        };
+        ui.row(ui.paint(HEADING, none))?;
+        return Ok(());
+    };
+    let rewound = if turn.rewound { "  rewound" } else { "" };
+    let title = format!("Turn {}", turn.turn);
+    ui.row(format_args!(
+        "{}  {}{rewound}",
+        ui.paint(HEADING, title),
+        ui.paint(FAINT, about_turn(turn, zone))
+    ))?;
+    Ok(())
+}
+
+fn about_turn(turn: &Turn, zone: &TimeZone) -> String {
+    let mut about = vec![format!("lines {}–{}", turn.start_line, turn.end_line)];
+    about.extend(turn.started_at.map(|at| date_time(at, zone)));
+    let took = turn
+        .started_at
+        .zip(turn.ended_at)
+        .map(|(from, to)| to.duration_since(from));
+    about.extend(took.filter(|took| !took.is_zero()).map(measure::duration));
+    if turn.tool_calls > 0 {
+        about.push(plural(u64::from(turn.tool_calls), "tool call"));
+    }
+    if turn.errors > 0 {
+        about.push(plural(u64::from(turn.errors), "error"));
+    }
+    about.join(", ")
+}
+
+/// One event in one line.
+fn row(ui: &mut Ui, event: &SessionEvent, all_side: bool, zone: &TimeZone) -> Result<(), CommandError> {
+    let time = event
+        .ts
+        .map(|ts| ts.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string())
+        .unwrap_or_default();
+    let (word, style) = label(event);
+    // A bar marks a subagent's events inside its parent's log.
+    let side = if event.is_sidechain && !all_side { "│ " } else { "" };
+    let label = format!("{side}{}", escape(word));
+    let label = measure::fit(&label, LABEL_COLUMNS);
+    let room = " ".repeat(LABEL_COLUMNS.saturating_sub(measure::width(&label)));
+    let tail = tail(event);
+    let words: Vec<&str> = event.summary.split_whitespace().collect();
+    let summary = escape(&words.join(" ")).into_owned();
+    let summary = match ui.columns() {
+        Some(columns) => {
+            let taken = LEAD_COLUMNS + measure::width(&tail) + usize::from(!tail.is_empty()) * 2;
+            measure::fit(&summary, columns.saturating_sub(taken).max(20)).into_owned()
+        }
+        None => summary,
+    };
+    let summary = match event.kinds.first() {
+        Kind::Thinking | Kind::Lifecycle | Kind::Completion => ui.paint(FAINT, summary),
+        Kind::UserMsg if event.trigger => ui.paint(STRONG, summary),
+        _ => ui.paint(anstyle::Style::new(), summary),
+    };
+    let tail_style = if event.success == Some(false) { BAD } else { FAINT };
+    let tail = if tail.is_empty() {
+        String::new()
+    } else {
+        format!("  {}", ui.paint(tail_style, tail))
+    };
+    ui.row(format_args!(
+        "{}  {}  {}{room} {summary}{tail}",
+        ui.paint(FAINT, format_args!("{:>6}", event.line)),
+        ui.paint(FAINT, format_args!("{time:8}")),
+        ui.paint(style, label),
+    ))?;
+    Ok(())
+}
+
+/// Who or what an event is, and in which colour.
+fn label(event: &SessionEvent) -> (&str, anstyle::Style) {
+    match (event.role, event.actor) {
+        _ if event.kinds.has(Kind::ToolCall) => (event.tool.as_deref().unwrap_or("tool"), GOOD),
+        _ if event.kinds.has(Kind::ToolResult) && event.kinds.has(Kind::Error) => ("  error", BAD),
+        _ if event.kinds.has(Kind::ToolResult) && event.actor == Actor::Human => ("  denied", BAD),
+        _ if event.kinds.has(Kind::ToolResult) => ("  result", FAINT),
+        (Role::User, Actor::Human) | (Role::System, Actor::Human) => ("you", HEADING),
+        (Role::User, Actor::Agent) => ("task", HEADING),
+        (Role::User, Actor::OtherAgent) => ("peer", HEADING),
+        (Role::User, Actor::Harness) if event.kinds.has(Kind::UserMsg) => ("program", HEADING),
+        _ if event.kinds.has(Kind::Error) => ("error", BAD),
+        _ if event.kinds.has(Kind::Thinking) => ("thinking", FAINT),
+        _ if event.kinds.has(Kind::AssistantMsg) => ("agent", STRONG),
+        _ => ("·", FAINT),
+    }
+}
+
+/// What came of an event, behind its summary.
+fn tail(event: &SessionEvent) -> String {
+    let mut tail = Vec::new();
+    for (kind, word) in [
+        (Kind::TestRun, "test"),
+        (Kind::Retry, "retry"),
+        (Kind::HumanIntervention, "stepped in"),
+    ] {
+        if event.kinds.has(kind) {
+            tail.push(word.to_owned());
+        }
+    }
+    if event.kinds.has(Kind::ToolCall) {
+        match (event.success, event.exit_code) {
+            (Some(false), Some(code)) => tail.push(format!("✗ exit {code}")),
+            (Some(false), None) => tail.push("✗".to_owned()),
+            _ => {}
+        }
+    }
+    let worth_telling = event.duration_ms.filter(|ms| *ms >= 1000);
+    tail.extend(worth_telling.map(|ms| measure::duration(SignedDuration::from_millis(ms.min(i64::MAX as u64) as i64))));
+    tail.join(", ")
+}
+
+/// The whole text of an event, under its line.
+fn body(ui: &mut Ui, text: &str) -> Result<(), CommandError> {
+    for line in text.lines() {
+        ui.row(format_args!("        {}", escape_lines(line)))?;
+    }
+    Ok(())
+}
+
+fn date_time(at: Timestamp, zone: &TimeZone) -> String {
+    at.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string()
+}
+
+pub(crate) fn plural(count: u64, word: &str) -> String {
+    format!("{} {word}{}", measure::count(count), if count == 1 { "" } else { "s" })
+}

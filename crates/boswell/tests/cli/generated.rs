@@ -1,0 +1,60 @@
+//! What is generated from the command line: completions and manual pages.
+
+use insta::assert_snapshot;
+
+use crate::sandbox::{Sandbox, names_in};
+
+#[test]
+fn every_shell_gets_its_completions() {
+    let sandbox = Sandbox::new();
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let script = sandbox.run(&format!("completions {shell}"));
+        assert!(script.contains("boswell") && script.contains("completions"), "{shell}");
+        let told: serde_json::Value =
+            serde_json::from_str(&sandbox.run(&format!("completions {shell} --json"))).unwrap();
+        assert_eq!(told["script"], script, "{shell}");
+        assert_eq!(told["shell"], shell);
+    }
+}
+
+#[test]
+fn the_manual_page_is_roff() {
+    let page = Sandbox::new().run("man");
+    let head: Vec<&str> = page.lines().take(6).collect();
+    assert_snapshot!(head.join("\n"), @r#"
+    .ie \n(.g .ds Aq \(aq
+    .el .ds Aq '
+    .TH boswell 1  "boswell 0.1.0" Boswell
+    .SH NAME
+    boswell \- One memory for every coding agent you use
+    .SH SYNOPSIS
+    "#);
+}
+
+#[test]
+fn every_command_gets_its_manual_page() {
+    let sandbox = Sandbox::new();
+    assert_snapshot!(sandbox.run("man -o share/man1"), @"
+    --- stderr ---
+    Wrote 10 pages: share/man1
+    ");
+    assert_snapshot!(names_in(&sandbox.home.join("share/man1")).join("\n"), @"
+    boswell-completions.1
+    boswell-config-init.1
+    boswell-config-path.1
+    boswell-config-show.1
+    boswell-config.1
+    boswell-man.1
+    boswell.1
+    ");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_place_for_manual_pages_that_cannot_be_written_is_told() {
+    assert_snapshot!(Sandbox::new().run("man -o /dev/null/man1"), @"
+    --- stderr ---
+    error: cannot write `/dev/null/man1`: Not a directory (os error 20)
+    --- exit 2 ---
+    ");
+}

@@ -1,0 +1,295 @@
+//! How the agents on this machine fare: which are here, what they keep, what of it we cannot read, and
+//! what is about to be deleted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use jiff::{SignedDuration, Timestamp};
+use transcript::{Agent, Unknown};
+
+use crate::files;
+use crate::logs::{LogError, LogReading, read_log};
+use crate::sources::{self, Log, Root, Unread};
+
+/// Claude Code deletes logs older than this where nobody says otherwise.
+const CLEANUP_DAYS_DEFAULT: u32 = 30;
+/// What is deleted within so many days is worth a word.
+const SOON_DAYS: i64 = 7;
+
+/// How one agent fares.
+#[derive(Debug)]
+pub struct AgentHealth {
+    pub agent: Agent,
+    pub roots: Vec<RootHealth>,
+    pub sessions: u64,
+    pub subagents: u64,
+    pub bytes: u64,
+    pub versions: BTreeSet<String>,
+    /// Record types nobody told us of, by version.
+    pub unknown: BTreeMap<Unknown, u64>,
+    /// What could not be read inside of logs, by reason.
+    pub faults: BTreeMap<String, FaultCount>,
+    /// Files that could not be read at all.
+    pub unread: Vec<Unread>,
+    /// Logs of an agent whose format we do not read yet.
+    pub logs_without_reader: u64,
+    /// What the agent itself will delete; none for agents that delete nothing.
+    pub cleanup: Option<Cleanup>,
+}
+
+/// A root and whether it is there.
+#[derive(Debug)]
+pub struct RootHealth {
+    pub root: Root,
+    pub is_there: bool,
+}
+
+/// How often something went wrong, and where for the first time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FaultCount {
+    pub count: u64,
+    pub path: PathBuf,
+    pub line: u64,
+}
+
+/// What the agent's own clean-up will take.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Cleanup {
+    pub period_days: u32,
+    /// Whether the user's settings say so, or the agent's default holds.
+    pub is_default: bool,
+    /// Sessions that go within a week, the first to go first.
+    pub due: Vec<Due>,
+}
+
+/// A log that will be deleted.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Due {
+    pub path: PathBuf,
+    pub deleted_at: Timestamp,
+}
+
+/// Looks at all roots. `progress` is told how many of how many logs are read, from several threads.
+pub fn examine(
+    roots: &[Root],
+    now: Timestamp,
+    threads: usize,
+    progress: &(dyn Fn(usize, usize) + Sync),
+) -> Vec<AgentHealth> {
+    let mut found = Vec::new();
+    for agent in Agent::ALL {
+        let mut health = AgentHealth::new(agent);
+        let mut logs = Vec::new();
+        for root in roots.iter().filter(|root| root.agent == agent) {
+            let is_there = root.path.is_dir();
+            let walked = sources::find(root);
+            health.unread.extend(walked.unread);
+            logs.extend(walked.logs);
+            health.roots.push(RootHealth {
+                root: root.clone(),
+                is_there,
+            });
+        }
+        health.count(&logs);
+        if agent == Agent::Claude {
+            health.cleanup = roots
+                .iter()
+                .find(|root| root.agent == agent)
+                .map(|root| cleanup(&root.path, &logs, now));
+        }
+        found.push((health, logs));
+    }
+    read_all(found, threads, progress)
+}
+
+/// Reads every log, on several threads, keeping only what is counted.
+fn read_all(
+    found: Vec<(AgentHealth, Vec<Log>)>,
+    threads: usize,
+    progress: &(dyn Fn(usize, usize) + Sync),
+) -> Vec<AgentHealth> {
+    let mut healths = Vec::new();
+    let mut logs: Vec<(usize, Log)> = Vec::new();
+    for (at, (health, of_agent)) in found.into_iter().enumerate() {
+        healths.push(health);
+        logs.extend(of_agent.into_iter().map(|log| (at, log)));
+    }
+    // The largest first, so that no thread is left alone with one at the end.
+    logs.sort_by(|(_, a), (_, b)| b.bytes.cmp(&a.bytes).then_with(|| a.path.cmp(&b.path)));
+    let healths = Mutex::new(healths);
+    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    thread::scope(|scope| {
+        for _ in 0..threads.clamp(1, 64) {
+            scope.spawn(|| {
+                while let Some((at, log)) = logs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let read = read_log(&log.path, Some(log.agent));
+                    if let Ok(mut healths) = healths.lock() {
+                        healths[*at].learn(log, read);
+                    }
+                    progress(done.fetch_add(1, Ordering::Relaxed) + 1, logs.len());
+                }
+            });
+        }
+    });
+    let mut healths = healths.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    for health in &mut healths {
+        health.unread.sort_by(|a, b| a.path.cmp(&b.path));
+    }
+    healths
+}
+
+impl AgentHealth {
+    fn new(agent: Agent) -> Self {
+        Self {
+            agent,
+            roots: Vec::new(),
+            sessions: 0,
+            subagents: 0,
+            bytes: 0,
+            versions: BTreeSet::new(),
+            unknown: BTreeMap::new(),
+            faults: BTreeMap::new(),
+            unread: Vec::new(),
+            logs_without_reader: 0,
+            cleanup: None,
+        }
+    }
+
+    fn count(&mut self, logs: &[Log]) {
+        self.subagents = logs.iter().filter(|log| log.is_subagent).count() as u64;
+        self.sessions = logs.len() as u64 - self.subagents;
+        self.bytes = logs.iter().map(|log| log.bytes).sum();
+    }
+
+    fn learn(&mut self, log: &Log, read: Result<LogReading, LogError>) {
+        let reading = match read {
+            Ok(log) => log.reading,
+            Err(LogError::NoReader { .. }) => {
+                self.logs_without_reader += 1;
+                return;
+            }
+            Err(error) => {
+                self.unread.push(Unread {
+                    path: log.path.clone(),
+                    reason: error.to_string(),
+                });
+                return;
+            }
+        };
+        self.versions
+            .extend(reading.session.and_then(|session| session.agent_version));
+        for (unknown, count) in reading.unknown {
+            *self.unknown.entry(unknown).or_default() += count;
+        }
+        for fault in reading.faults {
+            let first = || FaultCount {
+                count: 0,
+                path: log.path.clone(),
+                line: fault.line,
+            };
+            let known = self.faults.entry(class(&fault.reason).to_owned()).or_insert_with(first);
+            known.count += 1;
+            // Threads end in any order; the first place by name is the same in every run.
+            if (&log.path, fault.line) < (&known.path, known.line) {
+                (known.path, known.line) = (log.path.clone(), fault.line);
+            }
+        }
+    }
+}
+
+/// A reason without its place in the line.
+fn class(reason: &str) -> &str {
+    let end = reason.find(" at line ").or_else(|| reason.find(" (blake3"));
+    end.map_or(reason, |end| &reason[..end])
+}
+
+/// What Claude Code will delete, by its settings and the age of the logs.
+fn cleanup(root: &Path, logs: &[Log], now: Timestamp) -> Cleanup {
+    let told = files::read_companion(root, &root.join("settings.json"))
+        .ok()
+        .and_then(|bytes| period(&bytes));
+    let period_days = told.unwrap_or(CLEANUP_DAYS_DEFAULT);
+    let period = SignedDuration::from_hours(24 * i64::from(period_days));
+    let soon = now + SignedDuration::from_hours(24 * SOON_DAYS);
+    let mut due: Vec<Due> = logs
+        .iter()
+        .filter(|log| !log.is_subagent)
+        .filter_map(|log| {
+            let modified = Timestamp::try_from(log.modified?).ok()?;
+            let deleted_at = modified.checked_add(period).ok()?;
+            (deleted_at <= soon).then(|| Due {
+                path: log.path.clone(),
+                deleted_at,
+            })
+        })
+        .collect();
+    due.sort_by(|a, b| a.deleted_at.cmp(&b.deleted_at).then_with(|| a.path.cmp(&b.path)));
+    Cleanup {
+        period_days,
+        is_default: told.is_none(),
+        due,
+    }
+}
+
+/// `cleanupPeriodDays` of Claude Code's settings.
+fn period(settings: &[u8]) -> Option<u32> {
+    let settings: serde_json::Value = serde_json::from_slice(settings).ok()?;
+    settings
+        .get("cleanupPeriodDays")?
+        .as_u64()
+        .and_then(|days| u32::try_from(days).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn the_doctor_counts_what_is_there_and_names_the_first_fault() {
+        let home = tempfile::tempdir().unwrap();
+        let project = home.path().join("projects/-home-ada-app");
+        fs::create_dir_all(&project).unwrap();
+        fs::write(
+            project.join("s1.jsonl"),
+            "{\"type\":\"user\",\"version\":\"2.1.9\",\"message\":{\"content\":\"hi\"}}\n{\"torn\n",
+        )
+        .unwrap();
+        fs::write(
+            project.join("s2.jsonl"),
+            "{\"type\":\"from-the-future\",\"version\":\"9.0.0\"}\n{\"torn\n",
+        )
+        .unwrap();
+        fs::write(home.path().join("settings.json"), r#"{"cleanupPeriodDays":3}"#).unwrap();
+        let roots = [Root {
+            agent: Agent::Claude,
+            path: home.path().to_owned(),
+            label: None,
+        }];
+        let health = examine(&roots, Timestamp::now(), 2, &|_, _| {}).remove(0);
+        assert_eq!((health.sessions, health.subagents), (2, 0));
+        assert_eq!(health.versions.iter().collect::<Vec<_>>(), ["2.1.9", "9.0.0"]);
+        assert_eq!(
+            health
+                .unknown
+                .keys()
+                .map(|unknown| unknown.record.as_str())
+                .collect::<Vec<_>>(),
+            ["from-the-future"]
+        );
+        let fault = health.faults.values().next().unwrap();
+        assert_eq!(
+            (fault.count, fault.line, fault.path.ends_with("s1.jsonl")),
+            (2, 2, true)
+        );
+        let cleanup = health.cleanup.unwrap();
+        assert_eq!(
+            (cleanup.period_days, cleanup.is_default, cleanup.due.len()),
+            (3, false, 2)
+        );
+    }
+}

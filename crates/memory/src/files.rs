@@ -1,0 +1,65 @@
+//! How files of strangers are opened: as regular files, and never through a link that leads out of the
+//! tree they belong to. A pipe named like a log would hold us for ever; a link could show us anything.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// A companion larger than this is none.
+const COMPANION_BYTES_MAX: u64 = 16 << 20;
+
+/// Opens a regular file.
+pub(crate) fn open(path: &Path) -> io::Result<(File, fs::Metadata)> {
+    // Asked before opening: to open a pipe is to wait for its writer.
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
+    let file = File::open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
+    Ok((file, metadata))
+}
+
+/// Where `path` really lies, if that is below `tree`.
+pub(crate) fn inside(tree: &Path, path: &Path) -> io::Result<PathBuf> {
+    let real = path.canonicalize()?;
+    if real.starts_with(tree.canonicalize()?) {
+        Ok(real)
+    } else {
+        Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            "a link leads out of the tree",
+        ))
+    }
+}
+
+/// Reads a small file whole.
+pub(crate) fn read_companion(tree: &Path, path: &Path) -> io::Result<Vec<u8>> {
+    let (file, metadata) = open(&inside(tree, path)?)?;
+    if metadata.len() > COMPANION_BYTES_MAX {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "too large for what it is"));
+    }
+    let mut bytes = Vec::new();
+    file.take(COMPANION_BYTES_MAX).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_out_of_the_tree_and_a_directory_are_refused() {
+        let home = tempfile::tempdir().unwrap();
+        let (tree, secret) = (home.path().join("tree"), home.path().join("secret"));
+        fs::create_dir(&tree).unwrap();
+        fs::write(&secret, "s").unwrap();
+        std::os::unix::fs::symlink(&secret, tree.join("x.txt")).unwrap();
+        fs::write(tree.join("y.txt"), "fine").unwrap();
+        assert!(read_companion(&tree, &tree.join("x.txt")).is_err());
+        assert!(open(&tree).is_err());
+        assert_eq!(read_companion(&tree, &tree.join("y.txt")).unwrap(), b"fine");
+    }
+}

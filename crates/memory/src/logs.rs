@@ -1,0 +1,283 @@
+//! Reads logs from disk: one file, or a session with all its parts.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+use transcript::{
+    Actor, Agent, Body, Call, LineBody, Lines, Origin, PartKind, Reading, Role, SafeName, SessionEvent, State, bodies,
+    counted, detect,
+};
+
+use crate::files;
+use crate::sources::{self, Log, Unread};
+
+/// How much of a log is looked at to tell its agent.
+const HEAD_BYTES: u64 = 1 << 20;
+/// A window of zstd larger than 128 MiB is refused: it would be held in memory.
+const ZSTD_WINDOW_LOG_MAX: u32 = 27;
+/// How much of a spilled result is shown.
+const SPILL_BYTES_MAX: u64 = 16 << 20;
+
+/// Why a log could not be read at all. What is wrong inside of it is a fault, and no error.
+#[derive(Debug, Error)]
+pub enum LogError {
+    #[error("cannot read {path}: {source}")]
+    Io { path: PathBuf, source: io::Error },
+    #[error("{path} is not the log of an agent we know")]
+    UnknownAgent { path: PathBuf },
+    #[error("{path} is a log of {}, which cannot be read yet", agent.title())]
+    NoReader { path: PathBuf, agent: Agent },
+}
+
+/// One log, read.
+#[derive(Debug)]
+pub struct LogReading {
+    pub path: PathBuf,
+    pub agent: Agent,
+    pub bytes: u64,
+    pub reading: Reading,
+}
+
+/// A session, read with its subagents.
+#[derive(Debug)]
+pub struct SessionReading {
+    pub main: LogReading,
+    pub subagents: Vec<LogReading>,
+    pub unread: Vec<Unread>,
+}
+
+impl SessionReading {
+    /// The log itself and those of its subagents.
+    pub fn logs(&self) -> impl Iterator<Item = &LogReading> {
+        std::iter::once(&self.main).chain(&self.subagents)
+    }
+
+    /// The API calls that count, log by log, each call in one of them.
+    pub fn counted_calls(&self) -> Vec<Vec<&Call>> {
+        let calls: Vec<&Call> = self.logs().flat_map(|log| &log.reading.calls).collect();
+        let mut counted = calls.iter().copied().zip(counted(&calls));
+        self.logs()
+            .map(|log| {
+                let own = counted.by_ref().take(log.reading.calls.len());
+                own.filter(|(_, counts)| *counts).map(|(call, _)| call).collect()
+            })
+            .collect()
+    }
+}
+
+/// Reads a session: its log, and the logs of its subagents where the log is a main one.
+pub fn read_session(path: &Path, agent: Option<Agent>) -> Result<SessionReading, LogError> {
+    let main = read_log(path, agent)?;
+    let mut session = SessionReading {
+        main,
+        subagents: Vec::new(),
+        unread: Vec::new(),
+    };
+    let told = session.main.reading.session.as_ref();
+    let Some(told) = told.filter(|told| session.main.agent == Agent::Claude && !told.is_subagent) else {
+        return Ok(session);
+    };
+    let found = sources::subagents_of(path, &told.native_session_id);
+    session.unread = found.unread;
+    for Log { path, .. } in found.logs {
+        match read_log(&path, Some(Agent::Claude)) {
+            Ok(log) => session.subagents.push(log),
+            Err(error) => session.unread.push(Unread {
+                path,
+                reason: error.to_string(),
+            }),
+        }
+    }
+    settle(&mut session);
+    Ok(session)
+}
+
+/// Counts each API call once over all logs of the session.
+fn settle(session: &mut SessionReading) {
+    let tokens: Vec<Vec<Call>> = session
+        .counted_calls()
+        .into_iter()
+        .map(|calls| calls.into_iter().cloned().collect())
+        .collect();
+    let logs = std::iter::once(&mut session.main).chain(&mut session.subagents);
+    for (log, calls) in logs.zip(&tokens) {
+        if let Some(session) = &mut log.reading.session {
+            session.settle(calls.iter());
+        }
+    }
+}
+
+/// Reads one log whole.
+pub fn read_log(path: &Path, agent: Option<Agent>) -> Result<LogReading, LogError> {
+    let (mut state, mut lines, agent, bytes) = start(path, agent)?;
+    let mut reading = Reading::default();
+    let delta = state
+        .resume(PartKind::Log, &mut lines)
+        .map_err(|source| failed(path, source))?;
+    reading.apply(delta);
+    reading.settle();
+    if let Some(session) = &mut reading.session {
+        session.source_path = Some(path.display().to_string());
+        session.source_bytes = bytes;
+    }
+    Ok(LogReading {
+        path: path.to_owned(),
+        agent,
+        bytes,
+        reading,
+    })
+}
+
+/// Runs over a log once more and gives each event that is `wanted` with its full text, in order.
+///
+/// The log may have grown since it was read, or be gone: an event whose line is no longer there comes
+/// without its text.
+pub fn each_text<E>(
+    log: &LogReading,
+    wanted: impl Fn(&SessionEvent) -> bool,
+    mut show: impl FnMut(&SessionEvent, Option<String>) -> Result<(), E>,
+) -> Result<Result<(), E>, LogError> {
+    let events: Vec<&SessionEvent> = log.reading.events.iter().filter(|event| wanted(event)).collect();
+    // Words may stand on an earlier line than the one on which they were delivered.
+    let mut at_line: HashMap<u64, Vec<&SessionEvent>> = HashMap::new();
+    for event in &events {
+        at_line
+            .entry(event.text_line.unwrap_or(event.line))
+            .or_default()
+            .push(event);
+    }
+    let (file, _) = files::open(&log.path).map_err(|source| failed(&log.path, source))?;
+    let mut lines = Lines::new(unpacked(&log.path, file).map_err(|source| failed(&log.path, source))?);
+    let mut texts: HashMap<u64, String> = HashMap::new();
+    let mut waiting = events.into_iter().peekable();
+    while waiting.peek().is_some() {
+        let Some(line) = lines.next().map_err(|source| failed(&log.path, source))? else {
+            break;
+        };
+        if let (Some(events), LineBody::Bytes(bytes)) = (at_line.get(&line.number), line.body) {
+            let bodies = bodies(log.agent, bytes);
+            texts.extend(
+                events
+                    .iter()
+                    .filter_map(|event| Some((event.seq, text_of(event, &bodies)?))),
+            );
+        }
+        while let Some(event) = waiting.next_if(|event| event.line <= line.number) {
+            if let Err(error) = show(event, texts.remove(&event.seq)) {
+                return Ok(Err(error));
+            }
+        }
+    }
+    Ok(waiting.try_for_each(|event| show(event, None)))
+}
+
+/// The text of an event among the bodies of its line.
+fn text_of(event: &SessionEvent, bodies: &[Body]) -> Option<String> {
+    // A queued prompt is the only thing on the line where it was typed.
+    let body = bodies.get(if event.text_line.is_some() {
+        0
+    } else {
+        event.block as usize
+    })?;
+    match event.actor {
+        Actor::Human if event.role == Role::User => Some(body.words.as_ref().unwrap_or(&body.text).clone()),
+        _ => Some(body.text.clone()),
+    }
+}
+
+/// The whole result of a tool that was too large for the log, from the session's own tree alone.
+pub fn spilled(log: &Path, event: &SessionEvent) -> Option<String> {
+    let name = SafeName::new(event.spill.as_deref()?)?;
+    let tree = session_tree(log)?;
+    let path = files::inside(&tree, &tree.join("tool-results").join(name.as_str())).ok()?;
+    let (file, _) = files::open(&path).ok()?;
+    let mut bytes = Vec::new();
+    file.take(SPILL_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The directory that belongs to the session of a log, for a subagent's log its parent's.
+fn session_tree(log: &Path) -> Option<PathBuf> {
+    let mut ancestors = log.ancestors();
+    let above = ancestors.find(|path| path.file_name().is_some_and(|name| name == "subagents"));
+    match above {
+        Some(subagents) => subagents.parent().map(Path::to_owned),
+        None => Some(log.parent()?.join(log.file_stem()?)),
+    }
+}
+
+type Start = (State, Lines<Box<dyn Read>>, Agent, u64);
+
+/// Opens a log and makes the reader for it.
+fn start(path: &Path, agent: Option<Agent>) -> Result<Start, LogError> {
+    let io = |source| failed(path, source);
+    let (file, metadata) = files::open(path).map_err(io)?;
+    let agent = match agent {
+        Some(agent) => agent,
+        None => tell_agent(path, &file)?,
+    };
+    let origin = Origin::of(&path.to_string_lossy());
+    let mut state = State::new(agent, origin).ok_or_else(|| LogError::NoReader {
+        path: path.to_owned(),
+        agent,
+    })?;
+    give_companions(&mut state, agent, path);
+    let (file, _) = files::open(path).map_err(io)?;
+    Ok((
+        state,
+        Lines::new(unpacked(path, file).map_err(io)?),
+        agent,
+        metadata.len(),
+    ))
+}
+
+fn tell_agent(path: &Path, file: &File) -> Result<Agent, LogError> {
+    let mut head = Vec::new();
+    let file = file.try_clone().and_then(|file| unpacked(path, file));
+    let read = file.and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut head));
+    read.map_err(|source| failed(path, source))?;
+    // An empty log says nothing yet; whoever keeps one in such a place will write it.
+    let empty = head.iter().all(|byte| byte.is_ascii_whitespace());
+    let told = detect(&head).or_else(|| empty.then(|| by_place(path)));
+    told.ok_or_else(|| LogError::UnknownAgent { path: path.to_owned() })
+}
+
+/// A guess for a log that is still empty.
+fn by_place(path: &Path) -> Agent {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    match &*name {
+        name if name.starts_with("rollout-") => Agent::Codex,
+        "updates.jsonl" | "chat_history.jsonl" | "events.jsonl" => Agent::Grok,
+        _ => Agent::Claude,
+    }
+}
+
+/// Hands over the small files beside a log.
+fn give_companions(state: &mut State, agent: Agent, path: &Path) {
+    let Some(directory) = path.parent().filter(|_| agent == Agent::Claude) else {
+        return;
+    };
+    if let Ok(bytes) = files::read_companion(directory, &path.with_extension("meta.json")) {
+        state.companion(PartKind::Meta, &bytes);
+    }
+}
+
+/// The bytes of a log, whether it is compressed or not.
+fn unpacked(path: &Path, file: File) -> io::Result<Box<dyn Read>> {
+    if path.extension().is_some_and(|extension| extension == "zst") {
+        let mut decoder = zstd::Decoder::new(file)?;
+        decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
+        return Ok(Box::new(decoder));
+    }
+    Ok(Box::new(file))
+}
+
+fn failed(path: &Path, source: io::Error) -> LogError {
+    LogError::Io {
+        path: path.to_owned(),
+        source,
+    }
+}
