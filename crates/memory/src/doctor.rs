@@ -34,8 +34,6 @@ pub struct AgentHealth {
     pub faults: BTreeMap<String, FaultCount>,
     /// Files that could not be read at all.
     pub unread: Vec<Unread>,
-    /// Logs of an agent whose format we do not read yet.
-    pub logs_without_reader: u64,
     /// What the agent itself will delete; none for agents that delete nothing.
     pub cleanup: Option<Cleanup>,
 }
@@ -153,7 +151,6 @@ impl AgentHealth {
             unknown: BTreeMap::new(),
             faults: BTreeMap::new(),
             unread: Vec::new(),
-            logs_without_reader: 0,
             cleanup: None,
         }
     }
@@ -167,10 +164,6 @@ impl AgentHealth {
     fn learn(&mut self, log: &Log, read: Result<LogReading, LogError>) {
         let reading = match read {
             Ok(log) => log.reading,
-            Err(LogError::NoReader { .. }) => {
-                self.logs_without_reader += 1;
-                return;
-            }
             Err(error) => {
                 self.unread.push(Unread {
                     path: log.path.clone(),

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// A companion larger than this is none.
-const COMPANION_BYTES_MAX: u64 = 16 << 20;
+pub(crate) const COMPANION_BYTES_MAX: u64 = 16 << 20;
 
 /// Opens a regular file.
 pub(crate) fn open(path: &Path) -> io::Result<(File, fs::Metadata)> {

@@ -7,5 +7,8 @@
 
 pub mod doctor;
 mod files;
+pub mod kept;
 pub mod logs;
+pub mod packs;
 pub mod sources;
+pub mod store;

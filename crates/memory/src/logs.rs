@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 use transcript::{
-    Actor, Agent, Body, Call, LineBody, Lines, Origin, PartKind, Reading, Role, SafeName, SessionEvent, State, bodies,
-    counted, detect,
+    Actor, Agent, Body, Call, Delta, Fate, Fates, LineBody, Lines, Origin, Part, PartKind, Reading, Role, SafeName,
+    SessionEvent, State, bodies, counted, detect,
 };
 
 use crate::files;
@@ -28,8 +28,6 @@ pub enum LogError {
     Io { path: PathBuf, source: io::Error },
     #[error("{path} is not the log of an agent we know")]
     UnknownAgent { path: PathBuf },
-    #[error("{path} is a log of {}, which cannot be read yet", agent.title())]
-    NoReader { path: PathBuf, agent: Agent },
 }
 
 /// One log, read.
@@ -39,6 +37,24 @@ pub struct LogReading {
     pub agent: Agent,
     pub bytes: u64,
     pub reading: Reading,
+    /// What became of the lines of each part; the log comes first.
+    pub parts: Vec<PartReading>,
+}
+
+/// One part of a session, read.
+#[derive(Debug)]
+pub struct PartReading {
+    pub kind: PartKind,
+    pub path: PathBuf,
+    pub bytes: u64,
+    pub fates: Fates,
+}
+
+impl LogReading {
+    /// What became of the lines of the log itself.
+    pub fn fates(&self) -> Fates {
+        self.parts.first().map(|part| part.fates).unwrap_or_default()
+    }
 }
 
 /// A session, read with its subagents.
@@ -110,15 +126,33 @@ fn settle(session: &mut SessionReading) {
     }
 }
 
-/// Reads one log whole.
+/// Reads one log whole, with the parts that lie beside it.
 pub fn read_log(path: &Path, agent: Option<Agent>) -> Result<LogReading, LogError> {
-    let (mut state, mut lines, agent, bytes) = start(path, agent)?;
+    let agent = match agent {
+        Some(agent) => agent,
+        None => tell_agent(path)?,
+    };
+    let source = sources::source_of(agent, path);
+    let origin = Origin::of(&path.to_string_lossy());
+    let mut state = State::new(agent, origin).expect("every agent has a reader");
     let mut reading = Reading::default();
-    let delta = state
-        .resume(PartKind::Log, &mut lines)
-        .map_err(|source| failed(path, source))?;
+    let mut parts = Vec::new();
+    for part in &source.parts {
+        let is_named = part.path == path;
+        match read_part(&mut state, &mut reading, part) {
+            Ok(part) if is_named => parts.insert(0, part),
+            Ok(part) if part.kind.has_lines() => parts.push(part),
+            Ok(_) => {}
+            Err(source) if is_named => return Err(failed(path, source)),
+            // A companion that cannot be read tells nothing.
+            Err(_) => {}
+        }
+    }
+    let mut delta = Delta::default();
+    state.close(&mut delta);
     reading.apply(delta);
     reading.settle();
+    let bytes = parts.first().map_or(0, |part| part.bytes);
     if let Some(session) = &mut reading.session {
         session.source_path = Some(path.display().to_string());
         session.source_bytes = bytes;
@@ -128,6 +162,37 @@ pub fn read_log(path: &Path, agent: Option<Agent>) -> Result<LogReading, LogErro
         agent,
         bytes,
         reading,
+        parts,
+    })
+}
+
+/// Reads one part into the reading.
+fn read_part(state: &mut State, reading: &mut Reading, part: &Part) -> io::Result<PartReading> {
+    let (file, metadata) = files::open(&part.path)?;
+    let mut fates = Fates::default();
+    if part.kind.has_lines() {
+        let mut lines = Lines::new(unpacked(&part.path, file)?);
+        let delta = state.resume(part.kind, &mut lines)?;
+        fates = delta.fates;
+        reading.apply(delta);
+    } else {
+        let directory = part.path.parent().unwrap_or(Path::new(""));
+        let bytes = files::read_companion(directory, &part.path)?;
+        state.companion(part.kind, &bytes);
+        // Read whole: its lines give no events, and all of them are known.
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            fates.count(if line.trim_ascii().is_empty() {
+                Fate::Blank
+            } else {
+                Fate::Skipped
+            });
+        }
+    }
+    Ok(PartReading {
+        kind: part.kind,
+        path: part.path.clone(),
+        bytes: metadata.len(),
+        fates,
     })
 }
 
@@ -140,7 +205,14 @@ pub fn each_text<E>(
     wanted: impl Fn(&SessionEvent) -> bool,
     mut show: impl FnMut(&SessionEvent, Option<String>) -> Result<(), E>,
 ) -> Result<Result<(), E>, LogError> {
-    let events: Vec<&SessionEvent> = log.reading.events.iter().filter(|event| wanted(event)).collect();
+    // Other parts are short; their summaries are all there is to show of them.
+    let main = log.parts.first().map_or(PartKind::Log, |part| part.kind);
+    let (events, others): (Vec<_>, Vec<_>) = log
+        .reading
+        .events
+        .iter()
+        .filter(|event| wanted(event))
+        .partition(|event| event.part == main);
     // Words may stand on an earlier line than the one on which they were delivered.
     let mut at_line: HashMap<u64, Vec<&SessionEvent>> = HashMap::new();
     for event in &events {
@@ -171,7 +243,7 @@ pub fn each_text<E>(
             }
         }
     }
-    Ok(waiting.try_for_each(|event| show(event, None)))
+    Ok(waiting.chain(others).try_for_each(|event| show(event, None)))
 }
 
 /// The text of an event among the bodies of its line.
@@ -209,70 +281,67 @@ fn session_tree(log: &Path) -> Option<PathBuf> {
     }
 }
 
-type Start = (State, Lines<Box<dyn Read>>, Agent, u64);
-
-/// Opens a log and makes the reader for it.
-fn start(path: &Path, agent: Option<Agent>) -> Result<Start, LogError> {
-    let io = |source| failed(path, source);
-    let (file, metadata) = files::open(path).map_err(io)?;
-    let agent = match agent {
-        Some(agent) => agent,
-        None => tell_agent(path, &file)?,
-    };
-    let origin = Origin::of(&path.to_string_lossy());
-    let mut state = State::new(agent, origin).ok_or_else(|| LogError::NoReader {
-        path: path.to_owned(),
-        agent,
-    })?;
-    give_companions(&mut state, agent, path);
-    let (file, _) = files::open(path).map_err(io)?;
-    Ok((
-        state,
-        Lines::new(unpacked(path, file).map_err(io)?),
-        agent,
-        metadata.len(),
-    ))
-}
-
-fn tell_agent(path: &Path, file: &File) -> Result<Agent, LogError> {
+/// Tells the agent of a log by its first lines.
+fn tell_agent(path: &Path) -> Result<Agent, LogError> {
+    let (file, _) = files::open(path).map_err(|source| failed(path, source))?;
     let mut head = Vec::new();
-    let file = file.try_clone().and_then(|file| unpacked(path, file));
-    let read = file.and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut head));
+    let read = unpacked(path, file).and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut head));
     read.map_err(|source| failed(path, source))?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
     // An empty log says nothing yet; whoever keeps one in such a place will write it.
-    let empty = head.iter().all(|byte| byte.is_ascii_whitespace());
-    let told = detect(&head).or_else(|| empty.then(|| by_place(path)));
-    told.ok_or_else(|| LogError::UnknownAgent { path: path.to_owned() })
+    let is_empty = head.iter().all(|byte| byte.is_ascii_whitespace());
+    let told = sources::agent_of_companion(&name).or_else(|| detect(&head));
+    told.or_else(|| is_empty.then(|| by_place(&name)))
+        .ok_or_else(|| LogError::UnknownAgent { path: path.to_owned() })
 }
 
 /// A guess for a log that is still empty.
-fn by_place(path: &Path) -> Agent {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    match &*name {
-        name if name.starts_with("rollout-") => Agent::Codex,
-        "updates.jsonl" | "chat_history.jsonl" | "events.jsonl" => Agent::Grok,
-        _ => Agent::Claude,
-    }
-}
-
-/// Hands over the small files beside a log.
-fn give_companions(state: &mut State, agent: Agent, path: &Path) {
-    let Some(directory) = path.parent().filter(|_| agent == Agent::Claude) else {
-        return;
-    };
-    if let Ok(bytes) = files::read_companion(directory, &path.with_extension("meta.json")) {
-        state.companion(PartKind::Meta, &bytes);
+fn by_place(name: &str) -> Agent {
+    if name.starts_with("rollout-") {
+        Agent::Codex
+    } else {
+        Agent::Claude
     }
 }
 
 /// The bytes of a log, whether it is compressed or not.
-fn unpacked(path: &Path, file: File) -> io::Result<Box<dyn Read>> {
-    if path.extension().is_some_and(|extension| extension == "zst") {
-        let mut decoder = zstd::Decoder::new(file)?;
-        decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
-        return Ok(Box::new(decoder));
+pub(crate) enum Unpacked {
+    Plain(File),
+    Packed(Box<zstd::Decoder<'static, BufReader<File>>>),
+}
+
+impl Unpacked {
+    /// Goes to a place in the bytes. In compressed ones only forwards, by reading.
+    pub(crate) fn seek_to(&mut self, at: u64) -> io::Result<()> {
+        match self {
+            Self::Plain(file) => file.seek(SeekFrom::Start(at)).map(|_| ()),
+            Self::Packed(decoder) => io::copy(&mut decoder.by_ref().take(at), &mut io::sink()).map(|_| ()),
+        }
     }
-    Ok(Box::new(file))
+}
+
+impl Read for Unpacked {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(file) => file.read(buffer),
+            Self::Packed(decoder) => decoder.read(buffer),
+        }
+    }
+}
+
+/// Whether a log is compressed, by its name.
+pub(crate) fn is_packed(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "zst")
+}
+
+/// Opens the bytes of a log.
+pub(crate) fn unpacked(path: &Path, file: File) -> io::Result<Unpacked> {
+    if !is_packed(path) {
+        return Ok(Unpacked::Plain(file));
+    }
+    let mut decoder = zstd::Decoder::new(file)?;
+    decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
+    Ok(Unpacked::Packed(Box::new(decoder)))
 }
 
 fn failed(path: &Path, source: io::Error) -> LogError {

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use transcript::{Agent, Origin};
+use transcript::{Agent, Origin, Part, PartKind, Source};
 use walkdir::WalkDir;
 
 /// How deep below a root logs are looked for.
@@ -84,11 +84,14 @@ fn walk(agent: Agent, directory: &Path, found: &mut Found) {
                 continue;
             }
         };
-        let name = entry.file_name().to_string_lossy();
+        let name = entry.file_name().to_string_lossy().into_owned();
         if !is_log(agent, &name) {
             continue;
         }
         let path = entry.into_path();
+        if name == "chat_history.jsonl" && path.with_file_name("updates.jsonl").exists() {
+            continue;
+        }
         match std::fs::symlink_metadata(&path) {
             Ok(metadata) if metadata.is_file() => {
                 let is_subagent = agent == Agent::Claude && Origin::of(&path.to_string_lossy()).is_subagent;
@@ -118,8 +121,87 @@ fn is_log(agent: Agent, name: &str) -> bool {
         // The journal of a workflow tells which subagents ran; it is no transcript.
         Agent::Claude => name.ends_with(".jsonl") && name != "journal.jsonl",
         Agent::Codex => name.starts_with("rollout-") && (name.ends_with(".jsonl") || name.ends_with(".jsonl.zst")),
-        Agent::Grok => name == "updates.jsonl",
+        // A session is its directory; where it has both, the log is the one in front.
+        Agent::Grok => matches!(name, "updates.jsonl" | "chat_history.jsonl"),
     }
+}
+
+/// The session that a log belongs to, with all parts that lie beside the log.
+pub fn source_of(agent: Agent, log: &Path) -> Source {
+    let directory = log.parent().unwrap_or(Path::new(""));
+    let name = log.file_name().unwrap_or_default().to_string_lossy();
+    let kind = named_part(agent, &name);
+    let mut parts = vec![Part {
+        kind,
+        path: log.to_owned(),
+    }];
+    let mut beside = |kind, path: PathBuf| {
+        if path.is_file() {
+            parts.push(Part { kind, path });
+        }
+    };
+    match agent {
+        Agent::Claude => beside(PartKind::Meta, log.with_extension("meta.json")),
+        Agent::Codex => {
+            if let Some(home) = codex_home(log) {
+                beside(PartKind::Index, home.join("session_index.jsonl"));
+            }
+        }
+        // Named by one of its files, a session is still its directory; a companion alone is itself.
+        Agent::Grok if matches!(kind, PartKind::Log | PartKind::ChatHistory) => {
+            for (kind, name) in GROK_PARTS
+                .iter()
+                .filter(|(kind, _)| !matches!(kind, PartKind::Log | PartKind::ChatHistory))
+            {
+                beside(*kind, directory.join(name));
+            }
+            for child in std::fs::read_dir(directory.join("subagents"))
+                .into_iter()
+                .flatten()
+                .flatten()
+            {
+                beside(PartKind::Meta, child.path().join("meta.json"));
+            }
+        }
+        Agent::Grok => {}
+    }
+    Source::new(agent, &log.to_string_lossy(), parts)
+}
+
+/// The files of a Grok session that are read. Others hold copies of the user's files.
+const GROK_PARTS: &[(PartKind, &str)] = &[
+    (PartKind::Log, "updates.jsonl"),
+    (PartKind::ChatHistory, "chat_history.jsonl"),
+    (PartKind::Events, "events.jsonl"),
+    (PartKind::Summary, "summary.json"),
+    (PartKind::PromptContext, "prompt_context.json"),
+    (PartKind::Signals, "signals.json"),
+    (PartKind::PlanMode, "plan_mode.json"),
+];
+
+/// Which part of a session a file is, by its name; a log unless it is known to be something else.
+fn named_part(agent: Agent, name: &str) -> PartKind {
+    let known = GROK_PARTS
+        .iter()
+        .find(|(_, known)| agent == Agent::Grok && *known == name);
+    known.map_or(PartKind::Log, |(kind, _)| *kind)
+}
+
+/// The agent of a file that is not a log but lies beside one, by its name.
+pub(crate) fn agent_of_companion(name: &str) -> Option<Agent> {
+    GROK_PARTS
+        .iter()
+        .any(|(_, known)| *known == name)
+        .then_some(Agent::Grok)
+}
+
+/// The directory above `sessions` or `archived_sessions`.
+fn codex_home(log: &Path) -> Option<&Path> {
+    let sessions = log.ancestors().find(|path| {
+        path.file_name()
+            .is_some_and(|name| name == "sessions" || name == "archived_sessions")
+    });
+    sessions.and_then(Path::parent)
 }
 
 /// The logs of a Claude session's subagents: in the directory named like the log, or flat beside it.

@@ -5,6 +5,8 @@
 //! The rules are those of `docs/tokens.md`; where a real log leaves two readings open, nothing is planted.
 
 mod claude;
+mod codex;
+mod grok;
 #[cfg(test)]
 mod recount;
 
@@ -12,6 +14,8 @@ use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
 pub use claude::claude;
+pub use codex::codex;
+pub use grok::grok;
 
 /// Files and what they add up to.
 #[derive(Clone, Debug)]

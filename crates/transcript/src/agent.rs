@@ -45,6 +45,10 @@ pub struct Origin {
     pub parent_session: Option<String>,
     /// The log lies where subagents' logs lie, or is named like one.
     pub is_subagent: bool,
+    /// The directory the log lies in: for Grok it is the session's id.
+    pub directory: Option<String>,
+    /// The directory around that one: for Grok it names the place the session ran in.
+    pub group: Option<String>,
 }
 
 impl Origin {
@@ -57,15 +61,26 @@ impl Origin {
             .or_else(|| name.split_once(".jsonl").map(|(stem, _)| stem));
         let stem = stem.unwrap_or(name).to_owned();
         let above: Vec<&str> = components.collect();
-        let subagents = above.iter().position(|directory| *directory == "subagents");
+        let is_subagent = stem.starts_with("agent-");
+        // Anybody may call a directory so: only a subagent's log makes it mean something.
+        let subagents = above
+            .iter()
+            .position(|directory| is_subagent && *directory == "subagents");
         let parent_session = subagents
             .and_then(|at| above.get(at + 1))
             .map(|session| (*session).to_owned());
-        let is_subagent = subagents.is_some() || stem.starts_with("agent-");
+        let named = |at: usize| {
+            above
+                .get(at)
+                .filter(|name| !name.is_empty())
+                .map(|name| (*name).to_owned())
+        };
         Self {
             stem,
             parent_session,
             is_subagent,
+            directory: named(0),
+            group: named(1),
         }
     }
 }
@@ -103,6 +118,8 @@ fn of_record(line: &[u8]) -> Option<Agent> {
         Some(Agent::Claude)
     } else if codex_item {
         Some(Agent::Codex)
+    } else if has(&shape.content) && (shape.kind.get().is_some() || has(&shape.role)) {
+        Some(Agent::Grok)
     } else {
         None
     }
@@ -114,6 +131,9 @@ fn of_words(head: &[u8]) -> Option<Agent> {
     if holds("\"parentUuid\"") || holds("\"toolUseResult\"") || holds("\"loglines\"") {
         Some(Agent::Claude)
     } else if holds("\"payload\"") && holds("\"timestamp\"") {
+        Some(Agent::Codex)
+    } else if head.starts_with(b"{\n") && holds("\"session\": {") && holds("\"instructions\"") {
+        // The oldest logs of Codex are one object over many lines.
         Some(Agent::Codex)
     } else if holds("\"sessionUpdate\"") {
         Some(Agent::Grok)
@@ -141,6 +161,8 @@ wire! {
         display: Raw<'a> = "display",
         agent_type: Raw<'a> = "agentType",
         snapshot: Raw<'a> = "snapshot",
+        content: Raw<'a> = "content",
+        role: Raw<'a> = "role",
     }
 }
 
@@ -168,6 +190,8 @@ mod tests {
                 Some(Agent::Grok),
             ),
             (r#"{"ts":"t","type":"turn_started"}"#, Some(Agent::Grok)),
+            (r#"{"type":"system","content":"You are"}"#, Some(Agent::Grok)),
+            (r#"{"role":"user","content":"hello"}"#, Some(Agent::Grok)),
             ("plain words\n", None),
             ("", None),
         ];
@@ -189,5 +213,6 @@ mod tests {
             ("agent-b2", None, true)
         );
         assert!(!Origin::of("5e55.jsonl").is_subagent);
+        assert!(!Origin::of("/home/ada/subagents/5e55.jsonl").is_subagent);
     }
 }

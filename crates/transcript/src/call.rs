@@ -14,6 +14,9 @@ pub struct Tokens {
     pub cache_read: u64,
     pub cache_write_5m: u64,
     pub cache_write_1h: u64,
+    /// What the model thought, where the log tells it apart. It is a part of `output`.
+    #[serde(default)]
+    pub reasoning: u64,
 }
 
 impl Tokens {
@@ -22,6 +25,16 @@ impl Tokens {
         self.cache_read
             .saturating_add(self.cache_write_5m)
             .saturating_add(self.cache_write_1h)
+    }
+
+    /// Adds the tokens of another call.
+    pub fn add(&mut self, other: &Self) {
+        self.input = self.input.saturating_add(other.input);
+        self.output = self.output.saturating_add(other.output);
+        self.cache_read = self.cache_read.saturating_add(other.cache_read);
+        self.cache_write_5m = self.cache_write_5m.saturating_add(other.cache_write_5m);
+        self.cache_write_1h = self.cache_write_1h.saturating_add(other.cache_write_1h);
+        self.reasoning = self.reasoning.saturating_add(other.reasoning);
     }
 
     /// All tokens of the call.
@@ -52,6 +65,9 @@ pub struct Call {
     /// `standard`, `fast`, … as the log says it.
     pub speed: Option<Box<str>>,
     pub web_searches: u64,
+    /// What the agent itself says the call cost, in units of 10^-10 US dollars. None is not free.
+    #[serde(default)]
+    pub cost_usd_ticks: Option<u64>,
     pub is_sidechain: bool,
     /// The row only repeats what another log says: a subagent's message wrapped in its parent's log.
     pub is_echo: bool,

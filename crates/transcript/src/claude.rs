@@ -29,6 +29,7 @@ use self::queue::Queue;
 use self::record::Record;
 use crate::agent::Origin;
 use crate::event::{Actor, Kind, Kinds, PartKind, Role, SessionEvent};
+use crate::ids::hash;
 use crate::joins::Tools;
 use crate::reading::{Delta, Fate, Fault, Unknown};
 use crate::repair::repair;
@@ -47,6 +48,8 @@ pub(crate) struct State {
     tools: Tools,
     queue: Queue,
     turns: Turns,
+    /// The newest record of the main chain, by hash of its `uuid`.
+    newest: Option<u64>,
     /// The last warning before local commands, by hash of its `uuid`.
     caveat: Option<u64>,
     permission_mode: Option<Box<str>>,
@@ -58,12 +61,17 @@ struct Place<'r> {
     record: &'r Record<'r>,
     line: u64,
     ts: Option<Timestamp>,
+    /// What the record follows from.
+    above: Option<u64>,
     /// What the next event follows from.
     parent: Option<u64>,
     /// How many blocks of this line went before.
     block: u32,
+    /// How many of them stand in records before this one.
+    blocks_before: u32,
     /// The index of the record's first event in the delta.
     first: usize,
+    has_unknown_block: bool,
 }
 
 impl State {
@@ -142,7 +150,7 @@ impl State {
             }
             let mut records = serde_json::Deserializer::from_slice(&bytes[at..]).into_iter::<Record<'_>>();
             match records.next() {
-                Some(Ok(record)) => self.take_record(&record, bytes.len(), taken, delta),
+                Some(Ok(record)) => self.take_record(&record, records.byte_offset(), taken, delta),
                 Some(Err(error)) => return Err((at, error.to_string())),
                 None => return Ok(()),
             }
@@ -153,6 +161,9 @@ impl State {
 
     /// Reads a line only if all of it can be read.
     fn take_whole(&mut self, bytes: &[u8], taken: &mut Taken, delta: &mut Delta) -> bool {
+        if !bytes.starts_with(b"{") {
+            return false;
+        }
         let records = serde_json::Deserializer::from_slice(bytes).into_iter::<Record<'_>>();
         let Ok(records) = records.collect::<Result<Vec<_>, _>>() else {
             return false;
@@ -165,25 +176,16 @@ impl State {
 
     /// A crash can leave the beginning of a record before a whole one on the same line.
     fn take_behind_a_tear(&mut self, bytes: &[u8], taken: &mut Taken, delta: &mut Delta) -> bool {
-        const OPENINGS: [&[u8]; 3] = [b"{\"type\":", b"{\"parentUuid\":", b"{\"uuid\":"];
-        // Each try may run over the rest of the line: a few are enough, and keep the cost in bounds.
-        let starts = memchr::memmem::find_iter(&bytes[1..], b"{\"").map(|at| at + 1);
-        let likely = starts.filter(|at| OPENINGS.iter().any(|opening| bytes[*at..].starts_with(opening)));
-        for at in likely.take(32) {
-            let mut records = serde_json::Deserializer::from_slice(&bytes[at..]).into_iter::<Record<'_>>();
-            let Some(Ok(record)) = records.next() else { continue };
-            let whole = record.uuid.get().or(record.session_id.get()).is_some();
-            if whole && bytes[at + records.byte_offset()..].iter().all(u8::is_ascii_whitespace) {
-                self.take_record(&record, bytes.len(), taken, delta);
-                return true;
-            }
-        }
-        false
+        let Some((record, length)) = whole_behind_a_tear(bytes) else {
+            return false;
+        };
+        self.take_record(&record, length, taken, delta);
+        true
     }
 
     fn take_record(&mut self, record: &Record<'_>, length: usize, taken: &mut Taken, delta: &mut Delta) {
         let ts = record.timestamp.get().and_then(|text| text.parse().ok());
-        let stamp = stamp(record, length);
+        let stamp = stamp(record, ts, length);
         if let Some(uuid) = record.uuid.get()
             && self.nodes.is_copy(uuid, stamp)
         {
@@ -197,22 +199,24 @@ impl State {
             record,
             line: taken.line,
             ts,
+            above: parent,
             parent,
             block: taken.block,
+            blocks_before: taken.block,
             first,
+            has_unknown_block: false,
         };
-        let known = self.dispatch(&mut place, delta);
+        let known = self.dispatch(&mut place, delta) && !place.has_unknown_block;
         taken.block = place.block;
         self.turns.seal(first, delta, &mut self.tools);
         if record.kind.or_empty() == "assistant" {
             self.bill(&place, delta);
         }
         if let Some(uuid) = record.uuid.get() {
-            self.nodes.add(
-                uuid,
-                delta.events[first..].last().map(|event| event.seq).or(parent),
-                stamp,
-            );
+            self.nodes.add(uuid, place.parent, stamp);
+            if !record.is_sidechain.0 {
+                self.newest = Some(hash(uuid));
+            }
         }
         taken.was(match known {
             _ if delta.events.len() > first => Fate::Event,
@@ -241,6 +245,19 @@ impl State {
             _ => return self.state_record(place, delta),
         }
         true
+    }
+
+    /// Counts a record type nobody told us of, under the version that wrote it: most such records do not say.
+    fn unknown(&self, place: &Place<'_>, record: String, delta: &mut Delta) {
+        let told = place.record.version.get().or(self.facts.version());
+        let version = told.map(str::to_owned);
+        *delta.unknown.entry(Unknown { version, record }).or_default() += 1;
+    }
+
+    fn unknown_block(&self, place: &mut Place<'_>, kind: &str, delta: &mut Delta) {
+        self.unknown(place, format!("{}/block/{kind}", place.record.kind.or_empty()), delta);
+        place.has_unknown_block = true;
+        place.block += 1;
     }
 
     /// Gives an event its number and its place in the graph.
@@ -275,8 +292,12 @@ impl Taken {
 }
 
 impl Place<'_> {
-    /// The agent's own identity of a block of this record.
+    /// The agent's own identity of a block of this record, wherever the record stands on its line.
     fn id(&self, block: u32) -> String {
+        let block = match self.record.uuid.get() {
+            Some(_) => block - self.blocks_before,
+            None => block,
+        };
         match self.record.uuid.get() {
             Some(uuid) => format!("{uuid}#{block}"),
             None => format!("L{}#{block}", self.line),
@@ -313,15 +334,20 @@ impl Place<'_> {
     }
 }
 
-/// Counts a record type nobody told us of.
-fn unknown(place: &Place<'_>, record: String, delta: &mut Delta) {
-    let version = place.record.version.get().map(str::to_owned);
-    *delta.unknown.entry(Unknown { version, record }).or_default() += 1;
-}
-
-fn unknown_block(place: &mut Place<'_>, kind: &str, delta: &mut Delta) {
-    unknown(place, format!("{}/block/{kind}", place.record.kind.or_empty()), delta);
-    place.block += 1;
+/// Finds the whole record that ends a line behind a torn one, and its length.
+fn whole_behind_a_tear(bytes: &[u8]) -> Option<(Record<'_>, usize)> {
+    const OPENINGS: [&[u8]; 3] = [b"{\"type\":", b"{\"parentUuid\":", b"{\"uuid\":"];
+    // Each try may run over the rest of the line: a few are enough, and keep the cost in bounds.
+    let starts = memchr::memmem::find_iter(bytes.get(1..)?, b"{\"").map(|at| at + 1);
+    let likely = starts.filter(|at| OPENINGS.iter().any(|opening| bytes[*at..].starts_with(opening)));
+    likely.take(32).find_map(|at| {
+        let mut records = serde_json::Deserializer::from_slice(&bytes[at..]).into_iter::<Record<'_>>();
+        let record = records.next()?.ok()?;
+        let length = records.byte_offset();
+        let whole = record.uuid.get().or(record.session_id.get()).is_some();
+        let last = bytes[at + length..].iter().all(u8::is_ascii_whitespace);
+        (whole && last).then_some((record, length))
+    })
 }
 
 /// Takes off what editors, crashes and other systems leave around a line.
@@ -333,12 +359,13 @@ fn trim(bytes: &[u8]) -> &[u8] {
     &bytes[start..end]
 }
 
-/// Tells copies of a record from other records with the same id: a copy is as long and as old.
-fn stamp(record: &Record<'_>, length: usize) -> u32 {
-    let time = record
-        .timestamp
-        .or_empty()
-        .bytes()
-        .fold(0u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
-    time ^ (length as u32).wrapping_mul(0x9E37_79B9)
+/// Tells copies of a record from other records with the same id, as scrubbed logs have them: a copy is as old, and where
+/// no time is told, as long. Its surroundings may differ: a session resumed elsewhere has another `cwd` and version.
+fn stamp(record: &Record<'_>, ts: Option<Timestamp>, length: usize) -> u32 {
+    let fold = |sum: u32, byte: u8| sum.wrapping_mul(31).wrapping_add(byte.into());
+    let kind = record.kind.or_empty().bytes().fold(0, fold);
+    match ts {
+        Some(_) => record.timestamp.or_empty().bytes().fold(kind, fold),
+        None => kind ^ (length as u32).wrapping_mul(0x9E37_79B9),
+    }
 }

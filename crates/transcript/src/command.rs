@@ -390,6 +390,7 @@ rspec: rbenv exec bundle exec rspec
 rake test: rake test
 rake test: bundle exec rake spec
 rails test: rails test
+rails test: rails t
 rails test: bin/rails test test/models
 rails test: RAILS_ENV=test bundle exec rails test:system
 minitest: ruby -Itest test/login_test.rb
@@ -829,6 +830,7 @@ alias t='cargo test'
 TEST=pytest
 tests=(pytest jest)
 source tests.env
+source test/common.sh
 source .venv/bin/activate
 bash -n tests/run.sh
 bash -c 'echo cargo test'

@@ -105,6 +105,16 @@ impl Kinds {
         self.0 & (1 << kind as u16) != 0
     }
 
+    /// The set as a number to keep: bit n is the n-th kind of [`Kind::ALL`].
+    pub fn bits(self) -> u16 {
+        self.0
+    }
+
+    /// The set that [`Kinds::bits`] gave; bits of kinds nobody knows are dropped.
+    pub fn from_bits(bits: u16) -> Self {
+        Self(bits & ((1 << Kind::ALL.len()) - 1))
+    }
+
     /// The kinds of the set, in order of precedence.
     pub fn iter(self) -> impl Iterator<Item = Kind> {
         Kind::ALL.into_iter().filter(move |kind| self.has(*kind))
@@ -192,6 +202,20 @@ pub enum PartKind {
     Meta,
     /// A tool's result that was too large for the log.
     Spill,
+    /// Grok's model context, which stands for the log where there is no `updates.jsonl`.
+    ChatHistory,
+    /// Grok's lifecycle records beside the log.
+    Events,
+    /// Grok's `summary.json`: who, where, when, and whose child.
+    Summary,
+    /// Grok's `signals.json`: its own counters.
+    Signals,
+    /// Grok's `prompt_context.json`: whether a human sits there.
+    PromptContext,
+    /// Grok's `plan_mode.json`.
+    PlanMode,
+    /// Codex's list of thread names, one file for all sessions.
+    Index,
 }
 
 impl PartKind {
@@ -201,6 +225,13 @@ impl PartKind {
             Self::Log => "log",
             Self::Meta => "meta",
             Self::Spill => "spill",
+            Self::ChatHistory => "chat_history",
+            Self::Events => "events",
+            Self::Summary => "summary",
+            Self::Signals => "signals",
+            Self::PromptContext => "prompt_context",
+            Self::PlanMode => "plan_mode",
+            Self::Index => "index",
         }
     }
 }

@@ -103,6 +103,16 @@ pub enum Amendment {
     Billed { seq: u64, tokens: Option<Tokens> },
     /// The human went back behind a turn.
     Rewound { turn: u32 },
+    /// A call told only later what it is about.
+    Reworded {
+        seq: u64,
+        tool: Box<str>,
+        summary: Box<str>,
+        files: Vec<Box<str>>,
+        kinds: Kinds,
+    },
+    /// An event turned out to set up a turn that began after it.
+    Turned { seq: u64, turn: u32 },
 }
 
 /// What the lines of one piece add to a reading.
@@ -126,7 +136,11 @@ impl Delta {
     pub(crate) fn amend(&mut self, amendment: Amendment) {
         let first = self.events.first().map(|event| event.seq);
         let seq = match &amendment {
-            Amendment::Joined { seq, .. } | Amendment::Named { seq, .. } | Amendment::Billed { seq, .. } => *seq,
+            Amendment::Joined { seq, .. }
+            | Amendment::Named { seq, .. }
+            | Amendment::Billed { seq, .. }
+            | Amendment::Reworded { seq, .. }
+            | Amendment::Turned { seq, .. } => *seq,
             Amendment::Rewound { turn } => {
                 match self.turns.iter_mut().find(|known| known.turn == *turn) {
                     Some(known) => known.rewound = true,
@@ -208,7 +222,11 @@ impl Reading {
 
     fn amend(&mut self, amendment: &Amendment) {
         match amendment {
-            Amendment::Joined { seq, .. } | Amendment::Named { seq, .. } | Amendment::Billed { seq, .. } => {
+            Amendment::Joined { seq, .. }
+            | Amendment::Named { seq, .. }
+            | Amendment::Billed { seq, .. }
+            | Amendment::Reworded { seq, .. }
+            | Amendment::Turned { seq, .. } => {
                 if let Ok(at) = self.events.binary_search_by_key(seq, |event| event.seq) {
                     apply(&mut self.events[at], amendment);
                 }
@@ -244,6 +262,19 @@ fn apply(event: &mut SessionEvent, amendment: &Amendment) {
             }
         }
         Amendment::Billed { tokens, .. } => event.tokens = *tokens,
+        Amendment::Reworded {
+            tool,
+            summary,
+            files,
+            kinds,
+            ..
+        } => {
+            event.tool = Some(tool.clone());
+            event.summary = summary.clone();
+            event.files = files.clone();
+            event.kinds = event.kinds.union(*kinds);
+        }
+        Amendment::Turned { turn, .. } => event.turn = Some(*turn),
         Amendment::Rewound { .. } => {}
     }
 }

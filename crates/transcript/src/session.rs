@@ -105,6 +105,54 @@ pub struct Lineage {
     pub label: Option<Box<str>>,
 }
 
+/// By which rule copied history at the start of a log was told from the session's own work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InheritedRule {
+    /// The log says at which record its own work begins.
+    Ordinal,
+    /// A turn began after the session did; the turns before it are older than the session.
+    TurnTime,
+    /// Copied records are written in one burst; own work comes at the pace of a human and a model.
+    Burst,
+    /// The turns are marked as imported from another agent.
+    Import,
+    /// Copied records keep ids that name the session they were written in.
+    EventId,
+    /// The agent says how many records it copied.
+    Prefix,
+}
+
+impl InheritedRule {
+    /// The word used in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Ordinal => "ordinal",
+            Self::TurnTime => "turn_time",
+            Self::Burst => "burst",
+            Self::Import => "import",
+            Self::EventId => "event_id",
+            Self::Prefix => "prefix",
+        }
+    }
+}
+
+/// Lines of a log that are copied from another session. Their events are no triggers, belong to no turn, and
+/// bear no tokens: they are the other session's work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inherited {
+    pub rule: InheritedRule,
+    pub first_line: u64,
+    pub last_line: u64,
+}
+
+impl Inherited {
+    /// Whether `line` is copied.
+    pub fn covers(&self, line: u64) -> bool {
+        (self.first_line..=self.last_line).contains(&line)
+    }
+}
+
 /// A session as its log tells it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
@@ -136,7 +184,13 @@ pub struct Session {
     pub title: Option<String>,
     /// Whether the whole log is the work of a subagent.
     pub is_subagent: bool,
+    /// Whether the agent hides the session from its own lists.
+    #[serde(default)]
+    pub is_hidden: bool,
     pub lineage: Vec<Lineage>,
+    /// The history that was copied into the log.
+    #[serde(default)]
+    pub inherited: Option<Inherited>,
 }
 
 impl Session {

@@ -10,7 +10,9 @@ use thiserror::Error;
 
 use crate::agent::{Agent, Origin};
 use crate::claude;
+use crate::codex;
 use crate::event::PartKind;
+use crate::grok;
 use crate::lines::{Line, LineBody, Lines};
 use crate::reading::Delta;
 
@@ -25,7 +27,14 @@ pub struct State {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 enum Reader {
     Claude(Box<claude::State>),
+    Codex(Box<codex::State>),
+    Grok(Box<grok::State>),
 }
+
+/// Each reader counts its versions for itself: these bits tell whose version a state was written by.
+const CLAUDE: u16 = 0x0000;
+const CODEX: u16 = 0x1000;
+const GROK: u16 = 0x2000;
 
 /// Why a stored state cannot be used: the log is then read again from its start.
 #[derive(Debug, Error, PartialEq, Eq)]
@@ -41,7 +50,8 @@ impl State {
     pub fn new(agent: Agent, origin: Origin) -> Option<Self> {
         let reader = match agent {
             Agent::Claude => Reader::Claude(Box::new(claude::State::new(origin))),
-            Agent::Codex | Agent::Grok => return None,
+            Agent::Grok => Reader::Grok(Box::new(grok::State::new(origin))),
+            Agent::Codex => Reader::Codex(Box::new(codex::State::new(origin))),
         };
         Some(Self {
             lines: BTreeMap::new(),
@@ -55,31 +65,53 @@ impl State {
     }
 
     /// Takes the facts of a companion: a small file beside the log, read whole. Its newest content counts,
-    /// and it does not matter whether it comes before or after the lines.
+    /// and it does not matter whether it comes before or after the lines. Grok's `summary.json` and
+    /// `prompt_context.json` tell who speaks and are given first: see [`State::is_stale`].
     pub fn companion(&mut self, part: PartKind, bytes: &[u8]) {
-        let Reader::Claude(reader) = &mut self.reader;
-        if part == PartKind::Meta {
-            reader.meta(bytes);
+        match &mut self.reader {
+            Reader::Claude(reader) if part == PartKind::Meta => reader.meta(bytes),
+            Reader::Claude(_) => {}
+            Reader::Codex(reader) => reader.companion(part, bytes),
+            Reader::Grok(reader) => reader.companion(part, bytes),
+        }
+    }
+
+    /// Whether a companion, given after lines were read, changed what those lines mean. The session is then
+    /// read again from its start.
+    pub fn is_stale(&self) -> bool {
+        match &self.reader {
+            Reader::Claude(_) | Reader::Codex(_) => false,
+            Reader::Grok(reader) => reader.is_stale(),
         }
     }
 
     /// Reads one line of a part.
     pub fn take(&mut self, part: PartKind, line: &Line<'_>, delta: &mut Delta) {
         self.lines.insert(part, line.number);
-        let Reader::Claude(reader) = &mut self.reader;
         match line.body {
-            LineBody::Bytes(bytes) => reader.take(line.number, bytes, delta),
+            LineBody::Bytes(bytes) => match &mut self.reader {
+                Reader::Claude(reader) => reader.take(line.number, bytes, delta),
+                Reader::Codex(reader) => reader.take(line.number, bytes, delta),
+                Reader::Grok(reader) => reader.take(part, line.number, bytes, delta),
+            },
             LineBody::Oversized { length, hash } => {
                 let reason = format!("line of {length} bytes is too long to read (blake3 {})", hash.to_hex());
-                reader.pass_over(line.number, reason, delta);
+                match &mut self.reader {
+                    Reader::Claude(reader) => reader.pass_over(line.number, reason, delta),
+                    Reader::Codex(reader) => reader.pass_over(line.number, reason, delta),
+                    Reader::Grok(reader) => reader.pass_over(part, line.number, reason, delta),
+                }
             }
         }
     }
 
     /// Ends a piece: the delta now tells the session and the open turn as they stand.
     pub fn close(&self, delta: &mut Delta) {
-        let Reader::Claude(reader) = &self.reader;
-        reader.close(delta);
+        match &self.reader {
+            Reader::Claude(reader) => reader.close(delta),
+            Reader::Codex(reader) => reader.close(delta),
+            Reader::Grok(reader) => reader.close(delta),
+        }
     }
 
     /// Reads all lines of a part that are there.
@@ -103,15 +135,18 @@ impl State {
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, StateError> {
         let (version, rest) = bytes.split_first_chunk().ok_or(StateError::Damaged)?;
         let version = u16::from_le_bytes(*version);
-        if version != claude::VERSION {
+        if ![CLAUDE | claude::VERSION, CODEX | codex::VERSION, GROK | grok::VERSION].contains(&version) {
             return Err(StateError::OtherVersion);
         }
-        postcard::from_bytes(rest).map_err(|_| StateError::Damaged)
+        let state: Self = postcard::from_bytes(rest).map_err(|_| StateError::Damaged)?;
+        if state.version() == version { Ok(state) } else { Err(StateError::Damaged) }
     }
 
     fn version(&self) -> u16 {
         match self.reader {
-            Reader::Claude(_) => claude::VERSION,
+            Reader::Claude(_) => CLAUDE | claude::VERSION,
+            Reader::Codex(_) => CODEX | codex::VERSION,
+            Reader::Grok(_) => GROK | grok::VERSION,
         }
     }
 }
@@ -128,6 +163,7 @@ pub struct Body {
 pub fn bodies(agent: Agent, line: &[u8]) -> Vec<Body> {
     match agent {
         Agent::Claude => claude::bodies(line),
-        Agent::Codex | Agent::Grok => Vec::new(),
+        Agent::Grok => grok::bodies(line),
+        Agent::Codex => codex::bodies(line),
     }
 }

@@ -17,9 +17,47 @@ pub(crate) struct Turns {
     rewind_to: Option<u64>,
     pub(crate) retries: u32,
     line: u64,
+    tail: Option<Tail>,
+    /// Turns that were rolled back.
+    rolled_back: Vec<u32>,
+}
+
+/// Records that set up whichever turn begins next: they are the open turn's only as long as none does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Tail {
+    /// The open turn as it stood before them.
+    before: Option<Turn>,
+    first_seq: u64,
 }
 
 impl Turns {
+    /// The next record, whose first event would be `seq`, sets up a turn.
+    pub(crate) fn set_up(&mut self, seq: u64) {
+        if self.tail.is_none() {
+            let before = self.open.clone();
+            self.tail = Some(Tail { before, first_seq: seq });
+        }
+    }
+
+    /// The next record is work of the open turn.
+    pub(crate) fn go_on(&mut self) {
+        self.tail = None;
+    }
+
+    /// Leaves the last `count` turns that still stand behind.
+    pub(crate) fn roll_back(&mut self, count: u64, delta: &mut Delta) {
+        let standing = self.triggers.len() - self.rolled_back.len();
+        let last = (1..=self.triggers.len() as u32).rev();
+        let last: Vec<u32> = last.filter(|turn| !self.rolled_back.contains(turn)).collect();
+        for turn in last.into_iter().take(standing.min(usize::try_from(count).unwrap_or(usize::MAX))) {
+            self.rolled_back.push(turn);
+            match &mut self.open {
+                Some(open) if open.turn == turn => open.rewound = true,
+                _ => delta.amend(Amendment::Rewound { turn }),
+            }
+        }
+    }
+
     /// The number of the turn that is open.
     pub(crate) fn current(&self) -> Option<u32> {
         self.open.as_ref().map(|turn| turn.turn)
@@ -58,7 +96,12 @@ impl Turns {
 
     /// Ends the open turn and begins the one of `delta.events[at]`.
     fn begin(&mut self, at: usize, delta: &mut Delta) {
-        delta.turns.extend(self.open.take());
+        let tail = self.tail.take();
+        let ended = self.open.take();
+        delta.turns.extend(match &tail {
+            Some(tail) => tail.before.clone(),
+            None => ended,
+        });
         if let Some(parent) = self.rewind_to.take() {
             let left = self
                 .triggers
@@ -85,6 +128,19 @@ impl Turns {
             errors: 0,
             rewound: false,
         });
+        if let Some(tail) = tail {
+            self.take_over(tail.first_seq, delta.events[at].seq, delta);
+        }
+    }
+
+    /// Gives the events from `first` up to the trigger to the turn they set up.
+    fn take_over(&mut self, first: u64, trigger: u64, delta: &mut Delta) {
+        let Some(turn) = &mut self.open else { return };
+        for seq in first..trigger {
+            turn.events += 1;
+            let turn = turn.turn;
+            delta.amend(Amendment::Turned { seq, turn });
+        }
     }
 
     /// A line is read to its end.

@@ -97,12 +97,6 @@ fn show(ui: &mut Ui, context: &Context, healths: &[AgentHealth]) -> Result<(), C
             "  keeps     {sessions}, {subagents}, {}",
             measure::bytes(health.bytes)
         ))?;
-        if health.logs_without_reader > 0 {
-            ui.row(format_args!(
-                "  readers   none yet: {} not read",
-                plural(health.logs_without_reader, "log")
-            ))?;
-        }
         if !health.versions.is_empty() {
             ui.row(format_args!("  versions  {}", versions(health)))?;
         }
@@ -245,7 +239,6 @@ fn agent_json(health: &AgentHealth) -> Value {
         "unknown": unknown,
         "faults": faults,
         "unread": unread,
-        "logs_without_reader": health.logs_without_reader,
         "cleanup": cleanup,
     })
 }

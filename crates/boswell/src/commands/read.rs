@@ -232,7 +232,6 @@ pub(crate) fn told_log_error(error: LogError) -> CommandError {
         LogError::Io { .. } => CommandError::user("log-unreadable", &error),
         LogError::UnknownAgent { .. } => CommandError::user("log-unknown", &error)
             .with_hint("name the agent with `--agent claude`, if you know that it is one"),
-        LogError::NoReader { .. } => CommandError::user("log-no-reader", &error),
     }
 }
 

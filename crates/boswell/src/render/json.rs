@@ -111,6 +111,7 @@ struct UnknownRecord<'a> {
 #[derive(Serialize)]
 struct PartRecord {
     path: String,
+    part: &'static str,
     agent: &'static str,
     bytes: u64,
     lines: u64,
@@ -188,7 +189,7 @@ impl<'a> SummaryRecord<'a> {
     pub(crate) fn add_log(&mut self, log: &'a LogReading, is_named: bool) {
         let reading = &log.reading;
         if is_named {
-            self.fates.add(&reading.fates);
+            self.fates.add(&log.fates());
             self.lines = self.fates.lines();
         }
         self.sessions += u64::from(reading.session.is_some());
@@ -200,13 +201,14 @@ impl<'a> SummaryRecord<'a> {
                 .iter()
                 .map(|(unknown, count)| UnknownRecord { unknown, count: *count }),
         );
-        self.parts.push(PartRecord {
-            path: log.path.display().to_string(),
+        self.parts.extend(log.parts.iter().map(|part| PartRecord {
+            path: part.path.display().to_string(),
+            part: part.kind.as_str(),
             agent: log.agent.as_str(),
-            bytes: log.bytes,
-            lines: reading.fates.lines(),
-            fates: reading.fates,
-        });
+            bytes: part.bytes,
+            lines: part.fates.lines(),
+            fates: part.fates,
+        }));
     }
 
     /// Adds the calls that count.

@@ -92,7 +92,7 @@ fn header(
     let mut when: Vec<String> = span.into_iter().collect();
     when.push(plural(u64::from(told.cost.turns), "turn"));
     when.push(plural(log.reading.events.len() as u64, "event"));
-    when.push(plural(log.reading.fates.lines(), "line"));
+    when.push(plural(log.fates().lines(), "line"));
     ui.row(format_args!("  {}", when.join(" · ")))?;
     tokens(ui, all, log)?;
     for lineage in told

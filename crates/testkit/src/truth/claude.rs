@@ -381,7 +381,7 @@ fn day_of(record: &Value) -> String {
 }
 
 impl Truth {
-    fn absorb(&mut self, other: Truth) {
+    pub(super) fn absorb(&mut self, other: Truth) {
         for (model, tokens) in other.all {
             *self.all.entry(model).or_default() += tokens;
         }

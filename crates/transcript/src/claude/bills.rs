@@ -122,6 +122,7 @@ impl Bills {
             tokens,
             speed: row.usage.speed.get().map(Into::into),
             web_searches: row.usage.server_tools.web_searches.0.unwrap_or_default(),
+            cost_usd_ticks: None,
             is_sidechain: row.is_sidechain,
             is_echo: row.is_echo,
         };
@@ -178,6 +179,7 @@ fn tokens_of(usage: &Usage<'_>) -> Tokens {
         cache_read: usage.cache_read.0.unwrap_or_default(),
         cache_write_5m: five_minutes,
         cache_write_1h: one_hour,
+        reasoning: 0,
     }
 }
 
@@ -189,6 +191,7 @@ fn tokens_of_iteration(iteration: &Iteration<'_>) -> Tokens {
         cache_read: iteration.cache_read.0.unwrap_or_default(),
         cache_write_5m: five_minutes,
         cache_write_1h: one_hour,
+        reasoning: 0,
     }
 }
 

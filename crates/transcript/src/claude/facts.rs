@@ -82,6 +82,21 @@ impl Facts {
         last(&mut self.summary, record.summary.get().filter(|_| ours));
     }
 
+    /// A title that the human gave by a command.
+    pub(super) fn renamed(&mut self, title: &str) {
+        last(&mut self.custom_title, Some(title).filter(|title| !title.is_empty()));
+    }
+
+    /// The version last heard.
+    pub(super) fn version(&self) -> Option<&str> {
+        self.version.as_deref()
+    }
+
+    /// Whether `id` names the session whose directory spilled results lie in.
+    pub(super) fn is_tree(&self, id: &str) -> bool {
+        self.native_ids().0 == id
+    }
+
     pub(super) fn model(&mut self, model: Option<&str>) {
         last(&mut self.model, model);
     }
@@ -171,6 +186,8 @@ impl Facts {
                 .or_else(|| self.ai_title.clone())
                 .or_else(|| self.summary.clone()),
             is_subagent: self.is_subagent(),
+            is_hidden: false,
+            inherited: None,
         }
     }
 
@@ -226,6 +243,8 @@ impl Facts {
         for link in &self.links {
             let other = match link.kind {
                 LineageKind::Subagent => name(&format!("{parent_id}/{}", link.other)),
+                // The other agent that Claude Code runs through its plugin.
+                LineageKind::Companion => SessionUid::new(Agent::Codex, &link.other),
                 _ => name(&link.other),
             };
             let (parent_uid, child_uid) = if link.is_child {

@@ -1,9 +1,10 @@
 //! The conversation: what users and the agent say, what waits in the queue, and what it costs.
 
 use super::bills::Row;
-use super::record::{Block, Content, Record};
+use super::queue::Queued;
+use super::record::{Block, Content, Record, Task};
 use super::said::{Said, judge};
-use super::{Place, State, unknown_block};
+use super::{Place, State};
 use crate::event::{Actor, Kind, Kinds, Role};
 use crate::ids::hash;
 use crate::reading::Delta;
@@ -18,15 +19,18 @@ impl State {
             Content::Nothing => {}
             Content::Text(text) => self.user_text(place, text, delta),
             Content::Blocks(blocks) => {
-                let has_words = blocks.iter().any(|block| block.text.get().is_some());
+                let is_result = |block: &Block<'_>| block.kind.or_empty() == "tool_result";
+                let has_words = blocks
+                    .iter()
+                    .any(|block| block.text.get().is_some() || is_result(block));
                 for block in blocks {
                     match block.kind.or_empty() {
                         "text" => self.user_text(place, block.text.or_empty(), delta),
                         "tool_result" => self.tool_result(place, block, delta),
-                        // A picture belongs to the words beside it; on its own it is the prompt.
+                        // A picture belongs to the words or the result beside it; on its own it is the prompt.
                         "image" | "document" if has_words => place.block += 1,
                         "image" | "document" => self.user_text(place, &format!("[{}]", block.kind.or_empty()), delta),
-                        other => unknown_block(place, other, delta),
+                        other => self.unknown_block(place, other, delta),
                     }
                 }
             }
@@ -37,12 +41,11 @@ impl State {
         let record = place.record;
         let after_caveat = self.caveat.is_some() && record.parent_uuid.get().map(hash) == self.caveat;
         let said = judge(record, text, self.is_delegated(record), after_caveat);
-        if matches!(said, Said::Prompt(_) | Said::Harness(_)) {
-            self.queue.arrived(text);
-        }
-        if matches!(said, Said::Prompt(_)) && self.queue.is_echo(text) {
-            place.block += 1;
-            return;
+        match said {
+            Said::Prompt(_) => self.queue.came(text),
+            Said::Command { name, args, .. } => self.queue.came(format!("{name} {args}").trim_end()),
+            Said::Harness(_) => self.queue.arrived(text),
+            _ => {}
         }
         if matches!(said, Said::Harness(said) if said.contains("Caveat: The messages below")) {
             self.caveat = record.uuid.get().map(hash);
@@ -61,13 +64,21 @@ impl State {
             Said::Prompt(words) => {
                 event.summary = summary(words);
                 event.trigger = true;
-                if self.is_rewind(place.record) {
+                // A prompt sent while the agent was at work steers it, even where it had to wait.
+                let steers = place.record.prompt_source.get() == Some("queued");
+                if self.is_rewind(place.record) || steers {
                     event.kinds = event.kinds.and(Kind::HumanIntervention);
                 }
             }
             Said::Command { name, args, local } => {
                 event.summary = summary(format!("{name} {args}").trim_end());
                 event.trigger = !local;
+                if !local && self.is_rewind(place.record) {
+                    event.kinds = event.kinds.and(Kind::HumanIntervention);
+                }
+                if *name == "/rename" {
+                    self.facts.renamed(args);
+                }
             }
             Said::Shell(command) => event.summary = summary(&format!("! {command}")),
             Said::Note(note) => event.summary = summary(&format!("# {note}")),
@@ -86,9 +97,11 @@ impl State {
         self.push(place, event, delta);
     }
 
-    /// Whether a prompt hangs on a record from before the last trigger: the human went back.
+    /// Whether a prompt hangs on a record from before the last trigger: the human went back. One that hangs on the
+    /// newest record did not, even where a steering prompt, which is no record of the graph, came in between.
     fn is_rewind(&mut self, record: &Record<'_>) -> bool {
-        let parent = record.parent_uuid.get().and_then(|uuid| self.nodes.seq(uuid)).flatten();
+        let above = record.parent_uuid.get().filter(|uuid| Some(hash(uuid)) != self.newest);
+        let parent = above.and_then(|uuid| self.nodes.seq(uuid)).flatten();
         parent.is_some_and(|parent| self.turns.rewind_to(parent))
     }
 
@@ -109,6 +122,7 @@ impl State {
             Content::Blocks(blocks) => blocks,
             Content::Text(text) => {
                 one = [Block {
+                    kind: Text(Some("text".into())),
                     text: Text(Some(text.as_ref().into())),
                     ..Block::default()
                 }];
@@ -132,7 +146,8 @@ impl State {
         let actor = if synthetic { Actor::Harness } else { Actor::Agent };
         let mut event = place.event(Kind::AssistantMsg, Role::Assistant, actor);
         match block.kind.or_empty() {
-            "" | "text" => event.summary = summary(block.text.or_empty()),
+            "text" => event.summary = summary(block.text.or_empty()),
+            "" if block.text.get().is_some() => event.summary = summary(block.text.or_empty()),
             "thinking" | "redacted_thinking" => {
                 event.kinds = Kinds::of(Kind::Thinking);
                 event.summary = summary(block.thinking.or_empty());
@@ -144,7 +159,7 @@ impl State {
                 event.summary = summary(&format!("model fallback: {}", block.to.model.or_empty()));
             }
             kind if kind.ends_with("tool_result") => return self.tool_result(place, block, delta),
-            other => return unknown_block(place, other, delta),
+            other => return self.unknown_block(place, other, delta),
         }
         if record.is_api_error.0 {
             event.kinds = event.kinds.and(Kind::Error);
@@ -220,12 +235,16 @@ impl State {
 
     pub(super) fn queue_operation(&mut self, place: &mut Place<'_>, delta: &mut Delta) {
         match place.record.operation.or_empty() {
-            "enqueue" => self.queue.enqueue(place.line, &place.record.content.text()),
+            "enqueue" => self.enqueue(place),
+            "dequeue" => self.queue.dequeue(),
             "popAll" => self.queue.clear(),
             "remove" => {
-                let Some(queued) = self.queue.remove().filter(|queued| queued.by_human) else {
+                let told = place.record.content.text();
+                let by_human = |queued: &Queued| queued.by_human && !self.facts.is_subagent();
+                let Some(queued) = self.queue.remove(&told).filter(by_human) else {
                     return;
                 };
+                self.queue.delivered(&queued, self.next_seq, place.line);
                 let mut event = place.event(Kind::UserMsg, Role::User, Actor::Human);
                 event.kinds = event.kinds.and(Kind::HumanIntervention);
                 event.summary = queued
@@ -236,6 +255,17 @@ impl State {
                 self.push(place, event, delta);
             }
             _ => {}
+        }
+    }
+
+    /// Takes a text into the queue. The registration of a task names the subagent that works on it.
+    fn enqueue(&mut self, place: &Place<'_>) {
+        let text = place.record.content.text();
+        self.queue.enqueue(place.line, &text);
+        if let Some(task) = Task::read(&text).filter(|task| task.kind.or_empty() == "local_agent") {
+            let (call_id, label) = (task.call_id.or_empty(), task.description.get());
+            let kind = LineageKind::Subagent;
+            self.facts.child(kind, task.id.or_empty(), call_id, place.line, label);
         }
     }
 }

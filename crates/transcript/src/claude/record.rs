@@ -209,6 +209,26 @@ wire! {
         duration_ms: Number = "durationMs",
         total_duration_ms: Number = "totalDurationMs",
         answers: Raw<'a> = "answers",
+        stdout: Text<'a> = "stdout",
+    }
+}
+
+wire! {
+    /// A background task, as its registration in the queue tells it.
+    struct Task<'a> {
+        id: Text<'a> = "task_id",
+        kind: Text<'a> = "task_type",
+        call_id: Text<'a> = "tool_use_id",
+        description: Text<'a> = "description",
+    }
+}
+
+impl<'a> Task<'a> {
+    /// Reads the registration of a task out of a queued text, where it is one.
+    pub(crate) fn read(text: &'a str) -> Option<Self> {
+        let text = text.trim();
+        let task: Self = text.starts_with('{').then(|| serde_json::from_str(text).ok())??;
+        (task.id.get().is_some() && task.kind.get().is_some()).then_some(task)
     }
 }
 

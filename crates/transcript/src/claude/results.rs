@@ -1,11 +1,14 @@
 //! Tool calls and tool results of a log, and the human's words that hide in results.
 
+use super::facts::Facts;
 use super::record::Block;
-use super::said::{denial_words, is_denial};
+use super::said::{denial_words, is_denial, is_interrupt};
 use super::{Place, State, body};
 use crate::command::test_runner;
 use crate::event::{Actor, Kind, Role};
+use crate::ids::uuid;
 use crate::joins::{Ending, OpenCall, exit_code, is_shell, kinds_of_call};
+use crate::name::SafeName;
 use crate::reading::Delta;
 use crate::session::LineageKind;
 use crate::wording::{summary, word};
@@ -22,11 +25,14 @@ impl State {
         self.turns.retries += u32::from(retries);
         let mut event = place.event(Kind::ToolCall, Role::Assistant, Actor::Agent);
         event.kinds = kinds_of_call(!wording.files.is_empty(), tests, retries);
-        event.tool = Some(tool.into());
+        event.tool = block.name.get().map(Into::into);
         event.call_id = block.id.get().map(Into::into);
         let open = OpenCall::new(self.next_seq, place.ts, tool, &wording.text);
         event.summary = wording.text;
         event.files = wording.files;
+        if place.record.is_aborted.0 {
+            event.kinds = event.kinds.and(Kind::HumanIntervention);
+        }
         self.push(place, event, delta);
         if let Some(id) = block.id.get() {
             self.tools.call(id, open, delta);
@@ -40,57 +46,78 @@ impl State {
         let call = self.tools.waiting(id).map(|open| (open.seq, open.tool.clone()));
         let tool = call.as_ref().map(|(_, tool)| &**tool).unwrap_or_default();
         let denied = block.is_error.0 && is_denial(record, &text);
+        // The human stopped the tool: the mark that follows is the act, and nothing failed.
+        let stopped = block.is_error.0 && is_interrupt(&text);
         let said = &record.tool_result.object;
         let running = said.background.get().is_some();
+        // A result can stand before its call; a shell's is known by its shape.
+        let by_shell = is_shell(tool) || (tool.is_empty() && said.stdout.0.is_some());
 
         let mut event = place.event(Kind::ToolResult, Role::Tool, Actor::Tool);
-        event.tool = call.as_ref().map(|(_, tool)| tool.clone());
+        event.tool = call
+            .as_ref()
+            .map(|(_, tool)| tool.clone())
+            .filter(|tool| !tool.is_empty());
         event.call_id = block.tool_use_id.get().map(Into::into);
         event.summary = summary(&text);
-        event.success = Some(!block.is_error.0);
+        event.success = Some(!block.is_error.0 && !said.interrupted.0);
         event.exit_code = match exit_code(&text).filter(|_| block.is_error.0) {
-            None if is_shell(tool) && !block.is_error.0 && !running && !said.interrupted.0 => Some(0),
+            None if by_shell && !block.is_error.0 && !running && !said.interrupted.0 => Some(0),
             code => code.or(said.exit_code.0.and_then(|code| i32::try_from(code).ok())),
         };
-        event.spill = spill(said.spilled_to.get(), &text);
+        event.spill = spill(said.spilled_to.get(), &text, &self.facts);
         if denied {
             // The tool never ran: it is the human who acts here.
             (event.actor, event.kinds) = (Actor::Human, event.kinds.and(Kind::HumanIntervention));
-        } else if block.is_error.0 {
+        } else if block.is_error.0 && !stopped {
             event.kinds = event.kinds.and(Kind::Error);
         }
-        if event.parent_seq.is_none() || record.parent_uuid.get().is_none() {
-            event.parent_seq = call.as_ref().map(|(seq, _)| *seq).or(event.parent_seq);
+        if record.kind.or_empty() == "user" {
+            // Results of one record are siblings: each follows from the calls, not from the result before.
+            let linked = record.parent_uuid.get().and_then(|uuid| self.nodes.seq(uuid)).flatten();
+            event.parent_seq = linked.or(call.as_ref().map(|(seq, _)| *seq)).or(place.above);
         }
         let ending = Ending {
             seq: self.next_seq,
             ts: place.ts,
             success: event.success,
             exit_code: event.exit_code,
-            denied,
+            denied: denied || stopped,
         };
         self.child_of(place, id);
-        let follows = place.parent;
+        if let Some(thread) = companion(&text) {
+            self.facts
+                .child(LineageKind::Companion, thread, id, place.line, Some("codex"));
+        }
         self.push(place, event, delta);
         self.tools.result(id, ending, delta);
         if !self.is_delegated(record) {
-            self.words_in_a_result(place, tool, &text, denied, delta);
+            self.words_in_a_result(place, tool, block, denied, delta);
         }
-        // Results of one record are siblings: each follows from the calls, not from the result before.
-        place.parent = follows.or(place.parent);
     }
 
     /// A result may carry a human's words: why a call was denied, what was answered, that a plan is good.
-    fn words_in_a_result(&mut self, place: &mut Place<'_>, tool: &str, text: &str, denied: bool, delta: &mut Delta) {
-        let answers = place.record.tool_result.object.answers;
+    fn words_in_a_result(
+        &mut self,
+        place: &mut Place<'_>,
+        tool: &str,
+        block: &Block<'_>,
+        denied: bool,
+        delta: &mut Delta,
+    ) {
+        let text = &block.content.text();
+        let answers = place.record.tool_result.object.answers.json();
+        // A result can stand before its call; then its shape must do.
+        let may_be = |asked: &str| !block.is_error.0 && (tool == asked || tool.is_empty());
+        let answered = tool == "AskUserQuestion" || answers.starts_with('{');
         let (words, trigger) = if denied {
             let Some((words, directs)) = denial_words(text) else {
                 return;
             };
             (summary(words), directs)
-        } else if answers.0.is_some() || tool == "AskUserQuestion" {
-            (body::answers(answers.json(), text), false)
-        } else if text.starts_with("User has approved your plan") {
+        } else if may_be("AskUserQuestion") && answered {
+            (body::answers(answers, text), false)
+        } else if may_be("ExitPlanMode") && text.starts_with("User has approved your plan") {
             ("approved the plan".into(), false)
         } else {
             return;
@@ -123,13 +150,22 @@ impl State {
     }
 }
 
-/// The name of the file in the session's `tool-results` that holds a result too large for the log.
-fn spill(path: Option<&str>, text: &str) -> Option<Box<str>> {
+/// The Codex thread that a tool's result says it started.
+fn companion(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once("[codex] Thread ready (")?;
+    let id = rest.split(')').next()?.trim();
+    uuid(id).map(|_| id)
+}
+
+/// The name of the file in the session's own `tool-results` that holds a result too large for the log.
+fn spill(path: Option<&str>, text: &str, facts: &Facts) -> Option<Box<str>> {
     let told = || {
         let text = text.strip_prefix("<persisted-output>")?;
         text.split_once("Full output saved to: ")?.1.lines().next()
     };
-    let path = path.or_else(told)?.trim();
-    let (directory, name) = path.rsplit_once(['/', '\\'])?;
-    directory.ends_with("tool-results").then(|| name.into())
+    let mut components = path.or_else(told)?.trim().rsplit(['/', '\\']);
+    let (name, directory, session) = (components.next()?, components.next()?, components.next()?);
+    // A home may be moved or copied, a session keeps its id: another one's results are not ours.
+    let ours = directory == "tool-results" && (uuid(session).is_none() || facts.is_tree(session));
+    SafeName::new(name).filter(|_| ours).map(|name| name.as_str().into())
 }

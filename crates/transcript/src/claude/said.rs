@@ -3,7 +3,7 @@
 //! Most such records are not by a human. Claude Code does not mark who wrote what reliably, so the text's
 //! own shape decides; the fields `origin`, `promptSource` and `isMeta` decide where the text does not.
 
-use super::record::Record;
+use super::record::{Record, Task};
 
 /// A text of role `user`, judged.
 #[derive(Debug, PartialEq, Eq)]
@@ -134,7 +134,7 @@ const PREFIXES: &[(&str, &str)] = &[
 /// that its parent is the warning which precedes local commands.
 pub(super) fn judge<'a>(record: &Record<'_>, text: &'a str, delegated: bool, after_caveat: bool) -> Said<'a> {
     let said = text.trim();
-    if said.starts_with("[Request interrupted by user") {
+    if is_interrupt(said) {
         return Said::Interrupt;
     }
     if record.is_compact_summary.0 || HARNESS_OPENINGS.iter().any(|opening| said.starts_with(opening)) {
@@ -147,7 +147,8 @@ pub(super) fn judge<'a>(record: &Record<'_>, text: &'a str, delegated: bool, aft
             Said::Delegated(said)
         };
     }
-    if said.starts_with("<command-name>") || said.starts_with("<command-message>") {
+    let by_other = record.is_meta.0 || record.origin.kind.get().is_some_and(|kind| kind != "human");
+    if !by_other && (said.starts_with("<command-name>") || said.starts_with("<command-message>")) {
         return command(said, after_caveat);
     }
     if let Some(shell) = inside(said, "<bash-input>", "</bash-input>") {
@@ -171,7 +172,9 @@ pub(super) fn judge<'a>(record: &Record<'_>, text: &'a str, delegated: bool, aft
 fn by_fields<'a>(record: &Record<'_>, words: &'a str) -> Said<'a> {
     let origin = record.origin.kind.get();
     let entrypoint = record.entrypoint.or_empty();
-    let by_hand = origin == Some("human") || entrypoint.starts_with("claude-") || entrypoint.contains("ide");
+    // The desktop app and the editors call themselves `claude-…`; so does the robot of a forge.
+    let by_person = entrypoint.starts_with("claude-") && !entrypoint.starts_with("claude-code-");
+    let by_hand = origin == Some("human") || by_person;
     let teammate =
         words.starts_with("<teammate-message") || words.starts_with("Another Claude session sent a message:");
     if teammate || matches!(origin, Some("peer" | "coordinator")) {
@@ -193,7 +196,7 @@ pub(super) fn judge_queued(text: &str) -> Said<'_> {
     let word = said.split_whitespace().next().unwrap_or_default();
     if said.is_empty() {
         Said::Nothing
-    } else if HARNESS_OPENINGS.iter().any(|opening| said.starts_with(opening)) || is_task_registration(said) {
+    } else if HARNESS_OPENINGS.iter().any(|opening| said.starts_with(opening)) || Task::read(said).is_some() {
         Said::Harness(said)
     } else if said.starts_with("<teammate-message") {
         Said::OtherAgent(said)
@@ -208,9 +211,12 @@ pub(super) fn judge_queued(text: &str) -> Said<'_> {
     }
 }
 
-/// Background tasks are registered in the queue as JSON of their ids.
-fn is_task_registration(text: &str) -> bool {
-    text.starts_with('{') && text.contains("\"task_id\"") && text.contains("\"task_type\"")
+/// Whether a text is the mark that a human stopped the agent, and nothing besides.
+pub(super) fn is_interrupt(text: &str) -> bool {
+    matches!(
+        text.trim(),
+        "[Request interrupted by user]" | "[Request interrupted by user for tool use]"
+    )
 }
 
 fn command(said: &str, after_caveat: bool) -> Said<'_> {
@@ -265,6 +271,7 @@ pub(super) fn denial_words(text: &str) -> Option<(&str, bool)> {
 pub(super) fn is_denial(record: &Record<'_>, text: &str) -> bool {
     text.starts_with("The user doesn't want to proceed with this tool use")
         || text.starts_with("The user doesn't want to take this action right now")
+        || text.starts_with("The agent proposed a plan that was rejected by the user")
         || record.denial.get() == Some("user-rejected")
         || record.tool_result.text.or_empty() == "User rejected tool use"
 }

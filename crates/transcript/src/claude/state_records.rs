@@ -3,7 +3,7 @@
 
 use super::record::Compaction;
 use super::said::{Said, judge, judge_queued};
-use super::{Place, State, unknown};
+use super::{Place, State};
 use crate::event::{Actor, Kind, Kinds, Role};
 use crate::reading::Delta;
 use crate::session::LineageKind;
@@ -113,7 +113,7 @@ impl State {
                 } else {
                     summary(kind).into_string()
                 };
-                unknown(place, name, delta);
+                self.unknown(place, name, delta);
                 return false;
             }
         }
@@ -172,7 +172,7 @@ impl State {
             "stop_hook_summary" => {}
             "summary" | "init" => {}
             subtype => {
-                unknown(place, format!("system/{}", summary(subtype)), delta);
+                self.unknown(place, format!("system/{}", summary(subtype)), delta);
                 return false;
             }
         }
@@ -238,7 +238,7 @@ impl State {
             }
             kind if SKIPPED_ATTACHMENTS.contains(&kind) => {}
             kind => {
-                unknown(place, format!("attachment/{}", summary(kind)), delta);
+                self.unknown(place, format!("attachment/{}", summary(kind)), delta);
                 return false;
             }
         }
@@ -253,7 +253,12 @@ impl State {
             && !attachment.is_meta.0
             && attachment.origin.kind.get().is_none_or(|kind| kind == "human");
         self.queue.arrived(&text);
-        if !human || self.is_delegated(place.record) || self.queue.is_echo(&text) {
+        if !human || self.is_delegated(place.record) {
+            return;
+        }
+        if let Some(seq) = self.queue.echo(&text, place.line) {
+            // This record is where the graph goes through the prompt.
+            place.parent = Some(seq);
             return;
         }
         let mut event = place.event(Kind::UserMsg, Role::User, Actor::Human);

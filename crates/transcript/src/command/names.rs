@@ -159,7 +159,7 @@ fn is_support(part: &str) -> bool {
     const WORDS: &str = "\
         data|fixture|fixtures|dep|deps|dependencies|env|setup|teardown|clean|cleanup|install|image|images|\
         cert|certs|key|keys|config|conftest|helper|helpers|util|utils|generate|generator|gen|seed|lint|report|results|\
-        typecheck|types|format|fmt|docs|list|compile|open|server|mock|mocks|stub|stubs";
+        typecheck|types|format|fmt|docs|list|compile|open|common|server|mock|mocks|stub|stubs";
     is_one_of(part, WORDS)
 }
 

@@ -120,6 +120,7 @@ const RUNNERS: &[(&str, &str, &str)] = &[
     ("turbo_tests", "", "rspec"),
     ("parallel_test", "", "minitest"),
     ("minitest", "", "minitest"),
+    ("rails", "t", "rails test"),
     ("cucumber", "", "cucumber"),
     ("cucumber-js", "", "cucumber"),
     // PHP

@@ -1,7 +1,9 @@
 //! Tests of the readers from outside: made-up logs, logs with known truth, and real ones where they are.
 
 mod claude;
+mod codex;
 mod corpus;
+mod grok;
 mod pieces;
 mod tokens;
 

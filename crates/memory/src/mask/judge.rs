@@ -1,0 +1,343 @@
+//! Whether a value is random enough, and strange enough, to be a secret.
+//!
+//! The precise rules do not need this: their forms are proof enough. The contextual ones see every
+//! `token = …` of every program, and most of those are identifiers, placeholders, paths and ids.
+//! So the judgement leans on what random strings are not: words. It knows values, not their names.
+
+/// The shortest value that the contextual rules take.
+const GENERIC_BYTES_MIN: usize = 16;
+/// A longer value is a document, not a secret.
+pub(super) const VALUE_BYTES_MAX: usize = 8192;
+/// Shannon entropy per byte below which a value is too regular.
+const GENERIC_ENTROPY_MIN: f64 = 3.5;
+
+/// Which letters commonly follow each letter, in words and in the names programmers make of them.
+const FOLLOWERS: [&[u8]; 26] = [
+    b"bcdgilmnprstuvy",
+    b"aceilorsu",
+    b"acehiklorstu",
+    b"adeilorsu",
+    b"acdefglmnpqrstvx",
+    b"aefilorsu",
+    b"ehinrsu",
+    b"aeio",
+    b"abcdefglmnoprstvz",
+    b"",
+    b"eis",
+    b"adefilostuy",
+    b"abeimopsu",
+    b"acdefgiklnostuv",
+    b"bcdfgiklmnoprstuvw",
+    b"aeiloprstu",
+    b"u",
+    b"acdegimnorstuy",
+    b"acehilopstuy",
+    b"acehiloprstuy",
+    b"abceilmnprst",
+    b"aei",
+    b"aehior",
+    b"pt",
+    b"ps",
+    b"e",
+];
+
+/// Parts of values that people write where a secret would stand. Lower case.
+const PLACEHOLDERS: &[&str] = &[
+    "example",
+    "placeholder",
+    "changeme",
+    "change-me",
+    "change_me",
+    "replace",
+    "your-",
+    "your_",
+    "yourkey",
+    "yourtoken",
+    "yourpass",
+    "yoursecret",
+    "xxxx",
+    "redacted",
+    "dummy",
+    "sample",
+    "insert",
+    "todo",
+    "fixme",
+    "secret-here",
+    "mytoken",
+    "my-token",
+    "my_token",
+    "test",
+    "fake",
+    "mock",
+    "foobar",
+    "****",
+    "....",
+    "____",
+    "----",
+    "process.env",
+    "import.meta",
+    "os.environ",
+    "getenv",
+    "secrets.",
+    "undefined",
+    "<",
+    "${",
+    "$(",
+    "{{",
+    "%s",
+    "…",
+];
+
+/// Beginnings of the ids and checksums that fill logs and lock files and open no door.
+const ID_PREFIXES: &[&str] = &[
+    "msg_", "toolu_", "srvtoolu_", "req_", "call_", "chatcmpl-", "resp_", "rs_", "fc_", "ctc_", "thread_", "session_", "sess_",
+    "item_", "run_", "file-", "file_", "batch_", "org-", "user_", "proj_", "task_", "agent-", "sha1-", "sha1:", "sha256-",
+    "sha256:", "sha384-", "sha512-", "sha512:", "md5:", "h1:", "ssh-rsa", "ssh-ed25519", "ecdsa-", "AAAAB3NzaC1", "AAAAC3NzaC1", "pk_", "pk-", "phc_",
+    "W/\"", "arn:", "urn:", "did:", "refs/", "v1.", "v2.",
+];
+
+/// Which kinds of characters a value has.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Classes {
+    pub(super) upper: bool,
+    pub(super) lower: bool,
+    pub(super) digit: bool,
+    pub(super) symbol: bool,
+    /// White space, control characters, or bytes beyond ASCII.
+    pub(super) other: bool,
+}
+
+impl Classes {
+    pub(super) fn of(value: &[u8]) -> Classes {
+        let mut classes = Classes::default();
+        for byte in value {
+            match byte {
+                b'A'..=b'Z' => classes.upper = true,
+                b'a'..=b'z' => classes.lower = true,
+                b'0'..=b'9' => classes.digit = true,
+                b'!'..=b'~' => classes.symbol = true,
+                _ => classes.other = true,
+            }
+        }
+        classes
+    }
+
+    pub(super) fn letter(self) -> bool {
+        self.upper || self.lower
+    }
+
+    pub(super) fn count(self) -> usize {
+        [self.upper, self.lower, self.digit, self.symbol].into_iter().filter(|has| *has).count()
+    }
+}
+
+/// Whether a value under a telling name is a secret: long, random, and none of the things that only look so.
+///
+/// Under a name which says less (`token`), a hexadecimal value is taken for a hash.
+pub(super) fn is_random(value: &[u8], name_is_strong: bool) -> bool {
+    if !(GENERIC_BYTES_MIN..=VALUE_BYTES_MAX).contains(&value.len()) {
+        return false;
+    }
+    let classes = Classes::of(value);
+    if classes.other || !classes.digit || !classes.letter() || entropy(value) < GENERIC_ENTROPY_MIN {
+        return false;
+    }
+    if is_hex(value) && !(name_is_strong && value.len() >= 32) {
+        return false;
+    }
+    !has_code(value) && !looks_harmless(value) && !is_wordy(value)
+}
+
+/// Whether a value under a name for passwords is one, though it may be short or made of words.
+pub(super) fn is_password(value: &[u8]) -> bool {
+    let classes = Classes::of(value);
+    (8..=128).contains(&value.len())
+        && !classes.other
+        && classes.digit
+        && classes.letter()
+        && classes.count() >= 3
+        && !has_code(value)
+        && !looks_harmless(value)
+        && !is_name_of_something(value)
+}
+
+/// Whether a value given in a place made for secrets (a header, a flag, `.env`) is one: shorter and less random will do.
+pub(super) fn is_likely(value: &[u8], bytes_min: usize) -> bool {
+    let classes = Classes::of(value);
+    (bytes_min..=VALUE_BYTES_MAX).contains(&value.len())
+        && !classes.other
+        && classes.digit
+        && classes.letter()
+        && entropy(value) >= 2.5
+        && !has_code(value)
+        && !looks_harmless(value)
+        && !is_wordy(value)
+}
+
+/// Whether a value is a placeholder, an id, a path or a link.
+pub(super) fn looks_harmless(value: &[u8]) -> bool {
+    is_placeholder(value) || is_uuid(value) || is_id(value) || is_path_or_link(value) || is_date(value)
+}
+
+/// Whether the form was filled in with nothing: `ghp_xxxxxxxx`, `AKIA…EXAMPLE`. The precise rules ask only this.
+pub(super) fn is_blank_form(value: &[u8]) -> bool {
+    let filler = |byte: &&u8| matches!(byte, b'x' | b'X' | b'*' | b'0' | b'.' | b'_' | b'-');
+    let fillers = value.iter().filter(filler).count();
+    let words: [&[u8]; 4] = [b"EXAMPLE", b"PLACEHOLDER", b"REDACTED", b"XXXXXXXX"];
+    fillers * 5 >= value.len() * 4 || words.iter().any(|word| contains_ignoring_case(value, word))
+}
+
+/// Whether a value is one that people write where a secret would stand, or a reference to one.
+pub(super) fn is_placeholder(value: &[u8]) -> bool {
+    if value.first() == Some(&b'$') || is_blank_form(value) || is_sequence(value) {
+        return true;
+    }
+    PLACEHOLDERS.iter().any(|word| contains_ignoring_case(value, word.as_bytes()))
+}
+
+/// Shannon entropy in bits per byte.
+pub(super) fn entropy(value: &[u8]) -> f64 {
+    let mut counts = [0_u32; 256];
+    for byte in value {
+        counts[usize::from(*byte)] += 1;
+    }
+    let total = value.len() as f64;
+    let share = |count: u32| f64::from(count) / total;
+    counts.iter().filter(|count| **count > 0).map(|count| -share(*count) * share(*count).log2()).sum()
+}
+
+/// Whether most of a value is words: an identifier, a slug, a sentence without spaces.
+pub(super) fn is_wordy(value: &[u8]) -> bool {
+    let (mut in_words, mut pairs, mut common) = (0, 0, 0);
+    let mut run = 0;
+    for at in 0..=value.len() {
+        let goes_on = value.get(at).is_some_and(|byte| {
+            let starts = run == 0 && byte.is_ascii_alphabetic();
+            starts || byte.is_ascii_lowercase() || byte.is_ascii_uppercase() && value[at - 1].is_ascii_uppercase()
+        });
+        if goes_on {
+            run += 1;
+            continue;
+        }
+        if run >= 3 {
+            let word = &value[at - run..at];
+            in_words += run;
+            pairs += run - 1;
+            common += word.windows(2).filter(|pair| is_common(pair[0], pair[1])).count();
+        }
+        run = usize::from(value.get(at).is_some_and(u8::is_ascii_alphabetic));
+    }
+    in_words * 2 >= value.len() && common * 10 >= pairs * 7
+}
+
+fn is_common(first: u8, second: u8) -> bool {
+    let index = usize::from(first.to_ascii_lowercase().wrapping_sub(b'a'));
+    FOLLOWERS.get(index).is_some_and(|after| after.contains(&second.to_ascii_lowercase()))
+}
+
+pub(super) fn is_hex(value: &[u8]) -> bool {
+    value.iter().all(u8::is_ascii_hexdigit)
+}
+
+fn is_uuid(value: &[u8]) -> bool {
+    let dash_at = |at: usize| matches!(at, 8 | 13 | 18 | 23);
+    let fits = |(at, byte): (usize, &u8)| if dash_at(at) { *byte == b'-' } else { byte.is_ascii_hexdigit() };
+    value.len() >= 36 && value[..36].iter().enumerate().all(fits)
+}
+
+fn is_id(value: &[u8]) -> bool {
+    ID_PREFIXES.iter().any(|prefix| value.starts_with(prefix.as_bytes()))
+}
+
+/// A path, a file name, or a link: what leads somewhere is no secret by itself.
+fn is_path_or_link(value: &[u8]) -> bool {
+    let starts: [&[u8]; 6] = [b"/", b"./", b"../", b"~/", b"@/", b"\\"];
+    let is_drive = value.len() > 2 && value[0].is_ascii_alphabetic() && value[1] == b':' && matches!(value[2], b'\\' | b'/');
+    let ends = [".json", ".pem", ".key", ".txt", ".md", ".ts", ".js", ".py", ".rs", ".go", ".yml", ".yaml", ".toml", ".env", ".com", ".log"];
+    starts.iter().any(|start| value.starts_with(start))
+        || is_drive
+        || contains_ignoring_case(value, b"://")
+        || ends.iter().any(|end| value.ends_with(end.as_bytes()))
+}
+
+fn is_date(value: &[u8]) -> bool {
+    value.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b':' | b'.' | b'T' | b'Z' | b'+' | b'/'))
+}
+
+/// Characters that programs are written with and secrets seldom are.
+fn has_code(value: &[u8]) -> bool {
+    value.iter().any(|byte| matches!(byte, b'(' | b')' | b'{' | b'}' | b'[' | b']' | b'<' | b'>' | b'|' | b';' | b'"' | b'\'' | b'`' | b'\\'))
+}
+
+/// `user.password2`, `next_token_v2`: parts of letters with a small number behind, joined by dots, dashes or underscores.
+fn is_name_of_something(value: &[u8]) -> bool {
+    let mut parts = value.split(|byte| matches!(byte, b'.' | b'-' | b'_' | b':' | b'/'));
+    let is_name = |part: &[u8]| {
+        let letters = part.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+        part.len() - letters <= 2 && part[letters..].iter().all(u8::is_ascii_digit)
+    };
+    value.iter().any(|byte| matches!(byte, b'.' | b'-' | b'_' | b':' | b'/')) && parts.all(is_name)
+}
+
+/// `1234567890abcdef`: almost every character is the one after the last.
+fn is_sequence(value: &[u8]) -> bool {
+    let steps = value.windows(2).filter(|pair| pair[1] == pair[0].wrapping_add(1) || pair[1] == pair[0]).count();
+    value.len() > 4 && steps * 5 >= value.len() * 4
+}
+
+/// Whether `text` contains `word`, which is ASCII, in any case.
+pub(super) fn contains_ignoring_case(text: &[u8], word: &[u8]) -> bool {
+    text.windows(word.len()).any(|window| window.eq_ignore_ascii_case(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_told_from_noise() {
+        for value in [
+            "authenticationServiceV2",
+            "my-project-access-token-name",
+            "config.auth.accessToken2",
+            "REFRESH_TOKEN_LIFETIME_30",
+            "getServerSideProps1",
+        ] {
+            assert!(is_wordy(value.as_bytes()), "{value}");
+        }
+        for value in ["k3Jf9xQ2mZbWp4Lr8TvN", "a81f0c77e2b94d35f6", "q7wz8kx3vj2hbn5mcr4d", "Zm9vYmFyYmF6cXV4MTIz"] {
+            assert!(!is_wordy(value.as_bytes()), "{value}");
+        }
+    }
+
+    #[test]
+    fn placeholders_ids_paths_and_dates_are_harmless() {
+        for value in [
+            "xxxxxxxxxxxxxxxxxxxx",
+            "your-api-key-1234567",
+            "${API_KEY_PRODUCTION1}",
+            "3f1c9a52-7be1-4a7e-9d55-0c2f6e1b8a43",
+            "toolu_01AbCdEfGhIjKlMnOpQr",
+            "/home/me/keys/id_ed25519",
+            "https://a.example/k3Jf9xQ2mZbWp4Lr",
+            "2026-11-15T20:35:00.000Z",
+            "0123456789abcdefghij",
+        ] {
+            assert!(looks_harmless(value.as_bytes()), "{value}");
+        }
+        assert!(!looks_harmless(b"k3Jf9xQ2mZbWp4Lr8TvN"));
+    }
+
+    #[test]
+    fn a_hash_is_a_secret_only_under_a_strong_name() {
+        let hash = b"9b74c9897bac770ffc029102a200c5de9b74c989";
+        assert!(!is_random(hash, false));
+        assert!(is_random(hash, true));
+    }
+
+    #[test]
+    fn entropy_counts_bits_per_byte() {
+        assert!(entropy(b"aaaa").abs() < 1e-9);
+        assert!((entropy(b"abcd") - 2.0).abs() < 1e-9);
+    }
+}

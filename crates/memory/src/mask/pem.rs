@@ -1,0 +1,263 @@
+//! Private keys in blocks: `-----BEGIN … PRIVATE KEY-----`, whole or cut short, on one line or on many.
+//!
+//! What stands behind the first line may be quoted, indented, numbered by an editor, escaped, or not be
+//! there at all: prose and programs name that first line often. So a block is a secret only where dense
+//! stretches of base64 follow.
+
+use super::judge::{Classes, is_wordy};
+use super::text::skip;
+use std::ops::Range;
+
+/// The name in the tag.
+pub(super) const NAME: &str = "private-key";
+/// How much that is no key may stand before the first dense stretch (headers such as `DEK-Info`), or between two.
+const LOOSE_BYTES_MAX: usize = 240;
+/// How many lines of headers may stand before the key itself.
+const HEADER_LINES_MAX: u8 = 8;
+
+/// What a plain-text part remembers from one line to the next: whether a key goes on.
+///
+/// It is one byte, so that a cursor can keep it between two sweeps.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TextState(Inside);
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Inside {
+    #[default]
+    Text,
+    /// Behind the first line, with as many lines of headers seen.
+    Head(u8),
+    /// Among the lines of the key.
+    Body,
+}
+
+impl TextState {
+    /// The state as a cursor keeps it.
+    pub fn to_byte(self) -> u8 {
+        match self.0 {
+            Inside::Text => 0,
+            Inside::Body => 1,
+            Inside::Head(lines) => 2 + lines,
+        }
+    }
+
+    /// The state which a cursor kept. A byte that we did not write is the state at the beginning.
+    pub fn from_byte(byte: u8) -> TextState {
+        TextState(match byte {
+            1 => Inside::Body,
+            2.. if byte - 2 <= HEADER_LINES_MAX => Inside::Head(byte - 2),
+            _ => Inside::Text,
+        })
+    }
+
+    /// Looks at the next line. Returns what of it belongs to a key that began on an earlier line.
+    pub(super) fn continue_key(&mut self, line: &[u8]) -> Option<Range<usize>> {
+        if self.0 == Inside::Text {
+            return None;
+        }
+        if let Some(end) = memchr::memmem::find(line, b"-----END ") {
+            self.0 = Inside::Text;
+            let start = first_dense(line, 0).map_or(end, |dense| dense.start.min(end));
+            return Some(start..marker_end(line, end));
+        }
+        if let Some(first) = first_dense(line, 0) {
+            self.0 = Inside::Body;
+            let mut range = first;
+            while let Some(next) = first_dense(line, range.end) {
+                range.end = next.end;
+            }
+            return Some(range);
+        }
+        let is_masked = memchr::memmem::find(line, b"[REDACTED:").is_some();
+        let is_blank = line.iter().all(u8::is_ascii_whitespace);
+        self.0 = match self.0 {
+            Inside::Head(lines) if (is_blank || is_masked || is_header(line)) && lines < HEADER_LINES_MAX => Inside::Head(lines + 1),
+            // The last line of a key may be short. Then comes the end, or something else.
+            Inside::Body if is_short_end(line) => {
+                let start = skip(line, 0, line.len(), |byte| byte.is_ascii_whitespace());
+                let end = start + line[start..].trim_ascii_end().len();
+                self.0 = Inside::Text;
+                return Some(start..end);
+            }
+            Inside::Body if is_masked => Inside::Body,
+            _ => Inside::Text,
+        };
+        None
+    }
+
+    /// Notes whether a key begins on this line and goes on. Returns its first line, if nothing else stands there.
+    pub(super) fn begin_key(&mut self, line: &[u8]) -> Option<Range<usize>> {
+        let start = memchr::memmem::rfind(line, b"-----BEGIN ")?;
+        let end = header_end(line, start)?;
+        let rest = &line[end..];
+        if memchr::memmem::find(rest, b"-----END ").is_some() {
+            return None;
+        }
+        let has_body = first_dense(line, end).is_some();
+        self.0 = if has_body { Inside::Body } else { Inside::Head(0) };
+        let is_alone = rest.trim_ascii().is_empty() && line[..start].iter().all(|byte| !byte.is_ascii_alphabetic());
+        (is_alone && !has_body).then_some(start..end)
+    }
+}
+
+/// A whole block found in one text.
+pub(super) struct Block {
+    pub(super) range: Range<usize>,
+    /// The key itself, without line breaks and what else stands between its lines.
+    pub(super) key: Vec<u8>,
+}
+
+/// Finds the block that begins at `start`, if there is a key in it.
+pub(super) fn block_at(text: &[u8], start: usize) -> Option<Block> {
+    let mut at = header_end(text, start)?;
+    let mut end = None;
+    let mut key = Vec::new();
+    let mut loose_bytes = 0;
+    while at < text.len() && loose_bytes <= LOOSE_BYTES_MAX {
+        let from = at;
+        at = skip_between(text, at);
+        loose_bytes += at - from;
+        if text[at..].starts_with(b"-----END ") {
+            return finished(start, marker_end(text, at), key);
+        }
+        if text[at..].starts_with(b"-----BEGIN ") {
+            break;
+        }
+        let stop = skip(text, at, usize::MAX, is_base64);
+        let chunk = &text[at..stop];
+        let is_last = end.is_some() && stop == text.len() && !chunk.is_empty();
+        if is_dense(chunk) || is_last {
+            key.extend_from_slice(chunk);
+            end = Some(stop);
+            loose_bytes = 0;
+        } else {
+            loose_bytes += chunk.len() + 1;
+        }
+        at = stop.max(from + 1);
+    }
+    finished(start, end?, key)
+}
+
+fn finished(start: usize, end: usize, key: Vec<u8>) -> Option<Block> {
+    (!key.is_empty()).then_some(Block { range: start..end, key })
+}
+
+/// Where the first line of a private key ends that begins at `start`.
+fn header_end(text: &[u8], start: usize) -> Option<usize> {
+    let line = &text[start..text.len().min(start + 64)];
+    if let Some(rest) = line.strip_prefix(b"Private-Lines:") {
+        let digits = skip(rest, 0, 8, |byte| byte == b' ' || byte.is_ascii_digit());
+        return Some(start + b"Private-Lines:".len() + digits);
+    }
+    let name = line.strip_prefix(b"-----BEGIN ")?;
+    let close = memchr::memmem::find(name, b"-----")?;
+    let is_label = name[..close].iter().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b' ');
+    let is_private = memchr::memmem::find(&name[..close], b"PRIVATE KEY").is_some();
+    (is_label && is_private).then_some(start + b"-----BEGIN ".len() + close + b"-----".len())
+}
+
+/// Where the marker ends that begins at `start`: behind its second row of dashes, if there is one nearby.
+fn marker_end(text: &[u8], start: usize) -> usize {
+    let from = start + b"-----END ".len();
+    let rest = &text[from..text.len().min(from + 64)];
+    memchr::memmem::find(rest, b"-----").map_or(from, |at| from + at + b"-----".len())
+}
+
+fn is_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
+}
+
+/// Skips what may stand between the lines of a key: white space, quotes, escaped line breaks, signs of editors.
+fn skip_between(text: &[u8], mut at: usize) -> usize {
+    while let Some(byte) = text.get(at) {
+        if *byte == b'\\' {
+            let letter = skip(text, at, usize::MAX, |byte| byte == b'\\');
+            let is_break = matches!(text.get(letter), Some(b'n' | b'r' | b't'));
+            at = letter + usize::from(is_break);
+        } else if is_base64(*byte) || text[at..].starts_with(b"-----") {
+            return at;
+        } else {
+            at += 1;
+        }
+    }
+    at
+}
+
+/// The first dense stretch at or after `from`.
+fn first_dense(line: &[u8], from: usize) -> Option<Range<usize>> {
+    let mut at = from;
+    while at < line.len() {
+        let start = skip(line, at, usize::MAX, |byte| !is_base64(byte));
+        at = skip(line, start, usize::MAX, is_base64);
+        if is_dense(&line[start..at]) {
+            return Some(start..at);
+        }
+    }
+    None
+}
+
+/// Whether a stretch of base64 looks like a line of a key rather than like a word.
+fn is_dense(chunk: &[u8]) -> bool {
+    let classes = Classes::of(chunk);
+    let is_mixed = classes.upper && classes.lower && classes.digit;
+    (chunk.len() >= 32 || chunk.len() >= 16 && is_mixed) && !is_wordy(chunk)
+}
+
+/// `Proc-Type: 4,ENCRYPTED`, `Comment: …`.
+fn is_header(line: &[u8]) -> bool {
+    let name = skip(line, 0, 32, |byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    name > 0 && line.get(name) == Some(&b':')
+}
+
+/// A short stretch alone on its line, as the last one of a key.
+fn is_short_end(line: &[u8]) -> bool {
+    let word = line.trim_ascii();
+    let classes = Classes::of(word);
+    let looks_so = word.ends_with(b"=") || classes.count() >= 2;
+    !word.is_empty() && word.iter().all(|byte| is_base64(*byte)) && looks_so
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINE: &str = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj";
+
+    fn block(text: &str) -> Option<&str> {
+        let start = text.find("-----BEGIN")?;
+        block_at(text.as_bytes(), start).map(|block| &text[block.range])
+    }
+
+    #[test]
+    fn a_block_is_found_whole_cut_short_quoted_numbered_and_escaped() {
+        let begin = concat!("-----BEGIN RSA ", "PRIVATE KEY-----");
+        let end = concat!("-----END RSA ", "PRIVATE KEY-----");
+        for between in ["\n", "\\n", "\\\\n", "\n     2→", "\n+", "\",\n  \"", "\n> "] {
+            let whole = [begin, LINE, LINE, "Ab3=", end].join(between);
+            assert_eq!(block(&format!("a {whole} b")), Some(whole.as_str()), "{between:?}");
+            let cut = [begin, LINE, LINE].join(between);
+            assert_eq!(block(&format!("a {cut}")), Some(cut.as_str()), "{between:?}");
+            assert_eq!(block(&format!("a {cut}\nThanks for the key")), Some(cut.as_str()), "{between:?}");
+        }
+        let headers = format!("{begin}\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0A1B\n\n{LINE}\n{end}");
+        assert_eq!(block(&headers), Some(headers.as_str()));
+    }
+
+    #[test]
+    fn a_first_line_alone_is_no_secret() {
+        let begin = concat!("-----BEGIN ", "PRIVATE KEY-----");
+        for rest in ["", "\n...\n-----END PRIVATE KEY-----", " is how a key starts", "\") { return parsePrivateKeyFromPemBlock(key) }"] {
+            assert_eq!(block(&format!("{begin}{rest}")), None, "{rest}");
+        }
+        assert_eq!(block(&format!("-----BEGIN PUBLIC KEY-----\n{LINE}\n-----END PUBLIC KEY-----")), None);
+        assert_eq!(block(&format!("-----BEGIN CERTIFICATE-----\n{LINE}")), None);
+    }
+
+    #[test]
+    fn a_state_survives_as_a_byte() {
+        for byte in 0..=255 {
+            let state = TextState::from_byte(byte);
+            assert_eq!(TextState::from_byte(state.to_byte()), state);
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Pack files: independent zstd frames of masked lines, one file per part of a session and generation.
+//!
+//! A frame is written and synced before the store says that it exists; bytes past the last frame that the
+//! store knows do not exist, and the next writer cuts them off. Any frame is read without the others, and a
+//! damaged one is told by its checksum.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use transcript::{Line, LineBody};
+
+use crate::store::FrameRow;
+
+/// Lines are gathered to about this size before they are compressed.
+pub const FRAME_BYTES: usize = 1 << 20;
+/// Better ratios cost three times the time: measured.
+const ZSTD_LEVEL: i32 = 3;
+
+/// A frame that is not on disk yet.
+#[derive(Debug)]
+pub struct Frame {
+    pub first_line: u64,
+    pub lines: u64,
+    pub raw_bytes: u64,
+    pub bytes: Vec<u8>,
+}
+
+/// Compresses lines into a frame.
+pub fn compress(first_line: u64, lines: u64, raw: &[u8]) -> io::Result<Frame> {
+    let bytes = zstd::bulk::compress(raw, ZSTD_LEVEL)?;
+    Ok(Frame { first_line, lines, raw_bytes: raw.len() as u64, bytes })
+}
+
+/// Names the pack of a part. The session's own id is a stranger's word and stays out of the file system.
+pub fn name(session_uid: &str, part: &str, generation: u64) -> String {
+    let hash = blake3::hash(format!("{session_uid}\n{part}").as_bytes()).to_hex();
+    format!("{}/{}.{generation}", &hash[..2], &hash[2..34])
+}
+
+/// The generation a pack's name tells.
+pub fn generation(pack: &str) -> u64 {
+    pack.rsplit_once('.').and_then(|(_, number)| number.parse().ok()).unwrap_or_default()
+}
+
+/// Writes frames behind the first `committed` bytes of a pack and syncs them. Whatever a crash left there
+/// is cut off first. Gives back where each frame begins.
+pub fn append(packs: &Path, pack: &str, committed: u64, frames: &[Frame]) -> io::Result<Vec<u64>> {
+    let path = packs.join(pack);
+    if let Some(directory) = path.parent().filter(|directory| !directory.exists()) {
+        private_directory(directory)?;
+        sync_directory(packs)?;
+    }
+    let is_new = !path.exists();
+    let mut file = private(OpenOptions::new().create(true).truncate(false).write(true)).open(&path)?;
+    file.set_len(committed)?;
+    file.seek(SeekFrom::Start(committed))?;
+    let mut starts = Vec::with_capacity(frames.len());
+    let mut at = committed;
+    for frame in frames {
+        file.write_all(&frame.bytes)?;
+        starts.push(at);
+        at += frame.bytes.len() as u64;
+    }
+    file.sync_data()?;
+    if is_new && let Some(directory) = path.parent() {
+        sync_directory(directory)?;
+    }
+    Ok(starts)
+}
+
+/// Reads the lines of a frame back.
+pub fn read(packs: &Path, frame: &FrameRow) -> io::Result<Vec<u8>> {
+    let mut file = File::open(packs.join(&frame.pack))?;
+    file.seek(SeekFrom::Start(frame.start))?;
+    let mut bytes = vec![0; usize::try_from(frame.length).map_err(io::Error::other)?];
+    file.read_exact(&mut bytes)?;
+    if blake3::hash(&bytes).as_bytes() != &frame.checksum {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "its checksum does not fit"));
+    }
+    zstd::bulk::decompress(&bytes, usize::try_from(frame.raw_bytes).map_err(io::Error::other)?)
+}
+
+/// Stands for a line that was too long to keep. No JSON begins like this.
+const STAND_IN: &str = "\u{1}boswell:line-left-out:";
+
+/// What is kept of a line that was too long: how long it was, and its hash.
+pub fn stand_in(line: &Line<'_>) -> String {
+    match line.body {
+        LineBody::Oversized { length, hash } => format!("{STAND_IN}{length}:{}", hash.to_hex()),
+        LineBody::Bytes(_) => String::new(),
+    }
+}
+
+/// A kept line as a reader takes it: what stands for a line that was left out is one again.
+pub fn body(bytes: &[u8]) -> LineBody<'_> {
+    let told = std::str::from_utf8(bytes).ok().and_then(|text| text.strip_prefix(STAND_IN));
+    let told = told.and_then(|told| told.split_once(':'));
+    let told = told.and_then(|(length, hash)| Some((length.parse().ok()?, blake3::Hash::from_hex(hash).ok()?)));
+    match told {
+        Some((length, hash)) => LineBody::Oversized { length, hash },
+        None => LineBody::Bytes(bytes),
+    }
+}
+
+/// All packs there are, by their names.
+pub fn list(packs: &Path) -> Vec<String> {
+    let directories = fs::read_dir(packs).into_iter().flatten().flatten();
+    let files = directories.flat_map(|directory| fs::read_dir(directory.path()).into_iter().flatten().flatten());
+    let name = |path: std::path::PathBuf| Some(path.strip_prefix(packs).ok()?.to_str()?.replace('\\', "/"));
+    files.filter_map(|file| name(file.path())).collect()
+}
+
+#[cfg(unix)]
+fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+    use std::os::unix::fs::OpenOptionsExt;
+    options.mode(0o600)
+}
+
+#[cfg(unix)]
+fn private_directory(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+#[cfg(not(unix))]
+fn private_directory(path: &Path) -> io::Result<()> {
+    fs::create_dir_all(path)
+}
+
+#[cfg(not(unix))]
+fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+    options
+}
+
+/// A new name is only safe on disk once its directory is.
+#[cfg(unix)]
+fn sync_directory(directory: &Path) -> io::Result<()> {
+    File::open(directory)?.sync_all()
+}
+
+#[cfg(not(unix))]
+fn sync_directory(_: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(pack: &str, start: u64, frame: &Frame) -> FrameRow {
+        FrameRow {
+            frame_no: 0,
+            first_line: frame.first_line,
+            lines: frame.lines,
+            raw_bytes: frame.raw_bytes,
+            pack: pack.to_owned(),
+            start,
+            length: frame.bytes.len() as u64,
+            checksum: *blake3::hash(&frame.bytes).as_bytes(),
+            mask_version: 1,
+        }
+    }
+
+    #[test]
+    fn what_a_crash_left_behind_the_last_frame_is_cut_off() {
+        let home = tempfile::tempdir().unwrap();
+        let pack = name("claude:s", "log", 1);
+        let (first, second) = (compress(1, 1, b"one\n").unwrap(), compress(2, 1, b"two\n").unwrap());
+        let start = append(home.path(), &pack, 0, std::slice::from_ref(&first)).unwrap()[0];
+        let end = start + first.bytes.len() as u64;
+        append(home.path(), &pack, end, &[compress(2, 1, b"never committed\n").unwrap()]).unwrap();
+        let again = append(home.path(), &pack, end, std::slice::from_ref(&second)).unwrap()[0];
+        assert_eq!(read(home.path(), &row(&pack, start, &first)).unwrap(), b"one\n");
+        assert_eq!(read(home.path(), &row(&pack, again, &second)).unwrap(), b"two\n");
+        assert_eq!(fs::metadata(home.path().join(&pack)).unwrap().len(), end + second.bytes.len() as u64);
+    }
+
+    #[test]
+    fn a_damaged_frame_is_told_and_the_others_stay_readable() {
+        let home = tempfile::tempdir().unwrap();
+        let pack = name("claude:s", "log", 1);
+        let frames = [compress(1, 1, b"one\n").unwrap(), compress(2, 1, b"two\n").unwrap()];
+        let starts = append(home.path(), &pack, 0, &frames).unwrap();
+        let path = home.path().join(&pack);
+        let mut bytes = fs::read(&path).unwrap();
+        bytes[2] ^= 0xff;
+        fs::write(&path, bytes).unwrap();
+        assert!(read(home.path(), &row(&pack, starts[0], &frames[0])).is_err());
+        assert_eq!(read(home.path(), &row(&pack, starts[1], &frames[1])).unwrap(), b"two\n");
+    }
+}

@@ -1,0 +1,134 @@
+//! The `cursors` table: how far each part of a session was read, and by what it is known again. No other
+//! file writes it.
+
+use super::engine::{Row, Value};
+use super::{Reads, StoreError, Tx};
+
+/// What the file system says of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Stat {
+    pub device: u64,
+    pub inode: u64,
+    pub size: u64,
+    pub mtime_ns: i64,
+    pub ctime_ns: i64,
+}
+
+/// How far a part was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cursor {
+    pub session_uid: String,
+    pub part: String,
+    pub path: String,
+    pub root: String,
+    pub stat: Stat,
+    /// Bytes read; for a compressed file, of what is inside.
+    pub read_to: u64,
+    pub lines: u64,
+    /// The last line read has no line break yet.
+    pub ends_mid_line: bool,
+    /// Of the first 4 KiB that were read.
+    pub head_hash: [u8; 32],
+    /// Of the 4 KiB before `read_to`.
+    pub tail_hash: [u8; 32],
+}
+
+const COLUMNS: &str = "session_uid, part, path, root, device, inode, size, mtime_ns, ctime_ns, read_to, lines,
+    ends_mid_line, head_hash, tail_hash";
+
+impl Tx<'_> {
+    /// Moves a cursor.
+    pub fn put_cursor(&self, cursor: &Cursor) -> Result<(), StoreError> {
+        // The bits of a device or inode are kept, whatever their sign.
+        let bits = |number: u64| Value::Int(number.cast_signed());
+        self.engine.execute(
+            "INSERT INTO cursors (session_uid, part, path, root, device, inode, size, mtime_ns, ctime_ns, read_to,
+                lines, ends_mid_line, head_hash, tail_hash)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+             ON CONFLICT (session_uid, part, path) DO UPDATE SET root = $4, device = $5, inode = $6, size = $7,
+                mtime_ns = $8, ctime_ns = $9, read_to = $10, lines = $11, ends_mid_line = $12, head_hash = $13,
+                tail_hash = $14",
+            &[
+                Value::Text(&cursor.session_uid),
+                Value::Text(&cursor.part),
+                Value::Text(&cursor.path),
+                Value::Text(&cursor.root),
+                bits(cursor.stat.device),
+                bits(cursor.stat.inode),
+                Value::count(cursor.stat.size),
+                Value::Int(cursor.stat.mtime_ns),
+                Value::Int(cursor.stat.ctime_ns),
+                Value::count(cursor.read_to),
+                Value::count(cursor.lines),
+                Value::flag(cursor.ends_mid_line),
+                Value::Blob(&cursor.head_hash),
+                Value::Blob(&cursor.tail_hash),
+            ],
+        )?;
+        Ok(())
+    }
+
+    /// Forgets how far a part was read at other places: it moved.
+    pub fn drop_other_cursors(&self, cursor: &Cursor) -> Result<(), StoreError> {
+        self.engine.execute(
+            "DELETE FROM cursors WHERE session_uid = $1 AND part = $2 AND path <> $3 AND read_to > 0",
+            &[Value::Text(&cursor.session_uid), Value::Text(&cursor.part), Value::Text(&cursor.path)],
+        )?;
+        Ok(())
+    }
+
+    /// Forgets the cursors of a session.
+    pub fn drop_cursors(&self, session_uid: &str) -> Result<(), StoreError> {
+        self.engine.execute("DELETE FROM cursors WHERE session_uid = $1", &[Value::Text(session_uid)])?;
+        Ok(())
+    }
+}
+
+impl Reads<'_> {
+    /// All cursors.
+    pub fn cursors(&self) -> Result<Vec<Cursor>, StoreError> {
+        let sql = format!("SELECT {COLUMNS} FROM cursors ORDER BY session_uid, part, path");
+        self.engine.query(&sql, &[], cursor)
+    }
+
+    /// Where the log of a session was read, empty where nobody knows.
+    pub fn log_path(&self, session_uid: &str) -> Result<String, StoreError> {
+        let path = self.engine.query_opt(
+            "SELECT path FROM cursors WHERE session_uid = $1 AND part IN ('log', 'chat_history') AND read_to > 0
+             ORDER BY part DESC, path LIMIT 1",
+            &[Value::Text(session_uid)],
+            |row| row.text(0),
+        )?;
+        Ok(path.unwrap_or_default())
+    }
+
+    /// The cursors of a session.
+    pub fn cursors_of(&self, session_uid: &str) -> Result<Vec<Cursor>, StoreError> {
+        let sql = format!("SELECT {COLUMNS} FROM cursors WHERE session_uid = $1 ORDER BY part, path");
+        self.engine.query(&sql, &[Value::Text(session_uid)], cursor)
+    }
+}
+
+fn cursor(row: &Row<'_>) -> Result<Cursor, StoreError> {
+    let count = |column| row.int(column).map(|number| u64::try_from(number).unwrap_or_default());
+    let bits = |column| row.int(column).map(i64::cast_unsigned);
+    let hash = |column| row.blob(column).map(|bytes| bytes.try_into().unwrap_or_default());
+    Ok(Cursor {
+        session_uid: row.text(0)?,
+        part: row.text(1)?,
+        path: row.text(2)?,
+        root: row.text(3)?,
+        stat: Stat {
+            device: bits(4)?,
+            inode: bits(5)?,
+            size: count(6)?,
+            mtime_ns: row.int(7)?,
+            ctime_ns: row.int(8)?,
+        },
+        read_to: count(9)?,
+        lines: count(10)?,
+        ends_mid_line: row.int(11)? != 0,
+        head_hash: hash(12)?,
+        tail_hash: hash(13)?,
+    })
+}

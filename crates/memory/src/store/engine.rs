@@ -1,0 +1,238 @@
+//! The only place that knows which database it is.
+//!
+//! Everything above speaks one SQL text: parameters are `$1`, `$2`, …, values are integers, text and bytes,
+//! and the few words that differ between engines stand in braces in the schema. There is one arm today; a
+//! second one has to give execute, query, bulk insert and transactions, and nothing else.
+
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{CachedStatement, Connection, OpenFlags, TransactionBehavior};
+use std::path::Path;
+
+use super::StoreError;
+
+// Older versions lack `RETURNING`, `STRICT` tables, or fixes that a write-ahead log needs.
+const _: () = assert!(rusqlite::ffi::SQLITE_VERSION_NUMBER >= 3_051_003, "SQLite is too old");
+
+/// How long a reader waits for a checkpoint. Writers are kept apart by our own lock.
+const BUSY_MS: u64 = 5_000;
+
+/// A connection to the database.
+pub(super) enum Engine {
+    Sqlite(Connection),
+}
+
+/// A value given to a statement.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Value<'a> {
+    Null,
+    Int(i64),
+    Text(&'a str),
+    Blob(&'a [u8]),
+}
+
+/// One row of an answer.
+pub(super) enum Row<'r> {
+    Sqlite(&'r rusqlite::Row<'r>),
+}
+
+/// Whether a connection may change anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Access {
+    ReadOnly,
+    ReadWrite,
+}
+
+impl Engine {
+    /// Opens the database file. A new one is made only for writing.
+    pub(super) fn open(path: &Path, access: Access) -> Result<Self, StoreError> {
+        let mode = match access {
+            Access::ReadOnly => OpenFlags::SQLITE_OPEN_READ_ONLY,
+            Access::ReadWrite => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
+        };
+        let connection = Connection::open_with_flags(path, mode | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+        connection.busy_timeout(std::time::Duration::from_millis(BUSY_MS))?;
+        connection.set_prepared_statement_cache_capacity(64);
+        if access == Access::ReadWrite {
+            // Has to be said before the first table; dropped raw text must leave the file for good.
+            connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+            connection.pragma_update(None, "journal_mode", "WAL")?;
+            connection.pragma_update(None, "secure_delete", "ON")?;
+            connection.pragma_update(None, "synchronous", "FULL")?;
+        }
+        connection.pragma_update(None, "temp_store", "MEMORY")?;
+        connection.pragma_update(None, "foreign_keys", "ON")?;
+        Ok(Self::Sqlite(connection))
+    }
+
+    /// Runs a statement that gives no rows, and says how many rows it touched.
+    pub(super) fn execute(&self, sql: &str, values: &[Value<'_>]) -> Result<usize, StoreError> {
+        let Self::Sqlite(connection) = self;
+        let mut statement = connection.prepare_cached(sql)?;
+        bind(&mut statement, values)?;
+        Ok(statement.raw_execute()?)
+    }
+
+    /// Runs one statement for many rows of values.
+    pub(super) fn bulk<'v>(
+        &self,
+        sql: &str,
+        rows: impl IntoIterator<Item = Vec<Value<'v>>>,
+    ) -> Result<(), StoreError> {
+        let Self::Sqlite(connection) = self;
+        let mut statement = connection.prepare_cached(sql)?;
+        for values in rows {
+            bind(&mut statement, &values)?;
+            statement.raw_execute()?;
+        }
+        Ok(())
+    }
+
+    /// Runs a question and makes something of each row.
+    pub(super) fn query<T>(
+        &self,
+        sql: &str,
+        values: &[Value<'_>],
+        mut read: impl FnMut(&Row<'_>) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        let Self::Sqlite(connection) = self;
+        let mut statement = connection.prepare_cached(sql)?;
+        bind(&mut statement, values)?;
+        let mut rows = statement.raw_query();
+        let mut answers = Vec::new();
+        while let Some(row) = rows.next()? {
+            answers.push(read(&Row::Sqlite(row))?);
+        }
+        Ok(answers)
+    }
+
+    /// Runs a question that has one answer or none.
+    pub(super) fn query_opt<T>(
+        &self,
+        sql: &str,
+        values: &[Value<'_>],
+        read: impl FnMut(&Row<'_>) -> Result<T, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
+        Ok(self.query(sql, values, read)?.into_iter().next())
+    }
+
+    /// Runs several statements without values, as they stand.
+    pub(super) fn script(&self, sql: &str) -> Result<(), StoreError> {
+        let Self::Sqlite(connection) = self;
+        Ok(connection.execute_batch(sql)?)
+    }
+
+    /// Does `work` wholly or not at all.
+    pub(super) fn transaction<T>(
+        &mut self,
+        work: impl FnOnce(&Self) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let Self::Sqlite(connection) = &*self;
+        let transaction = rusqlite::Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+        let done = work(self)?;
+        transaction.commit()?;
+        Ok(done)
+    }
+
+    /// Puts this engine's words into a text of the schema.
+    pub(super) fn dialect(&self, ddl: &str) -> String {
+        match self {
+            Self::Sqlite(_) => ddl
+                .replace("{int}", "INTEGER")
+                .replace("{blob}", "BLOB")
+                .replace("{clustered}", "STRICT, WITHOUT ROWID")
+                .replace("{strict}", "STRICT"),
+        }
+    }
+
+    /// Which step of the schema the database is at.
+    pub(super) fn version(&self) -> Result<i64, StoreError> {
+        let Self::Sqlite(connection) = self;
+        Ok(connection.pragma_query_value(None, "user_version", |row| row.get(0))?)
+    }
+
+    pub(super) fn set_version(&self, version: i64) -> Result<(), StoreError> {
+        let Self::Sqlite(connection) = self;
+        Ok(connection.pragma_update(None, "user_version", version)?)
+    }
+
+    /// Gives freed room back to the disk and empties the write-ahead log.
+    pub(super) fn give_back(&self) -> Result<(), StoreError> {
+        let Self::Sqlite(connection) = self;
+        // The pragma frees one page per step: it has to be stepped to its end.
+        let mut statement = connection.prepare("PRAGMA incremental_vacuum")?;
+        let mut rows = statement.query([])?;
+        while rows.next()?.is_some() {}
+        drop(rows);
+        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+        Ok(())
+    }
+
+    /// What the database itself finds wrong with its file.
+    pub(super) fn check(&self) -> Result<Vec<String>, StoreError> {
+        let told = self.query("PRAGMA integrity_check", &[], |row| row.text(0))?;
+        Ok(told.into_iter().filter(|line| line != "ok").collect())
+    }
+}
+
+/// Binds by name: a text may use a parameter twice, and in any order.
+fn bind(statement: &mut CachedStatement<'_>, values: &[Value<'_>]) -> Result<(), StoreError> {
+    for at in 1..=statement.parameter_count() {
+        let name = statement.parameter_name(at).and_then(|name| name.strip_prefix('$'));
+        let number: usize = name.and_then(|name| name.parse().ok()).unwrap_or(at);
+        let value = values.get(number - 1).copied().unwrap_or(Value::Null);
+        statement.raw_bind_parameter(at, value)?;
+    }
+    Ok(())
+}
+
+impl rusqlite::ToSql for Value<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match *self {
+            Value::Null => ValueRef::Null,
+            Value::Int(number) => ValueRef::Integer(number),
+            Value::Text(text) => ValueRef::Text(text.as_bytes()),
+            Value::Blob(bytes) => ValueRef::Blob(bytes),
+        }))
+    }
+}
+
+impl Row<'_> {
+    pub(super) fn int(&self, column: usize) -> Result<i64, StoreError> {
+        let Self::Sqlite(row) = self;
+        Ok(row.get(column)?)
+    }
+
+    pub(super) fn int_opt(&self, column: usize) -> Result<Option<i64>, StoreError> {
+        let Self::Sqlite(row) = self;
+        Ok(row.get(column)?)
+    }
+
+    pub(super) fn text(&self, column: usize) -> Result<String, StoreError> {
+        let Self::Sqlite(row) = self;
+        Ok(row.get(column)?)
+    }
+
+    pub(super) fn blob(&self, column: usize) -> Result<Vec<u8>, StoreError> {
+        let Self::Sqlite(row) = self;
+        Ok(row.get(column)?)
+    }
+}
+
+impl<'a> Value<'a> {
+    /// A number that fits: sizes and counts beyond 2^63 do not occur on any disk.
+    pub(super) fn count(number: u64) -> Self {
+        Self::Int(i64::try_from(number).unwrap_or(i64::MAX))
+    }
+
+    pub(super) fn count_opt(number: Option<u64>) -> Self {
+        number.map_or(Self::Null, Self::count)
+    }
+
+    pub(super) fn text_opt(text: Option<&'a str>) -> Self {
+        text.map_or(Self::Null, Self::Text)
+    }
+
+    pub(super) fn flag(flag: bool) -> Self {
+        Self::Int(i64::from(flag))
+    }
+}

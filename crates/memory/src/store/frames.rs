@@ -1,0 +1,172 @@
+//! The `frames` and `tails` tables: where each compressed piece of a part lies, and what is not yet in
+//! one. No other file writes them.
+
+use super::engine::{Row, Value};
+use super::{Reads, StoreError, Tx};
+
+/// A frame that exists: its bytes are on disk and synced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FrameRow {
+    pub frame_no: u64,
+    pub first_line: u64,
+    pub lines: u64,
+    /// Bytes before compression.
+    pub raw_bytes: u64,
+    /// The file under `packs`.
+    pub pack: String,
+    pub start: u64,
+    pub length: u64,
+    /// BLAKE3 of the compressed bytes.
+    pub checksum: [u8; 32],
+    pub mask_version: u32,
+}
+
+/// The last lines of a part, which do not fill a frame yet.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Tail {
+    pub first_line: u64,
+    pub lines: u64,
+    pub bytes: Vec<u8>,
+}
+
+impl Tx<'_> {
+    /// Makes a frame exist.
+    pub fn add_frame(&self, session_uid: &str, part: &str, frame: &FrameRow) -> Result<(), StoreError> {
+        self.engine.execute(
+            "INSERT INTO frames (session_uid, part, frame_no, first_line, lines, raw_bytes, pack, start, length,
+                checksum, mask_version)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+            &[
+                Value::Text(session_uid),
+                Value::Text(part),
+                Value::count(frame.frame_no),
+                Value::count(frame.first_line),
+                Value::count(frame.lines),
+                Value::count(frame.raw_bytes),
+                Value::Text(&frame.pack),
+                Value::count(frame.start),
+                Value::count(frame.length),
+                Value::Blob(&frame.checksum),
+                Value::Int(i64::from(frame.mask_version)),
+            ],
+        )?;
+        Ok(())
+    }
+
+    /// Replaces the tail of a part; an empty one is none.
+    pub fn put_tail(&self, session_uid: &str, part: &str, tail: &Tail, mask_version: u32) -> Result<(), StoreError> {
+        let key = [Value::Text(session_uid), Value::Text(part)];
+        if tail.bytes.is_empty() {
+            self.engine.execute("DELETE FROM tails WHERE session_uid = $1 AND part = $2", &key)?;
+            return Ok(());
+        }
+        self.engine.execute(
+            "INSERT INTO tails (session_uid, part, first_line, lines, bytes, mask_version)
+             VALUES ($1, $2, $3, $4, $5, $6)
+             ON CONFLICT (session_uid, part) DO UPDATE SET first_line = $3, lines = $4, bytes = $5, mask_version = $6",
+            &[
+                key[0],
+                key[1],
+                Value::count(tail.first_line),
+                Value::count(tail.lines),
+                Value::Blob(&tail.bytes),
+                Value::Int(i64::from(mask_version)),
+            ],
+        )?;
+        Ok(())
+    }
+
+    /// Makes the frames and the tail of a part, or of all parts, no longer exist. Their packs can go.
+    pub fn drop_frames(&self, session_uid: &str) -> Result<(), StoreError> {
+        for sql in ["DELETE FROM frames WHERE session_uid = $1", "DELETE FROM tails WHERE session_uid = $1"] {
+            self.engine.execute(sql, &[Value::Text(session_uid)])?;
+        }
+        Ok(())
+    }
+}
+
+const COLUMNS: &str =
+    "frame_no, first_line, lines, raw_bytes, pack, start, length, checksum, mask_version";
+
+impl Reads<'_> {
+    /// The frames of a part, in order.
+    pub fn frames(&self, session_uid: &str, part: &str) -> Result<Vec<FrameRow>, StoreError> {
+        let sql = format!("SELECT {COLUMNS} FROM frames WHERE session_uid = $1 AND part = $2 ORDER BY frame_no");
+        self.engine.query(&sql, &[Value::Text(session_uid), Value::Text(part)], frame)
+    }
+
+    /// The parts of a session that hold anything, in order.
+    pub fn parts(&self, session_uid: &str) -> Result<Vec<String>, StoreError> {
+        self.engine.query(
+            "SELECT part FROM frames WHERE session_uid = $1 UNION SELECT part FROM tails WHERE session_uid = $1
+             ORDER BY part",
+            &[Value::Text(session_uid)],
+            |row| row.text(0),
+        )
+    }
+
+    /// The tail of a part.
+    pub fn tail(&self, session_uid: &str, part: &str) -> Result<Option<Tail>, StoreError> {
+        self.engine.query_opt(
+            "SELECT first_line, lines, bytes FROM tails WHERE session_uid = $1 AND part = $2",
+            &[Value::Text(session_uid), Value::Text(part)],
+            |row| Ok(Tail { first_line: count(row, 0)?, lines: count(row, 1)?, bytes: row.blob(2)? }),
+        )
+    }
+
+    /// The packs of a session.
+    pub fn packs_of(&self, session_uid: &str) -> Result<Vec<String>, StoreError> {
+        self.engine.query(
+            "SELECT DISTINCT pack FROM frames WHERE session_uid = $1 ORDER BY pack",
+            &[Value::Text(session_uid)],
+            |row| row.text(0),
+        )
+    }
+
+    /// The pack a part's next frame goes to: its name, the frame's number, and where it begins.
+    pub fn pack_end(&self, session_uid: &str, part: &str) -> Result<Option<(String, u64, u64)>, StoreError> {
+        self.engine.query_opt(
+            "SELECT pack, frame_no + 1, start + length FROM frames WHERE session_uid = $1 AND part = $2
+             ORDER BY frame_no DESC LIMIT 1",
+            &[Value::Text(session_uid), Value::Text(part)],
+            |row| Ok((row.text(0)?, count(row, 1)?, count(row, 2)?)),
+        )
+    }
+
+    /// The packs that committed frames lie in, each with its committed length.
+    pub fn packs_in_use(&self) -> Result<Vec<(String, u64)>, StoreError> {
+        self.engine.query(
+            "SELECT pack, max(start + length) FROM frames GROUP BY pack ORDER BY pack",
+            &[],
+            |row| Ok((row.text(0)?, count(row, 1)?)),
+        )
+    }
+
+    /// Bytes of all frames and tails: compressed and not yet.
+    pub fn raw_cache_bytes(&self) -> Result<u64, StoreError> {
+        let sum = self.engine.query_opt(
+            "SELECT (SELECT coalesce(sum(length), 0) FROM frames) + (SELECT coalesce(sum(length(bytes)), 0) FROM tails)",
+            &[],
+            |row| count(row, 0),
+        )?;
+        Ok(sum.unwrap_or_default())
+    }
+}
+
+fn count(row: &Row<'_>, column: usize) -> Result<u64, StoreError> {
+    Ok(u64::try_from(row.int(column)?).unwrap_or_default())
+}
+
+fn frame(row: &Row<'_>) -> Result<FrameRow, StoreError> {
+    Ok(FrameRow {
+        frame_no: count(row, 0)?,
+        first_line: count(row, 1)?,
+        lines: count(row, 2)?,
+        raw_bytes: count(row, 3)?,
+        pack: row.text(4)?,
+        start: count(row, 5)?,
+        length: count(row, 6)?,
+        checksum: row.blob(7)?.try_into().unwrap_or_default(),
+        mask_version: u32::try_from(row.int(8)?).unwrap_or_default(),
+    })
+}

@@ -1,0 +1,34 @@
+//! The `operations` table: the product's own diary, one sentence per change. No other file writes it.
+
+use jiff::Timestamp;
+
+use super::engine::{Engine, Value};
+use super::{Reads, StoreError, micros};
+
+/// One change of the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Operation {
+    pub at_micros: i64,
+    pub command: String,
+    pub sentence: String,
+}
+
+/// Leaves a sentence. Called by every transaction, and by nothing else.
+pub(super) fn add(engine: &Engine, at: Timestamp, command: &str, sentence: &str) -> Result<(), StoreError> {
+    engine.execute(
+        "INSERT INTO operations (at, command, sentence) VALUES ($1, $2, $3)",
+        &[Value::Int(micros(at)), Value::Text(command), Value::Text(sentence)],
+    )?;
+    Ok(())
+}
+
+impl Reads<'_> {
+    /// The newest operations, newest first.
+    pub fn operations(&self, limit: u32) -> Result<Vec<Operation>, StoreError> {
+        self.engine.query(
+            "SELECT at, command, sentence FROM operations ORDER BY operation_id DESC LIMIT $1",
+            &[Value::Int(i64::from(limit))],
+            |row| Ok(Operation { at_micros: row.int(0)?, command: row.text(1)?, sentence: row.text(2)? }),
+        )
+    }
+}

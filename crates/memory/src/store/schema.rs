@@ -1,0 +1,160 @@
+//! The schema, as an append-only list of steps. An older binary must survive a newer store: steps add,
+//! and never take away or give a column another meaning.
+//!
+//! Primary tables hold what no log can tell again: `operations`, `sessions`, `cursors`, `frames`, `tails`.
+//! All others are derived: they are dropped and made again from the packs, and a test does so. Times are
+//! microseconds since 1970; every table of a session has its key begin with `session_uid`.
+
+use super::StoreError;
+use super::engine::Engine;
+
+/// Each step with its reason. Never change one that was released.
+const STEPS: &[&str] = &[
+    // 1: the first tables.
+    "CREATE TABLE operations (
+        operation_id {int} PRIMARY KEY,
+        at {int} NOT NULL,
+        command TEXT NOT NULL,
+        sentence TEXT NOT NULL
+    ) {strict};
+    CREATE TABLE sessions (
+        session_uid TEXT NOT NULL PRIMARY KEY,
+        flavor TEXT NOT NULL,
+        native_session_id TEXT NOT NULL,
+        discovered_at {int} NOT NULL,
+        ingested_at {int} NOT NULL,
+        analyzed_at {int},
+        evicted_at {int}
+    ) {clustered};
+    CREATE TABLE cursors (
+        session_uid TEXT NOT NULL REFERENCES sessions ON DELETE CASCADE,
+        part TEXT NOT NULL,
+        path TEXT NOT NULL,
+        root TEXT NOT NULL,
+        device {int} NOT NULL,
+        inode {int} NOT NULL,
+        size {int} NOT NULL,
+        mtime_ns {int} NOT NULL,
+        ctime_ns {int} NOT NULL,
+        read_to {int} NOT NULL,
+        lines {int} NOT NULL,
+        ends_mid_line {int} NOT NULL,
+        head_hash {blob} NOT NULL,
+        tail_hash {blob} NOT NULL,
+        PRIMARY KEY (session_uid, part, path)
+    ) {clustered};
+    CREATE TABLE frames (
+        session_uid TEXT NOT NULL REFERENCES sessions ON DELETE CASCADE,
+        part TEXT NOT NULL,
+        frame_no {int} NOT NULL,
+        first_line {int} NOT NULL,
+        lines {int} NOT NULL,
+        raw_bytes {int} NOT NULL,
+        pack TEXT NOT NULL,
+        start {int} NOT NULL,
+        length {int} NOT NULL,
+        checksum {blob} NOT NULL,
+        mask_version {int} NOT NULL,
+        PRIMARY KEY (session_uid, part, frame_no)
+    ) {clustered};
+    CREATE TABLE tails (
+        session_uid TEXT NOT NULL REFERENCES sessions ON DELETE CASCADE,
+        part TEXT NOT NULL,
+        first_line {int} NOT NULL,
+        lines {int} NOT NULL,
+        bytes {blob} NOT NULL,
+        mask_version {int} NOT NULL,
+        PRIMARY KEY (session_uid, part)
+    ) {clustered};
+    CREATE TABLE readers (
+        session_uid TEXT NOT NULL PRIMARY KEY REFERENCES sessions ON DELETE CASCADE,
+        state {blob} NOT NULL
+    ) {clustered};
+    CREATE TABLE views (
+        session_uid TEXT NOT NULL PRIMARY KEY REFERENCES sessions ON DELETE CASCADE,
+        started_at {int},
+        ended_at {int},
+        repo TEXT,
+        cwd TEXT,
+        title TEXT,
+        view TEXT NOT NULL
+    ) {clustered};
+    CREATE TABLE events (
+        session_uid TEXT NOT NULL REFERENCES sessions ON DELETE CASCADE,
+        seq {int} NOT NULL,
+        parent_seq {int},
+        ts {int},
+        kinds {int} NOT NULL,
+        role TEXT NOT NULL,
+        actor TEXT NOT NULL,
+        is_trigger {int} NOT NULL,
+        turn {int},
+        tool TEXT,
+        summary TEXT NOT NULL,
+        part TEXT NOT NULL,
+        line {int} NOT NULL,
+        text_line {int},
+        block {int} NOT NULL,
+        call_id TEXT,
+        duration_ms {int},
+        success {int},
+        exit_code {int},
+        files TEXT,
+        tokens {int},
+        is_sidechain {int} NOT NULL,
+        spill TEXT,
+        PRIMARY KEY (session_uid, seq)
+    ) {clustered};
+    CREATE TABLE turns (
+        session_uid TEXT NOT NULL REFERENCES sessions ON DELETE CASCADE,
+        turn {int} NOT NULL,
+        trigger_seq {int} NOT NULL,
+        start_line {int} NOT NULL,
+        end_line {int} NOT NULL,
+        started_at {int},
+        ended_at {int},
+        prompt TEXT NOT NULL,
+        events {int} NOT NULL,
+        tool_calls {int} NOT NULL,
+        errors {int} NOT NULL,
+        is_rewound {int} NOT NULL,
+        PRIMARY KEY (session_uid, turn)
+    ) {clustered};
+    CREATE TABLE calls (
+        session_uid TEXT NOT NULL REFERENCES sessions ON DELETE CASCADE,
+        call_key {int} NOT NULL,
+        call TEXT NOT NULL,
+        PRIMARY KEY (session_uid, call_key)
+    ) {clustered};
+    CREATE TABLE faults (
+        session_uid TEXT NOT NULL REFERENCES sessions ON DELETE CASCADE,
+        part TEXT NOT NULL,
+        line {int} NOT NULL,
+        reason TEXT NOT NULL,
+        is_mended {int} NOT NULL,
+        PRIMARY KEY (session_uid, part, line, reason)
+    ) {clustered};
+    CREATE TABLE unknown (
+        session_uid TEXT NOT NULL REFERENCES sessions ON DELETE CASCADE,
+        record TEXT NOT NULL,
+        version TEXT NOT NULL,
+        count {int} NOT NULL,
+        PRIMARY KEY (session_uid, record, version)
+    ) {clustered};",
+];
+
+/// Brings a store to the newest step, all or nothing.
+pub(super) fn migrate(engine: &mut Engine) -> Result<(), StoreError> {
+    let at = engine.version()?;
+    let newest = STEPS.len() as i64;
+    if at >= newest {
+        // A newer binary was here. What it added does not concern us.
+        return Ok(());
+    }
+    engine.transaction(|engine| {
+        for step in STEPS.iter().skip(usize::try_from(at).unwrap_or_default()) {
+            engine.script(&engine.dialect(step))?;
+        }
+        engine.set_version(newest)
+    })
+}

@@ -1,0 +1,70 @@
+//! The `sessions` table: that a session exists, and when it was found, read, analyzed and dropped. No
+//! other file writes it.
+
+use jiff::Timestamp;
+use transcript::Session;
+
+use super::engine::Value;
+use super::{Reads, StoreError, Tx, micros};
+
+/// What is known of a session for good.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionRow {
+    pub session_uid: String,
+    pub flavor: String,
+    pub discovered_at: i64,
+    pub ingested_at: i64,
+    pub analyzed_at: Option<i64>,
+    pub evicted_at: Option<i64>,
+}
+
+impl Tx<'_> {
+    /// Notes that a session was read. One that grew has to be analyzed again.
+    pub fn put_session(&self, session_uid: &str, session: &Session, at: Timestamp) -> Result<(), StoreError> {
+        self.engine.execute(
+            "INSERT INTO sessions (session_uid, flavor, native_session_id, discovered_at, ingested_at)
+             VALUES ($1, $2, $3, $4, $4)
+             ON CONFLICT (session_uid) DO UPDATE SET ingested_at = $4, analyzed_at = NULL, evicted_at = NULL",
+            &[
+                Value::Text(session_uid),
+                Value::Text(session.flavor.as_str()),
+                Value::Text(&session.native_session_id),
+                Value::Int(micros(at)),
+            ],
+        )?;
+        Ok(())
+    }
+}
+
+impl Reads<'_> {
+    /// All sessions, by uid.
+    pub fn sessions(&self) -> Result<Vec<SessionRow>, StoreError> {
+        self.engine.query(
+            "SELECT session_uid, flavor, discovered_at, ingested_at, analyzed_at, evicted_at
+             FROM sessions ORDER BY session_uid",
+            &[],
+            |row| {
+                Ok(SessionRow {
+                    session_uid: row.text(0)?,
+                    flavor: row.text(1)?,
+                    discovered_at: row.int(2)?,
+                    ingested_at: row.int(3)?,
+                    analyzed_at: row.int_opt(4)?,
+                    evicted_at: row.int_opt(5)?,
+                })
+            },
+        )
+    }
+
+    /// The uids that begin with `prefix`, by uid.
+    pub fn uids_with_prefix(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
+        // The native id may be named without its flavor.
+        self.engine.query(
+            "SELECT session_uid FROM sessions
+             WHERE substr(session_uid, 1, length($1)) = $1 OR substr(native_session_id, 1, length($1)) = $1
+             ORDER BY session_uid",
+            &[Value::Text(prefix)],
+            |row| row.text(0),
+        )
+    }
+}

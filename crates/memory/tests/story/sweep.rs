@@ -1,0 +1,275 @@
+//! What is read is kept, once, whole, and nothing is read twice.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use memory::kept;
+use memory::mask::{MaskKey, Masker, UserRules};
+use memory::sources::Root;
+use memory::store::{Patience, Store};
+use memory::sweep::{Report, Sweep, run};
+use tempfile::TempDir;
+use testkit::truth;
+use transcript::Agent;
+
+/// A home with an agent's root and a store.
+struct Home {
+    directory: TempDir,
+    masker: Masker,
+}
+
+impl Home {
+    fn new() -> Self {
+        let masker = Masker::new(&MaskKey::from_bytes([7; 32]), &UserRules::default()).unwrap();
+        Self { directory: tempfile::tempdir().unwrap(), masker }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+
+    /// Sweeps an hour after all files were written.
+    fn sweep(&self) -> Report {
+        let now = Timestamp::now() + jiff::SignedDuration::from_hours(1);
+        self.sweep_at(now)
+    }
+
+    fn sweep_at(&self, now: Timestamp) -> Report {
+        let root = |agent, name| Root { agent, path: self.path(name), label: None };
+        let roots = [root(Agent::Claude, ".claude"), root(Agent::Codex, ".codex"), root(Agent::Grok, ".grok")];
+        let sweep = Sweep {
+            directory: &self.path("store"),
+            roots: &roots,
+            masker: &self.masker,
+            now,
+            threads: 2,
+            patience: Patience::Wait,
+            is_ignored: &|_| false,
+            progress: &|_, _| {},
+        };
+        run(&sweep).unwrap()
+    }
+
+    fn store(&self) -> Store {
+        Store::open(&self.path("store")).unwrap()
+    }
+
+    fn cat(&self, uid: &str) -> String {
+        let mut out = Vec::new();
+        kept::cat(&self.store(), uid, "log", &mut out).unwrap().unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    fn rows(&self) -> Vec<String> {
+        self.store().reads().derived_rows().unwrap()
+    }
+}
+
+const LOG: &str = ".claude/projects/-home-ada-app/5e550000-0000-4000-8000-000000000001.jsonl";
+const UID: &str = "claude:5e550000-0000-4000-8000-000000000001";
+
+fn prompt(text: &str) -> String {
+    format!("{{\"type\":\"user\",\"sessionId\":\"s\",\"message\":{{\"content\":\"{text}\"}}}}\n")
+}
+
+/// A home full of logs with every trap.
+fn full_home() -> Home {
+    let home = Home::new();
+    for (path, bytes) in truth::claude(1, 8).files {
+        home.write(&format!(".claude/{path}"), bytes);
+    }
+    for (path, bytes) in truth::grok(1, 4).files {
+        home.write(&format!(".grok/{path}"), bytes);
+    }
+    home
+}
+
+#[test]
+fn a_second_sweep_reads_no_file_and_no_byte() {
+    let home = full_home();
+    let first = home.sweep();
+    assert!(first.files_read > 0 && first.bytes_read > 0 && first.sessions_new > 0, "{first:?}");
+    assert_eq!(first.unread, []);
+    let rows = home.rows();
+    let second = home.sweep();
+    assert_eq!((second.files_read, second.bytes_read, second.sessions_new), (0, 0, 0), "{second:?}");
+    assert_eq!(second.files_unchanged, second.files_seen);
+    assert_eq!(home.rows(), rows);
+}
+
+#[test]
+fn what_is_kept_is_what_was_written() {
+    let home = Home::new();
+    let log = prompt("one") + "\r\n{\"torn\n\n" + &prompt("two") + "{\"type\":\"user\",\"message\":{\"content\":\"no end\"}}";
+    home.write(LOG, &log);
+    home.sweep();
+    assert_eq!(home.cat(UID), log);
+}
+
+#[test]
+fn rebuild_makes_the_same_rows() {
+    let home = full_home();
+    home.sweep();
+    let rows = home.rows();
+    assert!(rows.len() > 100);
+    let mut store = home.store();
+    kept::rebuild(&mut store, Timestamp::now(), &|_, _| {}).unwrap();
+    let again = home.rows();
+    for (a, b) in rows.iter().zip(&again) {
+        assert_eq!(a, b);
+    }
+    assert_eq!(rows.len(), again.len());
+}
+
+#[test]
+fn a_log_that_grows_is_read_from_where_it_ended_and_ends_the_same() {
+    let (growing, whole) = (Home::new(), Home::new());
+    let mut log = String::new();
+    for n in 0..5 {
+        let more = prompt(&format!("prompt {n}"));
+        log += &more;
+        growing.write(LOG, &log);
+        let report = growing.sweep();
+        assert_eq!(report.bytes_read, more.len() as u64, "only the new bytes");
+    }
+    whole.write(LOG, &log);
+    whole.sweep();
+    assert_eq!(growing.rows(), whole.rows());
+    assert_eq!(growing.cat(UID), log);
+}
+
+#[test]
+fn a_torn_last_line_waits_until_it_is_whole() {
+    let home = Home::new();
+    let (whole, torn) = (prompt("whole"), prompt("torn"));
+    home.write(LOG, whole.clone() + &torn[..20]);
+    home.sweep_at(Timestamp::now());
+    assert_eq!(home.cat(UID), whole);
+    home.write(LOG, whole.clone() + &torn);
+    home.sweep_at(Timestamp::now());
+    assert_eq!(home.cat(UID), whole + &torn);
+}
+
+#[test]
+fn a_last_line_without_a_break_is_taken_when_quiet_and_goes_on_later() {
+    let home = Home::new();
+    let first = prompt("first");
+    home.write(LOG, first.trim_end());
+    home.sweep();
+    assert_eq!(home.cat(UID), first.trim_end());
+    let log = first + &prompt("second");
+    home.write(LOG, &log);
+    home.sweep();
+    assert_eq!(home.cat(UID), log);
+}
+
+#[test]
+fn a_rewritten_log_replaces_what_was_kept() {
+    let home = Home::new();
+    home.write(LOG, prompt("before") + &prompt("more before"));
+    home.sweep();
+    for after in [prompt("after"), prompt("after all"), prompt("much longer than before ".repeat(50).as_str())] {
+        home.write(LOG, &after);
+        home.sweep();
+        assert_eq!(home.cat(UID), after);
+        assert_eq!(home.store().reads().event_count().unwrap(), 1);
+    }
+    home.sweep();
+    let packs = memory::packs::list(&home.path("store/packs"));
+    assert_eq!(packs.len(), 1, "old packs are taken away: {packs:?}");
+}
+
+#[test]
+fn a_log_that_moved_is_not_read_again() {
+    let home = Home::new();
+    home.write(LOG, prompt("one"));
+    home.sweep();
+    let elsewhere = LOG.replace("-home-ada-app", "-home-ada-elsewhere");
+    fs::create_dir_all(home.path(&elsewhere).parent().unwrap()).unwrap();
+    fs::rename(home.path(LOG), home.path(&elsewhere)).unwrap();
+    let rows = home.rows();
+    let report = home.sweep();
+    assert_eq!((report.bytes_read, report.sessions_new), (0, 0), "{report:?}");
+    assert_eq!(home.rows(), rows);
+    home.write(&elsewhere, prompt("one") + &prompt("two"));
+    home.sweep();
+    assert_eq!(home.cat(UID), prompt("one") + &prompt("two"));
+}
+
+#[test]
+fn of_two_copies_the_longer_one_counts() {
+    let home = Home::new();
+    let copy = LOG.replace("-home-ada-app", "-home-ada-copy");
+    home.write(LOG, prompt("one"));
+    home.write(&copy, prompt("one") + &prompt("two"));
+    home.sweep();
+    assert_eq!(home.cat(UID), prompt("one") + &prompt("two"));
+    let again = home.sweep();
+    assert_eq!((again.files_read, again.bytes_read), (0, 0), "{again:?}");
+}
+
+#[test]
+fn a_log_that_was_compressed_meanwhile_is_the_same_log() {
+    let home = Home::new();
+    let id = "019d4700-0000-7000-8000-00000000c0de";
+    let name = format!(".codex/sessions/2026/04/01/rollout-2026-04-01T10-00-00-{id}.jsonl");
+    let log = format!(
+        "{{\"timestamp\":\"2026-04-01T10:00:00Z\",\"type\":\"session_meta\",\"payload\":{{\"id\":\"{id}\",\"cwd\":\"/home/ada/app\"}}}}\n"
+    ) + &"{\"timestamp\":\"2026-04-01T10:00:01Z\",\"type\":\"event_msg\",\"payload\":{\"type\":\"user_message\",\"message\":\"hi\"}}\n".repeat(3);
+    home.write(&name, &log);
+    home.sweep();
+    let rows = home.rows();
+    fs::remove_file(home.path(&name)).unwrap();
+    home.write(&format!("{name}.zst"), zstd::encode_all(log.as_bytes(), 3).unwrap());
+    let report = home.sweep();
+    assert_eq!((report.sessions_new, report.sessions_updated), (0, 0), "{report:?}");
+    assert_eq!(home.rows(), rows);
+    assert_eq!(home.sweep().files_read, 0);
+}
+
+#[test]
+fn a_log_that_is_gone_stays_kept() {
+    let home = Home::new();
+    home.write(LOG, prompt("precious"));
+    home.sweep();
+    fs::remove_file(home.path(LOG)).unwrap();
+    home.sweep();
+    assert_eq!(home.cat(UID), prompt("precious"));
+}
+
+#[test]
+fn a_large_log_is_kept_in_several_frames() {
+    let home = Home::new();
+    let log: String = (0..40_000).map(|n| prompt(&format!("prompt number {n} with some more words"))).collect();
+    home.write(LOG, &log);
+    home.sweep();
+    assert_eq!(home.cat(UID), log);
+    let frames = home.store().reads().frames(UID, "log").unwrap();
+    assert!(frames.len() >= 3, "{}", frames.len());
+}
+
+#[cfg(unix)]
+#[test]
+fn the_store_is_private() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = Home::new();
+    home.write(LOG, prompt("private"));
+    home.sweep();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o077;
+    let mut open = vec![home.path("store")];
+    while let Some(path) = open.pop() {
+        if path.is_dir() {
+            assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o077, 0, "{}", path.display());
+            open.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        } else {
+            assert_eq!(mode(&path), 0, "{}", path.display());
+        }
+    }
+}

@@ -1,0 +1,410 @@
+//! Grok sessions with traps: `updates.jsonl` files that tell usage the ways Grok does, and the books.
+
+use serde_json::{Map, Value, json};
+
+use super::{Bill, Corpus, Dice, Tokens, Truth};
+
+const MODELS: [&str; 3] = ["grok-4.6-build", "grok-4-fast", "grok-code-fast-1"];
+
+/// When the first session begins, in milliseconds: 2026-08-16T04:10:00Z.
+const START_MS: u64 = 1_786_853_400_000;
+
+/// Writes `sessions` sessions (at least two). Every trap is planted at least once.
+///
+/// The traps, by the name they have in [`Truth::traps`]:
+///
+/// | name | what is planted | what counts |
+/// |---|---|---|
+/// | `plain` | one prompt, one model | the prompt |
+/// | `models` | a prompt of two or three models | each model's share |
+/// | `no_split` | usage without `modelUsage` | all of it, as the session's model's |
+/// | `copy` | the very same row twice | once |
+/// | `later` | a second row of a prompt, with more | the later row |
+/// | `no_usage` | a turn that ends without usage | nothing |
+/// | `nulls` | nulls and numbers as `1e3`, `20.0` | 0 in place of nulls, the number |
+/// | `cache` | reads and writes inside `inputTokens` | each kind apart |
+/// | `decoy` | usage in a tool's output | nothing |
+/// | `numbered` | prompt ids that are numbers, in every session | each session's own |
+/// | `fork` | another session's rows, copied | the parent's |
+/// | `growth` | a session that tells only how full the context is | what it grew by |
+/// | `torn` | the last line is cut | what stood before |
+pub fn grok(seed: u64, sessions: usize) -> Corpus {
+    let mut dice = Dice(seed);
+    let mut corpus = Corpus {
+        files: Vec::new(),
+        truth: Truth::default(),
+    };
+    let mut order = TRAPS;
+    dice.shuffle(&mut order);
+    for number in 0..sessions.max(2) {
+        let mut desk = Desk::new(&mut dice, seed, number);
+        for plant in order.iter().skip(number).step_by(sessions.max(2)) {
+            plant(&mut desk);
+        }
+        for _ in 0..desk.dice.between(1, 5) {
+            let plant = desk.dice.pick(&TRAPS);
+            plant(&mut desk);
+        }
+        if number == 0 {
+            desk.fork(&mut corpus);
+        }
+        desk.finish(&mut corpus);
+    }
+    growth(&mut dice, seed, &mut corpus);
+    corpus
+}
+
+type Trap = fn(&mut Desk<'_>);
+
+const TRAPS: [Trap; 10] = [
+    |desk| desk.plain(),
+    |desk| desk.models(),
+    |desk| desk.no_split(),
+    |desk| desk.copy(),
+    |desk| desk.later(),
+    |desk| desk.no_usage(),
+    |desk| desk.nulls(),
+    |desk| desk.cache(),
+    |desk| desk.decoy(),
+    |desk| desk.numbered(),
+];
+
+/// One session on the desk: its log so far, and the books.
+struct Desk<'a> {
+    dice: &'a mut Dice,
+    session: String,
+    rows: Vec<String>,
+    bills: Vec<Bill>,
+    traps: Vec<&'static str>,
+    events: u64,
+    prompts: u64,
+    now_ms: u64,
+}
+
+impl<'a> Desk<'a> {
+    fn new(dice: &'a mut Dice, seed: u64, number: usize) -> Desk<'a> {
+        let session = uuid(seed, number as u64);
+        let now_ms = START_MS + 3_600_000 * dice.between(0, 400);
+        let (rows, bills, traps) = (Vec::new(), Vec::new(), Vec::new());
+        let mut desk = Desk {
+            dice,
+            session,
+            rows,
+            bills,
+            traps,
+            events: 0,
+            prompts: 0,
+            now_ms,
+        };
+        desk.plain();
+        desk
+    }
+
+    fn plain(&mut self) {
+        let (prompt, usage) = (self.prompt(), self.share(0));
+        let split = json!({MODELS[0]: usage});
+        self.finished(&prompt, &with_split(usage.clone(), split));
+        self.bill(Some(MODELS[0]), &usage);
+        self.traps.push("plain");
+    }
+
+    fn models(&mut self) {
+        let prompt = self.prompt();
+        let count = self.dice.between(2, 3);
+        let mut split = Map::new();
+        for model in MODELS.into_iter().take(usize::try_from(count).expect("a few")) {
+            let usage = self.share(0);
+            self.bill(Some(model), &usage);
+            split.insert(model.to_owned(), usage);
+        }
+        let total = self.share(0);
+        self.finished(&prompt, &with_split(total, Value::Object(split)));
+        self.traps.push("models");
+    }
+
+    fn no_split(&mut self) {
+        let (prompt, usage) = (self.prompt(), self.share(0));
+        self.finished(&prompt, &usage);
+        self.bill(Some("grok-4.6"), &usage);
+        self.traps.push("no_split");
+    }
+
+    fn copy(&mut self) {
+        self.plain();
+        let row = self.rows.last().expect("a row was written").clone();
+        self.rows.push(row);
+        self.traps.push("copy");
+    }
+
+    fn later(&mut self) {
+        let (prompt, first, later) = (self.prompt(), self.share(0), self.share(0));
+        for usage in [&first, &later] {
+            self.finished(&prompt, &with_split(usage.clone(), json!({MODELS[1]: usage})));
+        }
+        self.bill(Some(MODELS[1]), &later);
+        self.traps.push("later");
+    }
+
+    fn no_usage(&mut self) {
+        let prompt = self.prompt();
+        self.finished(&prompt, &Value::Null);
+        self.traps.push("no_usage");
+    }
+
+    fn nulls(&mut self) {
+        let prompt = self.prompt();
+        let usage = json!({"inputTokens": null, "outputTokens": 20.0, "cachedReadTokens": -4, "reasoningTokens": "7"});
+        self.finished(&prompt, &with_split(usage.clone(), json!({MODELS[2]: usage})));
+        self.bill(Some(MODELS[2]), &json!({"outputTokens": 20}));
+        self.traps.push("nulls");
+    }
+
+    fn cache(&mut self) {
+        let prompt = self.prompt();
+        let writes = self.dice.between(1, 400);
+        let usage = self.share(writes);
+        self.finished(&prompt, &with_split(usage.clone(), json!({MODELS[0]: usage})));
+        self.bill(Some(MODELS[0]), &usage);
+        self.traps.push("cache");
+    }
+
+    fn decoy(&mut self) {
+        let usage = self.share(0);
+        let output = json!({"type": "ReadFile", "usage": usage, "sessionUpdate": "turn_completed"});
+        let update = json!({
+            "sessionUpdate": "tool_call_update", "toolCallId": "call-1", "status": "completed", "rawOutput": output,
+        });
+        self.row("session/update", &update);
+        self.traps.push("decoy");
+    }
+
+    fn numbered(&mut self) {
+        let prompt = format!("{}", self.prompts);
+        self.prompt();
+        let usage = self.share(0);
+        self.finished(&prompt, &with_split(usage.clone(), json!({MODELS[0]: usage})));
+        self.bill(Some(MODELS[0]), &usage);
+        self.traps.push("numbered");
+    }
+
+    /// Writes a prompt of the human's and gives its id.
+    fn prompt(&mut self) -> String {
+        let update = json!({
+            "sessionUpdate": "user_message_chunk", "content": {"type": "text", "text": "go on"},
+            "_meta": {"modelId": "grok-4.6", "promptIndex": self.prompts},
+        });
+        self.prompts += 1;
+        self.row("session/update", &update);
+        uuid(self.dice.roll(), self.prompts)
+    }
+
+    /// Usage of one model, with `writes` tokens written to the cache.
+    fn share(&mut self, writes: u64) -> Value {
+        let (new, read, output) = (
+            self.dice.between(1, 9_000),
+            self.dice.between(0, 50_000),
+            self.dice.between(1, 900),
+        );
+        json!({
+            "inputTokens": new + read + writes, "outputTokens": output, "totalTokens": new + read + writes + output,
+            "cachedReadTokens": read, "cacheCreationTokens": writes, "reasoningTokens": output / 2, "modelCalls": 1,
+            "costUsdTicks": new * 20_000,
+        })
+    }
+
+    fn finished(&mut self, prompt: &str, usage: &Value) {
+        let update = json!({
+            "sessionUpdate": "turn_completed", "prompt_id": prompt, "stop_reason": "end_turn", "usage": usage,
+        });
+        self.row("_x.ai/session/update", &update);
+    }
+
+    fn row(&mut self, method: &str, update: &Value) {
+        self.events += 1;
+        self.now_ms += 1_000;
+        let row = json!({
+            "timestamp": self.now_ms / 1_000, "method": method,
+            "params": {
+                "sessionId": self.session, "update": update,
+                "_meta": {"eventId": format!("{}-{}", self.session, self.events), "agentTimestampMs": self.now_ms},
+            },
+        });
+        self.rows.push(row.to_string());
+    }
+
+    fn bill(&mut self, model: Option<&str>, usage: &Value) {
+        let count = |key: &str| usage[key].as_u64().unwrap_or_default();
+        let (read, write) = (count("cachedReadTokens"), count("cacheCreationTokens"));
+        let tokens = Tokens {
+            calls: 1,
+            input: count("inputTokens") - read - write,
+            output: count("outputTokens"),
+            cache_read: read,
+            cache_write_5m: write,
+            ..Tokens::default()
+        };
+        let model = model.map(str::to_owned);
+        self.bills.push(Bill {
+            model,
+            tokens,
+            day: day(self.now_ms),
+        });
+    }
+
+    /// Copies the session so far to another one, which then goes its own way.
+    fn fork(&mut self, corpus: &mut Corpus) {
+        let session = uuid(self.dice.roll(), 77);
+        let own = format!("\"sessionId\":\"{}\"", self.session);
+        let new = format!("\"sessionId\":\"{session}\"");
+        let rows: Vec<String> = self.rows.iter().map(|row| row.replace(&own, &new)).collect();
+        let mut fork = Desk {
+            dice: &mut *self.dice,
+            session,
+            rows,
+            bills: Vec::new(),
+            traps: vec!["fork"],
+            events: 0,
+            prompts: self.prompts,
+            now_ms: self.now_ms,
+        };
+        fork.plain();
+        fork.finish(corpus);
+    }
+
+    fn finish(mut self, corpus: &mut Corpus) {
+        let mut bytes = self.rows.join("\n").into_bytes();
+        bytes.push(b'\n');
+        if self.dice.coin() || corpus.files.is_empty() {
+            bytes.extend_from_slice(b"{\"timestamp\":17868534");
+            self.traps.push("torn");
+        }
+        let path = format!("sessions/%2Fhome%2Fada%2Fapp/{}/updates.jsonl", self.session);
+        corpus.truth.files.entry(path.clone()).or_default();
+        for bill in &self.bills {
+            corpus.truth.in_file(&path, bill);
+            corpus.truth.in_session(&self.session, bill);
+            corpus.truth.once(&self.session, bill);
+        }
+        for trap in self.traps {
+            *corpus.truth.traps.entry(trap).or_default() += 1;
+        }
+        corpus.files.push((path, bytes));
+    }
+}
+
+/// A session from before Grok told usage: rows tell how full the context is, and it may be emptied in between.
+fn growth(dice: &mut Dice, seed: u64, corpus: &mut Corpus) {
+    let mut desk = Desk::new(dice, seed, 999);
+    (desk.rows, desk.bills, desk.traps) = (Vec::new(), Vec::new(), vec!["growth"]);
+    let mut full = 0;
+    for _ in 0..desk.dice.between(2, 4) {
+        let prompt = desk.prompt();
+        let mut grown = 0;
+        for _ in 0..desk.dice.between(1, 5) {
+            let next = desk.dice.between(0, 90_000);
+            grown += next.saturating_sub(full);
+            full = next;
+            desk.events += 1;
+            let row = json!({"timestamp": desk.now_ms / 1_000, "method": "session/update", "params": {
+                "sessionId": desk.session,
+                "update": {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "so"}},
+                "_meta": {"eventId": format!("{}-{}", desk.session, desk.events), "agentTimestampMs": desk.now_ms,
+                    "promptId": prompt, "totalTokens": full},
+            }});
+            desk.rows.push(row.to_string());
+        }
+        desk.finished(&prompt, &Value::Null);
+        if grown > 0 {
+            desk.bill(None, &json!({"inputTokens": grown}));
+        }
+    }
+    desk.finish(corpus);
+}
+
+fn with_split(mut usage: Value, split: Value) -> Value {
+    usage["modelUsage"] = split;
+    usage
+}
+
+fn uuid(high: u64, low: u64) -> String {
+    format!(
+        "{:08x}-0000-7000-8000-{:012x}",
+        high & 0xffff_ffff,
+        low & 0xffff_ffff_ffff
+    )
+}
+
+/// The day (UTC) of a time.
+fn day(ms: u64) -> String {
+    // Days to a date, for the years in which these logs are written.
+    let mut days = ms / 86_400_000 - 20_454;
+    let lengths = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    for (month, length) in lengths.into_iter().enumerate() {
+        if days < length {
+            return format!("2026-{:02}-{:02}", month + 1, days + 1);
+        }
+        days -= length;
+    }
+    unreachable!("the logs are of 2026")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::super::sum;
+    use super::*;
+
+    /// Adds up the sessions' rows as plainly as can be: the last row of a prompt counts, copies do not.
+    fn output(files: &[(String, Vec<u8>)]) -> u64 {
+        let mut prompts: BTreeMap<(String, String), u64> = BTreeMap::new();
+        for (_, bytes) in files {
+            for line in bytes.split(|byte| *byte == b'\n') {
+                let Ok(row) = serde_json::from_slice::<Value>(line) else {
+                    continue;
+                };
+                let update = &row["params"]["update"];
+                if update["sessionUpdate"] != "turn_completed" || !update["usage"].is_object() {
+                    continue;
+                }
+                let id = row["params"]["_meta"]["eventId"].as_str().expect("rows have ids");
+                let writer = id.rsplit_once('-').expect("an id has a number").0.to_owned();
+                let prompt = update["prompt_id"].as_str().expect("prompts have ids").to_owned();
+                let usage = &update["usage"];
+                let number = |usage: &Value| usage["outputTokens"].as_f64().unwrap_or_default();
+                let output: f64 = match usage["modelUsage"].as_object() {
+                    Some(split) => split.values().map(number).sum(),
+                    None => number(usage),
+                };
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "small whole numbers"
+                )]
+                prompts.insert((writer, prompt), output as u64);
+            }
+        }
+        prompts.values().sum()
+    }
+
+    #[test]
+    fn the_books_equal_a_plain_count_of_the_rows() {
+        for seed in 0..16 {
+            let corpus = grok(seed, 2 + usize::try_from(seed).expect("a few") % 5);
+            assert_eq!(sum(&corpus.truth.all).output, output(&corpus.files), "seed {seed}");
+            assert_eq!(corpus.truth.traps.len(), 13, "seed {seed}: {:?}", corpus.truth.traps);
+        }
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_bytes() {
+        assert_eq!(grok(7, 4).files, grok(7, 4).files);
+        assert_ne!(grok(7, 4).files, grok(8, 4).files);
+    }
+
+    #[test]
+    fn a_day_is_told_by_the_calendar() {
+        assert_eq!(day(START_MS), "2026-08-16");
+        assert_eq!(day(1_767_225_600_000), "2026-01-01");
+    }
+}

@@ -1,0 +1,136 @@
+//! The full text of the events of one line, taken from the line again when somebody wants to see it.
+
+use std::borrow::Cow;
+
+use super::outputs::bare;
+use super::record::{Payload, Record};
+use super::said::{prompt, words};
+use crate::records;
+use crate::state::Body;
+
+/// The texts of all blocks of a line, in the order in which the reader numbers them.
+pub(crate) fn bodies(line: &[u8]) -> Vec<Body> {
+    let mut bodies = Vec::new();
+    records::each(records::trim(line), &super::OPENINGS, &mut |bytes| {
+        collect(bytes, &mut bodies)
+    });
+    bodies
+}
+
+/// Gathers the bodies of one record.
+fn collect(bytes: &[u8], bodies: &mut Vec<Body>) -> Result<(), serde_json::Error> {
+    let record: Record<'_> = serde_json::from_slice(bytes)?;
+    if let Some(payload) = &record.payload.0 {
+        of_payload(payload, bodies);
+    } else if record.session.0.is_some() {
+        bodies.push(body(String::new()));
+        for item in &record.items.0 {
+            of_payload(item, bodies);
+        }
+    } else {
+        of_payload(&serde_json::from_slice(bytes)?, bodies);
+    }
+    Ok(())
+}
+
+fn body(text: String) -> Body {
+    Body { text, words: None }
+}
+
+fn of_payload(payload: &Payload<'_>, bodies: &mut Vec<Body>) {
+    let kind = payload.kind.or_empty();
+    let text = match kind {
+        "message" if payload.role.or_empty() == "user" => prompt(words(&payload.content)).into_owned(),
+        "reasoning" => lines(&[&payload.summary.text(), &payload.content.text()]),
+        "function_call" | "custom_tool_call" | "tool_search_call" => {
+            let input = match payload.input.0.is_some() {
+                true => payload.input.json(),
+                false => payload.arguments.json(),
+            };
+            readable(input)
+        }
+        "function_call_output" | "custom_tool_call_output" => bare(&payload.output.text()).into_owned(),
+        "user_message" => prompt(payload.message.or_empty().into()).into_owned(),
+        "item_completed" => return of_item(payload, bodies),
+        "exec_command_end" | "patch_apply_end" | "mcp_tool_call_end" | "dynamic_tool_call_response" => {
+            return of_end(payload, bodies);
+        }
+        _ => {
+            let told = [
+                payload.message.or_empty(),
+                payload.text.or_empty(),
+                &payload.content.text(),
+            ];
+            lines(&told)
+        }
+    };
+    bodies.push(body(text));
+}
+
+/// A call and its end that stand on one line.
+fn of_end(payload: &Payload<'_>, bodies: &mut Vec<Body>) {
+    let command: Vec<&str> = payload.command.0.iter().map(|word| word.or_empty()).collect();
+    let call = match (&payload.invocation.0, command.is_empty()) {
+        (Some(invocation), _) => readable(invocation.arguments.json()),
+        (None, false) => command.join(" "),
+        (None, true) if payload.changes.0.is_some() => readable(payload.changes.json()),
+        (None, true) => readable(payload.arguments.json()),
+    };
+    let output = match payload.result.0.is_some() {
+        true => super::calls::of_mcp(payload.result).1,
+        false => {
+            let output = payload.aggregated_output.get();
+            let streams = lines(&[payload.stdout.or_empty(), payload.stderr.or_empty()]);
+            output.map_or(streams, str::to_owned) + &payload.content_items.text()
+        }
+    };
+    bodies.extend([body(call), body(output)]);
+}
+
+fn of_item(payload: &Payload<'_>, bodies: &mut Vec<Body>) {
+    let Some(item) = &payload.item.0 else { return };
+    let told = || lines(&[item.text.or_empty(), &item.content.text(), &item.fragments.text()]);
+    match item.kind.or_empty() {
+        "UserMessage" => bodies.push(body(prompt(words(&item.content)).into_owned())),
+        "Reasoning" => bodies.push(body(lines(&[&item.summary.text(), &item.raw_content.text()]))),
+        "WebSearch" | "ImageView" | "ImageGeneration" | "Extension" | "CollabAgentToolCall" => {
+            let words = [&item.query, &item.path, &item.text, &item.prompt];
+            let call: Vec<&str> = words.into_iter().map(|text| text.or_empty()).collect();
+            bodies.extend([body(lines(&call)), body(String::new())]);
+        }
+        "CommandExecution" | "FileChange" | "McpToolCall" | "DynamicToolCall" => {
+            let command: Vec<&str> = item.command.0.iter().map(|word| word.or_empty()).collect();
+            let call = match command.is_empty() {
+                false => command.join(" "),
+                true if item.changes.0.is_some() => readable(item.changes.json()),
+                true => readable(item.arguments.json()),
+            };
+            let streams = lines(&[item.stdout.or_empty(), item.stderr.or_empty()]);
+            let output = item.aggregated_output.get().map_or(streams, str::to_owned);
+            let told = super::calls::of_mcp(item.result).1;
+            bodies.extend([body(call), body(lines(&[&output, &told]))]);
+        }
+        _ => bodies.push(body(told())),
+    }
+}
+
+/// Texts one after the other, without the empty ones.
+fn lines(texts: &[&str]) -> String {
+    let told: Vec<&str> = texts.iter().copied().filter(|text| !text.is_empty()).collect();
+    told.join("\n")
+}
+
+/// The input of a tool as a human reads it: free text as it is, JSON on lines of its own.
+fn readable(json: &str) -> String {
+    let text: Cow<'_, str> = match serde_json::from_str(json) {
+        Ok(serde_json::Value::String(text)) => text.into(),
+        _ => json.into(),
+    };
+    let value: Result<serde_json::Value, _> = serde_json::from_str(&text);
+    match value {
+        Ok(value @ (serde_json::Value::Object(_) | serde_json::Value::Array(_))) => {
+            serde_json::to_string_pretty(&value).unwrap_or_else(|_| text.into_owned())
+        }
+        _ => text.into_owned(),
+    }
+}

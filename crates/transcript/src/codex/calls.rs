@@ -1,0 +1,312 @@
+//! Tool calls and what came of them: joined by the id of the call, whichever record tells the end.
+
+use super::ends::End;
+use super::outputs::{bare, outcome, shown};
+use super::record::{McpResult, Payload, word_in};
+use super::words::{of_call, of_command, plain};
+use super::{Place, State};
+use crate::command::test_runner;
+use crate::event::{Actor, Kind, Kinds, Role, SessionEvent};
+use crate::joins::{Ending, OpenCall, kinds_of_call};
+use crate::reading::{Amendment, Delta};
+use crate::wire::{Raw, Text, wire};
+use crate::wording::{Wording, summary};
+
+/// A call to be told: what is called, how it reads, and its id.
+pub(super) struct Called<'c> {
+    pub(super) tool: &'c str,
+    pub(super) wording: Wording,
+    pub(super) id: Option<&'c str>,
+}
+
+impl State {
+    /// A call that the model makes by name: arguments are JSON in a string, input is any text.
+    pub(super) fn tool_call(&mut self, place: &mut Place, payload: &Payload<'_>, delta: &mut Delta) {
+        let tool = named(payload);
+        let input = match payload.input.0.is_some() {
+            true => payload.input.json(),
+            false => payload.arguments.json(),
+        };
+        let mut wording = of_call(&tool, input);
+        if tool == "exec" {
+            // A program's edits, and in paginated logs its commands, have records of their own.
+            wording.files.clear();
+            wording.command.take_if(|_| self.facts.is_paginated);
+        }
+        let called = Called {
+            wording,
+            tool: &tool,
+            id: payload.call(),
+        };
+        if let (Some(id), "write_stdin" | "wait") = (called.id, called.tool)
+            && let Some(number) = polled(input)
+        {
+            self.ends.polls(id, number);
+        }
+        self.goes_on();
+        self.call(place, called, delta);
+    }
+
+    /// A call of a tool that the model has by nature: the shell of old, search, pictures.
+    pub(super) fn built_in_call(&mut self, place: &mut Place, payload: &Payload<'_>, delta: &mut Delta) {
+        let kind = payload.kind.or_empty();
+        let tool = kind.strip_suffix("_call").unwrap_or(kind);
+        let wording = match (&payload.action.0, kind) {
+            (Some(action), "local_shell_call") => of_command(&action.command.0),
+            (Some(action), _) => {
+                let words = [&action.query, &action.url, &action.pattern];
+                let words: Vec<&str> = words.into_iter().filter_map(|text| text.get()).collect();
+                plain(&words.join(" "))
+            }
+            (None, "tool_search_call") => of_call(tool, payload.arguments.json()),
+            (None, _) => plain(payload.revised_prompt.or_empty()),
+        };
+        let id = payload.call();
+        self.goes_on();
+        let joined = self.call(place, Called { tool, wording, id }, delta);
+        // Some of them have no output of their own: their status is all there is.
+        if matches!(kind, "web_search_call" | "image_generation_call") || id.is_none() {
+            let failed = matches!(word_in(payload.status).as_deref(), Some("failed" | "incomplete"));
+            let success = payload.status.0.map(|_| !failed);
+            delta.amend(Amendment::Joined {
+                seq: joined,
+                success,
+                exit_code: None,
+                duration_ms: None,
+                kinds: failed.then_some(Kind::Error).map(Kinds::of).unwrap_or_default(),
+            });
+        }
+    }
+
+    /// Tells a call, and gives the number of its event.
+    pub(super) fn call(&mut self, place: &mut Place, called: Called<'_>, delta: &mut Delta) -> u64 {
+        let Called { tool, wording, id } = called;
+        let tests = wording
+            .command
+            .as_deref()
+            .is_some_and(|command| test_runner(command).is_some());
+        let retries = self.tools.is_retry(tool, &wording.text);
+        if !place.inherited {
+            self.turns.retries += u32::from(retries);
+        }
+        let mut event = place.event(Kind::ToolCall, Role::Assistant, Actor::Agent);
+        event.kinds = kinds_of_call(!wording.files.is_empty(), tests, retries);
+        event.tool = Some(tool.into());
+        event.call_id = id.map(Into::into);
+        if let Some(id) = id {
+            event.id = id.into();
+        }
+        let seq = self.next_seq;
+        let open = OpenCall::new(seq, place.ts, tool, &wording.text);
+        event.summary = wording.text;
+        event.files = wording.files;
+        self.push_by_agent(place, event, delta);
+        if let Some(id) = id {
+            self.ends.called(id);
+            self.tools.call(id, open, delta);
+        }
+        seq
+    }
+
+    /// The output of a call.
+    pub(super) fn tool_output(&mut self, place: &mut Place, payload: &Payload<'_>, delta: &mut Delta) {
+        self.goes_on();
+        let text = match payload.tools.0.is_empty() {
+            true => payload.output.text(),
+            false => {
+                let names: Vec<&str> = payload.tools.0.iter().map(|tool| tool.name.or_empty()).collect();
+                names.join(", ").into()
+            }
+        };
+        let id = payload.call().unwrap_or_default();
+        let told = outcome(&text);
+        let end = self.ends.take(id);
+        let waiting = self
+            .tools
+            .waiting(id)
+            .map(|open| (open.seq, open.ts, open.tool.clone()));
+        let tool = waiting.as_ref().map(|(_, _, tool)| &**tool).unwrap_or_default();
+        let result = End {
+            // A failure must be told; most tools say nothing of success.
+            success: end.success.or(told.success).or_else(|| {
+                let silent = told.running.is_some() || is_shell(tool);
+                (!silent).then_some(true)
+            }),
+            exit_code: end.exit_code.or(told.exit_code),
+            // Some versions say that every command took no time at all.
+            duration_ms: end.duration_ms.or(told.duration_ms).filter(|ms| *ms > 0),
+            declined: end.declined || told.denied,
+        };
+        if let (Some(number), Some((seq, ts, _))) = (told.running, &waiting)
+            && tool != "write_stdin"
+            && tool != "wait"
+        {
+            self.ends.goes_on(number, id, *seq, *ts);
+        }
+        if let Some(number) = self.ends.polled(id).filter(|_| told.running.is_none()) {
+            self.ends.over(number, result, place.ts, delta);
+        }
+        self.made_thread(place, tool, id, &text);
+        let mut event = self.result(place, Some(id).filter(|id| !id.is_empty()), &result);
+        event.summary = summary(shown(&bare(&text)));
+        if told.aborted {
+            // The tool did not fail: it was stopped. Later versions tell that by a record of its own.
+            event.kinds = Kinds::of(Kind::ToolResult);
+            if place.ts.is_none() && self.asks() == Actor::Human {
+                event.kinds = event.kinds.and(Kind::HumanIntervention);
+            }
+        }
+        self.end(place, event, &result, delta);
+    }
+
+    /// An event that tells how a call came out.
+    pub(super) fn result(&self, place: &Place, id: Option<&str>, end: &End) -> SessionEvent {
+        let call = id.and_then(|id| self.tools.waiting(id));
+        let mut event = place.event(Kind::ToolResult, Role::Tool, Actor::Tool);
+        event.tool = call.map(|open| open.tool.clone());
+        event.parent_seq = call.map(|open| open.seq).or(event.parent_seq);
+        event.call_id = id.map(Into::into);
+        if let Some(id) = id {
+            event.id = format!("{id}.out").into();
+        }
+        (event.success, event.exit_code) = (end.success, end.exit_code);
+        if end.declined && self.asks() == Actor::Human {
+            // The tool never ran: it is the human who acts here.
+            (event.actor, event.kinds) = (Actor::Human, event.kinds.and(Kind::HumanIntervention));
+        } else if end.success == Some(false) {
+            event.kinds = event.kinds.and(Kind::Error);
+        }
+        event
+    }
+
+    /// Tells a result and joins it with its call.
+    pub(super) fn end(&mut self, place: &mut Place, event: SessionEvent, end: &End, delta: &mut Delta) {
+        let ending = Ending {
+            seq: self.next_seq,
+            ts: place.ts,
+            success: end.success,
+            exit_code: end.exit_code,
+            denied: end.declined || !event.kinds.has(Kind::Error) && end.success == Some(false),
+        };
+        self.meter.answered();
+        let id = event.call_id.clone();
+        let call = id.as_deref().and_then(|id| self.tools.waiting(id)).map(|open| open.seq);
+        self.push(place, event, delta);
+        let Some(id) = id else { return };
+        self.tools.result(&id, ending, delta);
+        // The tool's own clock is better than the difference of two lines.
+        if let (Some(seq), Some(_)) = (call, end.duration_ms) {
+            self.joined(seq, end, delta);
+        }
+    }
+
+    /// Tells a call how it ended.
+    fn joined(&self, seq: u64, end: &End, delta: &mut Delta) {
+        delta.amend(Amendment::Joined {
+            seq,
+            success: end.success,
+            exit_code: end.exit_code,
+            duration_ms: end.duration_ms,
+            kinds: Kinds::default(),
+        });
+    }
+
+    /// The end of a call told by an event or an item. Where the call itself stands in the log, its output tells the rest;
+    /// calls that a program made are told here, both the call and its end.
+    pub(super) fn told_end(
+        &mut self,
+        place: &mut Place,
+        called: Called<'_>,
+        end: End,
+        output: &str,
+        delta: &mut Delta,
+    ) {
+        self.turns.go_on();
+        if let Some(id) = called.id
+            && self.ends.knows(id)
+        {
+            place.block += 2;
+            if self.tools.waiting(id).is_some() {
+                self.ends.tell(id, end);
+            } else {
+                self.ends.over_by_call(id, end, place.ts, delta);
+            }
+            return;
+        }
+        self.echoes.prompt_over();
+        let id = called.id.map(str::to_owned);
+        let tool: Box<str> = called.tool.into();
+        let seq = self.call(place, called, delta);
+        let mut event = self.result(place, id.as_deref(), &end);
+        event.summary = summary(output);
+        (event.tool, event.parent_seq) = (Some(tool), Some(seq));
+        self.end(place, event, &end, delta);
+        if end.duration_ms.is_none() {
+            // Call and end stand on one line: that tells nothing of how long it took.
+            self.joined(seq, &end, delta);
+        }
+    }
+
+    /// The output of a call that made a thread names it.
+    fn made_thread(&mut self, place: &Place, tool: &str, call_id: &str, text: &str) {
+        if tool.ends_with("spawn_agent")
+            && !place.inherited
+            && let Ok(told) = serde_json::from_str::<Spawned<'_>>(text)
+            && let Some(id) = told.agent_id.get()
+        {
+            self.facts.child(id, Some(call_id), place.line, told.nickname.get());
+        }
+    }
+}
+
+/// Whether the tool is a shell, whose output always tells an exit code.
+fn is_shell(tool: &str) -> bool {
+    matches!(
+        tool,
+        "shell" | "shell_command" | "exec_command" | "write_stdin" | "local_shell" | "exec" | "wait"
+    )
+}
+
+/// The name of a tool, with the server it belongs to.
+fn named(payload: &Payload<'_>) -> String {
+    let name = payload.name.or_empty();
+    match payload.namespace.get() {
+        Some(space) if space.ends_with("__") || name.starts_with('_') => format!("{space}{name}"),
+        Some(space) => format!("{space}__{name}"),
+        None => name.to_owned(),
+    }
+}
+
+/// How an MCP tool came out, and what it said.
+pub(super) fn of_mcp(result: Raw<'_>) -> (Option<bool>, String) {
+    let told: McpResult<'_> = serde_json::from_str(result.json()).unwrap_or_default();
+    match (&told.ok.0, told.err.get()) {
+        (_, Some(error)) => (Some(false), error.to_owned()),
+        (Some(ok), None) => (Some(!ok.is_error.0), ok.content.text().into_owned()),
+        (None, None) if result.0.is_none() => (None, String::new()),
+        (None, None) => (Some(!told.is_error.0), told.content.text().into_owned()),
+    }
+}
+
+/// The number of the command that a call asks after.
+fn polled(input: &str) -> Option<u64> {
+    let arguments: String = serde_json::from_str(input).unwrap_or_else(|_| input.to_owned());
+    let poll: Poll<'_> = serde_json::from_str(&arguments).unwrap_or_default();
+    let word = |raw: Raw<'_>| raw.json().trim_matches('"').parse().ok();
+    word(poll.session_id).or_else(|| word(poll.cell_id))
+}
+
+wire! {
+    struct Poll<'a> {
+        session_id: Raw<'a> = "session_id",
+        cell_id: Raw<'a> = "cell_id",
+    }
+}
+
+wire! {
+    /// What the tool that makes a thread gives back.
+    struct Spawned<'a> {
+        agent_id: Text<'a> = "agent_id",
+        nickname: Text<'a> = "nickname",
+    }
+}

@@ -1,0 +1,108 @@
+//! Words that Codex writes twice: as an item of the conversation and as an event. The first of a pair is told,
+//! the second is its echo; words that stand alone are told as well.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+/// How many of the agent's texts wait for their echo.
+const WAITING_MAX: usize = 16;
+
+/// Which kind of record tells a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Voice {
+    /// An item of the conversation with the model.
+    Item,
+    /// An event for whoever watches.
+    Event,
+}
+
+/// Texts whose echo has not come.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Echoes {
+    told: VecDeque<(u64, Voice)>,
+    prompt: Option<(u64, Voice)>,
+    /// The thread was compacted, or interrupted, and one of the two records that say so was read.
+    compacted: Option<Voice>,
+    interrupted: Option<Voice>,
+}
+
+impl Echoes {
+    /// Whether the agent's text was told before by the other kind of record.
+    pub(super) fn is_echo(&mut self, text: &str, voice: Voice) -> bool {
+        let text = print(text);
+        let other = |known: &(u64, Voice)| known.0 == text && known.1 != voice;
+        if let Some(at) = self.told.iter().position(other) {
+            self.told.remove(at);
+            return true;
+        }
+        self.told.push_back((text, voice));
+        if self.told.len() > WAITING_MAX {
+            self.told.pop_front();
+        }
+        false
+    }
+
+    /// Whether the prompt before, with nothing done in between, is the same one.
+    pub(super) fn is_prompt_echo(&mut self, text: &str, voice: Voice) -> bool {
+        let text = print(text);
+        match self.prompt.take() {
+            Some((known, by)) if known == text && by != voice => true,
+            _ => {
+                self.prompt = Some((text, voice));
+                false
+            }
+        }
+    }
+
+    /// Something was done: the next prompt is another one.
+    pub(super) fn prompt_over(&mut self) {
+        self.prompt = None;
+        self.interrupted = None;
+    }
+
+    pub(super) fn is_compaction_echo(&mut self, voice: Voice) -> bool {
+        let echo = self.compacted.is_some_and(|by| by != voice);
+        self.compacted = if echo { None } else { Some(voice) };
+        echo
+    }
+
+    pub(super) fn is_interrupt_echo(&mut self, voice: Voice) -> bool {
+        let echo = self.interrupted.is_some_and(|by| by != voice);
+        self.interrupted = if echo { None } else { Some(voice) };
+        echo
+    }
+}
+
+/// Hash of a text without its white space, which the two records may have differently.
+fn print(text: &str) -> u64 {
+    let mut hasher = blake3::Hasher::new();
+    for word in text.split_whitespace() {
+        hasher.update(word.as_bytes());
+    }
+    let hash = hasher.finalize();
+    u64::from_le_bytes(*hash.as_bytes().first_chunk().expect("a hash has 32 bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pair_is_told_once_in_either_order() {
+        let mut echoes = Echoes::default();
+        let told: Vec<bool> = [("a b", Voice::Event), ("a  b\n", Voice::Item), ("a b", Voice::Event)]
+            .map(|(text, voice)| echoes.is_echo(text, voice))
+            .into();
+        assert_eq!(told, [false, true, false]);
+    }
+
+    #[test]
+    fn equal_prompts_one_after_the_other_are_two() {
+        let mut echoes = Echoes::default();
+        let told: Vec<bool> = [Voice::Item, Voice::Event, Voice::Item, Voice::Item]
+            .map(|voice| echoes.is_prompt_echo("go on", voice))
+            .into();
+        assert_eq!(told, [false, true, false, false]);
+    }
+}

@@ -1,0 +1,123 @@
+//! Ends of tool calls that come apart from their output: events that tell the exit code before the output does, and
+//! commands that go on in the background after it.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+
+use crate::event::Kinds;
+use crate::ids::{from_entries, hash, in_order};
+use crate::reading::{Amendment, Delta};
+
+/// How many commands in the background are remembered.
+const BACKGROUND_MAX: usize = 64;
+
+/// What an event told about the end of a call.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct End {
+    pub(super) success: Option<bool>,
+    pub(super) exit_code: Option<i32>,
+    pub(super) duration_ms: Option<u64>,
+    /// A human refused the call.
+    pub(super) declined: bool,
+}
+
+/// A command whose call has its output and which goes on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Background {
+    number: u64,
+    call: u64,
+    seq: u64,
+    ts: Option<Timestamp>,
+}
+
+/// Calls met, and ends that wait for an output.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Ends {
+    calls: BTreeSet<u64>,
+    #[serde(serialize_with = "in_order", deserialize_with = "from_entries")]
+    told: FxHashMap<u64, End>,
+    background: Vec<Background>,
+    /// Calls that ask after a command in the background, with its number.
+    polls: Vec<(u64, u64)>,
+}
+
+impl Ends {
+    /// Notes a call.
+    pub(super) fn called(&mut self, id: &str) {
+        self.calls.insert(hash(id));
+    }
+
+    /// Whether the call `id` stands in the log. A program's calls do not: only their ends do.
+    pub(super) fn knows(&self, id: &str) -> bool {
+        self.calls.contains(&hash(id))
+    }
+
+    /// An event tells the end of a call whose output is yet to come.
+    pub(super) fn tell(&mut self, id: &str, end: End) {
+        self.told.insert(hash(id), end);
+    }
+
+    /// What was told about the call whose output comes now.
+    pub(super) fn take(&mut self, id: &str) -> End {
+        self.told.remove(&hash(id)).unwrap_or_default()
+    }
+
+    /// The command of a call goes on under a number.
+    pub(super) fn goes_on(&mut self, number: u64, id: &str, seq: u64, ts: Option<Timestamp>) {
+        let call = hash(id);
+        self.background.retain(|known| known.number != number);
+        self.background.push(Background { number, call, seq, ts });
+        if self.background.len() > BACKGROUND_MAX {
+            self.background.remove(0);
+        }
+    }
+
+    /// A call asks after the command of a number.
+    pub(super) fn polls(&mut self, id: &str, number: u64) {
+        self.polls.push((hash(id), number));
+        if self.polls.len() > BACKGROUND_MAX {
+            self.polls.remove(0);
+        }
+    }
+
+    /// The number that the call `id` asked after.
+    pub(super) fn polled(&mut self, id: &str) -> Option<u64> {
+        let call = hash(id);
+        let at = self.polls.iter().position(|(known, _)| *known == call)?;
+        Some(self.polls.remove(at).1)
+    }
+
+    /// A command in the background came to its end, as another call's output tells.
+    pub(super) fn over(&mut self, number: u64, end: End, ts: Option<Timestamp>, delta: &mut Delta) {
+        if let Some(at) = self.background.iter().position(|known| known.number == number) {
+            close(&self.background.remove(at), end, ts, delta);
+        }
+    }
+
+    /// The same, told by an event. Says whether such a command was known.
+    pub(super) fn over_by_call(&mut self, id: &str, end: End, ts: Option<Timestamp>, delta: &mut Delta) -> bool {
+        let call = hash(id);
+        let Some(at) = self.background.iter().position(|known| known.call == call) else {
+            return false;
+        };
+        close(&self.background.remove(at), end, ts, delta);
+        true
+    }
+}
+
+fn close(command: &Background, end: End, ts: Option<Timestamp>, delta: &mut Delta) {
+    let took = command
+        .ts
+        .zip(ts)
+        .and_then(|(from, to)| u64::try_from(to.as_millisecond() - from.as_millisecond()).ok());
+    delta.amend(Amendment::Joined {
+        seq: command.seq,
+        success: end.success,
+        exit_code: end.exit_code,
+        duration_ms: took.or(end.duration_ms),
+        kinds: Kinds::default(),
+    });
+}

@@ -1,0 +1,216 @@
+//! History copied from another thread: where it ends and the log's own work begins.
+//!
+//! A fork and a subagent begin with their parent's records, written again under the time of the copy. They
+//! are told by a foreign head, by turns older than the thread, or by the word of the log itself; the first
+//! turn that is younger than the thread, else the first pause, ends them.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::ids::uuid;
+use crate::session::{Inherited, InheritedRule};
+
+/// Copied records follow each other faster than a human and a model could work.
+const BURST_GAP_MS: i64 = 1_000;
+/// A pause that no copying makes, whatever the turns say.
+const PAUSE_MS: i64 = 60_000;
+
+/// Where the reader is.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum Phase {
+    /// Before the head of the thread, or behind it with nothing own read yet.
+    #[default]
+    Head,
+    /// Inside copied records.
+    Copied,
+    /// In the thread's own work.
+    Own,
+}
+
+/// What is known about copied history.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Inheritance {
+    phase: Phase,
+    /// When the thread was made, as its id tells.
+    born_ms: Option<u64>,
+    /// The log says that the thread comes from another one.
+    has_parent: bool,
+    /// The first ordinal of own work, where the log tells it.
+    own_ordinal: Option<u64>,
+    /// Whether turns older than the thread were met.
+    older_turns: bool,
+    imported: bool,
+    last_ts: Option<Timestamp>,
+    first_line: u64,
+    last_line: u64,
+    rule: Option<InheritedRule>,
+}
+
+/// What one record tells about its place.
+pub(super) struct Sign<'r> {
+    pub(super) line: u64,
+    pub(super) ts: Option<Timestamp>,
+    pub(super) ordinal: Option<u64>,
+    pub(super) turn: Option<&'r str>,
+    /// The head of another thread.
+    pub(super) foreign_head: bool,
+}
+
+impl Inheritance {
+    /// The head of the thread was read.
+    pub(super) fn head(&mut self, id: &str, has_parent: bool, own_ordinal: Option<u64>) {
+        self.born_ms = time_of(id);
+        self.has_parent = has_parent;
+        self.own_ordinal = own_ordinal;
+    }
+
+    /// Whether the record is copied. Each record is asked for once, in order.
+    pub(super) fn covers(&mut self, sign: &Sign<'_>) -> bool {
+        let copied = self.judge(sign);
+        if copied {
+            if self.first_line == 0 {
+                self.first_line = sign.line;
+            }
+            self.last_line = sign.line;
+        }
+        self.last_ts = sign.ts.or(self.last_ts);
+        copied
+    }
+
+    fn judge(&mut self, sign: &Sign<'_>) -> bool {
+        if let Some(turn) = sign.turn {
+            let imported = turn.starts_with("external-import-turn-");
+            if imported != self.imported {
+                self.imported = imported;
+                self.phase = if imported { Phase::Copied } else { Phase::Own };
+            }
+            if imported {
+                self.rule = Some(InheritedRule::Import);
+            }
+        }
+        if self.imported {
+            return true;
+        }
+        if let (Some(own), Some(ordinal)) = (self.own_ordinal, sign.ordinal) {
+            if ordinal < own {
+                self.rule = Some(InheritedRule::Ordinal);
+            }
+            return ordinal < own;
+        }
+        match self.phase {
+            Phase::Own => false,
+            Phase::Head => {
+                let older = self.is_older(sign.turn);
+                if sign.foreign_head || (older == Some(true) && self.has_parent) {
+                    self.phase = Phase::Copied;
+                    self.older_turns = older == Some(true);
+                    self.rule = Some(InheritedRule::Burst);
+                } else if older == Some(false) {
+                    self.phase = Phase::Own;
+                }
+                self.phase == Phase::Copied
+            }
+            Phase::Copied => {
+                if let Some(rule) = self.end(sign) {
+                    self.phase = Phase::Own;
+                    self.rule = Some(rule);
+                }
+                self.phase == Phase::Copied
+            }
+        }
+    }
+
+    /// The rule by which copied history ends at this record, if it does.
+    fn end(&mut self, sign: &Sign<'_>) -> Option<InheritedRule> {
+        if sign.foreign_head {
+            return None;
+        }
+        match self.is_older(sign.turn) {
+            Some(false) => return Some(InheritedRule::TurnTime),
+            Some(true) => self.older_turns = true,
+            None => {}
+        }
+        let gap = sign.ts?.as_millisecond() - self.last_ts?.as_millisecond();
+        let pause = if self.older_turns { PAUSE_MS } else { BURST_GAP_MS };
+        (gap > pause).then_some(InheritedRule::Burst)
+    }
+
+    /// Whether a turn began before the thread did; none where ids do not tell.
+    fn is_older(&self, turn: Option<&str>) -> Option<bool> {
+        let (turn, born) = (time_of(turn?)?, self.born_ms?);
+        Some(turn < born)
+    }
+
+    /// The copied lines, if there are any.
+    pub(super) fn told(&self) -> Option<Inherited> {
+        let rule = self.rule.filter(|_| self.first_line > 0)?;
+        Some(Inherited {
+            rule,
+            first_line: self.first_line,
+            last_line: self.last_line,
+        })
+    }
+}
+
+/// The time that a UUID of version 7 was made.
+fn time_of(id: &str) -> Option<u64> {
+    let value = uuid(id)?;
+    let version = (value >> 76) & 0xf;
+    (version == 7).then_some((value >> 80) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const THREAD: &str = "01900000-0064-7000-8000-000000000000";
+    const OLDER: &str = "01900000-0001-7000-8000-000000000000";
+    const YOUNGER: &str = "01900000-00c8-7000-8000-000000000000";
+
+    /// Reads records told as `ms turn`, `F` for a foreign head, and marks copied ones.
+    fn check(thread: &str, records: &[(i64, &str)]) -> (String, Option<&'static str>) {
+        let mut inheritance = Inheritance::default();
+        inheritance.head(thread, false, None);
+        let mut marks = String::new();
+        for (at, (ms, turn)) in records.iter().enumerate() {
+            let copied = inheritance.covers(&Sign {
+                line: at as u64 + 2,
+                ts: Timestamp::from_millisecond(*ms).ok(),
+                ordinal: None,
+                turn: Some(*turn).filter(|turn| !turn.is_empty() && *turn != "F"),
+                foreign_head: *turn == "F",
+            });
+            marks.push(if copied { 'c' } else { '.' });
+        }
+        (marks, inheritance.told().map(|told| told.rule.as_str()))
+    }
+
+    #[test]
+    fn a_younger_turn_ends_copied_history() {
+        let records = [(0, "F"), (0, OLDER), (2, ""), (3, YOUNGER), (900, "")];
+        assert_eq!(check(THREAD, &records), ("ccc..".into(), Some("turn_time")));
+    }
+
+    #[test]
+    fn without_turns_the_first_pause_ends_it() {
+        let records = [(0, "F"), (1, ""), (990, ""), (9_000, ""), (9_001, "")];
+        assert_eq!(
+            check("613a9a68-8816-40b2-a2d4-041ade599da6", &records),
+            ("ccc..".into(), Some("burst"))
+        );
+    }
+
+    #[test]
+    fn a_thread_of_its_own_inherits_nothing() {
+        assert_eq!(
+            check(THREAD, &[(0, YOUNGER), (1, "F"), (2, OLDER)]),
+            ("...".into(), None)
+        );
+    }
+
+    #[test]
+    fn imported_turns_are_another_agents() {
+        let records = [(0, "external-import-turn-1"), (0, ""), (5, YOUNGER), (6, "")];
+        assert_eq!(check(THREAD, &records), ("cc..".into(), Some("import")));
+    }
+}

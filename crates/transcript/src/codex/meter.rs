@@ -1,0 +1,287 @@
+//! Tokens: Codex writes running totals many times over, and each change of them is one API call.
+//!
+//! The same totals come again whenever the rate limits are refreshed, they fall when a thread is resumed or
+//! its context overflows, and forks copy them. So a call counts when the totals moved, with the numbers of
+//! the last call, else with the difference.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::record::{Info, Usage};
+use crate::call::{Call, Tokens};
+use crate::ids::{hash, hash_pair};
+use crate::reading::{Amendment, Delta};
+
+/// How many totals are remembered to know a late one.
+const RECENT_MAX: usize = 8;
+/// How many calls wait for the name of their model.
+const NAMELESS_MAX: usize = 64;
+
+/// Counters of the model's API. Cached input is a part of the input, reasoning a part of the output.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Counts {
+    input: u64,
+    cached: u64,
+    cache_write: u64,
+    output: u64,
+    reasoning: u64,
+    total: u64,
+}
+
+impl Counts {
+    fn of(usage: &Usage<'_>) -> Self {
+        let number = |number: crate::wire::Number| number.0.unwrap_or_default();
+        Self {
+            input: number(usage.input),
+            cached: number(usage.cached),
+            cache_write: number(usage.cache_write),
+            output: number(usage.output),
+            reasoning: number(usage.reasoning),
+            total: number(usage.total),
+        }
+    }
+
+    fn minus(&self, other: &Self) -> Self {
+        Self {
+            input: self.input.saturating_sub(other.input),
+            cached: self.cached.saturating_sub(other.cached),
+            cache_write: self.cache_write.saturating_sub(other.cache_write),
+            output: self.output.saturating_sub(other.output),
+            reasoning: self.reasoning.saturating_sub(other.reasoning),
+            total: self.total.saturating_sub(other.total),
+        }
+    }
+
+    /// Input and output together: what must grow as long as the counter is the same one.
+    fn spent(&self) -> u64 {
+        self.input.saturating_add(self.output)
+    }
+
+    fn tokens(&self) -> Tokens {
+        let cache_read = self.cached.min(self.input);
+        let cache_write_5m = self.cache_write.min(self.input - cache_read);
+        Tokens {
+            input: self.input - cache_read - cache_write_5m,
+            output: self.output,
+            cache_read,
+            cache_write_5m,
+            cache_write_1h: 0,
+            reasoning: self.reasoning.min(self.output),
+        }
+    }
+
+    fn hash(&self) -> u64 {
+        let numbers = [self.input, self.cached, self.output, self.reasoning, self.total];
+        numbers.into_iter().fold(0, hash_pair)
+    }
+}
+
+/// The counters of a log so far.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Meter {
+    total: Option<Counts>,
+    last: Option<Counts>,
+    /// The totals told lately, by hash.
+    recent: VecDeque<u64>,
+    /// The first event of the API call that is under way or was the last.
+    first: Option<First>,
+    /// The model was given something since: what the agent does next is another call.
+    answered: bool,
+    tier: Option<Box<str>>,
+    /// The context was compacted and no call was counted since.
+    compacted: bool,
+    /// Compactions that were billed, by response.
+    billed: BTreeSet<u64>,
+    /// Calls that wait for the name of their model.
+    nameless: Vec<Call>,
+}
+
+/// The first event of an API call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct First {
+    seq: u64,
+    ts: Option<Timestamp>,
+    billed: bool,
+}
+
+/// Where a count stands.
+pub(super) struct At<'r> {
+    /// The thread from which all copies of the history descend.
+    pub(super) root: u64,
+    pub(super) model: Option<&'r str>,
+    pub(super) ts: Option<Timestamp>,
+    pub(super) line: u64,
+    pub(super) turn: Option<u32>,
+    /// Whether the record is copied from another thread.
+    pub(super) inherited: bool,
+}
+
+impl Meter {
+    /// The agent does something. A call is counted before or behind the last of its events, and results may come
+    /// while it still runs: so another call begins only when the last one is counted and was answered.
+    pub(super) fn begin(&mut self, seq: u64, ts: Option<Timestamp>) {
+        if self.first.is_none_or(|first| first.billed && self.answered) {
+            let billed = false;
+            self.first = Some(First { seq, ts, billed });
+            self.answered = false;
+        }
+    }
+
+    /// A tool gave something back.
+    pub(super) fn answered(&mut self) {
+        self.answered = true;
+    }
+
+    /// What the agent did belongs to another thread, or to a call that no counter tells of.
+    pub(super) fn forget(&mut self) {
+        self.first = None;
+    }
+
+    /// The tier that calls from here on are made at; none where the word is not known.
+    pub(super) fn tier(&mut self, tier: Option<&str>) {
+        self.tier = tier.and_then(speed).map(Into::into);
+    }
+
+    /// Takes one reading of the counters.
+    pub(super) fn count(&mut self, info: &Info<'_>, at: &At<'_>, delta: &mut Delta) {
+        let total = info.total.0.as_ref().map(Counts::of);
+        let last = info.last.0.as_ref().map(Counts::of);
+        let moved = self.moved(total, last);
+        let at = &At {
+            model: at.model.or(info.model.get()),
+            ..*at
+        };
+        match moved {
+            Some(_) if at.inherited => self.forget(),
+            Some(counts) if counts.spent() > 0 => {
+                self.compacted = false;
+                let counters = hash_pair(total.unwrap_or_default().hash(), counts.hash());
+                self.bill(hash_pair(at.root, counters), counts, at, delta);
+            }
+            _ => {}
+        }
+    }
+
+    /// What was spent since the last reading, if anything was.
+    fn moved(&mut self, total: Option<Counts>, last: Option<Counts>) -> Option<Counts> {
+        let Some(total) = total else {
+            let last = last.filter(|last| self.last != Some(*last))?;
+            self.last = Some(last);
+            return Some(last);
+        };
+        let before = self.total;
+        if before == Some(total) {
+            return None;
+        }
+        if let Some(before) = before
+            && self.is_stale(&before, &total, last.as_ref())
+        {
+            return None;
+        }
+        self.total = Some(total);
+        self.recent.push_back(total.hash());
+        if self.recent.len() > RECENT_MAX {
+            self.recent.pop_front();
+        }
+        let counts = match (last, before) {
+            (Some(last), _) => last,
+            // A counter that fell began anew at zero.
+            (None, Some(before)) if total.spent() >= before.spent() => total.minus(&before),
+            (None, _) => total,
+        };
+        self.last = Some(counts);
+        Some(counts)
+    }
+
+    /// A total that was told before, or that lies a little below the one before, is an old reading told late;
+    /// far below, or equal to the last call alone, the counter began anew.
+    fn is_stale(&self, before: &Counts, total: &Counts, last: Option<&Counts>) -> bool {
+        if self.recent.contains(&total.hash()) {
+            return true;
+        }
+        let fall = before.spent().saturating_sub(total.spent());
+        let two_calls = self.last.map_or(0, |last| last.spent().saturating_mul(2));
+        let began_anew = total.spent() == 0 || last.is_some_and(|last| last.spent() == total.spent());
+        fall > 0 && !began_anew && (fall <= before.spent() / 50 || fall <= two_calls)
+    }
+
+    /// The context is compacted: a request that is told next is the compaction's.
+    pub(super) fn compacted(&mut self) {
+        self.compacted = true;
+    }
+
+    /// One request by itself. All but compactions are in the counters, too.
+    pub(super) fn request(&mut self, response_id: &str, usage: &Usage<'_>, at: &At<'_>, delta: &mut Delta) {
+        if self.compacted {
+            self.compaction(response_id, usage, at, delta);
+        }
+    }
+
+    /// A compaction on the server is an API call that no counter tells of.
+    pub(super) fn compaction(&mut self, response_id: &str, usage: &Usage<'_>, at: &At<'_>, delta: &mut Delta) {
+        let counts = Counts::of(usage);
+        let response = hash(response_id);
+        if counts.spent() > 0 && self.billed.insert(response) && !at.inherited {
+            let first = self.first.take();
+            self.bill(response, counts, at, delta);
+            self.first = first;
+        }
+    }
+
+    fn bill(&mut self, key: u64, counts: Counts, at: &At<'_>, delta: &mut Delta) {
+        let first = self.first.filter(|first| !first.billed);
+        if let Some(first) = &mut self.first {
+            first.billed = true;
+        }
+        let tokens = counts.tokens();
+        let seq = first.map(|first| first.seq);
+        let call = Call {
+            key,
+            message: key,
+            request: None,
+            seq,
+            turn: at.turn,
+            line: at.line,
+            model: at.model.map(Into::into),
+            first_ts: first.and_then(|first| first.ts).or(at.ts),
+            ts: at.ts,
+            tokens,
+            speed: self.tier.clone(),
+            web_searches: 0,
+            is_sidechain: false,
+            is_echo: false,
+            cost_usd_ticks: None,
+        };
+        if let Some(seq) = seq {
+            let tokens = Some(tokens);
+            delta.amend(Amendment::Billed { seq, tokens });
+        }
+        if call.model.is_none() && self.nameless.len() < NAMELESS_MAX {
+            self.nameless.push(call.clone());
+        }
+        delta.calls.push(call);
+    }
+
+    /// The first model heard made the calls before it, too.
+    pub(super) fn name(&mut self, model: &str, delta: &mut Delta) {
+        for mut call in self.nameless.drain(..) {
+            call.model = Some(model.into());
+            match delta.calls.iter_mut().find(|known| known.key == call.key) {
+                Some(known) => *known = call,
+                None => delta.calls.push(call),
+            }
+        }
+    }
+}
+
+/// Our word for a tier.
+fn speed(tier: &str) -> Option<&'static str> {
+    match tier {
+        "priority" | "fast" => Some("fast"),
+        "default" | "standard" | "auto" => Some("standard"),
+        "flex" => Some("flex"),
+        _ => None,
+    }
+}

@@ -1,0 +1,281 @@
+//! How a tool call came out, told by the text of its output: Codex stores no flag for it.
+//!
+//! The header of the output changed with nearly every shell tool, so each form is known here, newest first.
+
+use crate::wire::{Maybe, Raw, Text, wire};
+
+/// What an output says about its call.
+#[derive(Debug, Default, Clone, Copy, PartialEq)]
+pub(super) struct Outcome {
+    pub(super) success: Option<bool>,
+    pub(super) exit_code: Option<i32>,
+    pub(super) duration_ms: Option<u64>,
+    /// The command goes on in the background, under this number.
+    pub(super) running: Option<u64>,
+    /// A human refused the call: it never ran.
+    pub(super) denied: bool,
+    /// A human stopped the call.
+    pub(super) aborted: bool,
+}
+
+/// Openings of outputs that tell a failure without an exit code.
+const FAILURES: [&str; 17] = [
+    "failed in sandbox",
+    "execution error:",
+    "exec_command failed",
+    "write_stdin failed",
+    "apply_patch verification failed",
+    "error:",
+    "Error:",
+    "collab spawn failed",
+    "command timed out after",
+    "failed to parse function arguments",
+    "unsupported call:",
+    "unsupported custom tool call:",
+    "tool call error",
+    "tool execution error",
+    "failed to ",
+    "sandbox denied",
+    "err: ",
+];
+
+/// Reads the outcome out of an output's text.
+pub(super) fn outcome(text: &str) -> Outcome {
+    let trimmed = text.trim_start();
+    if trimmed.starts_with('{')
+        && let Ok(told) = serde_json::from_str::<Shell<'_>>(trimmed)
+        && let Some(metadata) = told.metadata.0
+    {
+        return of_metadata(&metadata, told.output.or_empty());
+    }
+    let head = header(trimmed);
+    if let Some(outcome) = of_header(head, trimmed) {
+        return outcome;
+    }
+    if trimmed.starts_with("aborted by user") || head.lines().any(|line| line == "aborted by user") {
+        return Outcome {
+            success: Some(false),
+            aborted: true,
+            duration_ms: seconds(trimmed.strip_prefix("aborted by user after ").unwrap_or_default()),
+            ..Outcome::default()
+        };
+    }
+    if is_denial(trimmed) {
+        return Outcome {
+            success: Some(false),
+            denied: true,
+            ..Outcome::default()
+        };
+    }
+    let failed = FAILURES.iter().any(|failure| trimmed.starts_with(failure));
+    Outcome {
+        success: failed.then_some(false),
+        ..Outcome::default()
+    }
+}
+
+/// Whether a human said no.
+pub(super) fn is_denial(text: &str) -> bool {
+    text.starts_with("exec command rejected by user")
+        || text.starts_with("patch rejected by user")
+        || text.contains("rejected by user") && text.len() < 200
+        || text.starts_with("rejected: the user")
+        || text.starts_with("user cancelled MCP tool call")
+}
+
+/// The lines before the output itself, where a tool put some there; else the first line.
+fn header(text: &str) -> &str {
+    framed(text).unwrap_or_else(|| text.lines().next().unwrap_or_default())
+}
+
+/// The header of a tool that puts one before the output.
+fn framed(text: &str) -> Option<&str> {
+    const HEADER_BYTES_MAX: usize = 16 << 10;
+    const OPENINGS: [&str; 6] = [
+        "Chunk ID: ",
+        "Wall time",
+        "Exit code: ",
+        "Command: ",
+        "Script ",
+        "Process ",
+    ];
+    let text = &text[..text.floor_char_boundary(HEADER_BYTES_MAX)];
+    OPENINGS.iter().find(|opening| text.starts_with(**opening))?;
+    Some(text.find("\nOutput:").map_or(text, |at| &text[..at]))
+}
+
+fn of_header(head: &str, text: &str) -> Option<Outcome> {
+    let mut outcome = Outcome::default();
+    for line in head.lines() {
+        if let Some(code) = line
+            .strip_prefix("Process exited with code ")
+            .or(line.strip_prefix("Exit code: "))
+        {
+            outcome.exit_code = code.trim().parse().ok();
+        } else if let Some(time) = line.strip_prefix("Wall time: ").or(line.strip_prefix("Wall time ")) {
+            outcome.duration_ms = seconds(time);
+        } else if let Some(number) = line.strip_prefix("Process running with session ID ") {
+            outcome.running = number.trim().parse().ok();
+        } else if let Some(number) = line.strip_prefix("Script running with cell ID ") {
+            outcome.running = number.trim().parse().ok();
+        } else if line.starts_with("Script completed") {
+            outcome.success = Some(true);
+        } else if line.starts_with("Script failed") || line.starts_with("Script terminated") {
+            outcome.success = Some(false);
+        } else if line == "aborted by user" {
+            (outcome.success, outcome.aborted) = (Some(false), true);
+        }
+    }
+    if let Some(code) = outcome.exit_code {
+        outcome.success = Some(code == 0);
+    }
+    let output = text[head.len()..].trim_start_matches("\nOutput:").trim_start();
+    if output.starts_with("command timed out after") {
+        outcome.success = Some(false);
+    }
+    let told = outcome.success.is_some() || outcome.running.is_some();
+    told.then_some(outcome)
+}
+
+fn of_metadata(metadata: &Metadata<'_>, output: &str) -> Outcome {
+    let exit_code: Option<i32> = serde_json::from_str(metadata.exit_code.json()).ok();
+    let seconds: Option<f64> = serde_json::from_str(metadata.duration_seconds.json()).ok();
+    let denied = exit_code.is_none_or(|code| code != 0) && is_denial(output);
+    Outcome {
+        success: exit_code.map(|code| code == 0).or(denied.then_some(false)),
+        exit_code,
+        duration_ms: seconds.and_then(ms),
+        denied,
+        ..Outcome::default()
+    }
+}
+
+/// Milliseconds of a text that begins with seconds.
+fn seconds(text: &str) -> Option<u64> {
+    let end = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    text[..end].parse().ok().and_then(ms)
+}
+
+fn ms(seconds: f64) -> Option<u64> {
+    let ms = (seconds * 1000.0).round();
+    (0.0..1e15).contains(&ms).then_some(ms as u64)
+}
+
+wire! {
+    /// The output of the first shell tool: JSON inside the string.
+    struct Shell<'a> {
+        output: Text<'a> = "output",
+        metadata: Maybe<Metadata<'a>> = "metadata",
+    }
+}
+
+wire! {
+    struct Metadata<'a> {
+        exit_code: Raw<'a> = "exit_code",
+        duration_seconds: Raw<'a> = "duration_seconds",
+    }
+}
+
+/// What the command itself printed, if it printed anything: without the header that the tool put before it.
+pub(super) fn shown(text: &str) -> &str {
+    let head = framed(text).unwrap_or(text);
+    let output = text[head.len()..].strip_prefix("\nOutput:").unwrap_or_default();
+    match output.trim().is_empty() {
+        true => text,
+        false => output.trim_start_matches(['\n', '\r']),
+    }
+}
+
+/// The text of an output without the JSON that some tools put around it.
+pub(super) fn bare(text: &str) -> std::borrow::Cow<'_, str> {
+    let trimmed = text.trim_start();
+    if trimmed.starts_with('{')
+        && let Ok(told) = serde_json::from_str::<Shell<'_>>(trimmed)
+        && told.metadata.0.is_some()
+    {
+        return told.output.or_empty().to_owned().into();
+    }
+    text.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str) -> String {
+        let told = outcome(text);
+        let mut words = vec![format!("{:?}", told.success)];
+        words.extend(told.exit_code.map(|code| format!("exit {code}")));
+        words.extend(told.duration_ms.map(|ms| format!("{ms} ms")));
+        words.extend(told.running.map(|number| format!("runs as {number}")));
+        words.extend(told.denied.then(|| "denied".to_owned()));
+        words.extend(told.aborted.then(|| "aborted".to_owned()));
+        words.join(", ")
+    }
+
+    #[test]
+    fn the_header_of_an_output_is_not_what_the_command_printed() {
+        assert_eq!(shown("Exit code: 0\nWall time: 1 seconds\nOutput:\nhello\n"), "hello\n");
+        assert_eq!(
+            shown("Exit code: 1\nWall time: 1 seconds\nOutput:\n"),
+            "Exit code: 1\nWall time: 1 seconds\nOutput:\n"
+        );
+        assert_eq!(shown("hello\nOutput:\nworld"), "hello\nOutput:\nworld");
+        assert_eq!(shown(""), "");
+    }
+
+    #[test]
+    fn every_form_of_an_output_tells_its_outcome() {
+        let cases = [
+            (
+                "Chunk ID: a1b2c3\nWall time: 0.1000 seconds\nProcess exited with code 1\nOutput:\nExit code: 0",
+                "Some(false), exit 1, 100 ms",
+            ),
+            (
+                "Command: /bin/zsh -lc 'go test'\nChunk ID: a\nWall time: 1 seconds\nProcess exited with code 0\nOutput:\n",
+                "Some(true), exit 0, 1000 ms",
+            ),
+            (
+                "Chunk ID: a\nWall time: 5.0 seconds\nProcess running with session ID 3\nOutput:\n",
+                "None, 5000 ms, runs as 3",
+            ),
+            (
+                "Exit code: 101\nWall time: 2.5 seconds\nOutput:\nx",
+                "Some(false), exit 101, 2500 ms",
+            ),
+            (
+                "Script completed\nWall time 0.2 seconds\nOutput:\n",
+                "Some(true), 200 ms",
+            ),
+            ("Script failed\nWall time 0.2 seconds\nOutput:\n", "Some(false), 200 ms"),
+            (
+                "Script running with cell ID 4\nWall time 10.0 seconds\n",
+                "None, 10000 ms, runs as 4",
+            ),
+            (
+                r#"{"output":"no","metadata":{"exit_code":2,"duration_seconds":0.25}}"#,
+                "Some(false), exit 2, 250 ms",
+            ),
+            (
+                "Exit code: 124\nWall time: 10 seconds\nOutput:\ncommand timed out after 10000 milliseconds",
+                "Some(false), exit 124, 10000 ms",
+            ),
+            ("command timed out after 10 milliseconds", "Some(false)"),
+            ("aborted by user after 3.1s", "Some(false), 3100 ms, aborted"),
+            (
+                "Wall time: 3.1 seconds\naborted by user",
+                "Some(false), 3100 ms, aborted",
+            ),
+            ("exec command rejected by user", "Some(false), denied"),
+            ("failed in sandbox MacosSeatbelt with execution error: x", "Some(false)"),
+            ("Plan updated", "None"),
+            (r#"{"agent_id":"x"}"#, "None"),
+            ("", "None"),
+        ];
+        for (text, told) in cases {
+            assert_eq!(check(text), told, "{text}");
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Who said a text of role `user`: a human, or the agent's own machinery in the human's name.
+//!
+//! Codex wraps what it injects in known markers. A message with one marked part is injected as a whole, which
+//! is how Codex itself tells them apart.
+
+use std::borrow::Cow;
+
+use super::record::Content;
+
+/// What a message of role `user` is.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Said<'a> {
+    /// Words addressed to the agent.
+    Prompt(Cow<'a, str>),
+    /// The surroundings of a turn: they belong to the prompt that follows.
+    Setup,
+    /// A command the human ran in the agent's terminal.
+    Shell(&'a str),
+    /// The human stopped the turn.
+    Interrupt,
+    /// Another agent tells that it is done.
+    OtherAgent,
+    /// The machinery says something while a turn runs.
+    Harness,
+}
+
+/// Judges a message by its parts.
+pub(super) fn judge<'a>(content: &'a Content<'_>) -> Said<'a> {
+    let told = match content {
+        Content::Nothing => None,
+        Content::Text(text) => of_marker(text),
+        Content::Parts(parts) => parts.iter().find_map(|part| of_marker(part.text.or_empty())),
+    };
+    told.unwrap_or_else(|| Said::Prompt(prompt(words(content))))
+}
+
+/// The words of a message. Pictures and the tags around them count only where there is nothing else.
+pub(super) fn words<'a>(content: &'a Content<'_>) -> Cow<'a, str> {
+    let Content::Parts(parts) = content else {
+        return content.text();
+    };
+    let texts = parts.iter().filter_map(|part| part.text.get());
+    let is_tag = |text: &str| text.starts_with("<image") || text.starts_with("</image");
+    let said: Vec<&str> = texts.filter(|text| !is_tag(text.trim())).collect();
+    match said[..] {
+        [] => content.text(),
+        [only] => only.into(),
+        _ => said.join("\n").into(),
+    }
+}
+
+/// What the marker around a text tells, if there is one.
+fn of_marker(text: &str) -> Option<Said<'_>> {
+    const SETUP: [&str; 12] = [
+        "# AGENTS.md instructions",
+        "<environment_context>",
+        "<user_instructions>",
+        "<INSTRUCTIONS>",
+        "<skill>",
+        "<codex_internal_context",
+        "<goal_context>",
+        "<recommended_plugins>",
+        "<permissions instructions>",
+        "<collaboration_mode>",
+        "<skills_instructions>",
+        "<apps_instructions>",
+    ];
+    const HARNESS: [&str; 5] = [
+        "<hook_prompt",
+        "Warning: The maximum number of unified exec processes",
+        "Warning: apply_patch was requested via",
+        "Warning: Your account was flagged",
+        "<EXTERNAL SESSION IMPORTED>",
+    ];
+    let text = text.trim();
+    let starts = |marker: &&str| text.starts_with(*marker);
+    if let Some(inside) = text.strip_prefix("<user_shell_command>") {
+        return Some(Said::Shell(command(inside)));
+    }
+    if text.starts_with("<turn_aborted>") {
+        return Some(Said::Interrupt);
+    }
+    if text.starts_with("<subagent_notification>") {
+        return Some(Said::OtherAgent);
+    }
+    if HARNESS.iter().any(starts) {
+        return Some(Said::Harness);
+    }
+    (SETUP.iter().any(starts) || is_external(text)).then_some(Said::Setup)
+}
+
+/// Context a client hands in: `<external_KEY> … </external_KEY>`.
+fn is_external(text: &str) -> bool {
+    let Some(rest) = text.strip_prefix("<external_") else {
+        return false;
+    };
+    let key = rest.split('>').next().unwrap_or_default();
+    !key.is_empty() && text.ends_with(&format!("</external_{key}>"))
+}
+
+/// The command inside the record of a command the human ran.
+fn command(text: &str) -> &str {
+    let inside = text.split_once("<command>").map_or(text, |(_, rest)| rest);
+    inside.split("</").next().unwrap_or(inside).trim()
+}
+
+/// The human's own words of a prompt. Editors put what is open and selected before them.
+pub(super) fn prompt(text: Cow<'_, str>) -> Cow<'_, str> {
+    const REQUEST: &str = "## My request for Codex:";
+    let Some(at) = text.find(REQUEST) else { return text };
+    let words = text[at + REQUEST.len()..].trim();
+    match words.is_empty() {
+        true => text,
+        false => Cow::Owned(words.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(json: &str) -> String {
+        let content: Content<'_> = serde_json::from_str(json).unwrap();
+        format!("{:?}", judge(&content))
+    }
+
+    #[test]
+    fn each_marker_tells_who_speaks() {
+        let cases = [
+            (r#""fix the login""#, r#"Prompt("fix the login")"#),
+            (
+                r#"[{"type":"input_text","text":"fix"},{"type":"input_image"}]"#,
+                r#"Prompt("fix")"#,
+            ),
+            (
+                r#"[{"text":"look"},{"text":"<image name=[Image #1]>"},{"type":"input_image"},{"text":"</image>"}]"#,
+                r#"Prompt("look")"#,
+            ),
+            (r#"[{"type":"input_image"}]"#, r#"Prompt("[image]")"#),
+            (r##""# AGENTS.md instructions for /w""##, "Setup"),
+            (r##"[{"text":"hello"},{"text":" <environment_context>…"}]"##, "Setup"),
+            (r#""<external_notes>x</external_notes>""#, "Setup"),
+            (
+                r#""<external_notes> is a tag""#,
+                r#"Prompt("<external_notes> is a tag")"#,
+            ),
+            (r#""<turn_aborted>\n…""#, "Interrupt"),
+            (r#""<subagent_notification>{}""#, "OtherAgent"),
+            (r#""<hook_prompt hook_run_id=\"1\">no</hook_prompt>""#, "Harness"),
+            (r#""Warning: apply_patch was requested via shell""#, "Harness"),
+            (
+                r#""<user_shell_command>\n<command>\nls -l\n</command>\n<result>x</result>""#,
+                r#"Shell("ls -l")"#,
+            ),
+        ];
+        for (json, said) in cases {
+            assert_eq!(check(json), said, "{json}");
+        }
+    }
+
+    #[test]
+    fn what_an_editor_puts_before_a_prompt_is_taken_off() {
+        let text = r##""# Context from my IDE setup:\n\n## Open tabs:\n- a.rs\n\n## My request for Codex:\nfix it\n""##;
+        assert_eq!(check(text), r#"Prompt("fix it")"#);
+        assert_eq!(
+            check(r###""## My request for Codex:\n""###),
+            "Prompt(\"## My request for Codex:\\n\")"
+        );
+    }
+}

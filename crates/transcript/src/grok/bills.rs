@@ -1,0 +1,327 @@
+//! What a session's prompts cost. Grok tells it once per prompt, when the turn is over, by model. A turn sums
+//! many requests, so its cost cannot be worked out from its tokens: what Grok says it cost is kept.
+//!
+//! Before it told usage, Grok told only how full the context was. As long as a log has nothing better, what
+//! the context grew by stands for input tokens; it is too little, and all there is.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Place;
+use super::record::{Params, Usage};
+use crate::call::{Call, Tokens};
+use crate::ids::{from_entries, hash, hash_pair, in_order, uuid};
+use crate::reading::{Amendment, Delta};
+use crate::wire::Number;
+
+/// How many models one prompt is believed to have used.
+const MODELS_MAX: usize = 64;
+
+/// What is remembered of a prompt that was billed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Bill {
+    /// The row that told it.
+    row: u64,
+    /// The event that bears the tokens.
+    seq: u64,
+    first_ts: Option<Timestamp>,
+    /// The calls it was split into.
+    keys: Vec<u64>,
+}
+
+/// How much the context grew during a prompt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Growth {
+    prompt: u64,
+    tokens: u64,
+    seq: Option<u64>,
+    line: u64,
+    turn: Option<u32>,
+    first_ts: Option<Timestamp>,
+}
+
+/// The calls of a log so far.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Bills {
+    #[serde(serialize_with = "in_order", deserialize_with = "from_entries")]
+    bills: FxHashMap<u64, Bill>,
+    /// The prompt whose rows stream in.
+    prompt: Option<Box<str>>,
+    has_usage: bool,
+    context_tokens: u64,
+    growth: Option<Growth>,
+}
+
+impl Bills {
+    /// Whether the very same row was here before.
+    pub(super) fn is_copy(&self, params: &Params<'_>) -> bool {
+        let row = params.meta.event_id.get().map(hash);
+        let bill = self.bills.get(&self.prompt_key(params));
+        row.is_some() && bill.map(|bill| bill.row) == row
+    }
+
+    /// Takes the usage of a finished prompt. A later row of the same prompt replaces an earlier one.
+    #[expect(clippy::too_many_arguments, reason = "the facts of one call")]
+    pub(super) fn usage(
+        &mut self,
+        params: &Params<'_>,
+        place: &Place<'_>,
+        seq: u64,
+        turn: Option<u32>,
+        model: Option<&str>,
+        is_sidechain: bool,
+        delta: &mut Delta,
+    ) {
+        let Some(usage) = &params.update.usage.0 else { return };
+        let prompt = self.prompt_key(params);
+        self.forget_growth(prompt, delta);
+        self.has_usage = true;
+        let before = self.bills.remove(&prompt);
+        if let Some(before) = &before {
+            delta.amend(Amendment::Billed {
+                seq: before.seq,
+                tokens: None,
+            });
+        }
+        let first_ts = before.as_ref().and_then(|before| before.first_ts).or(place.ts);
+        let mut sum = Tokens::default();
+        let mut keys = Vec::new();
+        for (at, share) in shares(usage, model).into_iter().enumerate() {
+            // The first model stands in the place of the estimate, if there was one.
+            let key = if at == 0 {
+                prompt_slot(prompt)
+            } else {
+                hash_pair(prompt, model_hash(share.model.as_deref()))
+            };
+            keys.push(key);
+            add(&mut sum, &share.tokens);
+            delta.calls.push(Call {
+                key,
+                message: hash_pair(prompt, model_hash(share.model.as_deref())),
+                request: None,
+                seq: Some(seq),
+                turn,
+                line: place.line,
+                model: share.model.map(Into::into),
+                first_ts,
+                ts: place.ts,
+                tokens: share.tokens,
+                speed: None,
+                web_searches: 0,
+                cost_usd_ticks: share.cost_ticks,
+                is_sidechain,
+                is_echo: false,
+            });
+        }
+        // A model that the later row no longer names is not billed.
+        for key in before.into_iter().flat_map(|before| before.keys) {
+            if !keys.contains(&key) {
+                delta.calls.push(nothing(key, place));
+            }
+        }
+        delta.amend(Amendment::Billed { seq, tokens: Some(sum) });
+        let row = params.meta.event_id.get().map_or(place.line, hash);
+        self.bills.insert(
+            prompt,
+            Bill {
+                row,
+                seq,
+                first_ts,
+                keys,
+            },
+        );
+    }
+
+    /// Takes how full the context is. While a log has told no usage, its growth is an estimate.
+    pub(super) fn total(&mut self, params: &Params<'_>, place: &Place<'_>, turn: Option<u32>, delta: &mut Delta) {
+        if let Some(prompt) = params.meta.prompt_id.get()
+            && self.prompt.as_deref() != Some(prompt)
+        {
+            self.prompt = Some(prompt.into());
+        }
+        let Some(total) = params.meta.total_tokens.0 else {
+            return;
+        };
+        let grown = total.saturating_sub(self.context_tokens);
+        self.context_tokens = total;
+        if self.has_usage || grown == 0 {
+            return;
+        }
+        let prompt = self.prompt_key(params);
+        let seq = delta.events[place.first..].first().map(|event| event.seq);
+        if self.growth.as_ref().is_none_or(|growth| growth.prompt != prompt) {
+            self.growth = Some(Growth {
+                prompt,
+                tokens: 0,
+                seq,
+                line: place.line,
+                turn,
+                first_ts: place.ts,
+            });
+        }
+        let Some(growth) = &mut self.growth else { return };
+        growth.tokens = growth.tokens.saturating_add(grown);
+        let tokens = Tokens {
+            input: growth.tokens,
+            ..Tokens::default()
+        };
+        if let Some(seq) = growth.seq {
+            delta.amend(Amendment::Billed {
+                seq,
+                tokens: Some(tokens),
+            });
+        }
+        let call = Call {
+            tokens,
+            message: prompt,
+            seq: growth.seq,
+            turn: growth.turn,
+            line: growth.line,
+            first_ts: growth.first_ts,
+            ..nothing(prompt_slot(prompt), place)
+        };
+        match delta.calls.last_mut() {
+            Some(last) if last.key == call.key => *last = call,
+            _ => delta.calls.push(call),
+        }
+    }
+
+    /// The real usage of a prompt came: the estimate is forgotten.
+    fn forget_growth(&mut self, prompt: u64, delta: &mut Delta) {
+        if let Some(growth) = self.growth.take_if(|growth| growth.prompt == prompt)
+            && let Some(seq) = growth.seq
+        {
+            delta.amend(Amendment::Billed { seq, tokens: None });
+        }
+    }
+
+    /// What tells a prompt from every other one, in this log and in its copies: a fork rewrites the session's
+    /// id and keeps the prompt's.
+    fn prompt_key(&self, params: &Params<'_>) -> u64 {
+        let told = params.update.prompt_id.get().or(params.meta.prompt_id.get());
+        let prompt = told.or(self.prompt.as_deref());
+        match (prompt, params.meta.event_id.get()) {
+            (Some(prompt), _) if is_unique(prompt) => hash(prompt),
+            // A client may count its prompts from 1: such an id is one only within its session.
+            (Some(prompt), Some(row)) => hash_pair(hash(writer(row)), hash(prompt)),
+            (Some(prompt), None) => hash_pair(hash(params.session_id.or_empty()), hash(prompt)),
+            (None, row) => hash(row.unwrap_or(params.session_id.or_empty())),
+        }
+    }
+}
+
+/// One model's part of a prompt.
+struct Share {
+    model: Option<String>,
+    tokens: Tokens,
+    cost_ticks: Option<u64>,
+}
+
+/// Splits a prompt's usage by model. Without a split all of it is the session's model's.
+fn shares(usage: &Usage<'_>, model: Option<&str>) -> Vec<Share> {
+    let is_whole = !usage.is_incomplete.0 && !usage.is_cost_partial.0;
+    let cost = |part: &Usage<'_>| {
+        let told = part
+            .cost_ticks
+            .0
+            .filter(|_| !part.is_incomplete.0 && !part.is_cost_partial.0);
+        told.filter(|_| is_whole)
+    };
+    let split: Result<BTreeMap<String, Value>, _> = serde_json::from_str(usage.models.json());
+    let mut shares: Vec<Share> = split
+        .unwrap_or_default()
+        .into_iter()
+        .take(MODELS_MAX)
+        .filter(|(_, part)| part.is_object())
+        .map(|(model, part)| {
+            let json = part.to_string();
+            let part: Usage<'_> = serde_json::from_str(&json).unwrap_or_default();
+            Share {
+                model: Some(model),
+                tokens: tokens_of(&part),
+                cost_ticks: cost(&part),
+            }
+        })
+        .collect();
+    match shares.as_mut_slice() {
+        [] => shares.push(Share {
+            model: model.map(str::to_owned),
+            tokens: tokens_of(usage),
+            cost_ticks: cost(usage),
+        }),
+        [only] => only.cost_ticks = only.cost_ticks.or(cost(usage)),
+        _ => {}
+    }
+    shares
+}
+
+/// What Grok calls input is all the model was shown, from the cache or not.
+fn tokens_of(usage: &Usage<'_>) -> Tokens {
+    let count = |number: Number| number.0.unwrap_or_default();
+    let (cache_read, cache_write) = (count(usage.cache_read), count(usage.cache_write));
+    Tokens {
+        input: count(usage.input)
+            .saturating_sub(cache_read)
+            .saturating_sub(cache_write),
+        output: count(usage.output),
+        cache_read,
+        cache_write_5m: cache_write,
+        cache_write_1h: 0,
+        reasoning: count(usage.reasoning),
+    }
+}
+
+fn add(sum: &mut Tokens, tokens: &Tokens) {
+    sum.input = sum.input.saturating_add(tokens.input);
+    sum.output = sum.output.saturating_add(tokens.output);
+    sum.cache_read = sum.cache_read.saturating_add(tokens.cache_read);
+    sum.cache_write_5m = sum.cache_write_5m.saturating_add(tokens.cache_write_5m);
+    sum.reasoning = sum.reasoning.saturating_add(tokens.reasoning);
+}
+
+/// A call that cost nothing.
+fn nothing(key: u64, place: &Place<'_>) -> Call {
+    Call {
+        key,
+        message: key,
+        request: None,
+        seq: None,
+        turn: None,
+        line: place.line,
+        model: None,
+        first_ts: place.ts,
+        ts: place.ts,
+        tokens: Tokens::default(),
+        speed: None,
+        web_searches: 0,
+        cost_usd_ticks: None,
+        is_sidechain: false,
+        is_echo: false,
+    }
+}
+
+fn prompt_slot(prompt: u64) -> u64 {
+    hash_pair(prompt, 1)
+}
+
+fn model_hash(model: Option<&str>) -> u64 {
+    model.map_or(0, hash)
+}
+
+/// The session that wrote a row, as the row's id names it.
+fn writer(event_id: &str) -> &str {
+    event_id.rsplit_once('-').map_or(event_id, |(writer, _)| writer)
+}
+
+/// Whether an id is, or ends with, a UUID.
+fn is_unique(id: &str) -> bool {
+    id.len()
+        .checked_sub(36)
+        .and_then(|at| id.get(at..))
+        .and_then(uuid)
+        .is_some()
+}

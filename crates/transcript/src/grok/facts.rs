@@ -1,0 +1,464 @@
+//! What is known about a session as a whole: from the log's own rows, and from the small files beside it.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::said::Speaker;
+use crate::agent::{Agent, Origin};
+use crate::event::PartKind;
+use crate::ids::uuid;
+use crate::session::{
+    Cost, Inherited, InheritedRule, Lineage, LineageKind, Outcome, SCHEMA_VERSION, Session, SessionUid,
+};
+use crate::turns::Turns;
+use crate::wire::{Flag, Number, Text, wire};
+
+/// A bound on the links one log can make us remember.
+const LINKS_MAX: usize = 2_000;
+
+/// A session that this one made.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Child {
+    id: Box<str>,
+    /// What the log says of it.
+    line: Option<u64>,
+    label: Option<Box<str>>,
+    /// What the small file says of it.
+    file_label: Option<Box<str>>,
+}
+
+/// What `summary.json` tells.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Summary {
+    id: Option<String>,
+    cwd: Option<String>,
+    title: Option<String>,
+    model: Option<String>,
+    branch: Option<String>,
+    kind: Option<String>,
+    parent: Option<String>,
+    created_at: Option<Timestamp>,
+    last_active_at: Option<Timestamp>,
+    forked_at: Option<Timestamp>,
+    inherited_items: Option<u64>,
+    is_hidden: bool,
+}
+
+/// Facts gathered so far.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Facts {
+    origin: Origin,
+    session_id: Option<String>,
+    model: Option<String>,
+    title: Option<String>,
+    started_at: Option<Timestamp>,
+    ended_at: Option<Timestamp>,
+    summary: Summary,
+    /// `is_non_interactive` of `prompt_context.json`.
+    is_headless: bool,
+    build: Option<String>,
+    working_directory: Option<String>,
+    primary_model: Option<String>,
+    children: Vec<Child>,
+    /// The session whose rows were copied here, and the line that tells it.
+    forked_from: Option<(String, u64)>,
+    inherited: Option<Inherited>,
+}
+
+impl Facts {
+    pub(super) fn new(origin: Origin) -> Self {
+        Self {
+            origin,
+            ..Self::default()
+        }
+    }
+
+    /// Takes a file beside the log. What cannot be read tells nothing.
+    pub(super) fn companion(&mut self, part: PartKind, bytes: &[u8]) {
+        match part {
+            PartKind::Summary => self.summary = Summary::read(bytes),
+            PartKind::PromptContext => {
+                let file: PromptContext<'_> = serde_json::from_slice(bytes).unwrap_or_default();
+                self.is_headless = file.is_non_interactive.0;
+                self.build = owned(&file.build);
+                self.working_directory = owned(&file.working_directory);
+            }
+            PartKind::Signals => {
+                let file: Signals<'_> = serde_json::from_slice(bytes).unwrap_or_default();
+                self.primary_model = owned(&file.primary_model);
+            }
+            PartKind::Meta => {
+                let file: SubagentMeta<'_> = serde_json::from_slice(bytes).unwrap_or_default();
+                if let Some(id) = file.child.get() {
+                    let label = file.description.get().or(file.kind.get());
+                    if let Some(child) = self.child(id) {
+                        child.file_label = label.map(Into::into);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Who sits on the other side.
+    pub(super) fn speaker(&self) -> Speaker {
+        if self.is_subagent() {
+            Speaker::Agent
+        } else if self.is_headless {
+            Speaker::Program
+        } else {
+            Speaker::Human
+        }
+    }
+
+    pub(super) fn is_human(&self) -> bool {
+        self.speaker() == Speaker::Human
+    }
+
+    pub(super) fn is_subagent(&self) -> bool {
+        self.summary
+            .kind
+            .as_deref()
+            .is_some_and(|kind| kind.starts_with("subagent"))
+    }
+
+    pub(super) fn session_id(&mut self, told: Option<&str>) {
+        if self.session_id.is_none() {
+            self.session_id = told.map(str::to_owned);
+        }
+    }
+
+    pub(super) fn model(&mut self, told: Option<&str>) {
+        last(&mut self.model, told);
+    }
+
+    pub(super) fn model_heard(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
+
+    pub(super) fn title(&mut self, told: Option<&str>) {
+        last(&mut self.title, told);
+    }
+
+    pub(super) fn time(&mut self, ts: Option<Timestamp>) {
+        if let Some(ts) = ts {
+            self.started_at = Some(self.started_at.map_or(ts, |known| known.min(ts)));
+            self.ended_at = self.ended_at.max(Some(ts));
+        }
+    }
+
+    /// Notes a session that this one made, as a row of the log tells of it.
+    pub(super) fn spawned(&mut self, id: &str, line: u64, label: Option<&str>) {
+        if let Some(child) = self.child(id) {
+            child.line = child.line.or(Some(line));
+            child.label = child.label.take().or(label.map(Into::into));
+        }
+    }
+
+    /// The session that this one made. They stand in order of ids: files and rows come in any order.
+    fn child(&mut self, id: &str) -> Option<&mut Child> {
+        let at = match self.children.binary_search_by(|known| (*known.id).cmp(id)) {
+            Ok(at) => at,
+            Err(at) if self.children.len() < LINKS_MAX => {
+                let child = Child {
+                    id: id.into(),
+                    ..Child::default()
+                };
+                self.children.insert(at, child);
+                at
+            }
+            Err(_) => return None,
+        };
+        self.children.get_mut(at)
+    }
+
+    /// Notes the session whose rows were copied here.
+    pub(super) fn forked_from(&mut self, parent: &str, line: u64) {
+        if self.forked_from.is_none() {
+            self.forked_from = Some((parent.to_owned(), line));
+        }
+    }
+
+    /// Whether something happened before this session was forked.
+    pub(super) fn is_older_than_the_fork(&self, ts: Option<Timestamp>) -> bool {
+        self.summary
+            .forked_at
+            .zip(ts)
+            .is_some_and(|(forked_at, ts)| ts < forked_at)
+    }
+
+    /// How many items of the model's context came from the parent.
+    pub(super) fn inherited_items(&self) -> u64 {
+        self.summary.inherited_items.unwrap_or_default()
+    }
+
+    /// Notes that a line is copied, and says whether it is: copies stand together at the start of a log.
+    pub(super) fn inherits(&mut self, rule: InheritedRule, line: u64) -> bool {
+        match &mut self.inherited {
+            Some(inherited) => inherited.last_line = line,
+            None => {
+                self.inherited = Some(Inherited {
+                    rule,
+                    first_line: line,
+                    last_line: line,
+                });
+            }
+        }
+        true
+    }
+
+    /// The session as known so far.
+    pub(super) fn session(&self, turns: &Turns) -> Session {
+        let native = self.native_id();
+        let uid = SessionUid::new(Agent::Grok, &native);
+        let summary = &self.summary;
+        let created = summary.created_at.or(self.started_at);
+        let started_at = created.map(|ts| self.started_at.map_or(ts, |known| known.min(ts)));
+        let ended_at = summary.last_active_at.max(self.ended_at);
+        let wall = started_at
+            .zip(ended_at)
+            .map_or(0, |(from, to)| to.as_second() - from.as_second());
+        let cwd = self.cwd();
+        Session {
+            lineage: self.lineage(&uid),
+            session_uid: uid,
+            flavor: Agent::Grok,
+            native_session_id: native,
+            repo: cwd.as_deref().and_then(last_component),
+            domain: None,
+            cwd,
+            git_branch: summary.branch.clone(),
+            model: self
+                .model
+                .clone()
+                .or(summary.model.clone())
+                .or(self.primary_model.clone()),
+            started_at,
+            ended_at,
+            outcome: Outcome::Unknown,
+            cost: Cost {
+                wall_clock_s: u64::try_from(wall).unwrap_or_default(),
+                turns: turns.count(),
+                retries: turns.retries,
+                ..Cost::default()
+            },
+            task_ref: None,
+            source_path: None,
+            source_bytes: 0,
+            schema_version: SCHEMA_VERSION,
+            ingested_at: None,
+            analyzed_at: None,
+            evicted_at: None,
+            agent_version: self.build.clone(),
+            entrypoint: self.is_headless.then(|| "headless".to_owned()),
+            title: summary.title.clone().or(self.title.clone()),
+            is_subagent: self.is_subagent(),
+            // Grok lists no subagent.
+            is_hidden: summary.is_hidden || self.is_subagent(),
+            inherited: self.inherited,
+        }
+    }
+
+    /// The directory is named after the session; a copy of a log may lie in any directory.
+    fn native_id(&self) -> String {
+        let directory = self.origin.directory.as_deref();
+        let told = self.session_id.as_deref().or(self.summary.id.as_deref());
+        match directory {
+            Some(directory) if uuid(directory).is_some() => directory,
+            _ => told.or(directory).unwrap_or(&self.origin.stem),
+        }
+        .to_owned()
+    }
+
+    fn cwd(&self) -> Option<String> {
+        let group = || self.origin.group.as_deref().and_then(decoded);
+        self.summary
+            .cwd
+            .clone()
+            .or_else(group)
+            .or(self.working_directory.clone())
+    }
+
+    fn lineage(&self, uid: &SessionUid) -> Vec<Lineage> {
+        let name = |native: &str| SessionUid::new(Agent::Grok, native);
+        let kind = if self.is_subagent() {
+            LineageKind::Subagent
+        } else {
+            LineageKind::Fork
+        };
+        let forked = self
+            .forked_from
+            .as_ref()
+            .map(|(parent, line)| (parent.as_str(), Some(*line)));
+        let told = self.summary.parent.as_deref().map(|parent| (parent, None));
+        let mut lineage = Vec::new();
+        if let Some((parent, line)) = told.or(forked) {
+            lineage.push(Lineage {
+                kind,
+                parent_uid: name(parent),
+                child_uid: uid.clone(),
+                call_id: None,
+                line,
+                label: None,
+            });
+        }
+        for child in &self.children {
+            lineage.push(Lineage {
+                kind: LineageKind::Subagent,
+                parent_uid: uid.clone(),
+                child_uid: name(&child.id),
+                call_id: None,
+                line: child.line,
+                label: child.label.clone().or(child.file_label.clone()),
+            });
+        }
+        lineage
+    }
+}
+
+impl Summary {
+    fn read(bytes: &[u8]) -> Self {
+        let file: SummaryFile<'_> = serde_json::from_slice(bytes).unwrap_or_default();
+        let time = |text: &Text<'_>| text.get().and_then(|text| text.parse().ok());
+        let first = |texts: &[&Text<'_>]| texts.iter().find_map(|text| owned(text));
+        Self {
+            id: first(&[&file.info.id, &file.id]),
+            cwd: first(&[&file.info.cwd, &file.cwd]),
+            title: first(&[
+                &file.generated_title,
+                &file.generated_title_camel,
+                &file.session_summary,
+                &file.title,
+            ]),
+            model: first(&[&file.current_model_id, &file.current_model_id_camel]),
+            branch: owned(&file.head_branch),
+            kind: first(&[&file.session_kind, &file.session_kind_camel]),
+            parent: first(&[&file.parent_session_id, &file.parent_session_id_camel]),
+            created_at: time(&file.created_at).or(time(&file.created_at_camel)),
+            last_active_at: [&file.last_active_at, &file.updated_at, &file.updated_at_camel]
+                .into_iter()
+                .find_map(time),
+            forked_at: time(&file.forked_at),
+            inherited_items: file.inherited_prefix_len.0,
+            is_hidden: file.hidden.0,
+        }
+    }
+}
+
+fn owned(text: &Text<'_>) -> Option<String> {
+    text.get().map(str::to_owned)
+}
+
+/// Keeps the last value told.
+fn last(known: &mut Option<String>, told: Option<&str>) {
+    if told.is_some() && known.as_deref() != told {
+        *known = told.map(str::to_owned);
+    }
+}
+
+fn last_component(path: &str) -> Option<String> {
+    let name = path.rsplit(['/', '\\']).find(|component| !component.is_empty())?;
+    Some(name.to_owned())
+}
+
+/// The path behind a directory's percent-encoded name. A path too long for a name leaves only a hash of it.
+fn decoded(name: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(name.len());
+    let mut rest = name;
+    while let Some((plain, code)) = rest.split_once('%') {
+        bytes.extend_from_slice(plain.as_bytes());
+        bytes.push(u8::from_str_radix(code.get(..2)?, 16).ok()?);
+        rest = &code[2..];
+    }
+    if bytes.is_empty() {
+        return None;
+    }
+    bytes.extend_from_slice(rest.as_bytes());
+    String::from_utf8(bytes).ok()
+}
+
+wire! {
+    struct SummaryFile<'a> {
+        info: SummaryInfo<'a> = "info",
+        id: Text<'a> = "id",
+        cwd: Text<'a> = "cwd",
+        session_summary: Text<'a> = "session_summary",
+        generated_title: Text<'a> = "generated_title",
+        generated_title_camel: Text<'a> = "generatedTitle",
+        title: Text<'a> = "title",
+        current_model_id: Text<'a> = "current_model_id",
+        current_model_id_camel: Text<'a> = "currentModelId",
+        head_branch: Text<'a> = "head_branch",
+        session_kind: Text<'a> = "session_kind",
+        session_kind_camel: Text<'a> = "sessionKind",
+        parent_session_id: Text<'a> = "parent_session_id",
+        parent_session_id_camel: Text<'a> = "parentSessionId",
+        created_at: Text<'a> = "created_at",
+        created_at_camel: Text<'a> = "createdAt",
+        updated_at: Text<'a> = "updated_at",
+        updated_at_camel: Text<'a> = "updatedAt",
+        last_active_at: Text<'a> = "last_active_at",
+        forked_at: Text<'a> = "forked_at",
+        inherited_prefix_len: Number = "inherited_prefix_len",
+        hidden: Flag = "hidden",
+    }
+}
+
+wire! {
+    struct SummaryInfo<'a> {
+        id: Text<'a> = "id",
+        cwd: Text<'a> = "cwd",
+    }
+}
+
+wire! {
+    struct PromptContext<'a> {
+        is_non_interactive: Flag = "is_non_interactive",
+        build: Text<'a> = "build_timestamp_utc",
+        working_directory: Text<'a> = "working_directory",
+    }
+}
+
+wire! {
+    struct Signals<'a> {
+        primary_model: Text<'a> = "primaryModelId",
+    }
+}
+
+wire! {
+    /// `subagents/<id>/meta.json`.
+    struct SubagentMeta<'a> {
+        child: Text<'a> = "child_session_id",
+        kind: Text<'a> = "subagent_type",
+        description: Text<'a> = "description",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_tells_the_path_it_was_named_after() {
+        assert_eq!(decoded("%2Fsrv%2Fmy%20app").as_deref(), Some("/srv/my app"));
+        assert_eq!(decoded("C%3A%5Capp").as_deref(), Some("C:\\app"));
+        assert_eq!(decoded("srv-app-0123456789abcdef"), None);
+        assert_eq!(decoded("%2"), None);
+        assert_eq!(decoded("%é"), None);
+    }
+
+    #[test]
+    fn a_summary_is_read_nested_flat_and_damaged() {
+        let nested = Summary::read(br#"{"info":{"id":"s","cwd":"/w"},"session_summary":"words","generated_title":""}"#);
+        assert_eq!((nested.id.as_deref(), nested.cwd.as_deref()), (Some("s"), Some("/w")));
+        assert_eq!(nested.title.as_deref(), Some("words"));
+        let flat =
+            Summary::read(br#"{"id":"s","cwd":"/w","createdAt":"2026-08-16T04:08:29Z","sessionKind":"subagent"}"#);
+        assert_eq!(
+            (flat.cwd.as_deref(), flat.kind.as_deref()),
+            (Some("/w"), Some("subagent"))
+        );
+        assert!(flat.created_at.is_some());
+        assert_eq!(Summary::read(b"{\"info\":"), Summary::default());
+    }
+}

@@ -1,0 +1,230 @@
+//! Rows that are no conversation: changes of the session's state, and all that Grok tells its own window. Some
+//! are events, the rest is known and passed over.
+
+use super::record::{Task, Time, Update, exit_code};
+use super::said::is_made_up;
+use super::{Place, State, changed};
+use crate::event::{Actor, Kind, Role};
+use crate::reading::Delta;
+use crate::wording::summary;
+
+/// Updates that are known and give no event: news for Grok's window, and what another row tells better.
+const SKIPPED: &[&str] = &[
+    "agent_changed",
+    "auto_compact_started",
+    "auto_continue_completed",
+    "available_commands_update",
+    "compaction_checkpoint",
+    "config_option_update",
+    "diff_review",
+    "feedback_request",
+    "hook_annotation",
+    "hooks_changed",
+    "image_compressed",
+    "image_dropped",
+    "interaction_resolved",
+    "last_turn_summary",
+    "memory_dream_completed",
+    "memory_files",
+    "memory_flush_completed",
+    "memory_flush_started",
+    "memory_session_saved",
+    "pending_interaction",
+    "plugin_updates_installed",
+    "plugins_changed",
+    "reasoning_completed",
+    "relay_sync_status",
+    "response_completed",
+    "response_started",
+    "session_info_update",
+    "session_recap_unavailable",
+    "session_status",
+    "subagent_progress",
+    "tool_call_delta_chunk",
+    "usage_update",
+];
+
+impl State {
+    /// Reads a row that is no message, and says whether its type is known.
+    pub(super) fn state_update(&mut self, place: &mut Place<'_>, update: &Update<'_>, delta: &mut Delta) -> bool {
+        match update.kind.or_empty() {
+            "hook_execution" => self.hooks(place, update, delta),
+            "rewind_marker" => self.rewind(place, update, delta),
+            "plan" => self.plan(place, update, delta),
+            "current_mode_update" => {
+                if changed(&mut self.mode, update.mode_id.get()) {
+                    self.note(place, &format!("mode: {}", update.mode_id.or_empty()), delta);
+                }
+            }
+            "model_changed" | "model_auto_switched" => {
+                let model = update.new_model_id.get().or(update.model_id.get());
+                self.facts.model(model);
+                self.note(place, &format!("model: {}", model.unwrap_or("not told")), delta);
+            }
+            "retry_state" | "auto_recovery_started" | "auto_recovery_exhausted" => self.retry(place, update, delta),
+            "auto_compact_completed" => self.note(place, &compaction(update), delta),
+            "auto_compact_failed" => self.failure(place, "compaction failed", update.error.get(), delta),
+            "auto_compact_cancelled" => {
+                let mut event = place.event(Kind::Lifecycle, Role::System, Actor::Human);
+                event.kinds = event.kinds.and(Kind::HumanIntervention);
+                event.summary = "compaction cancelled".into();
+                self.push(place, event, delta);
+            }
+            "subagent_spawned" | "subagent_finished" => self.subagent(place, update, delta),
+            "subagent_permission_decision" => {
+                let text = format!(
+                    "subagent: {} {}",
+                    update.tool_name.or_empty(),
+                    update.outcome.or_empty()
+                );
+                self.note(place, text.trim_end(), delta);
+            }
+            "task_backgrounded" => {
+                let what = update.description.get().unwrap_or(update.command.or_empty());
+                self.backgrounded(update.task_call_id.or_empty(), update.task_id.or_empty());
+                self.note(place, &format!("in the background: {what}"), delta);
+            }
+            "task_completed" => self.task_completed(place, &update.task, delta),
+            "scheduled_task_created" => {
+                let text = format!("scheduled: {}", update.human_schedule.or_empty());
+                self.note(place, &text, delta);
+            }
+            "scheduled_task_fired" => self.note(place, "scheduled task fired", delta),
+            "scheduled_task_deleted" => self.note(place, "scheduled task deleted", delta),
+            "monitor_event" => self.note(place, &format!("monitor: {}", update.event_text.or_empty()), delta),
+            "goal_updated" => {
+                let text = format!("goal {}: {}", update.status.or_empty(), update.objective.or_empty());
+                self.note(place, &text, delta);
+            }
+            "workflow_updated" => {
+                let text = format!("workflow {}: {}", update.name.or_empty(), update.status.or_empty());
+                self.note(place, &text, delta);
+            }
+            "session_recap" => self.note(place, &format!("recap: {}", update.summary.or_empty()), delta),
+            "session_summary_generated" => {
+                let told = [&update.session_summary, &update.summary, &update.title];
+                self.facts.title(told.into_iter().find_map(|text| text.get()));
+            }
+            kind if SKIPPED.contains(&kind) => {}
+            _ => return false,
+        }
+        true
+    }
+
+    /// Hooks that did what they should are no news. A hook's row may stand before the words it follows.
+    fn hooks(&mut self, place: &mut Place<'_>, update: &Update<'_>, delta: &mut Delta) {
+        let name = update.event_name.or_empty();
+        if name == "user_prompt_submit" {
+            self.submitted = update.prompt_id.get().map(is_made_up);
+        }
+        for run in &update.runs.0 {
+            let (what, why) = match run.status.status.or_empty() {
+                "blocked" => ("blocked", run.status.detail.get()),
+                "failed" => ("failed", run.status.error.get()),
+                _ => continue,
+            };
+            let mut event = place.event(Kind::Lifecycle, Role::System, Actor::Harness);
+            if what == "failed" {
+                (event.kinds, event.success) = (event.kinds.and(Kind::Error), Some(false));
+            }
+            let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+            event.summary = summary(&format!("{name} hook {what}{why}"));
+            self.push(place, event, delta);
+        }
+    }
+
+    fn plan(&mut self, place: &mut Place<'_>, update: &Update<'_>, delta: &mut Delta) {
+        let entries = &update.entries.0;
+        let done = entries
+            .iter()
+            .filter(|entry| entry.status.or_empty() == "completed")
+            .count();
+        self.note(place, &format!("plan: {done} of {} steps done", entries.len()), delta);
+    }
+
+    /// The API failed; Grok tries again by itself, or gives up.
+    fn retry(&mut self, place: &mut Place<'_>, update: &Update<'_>, delta: &mut Delta) {
+        let gave_up = match update.kind.or_empty() {
+            "retry_state" => matches!(update.retry.or_empty(), "exhausted" | "failed"),
+            kind => kind == "auto_recovery_exhausted",
+        };
+        let why = update.message.get().or(update.error.get());
+        if gave_up {
+            return self.failure(place, "API error, gave up", why, delta);
+        }
+        self.turns.retries += 1;
+        let mut event = place.event(Kind::Lifecycle, Role::System, Actor::Harness);
+        event.kinds = event.kinds.and(Kind::Error).and(Kind::Retry);
+        event.success = Some(false);
+        let attempt = match (update.attempt.0, update.max_retries.0) {
+            (Some(attempt), Some(most)) => format!(", retry {attempt} of {most}"),
+            (Some(attempt), None) => format!(", retry {attempt}"),
+            _ => String::new(),
+        };
+        let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+        event.summary = summary(&format!("API error{attempt}{why}"));
+        self.push(place, event, delta);
+    }
+
+    fn subagent(&mut self, place: &mut Place<'_>, update: &Update<'_>, delta: &mut Delta) {
+        let label = update.description.get().or(update.subagent_type.get());
+        if let Some(id) = update.child_session_id.get().filter(|_| !place.is_inherited) {
+            self.facts.spawned(id, place.line, label);
+        }
+        if update.kind.or_empty() == "subagent_spawned" {
+            self.note(
+                place,
+                &format!("subagent started: {}", label.unwrap_or("no description")),
+                delta,
+            );
+            return;
+        }
+        let status = update.status.get().unwrap_or("finished");
+        if status == "failed" {
+            return self.failure(place, "subagent failed", update.error.get(), delta);
+        }
+        let mut event = place.event(Kind::Lifecycle, Role::System, Actor::Harness);
+        event.duration_ms = update.duration_ms.0;
+        event.summary = summary(&format!("subagent {status}"));
+        self.push(place, event, delta);
+    }
+
+    fn task_completed(&mut self, place: &mut Place<'_>, task: &Task<'_>, delta: &mut Delta) {
+        let code = exit_code(task.exit_code);
+        let killed = task.was_killed.0 || !matches!(task.signal.json(), "" | "null");
+        let success = code.is_none_or(|code| code == 0) && !killed;
+        let duration_ms = milliseconds(&task.end).zip(milliseconds(&task.start));
+        let duration_ms = duration_ms.and_then(|(end, start)| end.checked_sub(start));
+        self.task_over(task.task_id.or_empty(), success, code, duration_ms, delta);
+        let mut event = place.event(Kind::Lifecycle, Role::System, Actor::Harness);
+        (event.success, event.exit_code, event.duration_ms) = (Some(success), code, duration_ms);
+        if !success {
+            event.kinds = event.kinds.and(Kind::Error);
+        }
+        event.summary = summary(&format!("background command ended: {}", task.command.or_empty()));
+        self.push(place, event, delta);
+    }
+
+    /// An event that tells of something that failed.
+    pub(super) fn failure(&mut self, place: &mut Place<'_>, what: &str, why: Option<&str>, delta: &mut Delta) {
+        let mut event = place.event(Kind::Lifecycle, Role::System, Actor::Harness);
+        (event.kinds, event.success) = (event.kinds.and(Kind::Error), Some(false));
+        event.summary = match why {
+            Some(why) => summary(&format!("{what}: {why}")),
+            None => what.into(),
+        };
+        self.push(place, event, delta);
+    }
+}
+
+fn compaction(update: &Update<'_>) -> String {
+    match (update.tokens_before.0, update.tokens_after.0) {
+        (Some(before), Some(after)) => format!("conversation compacted ({before} to {after} tokens)"),
+        _ => "conversation compacted".to_owned(),
+    }
+}
+
+fn milliseconds(time: &Time<'_>) -> Option<u64> {
+    let nanoseconds = time.nanoseconds.0.unwrap_or_default() / 1_000_000;
+    time.seconds.0?.checked_mul(1_000)?.checked_add(nanoseconds)
+}

@@ -1,0 +1,494 @@
+//! Tool calls and what came of them. A call is written at least three times: as the model asked for it, as
+//! Grok understood it, and as it ended. It is one call and one result here, joined by `toolCallId`.
+
+use jiff::Timestamp;
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::record::{Block, Params, RawOutput, Update, blocks, exit_code, json_of, text_of};
+use super::{Place, State};
+use crate::command::test_runner;
+use crate::event::{Actor, Kind, Kinds, Role};
+use crate::ids::{from_entries, hash, in_order};
+use crate::joins::{Ending, OpenCall, kinds_of_call};
+use crate::reading::{Amendment, Delta};
+use crate::wire::Raw;
+use crate::wording::{Wording, cut, summary, word};
+
+/// A call whose end has not come.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Open {
+    seq: u64,
+    ts: Option<Timestamp>,
+    tool: Box<str>,
+    wording: Box<str>,
+    files: Vec<Box<str>>,
+    /// The model's own input is known; before that a title stands for it.
+    has_input: bool,
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Done {
+    seq: u64,
+    success: Option<bool>,
+    exit_code: Option<i32>,
+}
+
+/// The calls of a log.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Calls {
+    #[serde(serialize_with = "in_order", deserialize_with = "from_entries")]
+    open: FxHashMap<u64, Open>,
+    #[serde(serialize_with = "in_order", deserialize_with = "from_entries")]
+    done: FxHashMap<u64, Done>,
+    /// The call behind each command that runs in the background.
+    #[serde(serialize_with = "in_order", deserialize_with = "from_entries")]
+    tasks: FxHashMap<u64, u64>,
+}
+
+/// What a call asks for.
+pub(super) struct Asked<'r> {
+    pub(super) id: Option<&'r str>,
+    pub(super) tool: &'r str,
+    /// `execute`, `edit`, …: what Grok takes the tool for.
+    pub(super) kind: &'r str,
+    /// The input as JSON text, empty where it is not told.
+    pub(super) input: &'r str,
+    pub(super) title: &'r str,
+}
+
+/// What a call gave back.
+pub(super) struct Gave<'r> {
+    pub(super) id: &'r str,
+    pub(super) text: &'r str,
+    pub(super) success: Option<bool>,
+    pub(super) exit_code: Option<i32>,
+}
+
+impl State {
+    pub(super) fn tool_row(&mut self, place: &mut Place<'_>, params: &Params<'_>, delta: &mut Delta) -> bool {
+        let update = &params.update;
+        let Some(id) = update.call_id.get() else { return true };
+        let key = hash(id);
+        (self.run, self.after_user) = (None, false);
+        if self.calls.done.contains_key(&key) {
+            return true;
+        }
+        let all = blocks(update.content);
+        let edited = edited_files(&all);
+        let asked = asked(update, id);
+        let is_told = !asked.input.is_empty() || update.title.get().is_some();
+        if self.calls.open.contains_key(&key) {
+            self.reword(&asked, edited, delta);
+        } else if update.kind.or_empty() == "tool_call" || is_told {
+            self.call(place, &asked, edited, delta);
+        }
+        let success = match update.status.or_empty() {
+            "completed" => true,
+            "failed" | "cancelled" => false,
+            _ => return true,
+        };
+        let output = &update.raw_output;
+        let exit = exit_code(output.exit_code).or(exit_code(output.exit_code_camel));
+        // A command that fails is `completed` all the same.
+        let failed = exit.is_some_and(|code| code != 0)
+            || output.timed_out.0
+            || !matches!(output.signal.json(), "" | "null")
+            || output.read_error.get().is_some()
+            || output.error.get().is_some();
+        let text = output_text(output, &all);
+        let gave = Gave {
+            id,
+            text: &text,
+            success: Some(success && !failed),
+            exit_code: exit,
+        };
+        self.result(place, &gave, delta);
+        true
+    }
+
+    /// Notes a call.
+    pub(super) fn call(&mut self, place: &mut Place<'_>, asked: &Asked<'_>, edited: Vec<Box<str>>, delta: &mut Delta) {
+        let worded = worded(asked);
+        let files = if edited.is_empty() { worded.files } else { edited };
+        let tests = runs_tests(worded.command.as_deref());
+        let retries = self.tools.is_retry(asked.tool, &worded.text);
+        self.turns.retries += u32::from(retries);
+        let actor = if self.shell_by_human {
+            Actor::Human
+        } else {
+            Actor::Agent
+        };
+        let mut event = place.event(Kind::ToolCall, Role::Assistant, actor);
+        event.kinds = kinds_of_call(!files.is_empty(), tests, retries);
+        event.tool = Some(asked.tool.into());
+        event.call_id = asked.id.map(Into::into);
+        event.summary = worded.text.clone();
+        event.files = files.clone();
+        let seq = self.next_seq;
+        self.push(place, event, delta);
+        let Some(id) = asked.id else { return };
+        let open = Open {
+            seq,
+            ts: place.ts,
+            tool: asked.tool.into(),
+            wording: worded.text,
+            files,
+            has_input: !asked.input.is_empty(),
+        };
+        self.tools
+            .call(id, OpenCall::new(seq, place.ts, &open.tool, &open.wording), delta);
+        self.calls.open.insert(hash(id), open);
+    }
+
+    /// Grok tells more of a call: its input, where only a title was known, or the files it writes.
+    fn reword(&mut self, asked: &Asked<'_>, edited: Vec<Box<str>>, delta: &mut Delta) {
+        let id = asked.id.unwrap_or_default();
+        let Some(open) = self.calls.open.get_mut(&hash(id)) else {
+            return;
+        };
+        let mut kinds = Kinds::default();
+        let mut is_new = false;
+        if !open.has_input && !asked.input.is_empty() {
+            let worded = worded(asked);
+            if self.tools.is_retry(asked.tool, &worded.text) {
+                self.turns.retries += 1;
+                kinds = kinds.and(Kind::Retry);
+            }
+            if runs_tests(worded.command.as_deref()) {
+                kinds = kinds.and(Kind::TestRun);
+            }
+            is_new = true;
+            open.has_input = true;
+            (open.tool, open.wording) = (asked.tool.into(), worded.text);
+            if !worded.files.is_empty() {
+                open.files = worded.files;
+            }
+            self.tools
+                .call(id, OpenCall::new(open.seq, open.ts, &open.tool, &open.wording), delta);
+        }
+        if !edited.is_empty() && open.files != edited {
+            (open.files, is_new) = (edited, true);
+        }
+        if !open.files.is_empty() {
+            kinds = kinds.and(Kind::Edit);
+        }
+        if is_new {
+            delta.amend(Amendment::Reworded {
+                seq: open.seq,
+                tool: open.tool.clone(),
+                summary: open.wording.clone(),
+                files: open.files.clone(),
+                kinds,
+            });
+        }
+    }
+
+    /// Notes what a call gave back, and joins it with the call.
+    pub(super) fn result(&mut self, place: &mut Place<'_>, gave: &Gave<'_>, delta: &mut Delta) {
+        let key = hash(gave.id);
+        let open = self.calls.open.remove(&key);
+        let mut event = place.event(Kind::ToolResult, Role::Tool, Actor::Tool);
+        event.tool = open.as_ref().map(|open| open.tool.clone());
+        event.call_id = Some(gave.id.into());
+        event.summary = summary(gave.text);
+        (event.success, event.exit_code) = (gave.success, gave.exit_code);
+        let denied = gave.success == Some(false) && gave.exit_code.is_none() && is_denial(gave.text);
+        if denied && self.facts.is_human() {
+            // The tool never ran: it is the human who acts here.
+            (event.actor, event.kinds) = (Actor::Human, event.kinds.and(Kind::HumanIntervention));
+            self.denials += 1;
+        } else if gave.success == Some(false) {
+            event.kinds = event.kinds.and(Kind::Error);
+        }
+        if let Some(open) = &open {
+            event.parent_seq = Some(open.seq);
+        }
+        let ending = Ending {
+            seq: self.next_seq,
+            ts: place.ts,
+            success: gave.success,
+            exit_code: gave.exit_code,
+            denied,
+        };
+        self.push(place, event, delta);
+        self.tools.result(gave.id, ending, delta);
+        if let Some(open) = open {
+            let done = Done {
+                seq: open.seq,
+                success: gave.success,
+                exit_code: gave.exit_code,
+            };
+            self.calls.done.insert(key, done);
+        }
+    }
+
+    /// A command went on in the background: what comes of it is told by the task.
+    pub(super) fn backgrounded(&mut self, call_id: &str, task_id: &str) {
+        let key = hash(call_id);
+        let done = self.calls.done.get(&key).map(|done| done.seq);
+        if let Some(seq) = done.or_else(|| self.calls.open.get(&key).map(|open| open.seq)) {
+            self.calls.tasks.insert(hash(task_id), seq);
+        }
+    }
+
+    /// A command in the background ended. Its call is joined with that end.
+    pub(super) fn task_over(
+        &mut self,
+        task_id: &str,
+        success: bool,
+        exit_code: Option<i32>,
+        duration_ms: Option<u64>,
+        delta: &mut Delta,
+    ) {
+        if let Some(seq) = self.calls.tasks.remove(&hash(task_id)) {
+            delta.amend(Amendment::Joined {
+                seq,
+                success: Some(success),
+                exit_code,
+                duration_ms,
+                kinds: Kinds::default(),
+            });
+        }
+    }
+
+    /// `events.jsonl` measured a call: without the time somebody took to allow it, and with its own judgement
+    /// of whether it worked, which knows of failures that the log calls completed.
+    pub(super) fn measured(&self, call_id: &str, duration_ms: Option<u64>, worked: Option<bool>, delta: &mut Delta) {
+        let Some(done) = self.calls.done.get(&hash(call_id)) else {
+            return;
+        };
+        delta.amend(Amendment::Joined {
+            seq: done.seq,
+            success: match (done.success, worked) {
+                (Some(false), _) | (_, Some(false)) => Some(false),
+                (success, worked) => success.or(worked),
+            },
+            exit_code: done.exit_code,
+            duration_ms,
+            kinds: Kinds::default(),
+        });
+    }
+}
+
+/// What a row says of a call.
+fn asked<'r>(update: &'r Update<'r>, id: &'r str) -> Asked<'r> {
+    let meta = &update.meta.tool;
+    let title = update.title.or_empty();
+    let kind = meta.kind.get().or(update.tool_kind.get()).unwrap_or_default();
+    let plain = Some(title).filter(|title| !title.is_empty() && !title.contains(char::is_whitespace));
+    let named = meta.name.get().or(plain).or(Some(kind).filter(|kind| !kind.is_empty()));
+    Asked {
+        id: Some(id),
+        tool: named.unwrap_or("tool"),
+        kind,
+        input: told(update.raw_input),
+        title,
+    }
+}
+
+/// An input that says anything.
+fn told(input: Raw<'_>) -> &str {
+    match json_of(input).trim() {
+        "null" | "{}" | "\"\"" => "",
+        json => json,
+    }
+}
+
+/// Words a call by the table all agents share. Grok's names and keys are turned into those of the table; what
+/// has no place there is worded by its keys.
+fn worded(asked: &Asked<'_>) -> Wording {
+    if asked.input.is_empty() {
+        return Wording {
+            text: summary(asked.title),
+            ..Wording::default()
+        };
+    }
+    let Ok(Value::Object(mut input)) = serde_json::from_str(asked.input) else {
+        return word(asked.tool, asked.input);
+    };
+    // Grok's own name for the input's type.
+    input.remove("variant");
+    let text = |keys: &[&str]| keys.iter().find_map(|key| input.get(*key)?.as_str());
+    let path = text(&["file_path", "target_file", "path", "filePath"]);
+    let pattern = text(&["pattern", "query", "regex", "glob_pattern"]);
+    let described = text(&["description", "prompt"]);
+    let table = match (asked.tool, asked.kind) {
+        ("run_terminal_command" | "run_terminal_cmd" | "bash" | "Bash" | "shell", _) | (_, "execute")
+            if text(&["command"]).is_some() =>
+        {
+            Some(("Bash", Value::Object(input.clone())))
+        }
+        ("read_file" | "Read", _) => path.map(|path| ("Read", json!({"file_path": path}))),
+        ("write" | "write_file" | "create_file" | "Write", _) => path.map(|path| {
+            let content = text(&["content", "contents", "file_text"]).unwrap_or_default();
+            ("Write", json!({"file_path": path, "content": content}))
+        }),
+        ("search_replace" | "edit_file" | "Edit" | "edit", _) | (_, "edit") => {
+            path.map(|path| ("Edit", json!({"file_path": path})))
+        }
+        ("grep" | "grep_search" | "Grep", _) => pattern.map(|pattern| {
+            let place = text(&["path", "target_directory"]);
+            ("Grep", json!({"pattern": pattern, "path": place}))
+        }),
+        ("glob" | "glob_file_search" | "Glob", _) => pattern.map(|pattern| ("Glob", json!({"pattern": pattern}))),
+        ("task" | "Task" | "spawn_subagent", _) => {
+            let kind = text(&["subagent_type", "agent_type"]);
+            described.map(|what| ("Task", json!({"description": what, "subagent_type": kind})))
+        }
+        _ => None,
+    };
+    match table {
+        Some((tool, input)) => word(tool, &input.to_string()),
+        None => word(asked.tool, &Value::Object(without_nothing(input)).to_string()),
+    }
+}
+
+/// Grok spells out every field it left empty.
+fn without_nothing(input: Map<String, Value>) -> Map<String, Value> {
+    input.into_iter().filter(|(_, value)| !value.is_null()).collect()
+}
+
+fn runs_tests(command: Option<&str>) -> bool {
+    command.is_some_and(|command| test_runner(command).is_some())
+}
+
+/// The files whose changes a row shows.
+fn edited_files(all: &[Block<'_>]) -> Vec<Box<str>> {
+    let mut files: Vec<Box<str>> = Vec::new();
+    for block in all.iter().filter(|block| block.kind.or_empty() == "diff") {
+        if let Some(path) = block.path.get()
+            && !files.iter().any(|known| &**known == path)
+        {
+            files.push(path.into());
+        }
+    }
+    files
+}
+
+/// The text of what a tool gave back: the bytes a command wrote, what the row shows, what the model was told.
+pub(super) fn output_text(output: &RawOutput<'_>, all: &[Block<'_>]) -> String {
+    if let Some(text) = output.output.0.as_deref().filter(|text| !text.is_empty()) {
+        return text.to_owned();
+    }
+    let shown: Vec<String> = all
+        .iter()
+        .map(|block| text_of(&blocks(block.content)).into_owned())
+        .filter(|text| !text.is_empty())
+        .collect();
+    if !shown.is_empty() {
+        return shown.join("\n");
+    }
+    let told = [
+        &output.edits.for_prompt,
+        &output.file.content,
+        &output.listing.content,
+        &output.read_error,
+        &output.error,
+        &output.output_for_prompt,
+        &output.content,
+        &output.text,
+        &output.message,
+    ];
+    let told = told.into_iter().find_map(|text| text.get()).unwrap_or_default();
+    told.to_owned()
+}
+
+/// Ways to say that a human did not let a tool run.
+const DENIALS: &[&str] = &[
+    "user rejected",
+    "user denied",
+    "user declined",
+    "user does not want",
+    "user doesn't want",
+    "rejected by user",
+    "rejected by the user",
+    "denied by user",
+    "denied by the user",
+    "declined by the user",
+];
+
+/// Whether a text begins with the news that a human did not let a tool run.
+fn is_denial(text: &str) -> bool {
+    let head = cut(text, 300).to_lowercase();
+    DENIALS.iter().any(|words| head.contains(words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(tool: &str, kind: &str, input: &str) -> String {
+        let asked = Asked {
+            id: None,
+            tool,
+            kind,
+            input,
+            title: "A title",
+        };
+        worded(&asked).text.into()
+    }
+
+    #[test]
+    fn groks_tools_are_worded_by_the_table_of_all_agents() {
+        let cases = [
+            (
+                "run_terminal_command",
+                "execute",
+                r#"{"command":"ls","description":"List"}"#,
+                "ls # List",
+            ),
+            (
+                "read_file",
+                "read",
+                r#"{"variant":"ReadFile","target_file":"a.txt","limit":3}"#,
+                "a.txt",
+            ),
+            (
+                "search_replace",
+                "edit",
+                r#"{"file_path":"a.txt","old_string":"x"}"#,
+                "a.txt (edit)",
+            ),
+            (
+                "write",
+                "edit",
+                r#"{"file_path":"a.txt","contents":"four"}"#,
+                "a.txt (4 bytes)",
+            ),
+            (
+                "grep",
+                "search",
+                r#"{"pattern":"TODO","path":"src","head_limit":5.0}"#,
+                "/TODO/ in src",
+            ),
+            ("grep", "search", r#"{"pattern":"TODO","path":null}"#, "/TODO/ in ."),
+            ("glob_file_search", "search", r#"{"glob_pattern":"*.rs"}"#, "*.rs"),
+            (
+                "list_dir",
+                "list",
+                r#"{"variant":"ListDir","target_directory":"docs","depth":null}"#,
+                "target_directory: docs",
+            ),
+            (
+                "spawn_subagent",
+                "other",
+                r#"{"description":"Count","subagent_type":"explore"}"#,
+                "[explore] Count",
+            ),
+            ("odd", "", "", "A title"),
+        ];
+        for (tool, kind, input, want) in cases {
+            assert_eq!(text(tool, kind, input), want, "{tool} {input}");
+        }
+    }
+
+    #[test]
+    fn only_a_humans_refusal_is_a_denial() {
+        assert!(is_denial("The user rejected this tool call."));
+        assert!(is_denial("Tool use was rejected by the user: too slow"));
+        assert!(!is_denial("Permission denied (os error 13): /Users/ada/app"));
+    }
+}
