@@ -3,12 +3,15 @@
 //! A verb is added in three lines here (module, variant, arm) and stands in the help by its place in
 //! the table of `cli.rs`.
 
+mod cat;
 mod completions;
 mod config;
 mod demo;
 mod doctor;
 mod man;
 pub(crate) mod read;
+mod rebuild;
+mod sweep;
 
 use crate::config::Assignment;
 use crate::context::{Context, Surroundings};
@@ -20,6 +23,9 @@ pub(crate) enum Command {
     Demo(demo::DemoArgs),
     Doctor(doctor::DoctorArgs),
     Read(read::ReadArgs),
+    Cat(cat::CatArgs),
+    Sweep(sweep::SweepArgs),
+    Rebuild(rebuild::RebuildArgs),
     Config(config::ConfigArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
@@ -44,6 +50,18 @@ pub(crate) fn run(
         Command::Read(args) => {
             let context = Context::load(ui, surroundings, flags)?;
             read::run(ui, &context, &args)
+        }
+        Command::Cat(args) => {
+            let context = Context::load(ui, surroundings, flags)?;
+            cat::run(ui, &context, &args)
+        }
+        Command::Sweep(args) => {
+            let context = Context::load(ui, surroundings, flags)?;
+            sweep::run(ui, &context, &args)
+        }
+        Command::Rebuild(args) => {
+            let context = Context::load(ui, surroundings, flags)?;
+            rebuild::run(ui, &context, &args)
         }
         Command::Config(args) => config::run(ui, surroundings, flags, args),
         Command::Completions(args) => completions::run(ui, &args),

@@ -3,12 +3,14 @@
 
 use std::env;
 use std::ffi::OsStr;
+use std::fs;
 use std::io::{self, IsTerminal};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use memory::mask::{MaskKey, Masker, UserRules};
 use transcript::Agent;
 
 use crate::cli::ColorChoice;
@@ -199,6 +201,64 @@ impl Context {
             settings,
             roots,
         })
+    }
+}
+
+impl Context {
+    /// What finds and masks secrets. The key of its fingerprints lies beside the configuration, never in the
+    /// store; it is made at the first run, unless nothing may be written.
+    pub(crate) fn masker(&self, may_write: bool) -> Result<Masker, CommandError> {
+        let path = self.places.user_config.path.with_file_name(MASK_KEY);
+        let key = match fs::read(&path) {
+            Ok(bytes) => bytes.try_into().map_err(|_| {
+                CommandError::config(
+                    "mask-key",
+                    format_args!("the masking key is damaged: `{}`", path.display()),
+                )
+                .with_hint("take it away, and a new one is made; fingerprints then change")
+            })?,
+            Err(_) => {
+                let mut key = [0; 32];
+                getrandom::fill(&mut key)
+                    .map_err(|error| CommandError::internal(format_args!("no random numbers: {error}")))?;
+                if may_write {
+                    write_private(&path, &key).map_err(|error| {
+                        CommandError::user("mask-key", format_args!("cannot write `{}`: {error}", path.display()))
+                    })?;
+                }
+                key
+            }
+        };
+        Masker::new(&MaskKey::new(key), &UserRules::default())
+            .map_err(|error| CommandError::config("mask-rules", error))
+    }
+
+    /// A watch that starts now, for how long a command takes.
+    pub(crate) fn clock(&self) -> Clock {
+        Clock(std::time::Instant::now())
+    }
+}
+
+/// The file that holds the key of masked secrets' fingerprints.
+const MASK_KEY: &str = "mask.key";
+
+/// Writes a small file that only its owner can read, whole or not at all.
+fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let directory = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(directory)?;
+    // A temporary file is private from its birth.
+    let mut file = tempfile::NamedTempFile::new_in(directory)?;
+    io::Write::write_all(&mut file, bytes)?;
+    file.as_file().sync_all()?;
+    file.persist(path).map(|_| ()).map_err(|error| error.error)
+}
+
+/// A watch.
+pub(crate) struct Clock(std::time::Instant);
+
+impl Clock {
+    pub(crate) fn elapsed_ms(&self) -> u64 {
+        u64::try_from(self.0.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 }
 

@@ -6,6 +6,7 @@
 use std::fmt;
 use std::io;
 
+use memory::store::StoreError;
 use serde::Serialize;
 
 use crate::config::ConfigError;
@@ -83,7 +84,6 @@ impl CommandError {
     }
 
     /// Says that the same command may succeed later with nothing changed by hand.
-    #[allow(dead_code, reason = "a part of the contract; no verb that exists can be retried yet")]
     pub(crate) fn retryable(mut self) -> Self {
         self.retryable = true;
         self
@@ -135,6 +135,21 @@ impl From<OutputError> for CommandError {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::new(Blame::Nobody, "output", message),
             _ => Self::user("output", message),
+        }
+    }
+}
+
+impl From<StoreError> for CommandError {
+    fn from(error: StoreError) -> Self {
+        match &error {
+            StoreError::Busy => Self::user("store-busy", &error)
+                .with_hint("try again when it is done")
+                .retryable(),
+            StoreError::Io { .. } => Self::user("store-unusable", &error)
+                .with_hint("the data directory must be yours to write, with room on its disk"),
+            StoreError::DamagedFrame { .. } => Self::user("store-damaged", &error)
+                .with_hint("the other frames are whole; a sweep reads the log again if it is still there"),
+            StoreError::Database(_) | StoreError::Unknown { .. } => Self::user("store-failed", &error),
         }
     }
 }

@@ -10,6 +10,7 @@ use std::fmt;
 use std::io::{self, BufWriter, Write};
 
 use anstyle::{AnsiColor, Style};
+use indicatif::ProgressDrawTarget;
 use serde::Serialize;
 
 use crate::error::{CommandError, OutputError};
@@ -93,9 +94,13 @@ impl Ui {
         self.columns.filter(|_| self.stdout.is_terminal)
     }
 
-    /// Whether somebody watches who would like to see how far a long work is.
-    pub(crate) fn shows_progress(&self) -> bool {
-        self.stderr.is_terminal && self.volume == Volume::Normal && self.format == Format::Text
+    /// Where a long work shows how far it is: only to somebody who watches.
+    pub(crate) fn progress_target(&self) -> ProgressDrawTarget {
+        if self.stderr.is_terminal && self.volume == Volume::Normal && self.format == Format::Text {
+            ProgressDrawTarget::stderr()
+        } else {
+            ProgressDrawTarget::hidden()
+        }
     }
 
     /// Prints one line of data.

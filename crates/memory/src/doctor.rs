@@ -70,13 +70,27 @@ pub struct Due {
     pub deleted_at: Timestamp,
 }
 
-/// Looks at all roots. `progress` is told how many of how many logs are read, from several threads.
-pub fn examine(
-    roots: &[Root],
-    now: Timestamp,
-    threads: usize,
-    progress: &(dyn Fn(usize, usize) + Sync),
-) -> Vec<AgentHealth> {
+/// What is looked at, and how.
+#[derive(Clone, Copy)]
+pub struct Examination<'a> {
+    pub roots: &'a [Root],
+    pub now: Timestamp,
+    pub threads: usize,
+    /// Which logs are not to be read.
+    pub is_ignored: &'a (dyn Fn(&Path) -> bool + Sync),
+    /// Told how many of how many logs are read, from several threads.
+    pub progress: &'a (dyn Fn(usize, usize) + Sync),
+}
+
+/// Looks at all roots.
+pub fn examine(looking: &Examination<'_>) -> Vec<AgentHealth> {
+    let Examination {
+        roots,
+        now,
+        threads,
+        is_ignored,
+        progress,
+    } = *looking;
     let mut found = Vec::new();
     for agent in Agent::ALL {
         let mut health = AgentHealth::new(agent);
@@ -85,7 +99,7 @@ pub fn examine(
             let is_there = root.path.is_dir();
             let walked = sources::find(root);
             health.unread.extend(walked.unread);
-            logs.extend(walked.logs);
+            logs.extend(walked.logs.into_iter().filter(|log| !is_ignored(&log.path)));
             health.roots.push(RootHealth {
                 root: root.clone(),
                 is_there,
@@ -123,7 +137,7 @@ fn read_all(
         for _ in 0..threads.clamp(1, 64) {
             scope.spawn(|| {
                 while let Some((at, log)) = logs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let read = read_log(&log.path, Some(log.agent));
+                    let read = read_log(&log.path, Some(log.agent), None);
                     if let Ok(mut healths) = healths.lock() {
                         healths[*at].learn(log, read);
                     }
@@ -211,8 +225,7 @@ fn cleanup(root: &Path, logs: &[Log], now: Timestamp) -> Cleanup {
         .iter()
         .filter(|log| !log.is_subagent)
         .filter_map(|log| {
-            let modified = Timestamp::try_from(log.modified?).ok()?;
-            let deleted_at = modified.checked_add(period).ok()?;
+            let deleted_at = log.modified?.checked_add(period).ok()?;
             (deleted_at <= soon).then(|| Due {
                 path: log.path.clone(),
                 deleted_at,
@@ -263,7 +276,15 @@ mod tests {
             path: home.path().to_owned(),
             label: None,
         }];
-        let health = examine(&roots, Timestamp::now(), 2, &|_, _| {}).remove(0);
+        let looking = Examination {
+            roots: &roots,
+            now: Timestamp::now(),
+            threads: 2,
+            is_ignored: &|path| path.ends_with("ignored.jsonl"),
+            progress: &|_, _| {},
+        };
+        fs::write(project.join("ignored.jsonl"), "{\"type\":\"user\"}\n").unwrap();
+        let health = examine(&looking).remove(0);
         assert_eq!((health.sessions, health.subagents), (2, 0));
         assert_eq!(health.versions.iter().collect::<Vec<_>>(), ["2.1.9", "9.0.0"]);
         assert_eq!(

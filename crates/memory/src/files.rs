@@ -5,6 +5,8 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
+
 /// A companion larger than this is none.
 pub(crate) const COMPANION_BYTES_MAX: u64 = 16 << 20;
 
@@ -20,6 +22,11 @@ pub(crate) fn open(path: &Path) -> io::Result<(File, fs::Metadata)> {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
     }
     Ok((file, metadata))
+}
+
+/// When a file was last written, where the file system tells it.
+pub(crate) fn modified(metadata: &fs::Metadata) -> Option<Timestamp> {
+    metadata.modified().ok().and_then(|time| Timestamp::try_from(time).ok())
 }
 
 /// Where `path` really lies, if that is below `tree`.

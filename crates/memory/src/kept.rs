@@ -20,7 +20,12 @@ pub fn each_line(
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
             number += 1;
             let (body, terminated) = line.strip_suffix(b"\n").map_or((line, false), |body| (body, true));
-            take(&Line { number, offset: 0, body: packs::body(body), terminated });
+            take(&Line {
+                number,
+                offset: 0,
+                body: packs::body(body),
+                terminated,
+            });
         }
         Ok(())
     })
@@ -72,11 +77,17 @@ pub fn rebuild(store: &mut Store, now: Timestamp, progress: &dyn Fn(usize, usize
 fn read_again(store: &Store, session: &SessionRow) -> Result<(Vec<(PartKind, Delta)>, State), StoreError> {
     let uid = session.session_uid.as_str();
     let agent = Agent::ALL.into_iter().find(|agent| agent.as_str() == session.flavor);
-    let agent = agent.ok_or_else(|| StoreError::Unknown { what: "agent", word: session.flavor.clone() })?;
-    let mut state = State::new(agent, Origin::of(&store.reads().log_path(uid)?)).expect("every agent has a reader");
+    let agent = agent.ok_or_else(|| StoreError::Unknown {
+        what: "agent",
+        word: session.flavor.clone(),
+    })?;
+    let mut state = State::new(agent, Origin::of(&store.reads().log_path(uid)?));
     let mut parts: Vec<(PartKind, String)> = Vec::new();
     for name in store.reads().parts(uid)? {
-        let kind = PartKind::of_name(&name).ok_or_else(|| StoreError::Unknown { what: "part", word: name.clone() })?;
+        let kind = PartKind::of_name(&name).ok_or_else(|| StoreError::Unknown {
+            what: "part",
+            word: name.clone(),
+        })?;
         parts.push((kind, name));
     }
     parts.sort_by_key(|(kind, name)| (kind.has_lines(), *kind, name.clone()));
@@ -100,7 +111,12 @@ fn read_again(store: &Store, session: &SessionRow) -> Result<(Vec<(PartKind, Del
 }
 
 /// Writes a part of a session as the agent wrote it, but for masked secrets.
-pub fn cat(store: &Store, session_uid: &str, part: &str, out: &mut dyn io::Write) -> Result<io::Result<()>, StoreError> {
+pub fn cat(
+    store: &Store,
+    session_uid: &str,
+    part: &str,
+    out: &mut dyn io::Write,
+) -> Result<io::Result<()>, StoreError> {
     let mut written = Ok(());
     each_bytes(store, session_uid, part, |bytes| {
         if written.is_ok() {

@@ -9,6 +9,8 @@ pub mod doctor;
 mod files;
 pub mod kept;
 pub mod logs;
+pub mod mask;
 pub mod packs;
 pub mod sources;
 pub mod store;
+pub mod sweep;

@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 use transcript::{
-    Actor, Agent, Body, Call, Delta, Fate, Fates, LineBody, Lines, Origin, Part, PartKind, Reading, Role, SafeName,
-    SessionEvent, State, bodies, counted, detect,
+    Actor, Agent, Body, Call, Delta, Fate, Fates, Line, LineBody, Lines, Origin, Part, PartKind, Reading, Role,
+    SafeName, SessionEvent, State, bodies, counted, detect,
 };
 
 use crate::files;
+use crate::mask::{Masker, TextState};
 use crate::sources::{self, Log, Unread};
 
 /// How much of a log is looked at to tell its agent.
@@ -85,8 +86,8 @@ impl SessionReading {
 }
 
 /// Reads a session: its log, and the logs of its subagents where the log is a main one.
-pub fn read_session(path: &Path, agent: Option<Agent>) -> Result<SessionReading, LogError> {
-    let main = read_log(path, agent)?;
+pub fn read_session(path: &Path, agent: Option<Agent>, masker: &Masker) -> Result<SessionReading, LogError> {
+    let main = read_log(path, agent, Some(masker))?;
     let mut session = SessionReading {
         main,
         subagents: Vec::new(),
@@ -99,7 +100,7 @@ pub fn read_session(path: &Path, agent: Option<Agent>) -> Result<SessionReading,
     let found = sources::subagents_of(path, &told.native_session_id);
     session.unread = found.unread;
     for Log { path, .. } in found.logs {
-        match read_log(&path, Some(Agent::Claude)) {
+        match read_log(&path, Some(Agent::Claude), Some(masker)) {
             Ok(log) => session.subagents.push(log),
             Err(error) => session.unread.push(Unread {
                 path,
@@ -126,20 +127,21 @@ fn settle(session: &mut SessionReading) {
     }
 }
 
-/// Reads one log whole, with the parts that lie beside it.
-pub fn read_log(path: &Path, agent: Option<Agent>) -> Result<LogReading, LogError> {
+/// Reads one log whole, with the parts that lie beside it. Whoever shows what stands in it masks secrets;
+/// whoever only counts need not.
+pub fn read_log(path: &Path, agent: Option<Agent>, masker: Option<&Masker>) -> Result<LogReading, LogError> {
     let agent = match agent {
         Some(agent) => agent,
         None => tell_agent(path)?,
     };
     let source = sources::source_of(agent, path);
     let origin = Origin::of(&path.to_string_lossy());
-    let mut state = State::new(agent, origin).expect("every agent has a reader");
+    let mut state = State::new(agent, origin);
     let mut reading = Reading::default();
     let mut parts = Vec::new();
     for part in &source.parts {
         let is_named = part.path == path;
-        match read_part(&mut state, &mut reading, part) {
+        match read_part(&mut state, &mut reading, part, masker) {
             Ok(part) if is_named => parts.insert(0, part),
             Ok(part) if part.kind.has_lines() => parts.push(part),
             Ok(_) => {}
@@ -167,18 +169,35 @@ pub fn read_log(path: &Path, agent: Option<Agent>) -> Result<LogReading, LogErro
 }
 
 /// Reads one part into the reading.
-fn read_part(state: &mut State, reading: &mut Reading, part: &Part) -> io::Result<PartReading> {
+fn read_part(
+    state: &mut State,
+    reading: &mut Reading,
+    part: &Part,
+    masker: Option<&Masker>,
+) -> io::Result<PartReading> {
     let (file, metadata) = files::open(&part.path)?;
     let mut fates = Fates::default();
     if part.kind.has_lines() {
         let mut lines = Lines::new(unpacked(&part.path, file)?);
-        let delta = state.resume(part.kind, &mut lines)?;
+        let mut delta = Delta::default();
+        while let Some(line) = lines.next()? {
+            match (masker, line.body) {
+                (Some(masker), LineBody::Bytes(bytes)) => {
+                    let masked = masker.mask_json_line(bytes, &mut Vec::new());
+                    let body = LineBody::Bytes(&masked);
+                    state.take(part.kind, &Line { body, ..line }, &mut delta);
+                }
+                _ => state.take(part.kind, &line, &mut delta),
+            }
+        }
+        state.close(&mut delta);
         fates = delta.fates;
         reading.apply(delta);
     } else {
         let directory = part.path.parent().unwrap_or(Path::new(""));
         let bytes = files::read_companion(directory, &part.path)?;
-        state.companion(part.kind, &bytes);
+        let masked = masker.map_or(bytes.clone(), |masker| mask_text(masker, &bytes));
+        state.companion(part.kind, &masked);
         // Read whole: its lines give no events, and all of them are known.
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
             fates.count(if line.trim_ascii().is_empty() {
@@ -202,6 +221,7 @@ fn read_part(state: &mut State, reading: &mut Reading, part: &Part) -> io::Resul
 /// without its text.
 pub fn each_text<E>(
     log: &LogReading,
+    masker: &Masker,
     wanted: impl Fn(&SessionEvent) -> bool,
     mut show: impl FnMut(&SessionEvent, Option<String>) -> Result<(), E>,
 ) -> Result<Result<(), E>, LogError> {
@@ -230,7 +250,7 @@ pub fn each_text<E>(
             break;
         };
         if let (Some(events), LineBody::Bytes(bytes)) = (at_line.get(&line.number), line.body) {
-            let bodies = bodies(log.agent, bytes);
+            let bodies = bodies(log.agent, &masker.mask_json_line(bytes, &mut Vec::new()));
             texts.extend(
                 events
                     .iter()
@@ -261,14 +281,26 @@ fn text_of(event: &SessionEvent, bodies: &[Body]) -> Option<String> {
 }
 
 /// The whole result of a tool that was too large for the log, from the session's own tree alone.
-pub fn spilled(log: &Path, event: &SessionEvent) -> Option<String> {
+pub fn spilled(log: &Path, event: &SessionEvent, masker: &Masker) -> Option<String> {
     let name = SafeName::new(event.spill.as_deref()?)?;
     let tree = session_tree(log)?;
     let path = files::inside(&tree, &tree.join("tool-results").join(name.as_str())).ok()?;
     let (file, _) = files::open(&path).ok()?;
     let mut bytes = Vec::new();
     file.take(SPILL_BYTES_MAX).read_to_end(&mut bytes).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
+    Some(String::from_utf8_lossy(&mask_text(masker, &bytes)).into_owned())
+}
+
+/// Masks plain text, line by line.
+pub(crate) fn mask_text(masker: &Masker, bytes: &[u8]) -> Vec<u8> {
+    let mut state = TextState::default();
+    let mut masked = Vec::with_capacity(bytes.len());
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        let (body, end) = line.strip_suffix(b"\n").map_or((line, &b""[..]), |body| (body, b"\n"));
+        masked.extend_from_slice(&masker.mask_text_line(&mut state, body, &mut Vec::new()));
+        masked.extend_from_slice(end);
+    }
+    masked
 }
 
 /// The directory that belongs to the session of a log, for a subagent's log its parent's.

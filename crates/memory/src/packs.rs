@@ -29,7 +29,12 @@ pub struct Frame {
 /// Compresses lines into a frame.
 pub fn compress(first_line: u64, lines: u64, raw: &[u8]) -> io::Result<Frame> {
     let bytes = zstd::bulk::compress(raw, ZSTD_LEVEL)?;
-    Ok(Frame { first_line, lines, raw_bytes: raw.len() as u64, bytes })
+    Ok(Frame {
+        first_line,
+        lines,
+        raw_bytes: raw.len() as u64,
+        bytes,
+    })
 }
 
 /// Names the pack of a part. The session's own id is a stranger's word and stays out of the file system.
@@ -40,7 +45,9 @@ pub fn name(session_uid: &str, part: &str, generation: u64) -> String {
 
 /// The generation a pack's name tells.
 pub fn generation(pack: &str) -> u64 {
-    pack.rsplit_once('.').and_then(|(_, number)| number.parse().ok()).unwrap_or_default()
+    pack.rsplit_once('.')
+        .and_then(|(_, number)| number.parse().ok())
+        .unwrap_or_default()
 }
 
 /// Writes frames behind the first `committed` bytes of a pack and syncs them. Whatever a crash left there
@@ -94,7 +101,9 @@ pub fn stand_in(line: &Line<'_>) -> String {
 
 /// A kept line as a reader takes it: what stands for a line that was left out is one again.
 pub fn body(bytes: &[u8]) -> LineBody<'_> {
-    let told = std::str::from_utf8(bytes).ok().and_then(|text| text.strip_prefix(STAND_IN));
+    let told = std::str::from_utf8(bytes)
+        .ok()
+        .and_then(|text| text.strip_prefix(STAND_IN));
     let told = told.and_then(|told| told.split_once(':'));
     let told = told.and_then(|(length, hash)| Some((length.parse().ok()?, blake3::Hash::from_hex(hash).ok()?)));
     match told {
@@ -169,11 +178,20 @@ mod tests {
         let (first, second) = (compress(1, 1, b"one\n").unwrap(), compress(2, 1, b"two\n").unwrap());
         let start = append(home.path(), &pack, 0, std::slice::from_ref(&first)).unwrap()[0];
         let end = start + first.bytes.len() as u64;
-        append(home.path(), &pack, end, &[compress(2, 1, b"never committed\n").unwrap()]).unwrap();
+        append(
+            home.path(),
+            &pack,
+            end,
+            &[compress(2, 1, b"never committed\n").unwrap()],
+        )
+        .unwrap();
         let again = append(home.path(), &pack, end, std::slice::from_ref(&second)).unwrap()[0];
         assert_eq!(read(home.path(), &row(&pack, start, &first)).unwrap(), b"one\n");
         assert_eq!(read(home.path(), &row(&pack, again, &second)).unwrap(), b"two\n");
-        assert_eq!(fs::metadata(home.path().join(&pack)).unwrap().len(), end + second.bytes.len() as u64);
+        assert_eq!(
+            fs::metadata(home.path().join(&pack)).unwrap().len(),
+            end + second.bytes.len() as u64
+        );
     }
 
     #[test]

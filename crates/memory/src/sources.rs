@@ -4,10 +4,12 @@
 //! log or its companion is.
 
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
+use jiff::Timestamp;
 use transcript::{Agent, Origin, Part, PartKind, Source};
 use walkdir::WalkDir;
+
+use crate::files;
 
 /// How deep below a root logs are looked for.
 const DEPTH_MAX: usize = 12;
@@ -27,7 +29,7 @@ pub struct Log {
     pub agent: Agent,
     pub path: PathBuf,
     pub bytes: u64,
-    pub modified: Option<SystemTime>,
+    pub modified: Option<Timestamp>,
     /// Whether it is a subagent's.
     pub is_subagent: bool,
 }
@@ -99,7 +101,7 @@ fn walk(agent: Agent, directory: &Path, found: &mut Found) {
                     agent,
                     path,
                     bytes: metadata.len(),
-                    modified: metadata.modified().ok(),
+                    modified: files::modified(&metadata),
                     is_subagent,
                 });
             }
@@ -235,7 +237,7 @@ fn is_flat_subagent(path: &Path) -> bool {
 /// Whether the head of a log carries the id of a session.
 fn names_session(path: &Path, session_id: &str) -> bool {
     use std::io::Read;
-    let Ok((file, _)) = crate::files::open(path) else {
+    let Ok((file, _)) = files::open(path) else {
         return false;
     };
     let mut head = Vec::new();

@@ -41,7 +41,12 @@ pub enum StoreError {
     #[error("another boswell is writing")]
     Busy,
     #[error("frame {frame_no} of part `{part}` of {session_uid} is damaged: {reason}")]
-    DamagedFrame { session_uid: String, part: String, frame_no: u64, reason: String },
+    DamagedFrame {
+        session_uid: String,
+        part: String,
+        frame_no: u64,
+        reason: String,
+    },
 }
 
 /// An open store.
@@ -75,7 +80,10 @@ impl Store {
             set_private(&database, 0o600)?;
         }
         schema::migrate(&mut engine)?;
-        Ok(Self { engine, directory: directory.to_owned() })
+        Ok(Self {
+            engine,
+            directory: directory.to_owned(),
+        })
     }
 
     /// Opens a store that is there, for reading only. None where there is none.
@@ -85,15 +93,26 @@ impl Store {
             return Ok(None);
         }
         let engine = Engine::open(&database, Access::ReadOnly)?;
-        Ok(Some(Self { engine, directory: directory.to_owned() }))
+        Ok(Some(Self {
+            engine,
+            directory: directory.to_owned(),
+        }))
     }
 
     /// Takes the right to write, one batch long. Readers never ask for it.
     pub fn lock(&self, patience: Patience) -> Result<WriteLock, StoreError> {
         let path = self.directory.join(LOCK);
-        let error = |source| StoreError::Io { path: path.clone(), source };
+        let error = |source| StoreError::Io {
+            path: path.clone(),
+            source,
+        };
         let is_new = !path.exists();
-        let file = fs::OpenOptions::new().create(true).truncate(false).write(true).open(&path).map_err(error)?;
+        let file = fs::OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&path)
+            .map_err(error)?;
         if is_new {
             set_private(&path, 0o600)?;
         }
@@ -165,7 +184,10 @@ impl Reads<'_> {
 
 /// Makes a directory that only its owner can look into.
 fn make_private(directory: &Path) -> Result<(), StoreError> {
-    let error = |source| StoreError::Io { path: directory.to_owned(), source };
+    let error = |source| StoreError::Io {
+        path: directory.to_owned(),
+        source,
+    };
     if directory.is_dir() {
         return Ok(());
     }
@@ -177,7 +199,10 @@ fn make_private(directory: &Path) -> Result<(), StoreError> {
 fn set_private(path: &Path, mode: u32) -> Result<(), StoreError> {
     use std::os::unix::fs::PermissionsExt;
     let permissions = fs::Permissions::from_mode(mode);
-    fs::set_permissions(path, permissions).map_err(|source| StoreError::Io { path: path.to_owned(), source })
+    fs::set_permissions(path, permissions).map_err(|source| StoreError::Io {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 #[cfg(not(unix))]

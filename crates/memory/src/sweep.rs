@@ -4,6 +4,8 @@
 //! disk wholly or not at all, and each piece says what it stands on, so that a crash, a second sweep or a log
 //! that grows meanwhile can at worst make work be done again.
 
+mod anchors;
+mod gather;
 mod plan;
 mod work;
 mod write;
@@ -103,7 +105,9 @@ pub fn run(sweep: &Sweep<'_>) -> Result<Report, StoreError> {
                 while let Some(job) = plan.jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let sent = match &reads {
                         Ok(Some(store)) => work::run(job, sweep, store, &|output| sender.send(output).is_ok()),
-                        _ => sender.send(Output::Failed(job.unread("the store cannot be opened twice"))).is_ok(),
+                        _ => sender
+                            .send(Output::Failed(job.unread("the store cannot be opened twice")))
+                            .is_ok(),
                     };
                     // The writer is gone: it says why.
                     if !sent {

@@ -218,7 +218,8 @@ impl State {
 
     fn take_record(&mut self, record: &Record<'_>, payload: &Payload<'_>, taken: &mut Taken, delta: &mut Delta) {
         let is_bare = record.payload.0.is_none();
-        let is_header = is_bare && payload.kind.get().is_none() && payload.id.get().is_some();
+        let is_header =
+            is_bare && self.facts.id.is_none() && payload.kind.get().is_none() && payload.id.get().is_some();
         let is_head = record.kind.or_empty() == "session_meta" || is_header;
         let told = record.timestamp.get().or(payload.timestamp.get().filter(|_| is_head));
         let ts = told.and_then(|text| text.parse().ok());
@@ -243,7 +244,7 @@ impl State {
         let known = match record.kind.or_empty() {
             _ if own_head => self.head(&mut place, payload, delta),
             _ if foreign_head => self.foreign_head(&place, payload),
-            _ if is_head => self.again(),
+            _ if is_head => self.again(payload),
             _ if is_bare => self.item(&mut place, payload, "", delta),
             kind => self.dispatch(kind, &mut place, payload, delta),
         };
@@ -307,7 +308,8 @@ impl State {
     }
 
     /// A resumed thread writes its head again.
-    fn again(&mut self) -> bool {
+    fn again(&mut self, head: &Payload<'_>) -> bool {
+        self.facts.again(head);
         self.turns.set_up(self.next_seq);
         true
     }
@@ -336,8 +338,10 @@ impl State {
 
     /// Gives an event of the agent its number: it may begin an API call.
     fn push_by_agent(&mut self, place: &mut Place, event: SessionEvent, delta: &mut Delta) {
-        self.meter.begin(self.next_seq, place.ts);
+        let seq = self.next_seq;
+        self.meter.begin(seq, place.ts);
         self.push(place, event, delta);
+        self.meter.begun(seq, delta);
     }
 
     /// Where a count of tokens stands.

@@ -143,7 +143,9 @@ impl OpenCall {
 /// Equal, or sharing most of their words. What names one thing only, such as a path, is equal or not.
 fn alike(a: &str, b: &str) -> bool {
     let (a, b) = (subject(a), subject(b));
-    if a == b || !a.contains(' ') || !b.contains(' ') {
+    let (short, long) = (a.len().min(b.len()), a.len().max(b.len()));
+    // Texts that share most words are about as long: the rest need not be taken apart.
+    if a == b || !a.contains(' ') || !b.contains(' ') || short * 2 < long {
         return a == b;
     }
     let split = |c: char| !c.is_alphanumeric();

@@ -217,6 +217,7 @@ pub struct Turn {
     pub ended_at: Option<Timestamp>,
     /// The first 500 characters of what the human said.
     pub prompt: Box<str>,
+    /// The trigger and what it caused; changes of the session's state are not counted.
     pub events: u32,
     pub tool_calls: u32,
     pub errors: u32,

@@ -46,17 +46,17 @@ pub enum StateError {
 }
 
 impl State {
-    /// A reader at the start of a log. None where we cannot read the agent's logs yet.
-    pub fn new(agent: Agent, origin: Origin) -> Option<Self> {
+    /// A reader at the start of a log.
+    pub fn new(agent: Agent, origin: Origin) -> Self {
         let reader = match agent {
             Agent::Claude => Reader::Claude(Box::new(claude::State::new(origin))),
             Agent::Grok => Reader::Grok(Box::new(grok::State::new(origin))),
             Agent::Codex => Reader::Codex(Box::new(codex::State::new(origin))),
         };
-        Some(Self {
+        Self {
             lines: BTreeMap::new(),
             reader,
-        })
+        }
     }
 
     /// How many lines of a part were read.

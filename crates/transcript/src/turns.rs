@@ -87,6 +87,10 @@ impl Turns {
         let Some(turn) = &mut self.open else { return };
         for event in &mut delta.events[first..] {
             event.turn = Some(turn.turn);
+            // What only tells of the session's state is no reaction: it may come hours after the work ended.
+            if event.kind() == Kind::Lifecycle {
+                continue;
+            }
             turn.events += 1;
             turn.tool_calls += u32::from(event.kinds.has(Kind::ToolCall));
             turn.errors += u32::from(event.kinds.has(Kind::Error));
@@ -137,7 +141,6 @@ impl Turns {
     fn take_over(&mut self, first: u64, trigger: u64, delta: &mut Delta) {
         let Some(turn) = &mut self.open else { return };
         for seq in first..trigger {
-            turn.events += 1;
             let turn = turn.turn;
             delta.amend(Amendment::Turned { seq, turn });
         }

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use memory::doctor::{AgentHealth, Cleanup, examine};
+use indicatif::{ProgressBar, ProgressStyle};
+use memory::doctor::{AgentHealth, Cleanup, Examination, examine};
 use memory::sources::Root;
 use serde_json::{Value, json};
 
@@ -42,11 +42,18 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, _: &DoctorArgs) -> Result<Outc
 
 /// Looks at `roots` and says what is there.
 pub(crate) fn examine_and_show(ui: &mut Ui, context: &Context, roots: &[Root]) -> Result<(), CommandError> {
-    let bar = ProgressBar::with_draw_target(None, progress_target(ui));
+    let bar = ProgressBar::with_draw_target(None, ui.progress_target());
     bar.set_style(style());
-    let healths = examine(roots, context.now, context.threads, &|done, all| {
+    let progress = |done: usize, all: usize| {
         bar.set_length(all as u64);
         bar.set_position(done as u64);
+    };
+    let healths = examine(&Examination {
+        roots,
+        now: context.now,
+        threads: context.threads,
+        is_ignored: &|path| context.config.ignore.paths.is_match(path),
+        progress: &progress,
     });
     bar.finish_and_clear();
     match ui.format {
@@ -54,14 +61,6 @@ pub(crate) fn examine_and_show(ui: &mut Ui, context: &Context, roots: &[Root]) -
         Format::Text => show(ui, context, &healths)?,
     }
     Ok(())
-}
-
-fn progress_target(ui: &Ui) -> ProgressDrawTarget {
-    if ui.shows_progress() {
-        ProgressDrawTarget::stderr()
-    } else {
-        ProgressDrawTarget::hidden()
-    }
 }
 
 fn style() -> ProgressStyle {

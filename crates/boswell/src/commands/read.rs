@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use jiff::tz::TimeZone;
 use memory::logs::{self, LogError, LogReading, SessionReading};
+use memory::mask::Masker;
 use memory::sources;
 use transcript::{Agent, Kind, SessionEvent};
 
@@ -57,14 +58,16 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ReadArgs) -> Result<Out
         })?,
         None => context.zone.clone(),
     };
+    // What is shown is masked; a key that is not there yet is not worth writing for that.
+    let masker = context.masker(false)?;
     let mut failed = None;
     let mut sessions = Vec::new();
     for path in logs_of(&args.paths, args.agent.map(|name| name.0), &mut failed) {
-        match logs::read_session(&path, args.agent.map(|name| name.0)) {
+        match logs::read_session(&path, args.agent.map(|name| name.0), &masker) {
             Ok(session) => {
                 match ui.format {
-                    Format::Json => show_json(ui, &session, args)?,
-                    Format::Text => text::session(ui, &session, &zone, &wanted(args), args.full)?,
+                    Format::Json => show_json(ui, &session, &masker, args)?,
+                    Format::Text => text::session(ui, &session, &zone, &wanted(args), args.full.then_some(&masker))?,
                 }
                 sessions.push(lean(session));
             }
@@ -140,7 +143,7 @@ fn wanted(args: &ReadArgs) -> impl Fn(&SessionEvent) -> bool {
     }
 }
 
-fn show_json(ui: &mut Ui, session: &SessionReading, args: &ReadArgs) -> Result<(), CommandError> {
+fn show_json(ui: &mut Ui, session: &SessionReading, masker: &Masker, args: &ReadArgs) -> Result<(), CommandError> {
     let wanted = wanted(args);
     for log in session.logs() {
         let Some(told) = &log.reading.session else { continue };
@@ -156,14 +159,14 @@ fn show_json(ui: &mut Ui, session: &SessionReading, args: &ReadArgs) -> Result<(
         }
         if args.full {
             let show = |event: &SessionEvent, body: Option<String>| {
-                let text = logs::spilled(&log.path, event).or(body);
+                let text = logs::spilled(&log.path, event, masker).or(body);
                 ui.json(&Record::event(
                     uid,
                     event,
                     Some(text.unwrap_or_else(|| event.summary.to_string())),
                 ))
             };
-            logs::each_text(log, &wanted, show).map_err(told_log_error)??;
+            logs::each_text(log, masker, &wanted, show).map_err(told_log_error)??;
         } else {
             for event in log.reading.events.iter().filter(|event| wanted(event)) {
                 ui.json(&Record::event(uid, event, None))?;

@@ -3,6 +3,7 @@
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use memory::logs::{self, LogReading, SessionReading};
+use memory::mask::Masker;
 use transcript::{Actor, Call, Kind, Role, Session, SessionEvent, Tokens, Turn};
 
 use crate::commands::read::told_log_error;
@@ -14,13 +15,13 @@ const LABEL_COLUMNS: usize = 14;
 /// Columns before the summary of an event: line, time and label with the room between them.
 const LEAD_COLUMNS: usize = 6 + 2 + 8 + 2 + LABEL_COLUMNS + 1;
 
-/// Shows a session and its subagents.
+/// Shows a session and its subagents; whole texts where there is something to mask them.
 pub(crate) fn session(
     ui: &mut Ui,
     session: &SessionReading,
     zone: &TimeZone,
     wanted: &dyn Fn(&SessionEvent) -> bool,
-    full: bool,
+    full: Option<&Masker>,
 ) -> Result<(), CommandError> {
     for log in session.logs() {
         let Some(told) = &log.reading.session else { continue };
@@ -37,10 +38,11 @@ pub(crate) fn session(
                 None => Ok(()),
             }
         };
-        if full {
-            let with_spill =
-                |event: &SessionEvent, text: Option<String>| show(event, logs::spilled(&log.path, event).or(text));
-            logs::each_text(log, wanted, with_spill).map_err(told_log_error)??;
+        if let Some(masker) = full {
+            let with_spill = |event: &SessionEvent, text: Option<String>| {
+                show(event, logs::spilled(&log.path, event, masker).or(text))
+            };
+            logs::each_text(log, masker, wanted, with_spill).map_err(told_log_error)??;
         } else {
             log.reading
                 .events

@@ -22,6 +22,11 @@ fn alone_it_shows_its_verbs_in_their_groups() {
 
     Share:
       read          Show a session's log as one clear transcript
+      cat           Print a session's log as the agent wrote it
+
+    Keep:
+      sweep         Read what is new in the agents' logs and keep it
+      rebuild       Make every derived row of the memory again
 
     Global options:
           --json                Print JSON for programs; errors, too

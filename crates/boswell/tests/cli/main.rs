@@ -5,5 +5,6 @@
 mod config;
 mod contract;
 mod generated;
+mod keep;
 mod read;
 mod sandbox;

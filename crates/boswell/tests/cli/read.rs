@@ -15,8 +15,16 @@ fn session() -> ClaudeLog {
     ClaudeLog::new(SESSION)
         .at("2026-03-31T09:00:00Z")
         .prompt("make the tests green")
-        .tool("Bash", serde_json::json!({"command": "cargo test", "description": "Run them"}), "ok")
-        .failed_tool("Bash", serde_json::json!({"command": "cargo clippy"}), "Exit code 101\nwarning")
+        .tool(
+            "Bash",
+            serde_json::json!({"command": "cargo test", "description": "Run them"}),
+            "ok",
+        )
+        .failed_tool(
+            "Bash",
+            serde_json::json!({"command": "cargo clippy"}),
+            "Exit code 101\nwarning",
+        )
         .reply("Green, but clippy complains.")
         .prompt("then mend that")
         .reply("Done.")
@@ -78,7 +86,10 @@ fn full_shows_whole_texts() {
     let sandbox = sandbox_with("x.jsonl", &log.jsonl());
     let cut = sandbox.run("read x.jsonl");
     let full = sandbox.run("read x.jsonl --full");
-    assert!(cut.matches("word").count() < 150 && full.matches("word").count() > 150, "{cut}\n{full}");
+    assert!(
+        cut.matches("word").count() < 150 && full.matches("word").count() > 150,
+        "{cut}\n{full}"
+    );
 }
 
 #[test]
@@ -119,7 +130,10 @@ fn what_is_no_log_is_an_error_with_a_hint() {
     Hint: name the agent with `--agent claude`, if you know that it is one
     --- exit 2 ---
     ");
-    assert_snapshot!(sandbox.run("read missing.jsonl --json"), @"");
+    assert_snapshot!(sandbox.run("read missing.jsonl --json"), @r#"
+    {"error":{"code":"log-unreadable","message":"cannot read missing.jsonl: No such file or directory (os error 2)","hint":null,"retryable":false}}
+    --- exit 2 ---
+    "#);
 }
 
 #[test]
@@ -127,13 +141,19 @@ fn an_empty_log_is_read_as_nothing() {
     let sandbox = sandbox_with("x.jsonl", "");
     let told = sandbox.run("read x.jsonl --json");
     let summary: Value = serde_json::from_str(told.lines().last().unwrap()).unwrap();
-    assert_eq!((&summary["record"], &summary["lines"]), (&"summary".into(), &0.into()), "{told}");
+    assert_eq!(
+        (&summary["record"], &summary["lines"]),
+        (&"summary".into(), &0.into()),
+        "{told}"
+    );
 }
 
 #[test]
 fn a_spilled_result_is_shown_from_the_sessions_own_tree_only() {
     let spilled = |path: &str| {
-        format!("<persisted-output>Output too large (2 MB). Full output saved to: {path}\n\nPreview: …</persisted-output>")
+        format!(
+            "<persisted-output>Output too large (2 MB). Full output saved to: {path}\n\nPreview: …</persisted-output>"
+        )
     };
     let log = |path: &str| {
         ClaudeLog::new(SESSION)
@@ -143,12 +163,23 @@ fn a_spilled_result_is_shown_from_the_sessions_own_tree_only() {
             .jsonl()
     };
     let inside = sandbox_with(&log_path(), &log("/anywhere/tool-results/b1.txt"));
-    inside.write(&format!(".claude/projects/-home-ada-app/{SESSION}/tool-results/b1.txt"), "the whole result\n");
-    assert!(inside.run(&format!("read {} --full", log_path())).contains("the whole result"));
+    inside.write(
+        &format!(".claude/projects/-home-ada-app/{SESSION}/tool-results/b1.txt"),
+        "the whole result\n",
+    );
+    assert!(
+        inside
+            .run(&format!("read {} --full", log_path()))
+            .contains("the whole result")
+    );
 
     let outside = sandbox_with(&log_path(), &log("/anywhere/tool-results/../../../../secret.txt"));
     outside.write("secret.txt", "nobody's business\n");
-    assert!(!outside.run(&format!("read {} --full", log_path())).contains("nobody's business"));
+    assert!(
+        !outside
+            .run(&format!("read {} --full", log_path()))
+            .contains("nobody's business")
+    );
 }
 
 /// All keys of all records, as `record.key` and below.
@@ -159,7 +190,11 @@ fn keys(value: &Value, found: &mut BTreeSet<String>) {
                 found.insert(key.clone());
                 // The keys of `models` are names.
                 if key == "models" {
-                    map["models"].as_object().into_iter().flatten().for_each(|(_, value)| keys(value, found));
+                    map["models"]
+                        .as_object()
+                        .into_iter()
+                        .flatten()
+                        .for_each(|(_, value)| keys(value, found));
                 } else {
                     keys(value, found);
                 }
@@ -181,20 +216,27 @@ fn every_field_of_the_json_is_documented_and_every_documented_field_is_printed()
     sandbox.set("TZ", "UTC");
     sandbox.run("demo -o home");
     let log = ".claude/projects/-home-ada-shop/5e55a0ad-0001-4000-8000-0000000000aa.jsonl";
-    let torn = std::fs::read_to_string(sandbox.home.join("home").join(log)).unwrap() + "{\"type\":\"new\",\"version\":\"9\"}\n{\"torn\n";
+    let torn = std::fs::read_to_string(sandbox.home.join("home").join(log)).unwrap()
+        + "{\"type\":\"new\",\"version\":\"9\"}\n{\"torn\n";
     sandbox.write(&format!("home/{log}"), &torn);
     let mut printed = BTreeSet::new();
     for line in sandbox.run(&format!("read home/{log} --json --full")).lines() {
         keys(&serde_json::from_str(line).unwrap(), &mut printed);
     }
     sandbox.set("CLAUDE_CONFIG_DIR", &sandbox.path("home/.claude"));
-    keys(&serde_json::from_str(sandbox.run("doctor --json").lines().next().unwrap()).unwrap(), &mut printed);
+    keys(
+        &serde_json::from_str(sandbox.run("doctor --json").lines().next().unwrap()).unwrap(),
+        &mut printed,
+    );
 
     let page = include_str!("../../../../docs/json.md");
     let documented = documented(page);
     let missing: Vec<_> = printed.difference(&documented).collect();
     assert!(missing.is_empty(), "printed, and not in docs/json.md: {missing:?}");
-    let first_cells = page.lines().filter(|line| line.starts_with("| `")).filter_map(|line| line.split('|').nth(1));
+    let first_cells = page
+        .lines()
+        .filter(|line| line.starts_with("| `"))
+        .filter_map(|line| line.split('|').nth(1));
     for name in first_cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)) {
         // Nothing makes unread files in this home, and logs are due only when they are old.
         assert!(printed.contains(name), "in docs/json.md, and not printed: {name}");
@@ -206,7 +248,8 @@ fn fates_add_up_to_the_lines_of_the_file() {
     let log = session().jsonl() + "\n\n{\"torn\n{\"type\":\"tomorrow\"}\nlast line without an end";
     let sandbox = sandbox_with("x.jsonl", &log);
     let told = sandbox.run("read x.jsonl --json");
-    let summary: Value = serde_json::from_str(told.lines().rfind(|line| line.contains("\"summary\"")).unwrap()).unwrap();
+    let summary: Value =
+        serde_json::from_str(told.lines().rfind(|line| line.contains("\"summary\"")).unwrap()).unwrap();
     let fates = summary["fates"].as_object().unwrap();
     let sum: u64 = fates.values().map(|count| count.as_u64().unwrap()).sum();
     assert_eq!(sum, log.lines().count() as u64, "{summary}");
@@ -215,10 +258,17 @@ fn fates_add_up_to_the_lines_of_the_file() {
 
 #[test]
 fn the_doctor_tells_what_is_here() {
-    let sandbox = sandbox_with(&log_path(), &(session().jsonl() + "{\"torn\n{\"type\":\"tomorrow\",\"version\":\"9.9.9\"}\n"));
+    let sandbox = sandbox_with(
+        &log_path(),
+        &(session().jsonl() + "{\"torn\n{\"type\":\"tomorrow\",\"version\":\"9.9.9\"}\n"),
+    );
     // The age of the file is the machine's; everything else is ours.
     let told = sandbox.run("doctor");
-    let told: String = told.lines().filter(|line| !line.contains("clean-up")).map(|line| format!("{line}\n")).collect();
+    let told: String = told
+        .lines()
+        .filter(|line| !line.contains("clean-up"))
+        .map(|line| format!("{line}\n"))
+        .collect();
     assert_snapshot!(told, @"
     Claude Code  here
       root      [HOME]/.claude
@@ -252,7 +302,12 @@ fn the_demo_shows_a_session_of_each_agent_and_leaves_nothing_behind() {
     sandbox.set("TMPDIR", &sandbox.path("tmp"));
     std::fs::create_dir(sandbox.home.join("tmp")).unwrap();
     let told = sandbox.run("demo");
-    for word in ["claude:5e55a0ad", "codex:019d4700", "grok:019d4710", "commit, but do not push yet"] {
+    for word in [
+        "claude:5e55a0ad",
+        "codex:019d4700",
+        "grok:019d4710",
+        "commit, but do not push yet",
+    ] {
         assert!(told.contains(word), "{word} in\n{told}");
     }
     assert_eq!(std::fs::read_dir(sandbox.home.join("tmp")).unwrap().count(), 0);

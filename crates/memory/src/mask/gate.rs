@@ -1,13 +1,15 @@
 //! The gate: one pass over the raw bytes that finds where a secret could be, as fast as memory allows.
 //!
-//! All literals of all rules stand in one automaton. Most lines have none of them, and most hits are
-//! ruled out by a look at the next few bytes. That look sees raw JSON, so it must not be sharper than
-//! the rules, which see decoded text: a wrong yes costs time, a wrong no costs a secret.
+//! Each literal of each rule has one rare window of three bytes, and a small table knows all of these
+//! windows: it stays in the first cache, and four places of the text are asked at once. (An automaton
+//! over the same literals was measured: a third of the speed.) Most lines have no literal, and most
+//! literals are ruled out by a look at the next few bytes. That look sees raw JSON, so it must not be
+//! sharper than the rules, which see decoded text: a wrong yes costs time, a wrong no costs a secret.
 
 use super::escape;
+use super::judge;
 use super::rules::{Back, RULES};
 use super::text::{is_flag, is_left_border, is_word};
-use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
 
 /// What to do where a literal of the gate stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +53,7 @@ const LITERALS: &[(Action, &[&str])] = &[
             "credential", "Credential", "CREDENTIAL", "auth_key", "AUTH_KEY", "authKey", "AuthKey", "signing_key", "SIGNING_KEY",
             "signingKey", "encryption_key", "ENCRYPTION_KEY", "encryptionKey", "master_key", "MASTER_KEY", "masterKey",
             "service_key", "SERVICE_KEY", "account_key", "ACCOUNT_KEY", "accountKey", "session_key", "SESSION_KEY", "sessionKey",
-            "_auth=",
+            "app_key", "APP_KEY", "appKey", "_auth=",
         ],
     ),
     (Action::Link, &["://"]),
@@ -65,66 +67,166 @@ const LITERALS: &[(Action, &[&str])] = &[
     (
         Action::Bytes,
         &[
-            "[0", "[1", "[2", "[3", "[4", "[5", "[6", "[7", "[8", "[9", "[ 0", "[ 1", "[ 2", "[ 3", "[ 4", "[ 5", "[ 6", "[ 7",
-            "[ 8", "[ 9",
+            "[0,", "[1,", "[2,", "[3,", "[4,", "[5,", "[6,", "[7,", "[8,", "[9,", "[10", "[11", "[12", "[13", "[14",
+            "[15", "[16", "[17", "[18", "[19", "[20", "[21", "[22", "[23", "[24", "[25", "[26", "[27", "[28", "[29",
+            "[30", "[31", "[32", "[33", "[34", "[35", "[36", "[37", "[38", "[39", "[40", "[41", "[42", "[43", "[44",
+            "[45", "[46", "[47", "[48", "[49", "[50", "[51", "[52", "[53", "[54", "[55", "[56", "[57", "[58", "[59",
+            "[60", "[61", "[62", "[63", "[64", "[65", "[66", "[67", "[68", "[69", "[70", "[71", "[72", "[73", "[74",
+            "[75", "[76", "[77", "[78", "[79", "[80", "[81", "[82", "[83", "[84", "[85", "[86", "[87", "[88", "[89",
+            "[90", "[91", "[92", "[93", "[94", "[95", "[96", "[97", "[98", "[99", "[ 0", "[ 1", "[ 2", "[ 3", "[ 4",
+            "[ 5", "[ 6", "[ 7", "[ 8", "[ 9",
         ],
     ),
     (Action::Hidden, &[r"\u002", r"\u003", r"\u004", r"\u005", r"\u006", r"\u007"]),
 ];
 
+/// The shortest literal.
+pub(super) const LITERAL_BYTES_MIN: usize = 3;
+
 /// One place where the gate opens.
-pub(super) struct Opening<'a> {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Opening {
     pub(super) start: usize,
     pub(super) end: usize,
-    pub(super) actions: &'a [Action],
+    pub(super) action: Action,
 }
 
-/// The automaton over all literals, and what each of them asks for.
+/// All literals by their windows.
 #[derive(Debug)]
 pub(super) struct Gate {
-    automaton: AhoCorasick,
-    actions: Vec<Box<[Action]>>,
+    /// One bit for each hash of a window.
+    bits: Box<[u32; 2048]>,
+    /// Sorted by bucket.
+    literals: Vec<Literal>,
+    /// Where each bucket begins among the literals, and at the end of it all where the last one ends.
+    buckets: Box<[u16; BUCKETS + 1]>,
+}
+
+/// How many buckets the literals lie in.
+const BUCKETS: usize = 4096;
+
+#[derive(Debug)]
+struct Literal {
+    window: u32,
+    /// Where the window stands in the literal.
+    offset: usize,
+    text: Box<[u8]>,
+    action: Action,
 }
 
 impl Gate {
     /// Builds the gate of all rules; `keywords` are the users' own, with the index of their rule.
-    pub(super) fn new(keywords: &[(usize, &str)]) -> Result<Gate, aho_corasick::BuildError> {
-        let mut literals: Vec<(&str, Action)> = Vec::new();
+    pub(super) fn new(keywords: &[(usize, &str)]) -> Gate {
+        let mut literals = Vec::new();
         for (index, rule) in RULES.iter().enumerate() {
-            literals.extend(rule.gates.iter().map(|gate| (*gate, Action::Rule(index))));
+            literals.extend(rule.gates.iter().map(|gate| Literal::new(gate, Action::Rule(index))));
         }
         for (action, gates) in LITERALS {
-            literals.extend(gates.iter().map(|gate| (*gate, *action)));
+            literals.extend(gates.iter().map(|gate| Literal::new(gate, *action)));
         }
-        literals.extend(keywords.iter().map(|(index, keyword)| (*keyword, Action::UserRule(*index))));
-        let mut patterns: Vec<&str> = literals.iter().map(|(literal, _)| *literal).collect();
-        // The longest of those that begin at one place is reported, and it asks for what its beginnings ask for.
-        patterns.sort_by_key(|pattern| (std::cmp::Reverse(pattern.len()), *pattern));
-        patterns.dedup();
-        let asked = |pattern: &str| literals.iter().filter(|(literal, _)| pattern.starts_with(literal)).map(|(_, action)| *action).collect();
-        let actions = patterns.iter().map(|pattern| asked(pattern)).collect();
-        let automaton = AhoCorasick::builder()
-            .match_kind(MatchKind::LeftmostFirst)
-            .kind(Some(AhoCorasickKind::DFA))
-            .build(&patterns)?;
-        Ok(Gate { automaton, actions })
+        literals.extend(keywords.iter().map(|(index, keyword)| Literal::new(keyword, Action::UserRule(*index))));
+        literals.sort_by_key(|literal| bucket(literal.window));
+        let mut bits = Box::new([0; 2048]);
+        for literal in &literals {
+            let (word, bit) = place(literal.window);
+            bits[word] |= 1 << bit;
+        }
+        let mut buckets = Box::new([0; BUCKETS + 1]);
+        for (index, start) in buckets.iter_mut().enumerate() {
+            *start = literals.partition_point(|literal| bucket(literal.window) < index) as u16;
+        }
+        Gate { bits, literals, buckets }
     }
 
-    /// Returns the first opening at or after `from`.
-    pub(super) fn next(&self, text: &[u8], from: usize) -> Option<Opening<'_>> {
-        if from >= text.len() {
-            return None;
+    /// Calls `act` for every literal in the text. It returns where to go on, or 0 for right behind.
+    pub(super) fn each(&self, text: &[u8], mut act: impl FnMut(Opening) -> usize) {
+        let mut at = 0;
+        while let Some(found) = self.next_window(text, at) {
+            at = found + 1;
+            let window = window_at(text, found);
+            let bucket = bucket(window);
+            let range = usize::from(self.buckets[bucket])..usize::from(self.buckets[bucket + 1]);
+            for literal in self.literals[range].iter().filter(|literal| literal.window == window) {
+                let Some(start) = found.checked_sub(literal.offset) else {
+                    continue;
+                };
+                if text[start..].starts_with(&literal.text) {
+                    at = at.max(act(Opening { start, end: start + literal.text.len(), action: literal.action }));
+                }
+            }
         }
-        let found = self.automaton.find(Input::new(text).span(from..text.len()))?;
-        Some(Opening { start: found.start(), end: found.end(), actions: &self.actions[found.pattern().as_usize()] })
+    }
+
+    /// Returns the first place at or after `from` whose window may be one of ours.
+    fn next_window(&self, text: &[u8], from: usize) -> Option<usize> {
+        let mut at = from;
+        while let Some(bytes) = text.get(at..at + 8) {
+            let bytes = u64::from_le_bytes(bytes.try_into().expect("there are eight"));
+            let known = |shift: u32| self.knows((bytes >> shift) as u32 & 0xFF_FFFF) << (shift / 8);
+            let any = known(0) | known(8) | known(16) | known(24) | known(32) | known(40);
+            if any != 0 {
+                return Some(at + any.trailing_zeros() as usize);
+            }
+            at += 6;
+        }
+        let last = text.len().saturating_sub(LITERAL_BYTES_MIN - 1);
+        (at..last).find(|at| self.knows(window_at(text, *at)) != 0)
+    }
+
+    fn knows(&self, window: u32) -> u32 {
+        let (word, bit) = place(window);
+        self.bits[word] >> bit & 1
     }
 }
 
+impl Literal {
+    fn new(text: &str, action: Action) -> Literal {
+        let text = text.as_bytes();
+        let offsets = 0..=text.len() - LITERAL_BYTES_MIN;
+        let offset = offsets.min_by_key(|at| commonness(&text[*at..at + LITERAL_BYTES_MIN])).unwrap_or_default();
+        Literal { window: window_at(text, offset), offset, text: text.into(), action }
+    }
+}
+
+/// How often a window is met in prose and programs, roughly.
+fn commonness(window: &[u8]) -> u32 {
+    const LETTERS: &[u8] = b"zqxjkvbywgpfmucdlhrsnioate";
+    let rank = |byte: &u8| match LETTERS.iter().position(|letter| letter == byte) {
+        Some(rank) => rank as u32 + 4,
+        None => match byte {
+            b' ' => 60,
+            b'_' | b'-' | b'.' => 14,
+            _ => 4,
+        },
+    };
+    let is_row = window.iter().all(|byte| *byte == window[0]);
+    let pairs = window.windows(2).filter(|pair| judge::is_common(pair[0], pair[1]) && pair[1].is_ascii_lowercase()).count();
+    window.iter().map(rank).sum::<u32>() + 30 * (pairs as u32 + u32::from(is_row))
+}
+
+fn window_at(text: &[u8], at: usize) -> u32 {
+    u32::from(text[at]) | u32::from(text[at + 1]) << 8 | u32::from(text[at + 2]) << 16
+}
+
+fn hash(window: u32) -> u32 {
+    window.wrapping_mul(0x9E37_79B1) >> 16
+}
+
+/// The word and the bit of a window in the table.
+fn place(window: u32) -> (usize, u32) {
+    let hash = hash(window);
+    ((hash >> 5) as usize & 2047, hash & 31)
+}
+
+fn bucket(window: u32) -> usize {
+    (hash(window) >> 4) as usize & (BUCKETS - 1)
+}
+
 /// Whether a secret could stand at an opening of raw text, or begin there.
-pub(super) fn is_plausible(text: &[u8], opening: &Opening<'_>) -> bool {
-    let (start, end) = (opening.start, opening.end);
-    opening.actions.iter().any(|action| match action {
-        Action::Rule(index) => is_token(text, start, end, *index),
+pub(super) fn is_plausible(text: &[u8], opening: Opening) -> bool {
+    let Opening { start, end, action } = opening;
+    match action {
+        Action::Rule(index) => is_token(text, start, end, index),
         Action::Name => is_named_value(text, start, end),
         Action::Link => is_link_with_user(text, end),
         Action::WebToken => is_left_border(text, start) && has_solid(text, end, 8),
@@ -137,7 +239,7 @@ pub(super) fn is_plausible(text: &[u8], opening: &Opening<'_>) -> bool {
         | Action::PrivateKey
         | Action::Hidden
         | Action::UserRule(_) => true,
-    })
+    }
 }
 
 fn is_token(text: &[u8], start: usize, end: usize, index: usize) -> bool {

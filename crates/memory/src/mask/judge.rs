@@ -7,7 +7,7 @@
 /// The shortest value that the contextual rules take.
 const GENERIC_BYTES_MIN: usize = 16;
 /// A longer value is a document, not a secret.
-pub(super) const VALUE_BYTES_MAX: usize = 8192;
+pub(super) const VALUE_BYTES_MAX: usize = 4096;
 /// Shannon entropy per byte below which a value is too regular.
 const GENERIC_ENTROPY_MIN: f64 = 3.5;
 
@@ -230,7 +230,8 @@ pub(super) fn is_wordy(value: &[u8]) -> bool {
     in_words * 2 >= value.len() && common * 10 >= pairs * 7
 }
 
-fn is_common(first: u8, second: u8) -> bool {
+/// Whether the second letter commonly follows the first, in any case.
+pub(super) fn is_common(first: u8, second: u8) -> bool {
     let index = usize::from(first.to_ascii_lowercase().wrapping_sub(b'a'));
     FOLLOWERS.get(index).is_some_and(|after| after.contains(&second.to_ascii_lowercase()))
 }
@@ -265,12 +266,16 @@ fn is_date(value: &[u8]) -> bool {
 }
 
 /// Characters that programs are written with and secrets seldom are.
-fn has_code(value: &[u8]) -> bool {
+pub(super) fn has_code(value: &[u8]) -> bool {
     value.iter().any(|byte| matches!(byte, b'(' | b')' | b'{' | b'}' | b'[' | b']' | b'<' | b'>' | b'|' | b';' | b'"' | b'\'' | b'`' | b'\\'))
 }
 
-/// `user.password2`, `next_token_v2`: parts of letters with a small number behind, joined by dots, dashes or underscores.
+/// `user.password2`, `next_token_v2`, `KEY_3DES_OF`: what programs call things.
 fn is_name_of_something(value: &[u8]) -> bool {
+    let is_constant = |byte: &u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_';
+    if value.contains(&b'_') && value.iter().all(is_constant) {
+        return true;
+    }
     let mut parts = value.split(|byte| matches!(byte, b'.' | b'-' | b'_' | b':' | b'/'));
     let is_name = |part: &[u8]| {
         let letters = part.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();

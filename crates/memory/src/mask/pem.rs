@@ -113,6 +113,7 @@ pub(super) fn block_at(text: &[u8], start: usize) -> Option<Block> {
     let mut end = None;
     let mut key = Vec::new();
     let mut loose_bytes = 0;
+    let mut is_between_lines = false;
     while at < text.len() && loose_bytes <= LOOSE_BYTES_MAX {
         let from = at;
         at = skip_between(text, at);
@@ -125,13 +126,16 @@ pub(super) fn block_at(text: &[u8], start: usize) -> Option<Block> {
         }
         let stop = skip(text, at, usize::MAX, is_base64);
         let chunk = &text[at..stop];
-        let is_last = end.is_some() && stop == text.len() && !chunk.is_empty();
+        // A key that is cut short may end in a short stretch.
+        let is_last = is_between_lines && stop == text.len() && !chunk.is_empty();
         if is_dense(chunk) || is_last {
             key.extend_from_slice(chunk);
             end = Some(stop);
             loose_bytes = 0;
+            is_between_lines = true;
         } else {
             loose_bytes += chunk.len() + 1;
+            is_between_lines &= chunk.iter().all(u8::is_ascii_digit);
         }
         at = stop.max(from + 1);
     }

@@ -82,7 +82,7 @@ pub(super) const RULES: &[Rule] = &[
     rule("google-access-token", &["ya29."], r"ya29\.[\w-]{20}", Dots),
     rule("google-client-secret", &["GOCSPX-"], r"GOCSPX-[\w-]{28}", Dash),
     rule("google-refresh-token", &["1//0"], r"1//0[\w-]{40}", Dash),
-    rule("azure-client-secret", &["Q~"], r"[\w.~]{3}[0-9]Q~[\w.~-]{31}", Dots).back(Back::Bytes(4)),
+    rule("azure-client-secret", &["0Q~", "1Q~", "2Q~", "3Q~", "4Q~", "5Q~", "6Q~", "7Q~", "8Q~", "9Q~"], r"[\w.~]{3}[0-9]Q~[\w.~-]{31}", Dots).back(Back::Bytes(3)),
     rule("azure-account-key", &["AccountKey="], r"AccountKey=([A-Za-z0-9+/]{40})", Base64),
     rule("azure-access-key", &["SharedAccessKey="], r"SharedAccessKey=([A-Za-z0-9+/]{40})", Base64),
     rule("azure-sas", &["sig="], r"sig=([A-Za-z0-9%+/]{40,90}(?:=|%3[Dd]))", Base64),

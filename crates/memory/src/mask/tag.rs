@@ -69,19 +69,10 @@ pub(super) fn is_rule_name(name: &str) -> bool {
 /// Whether a range of `text` overlaps a tag. What was masked is never masked again.
 pub(super) fn overlaps_tag(text: &[u8], range: &Range<usize>) -> bool {
     let from = range.start.saturating_sub(TAG_BYTES_MAX);
-    let mut at = from;
-    while let Some(found) = memchr::memmem::find(&text[at..range.end], OPENING) {
-        let start = at + found;
-        if let Some(tag) = parse(&text[start..])
-            && start + tag.length > range.start
-        {
-            return true;
-        }
-        at = start + 1;
-    }
-    // A tag may begin before the end of the range and its opening reach beyond it.
-    (range.end.saturating_sub(OPENING.len() - 1).max(from)..range.end)
-        .any(|start| start >= range.start && text[start..].starts_with(OPENING) && parse(&text[start..]).is_some())
+    // A tag counts when it begins before the end of the range.
+    let until = text.len().min(range.end + OPENING.len() - 1);
+    let touches = |start: usize| parse(&text[start..]).is_some_and(|tag| start + tag.length > range.start);
+    memchr::memmem::find_iter(&text[from..until], OPENING).any(|at| touches(from + at))
 }
 
 /// A tag at the beginning of some text.

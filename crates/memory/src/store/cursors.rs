@@ -72,14 +72,21 @@ impl Tx<'_> {
     pub fn drop_other_cursors(&self, cursor: &Cursor) -> Result<(), StoreError> {
         self.engine.execute(
             "DELETE FROM cursors WHERE session_uid = $1 AND part = $2 AND path <> $3 AND read_to > 0",
-            &[Value::Text(&cursor.session_uid), Value::Text(&cursor.part), Value::Text(&cursor.path)],
+            &[
+                Value::Text(&cursor.session_uid),
+                Value::Text(&cursor.part),
+                Value::Text(&cursor.path),
+            ],
         )?;
         Ok(())
     }
 
     /// Forgets the cursors of a session.
     pub fn drop_cursors(&self, session_uid: &str) -> Result<(), StoreError> {
-        self.engine.execute("DELETE FROM cursors WHERE session_uid = $1", &[Value::Text(session_uid)])?;
+        self.engine.execute(
+            "DELETE FROM cursors WHERE session_uid = $1",
+            &[Value::Text(session_uid)],
+        )?;
         Ok(())
     }
 }

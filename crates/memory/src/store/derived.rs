@@ -58,7 +58,7 @@ impl Tx<'_> {
 
 fn add_events(engine: &Engine, session_uid: &str, events: &[SessionEvent]) -> Result<(), StoreError> {
     // The texts made for a row have to live until the row is written.
-    let made: Vec<(String, Option<String>)> = events.iter().map(|event| (summary(event), files(event))).collect();
+    let made: Vec<(String, Option<String>)> = events.iter().map(|event| (cut(&event.summary), files(event))).collect();
     let rows = events.iter().zip(&made).map(|(event, (summary, files))| {
         vec![
             Value::Text(session_uid),
@@ -96,12 +96,20 @@ fn add_events(engine: &Engine, session_uid: &str, events: &[SessionEvent]) -> Re
 
 /// Text may hold NUL, which one of the engines cannot keep.
 fn plain(text: &str) -> String {
-    if text.contains('\0') { text.replace('\0', "\u{2400}") } else { text.to_owned() }
+    if text.contains('\0') {
+        text.replace('\0', "\u{2400}")
+    } else {
+        text.to_owned()
+    }
 }
 
-fn summary(event: &SessionEvent) -> String {
-    let end = event.summary.char_indices().nth(SUMMARY_CHARS_MAX).map_or(event.summary.len(), |(at, _)| at);
-    plain(&event.summary[..end])
+/// The beginning of a summary.
+fn cut(summary: &str) -> String {
+    let end = summary
+        .char_indices()
+        .nth(SUMMARY_CHARS_MAX)
+        .map_or(summary.len(), |(at, _)| at);
+    plain(&summary[..end])
 }
 
 fn files(event: &SessionEvent) -> Option<String> {
@@ -146,7 +154,13 @@ fn put_turn(engine: &Engine, session_uid: &str, turn: &Turn) -> Result<(), Store
 fn amend(engine: &Engine, session_uid: &str, amendment: &Amendment) -> Result<(), StoreError> {
     let uid = Value::Text(session_uid);
     match amendment {
-        Amendment::Joined { seq, success, exit_code, duration_ms, kinds } => engine.execute(
+        Amendment::Joined {
+            seq,
+            success,
+            exit_code,
+            duration_ms,
+            kinds,
+        } => engine.execute(
             "UPDATE events SET success = $3, exit_code = $4, duration_ms = $5, kinds = kinds | $6
              WHERE session_uid = $1 AND seq = $2",
             &[
@@ -160,28 +174,22 @@ fn amend(engine: &Engine, session_uid: &str, amendment: &Amendment) -> Result<()
         )?,
         Amendment::Named { seq, tool, parent_seq } => engine.execute(
             "UPDATE events SET tool = $3, parent_seq = coalesce($4, parent_seq) WHERE session_uid = $1 AND seq = $2",
-            &[uid, Value::count(*seq), Value::Text(tool), Value::count_opt(*parent_seq)],
+            &[
+                uid,
+                Value::count(*seq),
+                Value::Text(tool),
+                Value::count_opt(*parent_seq),
+            ],
         )?,
         Amendment::Billed { seq, tokens } => engine.execute(
             "UPDATE events SET tokens = $3 WHERE session_uid = $1 AND seq = $2",
-            &[uid, Value::count(*seq), Value::count_opt(tokens.map(|tokens| tokens.total()))],
+            &[
+                uid,
+                Value::count(*seq),
+                Value::count_opt(tokens.map(|tokens| tokens.total())),
+            ],
         )?,
-        Amendment::Reworded { seq, tool, summary, files, kinds } => {
-            let end = summary.char_indices().nth(SUMMARY_CHARS_MAX).map_or(summary.len(), |(at, _)| at);
-            let (summary, files) = (plain(&summary[..end]), files.join("\n"));
-            engine.execute(
-                "UPDATE events SET tool = $3, summary = $4, files = $5, kinds = kinds | $6
-                 WHERE session_uid = $1 AND seq = $2",
-                &[
-                    uid,
-                    Value::count(*seq),
-                    Value::Text(tool),
-                    Value::Text(&summary),
-                    Value::text_opt(Some(files.as_str()).filter(|files| !files.is_empty())),
-                    Value::Int(i64::from(kinds.bits())),
-                ],
-            )?
-        }
+        Amendment::Reworded { .. } => reword(engine, session_uid, amendment)?,
         Amendment::Turned { seq, turn } => engine.execute(
             "UPDATE events SET turn = $3 WHERE session_uid = $1 AND seq = $2",
             &[uid, Value::count(*seq), Value::count((*turn).into())],
@@ -194,12 +202,43 @@ fn amend(engine: &Engine, session_uid: &str, amendment: &Amendment) -> Result<()
     Ok(())
 }
 
+/// A call told only later what it is about.
+fn reword(engine: &Engine, session_uid: &str, amendment: &Amendment) -> Result<usize, StoreError> {
+    let Amendment::Reworded {
+        seq,
+        tool,
+        summary,
+        files,
+        kinds,
+    } = amendment
+    else {
+        return Ok(0);
+    };
+    let (summary, files) = (cut(summary), files.join("\n"));
+    engine.execute(
+        "UPDATE events SET tool = $3, summary = $4, files = $5, kinds = kinds | $6
+         WHERE session_uid = $1 AND seq = $2",
+        &[
+            Value::Text(session_uid),
+            Value::count(*seq),
+            Value::Text(tool),
+            Value::Text(&summary),
+            Value::text_opt(Some(files.as_str()).filter(|files| !files.is_empty())),
+            Value::Int(i64::from(kinds.bits())),
+        ],
+    )
+}
+
 fn put_call(engine: &Engine, session_uid: &str, call: &Call) -> Result<(), StoreError> {
     let text = json(call);
     engine.execute(
         "INSERT INTO calls (session_uid, call_key, call) VALUES ($1, $2, $3)
          ON CONFLICT (session_uid, call_key) DO UPDATE SET call = $3",
-        &[Value::Text(session_uid), Value::Int(call.key.cast_signed()), Value::Text(&text)],
+        &[
+            Value::Text(session_uid),
+            Value::Int(call.key.cast_signed()),
+            Value::Text(&text),
+        ],
     )?;
     Ok(())
 }
@@ -308,7 +347,9 @@ impl Reads<'_> {
 
     /// How many events the store holds.
     pub fn event_count(&self) -> Result<u64, StoreError> {
-        let count = self.engine.query_opt("SELECT count(*) FROM events", &[], |row| row.int(0))?;
+        let count = self
+            .engine
+            .query_opt("SELECT count(*) FROM events", &[], |row| row.int(0))?;
         Ok(count.and_then(|count| u64::try_from(count).ok()).unwrap_or_default())
     }
 }

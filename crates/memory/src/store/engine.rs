@@ -73,11 +73,7 @@ impl Engine {
     }
 
     /// Runs one statement for many rows of values.
-    pub(super) fn bulk<'v>(
-        &self,
-        sql: &str,
-        rows: impl IntoIterator<Item = Vec<Value<'v>>>,
-    ) -> Result<(), StoreError> {
+    pub(super) fn bulk<'v>(&self, sql: &str, rows: impl IntoIterator<Item = Vec<Value<'v>>>) -> Result<(), StoreError> {
         let Self::Sqlite(connection) = self;
         let mut statement = connection.prepare_cached(sql)?;
         for values in rows {

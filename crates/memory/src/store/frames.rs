@@ -57,7 +57,8 @@ impl Tx<'_> {
     pub fn put_tail(&self, session_uid: &str, part: &str, tail: &Tail, mask_version: u32) -> Result<(), StoreError> {
         let key = [Value::Text(session_uid), Value::Text(part)];
         if tail.bytes.is_empty() {
-            self.engine.execute("DELETE FROM tails WHERE session_uid = $1 AND part = $2", &key)?;
+            self.engine
+                .execute("DELETE FROM tails WHERE session_uid = $1 AND part = $2", &key)?;
             return Ok(());
         }
         self.engine.execute(
@@ -78,21 +79,24 @@ impl Tx<'_> {
 
     /// Makes the frames and the tail of a part, or of all parts, no longer exist. Their packs can go.
     pub fn drop_frames(&self, session_uid: &str) -> Result<(), StoreError> {
-        for sql in ["DELETE FROM frames WHERE session_uid = $1", "DELETE FROM tails WHERE session_uid = $1"] {
+        for sql in [
+            "DELETE FROM frames WHERE session_uid = $1",
+            "DELETE FROM tails WHERE session_uid = $1",
+        ] {
             self.engine.execute(sql, &[Value::Text(session_uid)])?;
         }
         Ok(())
     }
 }
 
-const COLUMNS: &str =
-    "frame_no, first_line, lines, raw_bytes, pack, start, length, checksum, mask_version";
+const COLUMNS: &str = "frame_no, first_line, lines, raw_bytes, pack, start, length, checksum, mask_version";
 
 impl Reads<'_> {
     /// The frames of a part, in order.
     pub fn frames(&self, session_uid: &str, part: &str) -> Result<Vec<FrameRow>, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM frames WHERE session_uid = $1 AND part = $2 ORDER BY frame_no");
-        self.engine.query(&sql, &[Value::Text(session_uid), Value::Text(part)], frame)
+        self.engine
+            .query(&sql, &[Value::Text(session_uid), Value::Text(part)], frame)
     }
 
     /// The parts of a session that hold anything, in order.
@@ -110,7 +114,13 @@ impl Reads<'_> {
         self.engine.query_opt(
             "SELECT first_line, lines, bytes FROM tails WHERE session_uid = $1 AND part = $2",
             &[Value::Text(session_uid), Value::Text(part)],
-            |row| Ok(Tail { first_line: count(row, 0)?, lines: count(row, 1)?, bytes: row.blob(2)? }),
+            |row| {
+                Ok(Tail {
+                    first_line: count(row, 0)?,
+                    lines: count(row, 1)?,
+                    bytes: row.blob(2)?,
+                })
+            },
         )
     }
 

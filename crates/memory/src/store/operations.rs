@@ -28,7 +28,13 @@ impl Reads<'_> {
         self.engine.query(
             "SELECT at, command, sentence FROM operations ORDER BY operation_id DESC LIMIT $1",
             &[Value::Int(i64::from(limit))],
-            |row| Ok(Operation { at_micros: row.int(0)?, command: row.text(1)?, sentence: row.text(2)? }),
+            |row| {
+                Ok(Operation {
+                    at_micros: row.int(0)?,
+                    command: row.text(1)?,
+                    sentence: row.text(2)?,
+                })
+            },
         )
     }
 }

@@ -49,13 +49,24 @@ struct Copy {
 impl Job {
     /// About how much there is to read.
     pub(super) fn bytes_to_read(&self) -> u64 {
-        let read: u64 = self.cursors.get(PartKind::Log.as_str()).map_or(0, |cursor| cursor.read_to);
+        let read: u64 = self
+            .cursors
+            .get(PartKind::Log.as_str())
+            .map_or(0, |cursor| cursor.read_to);
         self.log_bytes.checked_sub(read).unwrap_or(self.log_bytes)
     }
 
     pub(super) fn unread(&self, reason: &str) -> Unread {
-        let path = self.source.parts.iter().find(|part| part.kind.has_lines()).map(|part| part.path.clone());
-        Unread { path: path.unwrap_or_default(), reason: reason.to_owned() }
+        let path = self
+            .source
+            .parts
+            .iter()
+            .find(|part| part.kind.has_lines())
+            .map(|part| part.path.clone());
+        Unread {
+            path: path.unwrap_or_default(),
+            reason: reason.to_owned(),
+        }
     }
 }
 
@@ -74,7 +85,9 @@ impl Plan {
                 report.agents.entry(log.agent).or_default().files_seen += 1;
                 let source = sources::source_of(log.agent, &log.path);
                 let known = by_path.get(path_text(&log.path).as_str());
-                let Some(copy) = look(source, &name, &by_path) else { continue };
+                let Some(copy) = look(source, &name, &by_path) else {
+                    continue;
+                };
                 let uid = match known {
                     Some(cursor) => cursor.session_uid.clone(),
                     None => uid_of(&copy),
@@ -90,7 +103,11 @@ impl Plan {
         for (uid, copies) in sessions {
             report.files_unchanged += copies.iter().filter(|copy| !copy.is_changed).count() as u64;
             if copies.iter().any(|copy| copy.is_changed) {
-                jobs.push(job(uid.clone(), copies, of_session.get(&uid).map(Vec::as_slice).unwrap_or_default()));
+                jobs.push(job(
+                    uid.clone(),
+                    copies,
+                    of_session.get(&uid).map(Vec::as_slice).unwrap_or_default(),
+                ));
             }
         }
         // Oldest first: what an agent is about to delete is safe first.
@@ -99,8 +116,10 @@ impl Plan {
     }
 }
 
-fn modified(path: &std::path::Path) -> Option<std::time::SystemTime> {
-    std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok()
+fn modified(path: &std::path::Path) -> Option<jiff::Timestamp> {
+    std::fs::metadata(path)
+        .ok()
+        .and_then(|metadata| files::modified(&metadata))
 }
 
 /// Asks the file system about every part of a session.
@@ -108,13 +127,23 @@ fn look(source: Source, root: &str, by_path: &HashMap<&str, &Cursor>) -> Option<
     let mut log = None;
     let mut is_changed = false;
     for part in &source.parts {
-        let Ok(stat) = std::fs::metadata(&part.path).map(|metadata| stat(&metadata)) else { continue };
-        is_changed |= by_path.get(path_text(&part.path).as_str()).is_none_or(|cursor| cursor.stat != stat);
+        let Ok(stat) = std::fs::metadata(&part.path).map(|metadata| stat(&metadata)) else {
+            continue;
+        };
+        is_changed |= by_path
+            .get(path_text(&part.path).as_str())
+            .is_none_or(|cursor| cursor.stat != stat);
         if part.kind.has_lines() && log.is_none() {
             log = Some(stat);
         }
     }
-    Some(Copy { agent: source.agent, root: root.to_owned(), stat: log?, source, is_changed })
+    Some(Copy {
+        agent: source.agent,
+        root: root.to_owned(),
+        stat: log?,
+        source,
+        is_changed,
+    })
 }
 
 /// The longest copy is read; the others are remembered.
@@ -141,7 +170,7 @@ fn path_of(copy: &Copy) -> PathBuf {
 /// The uid of a session we never read: by the head of its log.
 fn uid_of(copy: &Copy) -> String {
     let path = path_of(copy);
-    let mut state = State::new(copy.agent, Origin::of(&path.to_string_lossy())).expect("every agent has a reader");
+    let mut state = State::new(copy.agent, Origin::of(&path.to_string_lossy()));
     let mut head = Vec::new();
     let read = files::open(&path).and_then(|(file, _)| logs::unpacked(&path, file));
     if let Ok(file) = read {
@@ -149,9 +178,19 @@ fn uid_of(copy: &Copy) -> String {
     }
     let mut delta = Delta::default();
     let whole = head.iter().rposition(|byte| *byte == b'\n').unwrap_or(head.len());
-    let kind = copy.source.parts.iter().find(|part| part.kind.has_lines()).map_or(PartKind::Log, |part| part.kind);
+    let kind = copy
+        .source
+        .parts
+        .iter()
+        .find(|part| part.kind.has_lines())
+        .map_or(PartKind::Log, |part| part.kind);
     for (at, bytes) in head[..whole].split(|byte| *byte == b'\n').enumerate() {
-        let line = Line { number: at as u64 + 1, offset: 0, body: LineBody::Bytes(bytes), terminated: true };
+        let line = Line {
+            number: at as u64 + 1,
+            offset: 0,
+            body: LineBody::Bytes(bytes),
+            terminated: true,
+        };
         state.take(kind, &line, &mut delta);
     }
     state.close(&mut delta);
@@ -177,14 +216,10 @@ pub(super) fn stat(metadata: &Metadata) -> Stat {
 
 #[cfg(not(unix))]
 pub(super) fn stat(metadata: &Metadata) -> Stat {
-    let nanos = |time: std::io::Result<std::time::SystemTime>| {
-        let since = time.ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
-        since.and_then(|since| i64::try_from(since.as_nanos()).ok()).unwrap_or_default()
-    };
+    let written = files::modified(metadata).map(|at| at.as_nanosecond());
     Stat {
         size: metadata.len(),
-        mtime_ns: nanos(metadata.modified()),
-        ctime_ns: nanos(metadata.created()),
+        mtime_ns: written.and_then(|nanos| i64::try_from(nanos).ok()).unwrap_or_default(),
         ..Stat::default()
     }
 }

@@ -1,32 +1,35 @@
 //! What a worker does with one session: finds where to go on, masks and reads the new lines, and hands
 //! them over in pieces that can each be committed alone.
 
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read};
 use std::path::Path;
 
 use jiff::SignedDuration;
 use transcript::{Delta, Line, LineBody, Lines, Origin, Part, PartKind, State};
 
+use super::anchors::{anchors, goes_on};
+use super::gather::Gathered;
 use super::plan::{Job, stat};
 use super::{Sweep, path_text};
 use crate::files;
 use crate::logs;
 use crate::mask::{Hit, MASK_VERSION, TextState};
-use crate::packs::{self, FRAME_BYTES, Frame};
+use crate::packs::{self, Frame};
 use crate::sources::Unread;
 use crate::store::{Cursor, Stat, Store, Tail};
 
 /// Raw bytes after which a piece is handed over: a bound on memory, and on work lost by a crash.
 const PIECE_BYTES: u64 = 16 << 20;
-/// How much is hashed at either end of what was read.
-const ANCHOR_BYTES: u64 = 4 << 10;
 /// A session is quiet when nobody wrote to it for so long: its tail becomes a frame.
 const QUIET_MINUTES: i64 = 10;
 
 /// What a worker hands to the writer.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "failures are rare, and pieces move through a short queue"
+)]
 pub(super) enum Output {
-    Piece(Box<Piece>),
+    Piece(Piece),
     Failed(Unread),
 }
 
@@ -75,7 +78,15 @@ impl<'w> Worker<'w> {
     fn new(job: &'w Job, sweep: &'w Sweep<'w>, store: &'w Store, send: &'w dyn Fn(Output) -> bool) -> io::Result<Self> {
         let kept = store.reads().reader_state(&job.uid).map_err(io::Error::other)?;
         let kept = kept.and_then(|bytes| State::from_bytes(&bytes).ok());
-        let mut worker = Self { job, sweep, store, send, state: fresh(job), replaces: true, is_first: true };
+        let mut worker = Self {
+            job,
+            sweep,
+            store,
+            send,
+            state: fresh(job),
+            replaces: true,
+            is_first: true,
+        };
         if let Some(state) = kept
             && !job.cursors.is_empty()
             && worker.all_parts_go_on()?
@@ -123,7 +134,9 @@ impl<'w> Worker<'w> {
     /// Hands over the small files beside the log that changed.
     fn companions(&mut self) -> io::Result<bool> {
         for part in self.job.source.parts.iter().filter(|part| !part.kind.has_lines()) {
-            let Ok((file, metadata)) = files::open(&part.path) else { continue };
+            let Ok((file, metadata)) = files::open(&part.path) else {
+                continue;
+            };
             let stat = stat(&metadata);
             let name = part_name(part);
             let known = self.job.cursors.get(&name).filter(|_| !self.replaces);
@@ -137,11 +150,24 @@ impl<'w> Worker<'w> {
             let masked = self.mask_whole(part.kind, &wanted, &mut found);
             self.state.companion(part.kind, &masked);
             let lines = masked.split_inclusive(|byte| *byte == b'\n').count() as u64;
-            let tail = Tail { first_line: 1, lines, bytes: masked };
+            let tail = Tail {
+                first_line: 1,
+                lines,
+                bytes: masked,
+            };
             let cursor = self.cursor(part, stat, raw.len() as u64, lines, false)?;
             let mut delta = Delta::default();
             self.state.close(&mut delta);
-            if !self.hand_over(part, known, cursor, Vec::new(), tail, delta, raw.len() as u64, found.len() as u64) {
+            if !self.hand_over(
+                part,
+                known,
+                cursor,
+                Vec::new(),
+                tail,
+                delta,
+                raw.len() as u64,
+                found.len() as u64,
+            ) {
                 return Ok(false);
             }
         }
@@ -155,7 +181,10 @@ impl<'w> Worker<'w> {
         }
         let id = self.job.source.native_id.as_bytes();
         let ours = |line: &&[u8]| line.windows(id.len().max(1)).any(|window| window == id);
-        raw.split_inclusive(|byte| *byte == b'\n').filter(ours).collect::<Vec<_>>().concat()
+        raw.split_inclusive(|byte| *byte == b'\n')
+            .filter(ours)
+            .collect::<Vec<_>>()
+            .concat()
     }
 
     fn mask_whole(&self, kind: PartKind, raw: &[u8], found: &mut Vec<Hit>) -> Vec<u8> {
@@ -176,12 +205,21 @@ impl<'w> Worker<'w> {
     fn lines(&mut self, part: &Part) -> io::Result<bool> {
         let (file, metadata) = files::open(&part.path)?;
         let stat = stat(&metadata);
-        let known = self.job.cursors.get(part.kind.as_str()).filter(|_| !self.replaces).cloned();
+        let known = self
+            .job
+            .cursors
+            .get(part.kind.as_str())
+            .filter(|_| !self.replaces)
+            .cloned();
         let from = known.as_ref().map_or(0, |cursor| cursor.read_to);
         let is_quiet = self.is_quiet(stat);
         let mut source = logs::unpacked(&part.path, file)?;
         source.seek_to(from)?;
-        let mut piece = Gathered::new(self.tail_of(part, known.as_ref())?, known.as_ref().map_or(0, |c| c.lines), from);
+        let mut piece = Gathered::new(
+            self.tail_of(part, known.as_ref())?,
+            known.as_ref().map_or(0, |c| c.lines),
+            from,
+        );
         let mut base = known;
         if base.as_ref().is_some_and(|cursor| cursor.ends_mid_line) && !piece.finish_line(&mut source)? {
             return Ok(true);
@@ -202,7 +240,9 @@ impl<'w> Worker<'w> {
             }
         }
         let ends_mid_line = piece.ends_mid_line;
-        Ok(self.commit(part, stat, base, &mut piece, ends_mid_line, is_quiet)?.is_some())
+        Ok(self
+            .commit(part, stat, base, &mut piece, ends_mid_line, is_quiet)?
+            .is_some())
     }
 
     /// What is kept of a part but does not fill a frame yet.
@@ -210,12 +250,16 @@ impl<'w> Worker<'w> {
         if known.is_none() {
             return Ok(Tail::default());
         }
-        let tail = self.store.reads().tail(&self.job.uid, part.kind.as_str()).map_err(io::Error::other)?;
+        let tail = self
+            .store
+            .reads()
+            .tail(&self.job.uid, part.kind.as_str())
+            .map_err(io::Error::other)?;
         Ok(tail.unwrap_or_default())
     }
 
     fn is_quiet(&self, stat: Stat) -> bool {
-        let age_ns = i128::from(self.sweep.now.as_nanosecond()) - i128::from(stat.mtime_ns);
+        let age_ns = self.sweep.now.as_nanosecond() - i128::from(stat.mtime_ns);
         age_ns > SignedDuration::from_mins(QUIET_MINUTES).as_nanos()
     }
 
@@ -224,7 +268,10 @@ impl<'w> Worker<'w> {
         match line.body {
             LineBody::Bytes(bytes) => {
                 let masked = self.sweep.masker.mask_json_line(bytes, &mut piece.found);
-                let masked_line = Line { body: LineBody::Bytes(&masked), ..*line };
+                let masked_line = Line {
+                    body: LineBody::Bytes(&masked),
+                    ..*line
+                };
                 self.state.take(kind, &masked_line, &mut piece.delta);
                 piece.keep(line.number, &masked, bytes.len() as u64, line.terminated)
             }
@@ -254,7 +301,16 @@ impl<'w> Worker<'w> {
         let (frames, bytes_read) = (std::mem::take(&mut piece.frames), std::mem::take(&mut piece.bytes_read));
         let redactions = std::mem::take(&mut piece.found).len() as u64;
         let tail = piece.tail.clone();
-        let sent = self.hand_over(part, base.as_ref(), cursor.clone(), frames, tail, delta, bytes_read, redactions);
+        let sent = self.hand_over(
+            part,
+            base.as_ref(),
+            cursor.clone(),
+            frames,
+            tail,
+            delta,
+            bytes_read,
+            redactions,
+        );
         Ok(sent.then_some(cursor))
     }
 
@@ -288,7 +344,7 @@ impl<'w> Worker<'w> {
             redactions,
             mask_version: MASK_VERSION,
         };
-        (self.send)(Output::Piece(Box::new(piece)))
+        (self.send)(Output::Piece(piece))
     }
 
     /// Cursors that only remember that a copy is there.
@@ -325,134 +381,27 @@ impl<'w> Worker<'w> {
     }
 }
 
-/// Lines that are masked and read and not yet handed over.
-struct Gathered {
-    tail: Tail,
-    frames: Vec<Frame>,
-    delta: Delta,
-    found: Vec<Hit>,
-    read_to: u64,
-    lines: u64,
-    ends_mid_line: bool,
-    bytes_read: u64,
-}
-
-impl Gathered {
-    fn new(mut tail: Tail, lines: u64, read_to: u64) -> Self {
-        if tail.bytes.is_empty() {
-            tail.first_line = lines + 1;
-        }
-        Self {
-            tail,
-            frames: Vec::new(),
-            delta: Delta::default(),
-            found: Vec::new(),
-            read_to,
-            lines,
-            ends_mid_line: false,
-            bytes_read: 0,
-        }
-    }
-
-    /// Keeps a masked line of `raw_length` bytes.
-    fn keep(&mut self, number: u64, masked: &[u8], raw_length: u64, terminated: bool) -> io::Result<()> {
-        self.tail.bytes.extend_from_slice(masked);
-        if terminated {
-            self.tail.bytes.push(b'\n');
-        }
-        self.tail.lines += 1;
-        self.lines = number;
-        self.ends_mid_line = !terminated;
-        let taken = raw_length + u64::from(terminated);
-        self.read_to += taken;
-        self.bytes_read += taken;
-        if self.tail.bytes.len() >= FRAME_BYTES { self.cut_frame() } else { Ok(()) }
-    }
-
-    /// Makes a frame of the tail.
-    fn cut_frame(&mut self) -> io::Result<()> {
-        if !self.tail.bytes.is_empty() {
-            self.frames.push(packs::compress(self.tail.first_line, self.tail.lines, &self.tail.bytes)?);
-            self.tail = Tail { first_line: self.lines + 1, lines: 0, bytes: Vec::new() };
-        }
-        Ok(())
-    }
-
-    /// The last line had no break when it was read: says whether one came. What else comes is no new line.
-    fn finish_line(&mut self, source: &mut dyn Read) -> io::Result<bool> {
-        let mut byte = [0];
-        if source.read(&mut byte)? == 0 {
-            return Ok(false);
-        }
-        // That the line did not go on was seen when the parts were compared.
-        self.tail.bytes.push(b'\n');
-        self.read_to += 1;
-        self.bytes_read += 1;
-        Ok(true)
-    }
-}
-
 fn fresh(job: &Job) -> State {
     let log = job.source.parts.iter().find(|part| part.kind.has_lines());
-    let path = log.map(|part| part.path.to_string_lossy().into_owned()).unwrap_or_default();
-    State::new(job.agent, Origin::of(&path)).expect("every agent has a reader")
+    let path = log
+        .map(|part| part.path.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    State::new(job.agent, Origin::of(&path))
 }
 
 /// A part's name in the store. Of some parts a session has several.
 fn part_name(part: &Part) -> String {
     match part.kind {
         PartKind::Meta | PartKind::Spill => {
-            let parent = part.path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+            let parent = part
+                .path
+                .parent()
+                .and_then(Path::file_name)
+                .unwrap_or_default()
+                .to_string_lossy();
             let name = part.path.file_name().unwrap_or_default().to_string_lossy();
             format!("{}:{parent}/{name}", part.kind.as_str())
         }
         kind => kind.as_str().to_owned(),
     }
-}
-
-/// Whether the file at `path` begins with what was read up to the cursor.
-fn goes_on(path: &Path, cursor: &Cursor) -> io::Result<bool> {
-    let (file, metadata) = files::open(path)?;
-    let is_packed = logs::is_packed(path);
-    if !is_packed && metadata.len() < cursor.read_to {
-        return Ok(false);
-    }
-    if cursor.ends_mid_line && !is_packed && metadata.len() > cursor.read_to {
-        let mut file = file;
-        file.seek(SeekFrom::Start(cursor.read_to))?;
-        let mut byte = [0];
-        if file.read(&mut byte)? == 1 && byte[0] != b'\n' {
-            return Ok(false);
-        }
-    }
-    Ok(anchors(path, cursor.read_to)? == (cursor.head_hash, cursor.tail_hash))
-}
-
-/// Hashes of the first 4 KiB of what was read, and of the last.
-fn anchors(path: &Path, read_to: u64) -> io::Result<([u8; 32], [u8; 32])> {
-    let (file, _) = files::open(path)?;
-    let head_bytes = read_to.min(ANCHOR_BYTES);
-    let from = read_to.saturating_sub(ANCHOR_BYTES);
-    let (mut head, mut tail) = (Vec::new(), Vec::new());
-    if logs::is_packed(path) {
-        let mut source = logs::unpacked(path, file)?.take(read_to);
-        source.by_ref().take(head_bytes).read_to_end(&mut head)?;
-        tail.clone_from(&head);
-        let mut buffer = vec![0; 256 << 10];
-        loop {
-            let read = source.read(&mut buffer)?;
-            if read == 0 {
-                break;
-            }
-            tail.extend_from_slice(&buffer[..read]);
-            let excess = tail.len().saturating_sub(ANCHOR_BYTES as usize);
-            tail.drain(..excess);
-        }
-    } else {
-        let mut file: File = file;
-        file.by_ref().take(head_bytes).read_to_end(&mut head)?;
-        file.seek(SeekFrom::Start(from))?;
-        file.take(read_to - from).read_to_end(&mut tail)?;
-    }
-    Ok((*blake3::hash(&head).as_bytes(), *blake3::hash(&tail).as_bytes()))
 }

@@ -44,7 +44,7 @@ impl<'w> Writer<'w> {
     /// Commits everything the workers send.
     pub(super) fn drain(&mut self, receiver: Receiver<Output>) -> Result<(), StoreError> {
         self.clean()?;
-        let mut batch: Vec<Box<Piece>> = Vec::new();
+        let mut batch: Vec<Piece> = Vec::new();
         let mut bytes = 0;
         loop {
             match receiver.recv_timeout(Duration::from_millis(PAUSE_MS)) {
@@ -73,7 +73,13 @@ impl<'w> Writer<'w> {
     /// Takes away packs that no frame lies in: a crash left them, or their session was read anew.
     fn clean(&mut self) -> Result<(), StoreError> {
         let lock = self.store.lock(self.sweep.patience)?;
-        let used: HashSet<String> = self.store.reads().packs_in_use()?.into_iter().map(|(pack, _)| pack).collect();
+        let used: HashSet<String> = self
+            .store
+            .reads()
+            .packs_in_use()?
+            .into_iter()
+            .map(|(pack, _)| pack)
+            .collect();
         for pack in packs::list(&self.store.packs()) {
             if !used.contains(&pack) {
                 _ = std::fs::remove_file(self.store.packs().join(&pack));
@@ -83,12 +89,18 @@ impl<'w> Writer<'w> {
         Ok(())
     }
 
-    fn commit(&mut self, batch: Vec<Box<Piece>>) -> Result<(), StoreError> {
+    fn commit(&mut self, batch: Vec<Piece>) -> Result<(), StoreError> {
         if batch.is_empty() {
             return Ok(());
         }
         let lock = self.store.lock(self.sweep.patience)?;
-        let known: HashSet<String> = self.store.reads().sessions()?.into_iter().map(|row| row.session_uid).collect();
+        let known: HashSet<String> = self
+            .store
+            .reads()
+            .sessions()?
+            .into_iter()
+            .map(|row| row.session_uid)
+            .collect();
         let mut fit = Vec::new();
         let mut ahead = HashSet::new();
         for piece in batch {
@@ -123,13 +135,15 @@ impl<'w> Writer<'w> {
             return Ok(true);
         }
         let cursors = self.store.reads().cursors_of(&piece.uid)?;
-        let now = cursors.into_iter().filter(|cursor| cursor.part == piece.part && cursor.read_to > 0);
+        let now = cursors
+            .into_iter()
+            .filter(|cursor| cursor.part == piece.part && cursor.read_to > 0);
         let now = now.map(|cursor| (cursor.read_to, cursor.path)).next();
         Ok(piece.replaces || now == piece.base)
     }
 
     /// Packs first, synced; then the rows that make them exist.
-    fn write(&mut self, lock: &WriteLock, batch: &[Box<Piece>], known: &HashSet<String>) -> Result<(), StoreError> {
+    fn write(&mut self, lock: &WriteLock, batch: &[Piece], known: &HashSet<String>) -> Result<(), StoreError> {
         let directory = self.store.packs();
         let mut old = Vec::new();
         let mut rows: Vec<Vec<FrameRow>> = Vec::new();
@@ -142,7 +156,11 @@ impl<'w> Writer<'w> {
         }
         let now = self.sweep.now;
         let sessions: HashSet<&str> = batch.iter().map(|piece| piece.uid.as_str()).collect();
-        let sentence = format!("swept {} new bytes of {} sessions", batch.iter().map(|piece| piece.bytes_read).sum::<u64>(), sessions.len());
+        let sentence = format!(
+            "swept {} new bytes of {} sessions",
+            batch.iter().map(|piece| piece.bytes_read).sum::<u64>(),
+            sessions.len()
+        );
         self.store.write(lock, now, "sweep", |tx| {
             for (piece, frames) in batch.iter().zip(&rows) {
                 if piece.replaces {
@@ -194,8 +212,10 @@ impl<'w> Writer<'w> {
             return Ok(Vec::new());
         }
         let (pack, frame_no, end) = ends.get_mut(&key).expect("put there just now");
-        let starts = packs::append(directory, pack, *end, &piece.frames)
-            .map_err(|source| StoreError::Io { path: directory.join(&*pack), source })?;
+        let starts = packs::append(directory, pack, *end, &piece.frames).map_err(|source| StoreError::Io {
+            path: directory.join(&*pack),
+            source,
+        })?;
         let mut rows = Vec::new();
         for (frame, start) in piece.frames.iter().zip(starts) {
             rows.push(FrameRow {

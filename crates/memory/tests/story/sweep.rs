@@ -21,8 +21,11 @@ struct Home {
 
 impl Home {
     fn new() -> Self {
-        let masker = Masker::new(&MaskKey::from_bytes([7; 32]), &UserRules::default()).unwrap();
-        Self { directory: tempfile::tempdir().unwrap(), masker }
+        let masker = Masker::new(&MaskKey::new([7; 32]), &UserRules::default()).unwrap();
+        Self {
+            directory: tempfile::tempdir().unwrap(),
+            masker,
+        }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -42,8 +45,16 @@ impl Home {
     }
 
     fn sweep_at(&self, now: Timestamp) -> Report {
-        let root = |agent, name| Root { agent, path: self.path(name), label: None };
-        let roots = [root(Agent::Claude, ".claude"), root(Agent::Codex, ".codex"), root(Agent::Grok, ".grok")];
+        let root = |agent, name| Root {
+            agent,
+            path: self.path(name),
+            label: None,
+        };
+        let roots = [
+            root(Agent::Claude, ".claude"),
+            root(Agent::Codex, ".codex"),
+            root(Agent::Grok, ".grok"),
+        ];
         let sweep = Sweep {
             directory: &self.path("store"),
             roots: &roots,
@@ -95,11 +106,18 @@ fn full_home() -> Home {
 fn a_second_sweep_reads_no_file_and_no_byte() {
     let home = full_home();
     let first = home.sweep();
-    assert!(first.files_read > 0 && first.bytes_read > 0 && first.sessions_new > 0, "{first:?}");
+    assert!(
+        first.files_read > 0 && first.bytes_read > 0 && first.sessions_new > 0,
+        "{first:?}"
+    );
     assert_eq!(first.unread, []);
     let rows = home.rows();
     let second = home.sweep();
-    assert_eq!((second.files_read, second.bytes_read, second.sessions_new), (0, 0, 0), "{second:?}");
+    assert_eq!(
+        (second.files_read, second.bytes_read, second.sessions_new),
+        (0, 0, 0),
+        "{second:?}"
+    );
     assert_eq!(second.files_unchanged, second.files_seen);
     assert_eq!(home.rows(), rows);
 }
@@ -107,7 +125,8 @@ fn a_second_sweep_reads_no_file_and_no_byte() {
 #[test]
 fn what_is_kept_is_what_was_written() {
     let home = Home::new();
-    let log = prompt("one") + "\r\n{\"torn\n\n" + &prompt("two") + "{\"type\":\"user\",\"message\":{\"content\":\"no end\"}}";
+    let log =
+        prompt("one") + "\r\n{\"torn\n\n" + &prompt("two") + "{\"type\":\"user\",\"message\":{\"content\":\"no end\"}}";
     home.write(LOG, &log);
     home.sweep();
     assert_eq!(home.cat(UID), log);
@@ -175,7 +194,11 @@ fn a_rewritten_log_replaces_what_was_kept() {
     let home = Home::new();
     home.write(LOG, prompt("before") + &prompt("more before"));
     home.sweep();
-    for after in [prompt("after"), prompt("after all"), prompt("much longer than before ".repeat(50).as_str())] {
+    for after in [
+        prompt("after"),
+        prompt("after all"),
+        prompt("much longer than before ".repeat(50).as_str()),
+    ] {
         home.write(LOG, &after);
         home.sweep();
         assert_eq!(home.cat(UID), after);
@@ -247,7 +270,9 @@ fn a_log_that_is_gone_stays_kept() {
 #[test]
 fn a_large_log_is_kept_in_several_frames() {
     let home = Home::new();
-    let log: String = (0..40_000).map(|n| prompt(&format!("prompt number {n} with some more words"))).collect();
+    let log: String = (0..40_000)
+        .map(|n| prompt(&format!("prompt number {n} with some more words")))
+        .collect();
     home.write(LOG, &log);
     home.sweep();
     assert_eq!(home.cat(UID), log);
@@ -266,7 +291,12 @@ fn the_store_is_private() {
     let mut open = vec![home.path("store")];
     while let Some(path) = open.pop() {
         if path.is_dir() {
-            assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o077, 0, "{}", path.display());
+            assert_eq!(
+                fs::metadata(&path).unwrap().permissions().mode() & 0o077,
+                0,
+                "{}",
+                path.display()
+            );
             open.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
         } else {
             assert_eq!(mode(&path), 0, "{}", path.display());

@@ -90,76 +90,82 @@ impl Bills {
         delta: &mut Delta,
     ) {
         let seen = self.messages.entry(message).or_default();
-        // A row without a request id belongs to the call of its message, before or behind it.
-        let nameless = message.max(1);
-        let key = match request {
-            Some(_) if seen.key == nameless => nameless,
-            Some(request) => hash_pair(message, request),
-            None if seen.key != 0 => seen.key,
-            None => nameless,
-        };
-        // The main log's own rows of a message make its sidechain rows replays, whichever came first.
-        if row.is_sidechain && seen.in_main && key != seen.key {
+        let Some(key) = seen.key_of(row, message, request, delta) else {
             return;
-        }
-        if !row.is_sidechain {
-            if let Some(seq) = seen.side_seq.take().filter(|_| key != seen.key) {
-                delta.amend(Amendment::Billed { seq, tokens: None });
-            }
-            seen.in_main = true;
-        }
-        seen.key = key;
-        let mut call = Call {
-            key,
-            message,
+        };
+        let mut call = call(row, key, message, request, tokens, model);
+        let rank = call.rank();
+        let bill = self.bills.entry(key).or_insert(Bill {
+            rank,
             request,
             seq: row.seq,
             turn: row.turn,
             line: row.line,
-            model: model.map(Into::into),
             first_ts: row.ts,
-            ts: row.ts,
-            tokens,
-            speed: row.usage.speed.get().map(Into::into),
-            web_searches: row.usage.server_tools.web_searches.0.unwrap_or_default(),
-            cost_usd_ticks: None,
-            is_sidechain: row.is_sidechain,
-            is_echo: row.is_echo,
-        };
-        let rank = call.rank();
-        match self.bills.get_mut(&key) {
-            None => {
-                let bill = Bill {
-                    rank,
-                    request,
-                    seq: row.seq,
-                    turn: row.turn,
-                    line: row.line,
-                    first_ts: row.ts,
-                };
-                self.bills.insert(key, bill);
-            }
-            Some(bill) => {
-                bill.seq = bill.seq.or(row.seq);
-                bill.request = bill.request.or(request);
-                if rank < bill.rank {
-                    return;
-                }
-                bill.rank = rank;
-                call.request = bill.request;
-                (call.seq, call.turn, call.line, call.first_ts) = (bill.seq, bill.turn, bill.line, bill.first_ts);
-            }
+        });
+        bill.seq = bill.seq.or(row.seq);
+        bill.request = bill.request.or(request);
+        if rank < bill.rank {
+            return;
         }
+        bill.rank = rank;
+        call.request = bill.request;
+        (call.seq, call.turn, call.line, call.first_ts) = (bill.seq, bill.turn, bill.line, bill.first_ts);
         if let Some(seq) = call.seq {
-            delta.amend(Amendment::Billed {
-                seq,
-                tokens: Some(tokens),
-            });
+            let tokens = Some(tokens);
+            delta.amend(Amendment::Billed { seq, tokens });
             if row.is_sidechain {
                 seen.side_seq = Some(seq);
             }
         }
         upsert(&mut delta.calls, call);
+    }
+}
+
+impl Seen {
+    /// The key of the call that a row belongs to; none where the row only replays what the main log says.
+    fn key_of(&mut self, row: &Row<'_>, message: u64, request: Option<u64>, delta: &mut Delta) -> Option<u64> {
+        // A row without a request id belongs to the call of its message, before or behind it.
+        let nameless = message.max(1);
+        let key = match request {
+            Some(_) if self.key == nameless => nameless,
+            Some(request) => hash_pair(message, request),
+            None if self.key != 0 => self.key,
+            None => nameless,
+        };
+        // The main log's own rows of a message make its sidechain rows replays, whichever came first.
+        if row.is_sidechain && self.in_main && key != self.key {
+            return None;
+        }
+        if !row.is_sidechain {
+            if let Some(seq) = self.side_seq.take().filter(|_| key != self.key) {
+                delta.amend(Amendment::Billed { seq, tokens: None });
+            }
+            self.in_main = true;
+        }
+        self.key = key;
+        Some(key)
+    }
+}
+
+/// The call as one row tells it.
+fn call(row: &Row<'_>, key: u64, message: u64, request: Option<u64>, tokens: Tokens, model: Option<&str>) -> Call {
+    Call {
+        key,
+        message,
+        request,
+        seq: row.seq,
+        turn: row.turn,
+        line: row.line,
+        model: model.map(Into::into),
+        first_ts: row.ts,
+        ts: row.ts,
+        tokens,
+        speed: row.usage.speed.get().map(Into::into),
+        web_searches: row.usage.server_tools.web_searches.0.unwrap_or_default(),
+        cost_usd_ticks: None,
+        is_sidechain: row.is_sidechain,
+        is_echo: row.is_echo,
     }
 }
 

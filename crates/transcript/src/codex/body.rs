@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::outputs::bare;
-use super::record::{Payload, Record};
+use super::record::{Payload, Record, text_in};
 use super::said::{prompt, words};
 use crate::records;
 use crate::state::Body;
@@ -79,9 +79,9 @@ fn of_end(payload: &Payload<'_>, bodies: &mut Vec<Body>) {
     let output = match payload.result.0.is_some() {
         true => super::calls::of_mcp(payload.result).1,
         false => {
-            let output = payload.aggregated_output.get();
-            let streams = lines(&[payload.stdout.or_empty(), payload.stderr.or_empty()]);
-            output.map_or(streams, str::to_owned) + &payload.content_items.text()
+            let streams = lines(&[&text_in(payload.stdout), &text_in(payload.stderr)]);
+            let output = Some(text_in(payload.aggregated_output)).filter(|output| !output.is_empty());
+            output.unwrap_or(streams) + &payload.content_items.text()
         }
     };
     bodies.extend([body(call), body(output)]);
@@ -105,8 +105,9 @@ fn of_item(payload: &Payload<'_>, bodies: &mut Vec<Body>) {
                 true if item.changes.0.is_some() => readable(item.changes.json()),
                 true => readable(item.arguments.json()),
             };
-            let streams = lines(&[item.stdout.or_empty(), item.stderr.or_empty()]);
-            let output = item.aggregated_output.get().map_or(streams, str::to_owned);
+            let streams = lines(&[&text_in(item.stdout), &text_in(item.stderr)]);
+            let output = Some(text_in(item.aggregated_output)).filter(|output| !output.is_empty());
+            let output = output.unwrap_or(streams);
             let told = super::calls::of_mcp(item.result).1;
             bodies.extend([body(call), body(lines(&[&output, &told]))]);
         }

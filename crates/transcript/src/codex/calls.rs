@@ -211,8 +211,23 @@ impl State {
         });
     }
 
-    /// The end of a call told by an event or an item. Where the call itself stands in the log, its output tells the rest;
-    /// calls that a program made are told here, both the call and its end.
+    /// The end of a call told by an event or an item. Where the call itself stands in the log, its output tells the
+    /// rest, and nothing is left to tell here.
+    pub(super) fn known_end(&mut self, place: &mut Place, id: Option<&str>, end: End, delta: &mut Delta) -> bool {
+        self.turns.go_on();
+        let Some(id) = id.filter(|id| self.ends.knows(id)) else {
+            return false;
+        };
+        place.block += 2;
+        if self.tools.waiting(id).is_some() {
+            self.ends.tell(id, end);
+        } else {
+            self.ends.over_by_call(id, end, place.ts, delta);
+        }
+        true
+    }
+
+    /// A call that a program made stands nowhere else: the call and its end are told together.
     pub(super) fn told_end(
         &mut self,
         place: &mut Place,
@@ -221,18 +236,6 @@ impl State {
         output: &str,
         delta: &mut Delta,
     ) {
-        self.turns.go_on();
-        if let Some(id) = called.id
-            && self.ends.knows(id)
-        {
-            place.block += 2;
-            if self.tools.waiting(id).is_some() {
-                self.ends.tell(id, end);
-            } else {
-                self.ends.over_by_call(id, end, place.ts, delta);
-            }
-            return;
-        }
         self.echoes.prompt_over();
         let id = called.id.map(str::to_owned);
         let tool: Box<str> = called.tool.into();

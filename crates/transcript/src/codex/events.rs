@@ -3,9 +3,9 @@
 use super::calls::{Called, of_mcp};
 use super::echoes::Voice;
 use super::ends::End;
-use super::items::{error_in, item_of, of_status};
+use super::items::{error_in, of_status};
 use super::patch::changed;
-use super::record::{Content, Payload, code_in, truth_in, word_in};
+use super::record::{Content, Payload, code_in, first_in, truth_in, word_in};
 use super::said::prompt;
 use super::words::{of_call, of_command, of_files, plain};
 use super::{Place, State, unknown};
@@ -31,7 +31,7 @@ impl State {
             "thread_settings_applied" => self.settings(place, payload, delta),
             "thread_name_updated" => self.facts.title(payload.thread_name.get()),
             "context_compacted" => self.compaction(place, "", Voice::Event, delta),
-            "item_completed" => match item_of(payload) {
+            "item_completed" => match &payload.item.0 {
                 Some(item) => return self.item_completed(place, item, delta),
                 None => self.turns.go_on(),
             },
@@ -286,23 +286,25 @@ impl State {
         let mut end = of_status(word_in(payload.status).as_deref(), duration);
         end.exit_code = code_in(payload.exit_code).filter(|_| !end.declined);
         end.success = end.exit_code.map(|code| code == 0).or(end.success);
-        let wording = of_command(&payload.command.0);
-        let output = payload
-            .aggregated_output
-            .get()
-            .or(payload.stdout.get())
-            .unwrap_or_default();
         let (tool, id) = ("exec_command", payload.call());
-        self.told_end(place, Called { tool, wording, id }, end, output, delta);
+        if self.known_end(place, id, end, delta) {
+            return;
+        }
+        let wording = of_command(&payload.command.0);
+        let output = first_in(&[payload.aggregated_output, payload.stdout]);
+        self.told_end(place, Called { tool, wording, id }, end, &output, delta);
     }
 
     fn patch_apply_end(&mut self, place: &mut Place, payload: &Payload<'_>, delta: &mut Delta) {
         let mut end = of_status(word_in(payload.status).as_deref(), None);
         end.success = truth_in(payload.success).or(end.success);
-        let wording = of_files(changed(payload.changes.json()));
-        let output = payload.stderr.get().or(payload.stdout.get()).unwrap_or_default();
         let (tool, id) = ("apply_patch", payload.call());
-        self.told_end(place, Called { tool, wording, id }, end, output, delta);
+        if self.known_end(place, id, end, delta) {
+            return;
+        }
+        let wording = of_files(changed(payload.changes.json()));
+        let output = first_in(&[payload.stderr, payload.stdout]);
+        self.told_end(place, Called { tool, wording, id }, end, &output, delta);
     }
 
     fn mcp_tool_call_end(&mut self, place: &mut Place, payload: &Payload<'_>, delta: &mut Delta) {
@@ -316,6 +318,9 @@ impl State {
             self.turns.go_on();
             return;
         };
+        if self.known_end(place, payload.call(), end, delta) {
+            return;
+        }
         let tool = format!("mcp__{}__{}", invocation.server.or_empty(), invocation.tool.or_empty());
         let wording = of_call(&tool, invocation.arguments.json());
         let id = payload.call();
@@ -338,6 +343,9 @@ impl State {
             duration_ms: payload.duration.0.as_ref().map(|took| took.ms()),
             ..End::default()
         };
+        if self.known_end(place, payload.call(), end, delta) {
+            return;
+        }
         let tool = payload.tool.or_empty();
         let wording = match payload.arguments.0.is_some() {
             true => of_call(tool, payload.arguments.json()),

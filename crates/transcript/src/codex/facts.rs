@@ -127,6 +127,19 @@ impl Facts {
         self.forget_others();
     }
 
+    /// Takes what a later head of the same thread has newer.
+    pub(super) fn again(&mut self, head: &Payload<'_>) {
+        let branch = head.git.0.as_ref().and_then(|git| git.branch.get());
+        for (known, told) in [
+            (&mut self.version, head.cli_version.get()),
+            (&mut self.git_branch, branch),
+        ] {
+            if told.is_some() {
+                *known = told.map(str::to_owned);
+            }
+        }
+    }
+
     /// Whether the head names a thread that this one comes from.
     pub(super) fn has_parent(&self) -> bool {
         self.parent.is_some()

@@ -4,7 +4,7 @@ use super::calls::{Called, of_mcp};
 use super::echoes::Voice;
 use super::ends::End;
 use super::patch::changed;
-use super::record::{Item, Payload, code_in, truth_in, word_in};
+use super::record::{Item, Payload, code_in, first_in, truth_in, word_in};
 use super::words::{of_call, of_command, of_files, plain};
 use super::{Place, State, unknown};
 use crate::event::{Actor, Kind, Role};
@@ -78,8 +78,10 @@ impl State {
                     "ImageGeneration" => "image_generation",
                     _ => "extension",
                 };
-                let wording = plain(text.unwrap_or_default());
-                self.told_end(place, Called { tool, wording, id }, ended(item), "", delta);
+                if !self.known_end(place, id, ended(item), delta) {
+                    let wording = plain(text.unwrap_or_default());
+                    self.told_end(place, Called { tool, wording, id }, ended(item), "", delta);
+                }
             }
             "EnteredReviewMode" | "ExitedReviewMode" => {
                 let entered = item.kind.or_empty() == "EnteredReviewMode";
@@ -116,22 +118,20 @@ impl State {
         let mut end = ended(item);
         end.exit_code = code_in(item.exit_code).filter(|_| !end.declined);
         end.success = end.exit_code.map(|code| code == 0).or(end.success);
-        let output = item.aggregated_output.get().or(item.stdout.get()).or(item.stderr.get());
         let (tool, id) = ("exec_command", item.id.get());
-        self.told_end(
-            place,
-            Called { tool, wording, id },
-            end,
-            output.unwrap_or_default(),
-            delta,
-        );
+        if !self.known_end(place, id, end, delta) {
+            let output = first_in(&[item.aggregated_output, item.stdout, item.stderr]);
+            self.told_end(place, Called { tool, wording, id }, end, &output, delta);
+        }
     }
 
     fn file_change(&mut self, place: &mut Place, item: &Item<'_>, delta: &mut Delta) {
-        let wording = of_files(changed(item.changes.json()));
         let (tool, id) = ("apply_patch", item.id.get());
-        let output = item.stderr.get().or(item.stdout.get()).unwrap_or_default();
-        self.told_end(place, Called { tool, wording, id }, ended(item), output, delta);
+        if !self.known_end(place, id, ended(item), delta) {
+            let wording = of_files(changed(item.changes.json()));
+            let output = first_in(&[item.stderr, item.stdout]);
+            self.told_end(place, Called { tool, wording, id }, ended(item), &output, delta);
+        }
     }
 
     fn other_tool(&mut self, place: &mut Place, item: &Item<'_>, delta: &mut Delta) {
@@ -145,19 +145,12 @@ impl State {
         if let Some(error) = error_in(item.error.json()) {
             (end.success, output) = (Some(false), error);
         }
-        let wording = of_call(&tool, item.arguments.json());
         let id = item.id.get();
-        self.told_end(
-            place,
-            Called {
-                tool: &tool,
-                wording,
-                id,
-            },
-            end,
-            &output,
-            delta,
-        );
+        if !self.known_end(place, id, end, delta) {
+            let wording = of_call(&tool, item.arguments.json());
+            let tool = tool.as_str();
+            self.told_end(place, Called { tool, wording, id }, end, &output, delta);
+        }
     }
 
     fn collaboration(&mut self, place: &mut Place, item: &Item<'_>, delta: &mut Delta) {
@@ -166,10 +159,11 @@ impl State {
                 self.facts.child(receiver, item.id.get(), place.line, None);
             }
         }
-        let tool = item.tool.or_empty();
-        let wording = plain(item.prompt.or_empty());
-        let id = item.id.get();
-        self.told_end(place, Called { tool, wording, id }, ended(item), "", delta);
+        let (tool, id) = (item.tool.or_empty(), item.id.get());
+        if !self.known_end(place, id, ended(item), delta) {
+            let wording = plain(item.prompt.or_empty());
+            self.told_end(place, Called { tool, wording, id }, ended(item), "", delta);
+        }
     }
 
     /// Another thread was made, spoken to or stopped.
@@ -233,9 +227,4 @@ pub(super) fn error_in(json: &str) -> Option<String> {
         }
         _ => None,
     }
-}
-
-/// The payload of a finished item, or the empty one.
-pub(super) fn item_of<'p, 'a>(payload: &'p Payload<'a>) -> Option<&'p Item<'a>> {
-    payload.item.0.as_ref()
 }

@@ -89,6 +89,8 @@ pub(super) struct Meter {
     first: Option<First>,
     /// The model was given something since: what the agent does next is another call.
     answered: bool,
+    /// A call that was counted before the first of its events was written.
+    early: Option<Call>,
     tier: Option<Box<str>>,
     /// The context was compacted and no call was counted since.
     compacted: bool,
@@ -129,14 +131,32 @@ impl Meter {
         }
     }
 
+    /// The event that [`Self::begin`] was told of is written: a call counted before it may be its own.
+    pub(super) fn begun(&mut self, seq: u64, delta: &mut Delta) {
+        let Some(first) = self.first.as_mut().filter(|first| first.seq == seq) else {
+            return;
+        };
+        let Some(mut call) = self.early.take() else { return };
+        first.billed = true;
+        call.seq = Some(seq);
+        for known in self.nameless.iter_mut().filter(|known| known.key == call.key) {
+            known.seq = Some(seq);
+        }
+        let tokens = Some(call.tokens);
+        delta.amend(Amendment::Billed { seq, tokens });
+        upsert(call, delta);
+    }
+
     /// A tool gave something back.
     pub(super) fn answered(&mut self) {
         self.answered = true;
+        self.early = None;
     }
 
     /// What the agent did belongs to another thread, or to a call that no counter tells of.
     pub(super) fn forget(&mut self) {
         self.first = None;
+        self.early = None;
     }
 
     /// The tier that calls from here on are made at; none where the word is not known.
@@ -226,7 +246,7 @@ impl Meter {
         if counts.spent() > 0 && self.billed.insert(response) && !at.inherited {
             let first = self.first.take();
             self.bill(response, counts, at, delta);
-            self.first = first;
+            (self.first, self.early) = (first, None);
         }
     }
 
@@ -258,6 +278,7 @@ impl Meter {
             let tokens = Some(tokens);
             delta.amend(Amendment::Billed { seq, tokens });
         }
+        self.early = seq.is_none().then(|| call.clone());
         if call.model.is_none() && self.nameless.len() < NAMELESS_MAX {
             self.nameless.push(call.clone());
         }
@@ -266,13 +287,21 @@ impl Meter {
 
     /// The first model heard made the calls before it, too.
     pub(super) fn name(&mut self, model: &str, delta: &mut Delta) {
+        if let Some(early) = &mut self.early {
+            early.model.get_or_insert_with(|| model.into());
+        }
         for mut call in self.nameless.drain(..) {
             call.model = Some(model.into());
-            match delta.calls.iter_mut().find(|known| known.key == call.key) {
-                Some(known) => *known = call,
-                None => delta.calls.push(call),
-            }
+            upsert(call, delta);
         }
+    }
+}
+
+/// Tells a call anew.
+fn upsert(call: Call, delta: &mut Delta) {
+    match delta.calls.iter_mut().rev().find(|known| known.key == call.key) {
+        Some(known) => *known = call,
+        None => delta.calls.push(call),
     }
 }
 

@@ -15,10 +15,10 @@ wire! {
         kind: Text<'a> = "type",
         timestamp: Text<'a> = "timestamp",
         ordinal: Number = "ordinal",
-        payload: Maybe<Payload<'a>> = "payload",
+        payload: Maybe<Box<Payload<'a>>> = "payload",
         record_type: Text<'a> = "record_type",
         // The oldest generation is one object for the whole session.
-        session: Maybe<Payload<'a>> = "session",
+        session: Maybe<Box<Payload<'a>>> = "session",
         items: Many<Payload<'a>> = "items",
     }
 }
@@ -50,7 +50,7 @@ wire! {
         call_id_in_camels: Text<'a> = "callId",
         output: Content<'a> = "output",
         status: Raw<'a> = "status",
-        action: Maybe<Action<'a>> = "action",
+        action: Maybe<Box<Action<'a>>> = "action",
         tools: Many<Tool<'a>> = "tools",
         tool: Text<'a> = "tool",
         query: Text<'a> = "query",
@@ -58,11 +58,11 @@ wire! {
         exit_code: Raw<'a> = "exit_code",
         duration: Maybe<Duration<'a>> = "duration",
         command: Many<Text<'a>> = "command",
-        aggregated_output: Text<'a> = "aggregated_output",
-        stdout: Text<'a> = "stdout",
-        stderr: Text<'a> = "stderr",
+        aggregated_output: Raw<'a> = "aggregated_output",
+        stdout: Raw<'a> = "stdout",
+        stderr: Raw<'a> = "stderr",
         changes: Raw<'a> = "changes",
-        invocation: Maybe<Invocation<'a>> = "invocation",
+        invocation: Maybe<Box<Invocation<'a>>> = "invocation",
         result: Raw<'a> = "result",
         error: Raw<'a> = "error",
         content_items: Content<'a> = "content_items",
@@ -72,15 +72,15 @@ wire! {
         reason: Text<'a> = "reason",
         duration_ms: Number = "duration_ms",
         num_turns: Number = "num_turns",
-        info: Maybe<Info<'a>> = "info",
-        item: Maybe<Item<'a>> = "item",
-        thread_settings: Maybe<Settings<'a>> = "thread_settings",
+        info: Maybe<Box<Info<'a>>> = "info",
+        item: Maybe<Box<Item<'a>>> = "item",
+        thread_settings: Maybe<Box<Settings<'a>>> = "thread_settings",
         thread_name: Text<'a> = "thread_name",
         goal: Maybe<Goal<'a>> = "goal",
         target: Raw<'a> = "target",
         hint: Text<'a> = "user_facing_hint",
         review: Maybe<Review<'a>> = "review_output",
-        usage: Maybe<Usage<'a>> = "usage",
+        usage: Maybe<Box<Usage<'a>>> = "usage",
         response_id: Text<'a> = "response_id",
         service_tier: Text<'a> = "service_tier",
         // Other threads.
@@ -267,9 +267,9 @@ wire! {
         source: Text<'a> = "source",
         status: Raw<'a> = "status",
         exit_code: Raw<'a> = "exit_code",
-        aggregated_output: Text<'a> = "aggregated_output",
-        stdout: Text<'a> = "stdout",
-        stderr: Text<'a> = "stderr",
+        aggregated_output: Raw<'a> = "aggregated_output",
+        stdout: Raw<'a> = "stdout",
+        stderr: Raw<'a> = "stderr",
         duration: Maybe<Duration<'a>> = "duration",
         changes: Raw<'a> = "changes",
         server: Text<'a> = "server",
@@ -437,6 +437,17 @@ pub(super) fn word_in(raw: Raw<'_>) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// The string a JSON value is, empty where it is none. Large texts are decoded only when they are wanted.
+pub(super) fn text_in(raw: Raw<'_>) -> String {
+    serde_json::from_str(raw.json()).unwrap_or_default()
+}
+
+/// The first of some texts that says anything.
+pub(super) fn first_in(texts: &[Raw<'_>]) -> String {
+    let mut told = texts.iter().map(|raw| text_in(*raw));
+    told.find(|text| !text.is_empty()).unwrap_or_default()
 }
 
 /// The truth value a JSON value is.

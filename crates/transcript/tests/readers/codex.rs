@@ -4,6 +4,7 @@ mod corpus;
 mod generations;
 mod laws;
 mod records;
+mod threads;
 mod tokens;
 
 use std::fmt::Write as _;

@@ -59,7 +59,7 @@ impl Directory {
     }
 
     fn state(&self) -> State {
-        let mut state = State::new(Agent::Grok, Origin::of(&self.path)).expect("Grok has a reader");
+        let mut state = State::new(Agent::Grok, Origin::of(&self.path));
         for (part, bytes) in &self.companions {
             state.companion(*part, bytes);
         }

@@ -11,7 +11,7 @@ use transcript::{Agent, Lines, Origin, PartKind, Reading, State};
 
 /// Reads a whole log.
 fn read(agent: Agent, path: &str, bytes: &[u8]) -> (Reading, State) {
-    let mut state = State::new(agent, Origin::of(path)).expect("the agent has a reader");
+    let mut state = State::new(agent, Origin::of(path));
     let mut reading = Reading::default();
     reading.apply(
         state

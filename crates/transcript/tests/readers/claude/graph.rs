@@ -142,7 +142,7 @@ fn a_compaction_follows_from_what_it_replaces_and_is_no_rewind() {
     3 t1 lifecycle harness "conversation compacted (auto, 150000 to 9000 tokens)"
     4 t1 lifecycle harness "This session is being continued from a previous conversation…"
     5 t2 user_msg human! "now the logout"
-    turn 1 lines 1-4 "fix the login": 4 events, 0 tool calls, 0 errors
+    turn 1 lines 1-4 "fix the login": 2 events, 0 tool calls, 0 errors
     turn 2 lines 5-5 "now the logout": 1 events, 0 tool calls, 0 errors
     lines: 5 event
     "#);
@@ -165,7 +165,7 @@ fn a_manual_compaction_stands_before_its_command() {
     4 t1 lifecycle harness "<local-command-caveat>Caveat: The messages below were genera…"
     5 t1 user_msg human "/compact keep the names"
     6 t1 lifecycle harness "<local-command-stdout>Compacted (ctrl+o to see full summary)…"
-    turn 1 lines 1-6 "fix the login": 6 events, 0 tool calls, 0 errors
+    turn 1 lines 1-6 "fix the login": 2 events, 0 tool calls, 0 errors
     lines: 6 event
     "#);
 }

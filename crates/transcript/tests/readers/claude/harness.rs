@@ -174,7 +174,7 @@ fn what_nobody_told_us_of_is_counted_by_the_version_that_wrote_it() {
     unknown weather in 2.1.400: 2
     unknown (no type) in 2.1.401: 1
     unknown assistant/block/dance in 2.1.401: 1
-    lines: 1 event, 1 skipped, 5 unknown
+    lines: 1 event, 6 unknown
     "#);
 }
 

@@ -72,7 +72,7 @@ fn a_skill_is_a_trigger_and_its_body_is_the_harness() {
     1 t1 user_msg human! "/review src"
     2 t1 lifecycle harness "You are an expert reviewer."
     3 t1 assistant_msg agent "looks good"
-    turn 1 lines 1-3 "/review src": 3 events, 0 tool calls, 0 errors
+    turn 1 lines 1-3 "/review src": 2 events, 0 tool calls, 0 errors
     lines: 3 event
     "#);
 }
@@ -133,7 +133,7 @@ fn a_hook_that_stops_a_prompt_is_the_harness_and_both_prompts_are_human() {
     1 t1 user_msg human! "deploy now"
     2 t1 lifecycle harness "Operation stopped by hook: no deploys on Friday ([Request in…"
     3 t2 user_msg human! "deploy on Monday"
-    turn 1 lines 1-2 "deploy now": 2 events, 0 tool calls, 0 errors
+    turn 1 lines 1-2 "deploy now": 1 events, 0 tool calls, 0 errors
     turn 2 lines 3-3 "deploy on Monday": 1 events, 0 tool calls, 0 errors
     lines: 3 event
     "#);
@@ -147,7 +147,7 @@ fn the_editors_prefix_is_its_own_event_and_the_second_block_the_prompt() {
     assert_snapshot!(check(log), @r#"
     1 t1 lifecycle harness "<ide_opened_file>The user opened the file /home/ada/app/a.rs…"
     1#1 t1 user_msg human! "explain this file"
-    turn 1 lines 1-1 "explain this file": 2 events, 0 tool calls, 0 errors
+    turn 1 lines 1-1 "explain this file": 1 events, 0 tool calls, 0 errors
     lines: 1 event
     "#);
 }
@@ -190,7 +190,7 @@ fn a_resumed_session_holds_several_exits_and_goes_on() {
     3 t1 lifecycle harness "<local-command-stdout>See ya!</local-command-stdout>"
     4 t2 user_msg human! "and the logout"
     5 t2 user_msg human "/exit"
-    turn 1 lines 1-3 "fix the login": 3 events, 0 tool calls, 0 errors
+    turn 1 lines 1-3 "fix the login": 2 events, 0 tool calls, 0 errors
     turn 2 lines 4-5 "and the logout": 2 events, 0 tool calls, 0 errors
     lines: 5 event
     "#);

@@ -19,7 +19,7 @@ fn the_first_generation_is_one_object_over_many_lines() {
 
 #[test]
 fn a_bare_log_has_a_header_and_no_times() {
-    assert_snapshot!(told(&fixture("g1.jsonl")), @r#"
+    assert_snapshot!(told(&fixture("g1.jsonl")), @"
     codex:1a1a1a1a-0000-4000-8000-000000000001 - - - - -
     1 - lifecycle harness - | session started
     2 1 lifecycle harness - | <user_instructions>⏎⏎Be brief.⏎⏎</user_instructions>
@@ -33,14 +33,14 @@ fn a_bare_log_has_a_header_and_no_times() {
     10 1 human_intervention+tool_result tool shell failed | aborted by user after 1.5s
     11 2 user_msg human! - | never mind the tests
     12 2 assistant_msg agent - | As you wish.
-    turn 1 3..10 events 9 calls 3 errors 1
+    turn 1 3..10 events 8 calls 3 errors 1
     turn 2 11..12 events 2 calls 0 errors 0
-    "#);
+    ");
 }
 
 #[test]
 fn a_bare_log_of_summer_has_states_between() {
-    assert_snapshot!(told(&fixture("g2.jsonl")), @r#"
+    assert_snapshot!(told(&fixture("g2.jsonl")), @"
     codex:2a2a2a2a-0000-4000-8000-000000000002 - - - - -
     1 - lifecycle harness - | session started
     3 1 lifecycle harness - | <environment_context>⏎  <cwd>/home/ada/app</cwd>⏎  <shell>zsh</shell>⏎</environment_context>
@@ -51,13 +51,13 @@ fn a_bare_log_of_summer_has_states_between() {
     9 1 edit+tool_call agent apply_patch failed [src/login.rs] [src/session.rs] | src/login.rs (edit) and 1 more
     10 1 error+tool_result tool apply_patch failed | apply_patch verification failed: no such file
     11 1 assistant_msg agent - | It greets.
-    turn 1 5..11 events 8 calls 2 errors 1
-    "#);
+    turn 1 5..11 events 7 calls 2 errors 1
+    ");
 }
 
 #[test]
 fn wrapped_records_tell_their_words_twice() {
-    assert_snapshot!(told(&fixture("g3.jsonl")), @r#"
+    assert_snapshot!(told(&fixture("g3.jsonl")), @"
     codex:01990000-0000-7000-8000-000000000003 codex_cli_rs 0.34.0 - /home/ada/app -
     1 - lifecycle harness - | session started: codex_cli_rs 0.34.0
     2 1 lifecycle harness - | <environment_context>⏎  <cwd>/home/ada/app</cwd>⏎  <shell>zsh</shell>⏎</environment_context>
@@ -66,14 +66,14 @@ fn wrapped_records_tell_their_words_twice() {
     7 1 assistant_msg agent - | Hello.
     11 2 user_msg human! - | and goodbye
     12 2 assistant_msg agent - 160 tokens | Goodbye.
-    turn 1 3..10 events 4 calls 0 errors 0
+    turn 1 3..10 events 3 calls 0 errors 0
     turn 2 11..13 events 2 calls 0 errors 0
-    "#);
+    ");
 }
 
 #[test]
 fn contexts_and_interrupts_are_told() {
-    assert_snapshot!(told(&fixture("g4.jsonl")), @r#"
+    assert_snapshot!(told(&fixture("g4.jsonl")), @"
     codex:01990000-0000-7000-8000-000000000004 codex_vscode 0.63.0 gpt-5.4 /home/ada/app -
     1 - lifecycle harness - | session started: codex_vscode 0.63.0
     2 1 lifecycle harness - | # AGENTS.md instructions for /home/ada/app⏎⏎<INSTRUCTIONS>⏎Be brief.⏎</INSTRUCTIONS>
@@ -94,14 +94,14 @@ fn contexts_and_interrupts_are_told() {
     27 2 tool_call agent web_search ok 99 tokens | git push
     28 2 assistant_msg agent - | Pushed.
     31 2 lifecycle harness - | context compacted: They fixed the login.
-    turn 1 4..23 events 13 calls 3 errors 1
-    turn 2 24..32 events 5 calls 1 errors 0
-    "#);
+    turn 1 4..23 events 10 calls 3 errors 1
+    turn 2 24..32 events 3 calls 1 errors 0
+    ");
 }
 
 #[test]
 fn turns_have_bounds() {
-    assert_snapshot!(told(&fixture("g5.jsonl")), @r#"
+    assert_snapshot!(told(&fixture("g5.jsonl")), @"
     codex:01990000-0000-7000-8000-000000000005 codex-tui 0.118.0 gpt-5.5 /home/ada/app Login and logout
     1 - lifecycle harness - | session started: codex-tui 0.118.0
     2 1 lifecycle harness - | turn started
@@ -130,11 +130,11 @@ fn turns_have_bounds() {
     37 4 user_msg human! - | go on
     39 4 assistant_msg agent - 210 tokens | Done.
     42 4 completion harness - ok | turn complete
-    turn 1 6..14 events 9 calls 2 errors 1
+    turn 1 6..14 events 5 calls 2 errors 1
     turn 2 15..26 events 7 calls 2 errors 0
-    turn 3 29..33 events 4 calls 0 errors 0
-    turn 4 37..43 events 6 calls 0 errors 0
-    "#);
+    turn 3 29..33 events 3 calls 0 errors 0
+    turn 4 37..43 events 3 calls 0 errors 0
+    ");
 }
 
 #[test]
@@ -165,13 +165,13 @@ fn other_threads_and_ends_of_tools_are_told() {
     23 1 tool_result tool tool_search ok | open, click
     24 1 assistant_msg agent - | They found nothing.
     27 1 error+completion harness - failed | turn failed: usage limit reached
-    turn 1 7..27 events 21 calls 6 errors 3
+    turn 1 7..27 events 16 calls 6 errors 3
     "#);
 }
 
 #[test]
 fn a_paginated_log_tells_items() {
-    assert_snapshot!(told(&fixture("g7.jsonl")), @r#"
+    assert_snapshot!(told(&fixture("g7.jsonl")), @"
     codex:01990000-0000-7000-8000-000000000007 codex-tui 0.149.0 gpt-5.6-sol /home/ada/app -
     subagent codex:01990000-0000-7000-8000-000000000007 -> codex:01990000-0000-7000-8000-000000000071 /lead/a
     1 - lifecycle harness - | session started: codex-tui 0.149.0
@@ -211,8 +211,8 @@ fn a_paginated_log_tells_items() {
     29 2 tool_result tool extension | 
     31 2 assistant_msg agent - | Fixed.
     34 2 completion harness - ok | turn complete
-    turn 1 6..14 events 12 calls 3 errors 1
-    turn 2 15..34 events 24 calls 7 errors 1
+    turn 1 6..14 events 8 calls 3 errors 1
+    turn 2 15..34 events 19 calls 7 errors 1
     unknown 0.149.0 item_completed/Hologram 1
-    "#);
+    ");
 }

@@ -39,7 +39,7 @@ fn a_thread_has_the_newest_name_of_the_index_whenever_it_comes() {
         {\"id\":\"x\",\"thread_name\":\"Other\"}\n{\"id\":\"01990000-0000-7000-8000-000000000005\",\"thread_name\":\"Fix the login\"}\n";
     let (_, log) = FIXTURES[5];
     for before in [true, false] {
-        let mut state = State::new(Agent::Codex, transcript::Origin::of("g5.jsonl")).unwrap();
+        let mut state = State::new(Agent::Codex, transcript::Origin::of("g5.jsonl"));
         if before {
             state.companion(PartKind::Index, index);
         }

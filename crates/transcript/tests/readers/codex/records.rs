@@ -31,7 +31,7 @@ fn every_item_of_the_conversation_has_its_place() {
     28 1 lifecycle harness - | Warning: apply_patch was requested via shell. Use the apply_patch tool instead.
     29 1 lifecycle harness - | <external_notes>a note</external_notes>
     30 1 lifecycle harness - | <skill>⏎<name>tidy</name>⏎</skill>
-    turn 1 4..31 events 22 calls 7 errors 4
+    turn 1 4..31 events 15 calls 7 errors 4
     unknown 0.145.0 flux_capacitor 1
     unknown 0.145.0 response_item/teleport 1
     "#);
@@ -39,7 +39,7 @@ fn every_item_of_the_conversation_has_its_place() {
 
 #[test]
 fn every_event_has_its_place() {
-    assert_snapshot!(told(&fixture("events.jsonl")), @r#"
+    assert_snapshot!(told(&fixture("events.jsonl")), @"
     codex:01990000-0000-7000-8000-000000000009 Codex Desktop 0.126.0 gpt-5.4 /home/ada/app -
     1 - lifecycle harness - | session started: Codex Desktop 0.126.0
     2 1 lifecycle harness - | turn started
@@ -70,17 +70,17 @@ fn every_event_has_its_place() {
     42 4 user_msg human! - | another way
     44 4 assistant_msg agent - 110 tokens | So be it.
     47 4 lifecycle harness - | context compacted
-    turn 1 4..24 events 15 calls 2 errors 1
-    turn 2 27..31 events 4 calls 0 errors 0 rewound
-    turn 3 34..39 events 5 calls 0 errors 0 rewound
-    turn 4 42..51 events 4 calls 0 errors 0
+    turn 1 4..24 events 10 calls 2 errors 1
+    turn 2 27..31 events 2 calls 0 errors 0 rewound
+    turn 3 34..39 events 4 calls 0 errors 0 rewound
+    turn 4 42..51 events 2 calls 0 errors 0
     unknown 0.126.0 event_msg/mystery 1
-    "#);
+    ");
 }
 
 #[test]
 fn a_fork_counts_only_its_own_work() {
-    assert_snapshot!(told(&fixture("fork.jsonl")), @r#"
+    assert_snapshot!(told(&fixture("fork.jsonl")), @"
     codex:01990009-0000-7000-8000-000000000001 codex-tui 0.118.0 gpt-5.4 /home/ada/app -
     copied 2..10 by turn_time
     fork codex:01990000-0000-7000-8000-000000000005 -> codex:01990009-0000-7000-8000-000000000001 -
@@ -94,8 +94,8 @@ fn a_fork_counts_only_its_own_work() {
     13 1 user_msg human! - | try it another way
     16 1 assistant_msg agent - 210 tokens | Tried.
     19 1 completion harness - ok | turn complete
-    turn 1 13..19 events 4 calls 0 errors 0
-    "#);
+    turn 1 13..19 events 3 calls 0 errors 0
+    ");
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn a_subagent_has_no_human() {
 
 #[test]
 fn an_imported_session_is_another_agents_work() {
-    assert_snapshot!(told(&fixture("import.jsonl")), @r#"
+    assert_snapshot!(told(&fixture("import.jsonl")), @"
     codex:01990000-0000-7000-8000-000000000011 codex-tui 0.146.0 gpt-5.4 /home/ada/app -
     copied 2..9 by import
     1 - lifecycle harness - | session started: codex-tui 0.146.0
@@ -132,8 +132,8 @@ fn an_imported_session_is_another_agents_work() {
     12 1 user_msg human! - | and now?
     14 1 assistant_msg agent - 210 tokens | Now this.
     17 1 completion harness - ok | turn complete
-    turn 1 12..17 events 5 calls 0 errors 0
-    "#);
+    turn 1 12..17 events 3 calls 0 errors 0
+    ");
 }
 
 #[test]

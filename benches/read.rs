@@ -1,0 +1,270 @@
+//! How fast one core reads and classifies logs of Claude Code, beside a bare typed parse of the same lines.
+//!
+//! `cargo bench -p boswell-benches --bench read`. The logs are those below `$BOSWELL_CORPUS/claude`, else made-up ones.
+//! With `-- WORD` only the ways whose name holds the word are run, for a profiler.
+//!
+//! All logs lie in memory. On each log the ways take turns, so that noise hits all alike; of each log and way the best
+//! of many rounds counts, since on a shared machine a run of the whole corpus is never left alone.
+
+#![expect(clippy::print_stdout, reason = "a bench prints its table")]
+
+mod bare;
+
+use std::hint::black_box;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use std::{env, fs};
+
+use testkit::truth;
+use transcript::{Agent, Lines, Origin, PartKind, Reading, State};
+
+/// Rounds over all logs, unless `BOSWELL_BENCH_ROUNDS` says otherwise.
+const ROUNDS: usize = 15;
+/// How much is made up where there are no real logs.
+const MADE_UP_BYTES: usize = 30_000_000;
+
+struct Log {
+    path: String,
+    bytes: Vec<u8>,
+}
+
+/// One way to read a log. Gives a number, so that the compiler cannot leave the work out.
+struct Way {
+    name: &'static str,
+    run: fn(&Log) -> u64,
+}
+
+const WAYS: [Way; 5] = [
+    Way {
+        name: "line breaks counted in memory (memchr)",
+        run: |log| memchr::memchr_iter(b'\n', &log.bytes).count() as u64,
+    },
+    Way {
+        name: "split into lines (`Lines`)",
+        run: |log| split(&log.bytes),
+    },
+    Way {
+        name: "bare typed parse (serde_json, derived)",
+        run: |log| count_lines_which(log, |line| bare::parse(line).is_some()),
+    },
+    Way {
+        name: "untyped parse (serde_json::Value)",
+        run: |log| count_lines_which(log, |line| black_box(untyped(line)).is_ok()),
+    },
+    Way {
+        name: "Boswell's reader",
+        run: |log| black_box(reading(log)).events.len() as u64,
+    },
+];
+const BARE: usize = 2;
+const READER: usize = 4;
+
+/// What was measured of one way.
+#[derive(Clone, Default)]
+struct Times {
+    /// The best time of each log.
+    best: Vec<Duration>,
+    /// The sum of each round.
+    rounds: Vec<Duration>,
+}
+
+impl Times {
+    fn sum(&self) -> Duration {
+        self.best
+            .iter()
+            .fold(Duration::ZERO, |sum, time| sum.saturating_add(*time))
+    }
+}
+
+fn main() {
+    let rounds = env::var("BOSWELL_BENCH_ROUNDS")
+        .ok()
+        .and_then(|rounds| rounds.parse().ok());
+    let rounds: usize = rounds.unwrap_or(ROUNDS).max(1);
+    // Cargo adds `--bench`.
+    let word = env::args()
+        .skip(1)
+        .find(|word| !word.starts_with("--"))
+        .unwrap_or_default();
+    let (logs, whence) = logs();
+    let bytes: usize = logs.iter().map(|log| log.bytes.len()).sum();
+    let lines: u64 = logs.iter().map(|log| split(&log.bytes)).sum();
+    println!("Logs: {} {whence}, {bytes} bytes, {lines} lines", logs.len());
+    println!("Machine: {}", machine());
+    println!("Rounds: {rounds}, one thread; MB = 1,000,000 bytes\n");
+    if word.is_empty() {
+        tell_what_was_read(&logs, lines);
+    }
+
+    let mut times = vec![Times::default(); WAYS.len()];
+    let mut wc_times = Vec::new();
+    for _ in 0..rounds {
+        if "wc".contains(&word) {
+            let start = Instant::now();
+            let done = wc(&logs);
+            wc_times.extend(done.then(|| start.elapsed()));
+        }
+        round(&logs, &word, &mut times);
+    }
+    println!("| way | best, MB/s | median, MB/s | lines/s | of the bare parse |");
+    println!("|---|---:|---:|---:|---:|");
+    let wc_best: Vec<Duration> = wc_times.iter().min().copied().into_iter().collect();
+    let wc = Times {
+        best: wc_best,
+        rounds: wc_times,
+    };
+    let bare = times[BARE].sum();
+    row("`wc -l`, a process of its own", &wc, bytes, lines, bare);
+    for (way, times) in WAYS.iter().zip(&times) {
+        row(way.name, times, bytes, lines, bare);
+    }
+    if word.is_empty() {
+        let ratio = 100.0 * bare.as_secs_f64() / times[READER].sum().as_secs_f64();
+        println!("\nThe reader runs at {ratio:.1} % of the bare typed parse; the promise is 60 %");
+    }
+}
+
+/// Reads each log once by each way.
+fn round(logs: &[Log], word: &str, times: &mut [Times]) {
+    for times in times.iter_mut() {
+        times.rounds.push(Duration::ZERO);
+        times.best.resize(logs.len(), Duration::MAX);
+    }
+    for (at, log) in logs.iter().enumerate() {
+        for (way, times) in WAYS.iter().zip(times.iter_mut()) {
+            if !way.name.contains(word) {
+                continue;
+            }
+            let start = Instant::now();
+            black_box((way.run)(black_box(log)));
+            let time = start.elapsed();
+            times.best[at] = times.best[at].min(time);
+            *times.rounds.last_mut().expect("a round has begun") += time;
+        }
+    }
+}
+
+fn row(name: &str, times: &Times, bytes: usize, lines: u64, bare: Duration) {
+    if times.best.first().is_none_or(|time| *time == Duration::MAX) {
+        println!("| {name} | not run | | | |");
+        return;
+    }
+    let best = times.sum();
+    let mut rounds = times.rounds.clone();
+    rounds.sort_unstable();
+    let speed = |time: Duration| bytes as f64 / 1e6 / time.as_secs_f64();
+    println!(
+        "| {name} | {:.0} | {:.0} | {:.0} | {:.1} % |",
+        speed(best),
+        speed(rounds[rounds.len() / 2]),
+        lines as f64 / best.as_secs_f64(),
+        100.0 * bare.as_secs_f64() / best.as_secs_f64(),
+    );
+}
+
+/// A fast reader that reads little is no reader: says what came out, once.
+fn tell_what_was_read(logs: &[Log], lines: u64) {
+    let (mut events, mut turns, mut calls, mut faults) = (0, 0, 0, 0);
+    for log in logs {
+        let reading = reading(log);
+        events += reading.events.len();
+        turns += reading.turns.len();
+        calls += reading.calls.len();
+        faults += reading.faults.len();
+    }
+    println!("Reader: {events} events, {turns} turns, {calls} API calls, {faults} faults");
+    let parsed: u64 = logs.iter().map(WAYS[BARE].run).sum();
+    println!("Bare parse: {parsed} lines of {lines}; the rest are blank, glued, torn or of another shape\n");
+}
+
+/// Events, classification, turns and tokens of one log.
+fn reading(log: &Log) -> Reading {
+    let mut state = State::new(Agent::Claude, Origin::of(&log.path));
+    let delta = state.resume(PartKind::Log, &mut Lines::new(&log.bytes[..]));
+    let mut reading = Reading::default();
+    reading.apply(delta.expect("bytes in memory can be read"));
+    reading.settle();
+    reading
+}
+
+fn split(bytes: &[u8]) -> u64 {
+    let mut lines = Lines::new(bytes);
+    let mut count = 0;
+    while let Some(line) = lines.next().expect("bytes in memory can be read") {
+        count = black_box(line).number;
+    }
+    count
+}
+
+fn untyped(line: &[u8]) -> serde_json::Result<serde_json::Value> {
+    serde_json::from_slice(line)
+}
+
+fn count_lines_which(log: &Log, holds: fn(&[u8]) -> bool) -> u64 {
+    let mut count = 0;
+    let mut rest = &log.bytes[..];
+    while !rest.is_empty() {
+        let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+        count += u64::from(holds(&rest[..end]));
+        rest = rest.get(end + 1..).unwrap_or_default();
+    }
+    count
+}
+
+/// The real thing, on the files themselves. Says whether there is one.
+fn wc(logs: &[Log]) -> bool {
+    let mut command = Command::new("wc");
+    command.arg("-l").args(logs.iter().map(|log| &log.path));
+    let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
+    status.is_ok_and(|status| status.success())
+}
+
+/// All logs in memory, and what they are.
+fn logs() -> (Vec<Log>, &'static str) {
+    if let Some(corpus) = env::var_os("BOSWELL_CORPUS") {
+        let mut logs = Vec::new();
+        below(&Path::new(&corpus).join("claude"), &mut logs);
+        logs.sort_by(|a, b| a.path.cmp(&b.path));
+        assert!(!logs.is_empty(), "no logs below `$BOSWELL_CORPUS/claude`");
+        return (logs, "real logs");
+    }
+    (made_up(), "made-up logs")
+}
+
+/// Logs with every trap, on disk too for `wc`.
+fn made_up() -> Vec<Log> {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("read-bench");
+    fs::create_dir_all(&folder).expect("the build directory can be written");
+    let mut logs: Vec<Log> = Vec::new();
+    let (mut seed, mut size) = (1, 0);
+    while size < MADE_UP_BYTES {
+        for (n, (_, bytes)) in truth::claude(seed, 40).files.into_iter().enumerate() {
+            let path = folder.join(format!("{seed}-{n}.jsonl"));
+            fs::write(&path, &bytes).expect("the build directory can be written");
+            size += bytes.len();
+            let path = path.to_string_lossy().into_owned();
+            logs.push(Log { path, bytes });
+        }
+        seed += 1;
+    }
+    logs
+}
+
+fn below(folder: &Path, logs: &mut Vec<Log>) {
+    for entry in fs::read_dir(folder).expect("the corpus can be listed") {
+        let path = entry.expect("the corpus can be listed").path();
+        if path.is_dir() {
+            below(&path, logs);
+        } else if path.to_string_lossy().contains(".jsonl") {
+            let bytes = fs::read(&path).expect("a log can be read");
+            let path = path.to_string_lossy().into_owned();
+            logs.push(Log { path, bytes });
+        }
+    }
+}
+
+fn machine() -> String {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    format!("{cores} cores, {} {}", env::consts::OS, env::consts::ARCH)
+}

@@ -1,0 +1,215 @@
+//! `boswell sweep`: everything new in the agents' logs is read, masked and kept.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use memory::sources::Root;
+use memory::store::Patience;
+use memory::sweep::{Report, Sweep, dry_run, run as run_sweep};
+use serde_json::{Value, json};
+use transcript::Agent;
+
+use super::read::AgentName;
+use crate::context::Context;
+use crate::error::{CommandError, Outcome};
+use crate::render::text::plural;
+use crate::ui::{FAINT, Format, STRONG, Ui, escape, measure};
+
+/// Read what is new in the agents' logs and keep it
+///
+/// Only what changed since the last sweep is read. The agents' files are never changed. Secrets are
+/// masked before anything is written. Run again, it costs nothing; stopped half way, nothing is lost.
+#[derive(clap::Args, Debug)]
+#[command(visible_alias = "sync", alias = "ingest")]
+#[command(after_help = "Examples:
+  boswell sweep
+  boswell sweep --dry-run                       what would be read
+  boswell sweep --agent claude
+  boswell sweep --root /mnt/laptop/.claude=laptop")]
+pub(crate) struct SweepArgs {
+    /// Say what would be read, and write nothing at all
+    #[arg(long)]
+    dry_run: bool,
+    /// Only this agent's logs
+    #[arg(long)]
+    agent: Vec<AgentName>,
+    /// A further place to read, with a label behind `=`; may be given several times
+    #[arg(long, value_name = "DIR=LABEL")]
+    root: Vec<ExtraRoot>,
+    /// Leave quietly where another sweep is running, instead of waiting for it
+    #[arg(long, hide = true)]
+    scheduled: bool,
+}
+
+pub(crate) fn run(ui: &mut Ui, context: &Context, args: &SweepArgs) -> Result<Outcome, CommandError> {
+    let started = context.clock();
+    let masker = context.masker(!args.dry_run)?;
+    let roots = roots(context, args);
+    let bar = ProgressBar::with_draw_target(None, ui.progress_target());
+    bar.set_style(style());
+    let sweep = Sweep {
+        directory: &context.places.data_dir,
+        roots: &roots,
+        masker: &masker,
+        now: context.now,
+        threads: context.threads,
+        patience: if args.scheduled {
+            Patience::Leave
+        } else {
+            Patience::Wait
+        },
+        is_ignored: &|path| context.config.ignore.paths.is_match(path),
+        progress: &|done, all| {
+            bar.set_length(all);
+            bar.set_position(done);
+        },
+    };
+    let report = if args.dry_run {
+        dry_run(&sweep)
+    } else {
+        run_sweep(&sweep)
+    };
+    bar.finish_and_clear();
+    let report = match report {
+        Err(memory::store::StoreError::Busy) if args.scheduled => return Ok(Outcome::Done),
+        report => report.map_err(CommandError::from)?,
+    };
+    match ui.format {
+        Format::Json => ui.json(&to_json(&report, started.elapsed_ms()))?,
+        Format::Text => show(ui, &report, args.dry_run)?,
+    }
+    Ok(Outcome::Done)
+}
+
+fn style() -> ProgressStyle {
+    let style = ProgressStyle::with_template("Sweeping {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}");
+    style.unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
+/// The roots that are asked for: the agents' own, and those of the command line, which may hold any agent.
+fn roots(context: &Context, args: &SweepArgs) -> Vec<Root> {
+    let wanted = |agent: Agent| args.agent.is_empty() || args.agent.iter().any(|name| name.0 == agent);
+    let own = context.roots.iter().map(|root| Root {
+        agent: root.agent,
+        path: root.path.clone(),
+        label: root.label.clone(),
+    });
+    let extra = args.root.iter().flat_map(|extra| {
+        Agent::ALL.into_iter().map(|agent| Root {
+            agent,
+            path: context.places.current_dir.join(&extra.path),
+            label: Some(extra.label.clone()),
+        })
+    });
+    own.chain(extra).filter(|root| wanted(root.agent)).collect()
+}
+
+fn show(ui: &mut Ui, report: &Report, is_dry: bool) -> Result<(), CommandError> {
+    let verb = if is_dry { "would read" } else { "read" };
+    ui.row(format_args!(
+        "{} {verb}, {} unchanged",
+        ui.paint(
+            STRONG,
+            format!(
+                "{} of {}",
+                plural(report.files_read, "file"),
+                measure::count(report.files_seen)
+            )
+        ),
+        measure::count(report.files_unchanged),
+    ))?;
+    ui.row(format_args!("  {} of logs", measure::bytes(report.bytes_read)))?;
+    if !is_dry {
+        ui.row(format_args!(
+            "  {} new, {} updated, {}",
+            plural(report.sessions_new, "session"),
+            measure::count(report.sessions_updated),
+            plural(report.events, "event"),
+        ))?;
+        ui.row(format_args!(
+            "  {} masked, {}",
+            plural(report.redactions, "secret"),
+            plural(report.faults, "fault")
+        ))?;
+        ui.row(format_args!("  {} kept", measure::bytes(report.tier1_bytes)))?;
+    }
+    for (agent, part) in &report.agents {
+        let line = format!(
+            "  {}: {} of {} read, {}",
+            agent.title(),
+            measure::count(part.files_read),
+            measure::count(part.files_seen),
+            measure::bytes(part.bytes_read)
+        );
+        ui.row(ui.paint(FAINT, line))?;
+    }
+    for unread in &report.unread {
+        ui.warning(format_args!(
+            "{}: {}",
+            escape(&unread.path.display().to_string()),
+            unread.reason
+        ));
+    }
+    Ok(())
+}
+
+fn to_json(report: &Report, duration_ms: u64) -> Value {
+    let agents: Vec<Value> = report
+        .agents
+        .iter()
+        .map(|(agent, part)| {
+            json!({
+                "agent": agent.as_str(),
+                "files_seen": part.files_seen,
+                "files_read": part.files_read,
+                "bytes_read": part.bytes_read,
+                "events": part.events,
+            })
+        })
+        .collect();
+    let unread: Vec<Value> = report
+        .unread
+        .iter()
+        .map(|unread| json!({ "path": unread.path, "reason": unread.reason }))
+        .collect();
+    json!({
+        "schema": "boswell.sweep/1",
+        "files_seen": report.files_seen,
+        "files_read": report.files_read,
+        "files_unchanged": report.files_unchanged,
+        "bytes_read": report.bytes_read,
+        "sessions_new": report.sessions_new,
+        "sessions_updated": report.sessions_updated,
+        "events": report.events,
+        "faults": report.faults,
+        "redactions": report.redactions,
+        "tier1_bytes": report.tier1_bytes,
+        "tier2_bytes": 0,
+        "duration_ms": duration_ms,
+        "agents": agents,
+        "unread": unread,
+    })
+}
+
+/// A place and what it is called.
+#[derive(Debug, Clone)]
+struct ExtraRoot {
+    path: PathBuf,
+    label: String,
+}
+
+impl FromStr for ExtraRoot {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (path, label) = text.rsplit_once('=').ok_or("a root is written like `DIR=LABEL`")?;
+        if path.is_empty() || label.is_empty() {
+            return Err("a root is written like `DIR=LABEL`".to_owned());
+        }
+        Ok(Self {
+            path: path.into(),
+            label: label.to_owned(),
+        })
+    }
+}

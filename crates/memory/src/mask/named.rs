@@ -1,0 +1,248 @@
+//! Secrets known by their names: `API_KEY=…`, `"password": "…"`, `--token …`.
+//!
+//! The name decides how much the value has to prove: `client_secret` says more than `token`, and
+//! `token_count` says that it is none. Values are judged in `judge.rs`.
+
+use super::Tier;
+use super::judge;
+use super::text::{is_flag, is_word, name_end, name_start, skip};
+use std::ops::Range;
+
+/// What a name promises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// `token`, `private`: often something else.
+    Weak,
+    /// `secret`, `api_key`, `access_token`.
+    Strong,
+    /// `password`: may be short, and made of words.
+    Password,
+    /// The secret half of an AWS key pair.
+    AwsSecret,
+    /// A request header which holds nothing but a key.
+    Header,
+    /// `Authorization`: a scheme and a token.
+    Authorization,
+    /// `Cookie`, `Set-Cookie`: names and values.
+    Cookie,
+}
+
+/// What was found, and under which rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Named {
+    pub(super) rule: &'static str,
+    pub(super) tier: Tier,
+    pub(super) range: Range<usize>,
+}
+
+/// How the value is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// `name: value`, quoted or not.
+    Assigned,
+    /// `NAME=value`, as in `.env` files and shells.
+    Variable,
+    /// `--name value`.
+    Flag,
+}
+
+/// Names that hold one of our words and mean something else: (beginning, ending, anywhere). Without `_`, `-`, `.`.
+const HARMLESS_ENDS: &[&str] = &[
+    "tokens", "count", "type", "name", "id", "ids", "url", "uri", "path", "file", "dir", "length", "limit", "size", "hash", "field",
+    "label", "env", "var", "version", "expiry", "expires", "expiresin", "expiresat", "endpoint", "usage", "budget", "ref", "arn", "policy",
+    "stdin", "fingerprint", "checksum", "digest", "scanning", "scanner", "manager", "status", "format", "index", "pattern", "regex",
+    "address", "mint", "symbol", "contract", "title", "description", "hint", "prompt", "placeholder", "message",
+];
+const HARMLESS_PARTS: &[&str] = &[
+    "pagetoken", "nexttoken", "continuationtoken", "publickey", "publickeytoken", "tokeniz", "maxtoken", "tokencount", "pagination", "tokenusage", "sitekey", "cachekey",
+    "canceltoken", "cancellationtoken", "idempotency",
+];
+
+/// What a name promises, or `None` where it promises nothing.
+pub(super) fn kind_of(name: &[u8]) -> Option<Kind> {
+    if name.len() > 128 {
+        return None;
+    }
+    let plain: Vec<u8> =
+        name.iter().filter(|byte| byte.is_ascii_alphanumeric()).map(u8::to_ascii_lowercase).collect();
+    let plain = std::str::from_utf8(&plain).unwrap_or_default();
+    let has = |words: &[&str]| words.iter().any(|word| plain.contains(word));
+    match plain {
+        "authorization" | "proxyauthorization" => return Some(Kind::Authorization),
+        "cookie" | "setcookie" | "cookies" => return Some(Kind::Cookie),
+        "xapikey" | "xauthtoken" | "xaccesstoken" | "xgoogapikey" | "xvaulttoken" | "privatetoken" | "xfigmatoken" | "xgitlabtoken" => {
+            return Some(Kind::Header);
+        }
+        _ => {}
+    }
+    if HARMLESS_ENDS.iter().any(|end| plain.ends_with(end)) || has(HARMLESS_PARTS) {
+        return None;
+    }
+    if has(&["secretaccesskey", "awssecret"]) {
+        Some(Kind::AwsSecret)
+    } else if has(&["passw", "passphrase", "pwd"]) || plain.ends_with("pass") {
+        Some(Kind::Password)
+    } else if has(STRONG) || name == b"_auth" {
+        Some(Kind::Strong)
+    } else if has(&["token", "private"]) {
+        Some(Kind::Weak)
+    } else {
+        None
+    }
+}
+
+const STRONG: &[&str] = &[
+    "secret", "apikey", "accesskey", "privatekey", "credential", "authkey", "signingkey", "encryptionkey", "masterkey", "servicekey",
+    "accountkey", "sessionkey", "appkey", "apitoken", "authtoken", "accesstoken", "refreshtoken", "bearertoken", "sessiontoken", "bottoken", "idtoken",
+    "usertoken", "deploytoken", "securitytoken",
+];
+
+/// Judges a value whose name is known to be of a kind. `offset` is where the value stands.
+pub(super) fn judge(kind: Kind, form: Form, value: &[u8], offset: usize) -> Option<Named> {
+    let range = offset..offset + value.len();
+    let found = |rule, tier| Some(Named { rule, tier, range: range.clone() });
+    let is_aws = || value.len() == 40 && value.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'));
+    match kind {
+        Kind::AwsSecret if is_aws() && !judge::is_blank_form(value) => found("aws-secret-key", Tier::A),
+        Kind::Header if judge::is_likely(value, 8) => found("api-key-header", Tier::A),
+        Kind::Password if judge::is_password(value) || judge::is_random(value, true) => found("password", Tier::B),
+        Kind::Weak if judge::is_random(value, false) => found("named-secret", Tier::B),
+        Kind::Strong | Kind::AwsSecret if judge::is_random(value, true) => found("named-secret", Tier::B),
+        Kind::Strong | Kind::Password | Kind::AwsSecret if form == Form::Variable && judge::is_likely(value, 8) => {
+            found("env-secret", Tier::B)
+        }
+        Kind::Strong | Kind::Password | Kind::AwsSecret | Kind::Weak if form == Form::Flag && is_flag_value(value) => {
+            found("flag-secret", Tier::B)
+        }
+        _ => None,
+    }
+}
+
+/// What follows `--password` is taken at its word, unless it is a plain one.
+fn is_flag_value(value: &[u8]) -> bool {
+    let classes = judge::Classes::of(value);
+    let is_odd = classes.digit && classes.letter() || value.iter().any(|byte| matches!(byte, b'!' | b'@' | b'#' | b'%' | b'^' | b'*'));
+    (6..=512).contains(&value.len()) && !classes.other && is_odd && !judge::looks_harmless(value) && !judge::has_code(value)
+}
+
+/// Finds the value that belongs to the name at `at..end`.
+///
+/// `long_until` remembers how far a value reached that was too long, so that a megabyte of `token=token=…` is not
+/// measured again at each of its names.
+pub(super) fn value_of(text: &[u8], at: usize, end: usize, long_until: &mut usize) -> Option<Named> {
+    if end < *long_until {
+        return None;
+    }
+    let start = name_start(text, at);
+    let name_end = if text[..end].ends_with(b"=") { end - 1 } else { name_end(text, end) };
+    let name = &text[start..name_end];
+    let kind = kind_of(name)?;
+    let is_flag = is_flag(text, at);
+    let (value_start, is_assigned) = separator_end(text, name_end, is_flag)?;
+    let is_variable = text.get(name_end) == Some(&b'=') && name.iter().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_');
+    let form = match (is_flag, is_variable) {
+        (true, _) => Form::Flag,
+        (false, true) => Form::Variable,
+        _ if is_assigned => Form::Assigned,
+        _ => return None,
+    };
+    let (opening, quote) = opening_quote(text, value_start);
+    let value_end = value_end(text, opening, quote);
+    let value = &text[opening..value_end];
+    if value.len() > judge::VALUE_BYTES_MAX {
+        *long_until = value_end;
+    }
+    judge(kind, form, value, opening)
+}
+
+/// Where the separator behind a name ends, and whether it was one and not only a space.
+fn separator_end(text: &[u8], name_end: usize, is_flag: bool) -> Option<(usize, bool)> {
+    let closers = skip(text, name_end, 8, |byte| matches!(byte, b'"' | b'\'' | b'\\' | b'`' | b']' | b'*'));
+    let at = skip(text, closers, 8, |byte| matches!(byte, b' ' | b'\t'));
+    let sign_end = skip(text, at, 3, |byte| matches!(byte, b'=' | b':' | b'>'));
+    if sign_end > at {
+        return Some((skip(text, sign_end, 8, |byte| matches!(byte, b' ' | b'\t')), true));
+    }
+    // `--token value`, and `"--token", "value"` in a list of arguments.
+    let is_listed = closers > name_end && text.get(at) == Some(&b',');
+    let gap_end = skip(text, at, 8, |byte| matches!(byte, b' ' | b'\t' | b','));
+    (is_flag && (at > closers || is_listed) && gap_end > name_end).then_some((gap_end, false))
+}
+
+/// Skips an opening quote, escaped or not. Returns where the value begins, and the quote.
+fn opening_quote(text: &[u8], at: usize) -> (usize, Option<u8>) {
+    // `*`: the name was written in bold.
+    let quote = skip(text, at, 8, |byte| matches!(byte, b'\\' | b'*' | b' '));
+    match text.get(quote) {
+        Some(byte @ (b'"' | b'\'' | b'`')) => (quote + 1, Some(*byte)),
+        _ => (at, None),
+    }
+}
+
+/// Where a value ends: at its quote; without one, where a word of a shell or a program ends.
+fn value_end(text: &[u8], start: usize, quote: Option<u8>) -> usize {
+    let ends = |byte: u8| match quote {
+        Some(quote) => byte == quote || matches!(byte, b'\\' | b'\n' | b'\r'),
+        None => byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b'`' | b',' | b';' | b')' | b'}' | b']' | b'&' | b'<' | b'>' | b'|' | b'\\'),
+    };
+    let end = skip(text, start, judge::VALUE_BYTES_MAX + 1, |byte| !ends(byte));
+    // The full stop of a sentence.
+    if quote.is_none() && end > start && matches!(text[end - 1], b'.' | b':') { end - 1 } else { end }
+}
+
+/// Whether a text of one word is the flag of a command whose value follows in the next text.
+pub(super) fn flag_kind(text: &[u8]) -> Option<Kind> {
+    let name = text.strip_prefix(b"--")?;
+    let is_name = name.iter().all(|byte| is_word(*byte) || *byte == b'-');
+    if is_name { kind_of(name) } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_promise_different_things() {
+        for (name, expected) in [
+            ("password", Some(Kind::Password)),
+            ("DB_PASS", Some(Kind::Password)),
+            ("client_secret", Some(Kind::Strong)),
+            ("apiKey", Some(Kind::Strong)),
+            ("X-Api-Key", Some(Kind::Header)),
+            ("AWS_SECRET_ACCESS_KEY", Some(Kind::AwsSecret)),
+            ("token", Some(Kind::Weak)),
+            ("input_tokens", None),
+            ("token_type", None),
+            ("nextPageToken", None),
+            ("secretName", None),
+            ("public_key", None),
+            ("colour", None),
+        ] {
+            assert_eq!(kind_of(name.as_bytes()), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn values_are_found_behind_their_names() {
+        let secret = "k3Jf9xQ2mZbWp4Lr8TvN";
+        for text in [
+            format!("API_KEY={secret}"),
+            format!("export API_KEY='{secret}'"),
+            format!(r#"{{"api_key": "{secret}"}}"#),
+            format!(r#"{{\"api_key\": \"{secret}\"}}"#),
+            format!("api_key: {secret}."),
+            format!("const API_KEY = `{secret}`;"),
+            format!("cfg[\"API_KEY\"] = \"{secret}\""),
+            format!("'API_KEY' => '{secret}'"),
+            format!("--API_KEY {secret} --verbose"),
+            format!("[\"--API_KEY\",\"{secret}\"]"),
+            format!("?API_KEY={secret}&page=2"),
+            format!("<API_KEY>{secret}</API_KEY>"),
+            format!("**API_KEY**: `{secret}`"),
+        ] {
+            let at = text.to_lowercase().find("api_key").unwrap();
+            let found = value_of(text.as_bytes(), at, at + 7, &mut 0).map(|named| &text[named.range]);
+            assert_eq!(found, Some(secret), "{text}");
+        }
+    }
+}

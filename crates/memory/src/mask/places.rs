@@ -1,0 +1,259 @@
+//! Places that are made for secrets: headers, links, `curl -u`, web tokens.
+//!
+//! Here the place is the proof; the value has only to be none of the things that people write to
+//! leave it out.
+
+use super::Tier;
+use super::judge;
+use super::named::Named;
+use super::text::{is_left_border, is_word, skip};
+use std::ops::Range;
+
+/// Passwords of links and commands that protect nothing.
+const NO_PASSWORDS: &[&str] = &[
+    "password", "passwd", "pass", "pw", "pwd", "postgres", "root", "user", "username", "secret", "admin", "guest", "mysql", "redis", "mongo",
+    "token", "key", "apikey", "api_key", "x-oauth-basic", "dev", "prod", "local", "localhost", "null", "none", "string", "pass123", "password123",
+];
+
+/// Finds the token behind the name of the header `Authorization`, which ends at `end`.
+pub(super) fn authorization(text: &[u8], end: usize) -> Option<Named> {
+    let closers = skip(text, end, 8, |byte| matches!(byte, b'"' | b'\'' | b'\\' | b'`' | b']'));
+    let sign = skip(text, closers, 8, |byte| byte == b' ');
+    if !matches!(text.get(sign), Some(b':' | b'=' | b',')) {
+        return None;
+    }
+    let value = skip(text, sign + 1, 16, |byte| matches!(byte, b' ' | b'"' | b'\'' | b'\\' | b'`' | b'=' | b'>'));
+    let named = authorization_value(&text[value..text.len().min(value + judge::VALUE_BYTES_MAX)])?;
+    Some(Named { range: value + named.range.start..value + named.range.end, ..named })
+}
+
+/// Finds the token in the value of an `Authorization` header.
+pub(super) fn authorization_value(value: &[u8]) -> Option<Named> {
+    const SCHEMES: [&str; 9] = ["bearer", "basic", "token", "bot", "apikey", "api-key", "key", "digest", "negotiate"];
+    let scheme = skip(value, 0, 16, |byte| byte.is_ascii_alphabetic() || byte == b'-');
+    let is_scheme = value.get(scheme) == Some(&b' ')
+        && SCHEMES.iter().any(|name| value[..scheme].eq_ignore_ascii_case(name.as_bytes()));
+    let start = if is_scheme { skip(value, scheme, 8, |byte| byte == b' ') } else { 0 };
+    let range = start..skip(value, start, judge::VALUE_BYTES_MAX, is_token);
+    let token = &value[range.clone()];
+    let is_basic = value[..scheme].eq_ignore_ascii_case(b"basic");
+    let is_secret = if is_scheme && is_basic {
+        token.len() >= 8 && !judge::looks_harmless(token) && is_base64_of_a_pair(token)
+    } else if is_scheme {
+        judge::is_likely(token, 8)
+    } else {
+        judge::is_random(token, true)
+    };
+    is_secret.then_some(Named { rule: "authorization", tier: Tier::A, range })
+}
+
+/// Finds the token behind `Bearer `, which ends at `end`, where no header is named.
+pub(super) fn bearer(text: &[u8], end: usize) -> Option<Named> {
+    let start = skip(text, end, 4, |byte| byte == b' ');
+    let range = start..skip(text, start, judge::VALUE_BYTES_MAX, is_token);
+    judge::is_likely(&text[range.clone()], 16).then_some(Named { rule: "authorization", tier: Tier::A, range })
+}
+
+fn is_token(byte: u8) -> bool {
+    is_word(byte) || matches!(byte, b'-' | b'.' | b'~' | b'+' | b'/' | b'=' | b':' | b'|')
+}
+
+/// Whether base64 holds a colon among printable characters, as `user:password` does.
+fn is_base64_of_a_pair(token: &[u8]) -> bool {
+    let digit = |byte: u8| match byte {
+        b'A'..=b'Z' => Some(byte - b'A'),
+        b'a'..=b'z' => Some(byte - b'a' + 26),
+        b'0'..=b'9' => Some(byte - b'0' + 52),
+        b'+' | b'-' => Some(62),
+        b'/' | b'_' => Some(63),
+        _ => None,
+    };
+    let (mut bits, mut count, mut pair) = (0_u32, 0, false);
+    for byte in token.iter().take_while(|byte| **byte != b'=') {
+        let Some(value) = digit(*byte) else {
+            return false;
+        };
+        bits = (bits << 6 | u32::from(value)) & 0xFFFF;
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            pair |= bits >> count & 0xFF == u32::from(b':');
+        }
+    }
+    pair
+}
+
+/// Finds the values in the header `Cookie` or `Set-Cookie`, whose name ends at `end`.
+pub(super) fn cookies(text: &[u8], end: usize) -> Vec<Named> {
+    let closers = skip(text, end, 8, |byte| matches!(byte, b'"' | b'\'' | b'\\' | b'`' | b']'));
+    let sign = skip(text, closers, 4, |byte| byte == b' ');
+    let is_flag = text[..end - b"cookie".len()].ends_with(b"--") && sign > end;
+    if !matches!(text.get(sign), Some(b':' | b'=' | b',')) && !is_flag {
+        return Vec::new();
+    }
+    let start = skip(text, sign, 16, |byte| matches!(byte, b' ' | b'"' | b'\'' | b'\\' | b'`' | b'=' | b':' | b','));
+    let named = cookie_values(&text[start..text.len().min(start + judge::VALUE_BYTES_MAX)]);
+    let moved = |named: Named| Named { range: start + named.range.start..start + named.range.end, ..named };
+    named.into_iter().map(moved).collect()
+}
+
+/// Finds the values in the value of a cookie header: `name=value; name=value`.
+pub(super) fn cookie_values(text: &[u8]) -> Vec<Named> {
+    const ATTRIBUTES: [&str; 7] = ["path", "domain", "expires", "max-age", "samesite", "version", "priority"];
+    let mut found = Vec::new();
+    let mut at = 0;
+    loop {
+        let name_end = skip(text, at, 128, |byte| is_word(byte) || matches!(byte, b'-' | b'.' | b'[' | b']'));
+        if name_end > at && text.get(name_end) == Some(&b'=') {
+            let start = name_end + 1;
+            let end = skip(text, start, judge::VALUE_BYTES_MAX, |byte| {
+                byte.is_ascii_graphic() && !matches!(byte, b';' | b'"' | b'\'' | b'\\' | b'`' | b',' | b'<' | b'$' | b'{')
+            });
+            let is_attribute = ATTRIBUTES.iter().any(|name| text[at..name_end].eq_ignore_ascii_case(name.as_bytes()));
+            let goes_on = matches!(text.get(end), Some(b'$' | b'{' | b'<'));
+            if !is_attribute && !goes_on && judge::is_likely(&text[start..end], 12) {
+                found.push(Named { rule: "cookie", tier: Tier::A, range: start..end });
+            }
+            at = end;
+        } else {
+            // `HttpOnly` and other words without a value.
+            at = name_end;
+        }
+        if text.get(at) != Some(&b';') {
+            return found;
+        }
+        at = skip(text, at, 4, |byte| matches!(byte, b';' | b' '));
+    }
+}
+
+/// Finds the password in `scheme://user:password@host`; `at` is where `://` stands.
+pub(super) fn link(text: &[u8], at: usize) -> Option<Named> {
+    let scheme = text[..at].iter().rev().take(16).take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.')).count();
+    let start = at + b"://".len();
+    let end = skip(text, start, 512, |byte| {
+        byte.is_ascii_graphic() && !matches!(byte, b'/' | b'?' | b'#' | b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\' | b'(' | b')' | b',' | b'|')
+    });
+    let authority = &text[start..end];
+    let host = memchr::memrchr(b'@', authority)?;
+    let has_host = authority.get(host + 1).is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'[');
+    if scheme == 0 || !has_host {
+        return None;
+    }
+    let named = |range: Range<usize>| Some(Named { rule: "url-password", tier: Tier::A, range });
+    match memchr::memchr(b':', &authority[..host]) {
+        Some(colon) if is_real_password(&authority[..colon], &authority[colon + 1..host]) => named(start + colon + 1..start + host),
+        // A token alone, as `https://<token>@host`.
+        None if judge::is_likely(&authority[..host], 20) => named(start..start + host),
+        _ => None,
+    }
+}
+
+/// Whether a password is more than the word that documents put in its place.
+fn is_real_password(user: &[u8], password: &[u8]) -> bool {
+    let is_word_for_it = NO_PASSWORDS.iter().any(|word| password.eq_ignore_ascii_case(word.as_bytes()));
+    let has_reference = password.iter().any(|byte| matches!(byte, b'$' | b'{' | b'}' | b'<' | b'[' | b']'));
+    password.len() >= 4 && password != user && !is_word_for_it && !has_reference && !judge::is_placeholder(password)
+}
+
+/// Finds the password in `curl … -u user:password`; `end` is where `curl` ends.
+pub(super) fn curl(text: &[u8], end: usize) -> Option<Named> {
+    let command = &text[end..text.len().min(end + 512)];
+    let line_end = memchr::memchr2(b'\n', b'|', command).unwrap_or(command.len());
+    let command = &command[..line_end];
+    let flags: [&[u8]; 3] = [b" -u", b" --user ", b" --user="];
+    let (flag, at) = flags.iter().find_map(|flag| Some((flag.len(), memchr::memmem::find(command, flag)?)))?;
+    let start = skip(command, at + flag, 8, |byte| matches!(byte, b' ' | b'"' | b'\'' | b'\\' | b'='));
+    let end_of_pair = skip(command, start, 256, |byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\'' | b'\\' | b'`' | b'<'));
+    let pair = &command[start..end_of_pair];
+    let colon = memchr::memchr(b':', pair)?;
+    let range = end + start + colon + 1..end + end_of_pair;
+    is_real_password(&pair[..colon], &pair[colon + 1..]).then_some(Named { rule: "curl-password", tier: Tier::B, range })
+}
+
+/// Finds the end of the JSON web token that begins at `start`: two parts of base64 in which JSON begins, and a signature.
+pub(super) fn web_token_end(text: &[u8], start: usize) -> Option<usize> {
+    // Inside of base64 nothing begins.
+    let is_inside = start > 0 && matches!(text[start - 1], b'-' | b'+' | b'/' | b'.');
+    if is_inside || !is_left_border(text, start) {
+        return None;
+    }
+    let part = |from: usize| skip(text, from, usize::MAX, |byte| is_word(byte) || byte == b'-');
+    let header = part(start);
+    let payload = header + 1;
+    if text.get(header) != Some(&b'.') || header - start < 12 || !text[payload..].starts_with(b"eyJ") {
+        return None;
+    }
+    let payload_end = part(payload);
+    if text.get(payload_end) != Some(&b'.') {
+        // Cut short within the payload.
+        return (payload_end - payload >= 24).then_some(payload_end);
+    }
+    let end = part(payload_end + 1);
+    // Encrypted tokens have two more parts.
+    Some(skip(text, end, usize::MAX, |byte| is_word(byte) || matches!(byte, b'-' | b'.')).max(end)).map(|end| trim_dot(text, end))
+}
+
+fn trim_dot(text: &[u8], end: usize) -> usize {
+    if text[..end].ends_with(b".") { end - 1 } else { end }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text_of(text: &str, named: Option<Named>) -> Option<&str> {
+        named.map(|named| &text[named.range])
+    }
+
+    #[test]
+    fn passwords_of_links_are_found_and_the_words_for_them_are_not() {
+        for (text, expected) in [
+            ("postgres://app:k3Jf9x@db.host/x", Some("k3Jf9x")),
+            ("redis://:s3cr3tpw@h:1", Some("s3cr3tpw")),
+            ("https://u:p@ss!w0rd@h/", Some("p@ss!w0rd")),
+            ("https://k3Jf9xQ2mZbWp4Lr8TvN@h/", Some("k3Jf9xQ2mZbWp4Lr8TvN")),
+            ("postgres://user:password@localhost", None),
+            ("postgres://postgres:postgres@localhost", None),
+            ("https://${USER}:${PASS}@h", None),
+            ("https://h/@scope/a:b@c", None),
+            ("ssh://git@github.com/a", None),
+        ] {
+            let at = text.find("://").unwrap();
+            assert_eq!(text_of(text, link(text.as_bytes(), at)), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn tokens_of_headers_are_found_and_placeholders_are_not() {
+        for (text, expected) in [
+            ("Authorization: Bearer k3Jf9xQ2mZbW", Some("k3Jf9xQ2mZbW")),
+            ("Authorization: Basic YWxpY2U6azNKZjl4UTI=", Some("YWxpY2U6azNKZjl4UTI=")),
+            (r#"Authorization\": \"token k3Jf9xQ2mZbW\""#, Some("k3Jf9xQ2mZbW")),
+            ("Authorization: Bearer $TOKEN", None),
+            ("Authorization: Bearer your-token-123", None),
+            ("Authorization: Basic authentication", None),
+            ("Authorization header", None),
+        ] {
+            assert_eq!(text_of(text, authorization(text.as_bytes(), "Authorization".len())), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn values_of_cookies_are_found_and_attributes_are_not() {
+        let text = "Set-Cookie: sid=k3Jf9xQ2mZbWp4Lr; Path=/; theme=dark; id=a81f0c77e2b94d35; HttpOnly; Expires=Wed21Oct2026";
+        let found: Vec<_> = cookies(text.as_bytes(), "Set-Cookie".len()).into_iter().map(|named| &text[named.range]).collect();
+        assert_eq!(found, ["k3Jf9xQ2mZbWp4Lr", "a81f0c77e2b94d35"]);
+    }
+
+    #[test]
+    fn the_password_of_curl_is_found() {
+        for (text, expected) in [
+            ("curl -s -u bob:k3Jf9x https://h", Some("k3Jf9x")),
+            ("curl --user 'bob:k3Jf9x' h", Some("k3Jf9x")),
+            ("curl -u \"$USER:$PASS\" h", None),
+            ("curl h | sort -u a:bcdef", None),
+        ] {
+            assert_eq!(text_of(text, curl(text.as_bytes(), 4)), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! The rules over plain text: what was decoded from a string, a line of a text file, a torn line.
+
+use super::gate::{Action, Opening};
+use super::judge;
+use super::named::{self, Named};
+use super::pem;
+use super::places;
+use super::rules::{Back, RULES, Rule, Tail};
+use super::text::{is_left_border, is_word, skip};
+use super::{Found, Masker, Tier, escape};
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// No pattern looks further than this; what follows is the tail's.
+const PATTERN_BYTES_MAX: usize = 512;
+/// How far around a token the word may stand that its rule asks for.
+const NEAR_BYTES: usize = 200;
+
+/// Finds secrets in a text. They are sorted and do not overlap.
+pub(super) fn find(masker: &Masker, text: &[u8], levels: u8) -> Vec<Found> {
+    let mut scan = Scan { masker, text, levels, found: Vec::new(), long_until: 0, user_rules: Vec::new() };
+    masker.gate.each(text, |opening| scan.act(opening));
+    scan.user_rules();
+    masker.resolve(text, scan.found)
+}
+
+struct Scan<'a> {
+    masker: &'a Masker,
+    text: &'a [u8],
+    levels: u8,
+    found: Vec<Found>,
+    /// See [`named::value_of`].
+    long_until: usize,
+    /// The users' rules whose keyword stands in the text.
+    user_rules: Vec<usize>,
+}
+
+impl Scan<'_> {
+    /// Follows one action. Returns where to go on, or 0 for right behind.
+    fn act(&mut self, opening: Opening) -> usize {
+        let Opening { start, end, action } = opening;
+        let text = self.text;
+        match action {
+            Action::Rule(index) => return self.token(index, start),
+            Action::Name => {
+                let named = named::value_of(text, start, end, &mut self.long_until);
+                self.named(named);
+            }
+            Action::Link => self.named(places::link(text, start)),
+            Action::Authorization => self.named(places::authorization(text, end)),
+            Action::Bearer => self.named(places::bearer(text, end)),
+            Action::Cookie => {
+                for named in places::cookies(text, end) {
+                    self.named(Some(named));
+                }
+            }
+            Action::Curl => self.named(places::curl(text, end)),
+            Action::WebToken => {
+                if let Some(end) = places::web_token_end(text, start) {
+                    self.push("jwt", Tier::A, start..end);
+                    return end;
+                }
+            }
+            Action::PrivateKey => {
+                if let Some(block) = pem::block_at(text, start) {
+                    let fingerprint = self.masker.key.fingerprint(&block.key);
+                    let end = block.range.end;
+                    self.found.push(Found::new(pem::NAME.into(), Tier::A, block.range, fingerprint));
+                    return end;
+                }
+            }
+            Action::Image => return image_end(text, end),
+            Action::Bytes => return self.bytes(start),
+            Action::UserRule(index) => {
+                if !self.user_rules.contains(&index) {
+                    self.user_rules.push(index);
+                }
+            }
+            Action::Hidden => {}
+        }
+        0
+    }
+
+    fn push(&mut self, rule: &'static str, tier: Tier, range: Range<usize>) {
+        let fingerprint = self.masker.key.fingerprint(&self.text[range.clone()]);
+        self.found.push(Found::new(Cow::Borrowed(rule), tier, range, fingerprint));
+    }
+
+    fn named(&mut self, named: Option<Named>) {
+        if let Some(named) = named {
+            self.push(named.rule, named.tier, named.range);
+        }
+    }
+
+    fn token(&mut self, index: usize, start: usize) -> usize {
+        let Some(range) = self.token_at(index, start) else {
+            return 0;
+        };
+        let end = range.end;
+        self.push(RULES[index].name, Tier::A, range);
+        end
+    }
+
+    /// Tries a precise rule where its gate stands.
+    fn token_at(&self, index: usize, gate: usize) -> Option<Range<usize>> {
+        let (text, rule) = (self.text, &RULES[index]);
+        let start = match rule.back {
+            Back::Gate => gate,
+            Back::Bytes(count) => gate.checked_sub(count)?,
+            Back::Digits => gate - text[..gate].iter().rev().take(10).take_while(|byte| byte.is_ascii_digit()).count(),
+        };
+        let is_ahead = rule.pattern.starts_with("(?s");
+        if !is_ahead && !is_left_border(text, start) {
+            return None;
+        }
+        let window = &text[start..text.len().min(start + PATTERN_BYTES_MAX)];
+        let captures = self.masker.pattern(index).captures(window)?;
+        let secret = captures.get(1).or(captures.get(0))?;
+        let range = start + secret.start()..tail_end(text, start + secret.end(), rule.tail)?;
+        fits(rule, text, &range).then_some(range)
+    }
+
+    /// Looks into an array of bytes that opens at `start`, even if it is cut short.
+    fn bytes(&mut self, start: usize) -> usize {
+        if self.levels == 0 || !escape::opens_byte_array(self.text, start) {
+            return 0;
+        }
+        let raw = &self.text[start..];
+        let bytes = escape::decode_bytes(raw);
+        let mut found = self.masker.find(&bytes, self.levels - 1);
+        escape::to_raw_bytes(raw, &mut found);
+        found.iter_mut().for_each(|hit| hit.shift(start));
+        self.found.append(&mut found);
+        // Two bytes of text or more stood for each: so much is done.
+        start + bytes.len() * 2
+    }
+
+    fn user_rules(&mut self) {
+        for (index, rule) in self.masker.user_rules.iter().enumerate() {
+            if !rule.keywords.is_empty() && !self.user_rules.contains(&index) {
+                continue;
+            }
+            for captures in rule.pattern.captures_iter(self.text) {
+                let Some(secret) = captures.get(1).or(captures.get(0)) else {
+                    continue;
+                };
+                let fingerprint = self.masker.key.fingerprint(secret.as_bytes());
+                self.found.push(Found::new(Cow::Owned(rule.name.clone()), rule.tier, secret.range(), fingerprint));
+            }
+        }
+    }
+}
+
+/// Whether a token has what its rule asks for besides its form.
+fn fits(rule: &Rule, text: &[u8], range: &Range<usize>) -> bool {
+    let secret = &text[range.clone()];
+    if judge::is_blank_form(secret) {
+        return false;
+    }
+    if rule.digit && (!secret[4..].iter().any(u8::is_ascii_digit) || judge::is_wordy(secret)) {
+        return false;
+    }
+    rule.near.is_none_or(|word| {
+        let around = &text[range.start.saturating_sub(NEAR_BYTES)..text.len().min(range.end + NEAR_BYTES)];
+        judge::contains_ignoring_case(around, word.as_bytes())
+    })
+}
+
+/// Where a token ends, or `None` where it goes on as it must not.
+fn tail_end(text: &[u8], end: usize, tail: Tail) -> Option<usize> {
+    let go_on = |set: fn(u8) -> bool| skip(text, end, usize::MAX, set);
+    match tail {
+        Tail::Exact => text.get(end).is_none_or(|byte| !is_word(*byte)).then_some(end),
+        Tail::Word => Some(go_on(is_word)),
+        Tail::Dash => Some(go_on(|byte| is_word(byte) || byte == b'-')),
+        Tail::Dots => {
+            let far = go_on(|byte| is_word(byte) || matches!(byte, b'-' | b'.' | b'~'));
+            let dots = text[end..far].iter().rev().take_while(|byte| **byte == b'.').count();
+            Some(far - dots)
+        }
+        Tail::Base64 => Some(go_on(|byte| is_word(byte) || matches!(byte, b'-' | b'+' | b'/' | b'=' | b'%'))),
+    }
+}
+
+/// Where an image in a data link ends; `at` stands behind `data:image/`.
+pub(super) fn image_end(text: &[u8], at: usize) -> usize {
+    let kind_end = skip(text, at, 64, |byte| is_word(byte) || matches!(byte, b'+' | b'-' | b'.' | b';' | b'='));
+    if !text[kind_end..].starts_with(b",") {
+        return kind_end;
+    }
+    skip(text, kind_end + 1, usize::MAX, |byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='))
+}

@@ -1,0 +1,88 @@
+//! Lines that are masked and read, gathered until they are worth a frame or a commit.
+
+use std::io::{self, Read};
+
+use transcript::Delta;
+
+use crate::mask::Hit;
+use crate::packs::{self, FRAME_BYTES, Frame};
+use crate::store::Tail;
+
+/// Lines that are masked and read and not yet handed over.
+pub(super) struct Gathered {
+    pub(super) tail: Tail,
+    pub(super) frames: Vec<Frame>,
+    pub(super) delta: Delta,
+    pub(super) found: Vec<Hit>,
+    pub(super) read_to: u64,
+    pub(super) lines: u64,
+    pub(super) ends_mid_line: bool,
+    pub(super) bytes_read: u64,
+}
+
+impl Gathered {
+    pub(super) fn new(mut tail: Tail, lines: u64, read_to: u64) -> Self {
+        if tail.bytes.is_empty() {
+            tail.first_line = lines + 1;
+        }
+        Self {
+            tail,
+            frames: Vec::new(),
+            delta: Delta::default(),
+            found: Vec::new(),
+            read_to,
+            lines,
+            ends_mid_line: false,
+            bytes_read: 0,
+        }
+    }
+
+    /// Keeps a masked line of `raw_length` bytes.
+    pub(super) fn keep(&mut self, number: u64, masked: &[u8], raw_length: u64, terminated: bool) -> io::Result<()> {
+        self.tail.bytes.extend_from_slice(masked);
+        if terminated {
+            self.tail.bytes.push(b'\n');
+        }
+        self.tail.lines += 1;
+        self.lines = number;
+        self.ends_mid_line = !terminated;
+        let taken = raw_length + u64::from(terminated);
+        self.read_to += taken;
+        self.bytes_read += taken;
+        if self.tail.bytes.len() >= FRAME_BYTES {
+            self.cut_frame()
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Makes a frame of the tail.
+    pub(super) fn cut_frame(&mut self) -> io::Result<()> {
+        if !self.tail.bytes.is_empty() {
+            self.frames.push(packs::compress(
+                self.tail.first_line,
+                self.tail.lines,
+                &self.tail.bytes,
+            )?);
+            self.tail = Tail {
+                first_line: self.lines + 1,
+                lines: 0,
+                bytes: Vec::new(),
+            };
+        }
+        Ok(())
+    }
+
+    /// The last line had no break when it was read: says whether one came. What else comes is no new line.
+    pub(super) fn finish_line(&mut self, source: &mut dyn Read) -> io::Result<bool> {
+        let mut byte = [0];
+        if source.read(&mut byte)? == 0 {
+            return Ok(false);
+        }
+        // That the line did not go on was seen when the parts were compared.
+        self.tail.bytes.push(b'\n');
+        self.read_to += 1;
+        self.bytes_read += 1;
+        Ok(true)
+    }
+}
