@@ -16,6 +16,8 @@ use crate::config::ConfigError;
 pub(crate) enum Blame {
     /// What was asked cannot be done: no such file, not readable, already there.
     User,
+    /// What was asked for is not there: no error of anybody's, but no answer either.
+    NotFound,
     /// A configuration file, variable or `--config` says something impossible.
     Config,
     /// The command line itself makes no sense.
@@ -64,6 +66,11 @@ impl CommandError {
         Self::new(Blame::User, code, message)
     }
 
+    /// Nothing answers to what was asked for.
+    pub(crate) fn not_found(code: &'static str, message: impl fmt::Display) -> Self {
+        Self::new(Blame::NotFound, code, message)
+    }
+
     pub(crate) fn config(code: &'static str, message: impl fmt::Display) -> Self {
         Self::new(Blame::Config, code, message)
     }
@@ -92,6 +99,7 @@ impl CommandError {
     pub(crate) fn exit_code(&self) -> u8 {
         match self.blame {
             Blame::Nobody => 0,
+            Blame::NotFound => 1,
             Blame::User | Blame::Config | Blame::Usage | Blame::Internal => 2,
         }
     }
@@ -217,6 +225,7 @@ mod tests {
         let outcomes = [Outcome::Done, Outcome::NothingFound, Outcome::DataLost];
         assert_eq!(outcomes.map(Outcome::exit_code), [0, 1, 3]);
         assert_eq!(CommandError::internal("x").exit_code(), 2);
+        assert_eq!(CommandError::not_found("x", "x").exit_code(), 1);
     }
 
     #[test]

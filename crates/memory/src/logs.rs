@@ -141,7 +141,7 @@ pub fn read_log(path: &Path, agent: Option<Agent>, masker: Option<&Masker>) -> R
     let mut parts = Vec::new();
     for part in &source.parts {
         let is_named = part.path == path;
-        match read_part(&mut state, &mut reading, part, masker) {
+        match read_part(agent, &mut state, &mut reading, part, masker) {
             Ok(part) if is_named => parts.insert(0, part),
             Ok(part) if part.kind.has_lines() => parts.push(part),
             Ok(_) => {}
@@ -170,6 +170,7 @@ pub fn read_log(path: &Path, agent: Option<Agent>, masker: Option<&Masker>) -> R
 
 /// Reads one part into the reading.
 fn read_part(
+    agent: Agent,
     state: &mut State,
     reading: &mut Reading,
     part: &Part,
@@ -177,7 +178,14 @@ fn read_part(
 ) -> io::Result<PartReading> {
     let (file, metadata) = files::open(&part.path)?;
     let mut fates = Fates::default();
-    if part.kind.has_lines() {
+    let name = part.path.file_name().unwrap_or_default().to_string_lossy();
+    if sources::is_left_alone(agent, &name) {
+        let mut lines = Lines::new(unpacked(&part.path, file)?);
+        while let Some(line) = lines.next()? {
+            let is_blank = matches!(line.body, LineBody::Bytes(bytes) if bytes.trim_ascii().is_empty());
+            fates.count(if is_blank { Fate::Blank } else { Fate::Skipped });
+        }
+    } else if part.kind.has_lines() {
         let mut lines = Lines::new(unpacked(&part.path, file)?);
         let mut delta = Delta::default();
         while let Some(line) = lines.next()? {

@@ -346,3 +346,6 @@ fn whole_characters(text: &[u8], range: &Range<usize>) -> Range<usize> {
     let end = (0..4).map(|ahead| range.end + ahead).find(|at| !is_inside(*at));
     start.unwrap_or(range.start)..end.unwrap_or(range.end).min(text.len())
 }
+
+#[cfg(test)]
+mod tests;

@@ -191,10 +191,17 @@ fn named_part(agent: Agent, name: &str) -> PartKind {
 
 /// The agent of a file that is not a log but lies beside one, by its name.
 pub(crate) fn agent_of_companion(name: &str) -> Option<Agent> {
-    GROK_PARTS
-        .iter()
-        .any(|(_, known)| *known == name)
-        .then_some(Agent::Grok)
+    let is_grok = GROK_PARTS.iter().any(|(_, known)| *known == name) || name == "rewind_points.jsonl";
+    is_grok.then_some(Agent::Grok)
+}
+
+/// Whether a file is known and none of our business: Grok's rewind points hold copies of the user's files,
+/// and a history of prompts is no session.
+pub(crate) fn is_left_alone(agent: Agent, name: &str) -> bool {
+    match agent {
+        Agent::Grok => name == "rewind_points.jsonl",
+        Agent::Claude | Agent::Codex => name == "history.jsonl",
+    }
 }
 
 /// The directory above `sessions` or `archived_sessions`.

@@ -110,7 +110,8 @@ fn of_record(line: &[u8]) -> Option<Agent> {
         &shape.agent_type,
         &shape.snapshot,
     ];
-    if has(&shape.payload) || codex_header || has(&shape.record_type) {
+    let codex_history = has(&shape.thread) && has(&shape.ts) && has(&shape.text);
+    if has(&shape.payload) || codex_header || codex_history || has(&shape.record_type) {
         Some(Agent::Codex)
     } else if (has(&shape.method) && has(&shape.params)) || (has(&shape.ts) && shape.kind.get().is_some()) {
         Some(Agent::Grok)
@@ -163,6 +164,8 @@ wire! {
         snapshot: Raw<'a> = "snapshot",
         content: Raw<'a> = "content",
         role: Raw<'a> = "role",
+        thread: Raw<'a> = "session_id",
+        text: Raw<'a> = "text",
     }
 }
 
@@ -185,6 +188,7 @@ mod tests {
             ),
             (r#"{"id":"x","timestamp":"t","instructions":null}"#, Some(Agent::Codex)),
             (r#"{"type":"message","role":"user","content":[]}"#, Some(Agent::Codex)),
+            (r#"{"session_id":"x","ts":1,"text":"a prompt"}"#, Some(Agent::Codex)),
             (
                 r#"{"timestamp":1,"method":"session/update","params":{}}"#,
                 Some(Agent::Grok),

@@ -299,7 +299,17 @@ impl Place<'_> {
             None => block,
         };
         match self.record.uuid.get() {
-            Some(uuid) => format!("{uuid}#{block}"),
+            Some(uuid) => {
+                let mut id = String::with_capacity(uuid.len() + 4);
+                id.push_str(uuid);
+                id.push('#');
+                match u8::try_from(block) {
+                    // Nearly all records have one block: a digit needs no formatting.
+                    Ok(digit @ 0..=9) => id.push(char::from(b'0' + digit)),
+                    _ => id.push_str(&block.to_string()),
+                }
+                id
+            }
             None => format!("L{}#{block}", self.line),
         }
     }

@@ -3,43 +3,58 @@
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Hash of an id of the agent's, stable over versions and machines, since it is kept in a reader's state.
+/// An odd number with its bits well spread.
+const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// Hash of an id of the agent's. It is kept in readers' states, so it is our own and never changes; ids are
+/// not secret, and whoever makes two collide only misleads readers of his own log.
 pub(crate) fn hash(id: &str) -> u64 {
-    match uuid(id) {
-        Some(uuid) => (uuid >> 64) as u64 ^ uuid as u64,
-        None => {
-            let bytes = blake3::hash(id.as_bytes());
-            u64::from_le_bytes(*bytes.as_bytes().first_chunk().expect("a hash has 32 bytes"))
-        }
+    if let Some(uuid) = uuid(id) {
+        return (uuid >> 64) as u64 ^ uuid as u64;
     }
+    let (chunks, rest) = id.as_bytes().as_chunks::<8>();
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    let words = chunks.iter().chain([&last]).map(|chunk| u64::from_le_bytes(*chunk));
+    words.fold((id.len() as u64).wrapping_mul(SPREAD), |hash, word| {
+        let mixed = (hash ^ word).wrapping_mul(SPREAD);
+        mixed ^ (mixed >> 29)
+    })
 }
 
 /// Hash of two ids together.
 pub(crate) fn hash_pair(first: u64, second: u64) -> u64 {
-    (first.rotate_left(23) ^ second).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    (first.rotate_left(23) ^ second).wrapping_mul(SPREAD)
 }
 
-/// The value of an id that is a UUID.
+/// The value of each hexadecimal digit, and a mark for what is none.
+const DIGITS: [u8; 256] = {
+    let mut digits = [NO_DIGIT; 256];
+    let mut digit = 0;
+    while digit < 16 {
+        digits[b"0123456789abcdef"[digit] as usize] = digit as u8;
+        digits[b"0123456789ABCDEF"[digit] as usize] = digit as u8;
+        digit += 1;
+    }
+    digits
+};
+const NO_DIGIT: u8 = 0xF0;
+
+/// The value of an id that is a UUID. Every record has several: this runs without branches.
 pub(crate) fn uuid(id: &str) -> Option<u128> {
-    let bytes = id.as_bytes();
-    if bytes.len() != 36 {
-        return None;
-    }
-    let mut value = 0;
-    for (at, byte) in bytes.iter().enumerate() {
-        let digit = match byte {
-            _ if matches!(at, 8 | 13 | 18 | 23) => match byte {
-                b'-' => continue,
-                _ => return None,
-            },
-            b'0'..=b'9' => byte - b'0',
-            b'a'..=b'f' => byte - b'a' + 10,
-            b'A'..=b'F' => byte - b'A' + 10,
-            _ => return None,
-        };
-        value = value << 4 | u128::from(digit);
-    }
-    Some(value)
+    let bytes: &[u8; 36] = id.as_bytes().try_into().ok()?;
+    let mut odd = 0;
+    let mut half = |at: [usize; 16]| {
+        at.into_iter().fold(0u64, |value, at| {
+            let digit = DIGITS[bytes[at] as usize];
+            odd |= digit;
+            value << 4 | u64::from(digit & 15)
+        })
+    };
+    let high = half([0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 14, 15, 16, 17]);
+    let low = half([19, 20, 21, 22, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35]);
+    let dashed = [8, 13, 18, 23].into_iter().all(|at| bytes[at] == b'-');
+    (dashed && odd < 16).then_some(u128::from(high) << 64 | u128::from(low))
 }
 
 /// Maps are kept in order, so that equal states are equal bytes.

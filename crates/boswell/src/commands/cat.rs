@@ -51,7 +51,7 @@ pub(crate) fn resolve(store: &Store, session: &str) -> Result<String, CommandErr
     }
     match found.as_slice() {
         [only] => Ok(only.clone()),
-        [] => Err(CommandError::user(
+        [] => Err(CommandError::not_found(
             "session-unknown",
             format_args!("no session in the memory begins with: `{session}`"),
         )
@@ -66,5 +66,5 @@ pub(crate) fn resolve(store: &Store, session: &str) -> Result<String, CommandErr
 
 /// Nothing was ever kept.
 pub(crate) fn no_memory() -> CommandError {
-    CommandError::user("no-memory", "there is no memory yet").with_hint("`boswell sweep` makes one")
+    CommandError::not_found("no-memory", "there is no memory yet").with_hint("`boswell sweep` makes one")
 }

@@ -113,7 +113,7 @@ fn logs_of(paths: &[PathBuf], agent: Option<Agent>, failed: &mut Option<CommandE
         inside.dedup();
         if inside.is_empty() {
             let message = format_args!("no logs in {}", path.display()).to_string();
-            failed.get_or_insert(CommandError::user("no-logs", message));
+            failed.get_or_insert(CommandError::not_found("no-logs", message));
         }
         logs.extend(inside);
     }

@@ -74,7 +74,7 @@ fn without_a_memory_cat_says_how_to_make_one() {
     --- stderr ---
     error: there is no memory yet
     Hint: `boswell sweep` makes one
-    --- exit 2 ---
+    --- exit 1 ---
     ");
     let sandbox = sandbox_with(&session());
     sandbox.run("sweep");
@@ -82,7 +82,7 @@ fn without_a_memory_cat_says_how_to_make_one() {
     --- stderr ---
     error: no session in the memory begins with: `nothing-like-it`
     Hint: `boswell sweep` reads what is new
-    --- exit 2 ---
+    --- exit 1 ---
     ");
 }
 

@@ -227,7 +227,7 @@ pub(super) fn is_wordy(value: &[u8]) -> bool {
         }
         run = usize::from(value.get(at).is_some_and(u8::is_ascii_alphabetic));
     }
-    in_words * 2 >= value.len() && common * 10 >= pairs * 7
+    in_words * 5 >= value.len() * 2 && common * 10 >= pairs * 7
 }
 
 /// Whether the second letter commonly follows the first, in any case.
@@ -278,8 +278,8 @@ fn is_name_of_something(value: &[u8]) -> bool {
     }
     let mut parts = value.split(|byte| matches!(byte, b'.' | b'-' | b'_' | b':' | b'/'));
     let is_name = |part: &[u8]| {
-        let letters = part.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
-        part.len() - letters <= 2 && part[letters..].iter().all(u8::is_ascii_digit)
+        let digits = part.iter().filter(|byte| byte.is_ascii_digit()).count();
+        digits <= 2 && part.iter().all(u8::is_ascii_alphanumeric)
     };
     value.iter().any(|byte| matches!(byte, b'.' | b'-' | b'_' | b':' | b'/')) && parts.all(is_name)
 }

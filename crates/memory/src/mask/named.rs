@@ -122,7 +122,8 @@ pub(super) fn judge(kind: Kind, form: Form, value: &[u8], offset: usize) -> Opti
 fn is_flag_value(value: &[u8]) -> bool {
     let classes = judge::Classes::of(value);
     let is_odd = classes.digit && classes.letter() || value.iter().any(|byte| matches!(byte, b'!' | b'@' | b'#' | b'%' | b'^' | b'*'));
-    (6..=512).contains(&value.len()) && !classes.other && is_odd && !judge::looks_harmless(value) && !judge::has_code(value)
+    let is_slug = value.len() > 20 && judge::is_wordy(value);
+    (6..=512).contains(&value.len()) && !classes.other && is_odd && !is_slug && !judge::looks_harmless(value) && !judge::has_code(value)
 }
 
 /// Finds the value that belongs to the name at `at..end`.

@@ -56,9 +56,10 @@ impl TextState {
             return None;
         }
         if let Some(end) = memchr::memmem::find(line, b"-----END ") {
+            let dense = first_dense(&line[..end], 0);
+            let is_empty = dense.is_none() && self.0 != Inside::Body;
             self.0 = Inside::Text;
-            let start = first_dense(line, 0).map_or(end, |dense| dense.start.min(end));
-            return Some(start..marker_end(line, end));
+            return (!is_empty).then(|| dense.map_or(end, |dense| dense.start)..marker_end(line, end));
         }
         if let Some(first) = first_dense(line, 0) {
             self.0 = Inside::Body;

@@ -157,7 +157,9 @@ fn fits(rule: &Rule, text: &[u8], range: &Range<usize>) -> bool {
     if judge::is_blank_form(secret) {
         return false;
     }
-    if rule.digit && (!secret[4..].iter().any(u8::is_ascii_digit) || judge::is_wordy(secret)) {
+    // A prefix of two or three letters also stands inside of base64.
+    let is_inside = || range.start > 0 && matches!(text[range.start - 1], b'-' | b'+');
+    if rule.digit && (is_inside() || judge::is_wordy(secret) || !secret.iter().skip(4).any(u8::is_ascii_digit)) {
         return false;
     }
     rule.near.is_none_or(|word| {

@@ -152,7 +152,9 @@ impl State {
 
 /// The Codex thread that a tool's result says it started.
 fn companion(text: &str) -> Option<&str> {
-    let (_, rest) = text.split_once("[codex] Thread ready (")?;
+    const MARK: &str = "[codex] Thread ready (";
+    // Looked for in every result, however long: the search must cost nothing.
+    let rest = &text[memchr::memmem::find(text.as_bytes(), MARK.as_bytes())? + MARK.len()..];
     let id = rest.split(')').next()?.trim();
     uuid(id).map(|_| id)
 }
