@@ -122,6 +122,7 @@ fn main() {
     if word.is_empty() {
         let ratio = 100.0 * bare.as_secs_f64() / times[READER].sum().as_secs_f64();
         println!("\nThe reader runs at {ratio:.1} % of the bare typed parse; the promise is 60 %");
+        others(rounds);
     }
 }
 
@@ -178,9 +179,62 @@ fn tell_what_was_read(logs: &[Log], lines: u64) {
     println!("Bare parse: {parsed} lines of {lines}; the rest are blank, glued, torn or of another shape\n");
 }
 
+/// The other agents' readers on the same machine in the same run, beside the untyped parse of their lines.
+fn others(rounds: usize) {
+    println!("\n| reader | logs | bytes | best, MB/s | untyped parse, MB/s | of the untyped parse |");
+    println!("|---|---:|---:|---:|---:|---:|");
+    for (agent, folder, name) in [
+        (Agent::Codex, "codex", ".jsonl"),
+        (Agent::Grok, "grok", "updates.jsonl"),
+    ] {
+        let mut logs = Vec::new();
+        match env::var_os("BOSWELL_CORPUS") {
+            Some(corpus) => below(&Path::new(&corpus).join(folder), &mut logs),
+            None => logs.extend(made_up_by(agent)),
+        }
+        logs.retain(|log| log.path.ends_with(name));
+        let bytes: usize = logs.iter().map(|log| log.bytes.len()).sum();
+        let best = |run: &dyn Fn(&Log) -> u64| -> Duration {
+            let of = |log: &Log| {
+                let time = || {
+                    let start = Instant::now();
+                    black_box(run(black_box(log)));
+                    start.elapsed()
+                };
+                (0..rounds).map(|_| time()).min().unwrap_or_default()
+            };
+            logs.iter().map(of).sum()
+        };
+        let untyped = best(&|log| count_lines_which(log, |line| black_box(untyped(line)).is_ok()));
+        let reader = best(&|log| black_box(reading_by(agent, log)).events.len() as u64);
+        let speed = |time: Duration| bytes as f64 / 1e6 / time.as_secs_f64();
+        let ratio = 100.0 * untyped.as_secs_f64() / reader.as_secs_f64();
+        let (fast, bare) = (speed(reader), speed(untyped));
+        println!(
+            "| {} | {} | {bytes} | {fast:.0} | {bare:.0} | {ratio:.0} % |",
+            agent.title(),
+            logs.len()
+        );
+    }
+}
+
+/// Made-up logs of an agent that has no folder of real ones.
+fn made_up_by(agent: Agent) -> Vec<Log> {
+    let corpus = match agent {
+        Agent::Grok => truth::grok(1, 200),
+        _ => truth::codex(1, 100),
+    };
+    let log = |(path, bytes)| Log { path, bytes };
+    corpus.files.into_iter().map(log).collect()
+}
+
 /// Events, classification, turns and tokens of one log.
 fn reading(log: &Log) -> Reading {
-    let mut state = State::new(Agent::Claude, Origin::of(&log.path));
+    reading_by(Agent::Claude, log)
+}
+
+fn reading_by(agent: Agent, log: &Log) -> Reading {
+    let mut state = State::new(agent, Origin::of(&log.path));
     let delta = state.resume(PartKind::Log, &mut Lines::new(&log.bytes[..]));
     let mut reading = Reading::default();
     reading.apply(delta.expect("bytes in memory can be read"));

@@ -2,14 +2,32 @@
 
 pub mod heap;
 
-use transcript::{Agent, Lines, Origin, PartKind, Reading, State};
+use transcript::{Agent, Lines, Origin, PartKind, Reading, State, bodies};
+
+use crate::heap::peak_of;
 
 /// The first bytes of an input say where it is cut; the next one says where the log lies, and whether its first
 /// line serves as the small file beside it too. The log follows.
 pub const CUTS: usize = 4;
 pub const HEAD: usize = CUTS + 1;
 
-/// Places a log may lie in. The last letter of the head picks one.
+/// Places a log of each agent may lie in. The last letter of the head picks one.
+fn places(agent: Agent) -> &'static [&'static str] {
+    match agent {
+        Agent::Claude => &PLACES,
+        Agent::Codex => &[
+            "sessions/2026/04/01/rollout-2026-04-01T10-00-00-019d4700-0000-7000-8000-00000000c0de.jsonl",
+            "archived_sessions/rollout-2026-04-01T10-00-00-019d4700-0000-7000-8000-00000000c0de_019d4700-0000-7000-8000-00000000c0df.jsonl",
+            "full.jsonl",
+        ],
+        Agent::Grok => &[
+            "sessions/%2Fhome%2Fada%2Fapp/019d4710-0000-7000-8000-00000000600d/updates.jsonl",
+            "updates.jsonl",
+        ],
+    }
+}
+
+/// Places of Claude Code's logs.
 pub const PLACES: [&str; 4] = [
     "projects/-home-ada-app/5e551000-0000-4000-8000-000000000001.jsonl",
     "projects/-home-ada-app/5e551000-0000-4000-8000-000000000001/subagents/agent-a1b2c3.jsonl",
@@ -17,8 +35,9 @@ pub const PLACES: [&str; 4] = [
     "full.jsonl",
 ];
 
-/// An input of the `claude` target, taken apart.
+/// An input of a reader's target, taken apart.
 pub struct Input<'a> {
+    pub agent: Agent,
     pub cuts: Vec<usize>,
     pub place: &'static str,
     /// The content of the small file beside a subagent's log.
@@ -28,20 +47,28 @@ pub struct Input<'a> {
 
 impl<'a> Input<'a> {
     /// Takes an input apart; none if it is too short to be one.
-    pub fn of(bytes: &'a [u8]) -> Option<Self> {
+    pub fn of(agent: Agent, bytes: &'a [u8]) -> Option<Self> {
         let (head, log) = bytes.split_first_chunk::<HEAD>()?;
         let mut cuts: Vec<usize> = head[..CUTS]
             .iter()
             .map(|byte| usize::from(*byte) * log.len() / 256)
             .collect();
         cuts.sort_unstable();
-        let place = PLACES[usize::from(head[CUTS]) % PLACES.len()];
-        let meta = log.split(|byte| *byte == b'\n').next().filter(|_| head[CUTS] & 4 != 0);
-        Some(Self { cuts, place, meta, log })
+        let places = places(agent);
+        let place = places[usize::from(head[CUTS]) % places.len()];
+        let first_line = log.split(|byte| *byte == b'\n').next();
+        let meta = first_line.filter(|_| agent == Agent::Claude && head[CUTS] & 4 != 0);
+        Some(Self {
+            agent,
+            cuts,
+            place,
+            meta,
+            log,
+        })
     }
 
     fn state(&self) -> State {
-        State::new(Agent::Claude, Origin::of(self.place))
+        State::new(self.agent, Origin::of(self.place))
     }
 
     /// Reads the log at once.
@@ -105,4 +132,66 @@ pub fn text_bytes(reading: &Reading) -> usize {
             event.id.len() + event.summary.len() + files + of(&event.tool) + of(&event.call_id) + of(&event.spill)
         })
         .sum()
+}
+
+/// The state keeps a few words per record: never more than this many bytes per byte read.
+const STATE_FACTOR: usize = 8;
+/// Events repeat ids and cut texts of the log; each also has a name made of its line and block.
+const TEXT_FACTOR: usize = 8;
+const TEXT_PER_EVENT: usize = 64;
+/// The heap of one reading, events included. The shortest block that is an event has 4 bytes; the event and
+/// its block take some 250 each, three times that while a list grows. What is more is no longer linear.
+const HEAP_FACTOR: usize = 512;
+const SLACK: usize = 1 << 20;
+/// A record that changes an earlier event has some dozens of bytes, and changes a few.
+const BYTES_PER_AMENDMENT: usize = 8;
+
+/// What must hold for any bytes as a log: no panic, no line without a fate, pieces equal the whole, memory in bounds.
+pub fn check(agent: Agent, bytes: &[u8]) {
+    let Some(input) = Input::of(agent, bytes) else { return };
+    let size = input.log.len();
+    let ((reading, state), peak) = peak_of(|| input.read_whole());
+    assert_eq!(reading.fates.lines(), count_lines(input.log), "fates add up to lines");
+    assert_eq!(
+        state.lines(PartKind::Log),
+        count_lines(input.log),
+        "the state knows how many lines it read"
+    );
+
+    let state_bytes = state.to_bytes();
+    assert!(
+        state_bytes.len() <= STATE_FACTOR * size + 4_096,
+        "state of {} bytes after {size} bytes",
+        state_bytes.len()
+    );
+    let text = text_bytes(&reading);
+    assert!(
+        text <= TEXT_FACTOR * size + TEXT_PER_EVENT * reading.events.len() + 4_096,
+        "{} events with {text} bytes of text from {size} bytes",
+        reading.events.len()
+    );
+    assert!(
+        peak <= HEAP_FACTOR * size + SLACK,
+        "heap of {peak} bytes for {size} bytes"
+    );
+
+    let (pieces, state_after_pieces, amendments) = input.read_in_pieces();
+    assert!(
+        amendments <= size / BYTES_PER_AMENDMENT + 64,
+        "{amendments} amendments from {size} bytes"
+    );
+    assert!(
+        pieces == reading,
+        "pieces {:?}\n{pieces:#?}\nwhole\n{reading:#?}",
+        input.cuts
+    );
+    assert!(
+        state_after_pieces.to_bytes() == state_bytes,
+        "state after pieces {:?}\n{state_after_pieces:#?}\nwhole\n{state:#?}",
+        input.cuts
+    );
+
+    for line in input.log.split(|byte| *byte == b'\n') {
+        bodies(agent, line);
+    }
 }

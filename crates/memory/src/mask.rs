@@ -205,14 +205,14 @@ impl Masker {
             let secret = &text[hit.range.clone()];
             !secret.is_empty() && !tag::overlaps_tag(text, &hit.range) && !self.is_allowed(secret)
         });
-        found.sort_by_key(|hit| (hit.range.start, hit.tier, std::cmp::Reverse(hit.range.end)));
+        found.sort_by_key(|hit| (hit.range.start, hit.sureness(), std::cmp::Reverse(hit.range.end)));
         let mut joined: Vec<Found> = Vec::with_capacity(found.len());
         for hit in found {
             match joined.last_mut() {
                 Some(last) if hit.range.start < last.range.end => {
                     let range = last.range.start..last.range.end.max(hit.range.end);
                     let layers = last.layers.max(hit.layers);
-                    let surest = if hit.tier < last.tier { hit } else { last.clone() };
+                    let surest = if hit.sureness() < last.sureness() { hit } else { last.clone() };
                     let is_same = surest.range == range;
                     *last = Found { range: range.clone(), layers, ..surest };
                     if !is_same {
@@ -269,13 +269,20 @@ struct Found {
     tier: Tier,
     range: Range<usize>,
     fingerprint: Fingerprint,
+    /// Whether it was known by its form, which names it better than the place it stands in.
+    by_form: bool,
     /// How many arrays of bytes it stands in, one inside the other: so often its tag is written as integers.
     layers: u8,
 }
 
 impl Found {
     fn new(rule: Cow<'static, str>, tier: Tier, range: Range<usize>, fingerprint: Fingerprint) -> Found {
-        Found { rule, tier, range, fingerprint, layers: 0 }
+        Found { rule, tier, range, fingerprint, by_form: false, layers: 0 }
+    }
+
+    /// The lower, the surer.
+    fn sureness(&self) -> (bool, Tier) {
+        (!self.by_form, self.tier)
     }
 
     fn shift(&mut self, offset: usize) {

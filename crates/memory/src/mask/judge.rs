@@ -10,6 +10,8 @@ const GENERIC_BYTES_MIN: usize = 16;
 pub(super) const VALUE_BYTES_MAX: usize = 4096;
 /// Shannon entropy per byte below which a value is too regular.
 const GENERIC_ENTROPY_MIN: f64 = 3.5;
+/// The same for hexadecimal digits.
+const HEX_ENTROPY_MIN: f64 = 3.0;
 
 /// Which letters commonly follow each letter, in words and in the names programmers make of them.
 const FOLLOWERS: [&[u8]; 26] = [
@@ -139,13 +141,18 @@ pub(super) fn is_random(value: &[u8], name_is_strong: bool) -> bool {
         return false;
     }
     let classes = Classes::of(value);
-    if classes.other || !classes.digit || !classes.letter() || entropy(value) < GENERIC_ENTROPY_MIN {
+    // One in thirty random tokens of this length has no digit; of names, most.
+    let is_scrambled = || name_is_strong && value.len() >= 20 && classes.upper && classes.lower && words_percent(value) < 20;
+    if classes.other || !classes.letter() || !(classes.digit || is_scrambled()) {
         return false;
     }
-    if is_hex(value) && !(name_is_strong && value.len() >= 32) {
+    let is_hex = is_hex(value);
+    if is_hex && !(name_is_strong && value.len() >= 32) {
         return false;
     }
-    !has_code(value) && !looks_harmless(value) && !is_wordy(value)
+    // Sixteen digits can carry no more than four bits each.
+    let entropy_min = if is_hex { HEX_ENTROPY_MIN } else { GENERIC_ENTROPY_MIN };
+    entropy(value) >= entropy_min && !has_code(value) && !looks_harmless(value) && !is_wordy(value)
 }
 
 /// Whether a value under a name for passwords is one, though it may be short or made of words.
@@ -206,8 +213,18 @@ pub(super) fn entropy(value: &[u8]) -> f64 {
     counts.iter().filter(|count| **count > 0).map(|count| -share(*count) * share(*count).log2()).sum()
 }
 
-/// Whether most of a value is words: an identifier, a slug, a sentence without spaces.
+/// Whether much of a value is words: an identifier, a slug, a sentence without spaces.
 pub(super) fn is_wordy(value: &[u8]) -> bool {
+    words_percent(value) >= 40
+}
+
+/// Whether almost all of a value is words.
+pub(super) fn is_words(value: &[u8]) -> bool {
+    words_percent(value) >= 80
+}
+
+/// How much of a value stands in runs of letters that follow each other as letters in words do.
+fn words_percent(value: &[u8]) -> usize {
     let (mut in_words, mut pairs, mut common) = (0, 0, 0);
     let mut run = 0;
     for at in 0..=value.len() {
@@ -227,7 +244,8 @@ pub(super) fn is_wordy(value: &[u8]) -> bool {
         }
         run = usize::from(value.get(at).is_some_and(u8::is_ascii_alphabetic));
     }
-    in_words * 5 >= value.len() * 2 && common * 10 >= pairs * 7
+    let reads_well = common * 10 >= pairs * 7;
+    if reads_well { in_words * 100 / value.len().max(1) } else { 0 }
 }
 
 /// Whether the second letter commonly follows the first, in any case.

@@ -55,7 +55,7 @@ pub(super) fn bearer(text: &[u8], end: usize) -> Option<Named> {
 }
 
 fn is_token(byte: u8) -> bool {
-    is_word(byte) || matches!(byte, b'-' | b'.' | b'~' | b'+' | b'/' | b'=' | b':' | b'|')
+    is_word(byte) || matches!(byte, b'-' | b'.' | b'~' | b'+' | b'/' | b'=' | b'|')
 }
 
 /// Whether base64 holds a colon among printable characters, as `user:password` does.

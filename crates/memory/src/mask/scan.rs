@@ -57,7 +57,7 @@ impl Scan<'_> {
             Action::Curl => self.named(places::curl(text, end)),
             Action::WebToken => {
                 if let Some(end) = places::web_token_end(text, start) {
-                    self.push("jwt", Tier::A, start..end);
+                    self.push_form("jwt", start..end);
                     return end;
                 }
             }
@@ -86,6 +86,13 @@ impl Scan<'_> {
         self.found.push(Found::new(Cow::Borrowed(rule), tier, range, fingerprint));
     }
 
+    fn push_form(&mut self, rule: &'static str, range: Range<usize>) {
+        self.push(rule, Tier::A, range);
+        if let Some(last) = self.found.last_mut() {
+            last.by_form = true;
+        }
+    }
+
     fn named(&mut self, named: Option<Named>) {
         if let Some(named) = named {
             self.push(named.rule, named.tier, named.range);
@@ -97,7 +104,7 @@ impl Scan<'_> {
             return 0;
         };
         let end = range.end;
-        self.push(RULES[index].name, Tier::A, range);
+        self.push_form(RULES[index].name, range);
         end
     }
 
@@ -159,7 +166,7 @@ fn fits(rule: &Rule, text: &[u8], range: &Range<usize>) -> bool {
     }
     // A prefix of two or three letters also stands inside of base64.
     let is_inside = || range.start > 0 && matches!(text[range.start - 1], b'-' | b'+');
-    if rule.digit && (is_inside() || judge::is_wordy(secret) || !secret.iter().skip(4).any(u8::is_ascii_digit)) {
+    if rule.digit && (is_inside() || judge::is_words(secret) || !secret.iter().skip(4).any(u8::is_ascii_digit)) {
         return false;
     }
     rule.near.is_none_or(|word| {

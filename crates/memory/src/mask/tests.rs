@@ -161,7 +161,7 @@ fn pairs_of_name_and_value_are_found_however_json_spells_them() {
 fn a_long_line_of_traps_costs_no_more_than_its_length() {
     let masker = masker();
     for trap in ["token=", "sk-proj-", "eyJ-eyJ.", "-----BEGIN ", "Authorization:", "://a:b@", "[1,2,", "{\"a\":", "\\u0067", "Cookie: a=", "AKIA", "\"\\"] {
-        let line = trap.repeat(2_000_000 / trap.len());
+        let line = trap.repeat(200_000 / trap.len());
         masker.mask_json_line(line.as_bytes(), &mut Vec::new());
         masker.mask_text_line(&mut TextState::default(), line.as_bytes(), &mut Vec::new());
     }

@@ -10,7 +10,7 @@ use super::engine::{Engine, Value};
 use super::{Reads, StoreError, Tx, micros};
 
 /// A row needs less of a text than a transcript shows: the whole of it is one frame away.
-const SUMMARY_CHARS_MAX: usize = 200;
+const SUMMARY_CHARS_MAX: usize = 120;
 
 /// The derived tables, in the order in which they are emptied and compared.
 const TABLES: &[&str] = &["readers", "views", "events", "turns", "calls", "faults", "unknown"];
@@ -25,9 +25,7 @@ impl Tx<'_> {
         for amendment in &delta.amendments {
             amend(self.engine, session_uid, amendment)?;
         }
-        for call in &delta.calls {
-            put_call(self.engine, session_uid, call)?;
-        }
+        put_calls(self.engine, session_uid, &delta.calls)?;
         add_faults(self.engine, session_uid, part, &delta.faults)?;
         add_unknown(self.engine, session_uid, &delta.unknown)?;
         match &delta.session {
@@ -229,18 +227,46 @@ fn reword(engine: &Engine, session_uid: &str, amendment: &Amendment) -> Result<u
     )
 }
 
-fn put_call(engine: &Engine, session_uid: &str, call: &Call) -> Result<(), StoreError> {
-    let text = json(call);
-    engine.execute(
-        "INSERT INTO calls (session_uid, call_key, call) VALUES ($1, $2, $3)
-         ON CONFLICT (session_uid, call_key) DO UPDATE SET call = $3",
-        &[
+fn put_calls(engine: &Engine, session_uid: &str, calls: &[Call]) -> Result<(), StoreError> {
+    let rows = calls.iter().map(|call| {
+        // Keys are hashes: their bits are kept, whatever their sign.
+        let bits = |key: u64| Value::Int(key.cast_signed());
+        vec![
             Value::Text(session_uid),
-            Value::Int(call.key.cast_signed()),
-            Value::Text(&text),
-        ],
-    )?;
-    Ok(())
+            bits(call.key),
+            bits(call.message),
+            call.request.map_or(Value::Null, bits),
+            Value::count_opt(call.seq),
+            Value::count_opt(call.turn.map(u64::from)),
+            Value::count(call.line),
+            Value::text_opt(call.model.as_deref()),
+            time(call.first_ts),
+            time(call.ts),
+            Value::count(call.tokens.input),
+            Value::count(call.tokens.output),
+            Value::count(call.tokens.cache_read),
+            Value::count(call.tokens.cache_write_5m),
+            Value::count(call.tokens.cache_write_1h),
+            Value::count(call.tokens.reasoning),
+            Value::text_opt(call.speed.as_deref()),
+            Value::count(call.web_searches),
+            Value::count_opt(call.cost_usd_ticks),
+            Value::flag(call.is_sidechain),
+            Value::flag(call.is_echo),
+        ]
+    });
+    // A fuller row of a call stands for all that was known of it.
+    engine.bulk(
+        "INSERT INTO calls (session_uid, call_key, message, request, seq, turn, line, model, first_ts, ts, input, output,
+            cache_read, cache_write_5m, cache_write_1h, reasoning, speed, web_searches, cost_usd_ticks, is_sidechain,
+            is_echo)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)
+         ON CONFLICT (session_uid, call_key) DO UPDATE SET message = $3, request = $4, seq = $5, turn = $6, line = $7,
+            model = $8, first_ts = $9, ts = $10, input = $11, output = $12, cache_read = $13, cache_write_5m = $14,
+            cache_write_1h = $15, reasoning = $16, speed = $17, web_searches = $18, cost_usd_ticks = $19,
+            is_sidechain = $20, is_echo = $21",
+        rows,
+    )
 }
 
 fn put_view(engine: &Engine, session_uid: &str, session: &Session) -> Result<(), StoreError> {
@@ -330,7 +356,11 @@ impl Reads<'_> {
                 "turn, trigger_seq, start_line, end_line, started_at, ended_at, prompt, events, tool_calls, errors,
                  is_rewound",
             ),
-            ("calls", "call_key, call"),
+            (
+                "calls",
+                "call_key, message, request, seq, turn, line, model, first_ts, ts, input, output, cache_read,
+                 cache_write_5m, cache_write_1h, reasoning, speed, web_searches, cost_usd_ticks, is_sidechain, is_echo",
+            ),
             ("faults", "part, line, reason, is_mended"),
             ("unknown", "record, version, count"),
         ] {

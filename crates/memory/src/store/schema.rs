@@ -123,7 +123,25 @@ const STEPS: &[&str] = &[
     CREATE TABLE calls (
         session_uid TEXT NOT NULL REFERENCES sessions ON DELETE CASCADE,
         call_key {int} NOT NULL,
-        call TEXT NOT NULL,
+        message {int} NOT NULL,
+        request {int},
+        seq {int},
+        turn {int},
+        line {int} NOT NULL,
+        model TEXT,
+        first_ts {int},
+        ts {int},
+        input {int} NOT NULL,
+        output {int} NOT NULL,
+        cache_read {int} NOT NULL,
+        cache_write_5m {int} NOT NULL,
+        cache_write_1h {int} NOT NULL,
+        reasoning {int} NOT NULL,
+        speed TEXT,
+        web_searches {int} NOT NULL,
+        cost_usd_ticks {int},
+        is_sidechain {int} NOT NULL,
+        is_echo {int} NOT NULL,
         PRIMARY KEY (session_uid, call_key)
     ) {clustered};
     CREATE TABLE faults (

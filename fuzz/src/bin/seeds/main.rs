@@ -75,7 +75,7 @@ fn main() {
         // Head and place as letters, so that a seed can be read.
         let head = [b'@', b'P', b'p', b'z', b'0' + (n % 8) as u8];
         let bytes = [&head[..], log].concat();
-        let input = Input::of(&bytes).expect("a seed has a head");
+        let input = Input::of(Agent::Claude, &bytes).expect("a seed has a head");
         let (_, state) = input.read_whole();
         put(room("claude").join(name), &bytes);
         if state.to_bytes().len() < 2_048 {
