@@ -86,7 +86,11 @@ pub enum MaskError {
     #[error("rule names have 1 to 40 of `a-z`, `0-9` and `-`: `{0}`")]
     Name(String),
     #[error("cannot read the pattern of `{name}`: `{pattern}`")]
-    Pattern { name: String, pattern: String, source: Box<regex::Error> },
+    Pattern {
+        name: String,
+        pattern: String,
+        source: Box<regex::Error>,
+    },
     #[error("pattern of `{0}` matches the empty text")]
     Empty(String),
 }
@@ -121,7 +125,10 @@ impl Masker {
     /// If a rule of the user has no usable name or pattern.
     pub fn new(key: &MaskKey, user: &UserRules) -> Result<Masker, MaskError> {
         let user_rules = user.rules.iter().map(compile).collect::<Result<Vec<_>, _>>()?;
-        let allowed = user.allowed_patterns.iter().map(|pattern| compile_pattern("allow", pattern));
+        let allowed = user
+            .allowed_patterns
+            .iter()
+            .map(|pattern| compile_pattern("allow", pattern));
         let keywords: Vec<_> = user_rules
             .iter()
             .enumerate()
@@ -147,7 +154,14 @@ impl Masker {
     pub fn mask_text_line<'a>(&self, state: &mut TextState, line: &'a [u8], hits: &mut Vec<Hit>) -> Cow<'a, [u8]> {
         let key_line = |state: &mut TextState| state.continue_key(line).or_else(|| state.begin_key(line));
         let key_lines: Vec<Found> = key_line(state)
-            .map(|range| Found::new(pem::NAME.into(), Tier::A, range.clone(), self.key.fingerprint(&line[range])))
+            .map(|range| {
+                Found::new(
+                    pem::NAME.into(),
+                    Tier::A,
+                    range.clone(),
+                    self.key.fingerprint(&line[range]),
+                )
+            })
             .into_iter()
             .collect();
         let is_first = std::cell::Cell::new(true);
@@ -200,7 +214,9 @@ impl Masker {
 
     /// Drops what is allowed or masked already, and joins what overlaps. The surer rule names the result.
     fn resolve(&self, text: &[u8], mut found: Vec<Found>) -> Vec<Found> {
-        found.iter_mut().for_each(|hit| hit.range = whole_characters(text, &hit.range));
+        found
+            .iter_mut()
+            .for_each(|hit| hit.range = whole_characters(text, &hit.range));
         found.retain(|hit| {
             let secret = &text[hit.range.clone()];
             !secret.is_empty() && !tag::overlaps_tag(text, &hit.range) && !self.is_allowed(secret)
@@ -212,9 +228,17 @@ impl Masker {
                 Some(last) if hit.range.start < last.range.end => {
                     let range = last.range.start..last.range.end.max(hit.range.end);
                     let layers = last.layers.max(hit.layers);
-                    let surest = if hit.sureness() < last.sureness() { hit } else { last.clone() };
+                    let surest = if hit.sureness() < last.sureness() {
+                        hit
+                    } else {
+                        last.clone()
+                    };
                     let is_same = surest.range == range;
-                    *last = Found { range: range.clone(), layers, ..surest };
+                    *last = Found {
+                        range: range.clone(),
+                        layers,
+                        ..surest
+                    };
                     if !is_same {
                         last.fingerprint = self.key.fingerprint(&text[range]);
                     }
@@ -234,7 +258,10 @@ impl Masker {
     fn pattern(&self, index: usize) -> &Regex {
         self.patterns[index].get_or_init(|| {
             let pattern = format!(r"\A(?:{})", rules::RULES[index].pattern);
-            RegexBuilder::new(&pattern).unicode(false).build().expect("every pattern of the table is tested")
+            RegexBuilder::new(&pattern)
+                .unicode(false)
+                .build()
+                .expect("every pattern of the table is tested")
         })
     }
 }
@@ -250,8 +277,17 @@ fn compile(rule: &UserRule) -> Result<CompiledRule, MaskError> {
     let keywords = rule.keywords.iter();
     // A keyword too short for the gate is as good as none.
     let is_short = keywords.clone().any(|keyword| keyword.len() < gate::LITERAL_BYTES_MIN);
-    let keywords = if is_short { Vec::new() } else { keywords.cloned().collect() };
-    Ok(CompiledRule { name: rule.name.clone(), pattern, keywords, tier: rule.tier })
+    let keywords = if is_short {
+        Vec::new()
+    } else {
+        keywords.cloned().collect()
+    };
+    Ok(CompiledRule {
+        name: rule.name.clone(),
+        pattern,
+        keywords,
+        tier: rule.tier,
+    })
 }
 
 fn compile_pattern(name: &str, pattern: &str) -> Result<Regex, MaskError> {
@@ -277,7 +313,14 @@ struct Found {
 
 impl Found {
     fn new(rule: Cow<'static, str>, tier: Tier, range: Range<usize>, fingerprint: Fingerprint) -> Found {
-        Found { rule, tier, range, fingerprint, by_form: false, layers: 0 }
+        Found {
+            rule,
+            tier,
+            range,
+            fingerprint,
+            by_form: false,
+            layers: 0,
+        }
     }
 
     /// The lower, the surer.
@@ -290,7 +333,12 @@ impl Found {
     }
 
     fn into_hit(self) -> Hit {
-        Hit { rule: self.rule, tier: self.tier, fingerprint: self.fingerprint, range: self.range }
+        Hit {
+            rule: self.rule,
+            tier: self.tier,
+            fingerprint: self.fingerprint,
+            range: self.range,
+        }
     }
 
     fn tag(&self) -> Vec<u8> {
@@ -343,13 +391,18 @@ fn merge(found: Vec<Found>, more: Vec<Found>) -> Vec<Found> {
 }
 
 fn moved_back(hit: Found, added: usize, removed: usize) -> Found {
-    Found { range: hit.range.start + removed - added..hit.range.end + removed - added, ..hit }
+    Found {
+        range: hit.range.start + removed - added..hit.range.end + removed - added,
+        ..hit
+    }
 }
 
 /// Widens a range so that it cuts no character of UTF-8.
 fn whole_characters(text: &[u8], range: &Range<usize>) -> Range<usize> {
     let is_inside = |at: usize| text.get(at).is_some_and(|byte| byte & 0xC0 == 0x80);
-    let start = (0..4).map(|back| range.start.saturating_sub(back)).find(|at| !is_inside(*at));
+    let start = (0..4)
+        .map(|back| range.start.saturating_sub(back))
+        .find(|at| !is_inside(*at));
     let end = (0..4).map(|ahead| range.end + ahead).find(|at| !is_inside(*at));
     start.unwrap_or(range.start)..end.unwrap_or(range.end).min(text.len())
 }

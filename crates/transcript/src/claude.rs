@@ -31,9 +31,10 @@ use crate::agent::Origin;
 use crate::event::{Actor, Kind, Kinds, PartKind, Role, SessionEvent};
 use crate::ids::hash;
 use crate::joins::Tools;
-use crate::reading::{Delta, Fate, Fault, Unknown};
+use crate::reading::{Delta, Fate, Fault};
 use crate::repair::repair;
 use crate::turns::Turns;
+use crate::wording::NAME_CHARS_MAX;
 
 /// Version of this reader: a change in what it makes of the same lines raises it.
 pub(crate) const VERSION: u16 = 1;
@@ -250,8 +251,7 @@ impl State {
     /// Counts a record type nobody told us of, under the version that wrote it: most such records do not say.
     fn unknown(&self, place: &Place<'_>, record: String, delta: &mut Delta) {
         let told = place.record.version.get().or(self.facts.version());
-        let version = told.map(str::to_owned);
-        *delta.unknown.entry(Unknown { version, record }).or_default() += 1;
+        delta.count_unknown(told, &record);
     }
 
     fn unknown_block(&self, place: &mut Place<'_>, kind: &str, delta: &mut Delta) {
@@ -299,6 +299,8 @@ impl Place<'_> {
             None => block,
         };
         match self.record.uuid.get() {
+            // Whoever writes a longer id than any agent does gets its hash.
+            Some(uuid) if uuid.len() > NAME_CHARS_MAX => format!("~{:016x}#{block}", hash(uuid)),
             Some(uuid) => {
                 let mut id = String::with_capacity(uuid.len() + 4);
                 id.push_str(uuid);

@@ -37,7 +37,7 @@ use crate::agent::Origin;
 use crate::event::{Actor, Kind, Kinds, PartKind, Role, SessionEvent};
 use crate::ids::{hash, uuid};
 use crate::joins::Tools;
-use crate::reading::{Delta, Fate, Fault, Unknown};
+use crate::reading::{Delta, Fate, Fault};
 use crate::records;
 use crate::turns::Turns;
 use crate::wire::{Text, wire};
@@ -436,8 +436,7 @@ fn is_wrapper(kind: &str) -> bool {
 
 /// Counts a record type nobody told us of.
 fn unknown(facts: &Facts, record: String, delta: &mut Delta) {
-    let version = facts.version.clone();
-    *delta.unknown.entry(Unknown { version, record }).or_default() += 1;
+    delta.count_unknown(facts.version.as_deref(), &record);
 }
 
 wire! {

@@ -32,7 +32,7 @@ use crate::agent::Origin;
 use crate::event::{Actor, Kind, Kinds, PartKind, Role, SessionEvent};
 use crate::ids::hash;
 use crate::joins::Tools;
-use crate::reading::{Delta, Fate, Fault, Unknown};
+use crate::reading::{Delta, Fate, Fault};
 use crate::records::{self, each};
 use crate::turns::Turns;
 use crate::wording::summary;
@@ -344,12 +344,7 @@ impl<'r> Place<'r> {
 
 /// Counts a record type nobody told us of.
 fn unknown(version: Option<&str>, record: &str, delta: &mut Delta) {
-    let record = if record.is_empty() { "(no type)" } else { record };
-    let unknown = Unknown {
-        version: version.map(str::to_owned),
-        record: summary(record).into(),
-    };
-    *delta.unknown.entry(unknown).or_default() += 1;
+    delta.count_unknown(version, record);
 }
 
 /// Remembers a value and says whether it is new.

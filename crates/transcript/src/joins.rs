@@ -107,7 +107,8 @@ impl Tools {
         if ending.denied {
             return;
         }
-        self.failed.retain(|(tool, wording)| *tool != open.tool || !alike(wording, &open.wording));
+        self.failed
+            .retain(|(tool, wording)| *tool != open.tool || !alike(wording, &open.wording));
         if ending.success == Some(false) {
             self.failed.push_back((open.tool, open.wording));
             if self.failed.len() > FAILED_MAX {

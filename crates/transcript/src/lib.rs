@@ -35,6 +35,8 @@ pub use event::{Actor, Kind, Kinds, PartKind, Role, SessionEvent};
 pub use lines::{LINE_BYTES_MAX, Line, LineBody, Lines};
 pub use name::SafeName;
 pub use reading::{Amendment, Delta, Fate, Fates, Fault, Reading, Unknown};
-pub use session::{Cost, Inherited, InheritedRule, Lineage, LineageKind, Outcome, SCHEMA_VERSION, Session, SessionUid, Turn};
+pub use session::{
+    Cost, Inherited, InheritedRule, Lineage, LineageKind, Outcome, SCHEMA_VERSION, Session, SessionUid, Turn,
+};
 pub use source::{Part, Source};
 pub use state::{Body, State, StateError, bodies};

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::call::{Call, Tokens, counted};
 use crate::event::{Kinds, SessionEvent};
 use crate::session::{Session, Turn};
+use crate::wording::{NAME_CHARS_MAX, cut};
 
 /// A place in a log that could not be read as it stands, as `path:line: reason`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -132,6 +133,13 @@ pub struct Delta {
 }
 
 impl Delta {
+    /// Counts a record type nobody told us of. Names are strangers' and may be of any length.
+    pub(crate) fn count_unknown(&mut self, version: Option<&str>, record: &str) {
+        let version = version.map(|version| cut(version, NAME_CHARS_MAX).to_owned());
+        let record = cut(if record.is_empty() { "(no type)" } else { record }, NAME_CHARS_MAX).to_owned();
+        *self.unknown.entry(Unknown { version, record }).or_default() += 1;
+    }
+
     /// Changes an event: here, when it is of this piece, else by an amendment.
     pub(crate) fn amend(&mut self, amendment: Amendment) {
         let first = self.events.first().map(|event| event.seq);
@@ -142,9 +150,10 @@ impl Delta {
             | Amendment::Reworded { seq, .. }
             | Amendment::Turned { seq, .. } => *seq,
             Amendment::Rewound { turn } => {
-                match self.turns.iter_mut().find(|known| known.turn == *turn) {
-                    Some(known) => known.rewound = true,
-                    None => self.amendments.push(amendment),
+                // Turns end in their order.
+                match self.turns.binary_search_by_key(turn, |known| known.turn) {
+                    Ok(at) => self.turns[at].rewound = true,
+                    Err(_) => self.amendments.push(amendment),
                 }
                 return;
             }

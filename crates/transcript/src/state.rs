@@ -126,8 +126,10 @@ impl State {
 
     /// The state as bytes to keep.
     pub fn to_bytes(&self) -> Vec<u8> {
+        let written = postcard::to_stdvec(self).expect("a state has no type that cannot be written");
         let mut bytes = self.version().to_le_bytes().to_vec();
-        bytes.extend(postcard::to_stdvec(self).expect("a state has no type that cannot be written"));
+        bytes.extend(checksum(&written));
+        bytes.extend(written);
         bytes
     }
 
@@ -138,8 +140,16 @@ impl State {
         if ![CLAUDE | claude::VERSION, CODEX | codex::VERSION, GROK | grok::VERSION].contains(&version) {
             return Err(StateError::OtherVersion);
         }
+        let (sum, rest) = rest.split_first_chunk().ok_or(StateError::Damaged)?;
+        if *sum != checksum(rest) {
+            return Err(StateError::Damaged);
+        }
         let state: Self = postcard::from_bytes(rest).map_err(|_| StateError::Damaged)?;
-        if state.version() == version { Ok(state) } else { Err(StateError::Damaged) }
+        if state.version() == version {
+            Ok(state)
+        } else {
+            Err(StateError::Damaged)
+        }
     }
 
     fn version(&self) -> u16 {
@@ -149,6 +159,14 @@ impl State {
             Reader::Grok(_) => GROK | grok::VERSION,
         }
     }
+}
+
+/// Tells a damaged state from one that was written: counters in it are trusted.
+fn checksum(bytes: &[u8]) -> [u8; 8] {
+    *blake3::hash(bytes)
+        .as_bytes()
+        .first_chunk()
+        .expect("a hash has 32 bytes")
 }
 
 /// The full text of one block of a line.

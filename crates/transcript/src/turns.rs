@@ -18,8 +18,8 @@ pub(crate) struct Turns {
     pub(crate) retries: u32,
     line: u64,
     tail: Option<Tail>,
-    /// Turns that were rolled back.
-    rolled_back: Vec<u32>,
+    /// The turns that no human went back behind, in order: each turn is left once.
+    standing: Vec<u32>,
 }
 
 /// Records that set up whichever turn begins next: they are the open turn's only as long as none does.
@@ -46,15 +46,17 @@ impl Turns {
 
     /// Leaves the last `count` turns that still stand behind.
     pub(crate) fn roll_back(&mut self, count: u64, delta: &mut Delta) {
-        let standing = self.triggers.len() - self.rolled_back.len();
-        let last = (1..=self.triggers.len() as u32).rev();
-        let last: Vec<u32> = last.filter(|turn| !self.rolled_back.contains(turn)).collect();
-        for turn in last.into_iter().take(standing.min(usize::try_from(count).unwrap_or(usize::MAX))) {
-            self.rolled_back.push(turn);
-            match &mut self.open {
-                Some(open) if open.turn == turn => open.rewound = true,
-                _ => delta.amend(Amendment::Rewound { turn }),
-            }
+        for _ in 0..count.min(self.standing.len() as u64) {
+            self.leave_last(delta);
+        }
+    }
+
+    /// Leaves the last turn that stands behind.
+    fn leave_last(&mut self, delta: &mut Delta) {
+        let Some(turn) = self.standing.pop() else { return };
+        match &mut self.open {
+            Some(open) if open.turn == turn => open.rewound = true,
+            _ => delta.amend(Amendment::Rewound { turn }),
         }
     }
 
@@ -107,18 +109,20 @@ impl Turns {
             None => ended,
         });
         if let Some(parent) = self.rewind_to.take() {
+            let trigger_of = |turn: &u32| self.triggers[*turn as usize - 1];
             let left = self
-                .triggers
+                .standing
                 .iter()
-                .enumerate()
                 .rev()
-                .take_while(|(_, trigger)| **trigger > parent);
-            for (index, _) in left {
-                delta.amend(Amendment::Rewound { turn: index as u32 + 1 });
+                .take_while(|turn| trigger_of(turn) > parent)
+                .count();
+            for _ in 0..left {
+                self.leave_last(delta);
             }
         }
         let trigger: &SessionEvent = &delta.events[at];
         self.triggers.push(trigger.seq);
+        self.standing.push(self.triggers.len() as u32);
         self.open = Some(Turn {
             turn: self.triggers.len() as u32,
             trigger_seq: trigger.seq,

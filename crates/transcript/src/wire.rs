@@ -199,6 +199,9 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Maybe<T> {
     }
 }
 
+/// Elements of an array that are read; no agent writes as many.
+const MANY_MAX: usize = 1 << 16;
+
 /// The elements of an array; anything else is empty.
 #[derive(Debug, Clone)]
 pub(crate) struct Many<T>(pub(crate) Vec<T>);
@@ -220,7 +223,9 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Many<T> {
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
                 let mut many = Vec::new();
                 while let Some(element) = seq.next_element()? {
-                    many.push(element);
+                    if many.len() < MANY_MAX {
+                        many.push(element);
+                    }
                 }
                 Ok(Many(many))
             }

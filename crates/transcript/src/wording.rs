@@ -8,6 +8,8 @@ use crate::wire::{Text, wire};
 
 /// How many characters a summary may have.
 pub(crate) const SUMMARY_CHARS_MAX: usize = 500;
+/// How many characters of a name are kept where it is repeated: ids, versions, types.
+pub(crate) const NAME_CHARS_MAX: usize = 128;
 /// How many characters one value of an unknown tool may have.
 const VALUE_CHARS_MAX: usize = 60;
 
@@ -48,6 +50,19 @@ pub(crate) fn cut(text: &str, chars_max: usize) -> &str {
         return text;
     }
     text.char_indices().nth(chars_max).map_or(text, |(at, _)| &text[..at])
+}
+
+/// Input up to this size is laid out for reading: deeply nested, it grows a hundredfold by its indentation.
+const PRETTY_BYTES_MAX: usize = 64 << 10;
+
+/// The input of a tool as readable JSON, where it is some.
+pub(crate) fn pretty(json: &str) -> String {
+    let laid_out = || {
+        let value: serde_json::Value = serde_json::from_str(json).ok()?;
+        serde_json::to_string_pretty(&value).ok()
+    };
+    let short = json.len() <= PRETTY_BYTES_MAX;
+    short.then(laid_out).flatten().unwrap_or_else(|| json.to_owned())
 }
 
 /// The summary of a message.

@@ -111,7 +111,10 @@ impl<'a> Pieces<'a> {
             let code = 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00);
             return Some((12, Escape::of(char::from_u32(code)?)));
         }
-        Some((6, Escape::of(char::from_u32(high).unwrap_or(char::REPLACEMENT_CHARACTER))))
+        Some((
+            6,
+            Escape::of(char::from_u32(high).unwrap_or(char::REPLACEMENT_CHARACTER)),
+        ))
     }
 }
 
@@ -125,18 +128,26 @@ impl Iterator for Pieces<'_> {
             && let Some((length, escape)) = self.escape()
         {
             self.at = start + length;
-            return Some(Piece { raw: start..self.at, escape: Some(escape) });
+            return Some(Piece {
+                raw: start..self.at,
+                escape: Some(escape),
+            });
         }
         // A broken escape is plain from its backslash on.
         let length = memchr::memchr(b'\\', &rest[1..]).map_or(rest.len(), |at| at + 1);
         self.at = start + length;
-        Some(Piece { raw: start..self.at, escape: None })
+        Some(Piece {
+            raw: start..self.at,
+            escape: None,
+        })
     }
 }
 
 fn hex4(raw: &[u8], at: usize) -> Option<u32> {
     let digits = raw.get(at..at + 4)?;
-    digits.iter().try_fold(0, |code, digit| Some(code * 16 + char::from(*digit).to_digit(16)?))
+    digits
+        .iter()
+        .try_fold(0, |code, digit| Some(code * 16 + char::from(*digit).to_digit(16)?))
 }
 
 /// Returns where the array of bytes that opens at `at` ends, behind its bracket: at least eight numbers, each 0 to 255.
@@ -160,7 +171,9 @@ pub(super) fn decode_bytes(raw: &[u8]) -> Vec<u8> {
 pub(super) fn to_raw_bytes(raw: &[u8], found: &mut [Found]) {
     let mut numbers = Numbers { text: raw, at: 1 }.enumerate();
     for hit in found {
-        let start = numbers.find(|(index, _)| *index == hit.range.start).map(|(_, (raw, _))| raw);
+        let start = numbers
+            .find(|(index, _)| *index == hit.range.start)
+            .map(|(_, (raw, _))| raw);
         let last = hit.range.end - 1;
         let end = if last == hit.range.start {
             start.clone()
@@ -185,11 +198,19 @@ impl Iterator for Numbers<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let start = skip_space(self.text, self.at);
-        let digits = self.text.get(start..)?.iter().take(4).take_while(|byte| byte.is_ascii_digit()).count();
+        let digits = self
+            .text
+            .get(start..)?
+            .iter()
+            .take(4)
+            .take_while(|byte| byte.is_ascii_digit())
+            .count();
         if !(1..=3).contains(&digits) {
             return None;
         }
-        let value = self.text[start..start + digits].iter().fold(0_u32, |value, digit| value * 10 + u32::from(digit - b'0'));
+        let value = self.text[start..start + digits]
+            .iter()
+            .fold(0_u32, |value, digit| value * 10 + u32::from(digit - b'0'));
         let byte = u8::try_from(value).ok()?;
         let after = skip_space(self.text, start + digits);
         match self.text.get(after) {
@@ -230,7 +251,11 @@ mod tests {
         ] {
             let mut hits = [found(range.clone())];
             to_raw_string(raw, &mut hits);
-            assert_eq!(std::str::from_utf8(&raw[hits[0].range.clone()]), Ok(expected), "{range:?}");
+            assert_eq!(
+                std::str::from_utf8(&raw[hits[0].range.clone()]),
+                Ok(expected),
+                "{range:?}"
+            );
         }
     }
 
@@ -245,7 +270,11 @@ mod tests {
             ("[1,2,3,4,5,6,7,8", false),
             ("[", false),
         ] {
-            assert_eq!(byte_array_end(text.as_bytes(), 0), is_array.then_some(text.len()), "{text}");
+            assert_eq!(
+                byte_array_end(text.as_bytes(), 0),
+                is_array.then_some(text.len()),
+                "{text}"
+            );
         }
     }
 
@@ -254,7 +283,10 @@ mod tests {
         let raw = b"[10, 20,30 ,40,50,60,70,80,90]";
         let mut hits = [found(0..1), found(2..4), found(8..9)];
         to_raw_bytes(raw, &mut hits);
-        let texts: Vec<_> = hits.iter().map(|hit| std::str::from_utf8(&raw[hit.range.clone()]).unwrap()).collect();
+        let texts: Vec<_> = hits
+            .iter()
+            .map(|hit| std::str::from_utf8(&raw[hit.range.clone()]).unwrap())
+            .collect();
         assert_eq!(texts, ["10", "30 ,40", "90"]);
     }
 }

@@ -92,10 +92,53 @@ const PLACEHOLDERS: &[&str] = &[
 
 /// Beginnings of the ids and checksums that fill logs and lock files and open no door.
 const ID_PREFIXES: &[&str] = &[
-    "msg_", "toolu_", "srvtoolu_", "req_", "call_", "chatcmpl-", "resp_", "rs_", "fc_", "ctc_", "thread_", "session_", "sess_",
-    "item_", "run_", "file-", "file_", "batch_", "org-", "user_", "proj_", "task_", "agent-", "sha1-", "sha1:", "sha256-",
-    "sha256:", "sha384-", "sha512-", "sha512:", "md5:", "h1:", "ssh-rsa", "ssh-ed25519", "ecdsa-", "AAAAB3NzaC1", "AAAAC3NzaC1", "pk_", "pk-", "phc_",
-    "W/\"", "arn:", "urn:", "did:", "refs/", "v1.", "v2.",
+    "msg_",
+    "toolu_",
+    "srvtoolu_",
+    "req_",
+    "call_",
+    "chatcmpl-",
+    "resp_",
+    "rs_",
+    "fc_",
+    "ctc_",
+    "thread_",
+    "session_",
+    "sess_",
+    "item_",
+    "run_",
+    "file-",
+    "file_",
+    "batch_",
+    "org-",
+    "user_",
+    "proj_",
+    "task_",
+    "agent-",
+    "sha1-",
+    "sha1:",
+    "sha256-",
+    "sha256:",
+    "sha384-",
+    "sha512-",
+    "sha512:",
+    "md5:",
+    "h1:",
+    "ssh-rsa",
+    "ssh-ed25519",
+    "ecdsa-",
+    "AAAAB3NzaC1",
+    "AAAAC3NzaC1",
+    "pk_",
+    "pk-",
+    "phc_",
+    "W/\"",
+    "arn:",
+    "urn:",
+    "did:",
+    "refs/",
+    "v1.",
+    "v2.",
 ];
 
 /// Which kinds of characters a value has.
@@ -129,7 +172,10 @@ impl Classes {
     }
 
     pub(super) fn count(self) -> usize {
-        [self.upper, self.lower, self.digit, self.symbol].into_iter().filter(|has| *has).count()
+        [self.upper, self.lower, self.digit, self.symbol]
+            .into_iter()
+            .filter(|has| *has)
+            .count()
     }
 }
 
@@ -142,7 +188,8 @@ pub(super) fn is_random(value: &[u8], name_is_strong: bool) -> bool {
     }
     let classes = Classes::of(value);
     // One in thirty random tokens of this length has no digit; of names, most.
-    let is_scrambled = || name_is_strong && value.len() >= 20 && classes.upper && classes.lower && words_percent(value) < 20;
+    let is_scrambled =
+        || name_is_strong && value.len() >= 20 && classes.upper && classes.lower && words_percent(value) < 20;
     if classes.other || !classes.letter() || !(classes.digit || is_scrambled()) {
         return false;
     }
@@ -199,7 +246,9 @@ pub(super) fn is_placeholder(value: &[u8]) -> bool {
     if value.first() == Some(&b'$') || is_blank_form(value) || is_sequence(value) {
         return true;
     }
-    PLACEHOLDERS.iter().any(|word| contains_ignoring_case(value, word.as_bytes()))
+    PLACEHOLDERS
+        .iter()
+        .any(|word| contains_ignoring_case(value, word.as_bytes()))
 }
 
 /// Shannon entropy in bits per byte.
@@ -210,7 +259,11 @@ pub(super) fn entropy(value: &[u8]) -> f64 {
     }
     let total = value.len() as f64;
     let share = |count: u32| f64::from(count) / total;
-    counts.iter().filter(|count| **count > 0).map(|count| -share(*count) * share(*count).log2()).sum()
+    counts
+        .iter()
+        .filter(|count| **count > 0)
+        .map(|count| -share(*count) * share(*count).log2())
+        .sum()
 }
 
 /// Whether much of a value is words: an identifier, a slug, a sentence without spaces.
@@ -245,13 +298,19 @@ fn words_percent(value: &[u8]) -> usize {
         run = usize::from(value.get(at).is_some_and(u8::is_ascii_alphabetic));
     }
     let reads_well = common * 10 >= pairs * 7;
-    if reads_well { in_words * 100 / value.len().max(1) } else { 0 }
+    if reads_well {
+        in_words * 100 / value.len().max(1)
+    } else {
+        0
+    }
 }
 
 /// Whether the second letter commonly follows the first, in any case.
 pub(super) fn is_common(first: u8, second: u8) -> bool {
     let index = usize::from(first.to_ascii_lowercase().wrapping_sub(b'a'));
-    FOLLOWERS.get(index).is_some_and(|after| after.contains(&second.to_ascii_lowercase()))
+    FOLLOWERS
+        .get(index)
+        .is_some_and(|after| after.contains(&second.to_ascii_lowercase()))
 }
 
 pub(super) fn is_hex(value: &[u8]) -> bool {
@@ -260,7 +319,13 @@ pub(super) fn is_hex(value: &[u8]) -> bool {
 
 fn is_uuid(value: &[u8]) -> bool {
     let dash_at = |at: usize| matches!(at, 8 | 13 | 18 | 23);
-    let fits = |(at, byte): (usize, &u8)| if dash_at(at) { *byte == b'-' } else { byte.is_ascii_hexdigit() };
+    let fits = |(at, byte): (usize, &u8)| {
+        if dash_at(at) {
+            *byte == b'-'
+        } else {
+            byte.is_ascii_hexdigit()
+        }
+    };
     value.len() >= 36 && value[..36].iter().enumerate().all(fits)
 }
 
@@ -271,8 +336,12 @@ fn is_id(value: &[u8]) -> bool {
 /// A path, a file name, or a link: what leads somewhere is no secret by itself.
 fn is_path_or_link(value: &[u8]) -> bool {
     let starts: [&[u8]; 6] = [b"/", b"./", b"../", b"~/", b"@/", b"\\"];
-    let is_drive = value.len() > 2 && value[0].is_ascii_alphabetic() && value[1] == b':' && matches!(value[2], b'\\' | b'/');
-    let ends = [".json", ".pem", ".key", ".txt", ".md", ".ts", ".js", ".py", ".rs", ".go", ".yml", ".yaml", ".toml", ".env", ".com", ".log"];
+    let is_drive =
+        value.len() > 2 && value[0].is_ascii_alphabetic() && value[1] == b':' && matches!(value[2], b'\\' | b'/');
+    let ends = [
+        ".json", ".pem", ".key", ".txt", ".md", ".ts", ".js", ".py", ".rs", ".go", ".yml", ".yaml", ".toml", ".env",
+        ".com", ".log",
+    ];
     starts.iter().any(|start| value.starts_with(start))
         || is_drive
         || contains_ignoring_case(value, b"://")
@@ -280,12 +349,19 @@ fn is_path_or_link(value: &[u8]) -> bool {
 }
 
 fn is_date(value: &[u8]) -> bool {
-    value.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b':' | b'.' | b'T' | b'Z' | b'+' | b'/'))
+    value
+        .iter()
+        .all(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b':' | b'.' | b'T' | b'Z' | b'+' | b'/'))
 }
 
 /// Characters that programs are written with and secrets seldom are.
 pub(super) fn has_code(value: &[u8]) -> bool {
-    value.iter().any(|byte| matches!(byte, b'(' | b')' | b'{' | b'}' | b'[' | b']' | b'<' | b'>' | b'|' | b';' | b'"' | b'\'' | b'`' | b'\\'))
+    value.iter().any(|byte| {
+        matches!(
+            byte,
+            b'(' | b')' | b'{' | b'}' | b'[' | b']' | b'<' | b'>' | b'|' | b';' | b'"' | b'\'' | b'`' | b'\\'
+        )
+    })
 }
 
 /// `user.password2`, `next_token_v2`, `KEY_3DES_OF`: what programs call things.
@@ -299,12 +375,18 @@ fn is_name_of_something(value: &[u8]) -> bool {
         let digits = part.iter().filter(|byte| byte.is_ascii_digit()).count();
         digits <= 2 && part.iter().all(u8::is_ascii_alphanumeric)
     };
-    value.iter().any(|byte| matches!(byte, b'.' | b'-' | b'_' | b':' | b'/')) && parts.all(is_name)
+    value
+        .iter()
+        .any(|byte| matches!(byte, b'.' | b'-' | b'_' | b':' | b'/'))
+        && parts.all(is_name)
 }
 
 /// `1234567890abcdef`: almost every character is the one after the last.
 fn is_sequence(value: &[u8]) -> bool {
-    let steps = value.windows(2).filter(|pair| pair[1] == pair[0].wrapping_add(1) || pair[1] == pair[0]).count();
+    let steps = value
+        .windows(2)
+        .filter(|pair| pair[1] == pair[0].wrapping_add(1) || pair[1] == pair[0])
+        .count();
     value.len() > 4 && steps * 5 >= value.len() * 4
 }
 
@@ -328,7 +410,12 @@ mod tests {
         ] {
             assert!(is_wordy(value.as_bytes()), "{value}");
         }
-        for value in ["k3Jf9xQ2mZbWp4Lr8TvN", "a81f0c77e2b94d35f6", "q7wz8kx3vj2hbn5mcr4d", "Zm9vYmFyYmF6cXV4MTIz"] {
+        for value in [
+            "k3Jf9xQ2mZbWp4Lr8TvN",
+            "a81f0c77e2b94d35f6",
+            "q7wz8kx3vj2hbn5mcr4d",
+            "Zm9vYmFyYmF6cXV4MTIz",
+        ] {
             assert!(!is_wordy(value.as_bytes()), "{value}");
         }
     }

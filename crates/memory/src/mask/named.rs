@@ -48,14 +48,75 @@ pub(super) enum Form {
 
 /// Names that hold one of our words and mean something else: (beginning, ending, anywhere). Without `_`, `-`, `.`.
 const HARMLESS_ENDS: &[&str] = &[
-    "tokens", "count", "type", "name", "id", "ids", "url", "uri", "path", "file", "dir", "length", "limit", "size", "hash", "field",
-    "label", "env", "var", "version", "expiry", "expires", "expiresin", "expiresat", "endpoint", "usage", "budget", "ref", "arn", "policy",
-    "stdin", "fingerprint", "checksum", "digest", "scanning", "scanner", "manager", "status", "format", "index", "pattern", "regex",
-    "address", "mint", "symbol", "contract", "title", "description", "hint", "prompt", "placeholder", "message",
+    "tokens",
+    "count",
+    "type",
+    "name",
+    "id",
+    "ids",
+    "url",
+    "uri",
+    "path",
+    "file",
+    "dir",
+    "length",
+    "limit",
+    "size",
+    "hash",
+    "field",
+    "label",
+    "env",
+    "var",
+    "version",
+    "expiry",
+    "expires",
+    "expiresin",
+    "expiresat",
+    "endpoint",
+    "usage",
+    "budget",
+    "ref",
+    "arn",
+    "policy",
+    "stdin",
+    "fingerprint",
+    "checksum",
+    "digest",
+    "scanning",
+    "scanner",
+    "manager",
+    "status",
+    "format",
+    "index",
+    "pattern",
+    "regex",
+    "address",
+    "mint",
+    "symbol",
+    "contract",
+    "title",
+    "description",
+    "hint",
+    "prompt",
+    "placeholder",
+    "message",
 ];
 const HARMLESS_PARTS: &[&str] = &[
-    "pagetoken", "nexttoken", "continuationtoken", "publickey", "publickeytoken", "tokeniz", "maxtoken", "tokencount", "pagination", "tokenusage", "sitekey", "cachekey",
-    "canceltoken", "cancellationtoken", "idempotency",
+    "pagetoken",
+    "nexttoken",
+    "continuationtoken",
+    "publickey",
+    "publickeytoken",
+    "tokeniz",
+    "maxtoken",
+    "tokencount",
+    "pagination",
+    "tokenusage",
+    "sitekey",
+    "cachekey",
+    "canceltoken",
+    "cancellationtoken",
+    "idempotency",
 ];
 
 /// What a name promises, or `None` where it promises nothing.
@@ -63,14 +124,18 @@ pub(super) fn kind_of(name: &[u8]) -> Option<Kind> {
     if name.len() > 128 {
         return None;
     }
-    let plain: Vec<u8> =
-        name.iter().filter(|byte| byte.is_ascii_alphanumeric()).map(u8::to_ascii_lowercase).collect();
+    let plain: Vec<u8> = name
+        .iter()
+        .filter(|byte| byte.is_ascii_alphanumeric())
+        .map(u8::to_ascii_lowercase)
+        .collect();
     let plain = std::str::from_utf8(&plain).unwrap_or_default();
     let has = |words: &[&str]| words.iter().any(|word| plain.contains(word));
     match plain {
         "authorization" | "proxyauthorization" => return Some(Kind::Authorization),
         "cookie" | "setcookie" | "cookies" => return Some(Kind::Cookie),
-        "xapikey" | "xauthtoken" | "xaccesstoken" | "xgoogapikey" | "xvaulttoken" | "privatetoken" | "xfigmatoken" | "xgitlabtoken" => {
+        "xapikey" | "xauthtoken" | "xaccesstoken" | "xgoogapikey" | "xvaulttoken" | "privatetoken" | "xfigmatoken"
+        | "xgitlabtoken" => {
             return Some(Kind::Header);
         }
         _ => {}
@@ -92,16 +157,48 @@ pub(super) fn kind_of(name: &[u8]) -> Option<Kind> {
 }
 
 const STRONG: &[&str] = &[
-    "secret", "apikey", "accesskey", "privatekey", "credential", "authkey", "signingkey", "encryptionkey", "masterkey", "servicekey",
-    "accountkey", "sessionkey", "appkey", "apitoken", "authtoken", "accesstoken", "refreshtoken", "bearertoken", "sessiontoken", "bottoken", "idtoken",
-    "usertoken", "deploytoken", "securitytoken",
+    "secret",
+    "apikey",
+    "accesskey",
+    "privatekey",
+    "credential",
+    "authkey",
+    "signingkey",
+    "encryptionkey",
+    "masterkey",
+    "servicekey",
+    "accountkey",
+    "sessionkey",
+    "appkey",
+    "apitoken",
+    "authtoken",
+    "accesstoken",
+    "refreshtoken",
+    "bearertoken",
+    "sessiontoken",
+    "bottoken",
+    "idtoken",
+    "usertoken",
+    "deploytoken",
+    "securitytoken",
 ];
 
 /// Judges a value whose name is known to be of a kind. `offset` is where the value stands.
 pub(super) fn judge(kind: Kind, form: Form, value: &[u8], offset: usize) -> Option<Named> {
     let range = offset..offset + value.len();
-    let found = |rule, tier| Some(Named { rule, tier, range: range.clone() });
-    let is_aws = || value.len() == 40 && value.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'));
+    let found = |rule, tier| {
+        Some(Named {
+            rule,
+            tier,
+            range: range.clone(),
+        })
+    };
+    let is_aws = || {
+        value.len() == 40
+            && value
+                .iter()
+                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'))
+    };
     match kind {
         Kind::AwsSecret if is_aws() && !judge::is_blank_form(value) => found("aws-secret-key", Tier::A),
         Kind::Header if judge::is_likely(value, 8) => found("api-key-header", Tier::A),
@@ -121,9 +218,17 @@ pub(super) fn judge(kind: Kind, form: Form, value: &[u8], offset: usize) -> Opti
 /// What follows `--password` is taken at its word, unless it is a plain one.
 fn is_flag_value(value: &[u8]) -> bool {
     let classes = judge::Classes::of(value);
-    let is_odd = classes.digit && classes.letter() || value.iter().any(|byte| matches!(byte, b'!' | b'@' | b'#' | b'%' | b'^' | b'*'));
+    let is_odd = classes.digit && classes.letter()
+        || value
+            .iter()
+            .any(|byte| matches!(byte, b'!' | b'@' | b'#' | b'%' | b'^' | b'*'));
     let is_slug = value.len() > 20 && judge::is_wordy(value);
-    (6..=512).contains(&value.len()) && !classes.other && is_odd && !is_slug && !judge::looks_harmless(value) && !judge::has_code(value)
+    (6..=512).contains(&value.len())
+        && !classes.other
+        && is_odd
+        && !is_slug
+        && !judge::looks_harmless(value)
+        && !judge::has_code(value)
 }
 
 /// Finds the value that belongs to the name at `at..end`.
@@ -135,12 +240,19 @@ pub(super) fn value_of(text: &[u8], at: usize, end: usize, long_until: &mut usiz
         return None;
     }
     let start = name_start(text, at);
-    let name_end = if text[..end].ends_with(b"=") { end - 1 } else { name_end(text, end) };
+    let name_end = if text[..end].ends_with(b"=") {
+        end - 1
+    } else {
+        name_end(text, end)
+    };
     let name = &text[start..name_end];
     let kind = kind_of(name)?;
     let is_flag = is_flag(text, at);
     let (value_start, is_assigned) = separator_end(text, name_end, is_flag)?;
-    let is_variable = text.get(name_end) == Some(&b'=') && name.iter().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_');
+    let is_variable = text.get(name_end) == Some(&b'=')
+        && name
+            .iter()
+            .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_');
     let form = match (is_flag, is_variable) {
         (true, _) => Form::Flag,
         (false, true) => Form::Variable,
@@ -158,7 +270,9 @@ pub(super) fn value_of(text: &[u8], at: usize, end: usize, long_until: &mut usiz
 
 /// Where the separator behind a name ends, and whether it was one and not only a space.
 fn separator_end(text: &[u8], name_end: usize, is_flag: bool) -> Option<(usize, bool)> {
-    let closers = skip(text, name_end, 8, |byte| matches!(byte, b'"' | b'\'' | b'\\' | b'`' | b']' | b'*'));
+    let closers = skip(text, name_end, 8, |byte| {
+        matches!(byte, b'"' | b'\'' | b'\\' | b'`' | b']' | b'*')
+    });
     let at = skip(text, closers, 8, |byte| matches!(byte, b' ' | b'\t'));
     let sign_end = skip(text, at, 3, |byte| matches!(byte, b'=' | b':' | b'>'));
     if sign_end > at {
@@ -183,12 +297,22 @@ fn opening_quote(text: &[u8], at: usize) -> (usize, Option<u8>) {
 /// Where a value ends: at its quote; without one, where a word of a shell or a program ends.
 fn value_end(text: &[u8], start: usize, quote: Option<u8>) -> usize {
     let ends = |byte: u8| match quote {
-        Some(quote) => byte == quote || matches!(byte, b'\\' | b'\n' | b'\r'),
-        None => byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b'`' | b',' | b';' | b')' | b'}' | b']' | b'&' | b'<' | b'>' | b'|' | b'\\'),
+        Some(quote) => byte == quote || byte == b'\\' || byte.is_ascii_control(),
+        None => {
+            !byte.is_ascii_graphic()
+                || matches!(
+                    byte,
+                    b'"' | b'\'' | b'`' | b',' | b';' | b')' | b'}' | b']' | b'&' | b'<' | b'>' | b'|' | b'\\'
+                )
+        }
     };
     let end = skip(text, start, judge::VALUE_BYTES_MAX + 1, |byte| !ends(byte));
     // The full stop of a sentence.
-    if quote.is_none() && end > start && matches!(text[end - 1], b'.' | b':') { end - 1 } else { end }
+    if quote.is_none() && end > start && matches!(text[end - 1], b'.' | b':') {
+        end - 1
+    } else {
+        end
+    }
 }
 
 /// Whether a text of one word is the flag of a command whose value follows in the next text.

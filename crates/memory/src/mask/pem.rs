@@ -72,7 +72,9 @@ impl TextState {
         let is_masked = memchr::memmem::find(line, b"[REDACTED:").is_some();
         let is_blank = line.iter().all(u8::is_ascii_whitespace);
         self.0 = match self.0 {
-            Inside::Head(lines) if (is_blank || is_masked || is_header(line)) && lines < HEADER_LINES_MAX => Inside::Head(lines + 1),
+            Inside::Head(lines) if (is_blank || is_masked || is_header(line)) && lines < HEADER_LINES_MAX => {
+                Inside::Head(lines + 1)
+            }
             // The last line of a key may be short. Then comes the end, or something else.
             Inside::Body if is_short_end(line) => {
                 let start = skip(line, 0, line.len(), |byte| byte.is_ascii_whitespace());
@@ -156,7 +158,9 @@ fn header_end(text: &[u8], start: usize) -> Option<usize> {
     }
     let name = line.strip_prefix(b"-----BEGIN ")?;
     let close = memchr::memmem::find(name, b"-----")?;
-    let is_label = name[..close].iter().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b' ');
+    let is_label = name[..close]
+        .iter()
+        .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b' ');
     let is_private = memchr::memmem::find(&name[..close], b"PRIVATE KEY").is_some();
     (is_label && is_private).then_some(start + b"-----BEGIN ".len() + close + b"-----".len())
 }
@@ -242,7 +246,11 @@ mod tests {
             assert_eq!(block(&format!("a {whole} b")), Some(whole.as_str()), "{between:?}");
             let cut = [begin, LINE, LINE].join(between);
             assert_eq!(block(&format!("a {cut}")), Some(cut.as_str()), "{between:?}");
-            assert_eq!(block(&format!("a {cut}\nThanks for the key")), Some(cut.as_str()), "{between:?}");
+            assert_eq!(
+                block(&format!("a {cut}\nThanks for the key")),
+                Some(cut.as_str()),
+                "{between:?}"
+            );
         }
         let headers = format!("{begin}\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0A1B\n\n{LINE}\n{end}");
         assert_eq!(block(&headers), Some(headers.as_str()));
@@ -251,10 +259,18 @@ mod tests {
     #[test]
     fn a_first_line_alone_is_no_secret() {
         let begin = concat!("-----BEGIN ", "PRIVATE KEY-----");
-        for rest in ["", "\n...\n-----END PRIVATE KEY-----", " is how a key starts", "\") { return parsePrivateKeyFromPemBlock(key) }"] {
+        for rest in [
+            "",
+            "\n...\n-----END PRIVATE KEY-----",
+            " is how a key starts",
+            "\") { return parsePrivateKeyFromPemBlock(key) }",
+        ] {
             assert_eq!(block(&format!("{begin}{rest}")), None, "{rest}");
         }
-        assert_eq!(block(&format!("-----BEGIN PUBLIC KEY-----\n{LINE}\n-----END PUBLIC KEY-----")), None);
+        assert_eq!(
+            block(&format!("-----BEGIN PUBLIC KEY-----\n{LINE}\n-----END PUBLIC KEY-----")),
+            None
+        );
         assert_eq!(block(&format!("-----BEGIN CERTIFICATE-----\n{LINE}")), None);
     }
 

@@ -11,8 +11,35 @@ use std::ops::Range;
 
 /// Passwords of links and commands that protect nothing.
 const NO_PASSWORDS: &[&str] = &[
-    "password", "passwd", "pass", "pw", "pwd", "postgres", "root", "user", "username", "secret", "admin", "guest", "mysql", "redis", "mongo",
-    "token", "key", "apikey", "api_key", "x-oauth-basic", "dev", "prod", "local", "localhost", "null", "none", "string", "pass123", "password123",
+    "password",
+    "passwd",
+    "pass",
+    "pw",
+    "pwd",
+    "postgres",
+    "root",
+    "user",
+    "username",
+    "secret",
+    "admin",
+    "guest",
+    "mysql",
+    "redis",
+    "mongo",
+    "token",
+    "key",
+    "apikey",
+    "api_key",
+    "x-oauth-basic",
+    "dev",
+    "prod",
+    "local",
+    "localhost",
+    "null",
+    "none",
+    "string",
+    "pass123",
+    "password123",
 ];
 
 /// Finds the token behind the name of the header `Authorization`, which ends at `end`.
@@ -22,18 +49,39 @@ pub(super) fn authorization(text: &[u8], end: usize) -> Option<Named> {
     if !matches!(text.get(sign), Some(b':' | b'=' | b',')) {
         return None;
     }
-    let value = skip(text, sign + 1, 16, |byte| matches!(byte, b' ' | b'"' | b'\'' | b'\\' | b'`' | b'=' | b'>'));
+    let value = skip(text, sign + 1, 16, |byte| {
+        matches!(byte, b' ' | b'"' | b'\'' | b'\\' | b'`' | b'=' | b'>')
+    });
     let named = authorization_value(&text[value..text.len().min(value + judge::VALUE_BYTES_MAX)])?;
-    Some(Named { range: value + named.range.start..value + named.range.end, ..named })
+    Some(Named {
+        range: value + named.range.start..value + named.range.end,
+        ..named
+    })
 }
 
 /// Finds the token in the value of an `Authorization` header.
 pub(super) fn authorization_value(value: &[u8]) -> Option<Named> {
-    const SCHEMES: [&str; 9] = ["bearer", "basic", "token", "bot", "apikey", "api-key", "key", "digest", "negotiate"];
+    const SCHEMES: [&str; 9] = [
+        "bearer",
+        "basic",
+        "token",
+        "bot",
+        "apikey",
+        "api-key",
+        "key",
+        "digest",
+        "negotiate",
+    ];
     let scheme = skip(value, 0, 16, |byte| byte.is_ascii_alphabetic() || byte == b'-');
     let is_scheme = value.get(scheme) == Some(&b' ')
-        && SCHEMES.iter().any(|name| value[..scheme].eq_ignore_ascii_case(name.as_bytes()));
-    let start = if is_scheme { skip(value, scheme, 8, |byte| byte == b' ') } else { 0 };
+        && SCHEMES
+            .iter()
+            .any(|name| value[..scheme].eq_ignore_ascii_case(name.as_bytes()));
+    let start = if is_scheme {
+        skip(value, scheme, 8, |byte| byte == b' ')
+    } else {
+        0
+    };
     let range = start..skip(value, start, judge::VALUE_BYTES_MAX, is_token);
     let token = &value[range.clone()];
     let is_basic = value[..scheme].eq_ignore_ascii_case(b"basic");
@@ -44,14 +92,22 @@ pub(super) fn authorization_value(value: &[u8]) -> Option<Named> {
     } else {
         judge::is_random(token, true)
     };
-    is_secret.then_some(Named { rule: "authorization", tier: Tier::A, range })
+    is_secret.then_some(Named {
+        rule: "authorization",
+        tier: Tier::A,
+        range,
+    })
 }
 
 /// Finds the token behind `Bearer `, which ends at `end`, where no header is named.
 pub(super) fn bearer(text: &[u8], end: usize) -> Option<Named> {
     let start = skip(text, end, 4, |byte| byte == b' ');
     let range = start..skip(text, start, judge::VALUE_BYTES_MAX, is_token);
-    judge::is_likely(&text[range.clone()], 16).then_some(Named { rule: "authorization", tier: Tier::A, range })
+    judge::is_likely(&text[range.clone()], 16).then_some(Named {
+        rule: "authorization",
+        tier: Tier::A,
+        range,
+    })
 }
 
 fn is_token(byte: u8) -> bool {
@@ -91,28 +147,44 @@ pub(super) fn cookies(text: &[u8], end: usize) -> Vec<Named> {
     if !matches!(text.get(sign), Some(b':' | b'=' | b',')) && !is_flag {
         return Vec::new();
     }
-    let start = skip(text, sign, 16, |byte| matches!(byte, b' ' | b'"' | b'\'' | b'\\' | b'`' | b'=' | b':' | b','));
+    let start = skip(text, sign, 16, |byte| {
+        matches!(byte, b' ' | b'"' | b'\'' | b'\\' | b'`' | b'=' | b':' | b',')
+    });
     let named = cookie_values(&text[start..text.len().min(start + judge::VALUE_BYTES_MAX)]);
-    let moved = |named: Named| Named { range: start + named.range.start..start + named.range.end, ..named };
+    let moved = |named: Named| Named {
+        range: start + named.range.start..start + named.range.end,
+        ..named
+    };
     named.into_iter().map(moved).collect()
 }
 
 /// Finds the values in the value of a cookie header: `name=value; name=value`.
 pub(super) fn cookie_values(text: &[u8]) -> Vec<Named> {
-    const ATTRIBUTES: [&str; 7] = ["path", "domain", "expires", "max-age", "samesite", "version", "priority"];
+    const ATTRIBUTES: [&str; 7] = [
+        "path", "domain", "expires", "max-age", "samesite", "version", "priority",
+    ];
     let mut found = Vec::new();
     let mut at = 0;
     loop {
-        let name_end = skip(text, at, 128, |byte| is_word(byte) || matches!(byte, b'-' | b'.' | b'[' | b']'));
+        let name_end = skip(text, at, 128, |byte| {
+            is_word(byte) || matches!(byte, b'-' | b'.' | b'[' | b']')
+        });
         if name_end > at && text.get(name_end) == Some(&b'=') {
             let start = name_end + 1;
             let end = skip(text, start, judge::VALUE_BYTES_MAX, |byte| {
-                byte.is_ascii_graphic() && !matches!(byte, b';' | b'"' | b'\'' | b'\\' | b'`' | b',' | b'<' | b'$' | b'{')
+                byte.is_ascii_graphic()
+                    && !matches!(byte, b';' | b'"' | b'\'' | b'\\' | b'`' | b',' | b'<' | b'$' | b'{')
             });
-            let is_attribute = ATTRIBUTES.iter().any(|name| text[at..name_end].eq_ignore_ascii_case(name.as_bytes()));
+            let is_attribute = ATTRIBUTES
+                .iter()
+                .any(|name| text[at..name_end].eq_ignore_ascii_case(name.as_bytes()));
             let goes_on = matches!(text.get(end), Some(b'$' | b'{' | b'<'));
             if !is_attribute && !goes_on && judge::is_likely(&text[start..end], 12) {
-                found.push(Named { rule: "cookie", tier: Tier::A, range: start..end });
+                found.push(Named {
+                    rule: "cookie",
+                    tier: Tier::A,
+                    range: start..end,
+                });
             }
             at = end;
         } else {
@@ -128,20 +200,39 @@ pub(super) fn cookie_values(text: &[u8]) -> Vec<Named> {
 
 /// Finds the password in `scheme://user:password@host`; `at` is where `://` stands.
 pub(super) fn link(text: &[u8], at: usize) -> Option<Named> {
-    let scheme = text[..at].iter().rev().take(16).take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.')).count();
+    let scheme = text[..at]
+        .iter()
+        .rev()
+        .take(16)
+        .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
+        .count();
     let start = at + b"://".len();
     let end = skip(text, start, 512, |byte| {
-        byte.is_ascii_graphic() && !matches!(byte, b'/' | b'?' | b'#' | b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\' | b'(' | b')' | b',' | b'|')
+        byte.is_ascii_graphic()
+            && !matches!(
+                byte,
+                b'/' | b'?' | b'#' | b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\' | b'(' | b')' | b',' | b'|'
+            )
     });
     let authority = &text[start..end];
     let host = memchr::memrchr(b'@', authority)?;
-    let has_host = authority.get(host + 1).is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'[');
+    let has_host = authority
+        .get(host + 1)
+        .is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'[');
     if scheme == 0 || !has_host {
         return None;
     }
-    let named = |range: Range<usize>| Some(Named { rule: "url-password", tier: Tier::A, range });
+    let named = |range: Range<usize>| {
+        Some(Named {
+            rule: "url-password",
+            tier: Tier::A,
+            range,
+        })
+    };
     match memchr::memchr(b':', &authority[..host]) {
-        Some(colon) if is_real_password(&authority[..colon], &authority[colon + 1..host]) => named(start + colon + 1..start + host),
+        Some(colon) if is_real_password(&authority[..colon], &authority[colon + 1..host]) => {
+            named(start + colon + 1..start + host)
+        }
         // A token alone, as `https://<token>@host`.
         None if judge::is_likely(&authority[..host], 20) => named(start..start + host),
         _ => None,
@@ -150,8 +241,12 @@ pub(super) fn link(text: &[u8], at: usize) -> Option<Named> {
 
 /// Whether a password is more than the word that documents put in its place.
 fn is_real_password(user: &[u8], password: &[u8]) -> bool {
-    let is_word_for_it = NO_PASSWORDS.iter().any(|word| password.eq_ignore_ascii_case(word.as_bytes()));
-    let has_reference = password.iter().any(|byte| matches!(byte, b'$' | b'{' | b'}' | b'<' | b'[' | b']'));
+    let is_word_for_it = NO_PASSWORDS
+        .iter()
+        .any(|word| password.eq_ignore_ascii_case(word.as_bytes()));
+    let has_reference = password
+        .iter()
+        .any(|byte| matches!(byte, b'$' | b'{' | b'}' | b'<' | b'[' | b']'));
     password.len() >= 4 && password != user && !is_word_for_it && !has_reference && !judge::is_placeholder(password)
 }
 
@@ -161,13 +256,23 @@ pub(super) fn curl(text: &[u8], end: usize) -> Option<Named> {
     let line_end = memchr::memchr2(b'\n', b'|', command).unwrap_or(command.len());
     let command = &command[..line_end];
     let flags: [&[u8]; 3] = [b" -u", b" --user ", b" --user="];
-    let (flag, at) = flags.iter().find_map(|flag| Some((flag.len(), memchr::memmem::find(command, flag)?)))?;
-    let start = skip(command, at + flag, 8, |byte| matches!(byte, b' ' | b'"' | b'\'' | b'\\' | b'='));
-    let end_of_pair = skip(command, start, 256, |byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\'' | b'\\' | b'`' | b'<'));
+    let (flag, at) = flags
+        .iter()
+        .find_map(|flag| Some((flag.len(), memchr::memmem::find(command, flag)?)))?;
+    let start = skip(command, at + flag, 8, |byte| {
+        matches!(byte, b' ' | b'"' | b'\'' | b'\\' | b'=')
+    });
+    let end_of_pair = skip(command, start, 256, |byte| {
+        byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\'' | b'\\' | b'`' | b'<')
+    });
     let pair = &command[start..end_of_pair];
     let colon = memchr::memchr(b':', pair)?;
     let range = end + start + colon + 1..end + end_of_pair;
-    is_real_password(&pair[..colon], &pair[colon + 1..]).then_some(Named { rule: "curl-password", tier: Tier::B, range })
+    is_real_password(&pair[..colon], &pair[colon + 1..]).then_some(Named {
+        rule: "curl-password",
+        tier: Tier::B,
+        range,
+    })
 }
 
 /// Finds the end of the JSON web token that begins at `start`: two parts of base64 in which JSON begins, and a signature.
@@ -190,7 +295,13 @@ pub(super) fn web_token_end(text: &[u8], start: usize) -> Option<usize> {
     }
     let end = part(payload_end + 1);
     // Encrypted tokens have two more parts.
-    Some(skip(text, end, usize::MAX, |byte| is_word(byte) || matches!(byte, b'-' | b'.')).max(end)).map(|end| trim_dot(text, end))
+    Some(
+        skip(text, end, usize::MAX, |byte| {
+            is_word(byte) || matches!(byte, b'-' | b'.')
+        })
+        .max(end),
+    )
+    .map(|end| trim_dot(text, end))
 }
 
 fn trim_dot(text: &[u8], end: usize) -> usize {
@@ -227,21 +338,32 @@ mod tests {
     fn tokens_of_headers_are_found_and_placeholders_are_not() {
         for (text, expected) in [
             ("Authorization: Bearer k3Jf9xQ2mZbW", Some("k3Jf9xQ2mZbW")),
-            ("Authorization: Basic YWxpY2U6azNKZjl4UTI=", Some("YWxpY2U6azNKZjl4UTI=")),
+            (
+                "Authorization: Basic YWxpY2U6azNKZjl4UTI=",
+                Some("YWxpY2U6azNKZjl4UTI="),
+            ),
             (r#"Authorization\": \"token k3Jf9xQ2mZbW\""#, Some("k3Jf9xQ2mZbW")),
             ("Authorization: Bearer $TOKEN", None),
             ("Authorization: Bearer your-token-123", None),
             ("Authorization: Basic authentication", None),
             ("Authorization header", None),
         ] {
-            assert_eq!(text_of(text, authorization(text.as_bytes(), "Authorization".len())), expected, "{text}");
+            assert_eq!(
+                text_of(text, authorization(text.as_bytes(), "Authorization".len())),
+                expected,
+                "{text}"
+            );
         }
     }
 
     #[test]
     fn values_of_cookies_are_found_and_attributes_are_not() {
-        let text = "Set-Cookie: sid=k3Jf9xQ2mZbWp4Lr; Path=/; theme=dark; id=a81f0c77e2b94d35; HttpOnly; Expires=Wed21Oct2026";
-        let found: Vec<_> = cookies(text.as_bytes(), "Set-Cookie".len()).into_iter().map(|named| &text[named.range]).collect();
+        let text =
+            "Set-Cookie: sid=k3Jf9xQ2mZbWp4Lr; Path=/; theme=dark; id=a81f0c77e2b94d35; HttpOnly; Expires=Wed21Oct2026";
+        let found: Vec<_> = cookies(text.as_bytes(), "Set-Cookie".len())
+            .into_iter()
+            .map(|named| &text[named.range])
+            .collect();
         assert_eq!(found, ["k3Jf9xQ2mZbWp4Lr", "a81f0c77e2b94d35"]);
     }
 

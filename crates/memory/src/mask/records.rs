@@ -29,7 +29,12 @@ const NAMED_STRONG: u8 = 8;
 const FLAGGED: u8 = 16;
 
 /// Keys whose values are opaque: signatures and ciphertext, which no rule can look into.
-const OPAQUE_KEYS: [&[u8]; 4] = [b"signature", b"encrypted_content", b"thoughtSignature", b"thought_signature"];
+const OPAQUE_KEYS: [&[u8]; 4] = [
+    b"signature",
+    b"encrypted_content",
+    b"thoughtSignature",
+    b"thought_signature",
+];
 /// How images and the like begin in base64.
 const IMAGE_STARTS: [&[u8]; 5] = [b"iVBORw0KGgo", b"/9j/", b"R0lGOD", b"UklGR", b"JVBERi0"];
 
@@ -38,7 +43,16 @@ pub(super) fn find(masker: &Masker, text: &[u8], levels: u8) -> Vec<Found> {
     let Some(openings) = openings(masker, text) else {
         return Vec::new();
     };
-    let mut walk = Walk { masker, text, levels, openings, found: Vec::new(), stack: Vec::new(), key: Key::default(), last_string: 0 };
+    let mut walk = Walk {
+        masker,
+        text,
+        levels,
+        openings,
+        found: Vec::new(),
+        stack: Vec::new(),
+        key: Key::default(),
+        last_string: 0,
+    };
     let mut at = skip_space(text, 0);
     let mut unwalked = at;
     let mut attempts = 0;
@@ -177,7 +191,9 @@ impl Walk<'_> {
         let is_scalar = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.');
         let length = self.text[at..].iter().take_while(is_scalar).count();
         let scalar = &self.text[at..at + length];
-        let is_number = scalar.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E'));
+        let is_number = scalar
+            .iter()
+            .all(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E'));
         (length > 0 && (is_number || matches!(scalar, b"true" | b"false" | b"null"))).then_some(at + length)
     }
 
@@ -185,14 +201,25 @@ impl Walk<'_> {
     fn closing_quote(&mut self, at: usize) -> Result<usize, usize> {
         self.last_string = at;
         let mut from = at + 1;
-        loop {
-            let rest = self.text.get(from..).ok_or(at)?;
-            let found = from + memchr::memchr2(b'"', b'\\', rest).ok_or(at)?;
-            if self.text[found] == b'"' {
-                return Ok(found);
+        while let Some(found) = self
+            .text
+            .get(from..)
+            .and_then(|rest| memchr::memchr2(b'"', b'\\', rest))
+        {
+            if self.text[from + found] == b'"' {
+                return Ok(from + found);
             }
-            from = found + 2;
+            from += found + 2;
         }
+        // The string is torn, but what is left of it is escaped all the same.
+        let inside = at + 1..self.text.len();
+        if self.is_open(&inside) {
+            let found = self
+                .masker
+                .find(&escape::decode_string(&self.text[inside.clone()]), self.levels - 1);
+            self.take_string(found, &inside);
+        }
+        Err(at)
     }
 
     /// A key and its colon. Returns where its value may begin.
@@ -241,7 +268,11 @@ impl Walk<'_> {
             return Ok(quote + 1);
         }
         let decoded = escape::decode_string(raw);
-        let mut found = if is_open { self.masker.find(&decoded, self.levels - 1) } else { Vec::new() };
+        let mut found = if is_open {
+            self.masker.find(&decoded, self.levels - 1)
+        } else {
+            Vec::new()
+        };
         if let Some(kind) = key.kind {
             self.pair(kind, Form::Assigned, &decoded, &mut found);
         }
@@ -366,7 +397,10 @@ mod tests {
         let secret = concat!("gh", "p_0123456789abcdefghijABCDEFGHIJ012345");
         let line = format!("{}\"{secret}\"{}", "[".repeat(deep), "]".repeat(deep));
         let found = find(&masker, line.as_bytes(), 4);
-        assert_eq!(found.iter().map(|hit| &line[hit.range.clone()]).collect::<Vec<_>>(), [secret]);
+        assert_eq!(
+            found.iter().map(|hit| &line[hit.range.clone()]).collect::<Vec<_>>(),
+            [secret]
+        );
         assert!(find(&masker, "[".repeat(deep).as_bytes(), 4).is_empty());
         assert!(find(&masker, "{\"a\":".repeat(deep).as_bytes(), 4).is_empty());
     }

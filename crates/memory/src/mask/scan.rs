@@ -18,7 +18,14 @@ const NEAR_BYTES: usize = 200;
 
 /// Finds secrets in a text. They are sorted and do not overlap.
 pub(super) fn find(masker: &Masker, text: &[u8], levels: u8) -> Vec<Found> {
-    let mut scan = Scan { masker, text, levels, found: Vec::new(), long_until: 0, user_rules: Vec::new() };
+    let mut scan = Scan {
+        masker,
+        text,
+        levels,
+        found: Vec::new(),
+        long_until: 0,
+        user_rules: Vec::new(),
+    };
     masker.gate.each(text, |opening| scan.act(opening));
     scan.user_rules();
     masker.resolve(text, scan.found)
@@ -65,7 +72,8 @@ impl Scan<'_> {
                 if let Some(block) = pem::block_at(text, start) {
                     let fingerprint = self.masker.key.fingerprint(&block.key);
                     let end = block.range.end;
-                    self.found.push(Found::new(pem::NAME.into(), Tier::A, block.range, fingerprint));
+                    self.found
+                        .push(Found::new(pem::NAME.into(), Tier::A, block.range, fingerprint));
                     return end;
                 }
             }
@@ -83,7 +91,8 @@ impl Scan<'_> {
 
     fn push(&mut self, rule: &'static str, tier: Tier, range: Range<usize>) {
         let fingerprint = self.masker.key.fingerprint(&self.text[range.clone()]);
-        self.found.push(Found::new(Cow::Borrowed(rule), tier, range, fingerprint));
+        self.found
+            .push(Found::new(Cow::Borrowed(rule), tier, range, fingerprint));
     }
 
     fn push_form(&mut self, rule: &'static str, range: Range<usize>) {
@@ -114,7 +123,14 @@ impl Scan<'_> {
         let start = match rule.back {
             Back::Gate => gate,
             Back::Bytes(count) => gate.checked_sub(count)?,
-            Back::Digits => gate - text[..gate].iter().rev().take(10).take_while(|byte| byte.is_ascii_digit()).count(),
+            Back::Digits => {
+                gate - text[..gate]
+                    .iter()
+                    .rev()
+                    .take(10)
+                    .take_while(|byte| byte.is_ascii_digit())
+                    .count()
+            }
         };
         let is_ahead = rule.pattern.starts_with("(?s");
         if !is_ahead && !is_left_border(text, start) {
@@ -152,7 +168,12 @@ impl Scan<'_> {
                     continue;
                 };
                 let fingerprint = self.masker.key.fingerprint(secret.as_bytes());
-                self.found.push(Found::new(Cow::Owned(rule.name.clone()), rule.tier, secret.range(), fingerprint));
+                self.found.push(Found::new(
+                    Cow::Owned(rule.name.clone()),
+                    rule.tier,
+                    secret.range(),
+                    fingerprint,
+                ));
             }
         }
     }
@@ -187,15 +208,21 @@ fn tail_end(text: &[u8], end: usize, tail: Tail) -> Option<usize> {
             let dots = text[end..far].iter().rev().take_while(|byte| **byte == b'.').count();
             Some(far - dots)
         }
-        Tail::Base64 => Some(go_on(|byte| is_word(byte) || matches!(byte, b'-' | b'+' | b'/' | b'=' | b'%'))),
+        Tail::Base64 => Some(go_on(|byte| {
+            is_word(byte) || matches!(byte, b'-' | b'+' | b'/' | b'=' | b'%')
+        })),
     }
 }
 
 /// Where an image in a data link ends; `at` stands behind `data:image/`.
 pub(super) fn image_end(text: &[u8], at: usize) -> usize {
-    let kind_end = skip(text, at, 64, |byte| is_word(byte) || matches!(byte, b'+' | b'-' | b'.' | b';' | b'='));
+    let kind_end = skip(text, at, 64, |byte| {
+        is_word(byte) || matches!(byte, b'+' | b'-' | b'.' | b';' | b'=')
+    });
     if !text[kind_end..].starts_with(b",") {
         return kind_end;
     }
-    skip(text, kind_end + 1, usize::MAX, |byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='))
+    skip(text, kind_end + 1, usize::MAX, |byte| {
+        byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
+    })
 }

@@ -91,11 +91,19 @@ fn parse(text: &[u8]) -> Option<Parsed<'_>> {
     let length = OPENING.len() + close + 1;
     if let Some((rule, number)) = inside.split_once('#') {
         let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-        return (is_rule_name(rule) && is_number).then_some(Parsed { rule, fingerprint: None, length });
+        return (is_rule_name(rule) && is_number).then_some(Parsed {
+            rule,
+            fingerprint: None,
+            length,
+        });
     }
     let (rule, hex) = inside.split_once(':')?;
     let is_hex = hex.len() == 8 && hex.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    (is_rule_name(rule) && is_hex).then_some(Parsed { rule, fingerprint: Some(hex), length })
+    (is_rule_name(rule) && is_hex).then_some(Parsed {
+        rule,
+        fingerprint: Some(hex),
+        length,
+    })
 }
 
 /// Numbers secrets by rule in the order they are met, for what leaves the machine: `[REDACTED:<rule>#<n>]`.
@@ -136,7 +144,12 @@ impl Numbering {
             let Some(decoded) = decode(if is_plain { window } else { integers_of_a_tag(window) }) else {
                 continue;
             };
-            let Some(Parsed { rule, fingerprint: Some(hex), length }) = parse(&decoded) else {
+            let Some(Parsed {
+                rule,
+                fingerprint: Some(hex),
+                length,
+            }) = parse(&decoded)
+            else {
                 continue;
             };
             let tag = format!("[REDACTED:{rule}#{}]", self.number(rule, hex)).into_bytes();
@@ -183,7 +196,15 @@ mod tests {
     #[test]
     fn a_tag_is_known_wherever_a_range_touches_it() {
         let text = b"ab [REDACTED:x-1:0123abcd] cd [REDACTED:not a tag] [REDACTED:x#12]";
-        for (range, expected) in [(0..3, false), (0..4, true), (10..12, true), (25..26, true), (26..29, false), (30..50, false), (50..53, true)] {
+        for (range, expected) in [
+            (0..3, false),
+            (0..4, true),
+            (10..12, true),
+            (25..26, true),
+            (26..29, false),
+            (30..50, false),
+            (50..53, true),
+        ] {
             assert_eq!(overlaps_tag(text, &range), expected, "{range:?}");
         }
     }
@@ -192,7 +213,10 @@ mod tests {
     fn what_leaves_the_machine_has_numbers_for_fingerprints() {
         let mut numbering = Numbering::default();
         let text = "[REDACTED:a:00000001] [REDACTED:b:00000001] [REDACTED:a:00000002] [REDACTED:a:00000001]";
-        assert_eq!(numbering.renumber_str(text), "[REDACTED:a#1] [REDACTED:b#1] [REDACTED:a#2] [REDACTED:a#1]");
+        assert_eq!(
+            numbering.renumber_str(text),
+            "[REDACTED:a#1] [REDACTED:b#1] [REDACTED:a#2] [REDACTED:a#1]"
+        );
         let tag = render("a", Fingerprint([0, 0, 0, 2]), 1);
         let line = [b"[1,".as_slice(), &tag, b",10]"].concat();
         let expected = [b"[1,".as_slice(), &as_integers(b"[REDACTED:a#2]"), b",10]"].concat();

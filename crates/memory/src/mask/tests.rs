@@ -19,8 +19,16 @@ fn every_rule_of_the_table_has_a_sample_and_a_pattern_that_compiles() {
     for (index, rule) in rules::RULES.iter().enumerate() {
         assert!(masker.pattern(index).captures_len() <= 2, "{}", rule.name);
         assert!(tag::is_rule_name(rule.name), "{}", rule.name);
-        assert!(samples.iter().any(|sample| sample.rule == rule.name), "{} has no sample", rule.name);
-        assert!(rule.gates.iter().all(|gate| gate.len() >= gate::LITERAL_BYTES_MIN), "{}", rule.name);
+        assert!(
+            samples.iter().any(|sample| sample.rule == rule.name),
+            "{} has no sample",
+            rule.name
+        );
+        assert!(
+            rule.gates.iter().all(|gate| gate.len() >= gate::LITERAL_BYTES_MIN),
+            "{}",
+            rule.name
+        );
     }
 }
 
@@ -47,7 +55,10 @@ fn the_same_secret_has_the_same_tag_and_another_key_another_one() {
         hits[0].fingerprint
     };
     let other = Masker::new(&MaskKey::new([8; 32]), &UserRules::default()).unwrap();
-    assert_eq!(tag_of(&masker(), &sample.text), tag_of(&masker(), &format!("a\n{}", sample.text)));
+    assert_eq!(
+        tag_of(&masker(), &sample.text),
+        tag_of(&masker(), &format!("a\n{}", sample.text))
+    );
     assert_ne!(tag_of(&masker(), &sample.text), tag_of(&other, &sample.text));
 }
 
@@ -57,7 +68,10 @@ fn a_name_and_a_form_together_are_one_secret_of_the_surer_rule() {
     let text = format!("GITHUB_TOKEN={token} and Authorization: Bearer {token}");
     let mut hits = Vec::new();
     let masked = masker().mask_str(&text, &mut hits).into_owned();
-    assert_eq!(hits.iter().map(|hit| (hit.rule.as_ref(), hit.tier)).collect::<Vec<_>>(), [("github-token", Tier::A); 2]);
+    assert_eq!(
+        hits.iter().map(|hit| (hit.rule.as_ref(), hit.tier)).collect::<Vec<_>>(),
+        [("github-token", Tier::A); 2]
+    );
     assert!(masked.starts_with("GITHUB_TOKEN=[REDACTED:github-token:"), "{masked}");
 }
 
@@ -71,7 +85,10 @@ fn what_the_user_allows_stays_and_what_the_user_names_goes() {
         tier: Tier::A,
     };
     let rules = UserRules {
-        rules: vec![rule("ticket", r"ACME-\d{4}", &["ACME-"]), rule("street", r"lives at (\w+ street)", &[])],
+        rules: vec![
+            rule("ticket", r"ACME-\d{4}", &["ACME-"]),
+            rule("street", r"lives at (\w+ street)", &[]),
+        ],
         allowed_texts: vec![token.clone()],
         allowed_patterns: vec!["^ACME-0".to_string()],
     };
@@ -79,11 +96,17 @@ fn what_the_user_allows_stays_and_what_the_user_names_goes() {
     let line = format!(r#"{{"a":"{token} ACME-1234 ACME-0123","b":"lives at F\u00f6hr street, \u0046"}}"#);
     let mut hits = Vec::new();
     let masked = masker.mask_json_line(line.as_bytes(), &mut hits);
-    let found: Vec<_> = hits.iter().map(|hit| (hit.rule.as_ref(), &line[hit.range.clone()])).collect();
+    let found: Vec<_> = hits
+        .iter()
+        .map(|hit| (hit.rule.as_ref(), &line[hit.range.clone()]))
+        .collect();
     assert_eq!(found, [("ticket", "ACME-1234"), ("street", r"F\u00f6hr street")]);
     assert!(serde_json::from_slice::<serde_json::Value>(&masked).is_ok());
     for (name, pattern) in [("Bad Name", "a"), ("bad", "("), ("empty", "a*")] {
-        let rules = UserRules { rules: vec![rule(name, pattern, &[])], ..UserRules::default() };
+        let rules = UserRules {
+            rules: vec![rule(name, pattern, &[])],
+            ..UserRules::default()
+        };
         assert!(Masker::new(&MaskKey::new([7; 32]), &rules).is_err(), "{name}");
     }
 }
@@ -92,14 +115,24 @@ fn what_the_user_allows_stays_and_what_the_user_names_goes() {
 fn a_key_over_many_lines_is_masked_line_by_line_and_its_neighbours_stay() {
     let block = samples::private_key("\n");
     for prefix in ["", "   12\t", "+", "> "] {
-        let lines: Vec<String> = format!("before\n{block}\nafter").lines().map(|line| format!("{prefix}{line}")).collect();
+        let lines: Vec<String> = format!("before\n{block}\nafter")
+            .lines()
+            .map(|line| format!("{prefix}{line}"))
+            .collect();
         let mut state = TextState::default();
         let mut hits = Vec::new();
         let mut masked = Vec::new();
         for line in &lines {
             // Between two lines the state may lie on disk.
             state = TextState::from_byte(state.to_byte());
-            masked.push(String::from_utf8(masker().mask_text_line(&mut state, line.as_bytes(), &mut hits).into_owned()).unwrap());
+            masked.push(
+                String::from_utf8(
+                    masker()
+                        .mask_text_line(&mut state, line.as_bytes(), &mut hits)
+                        .into_owned(),
+                )
+                .unwrap(),
+            );
         }
         assert_eq!(hits.len(), block.lines().count(), "{masked:#?}");
         assert_eq!((masked.first(), masked.last()), (lines.first(), lines.last()));
@@ -116,9 +149,15 @@ fn images_signatures_and_ciphertext_are_skipped_and_a_secret_under_their_keys_is
     let token = samples::token("crates-token");
     let noise = samples::noise(samples::ALNUM, 200, 3);
     for (line, is_found) in [
-        (format!(r#"{{"type":"base64","media_type":"image/png","data":"{noise}+{token}+{noise}"}}"#), false),
+        (
+            format!(r#"{{"type":"base64","media_type":"image/png","data":"{noise}+{token}+{noise}"}}"#),
+            false,
+        ),
         (format!(r#"{{"data":"iVBORw0KGgo{noise}+{token}+{noise}"}}"#), false),
-        (format!(r#"{{"url":"data:image/png;base64,{noise}/{token}+{noise}"}}"#), false),
+        (
+            format!(r#"{{"url":"data:image/png;base64,{noise}/{token}+{noise}"}}"#),
+            false,
+        ),
         (format!(r#"{{"signature":"{noise}/{token}/{noise}"}}"#), false),
         (format!(r#"{{"encrypted_content":"{noise}/{token}/{noise}"}}"#), false),
         (format!(r#"{{"signature":"{token}"}}"#), true),
@@ -152,7 +191,10 @@ fn pairs_of_name_and_value_are_found_however_json_spells_them() {
         let mut hits = Vec::new();
         let masked = masker().mask_json_line(line.as_bytes(), &mut hits).into_owned();
         let masked = String::from_utf8(masked).unwrap();
-        assert!(hits.len() == 1 && !masked.contains(&value) && !masked.contains(&short), "{masked}");
+        assert!(
+            hits.len() == 1 && !masked.contains(&value) && !masked.contains(&short),
+            "{masked}"
+        );
         assert!(serde_json::from_str::<serde_json::Value>(&masked).is_ok(), "{masked}");
     }
 }
@@ -160,7 +202,20 @@ fn pairs_of_name_and_value_are_found_however_json_spells_them() {
 #[test]
 fn a_long_line_of_traps_costs_no_more_than_its_length() {
     let masker = masker();
-    for trap in ["token=", "sk-proj-", "eyJ-eyJ.", "-----BEGIN ", "Authorization:", "://a:b@", "[1,2,", "{\"a\":", "\\u0067", "Cookie: a=", "AKIA", "\"\\"] {
+    for trap in [
+        "token=",
+        "sk-proj-",
+        "eyJ-eyJ.",
+        "-----BEGIN ",
+        "Authorization:",
+        "://a:b@",
+        "[1,2,",
+        "{\"a\":",
+        "\\u0067",
+        "Cookie: a=",
+        "AKIA",
+        "\"\\",
+    ] {
         let line = trap.repeat(200_000 / trap.len());
         masker.mask_json_line(line.as_bytes(), &mut Vec::new());
         masker.mask_text_line(&mut TextState::default(), line.as_bytes(), &mut Vec::new());

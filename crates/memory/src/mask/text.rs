@@ -33,7 +33,12 @@ fn is_behind_unicode_escape(before: &[u8]) -> bool {
 /// `[32m`, as terminals are told colours.
 fn ends_a_colour(before: &[u8]) -> bool {
     let codes = &before[..before.len() - 1];
-    let count = codes.iter().rev().take(16).take_while(|byte| byte.is_ascii_digit() || **byte == b';').count();
+    let count = codes
+        .iter()
+        .rev()
+        .take(16)
+        .take_while(|byte| byte.is_ascii_digit() || **byte == b';')
+        .count();
     codes[..codes.len() - count].ends_with(b"[")
 }
 
@@ -46,7 +51,14 @@ pub(super) fn is_flag(text: &[u8], at: usize) -> bool {
 /// Where the name begins that `at` stands in: letters, digits, `_`, `-`, `.`, at most 64 of them.
 pub(super) fn name_start(text: &[u8], at: usize) -> usize {
     let is_name = |byte: &&u8| is_word(**byte) || matches!(byte, b'-' | b'.');
-    let start = at - text[..at].iter().rev().take(64).take_while(is_name).count();
+    let mut start = at - text[..at].iter().rev().take(64).take_while(is_name).count();
+    // In `[32mTOKEN` the beginning is a colour.
+    if text[..start].ends_with(b"[")
+        && let Some(length) = text[start..at].iter().position(|byte| *byte == b'm')
+        && ends_a_colour(&text[..start + length + 1])
+    {
+        start += length + 1;
+    }
     // In `\nTOKEN` the `n` is half of an escape.
     let is_escaped = start > 0 && text[start - 1] == b'\\' && matches!(text.get(start), Some(b'n' | b't' | b'r'));
     if is_escaped && start < at { start + 1 } else { start }

@@ -9,6 +9,7 @@ use crate::call::{Call, Tokens};
 use crate::ids::{from_entries, hash, hash_pair, in_order};
 use crate::reading::{Amendment, Delta};
 use crate::wire::{Maybe, Number};
+use crate::wording::{NAME_CHARS_MAX, cut};
 
 /// One row that tells of an API call.
 pub(super) struct Row<'r> {
@@ -148,6 +149,11 @@ impl Seen {
     }
 }
 
+/// A name that is kept with every call.
+fn name(text: &str) -> Box<str> {
+    cut(text, NAME_CHARS_MAX).into()
+}
+
 /// The call as one row tells it.
 fn call(row: &Row<'_>, key: u64, message: u64, request: Option<u64>, tokens: Tokens, model: Option<&str>) -> Call {
     Call {
@@ -157,11 +163,11 @@ fn call(row: &Row<'_>, key: u64, message: u64, request: Option<u64>, tokens: Tok
         seq: row.seq,
         turn: row.turn,
         line: row.line,
-        model: model.map(Into::into),
+        model: model.map(name),
         first_ts: row.ts,
         ts: row.ts,
         tokens,
-        speed: row.usage.speed.get().map(Into::into),
+        speed: row.usage.speed.get().map(name),
         web_searches: row.usage.server_tools.web_searches.0.unwrap_or_default(),
         cost_usd_ticks: None,
         is_sidechain: row.is_sidechain,

@@ -10,7 +10,7 @@ use super::said::denial_words;
 use super::whole_behind_a_tear;
 use crate::repair::repair;
 use crate::state::Body;
-use crate::wording::summary;
+use crate::wording::{pretty, summary};
 
 /// The texts of all blocks of a line, in the order in which the reader numbers them.
 pub(crate) fn bodies(line: &[u8]) -> Vec<Body> {
@@ -75,14 +75,6 @@ fn of_block(block: &Block<'_>) -> Body {
         .filter(|_| denied)
         .map(|(words, _)| words.to_owned());
     Body { text, words }
-}
-
-/// The input of a tool as readable JSON.
-fn pretty(json: &str) -> String {
-    let value: Result<Value, _> = serde_json::from_str(json);
-    value
-        .and_then(|value| serde_json::to_string_pretty(&value))
-        .unwrap_or_else(|_| json.to_owned())
 }
 
 /// What a human answered: the answers alone, or the tool's sentence where they are not told apart.

@@ -10,6 +10,7 @@ use crate::agent::{Agent, Origin};
 use crate::ids::uuid;
 use crate::session::{Cost, Lineage, LineageKind, Outcome, SCHEMA_VERSION, Session, SessionUid};
 use crate::turns::Turns;
+use crate::wording::{NAME_CHARS_MAX, cut};
 
 /// A bound on the links one log can make us remember.
 const LINKS_MAX: usize = 2_000;
@@ -61,14 +62,14 @@ impl Facts {
             self.started_at = Some(self.started_at.map_or(ts, |known| known.min(ts)));
             self.ended_at = Some(self.ended_at.map_or(ts, |known| known.max(ts)));
         }
-        first(&mut self.session_id, record.session_id.get());
+        first(&mut self.session_id, record.session_id.get().map(name));
         first(&mut self.cwd, record.cwd.get());
         first(&mut self.entrypoint, record.entrypoint.get());
         last(&mut self.git_branch, record.git_branch.get());
         last(&mut self.version, record.version.get());
         if self.begins_sidechain.is_none() && matches!(record.kind.or_empty(), "user" | "assistant") {
             let agent_id = record.agent_id.get().filter(|_| record.is_sidechain.0);
-            first(&mut self.agent_id, agent_id);
+            first(&mut self.agent_id, agent_id.map(name));
             self.begins_sidechain = Some(agent_id.is_some());
         }
     }
@@ -131,7 +132,10 @@ impl Facts {
         });
     }
 
-    fn link(&mut self, link: Link) {
+    fn link(&mut self, mut link: Link) {
+        link.other = name(&link.other).into();
+        link.call_id = link.call_id.map(|id| name(&id).into());
+        link.label = link.label.map(|label| name(&label).into());
         let same = |known: &Link| known.other == link.other && known.is_child == link.is_child;
         match self.links.iter().rposition(same) {
             Some(at) => {
@@ -263,6 +267,11 @@ impl Facts {
         }
         lineage
     }
+}
+
+/// A name that is repeated with every link.
+fn name(text: &str) -> &str {
+    cut(text, NAME_CHARS_MAX)
 }
 
 /// Keeps the first value told.

@@ -279,6 +279,9 @@ wire! {
     }
 }
 
+/// Blocks of one message that are read. No message has as many; a hostile one could fill the memory.
+const BLOCKS_MAX: usize = 1 << 16;
+
 /// Content: a string, an array of blocks, or one block on its own.
 #[derive(Debug, Default)]
 pub(crate) enum Content<'a> {
@@ -335,7 +338,10 @@ impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
                 let mut blocks = Vec::new();
                 while let Some(Element(block)) = seq.next_element()? {
-                    blocks.push(block);
+                    // A block takes far more room than its shortest text.
+                    if blocks.len() < BLOCKS_MAX {
+                        blocks.push(block);
+                    }
                 }
                 Ok(Content::Blocks(blocks))
             }

@@ -7,6 +7,7 @@ use super::record::{Payload, Record, text_in};
 use super::said::{prompt, words};
 use crate::records;
 use crate::state::Body;
+use crate::wording::pretty;
 
 /// The texts of all blocks of a line, in the order in which the reader numbers them.
 pub(crate) fn bodies(line: &[u8]) -> Vec<Body> {
@@ -127,11 +128,8 @@ fn readable(json: &str) -> String {
         Ok(serde_json::Value::String(text)) => text.into(),
         _ => json.into(),
     };
-    let value: Result<serde_json::Value, _> = serde_json::from_str(&text);
-    match value {
-        Ok(value @ (serde_json::Value::Object(_) | serde_json::Value::Array(_))) => {
-            serde_json::to_string_pretty(&value).unwrap_or_else(|_| text.into_owned())
-        }
+    match text.trim_start().as_bytes().first() {
+        Some(b'{' | b'[') => pretty(&text),
         _ => text.into_owned(),
     }
 }

@@ -8,6 +8,7 @@ use super::tools::output_text;
 use crate::records::{each, trim};
 use crate::state::Body;
 use crate::wire::{Raw, wire};
+use crate::wording::pretty;
 
 wire! {
     struct Shape<'a> {
@@ -100,14 +101,6 @@ fn push(bodies: &mut Vec<Body>, text: String) {
 fn push_words(bodies: &mut Vec<Body>, text: String, own: String) {
     let words = Some(own).filter(|own| !own.is_empty() && own != text.trim());
     bodies.push(Body { text, words });
-}
-
-/// The input of a tool as readable JSON.
-fn pretty(json: &str) -> String {
-    let value: Result<serde_json::Value, _> = serde_json::from_str(json);
-    value
-        .and_then(|value| serde_json::to_string_pretty(&value))
-        .unwrap_or_else(|_| json.to_owned())
 }
 
 #[cfg(test)]

@@ -134,6 +134,12 @@ fn what_only_looks_like_a_secret_stays() {
 #[test]
 fn a_line_without_secrets_is_borrowed() {
     let line = br#"{"type":"user","message":{"content":"fix the login"},"usage":{"input_tokens":12}}"#;
-    assert!(matches!(masker().mask_json_line(line, &mut Vec::new()), Cow::Borrowed(_)));
-    assert!(matches!(masker().mask_str("fix the login", &mut Vec::new()), Cow::Borrowed(_)));
+    assert!(matches!(
+        masker().mask_json_line(line, &mut Vec::new()),
+        Cow::Borrowed(_)
+    ));
+    assert!(matches!(
+        masker().mask_str("fix the login", &mut Vec::new()),
+        Cow::Borrowed(_)
+    ));
 }

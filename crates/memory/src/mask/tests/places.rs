@@ -11,18 +11,39 @@ fn lines_with(text: &str) -> Vec<(&'static str, String)> {
     let listing = format!("     1\tfirst\n     2\t{text}\n     3\tlast");
     let bytes: Vec<u8> = format!("total 4\n{text}\n").into_bytes();
     vec![
-        ("prompt", json!({ "type": "user", "message": { "content": format!("use {text} please") } }).to_string()),
+        (
+            "prompt",
+            json!({ "type": "user", "message": { "content": format!("use {text} please") } }).to_string(),
+        ),
         ("alone", json!({ "content": text }).to_string()),
         ("key", json!({ "env": { (text): "here" } }).to_string()),
-        ("tool input", json!({ "input": { "command": format!("run '{text}'"), "n": 3 } }).to_string()),
-        ("tool output", json!({ "content": [{ "text": listing, "ok": true }] }).to_string()),
-        ("after a line break", json!({ "output": format!("line\n{text}\nline\ttab {text}") }).to_string()),
+        (
+            "tool input",
+            json!({ "input": { "command": format!("run '{text}'"), "n": 3 } }).to_string(),
+        ),
+        (
+            "tool output",
+            json!({ "content": [{ "text": listing, "ok": true }] }).to_string(),
+        ),
+        (
+            "after a line break",
+            json!({ "output": format!("line\n{text}\nline\ttab {text}") }).to_string(),
+        ),
         ("nested JSON", json!({ "arguments": inner }).to_string()),
         ("JSON in nested JSON", json!({ "arguments": twice }).to_string()),
-        ("a print of JSON", json!({ "output": format!("log: {}", json!({ "text": format!("x\n{text}\n") })) }).to_string()),
+        (
+            "a print of JSON",
+            json!({ "output": format!("log: {}", json!({ "text": format!("x\n{text}\n") })) }).to_string(),
+        ),
         ("bytes", json!({ "rawOutput": { "output": bytes } }).to_string()),
-        ("colours", json!({ "output": format!("\u{1b}[32m{text}\u{1b}[0m") }).to_string()),
-        ("beside other letters", json!({ "a": "naïve 😀", "b": format!("日本語 {text} 日本語"), "c": null }).to_string()),
+        (
+            "colours",
+            json!({ "output": format!("\u{1b}[32m{text}\u{1b}[0m") }).to_string(),
+        ),
+        (
+            "beside other letters",
+            json!({ "a": "naïve 😀", "b": format!("日本語 {text} 日本語"), "c": null }).to_string(),
+        ),
     ]
 }
 
@@ -37,7 +58,10 @@ fn meaning(value: &Value, out: &mut String) {
             }
         }
         Value::Array(items) => {
-            let bytes: Option<Vec<u8>> = items.iter().map(|item| item.as_u64().and_then(|byte| byte.try_into().ok())).collect();
+            let bytes: Option<Vec<u8>> = items
+                .iter()
+                .map(|item| item.as_u64().and_then(|byte| byte.try_into().ok()))
+                .collect();
             out.push_str(&String::from_utf8_lossy(&bytes.unwrap_or_default()));
             items.iter().for_each(|item| meaning(item, out));
         }
@@ -60,7 +84,10 @@ fn is_same_but_masked(before: &Value, after: &Value) -> bool {
         (Value::Object(a), Value::Object(b)) => {
             let same_key = |a: &str, b: &str| a == b || b.contains("[REDACTED:");
             a.len() == b.len()
-                && a.iter().all(|(key, value)| b.iter().any(|(other, masked)| same_key(key, other) && is_same_but_masked(value, masked)))
+                && a.iter().all(|(key, value)| {
+                    b.iter()
+                        .any(|(other, masked)| same_key(key, other) && is_same_but_masked(value, masked))
+                })
         }
         _ => before == after,
     }
@@ -75,7 +102,10 @@ fn assert_only_hits_differ(line: &[u8], masked: &[u8], hits: &[Hit]) {
         rest = rest.strip_prefix(kept).expect("what is no secret stays");
         let plain = tag::render(&hit.rule, hit.fingerprint, 0);
         let integers = tag::render(&hit.rule, hit.fingerprint, 1);
-        rest = rest.strip_prefix(&plain[..]).or_else(|| rest.strip_prefix(&integers[..])).expect("a tag stands for the secret");
+        rest = rest
+            .strip_prefix(&plain[..])
+            .or_else(|| rest.strip_prefix(&integers[..]))
+            .expect("a tag stands for the secret");
         done = hit.range.end;
     }
     assert_eq!(rest, &line[done..]);
@@ -93,9 +123,17 @@ fn assert_gone(place: &str, sample: &Sample, masked: &[u8]) {
         meaning(&value, &mut said);
     }
     for piece in pieces(&sample.secret) {
-        assert!(!text.contains(piece) && !said.contains(piece), "{} as {place}: {text}", sample.rule);
+        assert!(
+            !text.contains(piece) && !said.contains(piece),
+            "{} as {place}: {text}",
+            sample.rule
+        );
         let escaped = serde_json::to_string(piece).unwrap();
-        assert!(!text.contains(escaped.trim_matches('"')), "{} as {place}: {text}", sample.rule);
+        assert!(
+            !text.contains(escaped.trim_matches('"')),
+            "{} as {place}: {text}",
+            sample.rule
+        );
     }
 }
 
@@ -107,13 +145,26 @@ fn every_secret_is_found_in_every_place_and_nothing_else_changes() {
             let mut hits = Vec::new();
             let masked = masker.mask_json_line(line.as_bytes(), &mut hits);
             assert_gone(place, &sample, &masked);
-            assert!(hits.iter().any(|hit| hit.rule == sample.rule), "{} as {place}: {hits:?}", sample.rule);
+            assert!(
+                hits.iter().any(|hit| hit.rule == sample.rule),
+                "{} as {place}: {hits:?}",
+                sample.rule
+            );
             assert_only_hits_differ(line.as_bytes(), &masked, &hits);
             let before: Value = serde_json::from_str(&line).unwrap();
             let after: Value = serde_json::from_slice(&masked).unwrap();
-            assert!(is_same_but_masked(&before, &after), "{} as {place}: {after}", sample.rule);
+            assert!(
+                is_same_but_masked(&before, &after),
+                "{} as {place}: {after}",
+                sample.rule
+            );
             let mut again = Vec::new();
-            assert_eq!(masker.mask_json_line(&masked, &mut again), masked, "{} as {place}", sample.rule);
+            assert_eq!(
+                masker.mask_json_line(&masked, &mut again),
+                masked,
+                "{} as {place}",
+                sample.rule
+            );
             assert!(again.is_empty());
         }
     }
@@ -132,7 +183,11 @@ fn every_secret_is_found_in_plain_text_of_many_lines() {
             masked.push(b'\n');
         }
         assert_gone("plain text", &sample, &masked);
-        assert!(masked.starts_with(b"# notes\n\n  ") && masked.ends_with(b"\nend of it\n"), "{}", sample.rule);
+        assert!(
+            masked.starts_with(b"# notes\n\n  ") && masked.ends_with(b"\nend of it\n"),
+            "{}",
+            sample.rule
+        );
     }
 }
 
@@ -160,7 +215,12 @@ fn every_secret_is_found_in_glued_and_torn_lines() {
             let masked = masker.mask_json_line(line.as_bytes(), &mut hits);
             assert_gone(place, &sample, &masked);
             assert_only_hits_differ(line.as_bytes(), &masked, &hits);
-            assert_eq!(masker.mask_json_line(&masked, &mut Vec::new()), masked, "{} {place}", sample.rule);
+            assert_eq!(
+                masker.mask_json_line(&masked, &mut Vec::new()),
+                masked,
+                "{} {place}",
+                sample.rule
+            );
         }
     }
 }
@@ -172,11 +232,26 @@ fn a_secret_is_found_wherever_its_line_is_cut_behind_or_before_it() {
     let line = json!({ "type": "user", "message": { "content": [{ "text": format!("so \"{token}\" is\nit"), "n": [1, 2] }] } }).to_string();
     let start = line.find(&token).unwrap();
     for cut in start + token.len()..=line.len() {
-        assert!(!has(&masker.mask_json_line(&line.as_bytes()[..cut], &mut Vec::new()), &token), "until {cut}");
+        assert!(
+            !has(&masker.mask_json_line(&line.as_bytes()[..cut], &mut Vec::new()), &token),
+            "until {cut}"
+        );
     }
     for cut in 0..=start {
-        assert!(!has(&masker.mask_json_line(&line.as_bytes()[cut..], &mut Vec::new()), &token), "from {cut}");
+        assert!(
+            !has(&masker.mask_json_line(&line.as_bytes()[cut..], &mut Vec::new()), &token),
+            "from {cut}"
+        );
     }
+}
+
+#[test]
+fn an_escaped_secret_is_found_in_a_torn_string() {
+    let token = samples::token("github-token");
+    let line = format!(r#"{{"text":"see \u0067{} and\n mo"#, &token[1..]);
+    let mut hits = Vec::new();
+    let masked = masker().mask_json_line(line.as_bytes(), &mut hits);
+    assert_eq!(hits.len(), 1, "{}", String::from_utf8_lossy(&masked));
 }
 
 #[test]

@@ -17,7 +17,8 @@ fn json_value() -> impl Strategy<Value = Value> {
     leaf.prop_recursive(4, 32, 5, |inner| {
         prop_oneof![
             proptest::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
-            proptest::collection::hash_map("[a-z]{1,8}", inner, 0..5).prop_map(|map| Value::Object(map.into_iter().collect())),
+            proptest::collection::hash_map("[a-z]{1,8}", inner, 0..5)
+                .prop_map(|map| Value::Object(map.into_iter().collect())),
         ]
     })
 }
@@ -65,6 +66,8 @@ fn with_escapes(json: &str, choices: &[bool]) -> String {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 200 } else { 2_000 }))]
+
     #[test]
     fn no_bytes_panic_and_masking_twice_is_masking_once(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         let masker = masker();

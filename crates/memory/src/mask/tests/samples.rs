@@ -18,7 +18,9 @@ pub(super) fn noise(alphabet: &str, count: usize, seed: u64) -> String {
     let alphabet = alphabet.as_bytes();
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut next = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         char::from(alphabet[(state >> 33) as usize % alphabet.len()])
     };
     (0..count).map(|_| next()).collect()
@@ -26,7 +28,11 @@ pub(super) fn noise(alphabet: &str, count: usize, seed: u64) -> String {
 
 /// The secret of the sample of a rule.
 pub(super) fn token(rule: &str) -> String {
-    all_samples().into_iter().find(|sample| sample.rule == rule).unwrap().secret
+    all_samples()
+        .into_iter()
+        .find(|sample| sample.rule == rule)
+        .unwrap()
+        .secret
 }
 
 /// A private key in a block, with something between its lines.
@@ -34,11 +40,26 @@ pub(super) fn private_key(between: &str) -> String {
     let line = |seed| noise(&format!("{ALNUM}+/"), 64, seed);
     let begin = ["-----BEGIN RSA ", "PRIVATE KEY-----"].concat();
     let end = ["-----END RSA ", "PRIVATE KEY-----"].concat();
-    [begin, line(1), line(2), line(3), format!("{}4Q==", noise(ALNUM, 20, 9)), end].join(between)
+    [
+        begin,
+        line(1),
+        line(2),
+        line(3),
+        format!("{}4Q==", noise(ALNUM, 20, 9)),
+        end,
+    ]
+    .join(between)
 }
 
 /// `(rule, text before, beginning of the secret in two pieces, alphabet, length, end of the secret)`.
-type Form = (&'static str, &'static str, [&'static str; 2], &'static str, usize, &'static str);
+type Form = (
+    &'static str,
+    &'static str,
+    [&'static str; 2],
+    &'static str,
+    usize,
+    &'static str,
+);
 
 const FORMS: &[Form] = &[
     ("github-token", "", ["gh", "p_"], ALNUM, 36, ""),
@@ -55,7 +76,14 @@ const FORMS: &[Form] = &[
     ("azure-sas", "?sv=2024&si\x67=", ["", ""], ALNUM, 43, "%3D"),
     ("digitalocean-token", "", ["dop", "_v1_"], HEX, 64, ""),
     ("alibaba-access-key", "", ["LT", "AI"], ALNUM, 20, ""),
-    ("cloudflare-ca-key", "", ["v1", ".0-0a1b2c3d4e5f6a7b8c9d0e1f-"], HEX, 146, ""),
+    (
+        "cloudflare-ca-key",
+        "",
+        ["v1", ".0-0a1b2c3d4e5f6a7b8c9d0e1f-"],
+        HEX,
+        146,
+        "",
+    ),
     ("heroku-key", "", ["HRKU", "-AA"], ALNUM, 58, ""),
     ("fly-token", "Fly\x561 ", ["fm", "2_"], ALNUM, 80, ""),
     ("fly-access-token", "", ["fo", "1_"], ALNUM, 43, ""),
@@ -77,7 +105,14 @@ const FORMS: &[Form] = &[
     ("bitbucket-password", "", ["AT", "BB"], ALNUM, 28, "0A1B"),
     ("atlassian-token", "", ["ATA", "TT3"], ALNUM, 186, ""),
     ("npm-token", "", ["np", "m_"], ALNUM, 36, ""),
-    ("npmrc-auth", "//registry.local/:_auth\x54oken=", ["", ""], ALNUM, 30, ""),
+    (
+        "npmrc-auth",
+        "//registry.local/:_auth\x54oken=",
+        ["", ""],
+        ALNUM,
+        30,
+        "",
+    ),
     ("pypi-token", "", ["py", "pi-AgEIcHlwaS5vcmc"], ALNUM, 140, ""),
     ("crates-token", "", ["ci", "o"], ALNUM, 32, ""),
     ("rubygems-key", "", ["ruby", "gems_"], HEX, 48, ""),
@@ -87,13 +122,21 @@ const FORMS: &[Form] = &[
     ("sonar-token", "", ["sq", "p_"], HEX, 40, ""),
     ("sourcegraph-token", "", ["sg", "p_"], HEX, 40, ""),
     ("buildkite-token", "", ["bk", "ua_"], LOWER, 40, ""),
-    ("circleci-token", "", ["CCI", "PAT_A1b2C3d4E5f6G7h8I9j0Kl_"], HEX, 40, ""),
+    (
+        "circleci-token",
+        "",
+        ["CCI", "PAT_A1b2C3d4E5f6G7h8I9j0Kl_"],
+        HEX,
+        40,
+        "",
+    ),
     ("anthropic-key", "", ["sk-", "ant-api03-"], ALNUM, 93, "AA"),
     ("openrouter-key", "", ["sk-", "or-v1-"], HEX, 64, ""),
     ("openai-key", "", ["sk-", "proj-"], ALNUM, 120, ""),
-    ("openai-legacy-key", "", ["sk-", "a1B2c3D4e5F6g7H8i9J0T3BlbkFJ"], ALNUM, 20, ""),
+    ("sk-key", "", ["sk-", "a1B2c3D4e5F6g7H8i9J0T3BlbkFJ"], ALNUM, 20, ""),
     ("langfuse-key", "", ["sk-", "lf-0a1b2c3d-0a1b-4c2d-8e3f-"], HEX, 12, ""),
     ("sk-key", "", ["sk", "-"], HEX, 32, ""),
+    ("moonshot-key", "", ["sk-", "kimi-"], ALNUM, 48, ""),
     ("xai-key", "", ["xa", "i-"], ALNUM, 80, ""),
     ("groq-key", "", ["gs", "k_"], ALNUM, 52, ""),
     ("cerebras-key", "", ["cs", "k-"], LOWER, 48, ""),
@@ -114,8 +157,22 @@ const FORMS: &[Form] = &[
     ("context7-key", "", ["ctx7", "sk-0a1b2c3d-0a1b-4c2d-8e3f-"], HEX, 12, ""),
     ("slack-token", "", ["xo", "xb-"], "0123456789", 12, "-a1B2c3D4e5F6"),
     ("slack-app-token", "", ["xa", "pp-1-"], ALNUM, 60, ""),
-    ("slack-webhook", "https://hooks.sla\x63k.com/services/", ["T0", "1AB/"], ALNUM, 36, ""),
-    ("discord-webhook", "https://discord.com/api/web\x68ooks/123456789012345678/", ["", ""], ALNUM, 68, ""),
+    (
+        "slack-webhook",
+        "https://hooks.sla\x63k.com/services/",
+        ["T0", "1AB/"],
+        ALNUM,
+        36,
+        "",
+    ),
+    (
+        "discord-webhook",
+        "https://discord.com/api/web\x68ooks/123456789012345678/",
+        ["", ""],
+        ALNUM,
+        68,
+        "",
+    ),
     ("telegram-token", "", ["1234567", "89:AA"], ALNUM, 33, ""),
     ("sendgrid-key", "", ["S", "G.a1B2c3D4e5F6g7H8i9J0kL."], ALNUM, 43, ""),
     ("mailgun-key", "", ["ke", "y-"], HEX, 32, ""),
@@ -127,7 +184,14 @@ const FORMS: &[Form] = &[
     ("notion-secret", "", ["sec", "ret_"], ALNUM, 43, ""),
     ("figma-token", "", ["fi", "gd_"], ALNUM, 40, ""),
     ("postman-key", "", ["PM", "AK-0a1b2c3d4e5f6a7b8c9d0e1f-"], HEX, 34, ""),
-    ("hubspot-token", "", ["pat", "-na1-0a1b2c3d-0a1b-4c2d-8e3f-"], HEX, 12, ""),
+    (
+        "hubspot-token",
+        "",
+        ["pat", "-na1-0a1b2c3d-0a1b-4c2d-8e3f-"],
+        HEX,
+        12,
+        "",
+    ),
     ("shopify-token", "", ["shp", "at_"], HEX, 32, ""),
     ("posthog-key", "", ["ph", "x_"], ALNUM, 43, ""),
     ("stripe-key", "", ["sk_", "live_"], ALNUM, 24, ""),
@@ -137,15 +201,36 @@ const FORMS: &[Form] = &[
     ("grafana-token", "", ["gl", "c_"], ALNUM, 60, "=="),
     ("grafana-service-token", "", ["gl", "sa_"], ALNUM, 32, "_0a1b2c3d"),
     ("newrelic-key", "", ["NR", "AK-"], UPPER, 27, ""),
-    ("dynatrace-token", "", ["dt0", "c01.A1B2C3D4E5F6G7H8I9J0K1L2."], UPPER, 64, ""),
+    (
+        "dynatrace-token",
+        "",
+        ["dt0", "c01.A1B2C3D4E5F6G7H8I9J0K1L2."],
+        UPPER,
+        64,
+        "",
+    ),
     ("vault-token", "", ["hv", "s."], ALNUM, 90, ""),
     ("doppler-token", "", ["dp", ".pt."], ALNUM, 43, ""),
     ("onepassword-token", "", ["ops", "_eyJ"], ALNUM, 260, "="),
-    ("onepassword-key", "", ["A", "3-A1B2C3-D4E5F6-G7H8I-"], UPPER, 5, "-K1L2M-N3O4P"),
+    (
+        "onepassword-key",
+        "",
+        ["A", "3-A1B2C3-D4E5F6-G7H8I-"],
+        UPPER,
+        5,
+        "-K1L2M-N3O4P",
+    ),
     ("age-key", "", ["AGE-", "SECRET-KEY-1"], UPPER, 58, ""),
     ("tailscale-key", "", ["ts", "key-auth-"], ALNUM, 30, ""),
     // Not of the table: places and names.
-    ("jwt", "", ["ey", "JhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0."], ALNUM, 43, ""),
+    (
+        "jwt",
+        "",
+        ["ey", "JhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0."],
+        ALNUM,
+        43,
+        "",
+    ),
     ("aws-secret-key", "AWS_SECRET_ACCESS_\x4bEY=", ["", ""], ALNUM, 40, ""),
     ("url-password", "postgres://app:", ["", ""], ALNUM, 12, ""),
     ("authorization", "Authorization: Bearer ", ["", ""], ALNUM, 30, ""),
@@ -160,15 +245,31 @@ const FORMS: &[Form] = &[
 
 /// One sample for every rule.
 pub(super) fn all_samples() -> Vec<Sample> {
-    let mut samples: Vec<_> = FORMS.iter().enumerate().map(|(seed, form)| sample(form, seed as u64 + 1)).collect();
+    let mut samples: Vec<_> = FORMS
+        .iter()
+        .enumerate()
+        .map(|(seed, form)| sample(form, seed as u64 + 1))
+        .collect();
     let key = private_key("\n");
-    samples.push(Sample { rule: "private-key", text: key.clone(), secret: key });
+    samples.push(Sample {
+        rule: "private-key",
+        text: key.clone(),
+        secret: key,
+    });
     samples
 }
 
 fn sample(form: &Form, seed: u64) -> Sample {
     let (rule, before, [first, second], alphabet, count, end) = *form;
     let secret = format!("{first}{second}{}{end}", noise(alphabet, count, seed));
-    let after = if rule == "url-password" { "@db.internal:5432/app" } else { "" };
-    Sample { rule, text: format!("{before}{secret}{after}"), secret }
+    let after = if rule == "url-password" {
+        "@db.internal:5432/app"
+    } else {
+        ""
+    };
+    Sample {
+        rule,
+        text: format!("{before}{secret}{after}"),
+        secret,
+    }
 }
