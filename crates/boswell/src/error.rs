@@ -156,7 +156,7 @@ impl From<StoreError> for CommandError {
             StoreError::Io { .. } => Self::user("store-unusable", &error)
                 .with_hint("the data directory must be yours to write, with room on its disk"),
             StoreError::DamagedFrame { .. } => Self::user("store-damaged", &error)
-                .with_hint("the other frames are whole; a sweep reads the log again if it is still there"),
+                .with_hint("the other frames are whole; the agent may still have the log"),
             StoreError::Database(_) | StoreError::Unknown { .. } => Self::user("store-failed", &error),
         }
     }

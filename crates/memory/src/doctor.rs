@@ -181,7 +181,7 @@ impl AgentHealth {
             Err(error) => {
                 self.unread.push(Unread {
                     path: log.path.clone(),
-                    reason: error.to_string(),
+                    reason: error.reason(),
                 });
                 return;
             }

@@ -31,6 +31,16 @@ pub enum LogError {
     UnknownAgent { path: PathBuf },
 }
 
+impl LogError {
+    /// What is wrong, for whoever names the path himself.
+    pub fn reason(&self) -> String {
+        match self {
+            Self::Io { source, .. } => source.to_string(),
+            Self::UnknownAgent { .. } => "not the log of an agent we know".to_owned(),
+        }
+    }
+}
+
 /// One log, read.
 #[derive(Debug)]
 pub struct LogReading {
@@ -104,7 +114,7 @@ pub fn read_session(path: &Path, agent: Option<Agent>, masker: &Masker) -> Resul
             Ok(log) => session.subagents.push(log),
             Err(error) => session.unread.push(Unread {
                 path,
-                reason: error.to_string(),
+                reason: error.reason(),
             }),
         }
     }

@@ -62,12 +62,15 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ReadArgs) -> Result<Out
     let masker = context.masker(false)?;
     let mut failed = None;
     let mut sessions = Vec::new();
+    let mut is_anything_shown = false;
     for path in logs_of(&args.paths, args.agent.map(|name| name.0), &mut failed) {
         match logs::read_session(&path, args.agent.map(|name| name.0), &masker) {
             Ok(session) => {
+                let wanted = wanted(args);
+                is_anything_shown |= session.logs().any(|log| log.reading.events.iter().any(&wanted));
                 match ui.format {
                     Format::Json => show_json(ui, &session, &masker, args)?,
-                    Format::Text => text::session(ui, &session, &zone, &wanted(args), args.full.then_some(&masker))?,
+                    Format::Text => text::session(ui, &session, &zone, &wanted, args.full.then_some(&masker))?,
                 }
                 sessions.push(lean(session));
             }
@@ -75,6 +78,11 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ReadArgs) -> Result<Out
         }
     }
     conclude(ui, &sessions)?;
+    let chooses = args.turns.is_some() || !args.kind.is_empty();
+    if chooses && failed.is_none() && !is_anything_shown {
+        ui.hint("no event is of these turns and kinds");
+        return Ok(Outcome::NothingFound);
+    }
     match failed {
         Some(error) if sessions.is_empty() || ui.format == Format::Text => Err(error),
         Some(error) => {

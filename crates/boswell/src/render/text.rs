@@ -152,7 +152,9 @@ fn told_tokens(calls: &[&Call]) -> String {
 /// The heading of a turn, or of what stands before the first one.
 fn heading(ui: &mut Ui, log: &LogReading, turn: Option<u32>, zone: &TimeZone) -> Result<(), CommandError> {
     ui.row("")?;
-    let known = turn.and_then(|turn| log.reading.turns.iter().find(|known| known.turn == turn));
+    let turns = &log.reading.turns;
+    let at = turn.and_then(|turn| turns.binary_search_by_key(&turn, |known| known.turn).ok());
+    let known = at.map(|at| &turns[at]);
     let Some(turn) = known else {
         let none = if log.reading.turns.is_empty() {
             "No prompt of a human"

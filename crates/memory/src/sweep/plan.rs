@@ -6,6 +6,7 @@ use std::fs::Metadata;
 use std::io::Read;
 use std::path::PathBuf;
 
+use jiff::{SignedDuration, Timestamp};
 use transcript::{Agent, Delta, Line, LineBody, Origin, PartKind, Source, State};
 
 use super::{Report, Sweep, path_text};
@@ -14,6 +15,8 @@ use crate::logs;
 use crate::sources::{self, Unread};
 use crate::store::{Cursor, Stat, Store, StoreError};
 
+/// A session is quiet when nobody wrote to it for so long: its tail becomes a frame.
+const QUIET_MINUTES: i64 = 10;
 /// How much of a log is looked at to learn whose it is.
 const HEAD_BYTES: u64 = 64 << 10;
 
@@ -85,7 +88,7 @@ impl Plan {
                 report.agents.entry(log.agent).or_default().files_seen += 1;
                 let source = sources::source_of(log.agent, &log.path);
                 let known = by_path.get(path_text(&log.path).as_str());
-                let Some(copy) = look(source, &name, &by_path) else {
+                let Some(copy) = look(source, &name, &by_path, sweep.now) else {
                     continue;
                 };
                 let uid = match known {
@@ -102,12 +105,11 @@ impl Plan {
         let mut jobs = Vec::new();
         for (uid, copies) in sessions {
             report.files_unchanged += copies.iter().filter(|copy| !copy.is_changed).count() as u64;
-            if copies.iter().any(|copy| copy.is_changed) {
-                jobs.push(job(
-                    uid.clone(),
-                    copies,
-                    of_session.get(&uid).map(Vec::as_slice).unwrap_or_default(),
-                ));
+            let known = of_session.get(&uid).map(Vec::as_slice).unwrap_or_default();
+            // A log that was emptied tells nothing new; what is kept of it stays.
+            let is_emptied = copies.iter().all(|copy| copy.stat.size == 0) && !known.is_empty();
+            if copies.iter().any(|copy| copy.is_changed) && !is_emptied {
+                jobs.push(job(uid.clone(), copies, known));
             }
         }
         // Oldest first: what an agent is about to delete is safe first.
@@ -116,23 +118,26 @@ impl Plan {
     }
 }
 
-fn modified(path: &std::path::Path) -> Option<jiff::Timestamp> {
+fn modified(path: &std::path::Path) -> Option<Timestamp> {
     std::fs::metadata(path)
         .ok()
         .and_then(|metadata| files::modified(&metadata))
 }
 
 /// Asks the file system about every part of a session.
-fn look(source: Source, root: &str, by_path: &HashMap<&str, &Cursor>) -> Option<Copy> {
+fn look(source: Source, root: &str, by_path: &HashMap<&str, &Cursor>, now: Timestamp) -> Option<Copy> {
     let mut log = None;
     let mut is_changed = false;
     for part in &source.parts {
         let Ok(stat) = std::fs::metadata(&part.path).map(|metadata| stat(&metadata)) else {
             continue;
         };
-        is_changed |= by_path
-            .get(path_text(&part.path).as_str())
-            .is_none_or(|cursor| cursor.stat != stat);
+        let known = by_path.get(path_text(&part.path).as_str());
+        is_changed |= known.is_none_or(|cursor| {
+            let waits = cursor.read_to > 0 && cursor.read_to < stat.size && part.kind.has_lines();
+            // A last line that waited for its end is taken when nobody writes any more.
+            cursor.stat != stat || (waits && !logs::is_packed(&part.path) && is_quiet(now, stat))
+        });
         if part.kind.has_lines() && log.is_none() {
             log = Some(stat);
         }
@@ -144,6 +149,11 @@ fn look(source: Source, root: &str, by_path: &HashMap<&str, &Cursor>) -> Option<
         source,
         is_changed,
     })
+}
+
+/// Whether nobody wrote to a file for a while.
+pub(super) fn is_quiet(now: Timestamp, stat: Stat) -> bool {
+    now.as_nanosecond() - i128::from(stat.mtime_ns) > SignedDuration::from_mins(QUIET_MINUTES).as_nanos()
 }
 
 /// The longest copy is read; the others are remembered.

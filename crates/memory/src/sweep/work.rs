@@ -4,12 +4,11 @@
 use std::io::{self, Read};
 use std::path::Path;
 
-use jiff::SignedDuration;
 use transcript::{Delta, Line, LineBody, Lines, Origin, Part, PartKind, State};
 
 use super::anchors::{anchors, goes_on};
 use super::gather::Gathered;
-use super::plan::{Job, stat};
+use super::plan::{Job, is_quiet, stat};
 use super::{Sweep, path_text};
 use crate::files;
 use crate::logs;
@@ -20,8 +19,6 @@ use crate::store::{Cursor, Stat, Store, Tail};
 
 /// Raw bytes after which a piece is handed over: a bound on memory, and on work lost by a crash.
 const PIECE_BYTES: u64 = 16 << 20;
-/// A session is quiet when nobody wrote to it for so long: its tail becomes a frame.
-const QUIET_MINUTES: i64 = 10;
 
 /// What a worker hands to the writer.
 #[expect(
@@ -212,7 +209,7 @@ impl<'w> Worker<'w> {
             .filter(|_| !self.replaces)
             .cloned();
         let from = known.as_ref().map_or(0, |cursor| cursor.read_to);
-        let is_quiet = self.is_quiet(stat);
+        let is_quiet = is_quiet(self.sweep.now, stat);
         let mut source = logs::unpacked(&part.path, file)?;
         source.seek_to(from)?;
         let mut piece = Gathered::new(
@@ -256,11 +253,6 @@ impl<'w> Worker<'w> {
             .tail(&self.job.uid, part.kind.as_str())
             .map_err(io::Error::other)?;
         Ok(tail.unwrap_or_default())
-    }
-
-    fn is_quiet(&self, stat: Stat) -> bool {
-        let age_ns = self.sweep.now.as_nanosecond() - i128::from(stat.mtime_ns);
-        age_ns > SignedDuration::from_mins(QUIET_MINUTES).as_nanos()
     }
 
     /// Masks one line, reads it, and keeps it.

@@ -190,6 +190,28 @@ fn a_last_line_without_a_break_is_taken_when_quiet_and_goes_on_later() {
 }
 
 #[test]
+fn a_last_line_that_waited_is_taken_when_nobody_writes_any_more() {
+    let home = Home::new();
+    let log = prompt("whole") + prompt("without its end").trim_end();
+    home.write(LOG, &log);
+    home.sweep_at(Timestamp::now());
+    assert_eq!(home.cat(UID), prompt("whole"));
+    home.sweep();
+    assert_eq!(home.cat(UID), log);
+    assert_eq!(home.sweep().bytes_read, 0);
+}
+
+#[test]
+fn a_log_that_was_emptied_leaves_what_was_kept() {
+    let home = Home::new();
+    home.write(LOG, prompt("precious"));
+    home.sweep();
+    home.write(LOG, "");
+    home.sweep();
+    assert_eq!(home.cat(UID), prompt("precious"));
+}
+
+#[test]
 fn a_rewritten_log_replaces_what_was_kept() {
     let home = Home::new();
     home.write(LOG, prompt("before") + &prompt("more before"));
