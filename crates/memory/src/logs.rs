@@ -145,7 +145,7 @@ pub fn read_log(path: &Path, agent: Option<Agent>, masker: Option<&Masker>) -> R
         None => tell_agent(path)?,
     };
     let source = sources::source_of(agent, path);
-    let origin = Origin::of(&path.to_string_lossy());
+    let origin = Origin::of(&sources::place_of(path).to_string_lossy());
     let mut state = State::new(agent, origin);
     let mut reading = Reading::default();
     let mut parts = Vec::new();
@@ -301,7 +301,7 @@ fn text_of(event: &SessionEvent, bodies: &[Body]) -> Option<String> {
 /// The whole result of a tool that was too large for the log, from the session's own tree alone.
 pub fn spilled(log: &Path, event: &SessionEvent, masker: &Masker) -> Option<String> {
     let name = SafeName::new(event.spill.as_deref()?)?;
-    let tree = session_tree(log)?;
+    let tree = session_tree(&sources::place_of(log))?;
     let path = files::inside(&tree, &tree.join("tool-results").join(name.as_str())).ok()?;
     let (file, _) = files::open(&path).ok()?;
     let mut bytes = Vec::new();

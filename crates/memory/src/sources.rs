@@ -128,9 +128,15 @@ fn is_log(agent: Agent, name: &str) -> bool {
     }
 }
 
+/// Where a log really lies: named from inside its directory, its path does not tell.
+pub(crate) fn place_of(log: &Path) -> PathBuf {
+    log.canonicalize().unwrap_or_else(|_| log.to_owned())
+}
+
 /// The session that a log belongs to, with all parts that lie beside the log.
 pub fn source_of(agent: Agent, log: &Path) -> Source {
-    let directory = log.parent().unwrap_or(Path::new(""));
+    let place = place_of(log);
+    let directory = place.parent().unwrap_or(Path::new(""));
     let name = log.file_name().unwrap_or_default().to_string_lossy();
     let kind = named_part(agent, &name);
     let mut parts = vec![Part {
@@ -143,9 +149,9 @@ pub fn source_of(agent: Agent, log: &Path) -> Source {
         }
     };
     match agent {
-        Agent::Claude => beside(PartKind::Meta, log.with_extension("meta.json")),
+        Agent::Claude => beside(PartKind::Meta, place.with_extension("meta.json")),
         Agent::Codex => {
-            if let Some(home) = codex_home(log) {
+            if let Some(home) = codex_home(&place) {
                 beside(PartKind::Index, home.join("session_index.jsonl"));
             }
         }
@@ -167,7 +173,7 @@ pub fn source_of(agent: Agent, log: &Path) -> Source {
         }
         Agent::Grok => {}
     }
-    Source::new(agent, &log.to_string_lossy(), parts)
+    Source::new(agent, &place.to_string_lossy(), parts)
 }
 
 /// The files of a Grok session that are read. Others hold copies of the user's files.
@@ -216,6 +222,7 @@ fn codex_home(log: &Path) -> Option<&Path> {
 /// The logs of a Claude session's subagents: in the directory named like the log, or flat beside it.
 pub fn subagents_of(log: &Path, session_id: &str) -> Found {
     let mut found = Found::default();
+    let log = place_of(log);
     let Some(directory) = log.parent() else { return found };
     let stem = log.file_stem().unwrap_or_default();
     walk(Agent::Claude, &directory.join(stem).join("subagents"), &mut found);

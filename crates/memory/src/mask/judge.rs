@@ -12,6 +12,8 @@ pub(super) const VALUE_BYTES_MAX: usize = 4096;
 const GENERIC_ENTROPY_MIN: f64 = 3.5;
 /// The same for hexadecimal digits.
 const HEX_ENTROPY_MIN: f64 = 3.0;
+/// Shannon entropy per byte from which even brackets and quotes do not make a value a piece of a program.
+const SCRAMBLED_ENTROPY_MIN: f64 = 4.2;
 
 /// Which letters commonly follow each letter, in words and in the names programmers make of them.
 const FOLLOWERS: [&[u8]; 26] = [
@@ -43,8 +45,8 @@ const FOLLOWERS: [&[u8]; 26] = [
     b"e",
 ];
 
-/// Parts of values that people write where a secret would stand. Lower case.
-const PLACEHOLDERS: &[&str] = &[
+/// Parts of values that people write where a secret would stand, and of references to one. Lower case.
+const BLANKS: &[&str] = &[
     "example",
     "placeholder",
     "changeme",
@@ -59,19 +61,8 @@ const PLACEHOLDERS: &[&str] = &[
     "yoursecret",
     "xxxx",
     "redacted",
-    "dummy",
-    "sample",
     "insert",
-    "todo",
-    "fixme",
     "secret-here",
-    "mytoken",
-    "my-token",
-    "my_token",
-    "test",
-    "fake",
-    "mock",
-    "foobar",
     "****",
     "....",
     "____",
@@ -88,6 +79,11 @@ const PLACEHOLDERS: &[&str] = &[
     "{{",
     "%s",
     "…",
+];
+
+/// Parts of values that programs are tested with. Lower case.
+const MAKE_BELIEVE: &[&str] = &[
+    "test", "fake", "mock", "dummy", "sample", "todo", "fixme", "mytoken", "my-token", "my_token", "foobar",
 ];
 
 /// Beginnings of the ids and checksums that fill logs and lock files and open no door.
@@ -137,8 +133,6 @@ const ID_PREFIXES: &[&str] = &[
     "urn:",
     "did:",
     "refs/",
-    "v1.",
-    "v2.",
 ];
 
 /// Which kinds of characters a value has.
@@ -199,7 +193,10 @@ pub(super) fn is_random(value: &[u8], name_is_strong: bool) -> bool {
     }
     // Sixteen digits can carry no more than four bits each.
     let entropy_min = if is_hex { HEX_ENTROPY_MIN } else { GENERIC_ENTROPY_MIN };
-    entropy(value) >= entropy_min && !has_code(value) && !looks_harmless(value) && !is_wordy(value)
+    let entropy = entropy(value);
+    // Generated passwords may have any character; then they have all kinds, and many different ones.
+    let may_be_code = has_code(value) && !(classes.count() == 4 && entropy >= SCRAMBLED_ENTROPY_MIN);
+    entropy >= entropy_min && !may_be_code && !looks_harmless(value) && !is_make_believe(value) && !is_wordy(value)
 }
 
 /// Whether a value under a name for passwords is one, though it may be short or made of words.
@@ -212,6 +209,7 @@ pub(super) fn is_password(value: &[u8]) -> bool {
         && classes.count() >= 3
         && !has_code(value)
         && !looks_harmless(value)
+        && !is_make_believe(value)
         && !is_name_of_something(value)
 }
 
@@ -230,7 +228,7 @@ pub(super) fn is_likely(value: &[u8], bytes_min: usize) -> bool {
 
 /// Whether a value is a placeholder, an id, a path or a link.
 pub(super) fn looks_harmless(value: &[u8]) -> bool {
-    is_placeholder(value) || is_uuid(value) || is_id(value) || is_path_or_link(value) || is_date(value)
+    is_blank(value) || is_uuid(value) || is_id(value) || is_path_or_link(value) || is_date(value)
 }
 
 /// Whether the form was filled in with nothing: `ghp_xxxxxxxx`, `AKIA…EXAMPLE`. The precise rules ask only this.
@@ -242,13 +240,17 @@ pub(super) fn is_blank_form(value: &[u8]) -> bool {
 }
 
 /// Whether a value is one that people write where a secret would stand, or a reference to one.
-pub(super) fn is_placeholder(value: &[u8]) -> bool {
-    if value.first() == Some(&b'$') || is_blank_form(value) || is_sequence(value) {
-        return true;
-    }
-    PLACEHOLDERS
-        .iter()
-        .any(|word| contains_ignoring_case(value, word.as_bytes()))
+pub(super) fn is_blank(value: &[u8]) -> bool {
+    let has = |word: &&str| contains_ignoring_case(value, word.as_bytes());
+    value.first() == Some(&b'$') || is_blank_form(value) || BLANKS.iter().any(|word| has(word))
+}
+
+/// Whether a value is one that programs are tested with.
+pub(super) fn is_make_believe(value: &[u8]) -> bool {
+    is_sequence(value)
+        || MAKE_BELIEVE
+            .iter()
+            .any(|word| contains_ignoring_case(value, word.as_bytes()))
 }
 
 /// Shannon entropy in bits per byte.
@@ -381,13 +383,10 @@ fn is_name_of_something(value: &[u8]) -> bool {
         && parts.all(is_name)
 }
 
-/// `1234567890abcdef`: almost every character is the one after the last.
+/// `0123456789abcdef`: every character is the one after the last, but for one.
 fn is_sequence(value: &[u8]) -> bool {
-    let steps = value
-        .windows(2)
-        .filter(|pair| pair[1] == pair[0].wrapping_add(1) || pair[1] == pair[0])
-        .count();
-    value.len() > 4 && steps * 5 >= value.len() * 4
+    let is_break = |pair: &&[u8]| pair[1] != pair[0].wrapping_add(1) && pair[1] != pair[0];
+    value.len() > 4 && value.windows(2).filter(is_break).count() <= 1
 }
 
 /// Whether `text` contains `word`, which is ASCII, in any case.
@@ -431,10 +430,10 @@ mod tests {
             "/home/me/keys/id_ed25519",
             "https://a.example/k3Jf9xQ2mZbWp4Lr",
             "2026-11-15T20:35:00.000Z",
-            "0123456789abcdefghij",
         ] {
             assert!(looks_harmless(value.as_bytes()), "{value}");
         }
+        assert!(is_make_believe(b"0123456789abcdefghij") && is_make_believe(b"my-test-key-1"));
         assert!(!looks_harmless(b"k3Jf9xQ2mZbWp4Lr8TvN"));
     }
 

@@ -19,6 +19,8 @@ pub(super) enum Kind {
     Password,
     /// The secret half of an AWS key pair.
     AwsSecret,
+    /// Something of Twilio, whose keys have too plain a form to be known without their name.
+    Twilio,
     /// A request header which holds nothing but a key.
     Header,
     /// `Authorization`: a scheme and a token.
@@ -140,8 +142,9 @@ pub(super) fn kind_of(name: &[u8]) -> Option<Kind> {
         }
         _ => {}
     }
+    let otherwise = plain.contains("twilio").then_some(Kind::Twilio);
     if HARMLESS_ENDS.iter().any(|end| plain.ends_with(end)) || has(HARMLESS_PARTS) {
-        return None;
+        return otherwise;
     }
     if has(&["secretaccesskey", "awssecret"]) {
         Some(Kind::AwsSecret)
@@ -152,7 +155,7 @@ pub(super) fn kind_of(name: &[u8]) -> Option<Kind> {
     } else if has(&["token", "private"]) {
         Some(Kind::Weak)
     } else {
-        None
+        otherwise
     }
 }
 
@@ -201,6 +204,7 @@ pub(super) fn judge(kind: Kind, form: Form, value: &[u8], offset: usize) -> Opti
     };
     match kind {
         Kind::AwsSecret if is_aws() && !judge::is_blank_form(value) => found("aws-secret-key", Tier::A),
+        Kind::Twilio if is_twilio_key(value) => found("twilio-key", Tier::A),
         Kind::Header if judge::is_likely(value, 8) => found("api-key-header", Tier::A),
         Kind::Password if judge::is_password(value) || judge::is_random(value, true) => found("password", Tier::B),
         Kind::Weak if judge::is_random(value, false) => found("named-secret", Tier::B),
@@ -213,6 +217,10 @@ pub(super) fn judge(kind: Kind, form: Form, value: &[u8], offset: usize) -> Opti
         }
         _ => None,
     }
+}
+
+fn is_twilio_key(value: &[u8]) -> bool {
+    value.len() == 34 && value.starts_with(b"SK") && judge::is_hex(&value[2..])
 }
 
 /// What follows `--password` is taken at its word, unless it is a plain one.
@@ -228,6 +236,7 @@ fn is_flag_value(value: &[u8]) -> bool {
         && is_odd
         && !is_slug
         && !judge::looks_harmless(value)
+        && !judge::is_make_believe(value)
         && !judge::has_code(value)
 }
 

@@ -247,7 +247,7 @@ fn is_real_password(user: &[u8], password: &[u8]) -> bool {
     let has_reference = password
         .iter()
         .any(|byte| matches!(byte, b'$' | b'{' | b'}' | b'<' | b'[' | b']'));
-    password.len() >= 4 && password != user && !is_word_for_it && !has_reference && !judge::is_placeholder(password)
+    password.len() >= 4 && password != user && !is_word_for_it && !has_reference && !judge::is_blank(password)
 }
 
 /// Finds the password in `curl … -u user:password`; `end` is where `curl` ends.

@@ -57,7 +57,16 @@ pub(super) fn find(masker: &Masker, text: &[u8], levels: u8) -> Vec<Found> {
     let mut unwalked = at;
     let mut attempts = 0;
     while at < text.len() && attempts < ATTEMPTS_MAX {
-        match walk.value(at) {
+        // Text that begins with a quoted name is no record: walked as one, the name would be lost to its value.
+        let found = walk.found.len();
+        let walked = match walk.value(at) {
+            Ok(end) if !matches!(text[at], b'{' | b'[') && skip_space(text, end) < text.len() => {
+                walk.found.truncate(found);
+                Err(at)
+            }
+            walked => walked,
+        };
+        match walked {
             Ok(end) => {
                 walk.scan_raw(unwalked..at);
                 at = skip_space(text, end);

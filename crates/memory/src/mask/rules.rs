@@ -365,8 +365,8 @@ pub(super) const RULES: &[Rule] = &[
     // Watching.
     rule(
         "sentry-token",
-        &["sntrys_", "sntryu_"],
-        r"sntry[su]_[A-Za-z0-9+/=_]{40}",
+        &["sntry", "sntru"],
+        r"sntr[yu][su]?_[A-Za-z0-9+/=_]{40}",
         Base64,
     ),
     rule("grafana-token", &["glc_"], r"glc_[A-Za-z0-9+/]{32}", Base64),

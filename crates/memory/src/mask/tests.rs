@@ -181,6 +181,11 @@ fn pairs_of_name_and_value_are_found_however_json_spells_them() {
         format!(r#"{{"a":{{"b":[{{"clientSecret" : "{value}"}}]}}}}"#),
         format!(r#"{{"pass\u0077ord":"{value}"}}"#),
         format!(r#"{{"name":"API_KEY","value":"{value}"}}"#),
+        format!(
+            r#"{{"twilio":{{"twilio_sid":"{}{}"}}}}"#,
+            "SK",
+            samples::noise(samples::HEX, 32, 4)
+        ),
         format!(r#"{{"headers":{{"Authorization":"Bearer {value}"}}}}"#),
         format!(r#"{{"headers":{{"cookie":"a=b; sid={value}"}}}}"#),
         format!(r#"{{"headers":[["X-Api-Key: {value}"]]}}"#),
@@ -219,5 +224,22 @@ fn a_long_line_of_traps_costs_no_more_than_its_length() {
         let line = trap.repeat(200_000 / trap.len());
         masker.mask_json_line(line.as_bytes(), &mut Vec::new());
         masker.mask_text_line(&mut TextState::default(), line.as_bytes(), &mut Vec::new());
+    }
+}
+
+#[test]
+fn a_text_that_begins_with_a_quoted_name_keeps_it_for_its_value() {
+    let masker = masker();
+    let value = ["k3Jf9xQ2", "mZbWp4Lr8TvN"].concat();
+    for text in [
+        format!("\"api_key\": \"{value}\""),
+        format!("  \"client_secret\": \"{value}\",\n  \"a\": 1"),
+        format!("look: \"api_key\": \"{value}\""),
+    ] {
+        let line = serde_json::json!({ "content": text }).to_string();
+        let masked = masker.mask_json_line(line.as_bytes(), &mut Vec::new());
+        assert!(!String::from_utf8_lossy(&masked).contains(&value), "{text}");
+        let masked = masker.mask_text_line(&mut TextState::default(), text.as_bytes(), &mut Vec::new());
+        assert!(!String::from_utf8_lossy(&masked).contains(&value), "{text}");
     }
 }

@@ -3,7 +3,7 @@
 pub(super) const ALNUM: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 pub(super) const LOWER: &str = "abcdefghijklmnopqrstuvwxyz0123456789";
 const UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
-const HEX: &str = "0123456789abcdef";
+pub(super) const HEX: &str = "0123456789abcdef";
 
 /// A text, the secret in it, and the rule that should find it.
 #[derive(Debug, Clone)]
