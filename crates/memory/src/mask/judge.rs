@@ -242,7 +242,7 @@ pub(super) fn is_blank_form(value: &[u8]) -> bool {
 /// Whether a value is one that people write where a secret would stand, or a reference to one.
 pub(super) fn is_blank(value: &[u8]) -> bool {
     let has = |word: &&str| contains_ignoring_case(value, word.as_bytes());
-    value.first() == Some(&b'$') || is_blank_form(value) || BLANKS.iter().any(|word| has(word))
+    value.first() == Some(&b'$') || is_blank_form(value) || BLANKS.iter().any(has)
 }
 
 /// Whether a value is one that programs are tested with.
