@@ -13,8 +13,8 @@ pub(crate) struct Turns {
     open: Option<Turn>,
     /// The trigger of each turn, to know which turns a rewind leaves behind.
     triggers: Vec<u64>,
-    /// How far back the next trigger goes, if it goes back.
-    rewind_to: Option<u64>,
+    /// The next trigger goes back: turns that began at this event or later are left behind.
+    rewind_from: Option<u64>,
     pub(crate) retries: u32,
     line: u64,
     tail: Option<Tail>,
@@ -70,10 +70,16 @@ impl Turns {
         self.triggers.len() as u32
     }
 
+    /// Notes that the next trigger follows from what stands before all events.
+    pub(crate) fn rewind_to_the_beginning(&mut self) -> bool {
+        self.rewind_from = self.triggers.first().copied();
+        self.rewind_from.is_some()
+    }
+
     /// Notes that the next trigger follows from `parent`, and says whether that is behind the last one.
     pub(crate) fn rewind_to(&mut self, parent: u64) -> bool {
         let goes_back = self.triggers.last().is_some_and(|last| parent < *last);
-        self.rewind_to = goes_back.then_some(parent);
+        self.rewind_from = goes_back.then_some(parent + 1);
         goes_back
     }
 
@@ -108,13 +114,13 @@ impl Turns {
             Some(tail) => tail.before.clone(),
             None => ended,
         });
-        if let Some(parent) = self.rewind_to.take() {
+        if let Some(from) = self.rewind_from.take() {
             let trigger_of = |turn: &u32| self.triggers[*turn as usize - 1];
             let left = self
                 .standing
                 .iter()
                 .rev()
-                .take_while(|turn| trigger_of(turn) > parent)
+                .take_while(|turn| trigger_of(turn) >= from)
                 .count();
             for _ in 0..left {
                 self.leave_last(delta);

@@ -101,8 +101,12 @@ impl State {
     /// newest record did not, even where a steering prompt, which is no record of the graph, came in between.
     fn is_rewind(&mut self, record: &Record<'_>) -> bool {
         let above = record.parent_uuid.get().filter(|uuid| Some(hash(uuid)) != self.newest);
-        let parent = above.and_then(|uuid| self.nodes.seq(uuid)).flatten();
-        parent.is_some_and(|parent| self.turns.rewind_to(parent))
+        match above.and_then(|uuid| self.nodes.seq(uuid)) {
+            Some(Some(parent)) => self.turns.rewind_to(parent),
+            // The record is known and nothing came before it: the human went back to the very beginning.
+            Some(None) => self.turns.rewind_to_the_beginning(),
+            None => false,
+        }
     }
 
     pub(super) fn is_delegated(&self, record: &Record<'_>) -> bool {

@@ -14,7 +14,7 @@ use transcript::{Agent, Reading};
 use crate::read;
 
 /// The fixtures, by their name below `fixtures/codex`.
-const FIXTURES: [(&str, &[u8]); 14] = [
+const FIXTURES: [(&str, &[u8]); 15] = [
     ("g0.json", include_bytes!("../../../../fixtures/codex/g0.json")),
     ("g1.jsonl", include_bytes!("../../../../fixtures/codex/g1.jsonl")),
     ("g2.jsonl", include_bytes!("../../../../fixtures/codex/g2.jsonl")),
@@ -40,6 +40,10 @@ const FIXTURES: [(&str, &[u8]); 14] = [
     (
         "damaged.jsonl",
         include_bytes!("../../../../fixtures/codex/damaged.jsonl"),
+    ),
+    (
+        "aliases.jsonl",
+        include_bytes!("../../../../fixtures/codex/aliases.jsonl"),
     ),
 ];
 

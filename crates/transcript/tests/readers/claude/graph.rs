@@ -270,3 +270,18 @@ fn the_title_is_the_humans_then_the_agents_then_the_summary_of_this_log() {
         ]
     );
 }
+
+#[test]
+fn a_prompt_under_the_records_before_the_first_one_goes_back_to_the_beginning() {
+    let log = r#"{"type":"attachment","uuid":"h1","parentUuid":null,"attachment":{"type":"hook_success"}}
+{"type":"user","uuid":"a1","parentUuid":"h1","message":{"content":"fix the login"}}
+{"type":"assistant","uuid":"a2","parentUuid":"a1","message":{"content":[{"type":"text","text":"done"}]}}
+{"type":"user","uuid":"b1","parentUuid":"h1","message":{"content":"rather fix the logout"}}
+"#;
+    let (reading, _) = crate::read(transcript::Agent::Claude, "x.jsonl", log.as_bytes());
+    assert_eq!(
+        reading.turns.iter().map(|turn| turn.rewound).collect::<Vec<_>>(),
+        [true, false]
+    );
+    assert!(reading.events[2].kinds.has(transcript::Kind::HumanIntervention));
+}

@@ -153,3 +153,19 @@ fn a_damaged_log_gives_what_is_whole() {
     fault 11 lost
     "#);
 }
+
+#[test]
+fn other_names_of_the_same_records_are_known() {
+    assert_snapshot!(told(&fixture("aliases.jsonl")), @"
+    codex:01990000-0000-7000-8000-0000000000a1 codex-tui 0.149.0 - /home/ada/app -
+    1 - lifecycle harness - | session started: codex-tui 0.149.0
+    2 1 lifecycle harness - | turn started
+    3 1 user_msg human! - | draw a cat
+    4 1 tool_call agent image_generation ok | 
+    4 1 tool_result tool image_generation ok | 
+    5 1 lifecycle harness - | context compacted
+    6 1 lifecycle harness - | context compacted
+    7 1 completion harness - ok | turn complete
+    turn 1 3..7 events 4 calls 1 errors 0
+    ");
+}
