@@ -157,6 +157,9 @@ impl From<StoreError> for CommandError {
                 .with_hint("the data directory must be yours to write, with room on its disk"),
             StoreError::DamagedFrame { .. } => Self::user("store-damaged", &error)
                 .with_hint("the other frames are whole; the agent may still have the log"),
+            StoreError::DamagedRow { .. } => {
+                Self::user("store-damaged", &error).with_hint("`boswell rebuild` makes it again from what is kept")
+            }
             StoreError::Database(_) | StoreError::Unknown { .. } => Self::user("store-failed", &error),
         }
     }

@@ -1,12 +1,11 @@
-//! What is kept, read back: the lines of a session, and the derived rows made of them anew.
+//! What is kept, read back: the lines of a session, part by part.
 
 use std::io;
 
-use jiff::Timestamp;
-use transcript::{Agent, Delta, Line, Origin, PartKind, State};
+use transcript::{Agent, Line, PartKind};
 
 use crate::packs;
-use crate::store::{Patience, SessionRow, Store, StoreError};
+use crate::store::{Store, StoreError};
 
 /// Gives each kept line of a part, in order. A frame that is damaged ends it with an error that names it.
 pub fn each_line(
@@ -54,36 +53,10 @@ pub fn each_bytes(
     }
 }
 
-/// Makes every derived row again from what is kept, session by session. Says how many.
-pub fn rebuild(store: &mut Store, now: Timestamp, progress: &dyn Fn(usize, usize)) -> Result<usize, StoreError> {
-    let sessions = store.reads().sessions()?;
-    for (at, session) in sessions.iter().enumerate() {
-        let lock = store.lock(Patience::Wait)?;
-        let (deltas, state) = read_again(store, session)?;
-        store.write(&lock, now, "rebuild", |tx| {
-            tx.clear_derived(&session.session_uid)?;
-            for (part, delta) in &deltas {
-                tx.apply_delta(&session.session_uid, *part, delta)?;
-            }
-            tx.put_reader_state(&session.session_uid, &state.to_bytes())?;
-            Ok(((), format!("rebuilt {}", session.session_uid)))
-        })?;
-        progress(at + 1, sessions.len());
-    }
-    Ok(sessions.len())
-}
-
-/// Reads a session from the store as it was read from disk: companions first, then lines.
-fn read_again(store: &Store, session: &SessionRow) -> Result<(Vec<(PartKind, Delta)>, State), StoreError> {
-    let uid = session.session_uid.as_str();
-    let agent = Agent::ALL.into_iter().find(|agent| agent.as_str() == session.flavor);
-    let agent = agent.ok_or_else(|| StoreError::Unknown {
-        what: "agent",
-        word: session.flavor.clone(),
-    })?;
-    let mut state = State::new(agent, Origin::of(&store.reads().log_path(uid)?));
+/// The parts of a session in the order in which a reader takes them: companions first, then lines.
+pub fn parts(store: &Store, session_uid: &str) -> Result<Vec<(PartKind, String)>, StoreError> {
     let mut parts: Vec<(PartKind, String)> = Vec::new();
-    for name in store.reads().parts(uid)? {
+    for name in store.reads().parts(session_uid)? {
         let kind = PartKind::of_name(&name).ok_or_else(|| StoreError::Unknown {
             what: "part",
             word: name.clone(),
@@ -91,23 +64,17 @@ fn read_again(store: &Store, session: &SessionRow) -> Result<(Vec<(PartKind, Del
         parts.push((kind, name));
     }
     parts.sort_by_key(|(kind, name)| (kind.has_lines(), *kind, name.clone()));
-    let mut deltas = Vec::new();
-    for (kind, name) in &parts {
-        let mut delta = Delta::default();
-        if kind.has_lines() {
-            each_line(store, uid, name, |line| state.take(*kind, line, &mut delta))?;
-        } else {
-            let mut bytes = Vec::new();
-            each_bytes(store, uid, name, |piece| {
-                bytes.extend_from_slice(piece);
-                Ok(())
-            })?;
-            state.companion(*kind, &bytes);
-        }
-        state.close(&mut delta);
-        deltas.push((*kind, delta));
-    }
-    Ok((deltas, state))
+    Ok(parts)
+}
+
+/// Whose session a uid names.
+pub fn agent_of(session_uid: &str) -> Result<Agent, StoreError> {
+    let flavor = session_uid.split_once(':').map_or(session_uid, |(flavor, _)| flavor);
+    let agent = Agent::ALL.into_iter().find(|agent| agent.as_str() == flavor);
+    agent.ok_or_else(|| StoreError::Unknown {
+        what: "agent",
+        word: flavor.to_owned(),
+    })
 }
 
 /// Writes a part of a session as the agent wrote it, but for masked secrets.

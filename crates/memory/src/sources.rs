@@ -149,7 +149,12 @@ pub fn source_of(agent: Agent, log: &Path) -> Source {
         }
     };
     match agent {
-        Agent::Claude => beside(PartKind::Meta, place.with_extension("meta.json")),
+        Agent::Claude => {
+            beside(PartKind::Meta, place.with_extension("meta.json"));
+            for path in spilled_results(&place) {
+                beside(PartKind::Spill, path);
+            }
+        }
         Agent::Codex => {
             if let Some(home) = codex_home(&place) {
                 beside(PartKind::Index, home.join("session_index.jsonl"));
@@ -174,6 +179,16 @@ pub fn source_of(agent: Agent, log: &Path) -> Source {
         Agent::Grok => {}
     }
     Source::new(agent, &place.to_string_lossy(), parts)
+}
+
+/// Results that were too large for the log, in the session's own directory. Links are left alone.
+fn spilled_results(log: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(log.with_extension("").join("tool-results"));
+    let files = entries.into_iter().flatten().flatten();
+    let files = files.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
+    let mut paths: Vec<PathBuf> = files.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
 }
 
 /// The files of a Grok session that are read. Others hold copies of the user's files.

@@ -6,10 +6,12 @@
 mod cursors;
 mod derived;
 mod engine;
+mod events;
 mod frames;
 mod operations;
 mod schema;
 mod sessions;
+mod shared;
 
 use std::fs;
 use std::io;
@@ -19,9 +21,10 @@ use jiff::Timestamp;
 use thiserror::Error;
 
 pub use cursors::{Cursor, Stat};
+pub use derived::derived_version;
 pub use frames::{FrameRow, Tail};
 pub use operations::Operation;
-pub use sessions::SessionRow;
+pub use sessions::{SessionRow, stand_in};
 
 use self::engine::{Access, Engine};
 
@@ -40,6 +43,8 @@ pub enum StoreError {
     Unknown { what: &'static str, word: String },
     #[error("another boswell is writing")]
     Busy,
+    #[error("a row of {session_uid} in `{table}` is damaged")]
+    DamagedRow { session_uid: String, table: &'static str },
     #[error("frame {frame_no} of part `{part}` of {session_uid} is damaged: {reason}")]
     DamagedFrame {
         session_uid: String,
@@ -62,10 +67,20 @@ pub struct WriteLock {
 }
 
 /// Whether to wait for another writer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Patience {
-    Wait,
+#[derive(Clone, Copy)]
+pub enum Patience<'a> {
+    /// Wait, and say so first.
+    Wait(&'a dyn Fn()),
     Leave,
+}
+
+/// How much of a session its stand-in takes the place of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// Lines, cursors and what was made of them.
+    Whole,
+    /// What was made of the lines.
+    Derived,
 }
 
 impl Store {
@@ -100,7 +115,7 @@ impl Store {
     }
 
     /// Takes the right to write, one batch long. Readers never ask for it.
-    pub fn lock(&self, patience: Patience) -> Result<WriteLock, StoreError> {
+    pub fn lock(&self, patience: Patience<'_>) -> Result<WriteLock, StoreError> {
         let path = self.directory.join(LOCK);
         let error = |source| StoreError::Io {
             path: path.clone(),
@@ -116,12 +131,14 @@ impl Store {
         if is_new {
             set_private(&path, 0o600)?;
         }
-        match patience {
-            Patience::Wait => file.lock().map_err(error)?,
-            Patience::Leave => file.try_lock().map_err(|refused| match refused {
-                fs::TryLockError::WouldBlock => StoreError::Busy,
-                fs::TryLockError::Error(source) => error(source),
-            })?,
+        match (file.try_lock(), patience) {
+            (Ok(()), _) => {}
+            (Err(fs::TryLockError::Error(source)), _) => return Err(error(source)),
+            (Err(fs::TryLockError::WouldBlock), Patience::Leave) => return Err(StoreError::Busy),
+            (Err(fs::TryLockError::WouldBlock), Patience::Wait(say)) => {
+                say();
+                file.lock().map_err(error)?;
+            }
         }
         Ok(WriteLock { _file: file })
     }
@@ -172,6 +189,22 @@ impl Tx<'_> {
     /// Questions inside of the transaction.
     pub fn reads(&self) -> Reads<'_> {
         Reads { engine: self.engine }
+    }
+
+    /// Lets what was made anew take the place of what the store has of a session.
+    /// `at` is when it grew; none where only we got better.
+    pub fn promote(&self, session_uid: &str, extent: Extent, at: Option<Timestamp>) -> Result<(), StoreError> {
+        let from = stand_in(session_uid);
+        self.clear_derived(session_uid)?;
+        self.move_derived(&from, session_uid)?;
+        if extent == Extent::Whole {
+            self.drop_frames(session_uid)?;
+            self.drop_cursors(session_uid)?;
+            self.move_frames(&from, session_uid)?;
+            self.move_cursors(&from, session_uid)?;
+        }
+        self.touch_session(session_uid, at)?;
+        self.drop_session(&from)
     }
 }
 

@@ -4,14 +4,17 @@
 //! disk wholly or not at all, and each piece says what it stands on, so that a crash, a second sweep or a log
 //! that grows meanwhile can at worst make work be done again.
 
-mod anchors;
+mod ends;
 mod gather;
+mod index;
+mod piece;
 mod plan;
+mod refresh;
 mod work;
 mod write;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::thread;
@@ -23,14 +26,16 @@ use crate::mask::Masker;
 use crate::sources::{Root, Unread};
 use crate::store::{Patience, Store, StoreError};
 
+use self::piece::Output;
 use self::plan::Plan;
-use self::work::Output;
+use self::refresh::Stale;
 use self::write::Writer;
 
 /// How many pieces may wait for the writer: a bound on memory.
 const WAITING_MAX: usize = 4;
 
 /// What a sweep is told.
+#[derive(Clone, Copy)]
 pub struct Sweep<'a> {
     /// Where the store lies.
     pub directory: &'a Path,
@@ -38,11 +43,28 @@ pub struct Sweep<'a> {
     pub masker: &'a Masker,
     pub now: Timestamp,
     pub threads: usize,
-    pub patience: Patience,
     /// Which logs are not to be read.
     pub is_ignored: &'a (dyn Fn(&Path) -> bool + Sync),
     /// Told the bytes done and the bytes to do.
     pub progress: &'a (dyn Fn(u64, u64) + Sync),
+    /// Asked between pieces of work: whether to leave the rest for another time.
+    pub is_over: &'a (dyn Fn() -> bool + Sync),
+}
+
+impl<'a> Sweep<'a> {
+    /// A sweep that reads everything on one thread.
+    pub fn new(directory: &'a Path, roots: &'a [Root], masker: &'a Masker, now: Timestamp) -> Self {
+        Self {
+            directory,
+            roots,
+            masker,
+            now,
+            threads: 1,
+            is_ignored: &|_| false,
+            progress: &|_, _| {},
+            is_over: &|| false,
+        }
+    }
 }
 
 /// What a sweep did.
@@ -52,12 +74,19 @@ pub struct Report {
     pub files_read: u64,
     pub files_unchanged: u64,
     pub bytes_read: u64,
+    /// Bytes read only to see what a file is, or that it did not change.
+    pub bytes_checked: u64,
     pub sessions_new: u64,
     pub sessions_updated: u64,
+    /// Sessions made anew from what was kept.
+    pub sessions_refreshed: u64,
+    /// Sessions for which no time was left.
+    pub sessions_left: u64,
     pub events: u64,
     pub faults: u64,
     pub redactions: u64,
     pub tier1_bytes: u64,
+    pub tier2_bytes: u64,
     /// Work that another sweep did first.
     pub pieces_dropped: u64,
     pub agents: BTreeMap<Agent, AgentReport>,
@@ -86,31 +115,54 @@ pub fn dry_run(sweep: &Sweep<'_>) -> Result<Report, StoreError> {
 }
 
 /// Runs a whole sweep.
-pub fn run(sweep: &Sweep<'_>) -> Result<Report, StoreError> {
+pub fn run(sweep: &Sweep<'_>, patience: Patience<'_>) -> Result<Report, StoreError> {
     let mut store = Store::open(sweep.directory)?;
     // Whether we may write is asked once before any work is done, and again for each batch.
-    drop(store.lock(sweep.patience)?);
+    drop(store.lock(patience)?);
     let plan = Plan::make(sweep, Some(&store))?;
+    let mut report = work_off(sweep, patience, &mut store, "sweep", &plan)?;
+    report.tier1_bytes = store.reads().raw_cache_bytes()?;
+    report.tier2_bytes = store.reads().distilled_bytes()?;
+    Ok(report)
+}
+
+/// Makes every derived row again from what is kept.
+pub fn rebuild(sweep: &Sweep<'_>, patience: Patience<'_>) -> Result<Report, StoreError> {
+    let mut store = Store::open(sweep.directory)?;
+    let sessions = store.reads().sessions()?;
+    let plan = Plan {
+        jobs: Vec::new(),
+        stale: sessions.into_iter().map(|row| Stale::reread(row.session_uid)).collect(),
+        indexes: Vec::new(),
+        report: Report::default(),
+    };
+    work_off(sweep, patience, &mut store, "rebuild", &plan)
+}
+
+/// Lets workers do what is planned, and writes what they make.
+fn work_off(
+    sweep: &Sweep<'_>,
+    patience: Patience<'_>,
+    store: &mut Store,
+    command: &str,
+    plan: &Plan,
+) -> Result<Report, StoreError> {
     let mut report = plan.report.clone();
-    let total: u64 = plan.jobs.iter().map(plan::Job::bytes_to_read).sum();
-    let mut writer = Writer::new(&mut store, sweep, total);
+    let mut writer = Writer::new(store, sweep, patience, command, plan);
     let next = AtomicUsize::new(0);
+    let todo = plan.jobs.len() + plan.stale.len();
     let (sender, receiver) = sync_channel::<Output>(WAITING_MAX);
     thread::scope(|scope| -> Result<(), StoreError> {
-        for _ in 0..sweep.threads.clamp(1, 64).min(plan.jobs.len().max(1)) {
+        for _ in 0..sweep.threads.clamp(1, 64).min(todo.max(1)) {
             let sender = sender.clone();
             scope.spawn(|| {
                 let sender = sender;
+                let send = |output| sender.send(output).is_ok();
                 let reads = Store::open_existing(sweep.directory);
-                while let Some(job) = plan.jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let sent = match &reads {
-                        Ok(Some(store)) => work::run(job, sweep, store, &|output| sender.send(output).is_ok()),
-                        _ => sender
-                            .send(Output::Failed(job.unread("the store cannot be opened twice")))
-                            .is_ok(),
-                    };
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
                     // The writer is gone: it says why.
-                    if !sent {
+                    if at >= todo || !work_on(at, plan, sweep, &reads, &send) {
                         return;
                     }
                 }
@@ -120,8 +172,30 @@ pub fn run(sweep: &Sweep<'_>) -> Result<Report, StoreError> {
         writer.drain(receiver)
     })?;
     writer.finish(&mut report)?;
-    report.tier1_bytes = store.reads().raw_cache_bytes()?;
     Ok(report)
+}
+
+/// Does the work at `at` of a plan: what is new first, then what is made anew.
+fn work_on(
+    at: usize,
+    plan: &Plan,
+    sweep: &Sweep<'_>,
+    store: &Result<Option<Store>, StoreError>,
+    send: &dyn Fn(Output) -> bool,
+) -> bool {
+    if (sweep.is_over)() {
+        return send(Output::Left);
+    }
+    let failed = |path: PathBuf| {
+        let reason = "the store cannot be opened twice".to_owned();
+        send(Output::Failed(Unread { path, reason }))
+    };
+    let job = plan.jobs.get(at);
+    match (store, job, plan.stale.get(at.wrapping_sub(plan.jobs.len()))) {
+        (Ok(Some(store)), Some(job), _) => work::run(job, sweep, store, send),
+        (Ok(Some(store)), None, Some(stale)) => refresh::run(stale, sweep, store, send),
+        (_, job, _) => failed(job.map(plan::Job::log).unwrap_or_default()),
+    }
 }
 
 /// A path as the store keeps it.

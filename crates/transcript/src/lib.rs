@@ -39,4 +39,4 @@ pub use session::{
     Cost, Inherited, InheritedRule, Lineage, LineageKind, Outcome, SCHEMA_VERSION, Session, SessionUid, Turn,
 };
 pub use source::{Part, Source};
-pub use state::{Body, State, StateError, bodies};
+pub use state::{Body, State, StateError, bodies, reader_version};

@@ -142,27 +142,23 @@ impl Delta {
 
     /// Changes an event: here, when it is of this piece, else by an amendment.
     pub(crate) fn amend(&mut self, amendment: Amendment) {
-        let first = self.events.first().map(|event| event.seq);
-        let seq = match &amendment {
-            Amendment::Joined { seq, .. }
-            | Amendment::Named { seq, .. }
-            | Amendment::Billed { seq, .. }
-            | Amendment::Reworded { seq, .. }
-            | Amendment::Turned { seq, .. } => *seq,
-            Amendment::Rewound { turn } => {
-                // Turns end in their order.
-                match self.turns.binary_search_by_key(turn, |known| known.turn) {
-                    Ok(at) => self.turns[at].rewound = true,
-                    Err(_) => self.amendments.push(amendment),
-                }
+        let Some(seq) = amendment.seq() else {
+            let Amendment::Rewound { turn } = &amendment else {
                 return;
+            };
+            // Turns end in their order.
+            match self.turns.binary_search_by_key(turn, |known| known.turn) {
+                Ok(at) => self.turns[at].rewound = true,
+                Err(_) => self.amendments.push(amendment),
             }
+            return;
         };
+        let first = self.events.first().map(|event| event.seq);
         match first
             .and_then(|first| seq.checked_sub(first))
             .and_then(|at| self.events.get_mut(at as usize))
         {
-            Some(event) => apply(event, &amendment),
+            Some(event) => amendment.apply(event),
             None => self.amendments.push(amendment),
         }
     }
@@ -230,60 +226,67 @@ impl Reading {
     }
 
     fn amend(&mut self, amendment: &Amendment) {
-        match amendment {
-            Amendment::Joined { seq, .. }
-            | Amendment::Named { seq, .. }
-            | Amendment::Billed { seq, .. }
-            | Amendment::Reworded { seq, .. }
-            | Amendment::Turned { seq, .. } => {
-                if let Ok(at) = self.events.binary_search_by_key(seq, |event| event.seq) {
-                    apply(&mut self.events[at], amendment);
-                }
+        if let Some(seq) = amendment.seq() {
+            if let Ok(at) = self.events.binary_search_by_key(&seq, |event| event.seq) {
+                amendment.apply(&mut self.events[at]);
             }
-            Amendment::Rewound { turn } => {
-                if let Ok(at) = self.turns.binary_search_by_key(turn, |known| known.turn) {
-                    self.turns[at].rewound = true;
-                }
-            }
+        } else if let Amendment::Rewound { turn } = amendment
+            && let Ok(at) = self.turns.binary_search_by_key(turn, |known| known.turn)
+        {
+            self.turns[at].rewound = true;
         }
     }
 }
 
-/// Changes one event as an amendment says.
-fn apply(event: &mut SessionEvent, amendment: &Amendment) {
-    match amendment {
-        Amendment::Joined {
-            success,
-            exit_code,
-            duration_ms,
-            kinds,
-            ..
-        } => {
-            event.success = *success;
-            event.exit_code = *exit_code;
-            event.duration_ms = *duration_ms;
-            event.kinds = event.kinds.union(*kinds);
+impl Amendment {
+    /// The event it changes; none where it changes a turn.
+    pub fn seq(&self) -> Option<u64> {
+        match self {
+            Self::Joined { seq, .. }
+            | Self::Named { seq, .. }
+            | Self::Billed { seq, .. }
+            | Self::Reworded { seq, .. }
+            | Self::Turned { seq, .. } => Some(*seq),
+            Self::Rewound { .. } => None,
         }
-        Amendment::Named { tool, parent_seq, .. } => {
-            event.tool = Some(tool.clone());
-            if parent_seq.is_some() {
-                event.parent_seq = *parent_seq;
+    }
+
+    /// Changes the event.
+    pub fn apply(&self, event: &mut SessionEvent) {
+        match self {
+            Self::Joined {
+                success,
+                exit_code,
+                duration_ms,
+                kinds,
+                ..
+            } => {
+                event.success = *success;
+                event.exit_code = *exit_code;
+                event.duration_ms = *duration_ms;
+                event.kinds = event.kinds.union(*kinds);
             }
+            Self::Named { tool, parent_seq, .. } => {
+                event.tool = Some(tool.clone());
+                if parent_seq.is_some() {
+                    event.parent_seq = *parent_seq;
+                }
+            }
+            Self::Billed { tokens, .. } => event.tokens = *tokens,
+            Self::Reworded {
+                tool,
+                summary,
+                files,
+                kinds,
+                ..
+            } => {
+                event.tool = Some(tool.clone());
+                event.summary = summary.clone();
+                event.files = files.clone();
+                event.kinds = event.kinds.union(*kinds);
+            }
+            Self::Turned { turn, .. } => event.turn = Some(*turn),
+            Self::Rewound { .. } => {}
         }
-        Amendment::Billed { tokens, .. } => event.tokens = *tokens,
-        Amendment::Reworded {
-            tool,
-            summary,
-            files,
-            kinds,
-            ..
-        } => {
-            event.tool = Some(tool.clone());
-            event.summary = summary.clone();
-            event.files = files.clone();
-            event.kinds = event.kinds.union(*kinds);
-        }
-        Amendment::Turned { turn, .. } => event.turn = Some(*turn),
-        Amendment::Rewound { .. } => {}
     }
 }

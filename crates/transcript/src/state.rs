@@ -137,7 +137,7 @@ impl State {
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, StateError> {
         let (version, rest) = bytes.split_first_chunk().ok_or(StateError::Damaged)?;
         let version = u16::from_le_bytes(*version);
-        if ![CLAUDE | claude::VERSION, CODEX | codex::VERSION, GROK | grok::VERSION].contains(&version) {
+        if !Agent::ALL.map(reader_version).contains(&version) {
             return Err(StateError::OtherVersion);
         }
         let (sum, rest) = rest.split_first_chunk().ok_or(StateError::Damaged)?;
@@ -153,11 +153,20 @@ impl State {
     }
 
     fn version(&self) -> u16 {
-        match self.reader {
-            Reader::Claude(_) => CLAUDE | claude::VERSION,
-            Reader::Codex(_) => CODEX | codex::VERSION,
-            Reader::Grok(_) => GROK | grok::VERSION,
-        }
+        reader_version(match self.reader {
+            Reader::Claude(_) => Agent::Claude,
+            Reader::Codex(_) => Agent::Codex,
+            Reader::Grok(_) => Agent::Grok,
+        })
+    }
+}
+
+/// The version of an agent's reader. What another version made of a log may differ from what this one makes.
+pub fn reader_version(agent: Agent) -> u16 {
+    match agent {
+        Agent::Claude => CLAUDE | claude::VERSION,
+        Agent::Codex => CODEX | codex::VERSION,
+        Agent::Grok => GROK | grok::VERSION,
     }
 }
 

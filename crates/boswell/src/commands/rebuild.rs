@@ -1,11 +1,14 @@
 //! `boswell rebuild`: the derived rows, made again from what is kept.
 
+use std::cell::RefCell;
+
 use indicatif::{ProgressBar, ProgressStyle};
-use memory::kept;
-use memory::store::Store;
+use memory::store::{Patience, Store};
+use memory::sweep::{Sweep, rebuild};
 use serde_json::json;
 
 use super::cat::no_memory;
+use super::sweep::say_waiting;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::render::text::plural;
@@ -25,20 +28,23 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, _: &RebuildArgs) -> Result<Out
     if Store::open_existing(&context.places.data_dir)?.is_none() {
         return Err(no_memory());
     }
-    let mut store = Store::open(&context.places.data_dir)?;
+    let masker = context.masker(false)?;
     let bar = ProgressBar::with_draw_target(None, ui.progress_target());
     bar.set_style(
-        ProgressStyle::with_template("Rebuilding {wide_bar} {pos}/{len} {eta}")
-            .unwrap_or_else(|_| ProgressStyle::default_bar()),
+        ProgressStyle::with_template("Rebuilding {spinner}").unwrap_or_else(|_| ProgressStyle::default_bar()),
     );
-    let sessions = kept::rebuild(&mut store, context.now, &|done, all| {
-        bar.set_length(all as u64);
-        bar.set_position(done as u64);
-    })?;
+    let sweep = Sweep {
+        threads: context.threads,
+        progress: &|_, _| bar.tick(),
+        ..Sweep::new(&context.places.data_dir, &[], &masker, context.now)
+    };
+    let told = RefCell::new(&mut *ui);
+    let waiting = || say_waiting(&mut told.borrow_mut());
+    let sessions = rebuild(&sweep, Patience::Wait(&waiting))?.sessions_refreshed;
     bar.finish_and_clear();
     match ui.format {
         Format::Json => ui.json(&json!({ "schema": "boswell.rebuild/1", "sessions": sessions }))?,
-        Format::Text => ui.status(format_args!("Rebuilt: {}", plural(sessions as u64, "session"))),
+        Format::Text => ui.status(format_args!("Rebuilt: {}", plural(sessions, "session"))),
     }
     Ok(Outcome::Done)
 }

@@ -1,5 +1,6 @@
 //! `boswell sweep`: everything new in the agents' logs is read, masked and kept.
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -49,26 +50,25 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &SweepArgs) -> Result<Ou
     let bar = ProgressBar::with_draw_target(None, ui.progress_target());
     bar.set_style(style());
     let sweep = Sweep {
-        directory: &context.places.data_dir,
-        roots: &roots,
-        masker: &masker,
-        now: context.now,
         threads: context.threads,
-        patience: if args.scheduled {
-            Patience::Leave
-        } else {
-            Patience::Wait
-        },
         is_ignored: &|path| context.config.ignore.paths.is_match(path),
         progress: &|done, all| {
             bar.set_length(all);
             bar.set_position(done);
         },
+        ..Sweep::new(&context.places.data_dir, &roots, &masker, context.now)
     };
     let report = if args.dry_run {
         dry_run(&sweep)
     } else {
-        run_sweep(&sweep)
+        let told = RefCell::new(&mut *ui);
+        let waiting = || bar.suspend(|| say_waiting(&mut told.borrow_mut()));
+        let patience = if args.scheduled {
+            Patience::Leave
+        } else {
+            Patience::Wait(&waiting)
+        };
+        run_sweep(&sweep, patience)
     };
     bar.finish_and_clear();
     let report = match report {
@@ -80,6 +80,11 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &SweepArgs) -> Result<Ou
         Format::Text => show(ui, &report, args.dry_run)?,
     }
     Ok(Outcome::Done)
+}
+
+/// Another process writes: it is waited for, and whoever watches knows why nothing moves.
+pub(crate) fn say_waiting(ui: &mut Ui) {
+    ui.status("Waiting for another boswell that is writing");
 }
 
 fn style() -> ProgressStyle {
@@ -179,13 +184,15 @@ fn to_json(report: &Report, duration_ms: u64) -> Value {
         "files_read": report.files_read,
         "files_unchanged": report.files_unchanged,
         "bytes_read": report.bytes_read,
+        "bytes_checked": report.bytes_checked,
         "sessions_new": report.sessions_new,
         "sessions_updated": report.sessions_updated,
+        "sessions_refreshed": report.sessions_refreshed,
         "events": report.events,
         "faults": report.faults,
         "redactions": report.redactions,
         "tier1_bytes": report.tier1_bytes,
-        "tier2_bytes": 0,
+        "tier2_bytes": report.tier2_bytes,
         "duration_ms": duration_ms,
         "agents": agents,
         "unread": unread,

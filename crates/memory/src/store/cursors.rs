@@ -33,6 +33,13 @@ pub struct Cursor {
     pub tail_hash: [u8; 32],
 }
 
+impl Cursor {
+    /// Whether it only remembers that a copy is there, which nobody read.
+    pub fn is_of_copy(&self) -> bool {
+        self.head_hash == [0; 32]
+    }
+}
+
 const COLUMNS: &str = "session_uid, part, path, root, device, inode, size, mtime_ns, ctime_ns, read_to, lines,
     ends_mid_line, head_hash, tail_hash";
 
@@ -81,6 +88,15 @@ impl Tx<'_> {
         Ok(())
     }
 
+    /// Gives the cursors of one session to another one, which has none.
+    pub(super) fn move_cursors(&self, from: &str, to: &str) -> Result<(), StoreError> {
+        self.engine.execute(
+            "UPDATE cursors SET session_uid = $2 WHERE session_uid = $1",
+            &[Value::Text(from), Value::Text(to)],
+        )?;
+        Ok(())
+    }
+
     /// Forgets the cursors of a session.
     pub fn drop_cursors(&self, session_uid: &str) -> Result<(), StoreError> {
         self.engine.execute(
@@ -94,7 +110,11 @@ impl Tx<'_> {
 impl Reads<'_> {
     /// All cursors.
     pub fn cursors(&self) -> Result<Vec<Cursor>, StoreError> {
-        let sql = format!("SELECT {COLUMNS} FROM cursors ORDER BY session_uid, part, path");
+        let sql = format!(
+            "SELECT {COLUMNS} FROM cursors
+             WHERE session_uid NOT IN (SELECT session_uid FROM sessions WHERE stands_for IS NOT NULL)
+             ORDER BY session_uid, part, path"
+        );
         self.engine.query(&sql, &[], cursor)
     }
 

@@ -4,26 +4,34 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use transcript::{Amendment, Call, Delta, Fault, PartKind, Session, SessionEvent, Turn, Unknown};
+use transcript::{Amendment, Call, Delta, Fault, PartKind, Session, Turn, Unknown, reader_version};
 
 use super::engine::{Engine, Value};
-use super::{Reads, StoreError, Tx, micros};
-
-/// A row needs less of a text than a transcript shows: the whole of it is one frame away.
-const SUMMARY_CHARS_MAX: usize = 120;
+use super::{Reads, StoreError, Tx, events, micros};
 
 /// The derived tables, in the order in which they are emptied and compared.
 const TABLES: &[&str] = &["readers", "views", "events", "turns", "calls", "faults", "unknown"];
+/// A reader's state grows with the log; its packed size is the smaller part of it.
+const ZSTD_LEVEL: i32 = 3;
+/// Of what a reader remembers; more is damage.
+const STATE_BYTES_MAX: usize = 1 << 30;
+
+/// By what the derived rows of an agent's sessions are made: of another version they are made again.
+pub fn derived_version(agent: transcript::Agent) -> i64 {
+    i64::from(reader_version(agent)) << 8 | i64::from(events::PAGE_VERSION)
+}
 
 impl Tx<'_> {
     /// Adds what the next lines of a part gave.
     pub fn apply_delta(&self, session_uid: &str, part: PartKind, delta: &Delta) -> Result<(), StoreError> {
-        add_events(self.engine, session_uid, &delta.events)?;
+        events::put(self.engine, session_uid, &delta.events, &delta.amendments)?;
         for turn in &delta.turns {
             put_turn(self.engine, session_uid, turn)?;
         }
         for amendment in &delta.amendments {
-            amend(self.engine, session_uid, amendment)?;
+            if let Amendment::Rewound { turn } = amendment {
+                rewind(self.engine, session_uid, *turn)?;
+            }
         }
         put_calls(self.engine, session_uid, &delta.calls)?;
         add_faults(self.engine, session_uid, part, &delta.faults)?;
@@ -35,12 +43,22 @@ impl Tx<'_> {
     }
 
     /// Keeps what the reader has to remember until the session grows.
-    pub fn put_reader_state(&self, session_uid: &str, state: &[u8]) -> Result<(), StoreError> {
+    pub fn put_reader(&self, session_uid: &str, version: i64, state: &[u8]) -> Result<(), StoreError> {
+        let packed = zstd::bulk::compress(state, ZSTD_LEVEL).map_err(|_| damaged(session_uid, "readers"))?;
         self.engine.execute(
-            "INSERT INTO readers (session_uid, state) VALUES ($1, $2)
-             ON CONFLICT (session_uid) DO UPDATE SET state = $2",
-            &[Value::Text(session_uid), Value::Blob(state)],
+            "INSERT INTO readers (session_uid, version, state) VALUES ($1, $2, $3)
+             ON CONFLICT (session_uid) DO UPDATE SET version = $2, state = $3",
+            &[Value::Text(session_uid), Value::Int(version), Value::Blob(&packed)],
         )?;
+        Ok(())
+    }
+
+    /// Gives the derived rows of one session to another one, which has none.
+    pub(super) fn move_derived(&self, from: &str, to: &str) -> Result<(), StoreError> {
+        for table in TABLES {
+            let sql = format!("UPDATE {table} SET session_uid = $2 WHERE session_uid = $1");
+            self.engine.execute(&sql, &[Value::Text(from), Value::Text(to)])?;
+        }
         Ok(())
     }
 
@@ -54,42 +72,11 @@ impl Tx<'_> {
     }
 }
 
-fn add_events(engine: &Engine, session_uid: &str, events: &[SessionEvent]) -> Result<(), StoreError> {
-    // The texts made for a row have to live until the row is written.
-    let made: Vec<(String, Option<String>)> = events.iter().map(|event| (cut(&event.summary), files(event))).collect();
-    let rows = events.iter().zip(&made).map(|(event, (summary, files))| {
-        vec![
-            Value::Text(session_uid),
-            Value::count(event.seq),
-            Value::count_opt(event.parent_seq),
-            time(event.ts),
-            Value::Int(i64::from(event.kinds.bits())),
-            Value::Text(event.role.as_str()),
-            Value::Text(event.actor.as_str()),
-            Value::flag(event.trigger),
-            Value::count_opt(event.turn.map(u64::from)),
-            Value::text_opt(event.tool.as_deref()),
-            Value::Text(summary),
-            Value::Text(event.part.as_str()),
-            Value::count(event.line),
-            Value::count_opt(event.text_line),
-            Value::count(u64::from(event.block)),
-            Value::text_opt(event.call_id.as_deref()),
-            Value::count_opt(event.duration_ms),
-            flag_opt(event.success),
-            event.exit_code.map_or(Value::Null, |code| Value::Int(i64::from(code))),
-            Value::text_opt(files.as_deref()),
-            Value::count_opt(event.tokens.map(|tokens| tokens.total())),
-            Value::flag(event.is_sidechain),
-            Value::text_opt(event.spill.as_deref()),
-        ]
-    });
-    engine.bulk(
-        "INSERT INTO events (session_uid, seq, parent_seq, ts, kinds, role, actor, is_trigger, turn, tool, summary,
-            part, line, text_line, block, call_id, duration_ms, success, exit_code, files, tokens, is_sidechain, spill)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)",
-        rows,
-    )
+fn damaged(session_uid: &str, table: &'static str) -> StoreError {
+    StoreError::DamagedRow {
+        session_uid: session_uid.to_owned(),
+        table,
+    }
 }
 
 /// Text may hold NUL, which one of the engines cannot keep.
@@ -101,26 +88,8 @@ fn plain(text: &str) -> String {
     }
 }
 
-/// The beginning of a summary.
-fn cut(summary: &str) -> String {
-    let end = summary
-        .char_indices()
-        .nth(SUMMARY_CHARS_MAX)
-        .map_or(summary.len(), |(at, _)| at);
-    plain(&summary[..end])
-}
-
-fn files(event: &SessionEvent) -> Option<String> {
-    let files: Vec<String> = event.files.iter().map(|file| plain(file)).collect();
-    (!files.is_empty()).then(|| files.join("\n"))
-}
-
 fn time(at: Option<Timestamp>) -> Value<'static> {
     at.map_or(Value::Null, |at| Value::Int(micros(at)))
-}
-
-fn flag_opt(flag: Option<bool>) -> Value<'static> {
-    flag.map_or(Value::Null, Value::flag)
 }
 
 fn put_turn(engine: &Engine, session_uid: &str, turn: &Turn) -> Result<(), StoreError> {
@@ -149,82 +118,12 @@ fn put_turn(engine: &Engine, session_uid: &str, turn: &Turn) -> Result<(), Store
     Ok(())
 }
 
-fn amend(engine: &Engine, session_uid: &str, amendment: &Amendment) -> Result<(), StoreError> {
-    let uid = Value::Text(session_uid);
-    match amendment {
-        Amendment::Joined {
-            seq,
-            success,
-            exit_code,
-            duration_ms,
-            kinds,
-        } => engine.execute(
-            "UPDATE events SET success = $3, exit_code = $4, duration_ms = $5, kinds = kinds | $6
-             WHERE session_uid = $1 AND seq = $2",
-            &[
-                uid,
-                Value::count(*seq),
-                flag_opt(*success),
-                exit_code.map_or(Value::Null, |code| Value::Int(i64::from(code))),
-                Value::count_opt(*duration_ms),
-                Value::Int(i64::from(kinds.bits())),
-            ],
-        )?,
-        Amendment::Named { seq, tool, parent_seq } => engine.execute(
-            "UPDATE events SET tool = $3, parent_seq = coalesce($4, parent_seq) WHERE session_uid = $1 AND seq = $2",
-            &[
-                uid,
-                Value::count(*seq),
-                Value::Text(tool),
-                Value::count_opt(*parent_seq),
-            ],
-        )?,
-        Amendment::Billed { seq, tokens } => engine.execute(
-            "UPDATE events SET tokens = $3 WHERE session_uid = $1 AND seq = $2",
-            &[
-                uid,
-                Value::count(*seq),
-                Value::count_opt(tokens.map(|tokens| tokens.total())),
-            ],
-        )?,
-        Amendment::Reworded { .. } => reword(engine, session_uid, amendment)?,
-        Amendment::Turned { seq, turn } => engine.execute(
-            "UPDATE events SET turn = $3 WHERE session_uid = $1 AND seq = $2",
-            &[uid, Value::count(*seq), Value::count((*turn).into())],
-        )?,
-        Amendment::Rewound { turn } => engine.execute(
-            "UPDATE turns SET is_rewound = 1 WHERE session_uid = $1 AND turn = $2",
-            &[uid, Value::count((*turn).into())],
-        )?,
-    };
-    Ok(())
-}
-
-/// A call told only later what it is about.
-fn reword(engine: &Engine, session_uid: &str, amendment: &Amendment) -> Result<usize, StoreError> {
-    let Amendment::Reworded {
-        seq,
-        tool,
-        summary,
-        files,
-        kinds,
-    } = amendment
-    else {
-        return Ok(0);
-    };
-    let (summary, files) = (cut(summary), files.join("\n"));
+fn rewind(engine: &Engine, session_uid: &str, turn: u32) -> Result<(), StoreError> {
     engine.execute(
-        "UPDATE events SET tool = $3, summary = $4, files = $5, kinds = kinds | $6
-         WHERE session_uid = $1 AND seq = $2",
-        &[
-            Value::Text(session_uid),
-            Value::count(*seq),
-            Value::Text(tool),
-            Value::Text(&summary),
-            Value::text_opt(Some(files.as_str()).filter(|files| !files.is_empty())),
-            Value::Int(i64::from(kinds.bits())),
-        ],
-    )
+        "UPDATE turns SET is_rewound = 1 WHERE session_uid = $1 AND turn = $2",
+        &[Value::Text(session_uid), Value::count(turn.into())],
+    )?;
+    Ok(())
 }
 
 fn put_calls(engine: &Engine, session_uid: &str, calls: &[Call]) -> Result<(), StoreError> {
@@ -333,24 +232,43 @@ fn add_unknown(engine: &Engine, session_uid: &str, unknown: &BTreeMap<Unknown, u
 impl Reads<'_> {
     /// What the reader remembers of a session.
     pub fn reader_state(&self, session_uid: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        self.engine.query_opt(
+        let packed = self.engine.query_opt(
             "SELECT state FROM readers WHERE session_uid = $1",
             &[Value::Text(session_uid)],
             |row| row.blob(0),
+        )?;
+        let unpack = |packed: Vec<u8>| unpack_state(&packed).ok_or_else(|| damaged(session_uid, "readers"));
+        packed.map(unpack).transpose()
+    }
+
+    /// The sessions of an agent whose derived rows another version made, newest first.
+    pub fn derived_by_others(&self, agent: transcript::Agent) -> Result<Vec<String>, StoreError> {
+        self.engine.query(
+            "SELECT sessions.session_uid FROM sessions
+             LEFT JOIN readers ON readers.session_uid = sessions.session_uid
+             LEFT JOIN views ON views.session_uid = sessions.session_uid
+             WHERE flavor = $1 AND stands_for IS NULL AND evicted_at IS NULL AND coalesce(version, -1) <> $2
+             ORDER BY coalesce(ended_at, 0) DESC, sessions.session_uid",
+            &[Value::Text(agent.as_str()), Value::Int(derived_version(agent))],
+            |row| row.text(0),
         )
     }
 
-    /// Every row of every derived table as text, to compare one making with another.
-    pub fn derived_rows(&self) -> Result<Vec<String>, StoreError> {
+    /// About how many bytes the small durable rows take: calls, and the marks of turns.
+    pub fn distilled_bytes(&self) -> Result<u64, StoreError> {
+        let sum = self.engine.query_opt(
+            "SELECT (SELECT count(*) * 128 FROM calls) + (SELECT coalesce(sum(length(prompt) + 64), 0) FROM turns)",
+            &[],
+            |row| row.count(0),
+        )?;
+        Ok(sum.unwrap_or_default())
+    }
+
+    /// Every derived row of a session as text, to compare one making with another.
+    pub fn derived_rows_of(&self, session_uid: &str) -> Result<Vec<String>, StoreError> {
         let mut rows = Vec::new();
         for (table, columns) in [
-            ("readers", "hex(state)"),
             ("views", "started_at, ended_at, repo, cwd, title, view"),
-            (
-                "events",
-                "seq, parent_seq, ts, kinds, role, actor, is_trigger, turn, tool, summary, part, line, text_line, block,
-                 call_id, duration_ms, success, exit_code, files, tokens, is_sidechain, spill",
-            ),
             (
                 "turns",
                 "turn, trigger_seq, start_line, end_line, started_at, ended_at, prompt, events, tool_calls, errors,
@@ -364,22 +282,38 @@ impl Reads<'_> {
             ("faults", "part, line, reason, is_mended"),
             ("unknown", "record, version, count"),
         ] {
-            let quoted: Vec<String> =
-                columns.split(',').map(|column| format!("coalesce(cast({} AS TEXT), '-')", column.trim())).collect();
+            let quoted: Vec<String> = columns
+                .split(',')
+                .map(|column| format!("coalesce(cast({} AS TEXT), '-')", column.trim()))
+                .collect();
             let sql = format!(
-                "SELECT session_uid || ' ' || {} FROM {table} ORDER BY 1",
+                "SELECT {} FROM {table} WHERE session_uid = $1 ORDER BY 1",
                 quoted.join(" || ' ' || ")
             );
-            rows.extend(self.engine.query(&sql, &[], |row| row.text(0))?.into_iter().map(|row| format!("{table} {row}")));
+            let found = self
+                .engine
+                .query(&sql, &[Value::Text(session_uid)], |row| row.text(0))?;
+            rows.extend(found.into_iter().map(|row| format!("{session_uid} {table} {row}")));
         }
+        let events = self.events(session_uid)?;
+        rows.extend(events.iter().map(|event| format!("{session_uid} events {event:?}")));
+        let state = self.reader_state(session_uid)?.unwrap_or_default();
+        rows.push(format!("{session_uid} readers {}", blake3::hash(&state).to_hex()));
         Ok(rows)
     }
 
-    /// How many events the store holds.
-    pub fn event_count(&self) -> Result<u64, StoreError> {
-        let count = self
-            .engine
-            .query_opt("SELECT count(*) FROM events", &[], |row| row.int(0))?;
-        Ok(count.and_then(|count| u64::try_from(count).ok()).unwrap_or_default())
+    /// Every derived row of every session.
+    pub fn derived_rows(&self) -> Result<Vec<String>, StoreError> {
+        let mut rows = Vec::new();
+        for session in self.sessions()? {
+            rows.extend(self.derived_rows_of(&session.session_uid)?);
+        }
+        Ok(rows)
     }
+}
+
+/// Its size is only known to zstd: a state is as long as the log is rich.
+fn unpack_state(packed: &[u8]) -> Option<Vec<u8>> {
+    let size = zstd::bulk::Decompressor::upper_bound(packed)?;
+    zstd::bulk::decompress(packed, size.min(STATE_BYTES_MAX)).ok()
 }

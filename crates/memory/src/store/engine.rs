@@ -203,6 +203,11 @@ impl Row<'_> {
         Ok(row.get(column)?)
     }
 
+    /// A number that is never negative.
+    pub(super) fn count(&self, column: usize) -> Result<u64, StoreError> {
+        Ok(u64::try_from(self.int(column)?).unwrap_or_default())
+    }
+
     pub(super) fn text(&self, column: usize) -> Result<String, StoreError> {
         let Self::Sqlite(row) = self;
         Ok(row.get(column)?)

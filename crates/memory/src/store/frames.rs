@@ -4,6 +4,9 @@
 use super::engine::{Row, Value};
 use super::{Reads, StoreError, Tx};
 
+/// What waits to become a frame is packed like one.
+const ZSTD_LEVEL: i32 = 3;
+
 /// A frame that exists: its bytes are on disk and synced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FrameRow {
@@ -61,29 +64,55 @@ impl Tx<'_> {
                 .execute("DELETE FROM tails WHERE session_uid = $1 AND part = $2", &key)?;
             return Ok(());
         }
+        let packed = zstd::bulk::compress(&tail.bytes, ZSTD_LEVEL).map_err(|_| damaged(session_uid))?;
         self.engine.execute(
-            "INSERT INTO tails (session_uid, part, first_line, lines, bytes, mask_version)
-             VALUES ($1, $2, $3, $4, $5, $6)
-             ON CONFLICT (session_uid, part) DO UPDATE SET first_line = $3, lines = $4, bytes = $5, mask_version = $6",
+            "INSERT INTO tails (session_uid, part, first_line, lines, raw_bytes, bytes, mask_version)
+             VALUES ($1, $2, $3, $4, $5, $6, $7)
+             ON CONFLICT (session_uid, part) DO UPDATE SET first_line = $3, lines = $4, raw_bytes = $5, bytes = $6,
+                mask_version = $7",
             &[
                 key[0],
                 key[1],
                 Value::count(tail.first_line),
                 Value::count(tail.lines),
-                Value::Blob(&tail.bytes),
+                Value::count(tail.bytes.len() as u64),
+                Value::Blob(&packed),
                 Value::Int(i64::from(mask_version)),
             ],
         )?;
         Ok(())
     }
 
-    /// Makes the frames and the tail of a part, or of all parts, no longer exist. Their packs can go.
+    /// Makes the frames and tails of a session no longer exist. Their packs can go.
     pub fn drop_frames(&self, session_uid: &str) -> Result<(), StoreError> {
         for sql in [
             "DELETE FROM frames WHERE session_uid = $1",
             "DELETE FROM tails WHERE session_uid = $1",
         ] {
             self.engine.execute(sql, &[Value::Text(session_uid)])?;
+        }
+        Ok(())
+    }
+
+    /// Makes the frames and the tail of one part no longer exist.
+    pub fn drop_part(&self, session_uid: &str, part: &str) -> Result<(), StoreError> {
+        for sql in [
+            "DELETE FROM frames WHERE session_uid = $1 AND part = $2",
+            "DELETE FROM tails WHERE session_uid = $1 AND part = $2",
+        ] {
+            self.engine
+                .execute(sql, &[Value::Text(session_uid), Value::Text(part)])?;
+        }
+        Ok(())
+    }
+
+    /// Gives the frames and tails of one session to another one, which has none.
+    pub(super) fn move_frames(&self, from: &str, to: &str) -> Result<(), StoreError> {
+        for sql in [
+            "UPDATE frames SET session_uid = $2 WHERE session_uid = $1",
+            "UPDATE tails SET session_uid = $2 WHERE session_uid = $1",
+        ] {
+            self.engine.execute(sql, &[Value::Text(from), Value::Text(to)])?;
         }
         Ok(())
     }
@@ -112,15 +141,40 @@ impl Reads<'_> {
     /// The tail of a part.
     pub fn tail(&self, session_uid: &str, part: &str) -> Result<Option<Tail>, StoreError> {
         self.engine.query_opt(
-            "SELECT first_line, lines, bytes FROM tails WHERE session_uid = $1 AND part = $2",
+            "SELECT first_line, lines, raw_bytes, bytes FROM tails WHERE session_uid = $1 AND part = $2",
             &[Value::Text(session_uid), Value::Text(part)],
             |row| {
+                let raw_bytes = usize::try_from(row.count(2)?).unwrap_or_default();
+                let bytes = zstd::bulk::decompress(&row.blob(3)?, raw_bytes).map_err(|_| damaged(session_uid))?;
                 Ok(Tail {
-                    first_line: count(row, 0)?,
-                    lines: count(row, 1)?,
-                    bytes: row.blob(2)?,
+                    first_line: row.count(0)?,
+                    lines: row.count(1)?,
+                    bytes,
                 })
             },
+        )
+    }
+
+    /// The parts that have a tail, each with its session.
+    pub fn tails(&self) -> Result<Vec<(String, String)>, StoreError> {
+        self.engine.query(
+            "SELECT session_uid, part FROM tails ORDER BY session_uid, part",
+            &[],
+            |row| Ok((row.text(0)?, row.text(1)?)),
+        )
+    }
+
+    /// The sessions that hold text masked by older rules, newest first.
+    pub fn masked_before(&self, mask_version: u32) -> Result<Vec<String>, StoreError> {
+        self.engine.query(
+            "SELECT sessions.session_uid FROM sessions
+             LEFT JOIN views ON views.session_uid = sessions.session_uid
+             WHERE stands_for IS NULL AND (
+                EXISTS (SELECT 1 FROM frames WHERE frames.session_uid = sessions.session_uid AND mask_version < $1)
+                OR EXISTS (SELECT 1 FROM tails WHERE tails.session_uid = sessions.session_uid AND mask_version < $1))
+             ORDER BY coalesce(ended_at, 0) DESC, sessions.session_uid",
+            &[Value::Int(i64::from(mask_version))],
+            |row| row.text(0),
         )
     }
 
@@ -133,13 +187,22 @@ impl Reads<'_> {
         )
     }
 
+    /// The packs of a part.
+    pub fn packs_of_part(&self, session_uid: &str, part: &str) -> Result<Vec<String>, StoreError> {
+        self.engine.query(
+            "SELECT DISTINCT pack FROM frames WHERE session_uid = $1 AND part = $2 ORDER BY pack",
+            &[Value::Text(session_uid), Value::Text(part)],
+            |row| row.text(0),
+        )
+    }
+
     /// The pack a part's next frame goes to: its name, the frame's number, and where it begins.
     pub fn pack_end(&self, session_uid: &str, part: &str) -> Result<Option<(String, u64, u64)>, StoreError> {
         self.engine.query_opt(
             "SELECT pack, frame_no + 1, start + length FROM frames WHERE session_uid = $1 AND part = $2
              ORDER BY frame_no DESC LIMIT 1",
             &[Value::Text(session_uid), Value::Text(part)],
-            |row| Ok((row.text(0)?, count(row, 1)?, count(row, 2)?)),
+            |row| Ok((row.text(0)?, row.count(1)?, row.count(2)?)),
         )
     }
 
@@ -148,7 +211,7 @@ impl Reads<'_> {
         self.engine.query(
             "SELECT pack, max(start + length) FROM frames GROUP BY pack ORDER BY pack",
             &[],
-            |row| Ok((row.text(0)?, count(row, 1)?)),
+            |row| Ok((row.text(0)?, row.count(1)?)),
         )
     }
 
@@ -157,25 +220,28 @@ impl Reads<'_> {
         let sum = self.engine.query_opt(
             "SELECT (SELECT coalesce(sum(length), 0) FROM frames) + (SELECT coalesce(sum(length(bytes)), 0) FROM tails)",
             &[],
-            |row| count(row, 0),
+            |row| row.count(0),
         )?;
         Ok(sum.unwrap_or_default())
     }
 }
 
-fn count(row: &Row<'_>, column: usize) -> Result<u64, StoreError> {
-    Ok(u64::try_from(row.int(column)?).unwrap_or_default())
+fn damaged(session_uid: &str) -> StoreError {
+    StoreError::DamagedRow {
+        session_uid: session_uid.to_owned(),
+        table: "tails",
+    }
 }
 
 fn frame(row: &Row<'_>) -> Result<FrameRow, StoreError> {
     Ok(FrameRow {
-        frame_no: count(row, 0)?,
-        first_line: count(row, 1)?,
-        lines: count(row, 2)?,
-        raw_bytes: count(row, 3)?,
+        frame_no: row.count(0)?,
+        first_line: row.count(1)?,
+        lines: row.count(2)?,
+        raw_bytes: row.count(3)?,
         pack: row.text(4)?,
-        start: count(row, 5)?,
-        length: count(row, 6)?,
+        start: row.count(5)?,
+        length: row.count(6)?,
         checksum: row.blob(7)?.try_into().unwrap_or_default(),
         mask_version: u32::try_from(row.int(8)?).unwrap_or_default(),
     })

@@ -1,7 +1,8 @@
 //! The schema, as an append-only list of steps. An older binary must survive a newer store: steps add,
 //! and never take away or give a column another meaning.
 //!
-//! Primary tables hold what no log can tell again: `operations`, `sessions`, `cursors`, `frames`, `tails`.
+//! Primary tables hold what no log can tell again: `operations`, `sessions`, `cursors`, `frames`, `tails`,
+//! `shared_files`.
 //! All others are derived: they are dropped and made again from the packs, and a test does so. Times are
 //! microseconds since 1970; every table of a session has its key begin with `session_uid`.
 
@@ -24,7 +25,8 @@ const STEPS: &[&str] = &[
         discovered_at {int} NOT NULL,
         ingested_at {int} NOT NULL,
         analyzed_at {int},
-        evicted_at {int}
+        evicted_at {int},
+        stands_for TEXT
     ) {clustered};
     CREATE TABLE cursors (
         session_uid TEXT NOT NULL REFERENCES sessions ON DELETE CASCADE,
@@ -62,14 +64,24 @@ const STEPS: &[&str] = &[
         part TEXT NOT NULL,
         first_line {int} NOT NULL,
         lines {int} NOT NULL,
+        raw_bytes {int} NOT NULL,
         bytes {blob} NOT NULL,
         mask_version {int} NOT NULL,
         PRIMARY KEY (session_uid, part)
+    ) {strict};
+    CREATE TABLE shared_files (
+        path TEXT NOT NULL PRIMARY KEY,
+        device {int} NOT NULL,
+        inode {int} NOT NULL,
+        size {int} NOT NULL,
+        mtime_ns {int} NOT NULL,
+        ctime_ns {int} NOT NULL
     ) {clustered};
     CREATE TABLE readers (
         session_uid TEXT NOT NULL PRIMARY KEY REFERENCES sessions ON DELETE CASCADE,
+        version {int} NOT NULL,
         state {blob} NOT NULL
-    ) {clustered};
+    ) {strict};
     CREATE TABLE views (
         session_uid TEXT NOT NULL PRIMARY KEY REFERENCES sessions ON DELETE CASCADE,
         started_at {int},
@@ -78,33 +90,16 @@ const STEPS: &[&str] = &[
         cwd TEXT,
         title TEXT,
         view TEXT NOT NULL
-    ) {clustered};
+    ) {strict};
     CREATE TABLE events (
         session_uid TEXT NOT NULL REFERENCES sessions ON DELETE CASCADE,
-        seq {int} NOT NULL,
-        parent_seq {int},
-        ts {int},
-        kinds {int} NOT NULL,
-        role TEXT NOT NULL,
-        actor TEXT NOT NULL,
-        is_trigger {int} NOT NULL,
-        turn {int},
-        tool TEXT,
-        summary TEXT NOT NULL,
-        part TEXT NOT NULL,
-        line {int} NOT NULL,
-        text_line {int},
-        block {int} NOT NULL,
-        call_id TEXT,
-        duration_ms {int},
-        success {int},
-        exit_code {int},
-        files TEXT,
-        tokens {int},
-        is_sidechain {int} NOT NULL,
-        spill TEXT,
-        PRIMARY KEY (session_uid, seq)
-    ) {clustered};
+        page {int} NOT NULL,
+        events {int} NOT NULL,
+        first_line {int} NOT NULL,
+        last_line {int} NOT NULL,
+        bytes {blob} NOT NULL,
+        PRIMARY KEY (session_uid, page)
+    ) {strict};
     CREATE TABLE turns (
         session_uid TEXT NOT NULL REFERENCES sessions ON DELETE CASCADE,
         turn {int} NOT NULL,

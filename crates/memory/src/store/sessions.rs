@@ -18,19 +18,47 @@ pub struct SessionRow {
     pub evicted_at: Option<i64>,
 }
 
+/// The uid under which a session is made anew, until it takes its place.
+pub fn stand_in(session_uid: &str) -> String {
+    format!("~{session_uid}")
+}
+
 impl Tx<'_> {
     /// Notes that a session was read. One that grew has to be analyzed again.
     pub fn put_session(&self, session_uid: &str, session: &Session, at: Timestamp) -> Result<(), StoreError> {
         self.engine.execute(
-            "INSERT INTO sessions (session_uid, flavor, native_session_id, discovered_at, ingested_at)
-             VALUES ($1, $2, $3, $4, $4)
+            "INSERT INTO sessions (session_uid, flavor, native_session_id, discovered_at, ingested_at, stands_for)
+             VALUES ($1, $2, $3, $4, $4, $5)
              ON CONFLICT (session_uid) DO UPDATE SET ingested_at = $4, analyzed_at = NULL, evicted_at = NULL",
             &[
                 Value::Text(session_uid),
                 Value::Text(session.flavor.as_str()),
                 Value::Text(&session.native_session_id),
                 Value::Int(micros(at)),
+                Value::text_opt(session_uid.strip_prefix('~')),
             ],
+        )?;
+        Ok(())
+    }
+
+    /// Notes that a session was made anew: it has to be analyzed again. `at` is when it grew, if it did.
+    pub(super) fn touch_session(&self, session_uid: &str, at: Option<Timestamp>) -> Result<(), StoreError> {
+        self.engine.execute(
+            "UPDATE sessions SET ingested_at = coalesce($2, ingested_at), analyzed_at = NULL, evicted_at = NULL
+             WHERE session_uid = $1",
+            &[
+                Value::Text(session_uid),
+                at.map_or(Value::Null, |at| Value::Int(micros(at))),
+            ],
+        )?;
+        Ok(())
+    }
+
+    /// Forgets a session with everything that stands under its uid.
+    pub fn drop_session(&self, session_uid: &str) -> Result<(), StoreError> {
+        self.engine.execute(
+            "DELETE FROM sessions WHERE session_uid = $1",
+            &[Value::Text(session_uid)],
         )?;
         Ok(())
     }
@@ -41,7 +69,7 @@ impl Reads<'_> {
     pub fn sessions(&self) -> Result<Vec<SessionRow>, StoreError> {
         self.engine.query(
             "SELECT session_uid, flavor, discovered_at, ingested_at, analyzed_at, evicted_at
-             FROM sessions ORDER BY session_uid",
+             FROM sessions WHERE stands_for IS NULL ORDER BY session_uid",
             &[],
             |row| {
                 Ok(SessionRow {
@@ -56,12 +84,32 @@ impl Reads<'_> {
         )
     }
 
+    /// The uids under which sessions are made anew; after a crash nobody goes on with them.
+    pub fn stand_ins(&self) -> Result<Vec<String>, StoreError> {
+        self.engine.query(
+            "SELECT session_uid FROM sessions WHERE stands_for IS NOT NULL ORDER BY session_uid",
+            &[],
+            |row| row.text(0),
+        )
+    }
+
+    /// Whether a session is known.
+    pub fn has_session(&self, session_uid: &str) -> Result<bool, StoreError> {
+        let found = self.engine.query_opt(
+            "SELECT 1 FROM sessions WHERE session_uid = $1",
+            &[Value::Text(session_uid)],
+            |row| row.int(0),
+        )?;
+        Ok(found.is_some())
+    }
+
     /// The uids that begin with `prefix`, by uid.
     pub fn uids_with_prefix(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
         // The native id may be named without its flavor.
         self.engine.query(
             "SELECT session_uid FROM sessions
-             WHERE substr(session_uid, 1, length($1)) = $1 OR substr(native_session_id, 1, length($1)) = $1
+             WHERE stands_for IS NULL
+                AND (substr(session_uid, 1, length($1)) = $1 OR substr(native_session_id, 1, length($1)) = $1)
              ORDER BY session_uid",
             &[Value::Text(prefix)],
             |row| row.text(0),

@@ -4,6 +4,7 @@ use std::io::{self, Read};
 
 use transcript::Delta;
 
+use super::ends::Ends;
 use crate::mask::Hit;
 use crate::packs::{self, FRAME_BYTES, Frame};
 use crate::store::Tail;
@@ -14,6 +15,7 @@ pub(super) struct Gathered {
     pub(super) frames: Vec<Frame>,
     pub(super) delta: Delta,
     pub(super) found: Vec<Hit>,
+    pub(super) ends: Ends,
     pub(super) read_to: u64,
     pub(super) lines: u64,
     pub(super) ends_mid_line: bool,
@@ -21,7 +23,7 @@ pub(super) struct Gathered {
 }
 
 impl Gathered {
-    pub(super) fn new(mut tail: Tail, lines: u64, read_to: u64) -> Self {
+    pub(super) fn new(mut tail: Tail, ends: Ends, lines: u64, read_to: u64) -> Self {
         if tail.bytes.is_empty() {
             tail.first_line = lines + 1;
         }
@@ -30,6 +32,7 @@ impl Gathered {
             frames: Vec::new(),
             delta: Delta::default(),
             found: Vec::new(),
+            ends,
             read_to,
             lines,
             ends_mid_line: false,
@@ -37,11 +40,12 @@ impl Gathered {
         }
     }
 
-    /// Keeps a masked line of `raw_length` bytes.
+    /// Keeps a masked line that was `raw_length` bytes long.
     pub(super) fn keep(&mut self, number: u64, masked: &[u8], raw_length: u64, terminated: bool) -> io::Result<()> {
         self.tail.bytes.extend_from_slice(masked);
         if terminated {
             self.tail.bytes.push(b'\n');
+            self.ends.push(b"\n");
         }
         self.tail.lines += 1;
         self.lines = number;
@@ -79,8 +83,9 @@ impl Gathered {
         if source.read(&mut byte)? == 0 {
             return Ok(false);
         }
-        // That the line did not go on was seen when the parts were compared.
+        // That the line did not go on was seen when the ends were compared.
         self.tail.bytes.push(b'\n');
+        self.ends.push(b"\n");
         self.read_to += 1;
         self.bytes_read += 1;
         Ok(true)

@@ -1,17 +1,20 @@
 //! Which sessions changed since they were last read. Only names and stats are asked; a log whose place does
 //! not tell its session is looked into at its head.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::Metadata;
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
 use transcript::{Agent, Delta, Line, LineBody, Origin, PartKind, Source, State};
 
+use super::index::Indexes;
+use super::refresh::Stale;
 use super::{Report, Sweep, path_text};
 use crate::files;
 use crate::logs;
+use crate::mask::MASK_VERSION;
 use crate::sources::{self, Unread};
 use crate::store::{Cursor, Stat, Store, StoreError};
 
@@ -24,19 +27,26 @@ const HEAD_BYTES: u64 = 64 << 10;
 pub(super) struct Job {
     pub(super) agent: Agent,
     pub(super) uid: String,
+    /// Whether the store has the session already.
+    pub(super) is_known: bool,
     /// The copy of the session that is read: the longest.
     pub(super) source: Source,
     pub(super) root: String,
-    /// Other copies, which are only remembered.
-    pub(super) copies: Vec<(PathBuf, Stat)>,
+    /// Other copies, which are only remembered, each with whether it is new to us.
+    pub(super) copies: Vec<(PathBuf, Stat, bool)>,
     /// How far each part was read, by its name.
     pub(super) cursors: HashMap<String, Cursor>,
+    /// What the list of thread names says of the session, where that is new.
+    pub(super) index: Option<Vec<u8>>,
     pub(super) log_bytes: u64,
 }
 
 /// What is to be done, and what was found on the way.
 pub(super) struct Plan {
     pub(super) jobs: Vec<Job>,
+    /// What has to be made anew from what is kept.
+    pub(super) stale: Vec<Stale>,
+    pub(super) indexes: Vec<(String, Stat)>,
     pub(super) report: Report,
 }
 
@@ -52,22 +62,18 @@ struct Copy {
 impl Job {
     /// About how much there is to read.
     pub(super) fn bytes_to_read(&self) -> u64 {
-        let read: u64 = self
-            .cursors
-            .get(PartKind::Log.as_str())
-            .map_or(0, |cursor| cursor.read_to);
+        let log = self.cursors.get(PartKind::Log.as_str());
+        let read = log.map_or(0, |cursor| cursor.read_to);
         self.log_bytes.checked_sub(read).unwrap_or(self.log_bytes)
     }
 
+    pub(super) fn log(&self) -> PathBuf {
+        log_of(&self.source)
+    }
+
     pub(super) fn unread(&self, reason: &str) -> Unread {
-        let path = self
-            .source
-            .parts
-            .iter()
-            .find(|part| part.kind.has_lines())
-            .map(|part| part.path.clone());
         Unread {
-            path: path.unwrap_or_default(),
+            path: self.log(),
             reason: reason.to_owned(),
         }
     }
@@ -76,49 +82,98 @@ impl Job {
 impl Plan {
     pub(super) fn make(sweep: &Sweep<'_>, store: Option<&Store>) -> Result<Self, StoreError> {
         let cursors = store.map_or(Ok(Vec::new()), |store| store.reads().cursors())?;
-        let by_path: HashMap<&str, &Cursor> = cursors.iter().map(|cursor| (cursor.path.as_str(), cursor)).collect();
         let mut report = Report::default();
-        let mut sessions: BTreeMap<String, Vec<Copy>> = BTreeMap::new();
-        for root in sweep.roots {
-            let found = sources::find(root);
-            report.unread.extend(found.unread);
-            let name = root.label.clone().unwrap_or_else(|| path_text(&root.path));
-            for log in found.logs.into_iter().filter(|log| !(sweep.is_ignored)(&log.path)) {
-                report.files_seen += 1;
-                report.agents.entry(log.agent).or_default().files_seen += 1;
-                let source = sources::source_of(log.agent, &log.path);
-                let known = by_path.get(path_text(&log.path).as_str());
-                let Some(copy) = look(source, &name, &by_path, sweep.now) else {
-                    continue;
-                };
-                let uid = match known {
-                    Some(cursor) => cursor.session_uid.clone(),
-                    None => uid_of(&copy),
-                };
-                sessions.entry(uid).or_default().push(copy);
-            }
-        }
-        let mut of_session: HashMap<String, Vec<&Cursor>> = HashMap::new();
+        let sessions = find(sweep, &cursors, &mut report);
+        let mut of_session: HashMap<&str, Vec<&Cursor>> = HashMap::new();
         for cursor in &cursors {
-            of_session.entry(cursor.session_uid.clone()).or_default().push(cursor);
+            of_session.entry(&cursor.session_uid).or_default().push(cursor);
         }
+        let tails: HashSet<(String, String)> = match store {
+            Some(store) => store.reads().tails()?.into_iter().collect(),
+            None => HashSet::new(),
+        };
         let mut jobs = Vec::new();
         for (uid, copies) in sessions {
             report.files_unchanged += copies.iter().filter(|copy| !copy.is_changed).count() as u64;
-            let known = of_session.get(&uid).map(Vec::as_slice).unwrap_or_default();
+            let known = of_session.get(uid.as_str()).map(Vec::as_slice).unwrap_or_default();
             // A log that was emptied tells nothing new; what is kept of it stays.
-            let is_emptied = copies.iter().all(|copy| copy.stat.size == 0) && !known.is_empty();
-            if copies.iter().any(|copy| copy.is_changed) && !is_emptied {
-                jobs.push(job(uid.clone(), copies, known));
+            if copies.iter().all(|copy| copy.stat.size == 0) && !known.is_empty() {
+                continue;
             }
+            let is_changed = copies.iter().any(|copy| copy.is_changed);
+            let job = job(uid, copies, known);
+            let is_ripe = tails.contains(&(job.uid.clone(), log_kind(&job.source).as_str().to_owned()))
+                && job.is_quiet(sweep.now);
+            jobs.push((job, is_changed || is_ripe));
         }
+        let mut indexes = Indexes::default();
+        indexes.tell(&mut jobs, store)?;
+        report.bytes_checked += indexes.bytes();
+        let mut jobs: Vec<Job> = jobs
+            .into_iter()
+            .filter(|(_, is_changed)| *is_changed)
+            .map(|(job, _)| job)
+            .collect();
         // Oldest first: what an agent is about to delete is safe first.
         jobs.sort_by_key(|job| job.source.parts.iter().filter_map(|part| modified(&part.path)).max());
-        Ok(Self { jobs, report })
+        let stale = stale(store, &jobs)?;
+        Ok(Self {
+            jobs,
+            stale,
+            indexes: indexes.stats,
+            report,
+        })
     }
 }
 
-fn modified(path: &std::path::Path) -> Option<Timestamp> {
+impl Job {
+    fn is_quiet(&self, now: Timestamp) -> bool {
+        let stat = std::fs::metadata(self.log()).map(|metadata| stat(&metadata));
+        stat.is_ok_and(|stat| is_quiet(now, stat))
+    }
+}
+
+/// Every session under the roots, with all copies of it.
+fn find(sweep: &Sweep<'_>, cursors: &[Cursor], report: &mut Report) -> BTreeMap<String, Vec<Copy>> {
+    let by_path: HashMap<&str, &Cursor> = cursors.iter().map(|cursor| (cursor.path.as_str(), cursor)).collect();
+    let mut sessions: BTreeMap<String, Vec<Copy>> = BTreeMap::new();
+    for root in sweep.roots {
+        let found = sources::find(root);
+        report.unread.extend(found.unread);
+        let name = root.label.clone().unwrap_or_else(|| path_text(&root.path));
+        for log in found.logs.into_iter().filter(|log| !(sweep.is_ignored)(&log.path)) {
+            report.files_seen += 1;
+            report.agents.entry(log.agent).or_default().files_seen += 1;
+            let source = sources::source_of(log.agent, &log.path);
+            let Some(copy) = look(source, &name, &by_path, sweep.now) else {
+                continue;
+            };
+            let uid = match by_path.get(path_text(&log.path).as_str()) {
+                Some(cursor) => cursor.session_uid.clone(),
+                None => uid_of(&copy, report),
+            };
+            sessions.entry(uid).or_default().push(copy);
+        }
+    }
+    sessions
+}
+
+/// What is kept and was masked or read by older rules, newest first. What is read from its log anyway can wait.
+fn stale(store: Option<&Store>, jobs: &[Job]) -> Result<Vec<Stale>, StoreError> {
+    let Some(store) = store else { return Ok(Vec::new()) };
+    let busy: HashSet<&str> = jobs.iter().map(|job| job.uid.as_str()).collect();
+    let masked = store.reads().masked_before(MASK_VERSION)?;
+    let seen: HashSet<String> = masked.iter().cloned().collect();
+    let mut stale: Vec<Stale> = masked.into_iter().map(Stale::remasked).collect();
+    for agent in Agent::ALL {
+        let read = store.reads().derived_by_others(agent)?.into_iter();
+        stale.extend(read.filter(|uid| !seen.contains(uid)).map(Stale::reread));
+    }
+    stale.retain(|stale| !busy.contains(stale.uid.as_str()));
+    Ok(stale)
+}
+
+fn modified(path: &Path) -> Option<Timestamp> {
     std::fs::metadata(path)
         .ok()
         .and_then(|metadata| files::modified(&metadata))
@@ -132,6 +187,10 @@ fn look(source: Source, root: &str, by_path: &HashMap<&str, &Cursor>, now: Times
         let Ok(stat) = std::fs::metadata(&part.path).map(|metadata| stat(&metadata)) else {
             continue;
         };
+        // A file that belongs to many sessions is asked apart.
+        if part.kind == PartKind::Index {
+            continue;
+        }
         let known = by_path.get(path_text(&part.path).as_str());
         is_changed |= known.is_none_or(|cursor| {
             let waits = cursor.read_to > 0 && cursor.read_to < stat.size && part.kind.has_lines();
@@ -158,42 +217,50 @@ pub(super) fn is_quiet(now: Timestamp, stat: Stat) -> bool {
 
 /// The longest copy is read; the others are remembered.
 fn job(uid: String, mut copies: Vec<Copy>, cursors: &[&Cursor]) -> Job {
-    copies.sort_by(|a, b| b.stat.size.cmp(&a.stat.size).then_with(|| path_of(a).cmp(&path_of(b))));
+    copies.sort_by(|a, b| {
+        let by_size = b.stat.size.cmp(&a.stat.size);
+        by_size.then_with(|| log_of(&a.source).cmp(&log_of(&b.source)))
+    });
     let longest = copies.remove(0);
-    let cursors = cursors.iter().filter(|cursor| cursor.read_to > 0);
+    let copies = copies
+        .into_iter()
+        .map(|copy| (log_of(&copy.source), copy.stat, copy.is_changed));
+    let read = cursors.iter().filter(|cursor| !cursor.is_of_copy());
     Job {
         agent: longest.agent,
         uid,
+        is_known: !cursors.is_empty(),
         root: longest.root,
         log_bytes: longest.stat.size,
         source: longest.source,
-        copies: copies.into_iter().map(|copy| (path_of(&copy), copy.stat)).collect(),
-        cursors: cursors.map(|cursor| (cursor.part.clone(), (*cursor).clone())).collect(),
+        copies: copies.collect(),
+        cursors: read.map(|cursor| (cursor.part.clone(), (*cursor).clone())).collect(),
+        index: None,
     }
 }
 
-fn path_of(copy: &Copy) -> PathBuf {
-    let log = copy.source.parts.iter().find(|part| part.kind.has_lines());
+fn log_of(source: &Source) -> PathBuf {
+    let log = source.parts.iter().find(|part| part.kind.has_lines());
     log.map(|part| part.path.clone()).unwrap_or_default()
 }
 
+fn log_kind(source: &Source) -> PartKind {
+    let log = source.parts.iter().find(|part| part.kind.has_lines());
+    log.map_or(PartKind::Log, |part| part.kind)
+}
+
 /// The uid of a session we never read: by the head of its log.
-fn uid_of(copy: &Copy) -> String {
-    let path = path_of(copy);
+fn uid_of(copy: &Copy, report: &mut Report) -> String {
+    let path = log_of(&copy.source);
     let mut state = State::new(copy.agent, Origin::of(&path.to_string_lossy()));
     let mut head = Vec::new();
     let read = files::open(&path).and_then(|(file, _)| logs::unpacked(&path, file));
     if let Ok(file) = read {
         _ = file.take(HEAD_BYTES).read_to_end(&mut head);
     }
+    report.bytes_checked += head.len() as u64;
     let mut delta = Delta::default();
     let whole = head.iter().rposition(|byte| *byte == b'\n').unwrap_or(head.len());
-    let kind = copy
-        .source
-        .parts
-        .iter()
-        .find(|part| part.kind.has_lines())
-        .map_or(PartKind::Log, |part| part.kind);
     for (at, bytes) in head[..whole].split(|byte| *byte == b'\n').enumerate() {
         let line = Line {
             number: at as u64 + 1,
@@ -201,7 +268,7 @@ fn uid_of(copy: &Copy) -> String {
             body: LineBody::Bytes(bytes),
             terminated: true,
         };
-        state.take(kind, &line, &mut delta);
+        state.take(log_kind(&copy.source), &line, &mut delta);
     }
     state.close(&mut delta);
     delta.session.map_or_else(

@@ -1,57 +1,25 @@
-//! What a worker does with one session: finds where to go on, masks and reads the new lines, and hands
-//! them over in pieces that can each be committed alone.
+//! What a worker does with the log of one session: finds where to go on, masks and reads the new lines, and
+//! hands them over in pieces that can each be committed alone.
 
 use std::io::{self, Read};
 use std::path::Path;
 
 use transcript::{Delta, Line, LineBody, Lines, Origin, Part, PartKind, State};
 
-use super::anchors::{anchors, goes_on};
+use super::ends::{self, Ends};
 use super::gather::Gathered;
+use super::piece::{Output, PIECE_BYTES, Piece, Promotion, Replaces};
 use super::plan::{Job, is_quiet, stat};
-use super::{Sweep, path_text};
+use super::{Sweep, index, path_text};
 use crate::files;
 use crate::logs;
-use crate::mask::{Hit, MASK_VERSION, TextState};
+use crate::mask::{Hit, Masker, TextState};
 use crate::packs::{self, Frame};
 use crate::sources::Unread;
-use crate::store::{Cursor, Stat, Store, Tail};
+use crate::store::{Cursor, Extent, Stat, Store, Tail, stand_in};
 
-/// Raw bytes after which a piece is handed over: a bound on memory, and on work lost by a crash.
-const PIECE_BYTES: u64 = 16 << 20;
-
-/// What a worker hands to the writer.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "failures are rare, and pieces move through a short queue"
-)]
-pub(super) enum Output {
-    Piece(Piece),
-    Failed(Unread),
-}
-
-/// New lines of one part, or a companion, ready to be committed.
-pub(super) struct Piece {
-    pub(super) agent: transcript::Agent,
-    pub(super) uid: String,
-    /// Everything the store has of the session goes first.
-    pub(super) replaces: bool,
-    /// Whether this is the first piece of a job.
-    pub(super) is_first: bool,
-    pub(super) part: String,
-    pub(super) kind: PartKind,
-    /// How far the part was read when this piece was made: the store must still say so.
-    pub(super) base: Option<(u64, String)>,
-    pub(super) cursor: Cursor,
-    pub(super) frames: Vec<Frame>,
-    pub(super) tail: Tail,
-    pub(super) delta: Delta,
-    pub(super) state: Vec<u8>,
-    pub(super) copies: Vec<Cursor>,
-    pub(super) bytes_read: u64,
-    pub(super) redactions: u64,
-    pub(super) mask_version: u32,
-}
+/// A companion larger than this is kept as a frame, not as a row.
+pub(super) const ROW_BYTES_MAX: usize = 64 << 10;
 
 /// Reads what is new in one session. Says whether somebody still listens.
 pub(super) fn run(job: &Job, sweep: &Sweep<'_>, store: &Store, send: &dyn Fn(Output) -> bool) -> bool {
@@ -67,8 +35,12 @@ struct Worker<'w> {
     store: &'w Store,
     send: &'w dyn Fn(Output) -> bool,
     state: State,
-    replaces: bool,
+    /// Whether the session is read from its start.
+    is_fresh: bool,
     is_first: bool,
+    /// The ends of what was read of each part before.
+    ends: Vec<(PartKind, Ends)>,
+    bytes_checked: u64,
 }
 
 impl<'w> Worker<'w> {
@@ -81,25 +53,30 @@ impl<'w> Worker<'w> {
             store,
             send,
             state: fresh(job),
-            replaces: true,
+            is_fresh: true,
             is_first: true,
+            ends: Vec::new(),
+            bytes_checked: 0,
         };
         if let Some(state) = kept
             && !job.cursors.is_empty()
             && worker.all_parts_go_on()?
         {
-            (worker.state, worker.replaces) = (state, false);
+            (worker.state, worker.is_fresh) = (state, false);
         }
         Ok(worker)
     }
 
     /// Whether every part still begins with what we read of it.
-    fn all_parts_go_on(&self) -> io::Result<bool> {
+    fn all_parts_go_on(&mut self) -> io::Result<bool> {
         for part in self.line_parts() {
-            if let Some(cursor) = self.job.cursors.get(part.kind.as_str())
-                && !goes_on(&part.path, cursor)?
-            {
-                return Ok(false);
+            if let Some(cursor) = self.job.cursors.get(part.kind.as_str()) {
+                let look = ends::look(&part.path, cursor)?;
+                self.bytes_checked += look.bytes;
+                match look.ends {
+                    Some(ends) => self.ends.push((part.kind, ends)),
+                    None => return Ok(false),
+                }
             }
         }
         Ok(true)
@@ -110,110 +87,125 @@ impl<'w> Worker<'w> {
     }
 
     fn run(&mut self) -> io::Result<bool> {
+        self.tell_of_other_logs();
         if !self.companions()? {
             return Ok(false);
         }
         if self.state.is_stale() {
             // A companion told something that changes what the lines mean.
-            (self.state, self.replaces, self.is_first) = (fresh(self.job), true, true);
+            (self.state, self.is_fresh, self.is_first) = (fresh(self.job), true, true);
             if !self.companions()? {
                 return Ok(false);
             }
         }
+        let last = self.line_parts().last().map(|part| part.kind);
         for part in self.line_parts() {
-            if !self.lines(part)? {
+            if !self.lines(part, Some(part.kind) == last)? {
                 return Ok(false);
             }
         }
         Ok(true)
+    }
+
+    /// A copy that is no beginning of the longest log holds something we do not keep: that is said, once.
+    fn tell_of_other_logs(&mut self) {
+        for (path, stat, _) in self.job.copies.iter().filter(|(.., is_new)| *is_new) {
+            let same = ends::same_beginning(&self.job.log(), path, stat.size);
+            if let Ok((false, bytes)) = same {
+                self.bytes_checked += bytes;
+                (self.send)(Output::Failed(Unread {
+                    path: path.clone(),
+                    reason: "another log of the same session is longer and differs: only that one is kept".to_owned(),
+                }));
+            }
+        }
     }
 
     /// Hands over the small files beside the log that changed.
     fn companions(&mut self) -> io::Result<bool> {
         for part in self.job.source.parts.iter().filter(|part| !part.kind.has_lines()) {
-            let Ok((file, metadata)) = files::open(&part.path) else {
+            let name = part_name(part);
+            let known = self.job.cursors.get(&name).filter(|_| !self.is_fresh);
+            let Some((raw, cursor)) = self.companion(part, known)? else {
                 continue;
             };
-            let stat = stat(&metadata);
-            let name = part_name(part);
-            let known = self.job.cursors.get(&name).filter(|_| !self.replaces);
-            if known.is_some_and(|cursor| cursor.stat == stat) {
-                continue;
-            }
-            let mut raw = Vec::new();
-            file.take(files::COMPANION_BYTES_MAX).read_to_end(&mut raw)?;
-            let wanted = self.own_lines(part.kind, &raw);
             let mut found = Vec::new();
-            let masked = self.mask_whole(part.kind, &wanted, &mut found);
+            let masked = mask_whole(self.sweep.masker, part.kind, &raw, &mut found);
             self.state.companion(part.kind, &masked);
             let lines = masked.split_inclusive(|byte| *byte == b'\n').count() as u64;
-            let tail = Tail {
-                first_line: 1,
-                lines,
-                bytes: masked,
-            };
-            let cursor = self.cursor(part, stat, raw.len() as u64, lines, false)?;
             let mut delta = Delta::default();
             self.state.close(&mut delta);
-            if !self.hand_over(
-                part,
-                known,
-                cursor,
-                Vec::new(),
-                tail,
-                delta,
-                raw.len() as u64,
-                found.len() as u64,
-            ) {
+            let mut frames = Vec::new();
+            let mut tail = Tail::default();
+            if masked.len() > ROW_BYTES_MAX {
+                frames.push(packs::compress(1, lines, &masked)?);
+            } else {
+                (tail.first_line, tail.lines, tail.bytes) = (1, lines, masked);
+            }
+            let mut piece = self.piece(part, known, cursor, frames, tail, delta, false);
+            piece.bytes_read = raw.len() as u64;
+            piece.redactions = found.len() as u64;
+            if piece.replaces == Replaces::Nothing {
+                piece.replaces = Replaces::Part;
+            }
+            if !(self.send)(Output::Piece(piece)) {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    /// A list of all sessions is kept by each session as far as it is about it.
-    fn own_lines(&self, kind: PartKind, raw: &[u8]) -> Vec<u8> {
-        if kind != PartKind::Index {
-            return raw.to_vec();
+    /// The bytes of a companion that changed, and the cursor they lead to.
+    fn companion(&self, part: &Part, known: Option<&Cursor>) -> io::Result<Option<(Vec<u8>, Cursor)>> {
+        if part.kind == PartKind::Index {
+            let lines = self.job.index.clone();
+            return Ok(lines.map(|lines| {
+                let cursor = index::cursor(&self.target(), &part.path, &self.job.root, &lines);
+                (lines, cursor)
+            }));
         }
-        let id = self.job.source.native_id.as_bytes();
-        let ours = |line: &&[u8]| line.windows(id.len().max(1)).any(|window| window == id);
-        raw.split_inclusive(|byte| *byte == b'\n')
-            .filter(ours)
-            .collect::<Vec<_>>()
-            .concat()
-    }
-
-    fn mask_whole(&self, kind: PartKind, raw: &[u8], found: &mut Vec<Hit>) -> Vec<u8> {
-        let mut text = TextState::default();
-        let mut masked = Vec::with_capacity(raw.len());
-        for line in raw.split_inclusive(|byte| *byte == b'\n') {
-            let (body, end) = line.strip_suffix(b"\n").map_or((line, &b""[..]), |body| (body, b"\n"));
-            match kind {
-                PartKind::Index => masked.extend_from_slice(&self.sweep.masker.mask_json_line(body, found)),
-                _ => masked.extend_from_slice(&self.sweep.masker.mask_text_line(&mut text, body, found)),
+        let (file, metadata) = match files::open(&part.path) {
+            Ok(opened) => opened,
+            Err(error) => {
+                self.failed(part, &error.to_string());
+                return Ok(None);
             }
-            masked.extend_from_slice(end);
+        };
+        let stat = stat(&metadata);
+        if known.is_some_and(|cursor| cursor.stat == stat) {
+            return Ok(None);
         }
-        masked
+        if stat.size > files::COMPANION_BYTES_MAX {
+            self.failed(part, "too large for what it is");
+            return Ok(None);
+        }
+        let mut raw = Vec::new();
+        file.take(files::COMPANION_BYTES_MAX).read_to_end(&mut raw)?;
+        let lines = raw.split_inclusive(|byte| *byte == b'\n').count() as u64;
+        let cursor = self.cursor(part, stat, &Ends::of(&raw), (raw.len() as u64, lines, false));
+        Ok(Some((raw, cursor)))
     }
 
-    /// Reads the new lines of a part.
-    fn lines(&mut self, part: &Part) -> io::Result<bool> {
+    fn failed(&self, part: &Part, reason: &str) {
+        (self.send)(Output::Failed(Unread {
+            path: part.path.clone(),
+            reason: reason.to_owned(),
+        }));
+    }
+
+    /// Reads the new lines of a part. `is_last`: nothing of the session comes after it.
+    fn lines(&mut self, part: &Part, is_last: bool) -> io::Result<bool> {
         let (file, metadata) = files::open(&part.path)?;
         let stat = stat(&metadata);
-        let known = self
-            .job
-            .cursors
-            .get(part.kind.as_str())
-            .filter(|_| !self.replaces)
-            .cloned();
+        let known = self.job.cursors.get(part.kind.as_str()).filter(|_| !self.is_fresh);
+        let known = known.cloned();
         let from = known.as_ref().map_or(0, |cursor| cursor.read_to);
         let is_quiet = is_quiet(self.sweep.now, stat);
         let mut source = logs::unpacked(&part.path, file)?;
         source.seek_to(from)?;
         let mut piece = Gathered::new(
             self.tail_of(part, known.as_ref())?,
+            self.ends_of(part.kind),
             known.as_ref().map_or(0, |c| c.lines),
             from,
         );
@@ -229,17 +221,25 @@ impl<'w> Worker<'w> {
             }
             self.take(part.kind, &line, &mut piece)?;
             if piece.bytes_read >= PIECE_BYTES {
-                let ends_mid_line = !line.terminated;
-                base = match self.commit(part, stat, base, &mut piece, ends_mid_line, false)? {
+                // Its file is not yet read to the end: what it looks like is no proof that nothing is new.
+                base = match self.commit(part, Stat::default(), base, &mut piece, false)? {
                     Some(cursor) => Some(cursor),
                     None => return Ok(false),
                 };
+                if !(self.is_fresh && self.job.is_known) && (self.sweep.is_over)() {
+                    return Ok((self.send)(Output::Left));
+                }
             }
         }
-        let ends_mid_line = piece.ends_mid_line;
-        Ok(self
-            .commit(part, stat, base, &mut piece, ends_mid_line, is_quiet)?
-            .is_some())
+        if is_quiet {
+            piece.cut_frame()?;
+        }
+        Ok(self.commit(part, stat, base, &mut piece, is_last)?.is_some())
+    }
+
+    fn ends_of(&self, kind: PartKind) -> Ends {
+        let known = self.ends.iter().find(|(known, _)| *known == kind && !self.is_fresh);
+        known.map(|(_, ends)| ends.clone()).unwrap_or_default()
     }
 
     /// What is kept of a part but does not fill a frame yet.
@@ -247,12 +247,8 @@ impl<'w> Worker<'w> {
         if known.is_none() {
             return Ok(Tail::default());
         }
-        let tail = self
-            .store
-            .reads()
-            .tail(&self.job.uid, part.kind.as_str())
-            .map_err(io::Error::other)?;
-        Ok(tail.unwrap_or_default())
+        let tail = self.store.reads().tail(&self.job.uid, part.kind.as_str());
+        Ok(tail.map_err(io::Error::other)?.unwrap_or_default())
     }
 
     /// Masks one line, reads it, and keeps it.
@@ -265,10 +261,12 @@ impl<'w> Worker<'w> {
                     ..*line
                 };
                 self.state.take(kind, &masked_line, &mut piece.delta);
+                piece.ends.push(bytes);
                 piece.keep(line.number, &masked, bytes.len() as u64, line.terminated)
             }
-            LineBody::Oversized { length, .. } => {
+            LineBody::Oversized { length, hash } => {
                 self.state.take(kind, line, &mut piece.delta);
+                piece.ends.push_hash(&hash);
                 piece.keep(line.number, packs::stand_in(line).as_bytes(), length, line.terminated)
             }
         }
@@ -280,34 +278,32 @@ impl<'w> Worker<'w> {
         part: &Part,
         stat: Stat,
         base: Option<Cursor>,
-        piece: &mut Gathered,
-        ends_mid_line: bool,
-        is_quiet: bool,
+        gathered: &mut Gathered,
+        is_last: bool,
     ) -> io::Result<Option<Cursor>> {
-        if is_quiet {
-            piece.cut_frame()?;
-        }
-        let cursor = self.cursor(part, stat, piece.read_to, piece.lines, ends_mid_line)?;
-        let mut delta = std::mem::take(&mut piece.delta);
+        let at = (gathered.read_to, gathered.lines, gathered.ends_mid_line);
+        let cursor = self.cursor(part, stat, &gathered.ends, at);
+        let mut delta = std::mem::take(&mut gathered.delta);
         self.state.close(&mut delta);
-        let (frames, bytes_read) = (std::mem::take(&mut piece.frames), std::mem::take(&mut piece.bytes_read));
-        let redactions = std::mem::take(&mut piece.found).len() as u64;
-        let tail = piece.tail.clone();
-        let sent = self.hand_over(
-            part,
-            base.as_ref(),
-            cursor.clone(),
-            frames,
-            tail,
-            delta,
-            bytes_read,
-            redactions,
-        );
-        Ok(sent.then_some(cursor))
+        let frames = std::mem::take(&mut gathered.frames);
+        let tail = gathered.tail.clone();
+        let mut piece = self.piece(part, base.as_ref(), cursor.clone(), frames, tail, delta, is_last);
+        piece.bytes_read = std::mem::take(&mut gathered.bytes_read);
+        piece.redactions = std::mem::take(&mut gathered.found).len() as u64;
+        Ok((self.send)(Output::Piece(piece)).then_some(cursor))
+    }
+
+    /// Under which uid pieces are kept: what is known already stays until it is read anew to the end.
+    fn target(&self) -> String {
+        if self.is_fresh && self.job.is_known {
+            stand_in(&self.job.uid)
+        } else {
+            self.job.uid.clone()
+        }
     }
 
     #[expect(clippy::too_many_arguments, reason = "the one place where a piece is put together")]
-    fn hand_over(
+    fn piece(
         &mut self,
         part: &Part,
         base: Option<&Cursor>,
@@ -315,34 +311,42 @@ impl<'w> Worker<'w> {
         frames: Vec<Frame>,
         tail: Tail,
         delta: Delta,
-        bytes_read: u64,
-        redactions: u64,
-    ) -> bool {
-        let piece = Piece {
+        is_last: bool,
+    ) -> Piece {
+        let is_first = std::mem::take(&mut self.is_first);
+        let is_anew = self.is_fresh && self.job.is_known;
+        Piece {
             agent: self.job.agent,
             uid: self.job.uid.clone(),
-            replaces: std::mem::take(&mut self.replaces) && self.is_first,
-            is_first: std::mem::take(&mut self.is_first),
+            into: self.target(),
+            replaces: if self.is_fresh && is_first {
+                Replaces::All
+            } else {
+                Replaces::Nothing
+            },
+            promotes: (is_anew && is_last).then_some(Promotion {
+                extent: Extent::Whole,
+                is_growth: true,
+            }),
             part: cursor.part.clone(),
             kind: part.kind,
             base: base.map(|cursor| (cursor.read_to, cursor.path.clone())),
-            cursor,
+            others: self.copies(),
+            cursor: Some(cursor),
             frames,
-            tail,
+            tail: Some(tail),
             delta,
             state: self.state.to_bytes(),
-            copies: self.copies(),
-            bytes_read,
-            redactions,
-            mask_version: MASK_VERSION,
-        };
-        (self.send)(Output::Piece(piece))
+            bytes_read: 0,
+            bytes_checked: std::mem::take(&mut self.bytes_checked),
+            redactions: 0,
+        }
     }
 
     /// Cursors that only remember that a copy is there.
     fn copies(&self) -> Vec<Cursor> {
-        let of = |(path, stat): &(std::path::PathBuf, Stat)| Cursor {
-            session_uid: self.job.uid.clone(),
+        let of = |(path, stat, _): &(std::path::PathBuf, Stat, bool)| Cursor {
+            session_uid: self.target(),
             part: PartKind::Log.as_str().to_owned(),
             path: path_text(path),
             root: self.job.root.clone(),
@@ -356,43 +360,52 @@ impl<'w> Worker<'w> {
         self.job.copies.iter().map(of).collect()
     }
 
-    fn cursor(&self, part: &Part, stat: Stat, read_to: u64, lines: u64, ends_mid_line: bool) -> io::Result<Cursor> {
-        let (head_hash, tail_hash) = anchors(&part.path, read_to)?;
-        Ok(Cursor {
-            session_uid: self.job.uid.clone(),
+    /// `at`: bytes and lines read, and whether the last line has no break.
+    fn cursor(&self, part: &Part, stat: Stat, ends: &Ends, at: (u64, u64, bool)) -> Cursor {
+        Cursor {
+            session_uid: self.target(),
             part: part_name(part),
             path: path_text(&part.path),
             root: self.job.root.clone(),
             stat,
-            read_to,
-            lines,
-            ends_mid_line,
-            head_hash,
-            tail_hash,
-        })
+            read_to: at.0,
+            lines: at.1,
+            ends_mid_line: at.2,
+            head_hash: ends.head_hash(),
+            tail_hash: ends.tail_hash(),
+        }
     }
 }
 
+/// Masks a companion: Codex's index is lines of JSON, others are read as text.
+pub(super) fn mask_whole(masker: &Masker, kind: PartKind, raw: &[u8], found: &mut Vec<Hit>) -> Vec<u8> {
+    let mut text = TextState::default();
+    let mut masked = Vec::with_capacity(raw.len());
+    for line in raw.split_inclusive(|byte| *byte == b'\n') {
+        let (body, end) = line.strip_suffix(b"\n").map_or((line, &b""[..]), |body| (body, b"\n"));
+        match kind {
+            PartKind::Index => masked.extend_from_slice(&masker.mask_json_line(body, found)),
+            _ => masked.extend_from_slice(&masker.mask_text_line(&mut text, body, found)),
+        }
+        masked.extend_from_slice(end);
+    }
+    masked
+}
+
 fn fresh(job: &Job) -> State {
-    let log = job.source.parts.iter().find(|part| part.kind.has_lines());
-    let path = log
-        .map(|part| part.path.to_string_lossy().into_owned())
-        .unwrap_or_default();
-    State::new(job.agent, Origin::of(&path))
+    State::new(job.agent, Origin::of(&job.log().to_string_lossy()))
 }
 
 /// A part's name in the store. Of some parts a session has several.
 fn part_name(part: &Part) -> String {
     match part.kind {
         PartKind::Meta | PartKind::Spill => {
-            let parent = part
-                .path
-                .parent()
-                .and_then(Path::file_name)
-                .unwrap_or_default()
-                .to_string_lossy();
-            let name = part.path.file_name().unwrap_or_default().to_string_lossy();
-            format!("{}:{parent}/{name}", part.kind.as_str())
+            let name = |path: Option<&Path>| {
+                let name = path.and_then(Path::file_name).unwrap_or_default();
+                name.to_string_lossy().into_owned()
+            };
+            let (parent, own) = (name(part.path.parent()), name(Some(&part.path)));
+            format!("{}:{parent}/{own}", part.kind.as_str())
         }
         kind => kind.as_str().to_owned(),
     }

@@ -1,23 +1,31 @@
 //! The one writer of a sweep: takes pieces from the workers and commits them in batches, each under the
 //! write lock, each with its sentence in the journal.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use super::work::{Output, Piece};
+use super::piece::{Output, Piece, Replaces};
+use super::plan::{Job, Plan};
 use super::{Report, Sweep};
+use crate::mask::MASK_VERSION;
 use crate::packs;
-use crate::store::{FrameRow, Store, StoreError, WriteLock};
+use crate::store::{Extent, FrameRow, Patience, Stat, Store, StoreError, Tx, WriteLock, derived_version};
 
 /// A batch is committed when it has so many pieces, or so many raw bytes, or nothing more comes for a moment.
 const BATCH_PIECES: usize = 64;
 const BATCH_BYTES: u64 = 32 << 20;
 const PAUSE_MS: u64 = 20;
 
+/// Where the next frame of a part goes: its pack, its number and where it begins.
+type PackEnd = (String, u64, u64);
+
 pub(super) struct Writer<'w> {
     store: &'w mut Store,
     sweep: &'w Sweep<'w>,
+    patience: Patience<'w>,
+    command: &'w str,
+    indexes: &'w [(String, Stat)],
     bytes_total: u64,
     bytes_done: u64,
     /// Sessions whose further pieces stand on something that is no longer so.
@@ -28,11 +36,20 @@ pub(super) struct Writer<'w> {
 }
 
 impl<'w> Writer<'w> {
-    pub(super) fn new(store: &'w mut Store, sweep: &'w Sweep<'w>, bytes_total: u64) -> Self {
+    pub(super) fn new(
+        store: &'w mut Store,
+        sweep: &'w Sweep<'w>,
+        patience: Patience<'w>,
+        command: &'w str,
+        plan: &'w Plan,
+    ) -> Self {
         Self {
             store,
             sweep,
-            bytes_total,
+            patience,
+            command,
+            indexes: &plan.indexes,
+            bytes_total: plan.jobs.iter().map(Job::bytes_to_read).sum(),
             bytes_done: 0,
             dropped: HashSet::new(),
             new: HashSet::new(),
@@ -59,6 +76,10 @@ impl<'w> Writer<'w> {
                     self.report.unread.push(unread);
                     continue;
                 }
+                Ok(Output::Left) => {
+                    self.report.sessions_left += 1;
+                    continue;
+                }
                 Err(RecvTimeoutError::Timeout) if batch.is_empty() => continue,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
@@ -70,9 +91,18 @@ impl<'w> Writer<'w> {
         }
     }
 
-    /// Takes away packs that no frame lies in: a crash left them, or their session was read anew.
+    /// Takes away what a crash left: sessions that were being made anew, and packs that no frame lies in.
     fn clean(&mut self) -> Result<(), StoreError> {
-        let lock = self.store.lock(self.sweep.patience)?;
+        let lock = self.store.lock(self.patience)?;
+        let left = self.store.reads().stand_ins()?;
+        if !left.is_empty() {
+            self.store.write(&lock, self.sweep.now, self.command, |tx| {
+                for uid in &left {
+                    tx.drop_session(uid)?;
+                }
+                Ok(((), format!("dropped {} unfinished sessions", left.len())))
+            })?;
+        }
         let used: HashSet<String> = self
             .store
             .reads()
@@ -93,26 +123,23 @@ impl<'w> Writer<'w> {
         if batch.is_empty() {
             return Ok(());
         }
-        let lock = self.store.lock(self.sweep.patience)?;
-        let known: HashSet<String> = self
-            .store
-            .reads()
-            .sessions()?
-            .into_iter()
-            .map(|row| row.session_uid)
-            .collect();
+        let lock = self.store.lock(self.patience)?;
         let mut fit = Vec::new();
         let mut ahead = HashSet::new();
+        let mut known = HashSet::new();
         for piece in batch {
-            if self.stands(&piece, &known, &ahead)? {
-                ahead.insert((piece.uid.clone(), piece.part.clone()));
+            if self.store.reads().has_session(&piece.uid)? {
+                known.insert(piece.uid.clone());
+            }
+            if self.stands(&piece, &ahead)? {
+                ahead.insert((piece.into.clone(), piece.part.clone()));
                 fit.push(piece);
             } else {
-                self.dropped.insert(piece.uid.clone());
+                self.dropped.insert(piece.into.clone());
                 self.report.pieces_dropped += 1;
             }
         }
-        self.write(&lock, &fit, &known)?;
+        self.write(&lock, &fit)?;
         for piece in &fit {
             self.count(piece, known.contains(&piece.uid));
         }
@@ -121,72 +148,62 @@ impl<'w> Writer<'w> {
     }
 
     /// Whether the store still says what a piece stands on.
-    fn stands(
-        &self,
-        piece: &Piece,
-        known: &HashSet<String>,
-        ahead: &HashSet<(String, String)>,
-    ) -> Result<bool, StoreError> {
-        if self.dropped.contains(&piece.uid) {
+    fn stands(&self, piece: &Piece, ahead: &HashSet<(String, String)>) -> Result<bool, StoreError> {
+        if self.dropped.contains(&piece.into) {
             return Ok(false);
         }
-        // Earlier pieces of the same part are in this batch, or in one of ours before.
-        if ahead.contains(&(piece.uid.clone(), piece.part.clone())) || !piece.is_first && !known.contains(&piece.uid) {
+        // Earlier pieces of the same part are in this batch; of lines from the store itself there is no cursor.
+        if ahead.contains(&(piece.into.clone(), piece.part.clone())) || piece.cursor.is_none() {
             return Ok(true);
         }
-        let cursors = self.store.reads().cursors_of(&piece.uid)?;
-        let now = cursors
-            .into_iter()
-            .filter(|cursor| cursor.part == piece.part && cursor.read_to > 0);
-        let now = now.map(|cursor| (cursor.read_to, cursor.path)).next();
-        Ok(piece.replaces || now == piece.base)
+        let cursors = self.store.reads().cursors_of(&piece.into)?;
+        let mut read = cursors.into_iter().filter(|cursor| !cursor.is_of_copy());
+        match piece.replaces {
+            // Somebody else read a session that was new when we began.
+            Replaces::All => Ok(piece.into != piece.uid || read.next().is_none()),
+            Replaces::Nothing | Replaces::Part => {
+                let now = read.find(|cursor| cursor.part == piece.part);
+                Ok(now.map(|cursor| (cursor.read_to, cursor.path)) == piece.base)
+            }
+        }
     }
 
     /// Packs first, synced; then the rows that make them exist.
-    fn write(&mut self, lock: &WriteLock, batch: &[Piece], known: &HashSet<String>) -> Result<(), StoreError> {
-        let directory = self.store.packs();
+    fn write(&mut self, lock: &WriteLock, batch: &[Piece]) -> Result<(), StoreError> {
         let mut old = Vec::new();
         let mut rows: Vec<Vec<FrameRow>> = Vec::new();
-        let mut ends = std::collections::HashMap::new();
+        let mut ends = HashMap::new();
         for piece in batch {
-            if piece.replaces && known.contains(&piece.uid) {
-                old.extend(self.store.reads().packs_of(&piece.uid)?);
+            let reads = self.store.reads();
+            match piece.replaces {
+                Replaces::All => old.extend(reads.packs_of(&piece.into)?),
+                Replaces::Part => old.extend(reads.packs_of_part(&piece.into, &piece.part)?),
+                Replaces::Nothing => {}
             }
-            rows.push(self.write_frames(&directory, piece, &mut ends)?);
+            if piece
+                .promotes
+                .is_some_and(|promotion| promotion.extent == Extent::Whole)
+            {
+                old.extend(reads.packs_of(&piece.uid)?);
+            }
+            rows.push(self.write_frames(piece, &mut ends)?);
         }
-        let now = self.sweep.now;
+        let sweep = self.sweep;
         let sessions: HashSet<&str> = batch.iter().map(|piece| piece.uid.as_str()).collect();
         let sentence = format!(
-            "swept {} new bytes of {} sessions",
+            "{} {} new bytes of {} sessions",
+            if self.command == "rebuild" { "rebuilt" } else { "swept" },
             batch.iter().map(|piece| piece.bytes_read).sum::<u64>(),
             sessions.len()
         );
-        self.store.write(lock, now, "sweep", |tx| {
+        self.store.write(lock, sweep.now, self.command, |tx| {
             for (piece, frames) in batch.iter().zip(&rows) {
-                if piece.replaces {
-                    tx.drop_frames(&piece.uid)?;
-                    tx.clear_derived(&piece.uid)?;
-                    tx.drop_cursors(&piece.uid)?;
-                }
-                if let Some(session) = &piece.delta.session {
-                    tx.put_session(&piece.uid, session, now)?;
-                }
-                for frame in frames {
-                    tx.add_frame(&piece.uid, &piece.part, frame)?;
-                }
-                tx.put_tail(&piece.uid, &piece.part, &piece.tail, piece.mask_version)?;
-                tx.apply_delta(&piece.uid, piece.kind, &piece.delta)?;
-                tx.put_reader_state(&piece.uid, &piece.state)?;
-                tx.drop_other_cursors(&piece.cursor)?;
-                tx.put_cursor(&piece.cursor)?;
-                for copy in &piece.copies {
-                    tx.put_cursor(copy)?;
-                }
+                put(tx, piece, frames, sweep)?;
             }
             Ok(((), sentence))
         })?;
         for pack in old {
-            _ = std::fs::remove_file(directory.join(pack));
+            _ = std::fs::remove_file(self.store.packs().join(pack));
         }
         Ok(())
     }
@@ -194,25 +211,19 @@ impl<'w> Writer<'w> {
     /// Writes the frames of a piece, and says where they lie.
     fn write_frames(
         &self,
-        directory: &std::path::Path,
         piece: &Piece,
-        ends: &mut std::collections::HashMap<(String, String), (String, u64, u64)>,
+        ends: &mut HashMap<(String, String), PackEnd>,
     ) -> Result<Vec<FrameRow>, StoreError> {
-        let key = (piece.uid.clone(), piece.part.clone());
-        if !ends.contains_key(&key) || piece.replaces {
-            let end = self.store.reads().pack_end(&piece.uid, &piece.part)?;
-            let end = match end {
-                Some(end) if !piece.replaces => end,
-                Some((pack, ..)) => (packs::name(&piece.uid, &piece.part, packs::generation(&pack) + 1), 0, 0),
-                None => (packs::name(&piece.uid, &piece.part, 1), 0, 0),
-            };
-            ends.insert(key.clone(), end);
-        }
         if piece.frames.is_empty() {
             return Ok(Vec::new());
         }
+        let directory = self.store.packs();
+        let key = (piece.into.clone(), piece.part.clone());
+        if !ends.contains_key(&key) || piece.replaces != Replaces::Nothing {
+            ends.insert(key.clone(), self.pack_end(piece)?);
+        }
         let (pack, frame_no, end) = ends.get_mut(&key).expect("put there just now");
-        let starts = packs::append(directory, pack, *end, &piece.frames).map_err(|source| StoreError::Io {
+        let starts = packs::append(&directory, pack, *end, &piece.frames).map_err(|source| StoreError::Io {
             path: directory.join(&*pack),
             source,
         })?;
@@ -227,7 +238,7 @@ impl<'w> Writer<'w> {
                 start,
                 length: frame.bytes.len() as u64,
                 checksum: *blake3::hash(&frame.bytes).as_bytes(),
-                mask_version: piece.mask_version,
+                mask_version: MASK_VERSION,
             });
             *frame_no += 1;
             *end = start + frame.bytes.len() as u64;
@@ -235,36 +246,64 @@ impl<'w> Writer<'w> {
         Ok(rows)
     }
 
+    /// The end of a part's pack; of a new one, where the part begins anew.
+    fn pack_end(&self, piece: &Piece) -> Result<PackEnd, StoreError> {
+        let reads = self.store.reads();
+        if piece.replaces == Replaces::Nothing
+            && let Some(end) = reads.pack_end(&piece.into, &piece.part)?
+        {
+            return Ok(end);
+        }
+        let mut packs = reads.packs_of_part(&piece.uid, &piece.part)?;
+        packs.extend(reads.packs_of_part(&piece.into, &piece.part)?);
+        let generation = packs
+            .iter()
+            .map(|pack| packs::generation(pack))
+            .max()
+            .unwrap_or_default()
+            + 1;
+        Ok((packs::name(&piece.uid, &piece.part, generation), 0, 0))
+    }
+
     fn count(&mut self, piece: &Piece, was_known: bool) {
         self.bytes_done += piece.bytes_read;
         let report = &mut self.report;
         report.bytes_read += piece.bytes_read;
+        report.bytes_checked += piece.bytes_checked;
+        report.redactions += piece.redactions;
+        if piece.promotes.is_some_and(|promotion| !promotion.is_growth) {
+            report.sessions_refreshed += 1;
+        }
+        if piece.cursor.is_none() {
+            return;
+        }
         report.events += piece.delta.events.len() as u64;
         report.faults += piece.delta.faults.len() as u64;
-        report.redactions += piece.redactions;
         let agent = report.agents.entry(piece.agent).or_default();
         agent.bytes_read += piece.bytes_read;
         agent.events += piece.delta.events.len() as u64;
-        if piece.is_first {
+        let is_seen = self.new.contains(&piece.uid) || self.updated.contains(&piece.uid);
+        if piece.bytes_read > 0 && !is_seen || !was_known && !is_seen {
             report.files_read += 1;
             agent.files_read += 1;
+            let of = if was_known { &mut self.updated } else { &mut self.new };
+            of.insert(piece.uid.clone());
         }
-        match was_known {
-            false => self.new.insert(piece.uid.clone()),
-            true if piece.bytes_read > 0 && !self.new.contains(&piece.uid) => self.updated.insert(piece.uid.clone()),
-            true => false,
-        };
     }
 
     /// Adds what was done to what was found.
-    pub(super) fn finish(self, report: &mut Report) -> Result<(), StoreError> {
+    pub(super) fn finish(mut self, report: &mut Report) -> Result<(), StoreError> {
+        self.note_indexes()?;
         let done = self.report;
         report.files_read += done.files_read;
         report.bytes_read += done.bytes_read;
+        report.bytes_checked += done.bytes_checked;
         report.events += done.events;
         report.faults += done.faults;
         report.redactions += done.redactions;
         report.pieces_dropped += done.pieces_dropped;
+        report.sessions_refreshed += done.sessions_refreshed;
+        report.sessions_left += done.sessions_left;
         report.unread.extend(done.unread);
         report.sessions_new = self.new.len() as u64;
         report.sessions_updated = self.updated.len() as u64;
@@ -275,5 +314,58 @@ impl<'w> Writer<'w> {
             agent.events += done.events;
         }
         Ok(())
+    }
+
+    /// What shared files told is with every session now, unless something was left out.
+    fn note_indexes(&mut self) -> Result<(), StoreError> {
+        if self.indexes.is_empty() || !self.dropped.is_empty() || self.report.sessions_left > 0 {
+            return Ok(());
+        }
+        let lock = self.store.lock(self.patience)?;
+        self.store.write(&lock, self.sweep.now, self.command, |tx| {
+            for (path, stat) in self.indexes {
+                tx.put_shared_file(path, *stat)?;
+            }
+            Ok(((), "read the list of thread names".to_owned()))
+        })
+    }
+}
+
+/// Puts one piece into the store.
+fn put(tx: &Tx<'_>, piece: &Piece, frames: &[FrameRow], sweep: &Sweep<'_>) -> Result<(), StoreError> {
+    let into = piece.into.as_str();
+    match piece.replaces {
+        Replaces::All => {
+            tx.drop_frames(into)?;
+            tx.clear_derived(into)?;
+            tx.drop_cursors(into)?;
+        }
+        Replaces::Part => tx.drop_part(into, &piece.part)?,
+        Replaces::Nothing => {}
+    }
+    if let Some(session) = &piece.delta.session {
+        tx.put_session(into, session, sweep.now)?;
+    }
+    for frame in frames {
+        tx.add_frame(into, &piece.part, frame)?;
+    }
+    if let Some(tail) = &piece.tail {
+        tx.put_tail(into, &piece.part, tail, MASK_VERSION)?;
+    }
+    tx.apply_delta(into, piece.kind, &piece.delta)?;
+    tx.put_reader(into, derived_version(piece.agent), &piece.state)?;
+    if let Some(cursor) = &piece.cursor {
+        tx.drop_other_cursors(cursor)?;
+        tx.put_cursor(cursor)?;
+    }
+    for other in &piece.others {
+        tx.put_cursor(other)?;
+    }
+    match piece.promotes {
+        Some(promotion) => {
+            let at = promotion.is_growth.then_some(sweep.now);
+            tx.promote(&piece.uid, promotion.extent, at)
+        }
+        None => Ok(()),
     }
 }

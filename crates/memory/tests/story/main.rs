@@ -2,4 +2,6 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod home;
+mod keeping;
 mod sweep;

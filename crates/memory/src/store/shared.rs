@@ -1,0 +1,45 @@
+//! The `shared_files` table: files of an agent that tell of many sessions, as they were when last read. No
+//! other file writes it.
+
+use super::cursors::Stat;
+use super::engine::Value;
+use super::{Reads, StoreError, Tx};
+
+impl Tx<'_> {
+    /// Notes that a shared file was read as it is now.
+    pub fn put_shared_file(&self, path: &str, stat: Stat) -> Result<(), StoreError> {
+        let bits = |number: u64| Value::Int(number.cast_signed());
+        self.engine.execute(
+            "INSERT INTO shared_files (path, device, inode, size, mtime_ns, ctime_ns) VALUES ($1, $2, $3, $4, $5, $6)
+             ON CONFLICT (path) DO UPDATE SET device = $2, inode = $3, size = $4, mtime_ns = $5, ctime_ns = $6",
+            &[
+                Value::Text(path),
+                bits(stat.device),
+                bits(stat.inode),
+                Value::count(stat.size),
+                Value::Int(stat.mtime_ns),
+                Value::Int(stat.ctime_ns),
+            ],
+        )?;
+        Ok(())
+    }
+}
+
+impl Reads<'_> {
+    /// What a shared file was like when it was last read.
+    pub fn shared_file(&self, path: &str) -> Result<Option<Stat>, StoreError> {
+        self.engine.query_opt(
+            "SELECT device, inode, size, mtime_ns, ctime_ns FROM shared_files WHERE path = $1",
+            &[Value::Text(path)],
+            |row| {
+                Ok(Stat {
+                    device: row.int(0)?.cast_unsigned(),
+                    inode: row.int(1)?.cast_unsigned(),
+                    size: row.count(2)?,
+                    mtime_ns: row.int(3)?,
+                    ctime_ns: row.int(4)?,
+                })
+            },
+        )
+    }
+}

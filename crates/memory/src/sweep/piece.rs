@@ -1,0 +1,69 @@
+//! What workers hand to the writer: pieces of sessions that can each be committed alone.
+
+use transcript::{Agent, Delta, PartKind};
+
+use crate::packs::Frame;
+use crate::sources::Unread;
+use crate::store::{Cursor, Extent, Tail};
+
+/// Raw bytes after which a piece is handed over: a bound on memory, and on work lost by a crash.
+pub(super) const PIECE_BYTES: u64 = 16 << 20;
+
+/// What a worker hands over.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "failures are rare, and pieces move through a short queue"
+)]
+pub(super) enum Output {
+    Piece(Piece),
+    Failed(Unread),
+    /// There was no time left for this one.
+    Left,
+}
+
+/// What of the store goes before a piece is added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Replaces {
+    Nothing,
+    /// What the store has of the part.
+    Part,
+    /// Everything it has under the uid.
+    All,
+}
+
+/// New lines of one part, or a companion, ready to be committed.
+pub(super) struct Piece {
+    pub(super) agent: Agent,
+    /// The session it belongs to.
+    pub(super) uid: String,
+    /// Under which uid it is kept: a stand-in's, while the session is made anew.
+    pub(super) into: String,
+    pub(super) replaces: Replaces,
+    /// Set on the last piece of a session that was made anew: it takes its place.
+    pub(super) promotes: Option<Promotion>,
+    pub(super) part: String,
+    pub(super) kind: PartKind,
+    /// How far the part was read when this piece was made: the store must still say so.
+    pub(super) base: Option<(u64, String)>,
+    /// How far it is read now; none for lines that come from the store itself.
+    pub(super) cursor: Option<Cursor>,
+    /// Cursors that are put as they are: of copies, or of the session before it was made anew.
+    pub(super) others: Vec<Cursor>,
+    pub(super) frames: Vec<Frame>,
+    /// None where the part's lines stay where they are.
+    pub(super) tail: Option<Tail>,
+    pub(super) delta: Delta,
+    pub(super) state: Vec<u8>,
+    pub(super) bytes_read: u64,
+    /// Bytes read only to see that nothing changed.
+    pub(super) bytes_checked: u64,
+    pub(super) redactions: u64,
+}
+
+/// How a session that was made anew takes its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Promotion {
+    pub(super) extent: Extent,
+    /// Whether the log told something new, rather than we reading it better.
+    pub(super) is_growth: bool,
+}

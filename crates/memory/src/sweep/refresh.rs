@@ -1,0 +1,223 @@
+//! What is kept, gone through again: masked by newer rules, or read by a newer reader. The old rows stay
+//! until the new ones are whole.
+
+use std::io;
+use std::path::PathBuf;
+
+use transcript::{Agent, Line, LineBody, Origin, PartKind, State};
+
+use super::Sweep;
+use super::ends::Ends;
+use super::gather::Gathered;
+use super::piece::{Output, PIECE_BYTES, Piece, Promotion, Replaces};
+use super::work::mask_whole;
+use crate::kept;
+use crate::packs;
+use crate::sources::Unread;
+use crate::store::{Cursor, Extent, Store, StoreError, Tail, stand_in};
+
+/// A session that has to be made anew from what is kept of it.
+pub(super) struct Stale {
+    pub(super) uid: String,
+    extent: Extent,
+}
+
+impl Stale {
+    /// Its lines are masked anew, and so is all that was made of them.
+    pub(super) fn remasked(uid: String) -> Self {
+        Self {
+            uid,
+            extent: Extent::Whole,
+        }
+    }
+
+    /// Its lines stay; what was made of them is made anew.
+    pub(super) fn reread(uid: String) -> Self {
+        Self {
+            uid,
+            extent: Extent::Derived,
+        }
+    }
+}
+
+/// Makes one session anew. Says whether somebody still listens.
+pub(super) fn run(stale: &Stale, sweep: &Sweep<'_>, store: &Store, send: &dyn Fn(Output) -> bool) -> bool {
+    let done = Worker::new(stale, sweep, store, send).and_then(|mut worker| worker.run());
+    match done {
+        Ok(goes_on) => goes_on,
+        Err(error) => send(Output::Failed(Unread {
+            path: PathBuf::from(&stale.uid),
+            reason: error.to_string(),
+        })),
+    }
+}
+
+struct Worker<'w> {
+    stale: &'w Stale,
+    sweep: &'w Sweep<'w>,
+    store: &'w Store,
+    send: &'w dyn Fn(Output) -> bool,
+    agent: Agent,
+    state: State,
+    is_first: bool,
+}
+
+impl<'w> Worker<'w> {
+    fn new(
+        stale: &'w Stale,
+        sweep: &'w Sweep<'w>,
+        store: &'w Store,
+        send: &'w dyn Fn(Output) -> bool,
+    ) -> Result<Self, StoreError> {
+        let agent = kept::agent_of(&stale.uid)?;
+        let origin = Origin::of(&store.reads().log_path(&stale.uid)?);
+        Ok(Self {
+            stale,
+            sweep,
+            store,
+            send,
+            agent,
+            state: State::new(agent, origin),
+            is_first: true,
+        })
+    }
+
+    fn run(&mut self) -> Result<bool, StoreError> {
+        let parts = kept::parts(self.store, &self.stale.uid)?;
+        let last = parts.len().saturating_sub(1);
+        for (at, (kind, name)) in parts.iter().enumerate() {
+            let goes_on = if kind.has_lines() {
+                self.lines(*kind, name, at == last)?
+            } else {
+                self.companion(*kind, name, at == last)?
+            };
+            if !goes_on {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn companion(&mut self, kind: PartKind, name: &str, is_last: bool) -> Result<bool, StoreError> {
+        let mut bytes = Vec::new();
+        kept::each_bytes(self.store, &self.stale.uid, name, |piece| {
+            bytes.extend_from_slice(piece);
+            Ok(())
+        })?;
+        let mut gathered = Gathered::new(Tail::default(), Ends::default(), 0, 0);
+        if self.stale.extent == Extent::Whole {
+            bytes = mask_whole(self.sweep.masker, kind, &bytes, &mut gathered.found);
+        }
+        self.state.companion(kind, &bytes);
+        gathered.tail.lines = bytes.split_inclusive(|byte| *byte == b'\n').count() as u64;
+        gathered.tail.bytes = bytes;
+        if gathered.tail.bytes.len() > super::work::ROW_BYTES_MAX {
+            gathered.cut_frame().map_err(lost)?;
+        }
+        self.hand_over(kind, name, gathered, is_last)
+    }
+
+    fn lines(&mut self, kind: PartKind, name: &str, is_last: bool) -> Result<bool, StoreError> {
+        let mut gathered = Gathered::new(Tail::default(), Ends::default(), 0, 0);
+        let has_tail = self.store.reads().tail(&self.stale.uid, name)?.is_some();
+        let mut goes_on = true;
+        let mut number = 0;
+        kept::each_bytes(self.store, &self.stale.uid, name, |bytes| {
+            for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+                number += 1;
+                self.take(kind, number, line, &mut gathered).map_err(lost)?;
+            }
+            if goes_on && gathered.bytes_read >= PIECE_BYTES {
+                let next = Gathered::new(gathered.tail.clone(), Ends::default(), gathered.lines, 0);
+                let full = std::mem::replace(&mut gathered, next);
+                goes_on = self.hand_over(kind, name, full, false)?;
+            }
+            Ok(())
+        })?;
+        if !goes_on {
+            return Ok(false);
+        }
+        if !has_tail {
+            gathered.cut_frame().map_err(lost)?;
+        }
+        self.hand_over(kind, name, gathered, is_last)
+    }
+
+    fn take(&mut self, kind: PartKind, number: u64, line: &[u8], gathered: &mut Gathered) -> io::Result<()> {
+        let (bytes, terminated) = line.strip_suffix(b"\n").map_or((line, false), |bytes| (bytes, true));
+        let body = packs::body(bytes);
+        let masked = match (self.stale.extent, body) {
+            (Extent::Whole, LineBody::Bytes(bytes)) => self.sweep.masker.mask_json_line(bytes, &mut gathered.found),
+            _ => std::borrow::Cow::Borrowed(bytes),
+        };
+        let line = Line {
+            number,
+            offset: 0,
+            body: match body {
+                LineBody::Bytes(_) => LineBody::Bytes(&masked),
+                oversized @ LineBody::Oversized { .. } => oversized,
+            },
+            terminated,
+        };
+        self.state.take(kind, &line, &mut gathered.delta);
+        if self.stale.extent == Extent::Whole {
+            gathered.keep(number, &masked, bytes.len() as u64, terminated)
+        } else {
+            gathered.bytes_read += bytes.len() as u64;
+            Ok(())
+        }
+    }
+
+    fn hand_over(
+        &mut self,
+        kind: PartKind,
+        name: &str,
+        mut gathered: Gathered,
+        is_last: bool,
+    ) -> Result<bool, StoreError> {
+        let mut delta = std::mem::take(&mut gathered.delta);
+        self.state.close(&mut delta);
+        let is_whole = self.stale.extent == Extent::Whole;
+        let into = stand_in(&self.stale.uid);
+        let moved = |cursor: Cursor| Cursor {
+            session_uid: into.clone(),
+            ..cursor
+        };
+        let others = if is_whole && is_last {
+            let cursors = self.store.reads().cursors_of(&self.stale.uid)?;
+            cursors.into_iter().map(moved).collect()
+        } else {
+            Vec::new()
+        };
+        let is_first = std::mem::take(&mut self.is_first);
+        Ok((self.send)(Output::Piece(Piece {
+            agent: self.agent,
+            uid: self.stale.uid.clone(),
+            into: into.clone(),
+            replaces: if is_first { Replaces::All } else { Replaces::Nothing },
+            promotes: is_last.then_some(Promotion {
+                extent: self.stale.extent,
+                is_growth: false,
+            }),
+            part: name.to_owned(),
+            kind,
+            base: None,
+            cursor: None,
+            others,
+            frames: std::mem::take(&mut gathered.frames),
+            tail: is_whole.then(|| gathered.tail.clone()),
+            delta,
+            state: self.state.to_bytes(),
+            bytes_read: 0,
+            bytes_checked: 0,
+            redactions: gathered.found.len() as u64,
+        })))
+    }
+}
+
+fn lost(source: io::Error) -> StoreError {
+    StoreError::Io {
+        path: PathBuf::new(),
+        source,
+    }
+}

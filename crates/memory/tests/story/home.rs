@@ -1,0 +1,112 @@
+//! A home with the agents' roots and a store, for every story.
+
+use std::fs;
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use memory::kept;
+use memory::mask::{MaskKey, Masker, UserRules};
+use memory::sources::Root;
+use memory::store::{Patience, Store};
+use memory::sweep::{Report, Sweep, rebuild, run};
+use tempfile::TempDir;
+use testkit::truth;
+use transcript::Agent;
+
+/// A home with an agent's root and a store.
+pub struct Home {
+    directory: TempDir,
+    pub masker: Masker,
+}
+
+impl Home {
+    pub fn new() -> Self {
+        let masker = Masker::new(&MaskKey::new([7; 32]), &UserRules::default()).unwrap();
+        Self {
+            directory: tempfile::tempdir().unwrap(),
+            masker,
+        }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+
+    /// Sweeps an hour after all files were written.
+    pub fn sweep(&self) -> Report {
+        let now = Timestamp::now() + jiff::SignedDuration::from_hours(1);
+        self.sweep_at(now)
+    }
+
+    pub fn sweep_at(&self, now: Timestamp) -> Report {
+        let roots = self.roots();
+        let directory = self.path("store");
+        let sweep = Sweep {
+            threads: 2,
+            ..Sweep::new(&directory, &roots, &self.masker, now)
+        };
+        run(&sweep, WAIT).unwrap()
+    }
+
+    pub fn roots(&self) -> [Root; 3] {
+        let root = |agent, name| Root {
+            agent,
+            path: self.path(name),
+            label: None,
+        };
+        [
+            root(Agent::Claude, ".claude"),
+            root(Agent::Codex, ".codex"),
+            root(Agent::Grok, ".grok"),
+        ]
+    }
+
+    pub fn rebuild(&self) -> Report {
+        let directory = self.path("store");
+        rebuild(&Sweep::new(&directory, &[], &self.masker, Timestamp::now()), WAIT).unwrap()
+    }
+
+    pub fn store(&self) -> Store {
+        Store::open(&self.path("store")).unwrap()
+    }
+
+    pub fn cat(&self, uid: &str) -> String {
+        self.cat_part(uid, "log")
+    }
+
+    pub fn cat_part(&self, uid: &str, part: &str) -> String {
+        let mut out = Vec::new();
+        kept::cat(&self.store(), uid, part, &mut out).unwrap().unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    pub fn rows(&self) -> Vec<String> {
+        self.store().reads().derived_rows().unwrap()
+    }
+}
+
+pub const WAIT: Patience<'static> = Patience::Wait(&|| {});
+pub const LOG: &str = ".claude/projects/-home-ada-app/5e550000-0000-4000-8000-000000000001.jsonl";
+pub const UID: &str = "claude:5e550000-0000-4000-8000-000000000001";
+
+pub fn prompt(text: &str) -> String {
+    format!("{{\"type\":\"user\",\"sessionId\":\"s\",\"message\":{{\"content\":\"{text}\"}}}}\n")
+}
+
+/// A home full of logs with every trap.
+pub fn full_home() -> Home {
+    let home = Home::new();
+    for (path, bytes) in truth::claude(1, 8).files {
+        home.write(&format!(".claude/{path}"), bytes);
+    }
+    for (path, bytes) in truth::grok(1, 4).files {
+        home.write(&format!(".grok/{path}"), bytes);
+    }
+    home
+}
