@@ -31,6 +31,7 @@ use self::engine::{Access, Engine};
 const DATABASE: &str = "store.db";
 const PACKS: &str = "packs";
 const LOCK: &str = "lock";
+const WALKED: &str = "walked";
 
 /// What can go wrong with our own files.
 #[derive(Debug, Error)]
@@ -58,6 +59,8 @@ pub enum StoreError {
 pub struct Store {
     engine: Engine,
     directory: PathBuf,
+    /// The sentence that this opening of the store left in the journal.
+    operation: Option<i64>,
 }
 
 /// The right to write, which a process that died no longer has.
@@ -98,6 +101,7 @@ impl Store {
         Ok(Self {
             engine,
             directory: directory.to_owned(),
+            operation: None,
         })
     }
 
@@ -111,6 +115,7 @@ impl Store {
         Ok(Some(Self {
             engine,
             directory: directory.to_owned(),
+            operation: None,
         }))
     }
 
@@ -143,12 +148,31 @@ impl Store {
         Ok(WriteLock { _file: file })
     }
 
+    /// When somebody last looked through the agents' roots, as [`Store::note_walk`] was told.
+    pub fn last_walk(directory: &Path) -> Option<Timestamp> {
+        let metadata = fs::metadata(directory.join(WALKED)).ok()?;
+        Timestamp::try_from(metadata.modified().ok()?).ok()
+    }
+
+    /// Notes that the agents' roots were looked through. It is no change of the memory, so it is no row and
+    /// has no sentence: the time of an empty file says it.
+    pub fn note_walk(&self, at: Timestamp) -> Result<(), StoreError> {
+        let path = self.directory.join(WALKED);
+        let noted = fs::File::create(&path).and_then(|file| file.set_modified(at.into()));
+        noted.map_err(|source| StoreError::Io {
+            path: path.clone(),
+            source,
+        })?;
+        set_private(&path, 0o600)
+    }
+
     /// Where packs lie.
     pub fn packs(&self) -> PathBuf {
         self.directory.join(PACKS)
     }
 
-    /// Does `work` wholly or not at all, and leaves its sentence in the journal.
+    /// Does `work` wholly or not at all, and leaves its sentence in the journal. What one opening of the store
+    /// does in several steps has one sentence: the last.
     pub fn write<T>(
         &mut self,
         _lock: &WriteLock,
@@ -156,12 +180,15 @@ impl Store {
         command: &str,
         work: impl FnOnce(&Tx<'_>) -> Result<(T, String), StoreError>,
     ) -> Result<T, StoreError> {
-        self.engine.transaction(|engine| {
+        let before = self.operation;
+        let (done, operation) = self.engine.transaction(|engine| {
             let tx = Tx { engine };
             let (done, sentence) = work(&tx)?;
-            operations::add(engine, at, command, &sentence)?;
-            Ok(done)
-        })
+            let operation = operations::put(engine, before, at, command, &sentence)?;
+            Ok((done, operation))
+        })?;
+        self.operation = Some(operation);
+        Ok(done)
     }
 
     /// Questions to the store.

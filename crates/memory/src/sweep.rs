@@ -121,6 +121,9 @@ pub fn run(sweep: &Sweep<'_>, patience: Patience<'_>) -> Result<Report, StoreErr
     drop(store.lock(patience)?);
     let plan = Plan::make(sweep, Some(&store))?;
     let mut report = work_off(sweep, patience, &mut store, "sweep", &plan)?;
+    if report.sessions_left == 0 {
+        store.note_walk(sweep.now)?;
+    }
     report.tier1_bytes = store.reads().raw_cache_bytes()?;
     report.tier2_bytes = store.reads().distilled_bytes()?;
     Ok(report)

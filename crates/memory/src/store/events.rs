@@ -314,7 +314,7 @@ mod tests {
             id: format!("L{}#2", seq * 3 + 1).into(),
             ts: Timestamp::from_microsecond(1_790_000_000_000_000 + seq as i64 * 1_234_567)
                 .ok()
-                .filter(|_| seq % 5 > 0),
+                .filter(|_| !seq.is_multiple_of(5)),
             kinds: Kinds::from_bits(1 << (seq % 13)),
             role: ROLES[seq as usize % 4],
             actor: ACTORS[seq as usize % 5],

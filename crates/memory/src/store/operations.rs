@@ -13,13 +13,28 @@ pub struct Operation {
     pub sentence: String,
 }
 
-/// Leaves a sentence. Called by every transaction, and by nothing else.
-pub(super) fn add(engine: &Engine, at: Timestamp, command: &str, sentence: &str) -> Result<(), StoreError> {
-    engine.execute(
-        "INSERT INTO operations (at, command, sentence) VALUES ($1, $2, $3)",
+/// Leaves a sentence. Called by every transaction, and by nothing else. A command that commits more than once
+/// has one sentence, which grows: `operation` is the one it left before.
+pub(super) fn put(
+    engine: &Engine,
+    operation: Option<i64>,
+    at: Timestamp,
+    command: &str,
+    sentence: &str,
+) -> Result<i64, StoreError> {
+    if let Some(operation) = operation {
+        engine.execute(
+            "UPDATE operations SET sentence = $2 WHERE operation_id = $1",
+            &[Value::Int(operation), Value::Text(sentence)],
+        )?;
+        return Ok(operation);
+    }
+    let added = engine.query_opt(
+        "INSERT INTO operations (at, command, sentence) VALUES ($1, $2, $3) RETURNING operation_id",
         &[Value::Int(micros(at)), Value::Text(command), Value::Text(sentence)],
+        |row| row.int(0),
     )?;
-    Ok(())
+    Ok(added.unwrap_or_default())
 }
 
 impl Reads<'_> {

@@ -2,7 +2,7 @@
 //! and only when it changed or a session has not seen it; each session keeps the lines about itself.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use transcript::PartKind;
@@ -66,7 +66,7 @@ impl Indexes {
     }
 
     /// Whether a file changed since it was last read; if so, what it is like now is noted.
-    fn note(&mut self, path: &PathBuf, store: Option<&Store>) -> Result<bool, StoreError> {
+    fn note(&mut self, path: &Path, store: Option<&Store>) -> Result<bool, StoreError> {
         let Ok(now) = std::fs::metadata(path).map(|metadata| stat(&metadata)) else {
             return Ok(false);
         };
@@ -80,8 +80,8 @@ impl Indexes {
     }
 
     /// Reads an index, once.
-    fn of(&mut self, path: &PathBuf) -> &Index {
-        self.read.entry(path.clone()).or_insert_with(|| {
+    fn of(&mut self, path: &Path) -> &Index {
+        self.read.entry(path.to_owned()).or_insert_with(|| {
             let tree = path.parent().unwrap_or(path);
             let bytes = files::read_companion(tree, path).unwrap_or_default();
             let mut index = Index {
@@ -104,7 +104,7 @@ impl Indexes {
 }
 
 /// How far a session knows its index: by the lines about it, not by the file, which belongs to all.
-pub(super) fn cursor(session_uid: &str, path: &std::path::Path, root: &str, lines: &[u8]) -> Cursor {
+pub(super) fn cursor(session_uid: &str, path: &Path, root: &str, lines: &[u8]) -> Cursor {
     let hash = *blake3::hash(lines).as_bytes();
     Cursor {
         session_uid: session_uid.to_owned(),

@@ -30,6 +30,8 @@ pub(super) struct Writer<'w> {
     bytes_done: u64,
     /// Sessions whose further pieces stand on something that is no longer so.
     dropped: HashSet<String>,
+    /// All that were touched.
+    sessions: HashSet<String>,
     new: HashSet<String>,
     updated: HashSet<String>,
     report: Report,
@@ -52,6 +54,7 @@ impl<'w> Writer<'w> {
             bytes_total: plan.jobs.iter().map(Job::bytes_to_read).sum(),
             bytes_done: 0,
             dropped: HashSet::new(),
+            sessions: HashSet::new(),
             new: HashSet::new(),
             updated: HashSet::new(),
             report: Report::default(),
@@ -189,13 +192,9 @@ impl<'w> Writer<'w> {
             rows.push(self.write_frames(piece, &mut ends)?);
         }
         let sweep = self.sweep;
-        let sessions: HashSet<&str> = batch.iter().map(|piece| piece.uid.as_str()).collect();
-        let sentence = format!(
-            "{} {} new bytes of {} sessions",
-            if self.command == "rebuild" { "rebuilt" } else { "swept" },
-            batch.iter().map(|piece| piece.bytes_read).sum::<u64>(),
-            sessions.len()
-        );
+        self.sessions.extend(batch.iter().map(|piece| piece.uid.clone()));
+        let bytes = self.report.bytes_read + batch.iter().map(|piece| piece.bytes_read).sum::<u64>();
+        let sentence = self.sentence(bytes);
         self.store.write(lock, sweep.now, self.command, |tx| {
             for (piece, frames) in batch.iter().zip(&rows) {
                 put(tx, piece, frames, sweep)?;
@@ -206,6 +205,15 @@ impl<'w> Writer<'w> {
             _ = std::fs::remove_file(self.store.packs().join(pack));
         }
         Ok(())
+    }
+
+    /// What was done so far, for the journal.
+    fn sentence(&self, bytes: u64) -> String {
+        let sessions = self.sessions.len();
+        match self.command {
+            "rebuild" => format!("made the rows of {sessions} sessions anew"),
+            _ => format!("read {bytes} new bytes of {sessions} sessions"),
+        }
     }
 
     /// Writes the frames of a piece, and says where they lie.
@@ -283,7 +291,7 @@ impl<'w> Writer<'w> {
         agent.bytes_read += piece.bytes_read;
         agent.events += piece.delta.events.len() as u64;
         let is_seen = self.new.contains(&piece.uid) || self.updated.contains(&piece.uid);
-        if piece.bytes_read > 0 && !is_seen || !was_known && !is_seen {
+        if !is_seen && (piece.bytes_read > 0 || !was_known) {
             report.files_read += 1;
             agent.files_read += 1;
             let of = if was_known { &mut self.updated } else { &mut self.new };
@@ -322,11 +330,12 @@ impl<'w> Writer<'w> {
             return Ok(());
         }
         let lock = self.store.lock(self.patience)?;
+        let sentence = self.sentence(self.report.bytes_read);
         self.store.write(&lock, self.sweep.now, self.command, |tx| {
             for (path, stat) in self.indexes {
                 tx.put_shared_file(path, *stat)?;
             }
-            Ok(((), "read the list of thread names".to_owned()))
+            Ok(((), sentence))
         })
     }
 }

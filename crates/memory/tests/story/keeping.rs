@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::{SignedDuration, Timestamp};
 use memory::mask::{MaskKey, Masker, Tier, UserRule, UserRules};
+use memory::store::Store;
 use memory::sweep::{Sweep, run};
 
 use crate::home::{Home, LOG, UID, WAIT, full_home, prompt};
@@ -53,6 +54,24 @@ fn an_append_to_a_long_log_reads_the_new_bytes_and_its_ends() {
     assert_eq!(report.bytes_read, more.len() as u64);
     assert!(report.bytes_checked <= 8 << 10, "{}", report.bytes_checked);
     assert_eq!(home.cat(UID).len(), log.len());
+}
+
+#[test]
+fn a_sweep_leaves_one_sentence_in_the_journal_and_notes_that_it_looked() {
+    let home = full_home();
+    let now = Timestamp::now() + SignedDuration::from_hours(1);
+    let report = home.sweep_at(now);
+    let told = home.store().reads().operations(10).unwrap();
+    assert_eq!(told.len(), 1, "{told:?}");
+    let sessions = report.sessions_new;
+    assert_eq!(
+        told[0].sentence,
+        format!("read {} new bytes of {sessions} sessions", report.bytes_read)
+    );
+    home.sweep_at(now + SignedDuration::from_mins(5));
+    assert_eq!(home.store().reads().operations(10).unwrap().len(), 1, "nothing was new");
+    let walked = Store::last_walk(&home.path("store")).unwrap();
+    assert_eq!(walked.as_second(), (now + SignedDuration::from_mins(5)).as_second());
 }
 
 const THREAD: &str = "019d4700-0000-7000-8000-00000000c0de";
