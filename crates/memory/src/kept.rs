@@ -14,8 +14,9 @@ pub fn each_line(
     part: &str,
     mut take: impl FnMut(&Line<'_>),
 ) -> Result<(), StoreError> {
-    let mut number = 0;
+    let (mut number, mut is_open) = (0, false);
     each_bytes(store, session_uid, part, |bytes| {
+        let (_, bytes) = rest_of_line(bytes, &mut is_open);
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
             number += 1;
             let (body, terminated) = line.strip_suffix(b"\n").map_or((line, false), |body| (body, true));
@@ -28,6 +29,14 @@ pub fn each_line(
         }
         Ok(())
     })
+}
+
+/// A line whose end came after its frame was written goes on in the next one, where only its break stands. Gives
+/// that break, and the lines behind it; `is_open` is whether the last line has no break yet.
+pub(crate) fn rest_of_line<'b>(bytes: &'b [u8], is_open: &mut bool) -> (&'b [u8], &'b [u8]) {
+    let split = usize::from(*is_open && bytes.first() == Some(&b'\n'));
+    *is_open = bytes.last().is_some_and(|byte| *byte != b'\n');
+    bytes.split_at(split)
 }
 
 /// Gives the kept bytes of a part, frame by frame: the lines as the agent wrote them, but for masked secrets.

@@ -122,7 +122,11 @@ fn is_log(agent: Agent, name: &str) -> bool {
     match agent {
         // The journal of a workflow tells which subagents ran; it is no transcript.
         Agent::Claude => name.ends_with(".jsonl") && name != "journal.jsonl",
-        Agent::Codex => name.starts_with("rollout-") && (name.ends_with(".jsonl") || name.ends_with(".jsonl.zst")),
+        // The oldest ones are one object in a `.json` file.
+        Agent::Codex => {
+            let ends = [".jsonl", ".jsonl.zst", ".json"];
+            name.starts_with("rollout-") && ends.iter().any(|end| name.ends_with(end))
+        }
         // A session is its directory; where it has both, the log is the one in front.
         Agent::Grok => matches!(name, "updates.jsonl" | "chat_history.jsonl"),
     }

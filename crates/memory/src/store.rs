@@ -3,6 +3,7 @@
 //!
 //! Their text we tolerate and count; our store we never: its first error stops the command.
 
+mod calls;
 mod cursors;
 mod derived;
 mod engine;

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use transcript::{Amendment, Call, Delta, Fault, PartKind, Session, Turn, Unknown, reader_version};
+use transcript::{Amendment, Delta, Fault, PartKind, Session, Turn, Unknown, reader_version};
 
 use super::engine::{Engine, Value};
-use super::{Reads, StoreError, Tx, events, micros};
+use super::{Reads, StoreError, Tx, calls, events, micros};
 
 /// The derived tables, in the order in which they are emptied and compared.
 const TABLES: &[&str] = &["readers", "views", "events", "turns", "calls", "faults", "unknown"];
@@ -33,7 +33,7 @@ impl Tx<'_> {
                 rewind(self.engine, session_uid, *turn)?;
             }
         }
-        put_calls(self.engine, session_uid, &delta.calls)?;
+        calls::put(self.engine, session_uid, &delta.calls)?;
         add_faults(self.engine, session_uid, part, &delta.faults)?;
         add_unknown(self.engine, session_uid, &delta.unknown)?;
         match &delta.session {
@@ -88,7 +88,7 @@ fn plain(text: &str) -> String {
     }
 }
 
-fn time(at: Option<Timestamp>) -> Value<'static> {
+pub(super) fn time(at: Option<Timestamp>) -> Value<'static> {
     at.map_or(Value::Null, |at| Value::Int(micros(at)))
 }
 
@@ -124,48 +124,6 @@ fn rewind(engine: &Engine, session_uid: &str, turn: u32) -> Result<(), StoreErro
         &[Value::Text(session_uid), Value::count(turn.into())],
     )?;
     Ok(())
-}
-
-fn put_calls(engine: &Engine, session_uid: &str, calls: &[Call]) -> Result<(), StoreError> {
-    let rows = calls.iter().map(|call| {
-        // Keys are hashes: their bits are kept, whatever their sign.
-        let bits = |key: u64| Value::Int(key.cast_signed());
-        vec![
-            Value::Text(session_uid),
-            bits(call.key),
-            bits(call.message),
-            call.request.map_or(Value::Null, bits),
-            Value::count_opt(call.seq),
-            Value::count_opt(call.turn.map(u64::from)),
-            Value::count(call.line),
-            Value::text_opt(call.model.as_deref()),
-            time(call.first_ts),
-            time(call.ts),
-            Value::count(call.tokens.input),
-            Value::count(call.tokens.output),
-            Value::count(call.tokens.cache_read),
-            Value::count(call.tokens.cache_write_5m),
-            Value::count(call.tokens.cache_write_1h),
-            Value::count(call.tokens.reasoning),
-            Value::text_opt(call.speed.as_deref()),
-            Value::count(call.web_searches),
-            Value::count_opt(call.cost_usd_ticks),
-            Value::flag(call.is_sidechain),
-            Value::flag(call.is_echo),
-        ]
-    });
-    // A fuller row of a call stands for all that was known of it.
-    engine.bulk(
-        "INSERT INTO calls (session_uid, call_key, message, request, seq, turn, line, model, first_ts, ts, input, output,
-            cache_read, cache_write_5m, cache_write_1h, reasoning, speed, web_searches, cost_usd_ticks, is_sidechain,
-            is_echo)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)
-         ON CONFLICT (session_uid, call_key) DO UPDATE SET message = $3, request = $4, seq = $5, turn = $6, line = $7,
-            model = $8, first_ts = $9, ts = $10, input = $11, output = $12, cache_read = $13, cache_write_5m = $14,
-            cache_write_1h = $15, reasoning = $16, speed = $17, web_searches = $18, cost_usd_ticks = $19,
-            is_sidechain = $20, is_echo = $21",
-        rows,
-    )
 }
 
 fn put_view(engine: &Engine, session_uid: &str, session: &Session) -> Result<(), StoreError> {

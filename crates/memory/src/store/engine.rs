@@ -213,6 +213,11 @@ impl Row<'_> {
         Ok(row.get(column)?)
     }
 
+    pub(super) fn text_opt(&self, column: usize) -> Result<Option<String>, StoreError> {
+        let Self::Sqlite(row) = self;
+        Ok(row.get(column)?)
+    }
+
     pub(super) fn blob(&self, column: usize) -> Result<Vec<u8>, StoreError> {
         let Self::Sqlite(row) = self;
         Ok(row.get(column)?)

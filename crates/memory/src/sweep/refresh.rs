@@ -121,8 +121,10 @@ impl<'w> Worker<'w> {
         let mut gathered = Gathered::new(Tail::default(), Ends::default(), 0, 0);
         let has_tail = self.store.reads().tail(&self.stale.uid, name)?.is_some();
         let mut goes_on = true;
-        let mut number = 0;
+        let (mut number, mut is_open) = (0, false);
         kept::each_bytes(self.store, &self.stale.uid, name, |bytes| {
+            let (rest, bytes) = kept::rest_of_line(bytes, &mut is_open);
+            gathered.tail.bytes.extend_from_slice(rest);
             for line in bytes.split_inclusive(|byte| *byte == b'\n') {
                 number += 1;
                 self.take(kind, number, line, &mut gathered).map_err(lost)?;

@@ -126,6 +126,12 @@ impl<'w> Worker<'w> {
         for part in self.job.source.parts.iter().filter(|part| !part.kind.has_lines()) {
             let name = part_name(part);
             let known = self.job.cursors.get(&name).filter(|_| !self.is_fresh);
+            if let Some(known) = known.filter(|known| is_moved(known, part)) {
+                if !self.remember_place(part, known) {
+                    return Ok(false);
+                }
+                continue;
+            }
             let Some((raw, cursor)) = self.companion(part, known)? else {
                 continue;
             };
@@ -153,6 +159,19 @@ impl<'w> Worker<'w> {
             }
         }
         Ok(true)
+    }
+
+    /// A companion that lies elsewhere now and did not change: only its place is new.
+    fn remember_place(&mut self, part: &Part, known: &Cursor) -> bool {
+        let cursor = Cursor {
+            path: path_text(&part.path),
+            ..known.clone()
+        };
+        let mut delta = Delta::default();
+        self.state.close(&mut delta);
+        let mut piece = self.piece(part, Some(known), cursor, Vec::new(), Tail::default(), delta, false);
+        piece.tail = None;
+        (self.send)(Output::Piece(piece))
     }
 
     /// The bytes of a companion that changed, and the cursor they lead to.
@@ -210,8 +229,9 @@ impl<'w> Worker<'w> {
             from,
         );
         let mut base = known;
-        if base.as_ref().is_some_and(|cursor| cursor.ends_mid_line) && !piece.finish_line(&mut source)? {
-            return Ok(true);
+        // Nothing came behind a line without an end: the lines below are none, and only the place may be new.
+        if base.as_ref().is_some_and(|cursor| cursor.ends_mid_line) {
+            piece.ends_mid_line = !piece.finish_line(&mut source)?;
         }
         let mut lines = Lines::resume(source, piece.lines, piece.read_to);
         while let Some(line) = lines.next()? {
@@ -390,6 +410,12 @@ pub(super) fn mask_whole(masker: &Masker, kind: PartKind, raw: &[u8], found: &mu
         masked.extend_from_slice(end);
     }
     masked
+}
+
+/// Whether a companion is the one we know, at another place.
+fn is_moved(known: &Cursor, part: &Part) -> bool {
+    let now = std::fs::metadata(&part.path).map(|metadata| stat(&metadata));
+    known.path != path_text(&part.path) && now.is_ok_and(|now| now == known.stat)
 }
 
 fn fresh(job: &Job) -> State {

@@ -248,6 +248,28 @@ fn newer_rules_reach_what_is_kept_and_the_log_goes_on_from_where_it_was() {
 }
 
 #[test]
+fn a_line_whose_end_came_later_is_one_line_for_ever() {
+    let home = Home::new();
+    let log = prompt("one") + &prompt("two");
+    home.write(LOG, log.trim_end());
+    home.sweep();
+    let whole = log + &prompt("three") + &prompt("four");
+    home.write(LOG, &whole);
+    home.sweep();
+    let rows = home.rows();
+    let at_once = Home::new();
+    at_once.write(LOG, &whole);
+    at_once.sweep();
+    assert_eq!(rows, at_once.rows());
+    home.rebuild();
+    assert_eq!(home.rows(), rows);
+    pretend(&home, "UPDATE frames SET mask_version = 0");
+    assert_eq!(home.sweep().sessions_refreshed, 1);
+    assert_eq!(home.cat(UID), whole);
+    assert_eq!(home.rows(), rows);
+}
+
+#[test]
 fn a_newer_reader_makes_its_rows_from_what_is_kept() {
     let home = full_home();
     home.sweep();

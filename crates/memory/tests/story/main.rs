@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod hazards;
 mod home;
 mod keeping;
 mod sweep;

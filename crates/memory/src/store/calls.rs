@@ -1,0 +1,103 @@
+//! The `calls` table: one small row per call of a model's API, of which all numbers are made. No other file
+//! writes it.
+
+use jiff::Timestamp;
+use transcript::{Call, Tokens};
+
+use super::derived::time;
+use super::engine::{Engine, Row, Value};
+use super::{Reads, StoreError};
+
+/// Adds calls. A fuller row of a call stands for all that was known of it.
+pub(super) fn put(engine: &Engine, session_uid: &str, calls: &[Call]) -> Result<(), StoreError> {
+    let rows = calls.iter().map(|call| {
+        // Keys are hashes: their bits are kept, whatever their sign.
+        let bits = |key: u64| Value::Int(key.cast_signed());
+        vec![
+            Value::Text(session_uid),
+            bits(call.key),
+            bits(call.message),
+            call.request.map_or(Value::Null, bits),
+            Value::count_opt(call.seq),
+            Value::count_opt(call.turn.map(u64::from)),
+            Value::count(call.line),
+            Value::text_opt(call.model.as_deref()),
+            time(call.first_ts),
+            time(call.ts),
+            Value::count(call.tokens.input),
+            Value::count(call.tokens.output),
+            Value::count(call.tokens.cache_read),
+            Value::count(call.tokens.cache_write_5m),
+            Value::count(call.tokens.cache_write_1h),
+            Value::count(call.tokens.reasoning),
+            Value::text_opt(call.speed.as_deref()),
+            Value::count(call.web_searches),
+            Value::count_opt(call.cost_usd_ticks),
+            Value::flag(call.is_sidechain),
+            Value::flag(call.is_echo),
+        ]
+    });
+    engine.bulk(
+        "INSERT INTO calls (session_uid, call_key, message, request, seq, turn, line, model, first_ts, ts, input, output,
+            cache_read, cache_write_5m, cache_write_1h, reasoning, speed, web_searches, cost_usd_ticks, is_sidechain,
+            is_echo)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)
+         ON CONFLICT (session_uid, call_key) DO UPDATE SET message = $3, request = $4, seq = $5, turn = $6, line = $7,
+            model = $8, first_ts = $9, ts = $10, input = $11, output = $12, cache_read = $13, cache_write_5m = $14,
+            cache_write_1h = $15, reasoning = $16, speed = $17, web_searches = $18, cost_usd_ticks = $19,
+            is_sidechain = $20, is_echo = $21",
+        rows,
+    )
+}
+
+impl Reads<'_> {
+    /// Every call in the store with its session, copies included: `transcript::counted` says which count.
+    pub fn calls(&self) -> Result<Vec<(String, Call)>, StoreError> {
+        let sql = format!("SELECT {COLUMNS} FROM calls ORDER BY session_uid, line, call_key");
+        self.engine.query(&sql, &[], call)
+    }
+
+    /// The calls of a session.
+    pub fn calls_of(&self, session_uid: &str) -> Result<Vec<Call>, StoreError> {
+        let sql = format!("SELECT {COLUMNS} FROM calls WHERE session_uid = $1 ORDER BY line, call_key");
+        let calls = self.engine.query(&sql, &[Value::Text(session_uid)], call)?;
+        Ok(calls.into_iter().map(|(_, call)| call).collect())
+    }
+}
+
+const COLUMNS: &str = "session_uid, call_key, message, request, seq, turn, line, model, first_ts, ts, input, output,
+    cache_read, cache_write_5m, cache_write_1h, reasoning, speed, web_searches, cost_usd_ticks, is_sidechain, is_echo";
+
+fn call(row: &Row<'_>) -> Result<(String, Call), StoreError> {
+    let bits = |column| row.int(column).map(i64::cast_unsigned);
+    let opt = |column| Ok::<_, StoreError>(row.int_opt(column)?.map(i64::cast_unsigned));
+    let at = |column| {
+        let micros = row.int_opt(column)?;
+        Ok::<_, StoreError>(micros.and_then(|micros| Timestamp::from_microsecond(micros).ok()))
+    };
+    let call = Call {
+        key: bits(1)?,
+        message: bits(2)?,
+        request: opt(3)?,
+        seq: opt(4)?,
+        turn: opt(5)?.and_then(|turn| u32::try_from(turn).ok()),
+        line: row.count(6)?,
+        model: row.text_opt(7)?.map(Into::into),
+        first_ts: at(8)?,
+        ts: at(9)?,
+        tokens: Tokens {
+            input: row.count(10)?,
+            output: row.count(11)?,
+            cache_read: row.count(12)?,
+            cache_write_5m: row.count(13)?,
+            cache_write_1h: row.count(14)?,
+            reasoning: row.count(15)?,
+        },
+        speed: row.text_opt(16)?.map(Into::into),
+        web_searches: row.count(17)?,
+        cost_usd_ticks: opt(18)?,
+        is_sidechain: row.int(19)? != 0,
+        is_echo: row.int(20)? != 0,
+    };
+    Ok((row.text(0)?, call))
+}
