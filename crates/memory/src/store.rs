@@ -8,6 +8,7 @@ mod derived;
 mod engine;
 mod frames;
 mod operations;
+mod overview;
 mod schema;
 mod sessions;
 
@@ -53,6 +54,8 @@ pub enum StoreError {
 pub struct Store {
     engine: Engine,
     directory: PathBuf,
+    /// Held where writers have to wait for this reader: see [`Store::open_existing`].
+    _still: Option<fs::File>,
 }
 
 /// The right to write, which a process that died no longer has.
@@ -68,7 +71,22 @@ pub enum Patience {
     Leave,
 }
 
+impl StoreError {
+    /// Whether the database's file is no longer what was written.
+    pub fn is_damage(&self) -> bool {
+        let Self::Database(error) = self else { return false };
+        let code = error.sqlite_error_code();
+        matches!(
+            code,
+            Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase)
+        )
+    }
+}
+
 impl Store {
+    /// The name of the database in the store's directory.
+    pub const DATABASE: &str = DATABASE;
+
     /// Opens the store in `directory`, making it if it is not there.
     pub fn open(directory: &Path) -> Result<Self, StoreError> {
         make_private(directory)?;
@@ -83,6 +101,7 @@ impl Store {
         Ok(Self {
             engine,
             directory: directory.to_owned(),
+            _still: None,
         })
     }
 
@@ -92,11 +111,30 @@ impl Store {
         if !database.exists() {
             return Ok(None);
         }
-        let engine = Engine::open(&database, Access::ReadOnly)?;
-        Ok(Some(Self {
-            engine,
-            directory: directory.to_owned(),
-        }))
+        let opened = |engine, still| {
+            Ok(Some(Self {
+                engine,
+                directory: directory.to_owned(),
+                _still: still,
+            }))
+        };
+        match open_probed(&database, Access::ReadOnly) {
+            Ok(engine) => opened(engine, None),
+            Err(error) if is_cannot_open(&error) => {
+                // Nothing can be made here: a copy, a medium that is read-only, another user's store. While a writer
+                // is here its files are, too, and the way above was the right one. Else we keep it out by its own lock.
+                let still = fs::File::open(directory.join(LOCK)).ok();
+                if let Some(lock) = &still {
+                    _ = lock.lock_shared();
+                }
+                match open_probed(&database, Access::ReadOnly) {
+                    Ok(engine) => opened(engine, None),
+                    Err(_) if !has_write_ahead_log(&database) => opened(open_probed(&database, Access::Still)?, still),
+                    Err(_) => Err(error),
+                }
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Takes the right to write, one batch long. Readers never ask for it.
@@ -180,6 +218,32 @@ impl Reads<'_> {
     pub fn check(&self) -> Result<Vec<String>, StoreError> {
         self.engine.check()
     }
+}
+
+/// Opens a database and asks it something.
+fn open_probed(database: &Path, access: Access) -> Result<Engine, StoreError> {
+    let engine = Engine::open(database, access)?;
+    engine.probe()?;
+    Ok(engine)
+}
+
+/// Whether the files beside the database could not be made or opened.
+fn is_cannot_open(error: &StoreError) -> bool {
+    let StoreError::Database(error) = error else {
+        return false;
+    };
+    let code = error.sqlite_error_code();
+    matches!(
+        code,
+        Some(rusqlite::ErrorCode::CannotOpen | rusqlite::ErrorCode::ReadOnly)
+    )
+}
+
+/// Whether something is written that is not yet in the database's own file.
+fn has_write_ahead_log(database: &Path) -> bool {
+    let mut path = database.as_os_str().to_owned();
+    path.push("-wal");
+    fs::metadata(path).is_ok_and(|metadata| metadata.len() > 0)
 }
 
 /// Makes a directory that only its owner can look into.
