@@ -5,8 +5,9 @@
 
 use std::fmt;
 use std::io;
+use std::path::Path;
 
-use memory::store::StoreError;
+use memory::store::{Store, StoreError};
 use serde::Serialize;
 
 use crate::config::ConfigError;
@@ -116,6 +117,15 @@ impl CommandError {
         }
     }
 
+    /// Says which file is damaged, where the database is: only whoever opened the store knows.
+    pub(crate) fn in_store(mut self, directory: &Path) -> Self {
+        if self.code == DATABASE_DAMAGED {
+            let path = directory.join(Store::DATABASE);
+            self.message = format!("`{}`: {}", path.display(), self.message);
+        }
+        self
+    }
+
     fn new(blame: Blame, code: &'static str, message: impl fmt::Display) -> Self {
         Self {
             blame,
@@ -147,9 +157,17 @@ impl From<OutputError> for CommandError {
     }
 }
 
+/// The code of a database whose file is no longer what was written.
+const DATABASE_DAMAGED: &str = "database-damaged";
+
 impl From<StoreError> for CommandError {
     fn from(error: StoreError) -> Self {
         match &error {
+            // Packs that no database names are taken away by the next sweep: the directory has to go as a whole.
+            _ if error.is_damage() => Self::user(DATABASE_DAMAGED, format_args!("the file is damaged; {error}")).with_hint(
+                "the packs and the agents' own logs are not touched by this; `boswell doctor --deep` says more, and with the \
+                 whole directory moved aside `boswell sweep` makes a new memory of the logs",
+            ),
             StoreError::Busy => Self::user("store-busy", &error)
                 .with_hint("try again when it is done")
                 .retryable(),
@@ -157,7 +175,8 @@ impl From<StoreError> for CommandError {
                 .with_hint("the data directory must be yours to write, with room on its disk"),
             StoreError::DamagedFrame { .. } => Self::user("store-damaged", &error)
                 .with_hint("the other frames are whole; the agent may still have the log"),
-            StoreError::Database(_) | StoreError::Unknown { .. } => Self::user("store-failed", &error),
+            StoreError::Database(_) | StoreError::Unknown { .. } => Self::user("store-failed", &error)
+                .with_hint("is the data directory yours to read? `boswell doctor --deep` says more"),
         }
     }
 }
