@@ -35,6 +35,8 @@ pub(crate) enum Blame {
 pub(crate) enum Outcome {
     Done,
     NothingFound,
+    /// Done, and what was examined is damaged, as the answer says.
+    Damaged,
     /// Done, but raw data was lost by overflow, and the command has said so.
     DataLost,
 }
@@ -44,6 +46,7 @@ impl Outcome {
         match self {
             Self::Done => 0,
             Self::NothingFound => 1,
+            Self::Damaged => 2,
             Self::DataLost => 3,
         }
     }
@@ -241,8 +244,13 @@ mod tests {
 
     #[test]
     fn exit_codes_are_those_of_the_contract() {
-        let outcomes = [Outcome::Done, Outcome::NothingFound, Outcome::DataLost];
-        assert_eq!(outcomes.map(Outcome::exit_code), [0, 1, 3]);
+        let outcomes = [
+            Outcome::Done,
+            Outcome::NothingFound,
+            Outcome::Damaged,
+            Outcome::DataLost,
+        ];
+        assert_eq!(outcomes.map(Outcome::exit_code), [0, 1, 2, 3]);
         assert_eq!(CommandError::internal("x").exit_code(), 2);
         assert_eq!(CommandError::not_found("x", "x").exit_code(), 1);
     }

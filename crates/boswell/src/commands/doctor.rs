@@ -41,19 +41,16 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &DoctorArgs) -> Result<O
         None
     };
     examine_and_show(ui, context, &context.memory_roots(), store.as_ref())?;
-    match store.filter(|store| !store.is_sound()) {
-        Some(store) => Err(CommandError::user("store-damaged", "the memory is damaged").with_hint(
-            // A database can be made again of the logs; what only a pack still has cannot.
-            match store.database.is_empty() {
-                true => "all other frames are whole, and the agents' own logs are not touched by this",
-                false => {
-                    "the agents' own logs are not touched by this; with the whole directory moved aside `boswell sweep` \
-                     makes a new memory of them"
-                }
-            },
-        )),
-        None => Ok(Outcome::Done),
+    let Some(damaged) = store.filter(|store| !store.is_sound()) else {
+        return Ok(Outcome::Done);
+    };
+    ui.warning("the memory is damaged; the agents' own logs are not touched by this");
+    // A database can be made again of the logs; what only a pack still has cannot.
+    match damaged.database.is_empty() {
+        true => ui.hint("all other frames are whole, and a log that the agent still has can be read from there"),
+        false => ui.hint("with the whole directory moved aside, `boswell sweep` makes a new memory of the logs"),
     }
+    Ok(Outcome::Damaged)
 }
 
 /// Looks at `roots` and says what is there.

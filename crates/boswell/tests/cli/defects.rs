@@ -65,8 +65,8 @@ fn a_damaged_database_is_named_with_a_way_out() {
       store     [HOME]/.local/share/boswell
       database  file is not a database
     --- stderr ---
-    error: the memory is damaged
-    Hint: the agents' own logs are not touched by this; with the whole directory moved aside `boswell sweep` makes a new memory of them
+    warning: the memory is damaged; the agents' own logs are not touched by this
+    Hint: with the whole directory moved aside, `boswell sweep` makes a new memory of the logs
     --- exit 2 ---
     ");
 }
@@ -87,6 +87,8 @@ fn a_deep_look_finds_a_damaged_pack_and_a_whole_memory_whole() {
       store     [HOME]/.local/share/boswell
       checked   1 session, 1.2 KiB of lines
     ");
+    let whole: Value = serde_json::from_str(&sandbox.run("doctor --deep --json")).unwrap();
+    assert_eq!(whole["store"]["frames"], serde_json::json!([]), "{whole}");
     let packs = sandbox.home.join(STORE).join("packs");
     let pack = walk(&packs).into_iter().next().unwrap();
     let mut bytes = fs::read(&pack).unwrap();
@@ -99,10 +101,14 @@ fn a_deep_look_finds_a_damaged_pack_and_a_whole_memory_whole() {
       checked   1 session, 0 B of lines
       frames    frame 0 of part `log` of claude:5e550000-0000-4000-8000-000000000001 is damaged: its checksum does not fit
     --- stderr ---
-    error: the memory is damaged
-    Hint: all other frames are whole, and the agents' own logs are not touched by this
+    warning: the memory is damaged; the agents' own logs are not touched by this
+    Hint: all other frames are whole, and a log that the agent still has can be read from there
     --- exit 2 ---
     ");
+    let told = sandbox.run("doctor --deep --json");
+    let damaged: Value = serde_json::from_str(told.lines().next().unwrap()).unwrap();
+    assert_eq!(damaged["store"]["frames"].as_array().unwrap().len(), 1, "{damaged}");
+    assert_eq!(told.lines().filter(|line| line.starts_with('{')).count(), 1, "{told}");
 }
 
 fn walk(directory: &std::path::Path) -> Vec<std::path::PathBuf> {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::kept;
+use crate::packs;
 use crate::store::{Store, StoreError};
 
 /// How the store fares.
@@ -50,14 +50,23 @@ fn look(directory: &Path, health: &mut StoreHealth, progress: &dyn Fn(u64, u64))
     health.sessions = sessions.len() as u64;
     for (at, session) in sessions.iter().enumerate() {
         for part in store.reads().parts(&session.session_uid)? {
-            let read = kept::each_bytes(&store, &session.session_uid, &part, |bytes| {
-                health.bytes_checked += bytes.len() as u64;
-                Ok(())
-            });
-            match read {
-                Err(error @ StoreError::DamagedFrame { .. }) => health.frames.push(error.to_string()),
-                read => read?,
+            // Each frame for itself: behind a damaged one the others are whole.
+            for frame in store.reads().frames(&session.session_uid, &part)? {
+                match packs::read(&store.packs(), &frame) {
+                    Ok(bytes) => health.bytes_checked += bytes.len() as u64,
+                    Err(error) => health.frames.push(
+                        StoreError::DamagedFrame {
+                            session_uid: session.session_uid.clone(),
+                            part: part.clone(),
+                            frame_no: frame.frame_no,
+                            reason: error.to_string(),
+                        }
+                        .to_string(),
+                    ),
+                }
             }
+            let tail = store.reads().tail(&session.session_uid, &part)?;
+            health.bytes_checked += tail.map_or(0, |tail| tail.bytes.len() as u64);
         }
         progress(at as u64 + 1, health.sessions);
     }
