@@ -112,9 +112,14 @@ fn help_template(command: &clap::Command) -> StyledStr {
         push_line(&mut template, format_args!("\n{heading}{group}:{heading:#}"));
         for verb in verbs {
             let about = verb.get_about().map(StyledStr::to_string).unwrap_or_default();
+            let aliases: Vec<&str> = verb.get_visible_aliases().collect();
+            let aliases = match aliases.is_empty() {
+                true => String::new(),
+                false => format!(" [aliases: {}]", aliases.join(", ")),
+            };
             push_line(
                 &mut template,
-                format_args!("  {verb_style}{:<12}{verb_style:#}  {about}", verb.get_name()),
+                format_args!("  {verb_style}{:<12}{verb_style:#}  {about}{aliases}", verb.get_name()),
             );
         }
     }

@@ -8,9 +8,12 @@ mod completions;
 mod config;
 mod demo;
 mod doctor;
+mod journal;
 mod man;
 pub(crate) mod read;
 mod rebuild;
+mod secrets;
+mod status;
 mod sweep;
 
 use crate::config::Assignment;
@@ -21,10 +24,13 @@ use crate::ui::Ui;
 #[derive(clap::Subcommand, Debug)]
 pub(crate) enum Command {
     Demo(demo::DemoArgs),
+    Status(status::StatusArgs),
     Doctor(doctor::DoctorArgs),
+    Secrets(secrets::SecretsArgs),
     Read(read::ReadArgs),
     Cat(cat::CatArgs),
     Sweep(sweep::SweepArgs),
+    Journal(journal::JournalArgs),
     Rebuild(rebuild::RebuildArgs),
     Config(config::ConfigArgs),
     Completions(completions::CompletionsArgs),
@@ -39,32 +45,38 @@ pub(crate) fn run(
     command: Command,
 ) -> Result<Outcome, CommandError> {
     match command {
-        Command::Demo(args) => {
-            let context = Context::load(ui, surroundings, flags)?;
-            demo::run(ui, &context, &args)
-        }
-        Command::Doctor(args) => {
-            let context = Context::load(ui, surroundings, flags)?;
-            doctor::run(ui, &context, &args)
-        }
-        Command::Read(args) => {
-            let context = Context::load(ui, surroundings, flags)?;
-            read::run(ui, &context, &args)
-        }
-        Command::Cat(args) => {
-            let context = Context::load(ui, surroundings, flags)?;
-            cat::run(ui, &context, &args)
-        }
-        Command::Sweep(args) => {
-            let context = Context::load(ui, surroundings, flags)?;
-            sweep::run(ui, &context, &args)
-        }
-        Command::Rebuild(args) => {
-            let context = Context::load(ui, surroundings, flags)?;
-            rebuild::run(ui, &context, &args)
-        }
         Command::Config(args) => config::run(ui, surroundings, flags, args),
         Command::Completions(args) => completions::run(ui, &args),
         Command::Man(args) => man::run(ui, &args),
+        command => {
+            let context = Context::load(ui, surroundings, flags)?;
+            run_in(ui, &context, command).map_err(|error| error.in_store(&context.places.data_dir))
+        }
+    }
+}
+
+/// Runs a verb that knows the world around it.
+fn run_in(ui: &mut Ui, context: &Context, command: Command) -> Result<Outcome, CommandError> {
+    let uses_memory = matches!(
+        command,
+        Command::Cat(_) | Command::Sweep(_) | Command::Journal(_) | Command::Rebuild(_) | Command::Status(_)
+    );
+    if let Some(open) = context.open_to_others().filter(|_| uses_memory) {
+        ui.warning(open);
+        ui.hint("`chmod 700` on it makes it yours alone");
+    }
+    match command {
+        Command::Demo(args) => demo::run(ui, context, &args),
+        Command::Status(args) => status::run(ui, context, &args),
+        Command::Doctor(args) => doctor::run(ui, context, &args),
+        Command::Secrets(args) => secrets::run(ui, context, &args),
+        Command::Read(args) => read::run(ui, context, &args),
+        Command::Cat(args) => cat::run(ui, context, &args),
+        Command::Sweep(args) => sweep::run(ui, context, &args),
+        Command::Journal(args) => journal::run(ui, context, &args),
+        Command::Rebuild(args) => rebuild::run(ui, context, &args),
+        Command::Config(_) | Command::Completions(_) | Command::Man(_) => {
+            Err(CommandError::internal("this verb needs no context"))
+        }
     }
 }

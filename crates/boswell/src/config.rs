@@ -12,6 +12,7 @@ mod value;
 use std::path::{Path, PathBuf};
 
 use globset::GlobSet;
+use memory::mask::UserRules;
 use regex::Regex;
 use thiserror::Error;
 use transcript::Agent;
@@ -35,6 +36,8 @@ pub(crate) struct Config {
     pub(crate) domains: Vec<(String, String)>,
     pub(crate) sources: Sources,
     pub(crate) ignore: Ignore,
+    /// What the user adds to what is masked, and takes from it.
+    pub(crate) masking: UserRules,
     pub(crate) task_ref: Regex,
 }
 
@@ -99,6 +102,7 @@ impl Config {
                 paths: settings.read(ignore, "paths", |found| value::globs(found, home))?,
                 projects: settings.read(ignore, "projects", |found| value::globs(found, home))?,
             },
+            masking: read_masking(settings)?,
             task_ref: settings.read("session_memory.task_ref", "pattern", value::regex)?,
         })
     }
@@ -168,6 +172,21 @@ fn read_sources(settings: &Settings, home: &Path) -> Result<Sources, ConfigError
         grok: settings.read(table, "grok", |found| value::paths(found, home))?,
         extra: settings.read(table, "extra", |found| value::extra_roots(found, home))?,
     })
+}
+
+fn read_masking(settings: &Settings) -> Result<UserRules, ConfigError> {
+    let table = "session_memory.masking";
+    let mut masking = UserRules {
+        rules: settings.read_each(table, "rules", value::mask_rule)?,
+        ..UserRules::default()
+    };
+    for allowed in settings.read_each(table, "allow", value::mask_allow)? {
+        match allowed {
+            value::Allowed::Text(text) => masking.allowed_texts.push(text),
+            value::Allowed::Pattern(pattern) => masking.allowed_patterns.push(pattern),
+        }
+    }
+    Ok(masking)
 }
 
 #[cfg(test)]
@@ -278,6 +297,13 @@ mod tests {
             "[session_memory.sources]\nextra = [{ agent = \"cursor\", path = \"/x\" }]",
             "[session_memory.sources]\nextra = [{ agent = \"grok\" }]",
             "[session_memory.ignore]\npaths = [\"a[\"]",
+            "[session_memory.masking]\nrules = 'x'",
+            "[[session_memory.masking.rules]]\nname = 'fine'\nregex = 'x'\n[[session_memory.masking.rules]]\nname = 'badge'\nregex = '('",
+            "[session_memory.masking]\nrules = [{ name = 'Badge No', regex = 'x' }]",
+            "[session_memory.masking]\nrules = [\n  { name = 'badge', regex = 'x*' },\n]",
+            "[session_memory.masking]\nrules = [{ name = 'badge' }]",
+            "[session_memory.masking]\nallow = [\n  'fine',\n  { regex = '[' },\n]",
+            "[session_memory.masking]\nallow = [7]",
             "[session_memory.task_ref]\npattern = '('",
             "session_memory = 3",
             "[session_memory.retention.cadence]\nevery = 3",
@@ -300,6 +326,13 @@ mod tests {
         `session_memory.sources.extra` from /home/you/config.toml:2 must be a list where each `agent` is "claude", "codex" or "grok", but is: [{ agent = "cursor", path = "/x" }]
         `session_memory.sources.extra` from /home/you/config.toml:2 must be a list where each `path` is absolute or starts with `~/`, but is: [{ agent = "grok" }]
         `session_memory.ignore.paths` from /home/you/config.toml:2 must be a list of globs (unclosed character class; missing ']'), but is: ["a["]
+        `session_memory.masking.rules` from /home/you/config.toml:2 must be a list, but is: "x"
+        `session_memory.masking.rules` from /home/you/config.toml:4 must be a list where each element is a table whose `regex` is a regular expression (unclosed group), but is: { name = "badge", regex = "(" }
+        `session_memory.masking.rules` from /home/you/config.toml:2 must be a list where each element is a usable rule (rule names have 1 to 40 of `a-z`, `0-9` and `-`: `Badge No`), but is: { name = "Badge No", regex = "x" }
+        `session_memory.masking.rules` from /home/you/config.toml:3 must be a list where each element is a usable rule (pattern of `badge` matches the empty text), but is: { name = "badge", regex = "x*" }
+        `session_memory.masking.rules` from /home/you/config.toml:2 must be a list where each element is a table with `name`, `regex` and perhaps `keyword`, all in quotes, but is: { name = "badge" }
+        `session_memory.masking.allow` from /home/you/config.toml:4 must be a list where each element is a table whose `regex` is a regular expression (unclosed character class), but is: { regex = "[" }
+        `session_memory.masking.allow` from /home/you/config.toml:2 must be a list where each element is text in quotes, or a table with `regex`, but is: 7
         `session_memory.task_ref.pattern` from /home/you/config.toml:2 must be a regular expression (unclosed group), but is: "("
         `session_memory` from /home/you/config.toml:1 must be a table, but is: integer
         `session_memory.retention.cadence` from /home/you/config.toml:1 must be "hourly", "daily", "weekly" or "on-hook", but is: { every = 3 }

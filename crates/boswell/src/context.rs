@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use etcetera::BaseStrategy;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use memory::mask::{MaskKey, Masker, UserRules};
+use memory::logs;
+use memory::mask::{MaskKey, Masker};
 use transcript::Agent;
 
 use crate::cli::ColorChoice;
@@ -229,14 +230,59 @@ impl Context {
                 key
             }
         };
-        Masker::new(&MaskKey::new(key), &UserRules::default())
-            .map_err(|error| CommandError::config("mask-rules", error))
+        Masker::new(&MaskKey::new(key), &self.config.masking).map_err(|error| CommandError::config("mask-rules", error))
+    }
+
+    /// Whether a log is not to be read: by its own path, or by the directory its session worked in.
+    pub(crate) fn is_ignored(&self, log: &Path) -> bool {
+        let ignore = &self.config.ignore;
+        if ignore.paths.is_match(log) {
+            return true;
+        }
+        // Only the log itself knows its directory, and looking into logs costs time.
+        !ignore.projects.is_empty()
+            && logs::cwd_of_head(log).iter().any(|cwd| {
+                // `~/private/**` is said by those who mean the directory as well.
+                cwd.ancestors().any(|above| ignore.projects.is_match(above)) || ignore.projects.is_match(cwd.join(""))
+            })
+    }
+
+    /// The roots as the memory knows them.
+    pub(crate) fn memory_roots(&self) -> Vec<memory::sources::Root> {
+        let root = |root: &Root| memory::sources::Root {
+            agent: root.agent,
+            path: root.path.clone(),
+            label: root.label.clone(),
+        };
+        self.roots.iter().map(root).collect()
+    }
+
+    /// What is wrong with who may look into the memory, if anything is.
+    pub(crate) fn open_to_others(&self) -> Option<String> {
+        let mode = mode_of(&self.places.data_dir)?;
+        let is_open = mode & 0o077 != 0;
+        let path = self.places.data_dir.display();
+        is_open.then(|| format!("others can look into the memory, its mode is {mode:o}: `{path}`"))
     }
 
     /// A watch that starts now, for how long a command takes.
     pub(crate) fn clock(&self) -> Clock {
         Clock(std::time::Instant::now())
     }
+}
+
+/// Who may do what with a directory, where the file system tells it.
+#[cfg(unix)]
+fn mode_of(directory: &Path) -> Option<u32> {
+    use std::os::unix::fs::PermissionsExt;
+    let metadata = fs::metadata(directory).ok()?;
+    Some(metadata.permissions().mode() & 0o777)
+}
+
+#[cfg(not(unix))]
+fn mode_of(_: &Path) -> Option<u32> {
+    // The user's own directories are private by their place on other systems.
+    None
 }
 
 /// The file that holds the key of masked secrets' fingerprints.

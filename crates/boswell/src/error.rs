@@ -5,8 +5,9 @@
 
 use std::fmt;
 use std::io;
+use std::path::Path;
 
-use memory::store::StoreError;
+use memory::store::{Store, StoreError};
 use serde::Serialize;
 
 use crate::config::ConfigError;
@@ -34,6 +35,8 @@ pub(crate) enum Blame {
 pub(crate) enum Outcome {
     Done,
     NothingFound,
+    /// Done, and what was examined is damaged, as the answer says.
+    Damaged,
     /// Done, but raw data was lost by overflow, and the command has said so.
     DataLost,
 }
@@ -43,6 +46,7 @@ impl Outcome {
         match self {
             Self::Done => 0,
             Self::NothingFound => 1,
+            Self::Damaged => 2,
             Self::DataLost => 3,
         }
     }
@@ -116,6 +120,15 @@ impl CommandError {
         }
     }
 
+    /// Says which file is damaged, where the database is: only whoever opened the store knows.
+    pub(crate) fn in_store(mut self, directory: &Path) -> Self {
+        if self.code == DATABASE_DAMAGED {
+            let path = directory.join(Store::DATABASE);
+            self.message = format!("`{}`: {}", path.display(), self.message);
+        }
+        self
+    }
+
     fn new(blame: Blame, code: &'static str, message: impl fmt::Display) -> Self {
         Self {
             blame,
@@ -147,9 +160,17 @@ impl From<OutputError> for CommandError {
     }
 }
 
+/// The code of a database whose file is no longer what was written.
+const DATABASE_DAMAGED: &str = "database-damaged";
+
 impl From<StoreError> for CommandError {
     fn from(error: StoreError) -> Self {
         match &error {
+            // Packs that no database names are taken away by the next sweep: the directory has to go as a whole.
+            _ if error.is_damage() => Self::user(DATABASE_DAMAGED, format_args!("the file is damaged; {error}")).with_hint(
+                "the packs and the agents' own logs are not touched by this; `boswell doctor --deep` says more, and with the \
+                 whole directory moved aside `boswell sweep` makes a new memory of the logs",
+            ),
             StoreError::Busy => Self::user("store-busy", &error)
                 .with_hint("try again when it is done")
                 .retryable(),
@@ -160,7 +181,8 @@ impl From<StoreError> for CommandError {
             StoreError::DamagedRow { .. } => {
                 Self::user("store-damaged", &error).with_hint("`boswell rebuild` makes it again from what is kept")
             }
-            StoreError::Database(_) | StoreError::Unknown { .. } => Self::user("store-failed", &error),
+            StoreError::Database(_) | StoreError::Unknown { .. } => Self::user("store-failed", &error)
+                .with_hint("is the data directory yours to read? `boswell doctor --deep` says more"),
         }
     }
 }
@@ -225,8 +247,13 @@ mod tests {
 
     #[test]
     fn exit_codes_are_those_of_the_contract() {
-        let outcomes = [Outcome::Done, Outcome::NothingFound, Outcome::DataLost];
-        assert_eq!(outcomes.map(Outcome::exit_code), [0, 1, 3]);
+        let outcomes = [
+            Outcome::Done,
+            Outcome::NothingFound,
+            Outcome::Damaged,
+            Outcome::DataLost,
+        ];
+        assert_eq!(outcomes.map(Outcome::exit_code), [0, 1, 2, 3]);
         assert_eq!(CommandError::internal("x").exit_code(), 2);
         assert_eq!(CommandError::not_found("x", "x").exit_code(), 1);
     }

@@ -94,6 +94,11 @@ impl Ui {
         self.columns.filter(|_| self.stdout.is_terminal)
     }
 
+    /// Whether nothing is to be said beside data, warnings and errors.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.volume == Volume::Quiet
+    }
+
     /// Where a long work shows how far it is: only to somebody who watches.
     pub(crate) fn progress_target(&self) -> ProgressDrawTarget {
         if self.stderr.is_terminal && self.volume == Volume::Normal && self.format == Format::Text {

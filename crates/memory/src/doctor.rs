@@ -1,5 +1,7 @@
 //! How the agents on this machine fare: which are here, what they keep, what of it we cannot read, and
-//! what is about to be deleted.
+//! what is about to be deleted. How our own store fares is asked in `doctor/deep.rs`.
+
+mod deep;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -11,8 +13,10 @@ use jiff::{SignedDuration, Timestamp};
 use transcript::{Agent, Unknown};
 
 use crate::files;
-use crate::logs::{LogError, LogReading, read_log};
+use crate::logs::{LogError, Survey, survey};
 use crate::sources::{self, Log, Root, Unread};
+
+pub use deep::{StoreHealth, examine_store};
 
 /// Claude Code deletes logs older than this where nobody says otherwise.
 const CLEANUP_DAYS_DEFAULT: u32 = 30;
@@ -34,8 +38,12 @@ pub struct AgentHealth {
     pub faults: BTreeMap<String, FaultCount>,
     /// Files that could not be read at all.
     pub unread: Vec<Unread>,
+    /// Sessions that several logs hold; of each the longest is kept.
+    pub copies: Vec<Copies>,
     /// What the agent itself will delete; none for agents that delete nothing.
     pub cleanup: Option<Cleanup>,
+    /// The logs that hold each session, while they are being read.
+    logs: BTreeMap<String, Vec<PathBuf>>,
 }
 
 /// A root and whether it is there.
@@ -51,6 +59,21 @@ pub struct FaultCount {
     pub count: u64,
     pub path: PathBuf,
     pub line: u64,
+}
+
+/// A session and the logs that all hold it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Copies {
+    pub session_uid: String,
+    /// In order of path.
+    pub paths: Vec<PathBuf>,
+}
+
+impl Copies {
+    fn new(session_uid: String, mut paths: Vec<PathBuf>) -> Self {
+        paths.sort();
+        Self { session_uid, paths }
+    }
 }
 
 /// What the agent's own clean-up will take.
@@ -137,7 +160,7 @@ fn read_all(
         for _ in 0..threads.clamp(1, 64) {
             scope.spawn(|| {
                 while let Some((at, log)) = logs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let read = read_log(&log.path, Some(log.agent), None);
+                    let read = survey(&log.path, log.agent);
                     if let Ok(mut healths) = healths.lock() {
                         healths[*at].learn(log, read);
                     }
@@ -149,6 +172,13 @@ fn read_all(
     let mut healths = healths.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     for health in &mut healths {
         health.unread.sort_by(|a, b| a.path.cmp(&b.path));
+        // A companion may lie beside many logs.
+        health.unread.dedup();
+        let logs = std::mem::take(&mut health.logs).into_iter();
+        let several = logs.filter(|(_, paths)| paths.len() > 1);
+        health.copies = several
+            .map(|(session_uid, paths)| Copies::new(session_uid, paths))
+            .collect();
     }
     healths
 }
@@ -165,7 +195,9 @@ impl AgentHealth {
             unknown: BTreeMap::new(),
             faults: BTreeMap::new(),
             unread: Vec::new(),
+            copies: Vec::new(),
             cleanup: None,
+            logs: BTreeMap::new(),
         }
     }
 
@@ -175,9 +207,9 @@ impl AgentHealth {
         self.bytes = logs.iter().map(|log| log.bytes).sum();
     }
 
-    fn learn(&mut self, log: &Log, read: Result<LogReading, LogError>) {
-        let reading = match read {
-            Ok(log) => log.reading,
+    fn learn(&mut self, log: &Log, read: Result<Survey, LogError>) {
+        let survey = match read {
+            Ok(survey) => survey,
             Err(error) => {
                 self.unread.push(Unread {
                     path: log.path.clone(),
@@ -186,31 +218,28 @@ impl AgentHealth {
                 return;
             }
         };
-        self.versions
-            .extend(reading.session.and_then(|session| session.agent_version));
-        for (unknown, count) in reading.unknown {
+        self.versions.extend(survey.version);
+        self.unread.extend(survey.unread);
+        if let Some(session_uid) = survey.session_uid {
+            self.logs.entry(session_uid).or_default().push(log.path.clone());
+        }
+        for (unknown, count) in survey.unknown {
             *self.unknown.entry(unknown).or_default() += count;
         }
-        for fault in reading.faults {
+        for (reason, (count, line)) in survey.faults {
             let first = || FaultCount {
                 count: 0,
                 path: log.path.clone(),
-                line: fault.line,
+                line,
             };
-            let known = self.faults.entry(class(&fault.reason).to_owned()).or_insert_with(first);
-            known.count += 1;
+            let known = self.faults.entry(reason).or_insert_with(first);
+            known.count += count;
             // Threads end in any order; the first place by name is the same in every run.
-            if (&log.path, fault.line) < (&known.path, known.line) {
-                (known.path, known.line) = (log.path.clone(), fault.line);
+            if (&log.path, line) < (&known.path, known.line) {
+                (known.path, known.line) = (log.path.clone(), line);
             }
         }
     }
-}
-
-/// A reason without its place in the line.
-fn class(reason: &str) -> &str {
-    let end = reason.find(" at line ").or_else(|| reason.find(" (blake3"));
-    end.map_or(reason, |end| &reason[..end])
 }
 
 /// What Claude Code will delete, by its settings and the age of the logs.

@@ -1,6 +1,10 @@
 //! Reads logs from disk: one file, or a session with all its parts.
 
-use std::collections::HashMap;
+mod head;
+mod spills;
+mod survey;
+
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -8,19 +12,30 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 use transcript::{
     Actor, Agent, Body, Call, Delta, Fate, Fates, Line, LineBody, Lines, Origin, Part, PartKind, Reading, Role,
-    SafeName, SessionEvent, State, bodies, counted, detect,
+    SessionEvent, State, Unknown, bodies, counted,
 };
 
+pub use head::{agent_of_head, cwd_of_head};
+use spills::mask_text;
+pub use spills::spilled;
+pub(crate) use spills::{session_tree, spills_of};
+pub(crate) use survey::{Survey, survey};
+
 use crate::files;
-use crate::mask::{Masker, TextState};
+use crate::mask::Masker;
 use crate::sources::{self, Log, Unread};
 
-/// How much of a log is looked at to tell its agent.
-const HEAD_BYTES: u64 = 1 << 20;
 /// A window of zstd larger than 128 MiB is refused: it would be held in memory.
 const ZSTD_WINDOW_LOG_MAX: u32 = 27;
-/// How much of a spilled result is shown.
-const SPILL_BYTES_MAX: u64 = 16 << 20;
+/// So many lines are read at once before what they gave is handed over.
+const PIECE_LINES: u64 = 4096;
+/// How many events of one log are held to be shown: about 200 MB. No session a person led has so many.
+const EVENTS_MAX: usize = if cfg!(test) { 5_000 } else { 200_000 };
+/// A turn has at least one event.
+const TURNS_MAX: usize = EVENTS_MAX;
+/// The same for faults and the names of unknown record types.
+const FAULTS_MAX: usize = 10_000;
+const UNKNOWN_MAX: usize = 1_000;
 
 /// Why a log could not be read at all. What is wrong inside of it is a fault, and no error.
 #[derive(Debug, Error)]
@@ -50,6 +65,18 @@ pub struct LogReading {
     pub reading: Reading,
     /// What became of the lines of each part; the log comes first.
     pub parts: Vec<PartReading>,
+    /// Files beside the log that could not be read.
+    pub unread: Vec<Unread>,
+    /// What was read and counted, and is too much to be held.
+    pub left_out: LeftOut,
+}
+
+/// How much of a log is not in its reading, because a log made to fill the memory would.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LeftOut {
+    pub events: u64,
+    pub turns: u64,
+    pub faults: u64,
 }
 
 /// One part of a session, read.
@@ -97,21 +124,24 @@ impl SessionReading {
 
 /// Reads a session: its log, and the logs of its subagents where the log is a main one.
 pub fn read_session(path: &Path, agent: Option<Agent>, masker: &Masker) -> Result<SessionReading, LogError> {
-    let main = read_log(path, agent, Some(masker))?;
+    let mut main = read_log(path, agent, Some(masker))?;
     let mut session = SessionReading {
+        unread: std::mem::take(&mut main.unread),
         main,
         subagents: Vec::new(),
-        unread: Vec::new(),
     };
     let told = session.main.reading.session.as_ref();
     let Some(told) = told.filter(|told| session.main.agent == Agent::Claude && !told.is_subagent) else {
         return Ok(session);
     };
     let found = sources::subagents_of(path, &told.native_session_id);
-    session.unread = found.unread;
+    session.unread.extend(found.unread);
     for Log { path, .. } in found.logs {
         match read_log(&path, Some(Agent::Claude), Some(masker)) {
-            Ok(log) => session.subagents.push(log),
+            Ok(mut log) => {
+                session.unread.append(&mut log.unread);
+                session.subagents.push(log);
+            }
             Err(error) => session.unread.push(Unread {
                 path,
                 reason: error.reason(),
@@ -137,54 +167,109 @@ fn settle(session: &mut SessionReading) {
     }
 }
 
-/// Reads one log whole, with the parts that lie beside it. Whoever shows what stands in it masks secrets;
-/// whoever only counts need not.
+/// Reads one log whole, with the parts that lie beside it. Whoever shows what stands in it masks secrets.
 pub fn read_log(path: &Path, agent: Option<Agent>, masker: Option<&Masker>) -> Result<LogReading, LogError> {
-    let agent = match agent {
-        Some(agent) => agent,
-        None => tell_agent(path)?,
-    };
-    let source = sources::source_of(agent, path);
-    let origin = Origin::of(&sources::place_of(path).to_string_lossy());
-    let mut state = State::new(agent, origin);
     let mut reading = Reading::default();
-    let mut parts = Vec::new();
-    for part in &source.parts {
-        let is_named = part.path == path;
-        match read_part(agent, &mut state, &mut reading, part, masker) {
-            Ok(part) if is_named => parts.insert(0, part),
-            Ok(part) if part.kind.has_lines() => parts.push(part),
-            Ok(_) => {}
-            Err(source) if is_named => return Err(failed(path, source)),
-            // A companion that cannot be read tells nothing.
-            Err(_) => {}
-        }
-    }
-    let mut delta = Delta::default();
-    state.close(&mut delta);
-    reading.apply(delta);
+    let mut left_out = LeftOut::default();
+    let mut read = read_pieces(path, agent, masker, &mut |delta| {
+        reading.apply(delta);
+        bound(&mut reading, &mut left_out);
+    })?;
     reading.settle();
-    let bytes = parts.first().map_or(0, |part| part.bytes);
+    let bytes = read.parts.first().map_or(0, |part| part.bytes);
     if let Some(session) = &mut reading.session {
         session.source_path = Some(path.display().to_string());
         session.source_bytes = bytes;
     }
     Ok(LogReading {
         path: path.to_owned(),
-        agent,
+        agent: read.agent,
         bytes,
         reading,
-        parts,
+        parts: std::mem::take(&mut read.parts),
+        unread: read.unread,
+        left_out,
     })
 }
 
-/// Reads one part into the reading.
+/// Keeps a reading small enough to be held, and counts what goes.
+fn bound(reading: &mut Reading, left_out: &mut LeftOut) {
+    let over = |length: usize, max: usize| length.saturating_sub(max) as u64;
+    left_out.events += over(reading.events.len(), EVENTS_MAX);
+    reading.events.truncate(EVENTS_MAX);
+    left_out.faults += over(reading.faults.len(), FAULTS_MAX);
+    reading.faults.truncate(FAULTS_MAX);
+    // A turn that is still open comes again with every piece.
+    let last = reading.turns.last().map_or(0, |turn| u64::from(turn.turn));
+    if reading.turns.len() > TURNS_MAX {
+        left_out.turns = left_out.turns.max(last.saturating_sub(TURNS_MAX as u64));
+        reading.turns.truncate(TURNS_MAX);
+    }
+    bound_unknown(&mut reading.unknown);
+}
+
+/// Record types beyond the first thousand are one.
+fn bound_unknown(unknown: &mut BTreeMap<Unknown, u64>) {
+    while unknown.len() > UNKNOWN_MAX {
+        let Some((_, count)) = unknown.pop_last() else { return };
+        let others = Unknown {
+            version: None,
+            record: "(other types)".to_owned(),
+        };
+        *unknown.entry(others).or_default() += count;
+    }
+}
+
+/// What was read beside the deltas.
+struct PiecesRead {
+    agent: Agent,
+    parts: Vec<PartReading>,
+    unread: Vec<Unread>,
+}
+
+/// Reads one log whole, with the parts that lie beside it, and hands over what it gives piece by piece.
+fn read_pieces(
+    path: &Path,
+    agent: Option<Agent>,
+    masker: Option<&Masker>,
+    take: &mut dyn FnMut(Delta),
+) -> Result<PiecesRead, LogError> {
+    let agent = match agent {
+        Some(agent) => agent,
+        None => agent_of_head(path)?,
+    };
+    let source = sources::source_of(agent, path);
+    let origin = Origin::of(&sources::place_of(path).to_string_lossy());
+    let mut state = State::new(agent, origin);
+    let mut parts = Vec::new();
+    let mut unread = sources::odd_companions(agent, path);
+    for part in &source.parts {
+        let is_named = part.path == path;
+        match read_part(agent, &mut state, part, masker, take) {
+            Ok(part) if is_named => parts.insert(0, part),
+            Ok(part) if part.kind.has_lines() => parts.push(part),
+            Ok(_) => {}
+            Err(source) if is_named => return Err(failed(path, source)),
+            // A companion that cannot be read costs what it would tell, and nothing else.
+            Err(source) => unread.push(Unread {
+                path: part.path.clone(),
+                reason: source.to_string(),
+            }),
+        }
+    }
+    let mut delta = Delta::default();
+    state.close(&mut delta);
+    take(delta);
+    Ok(PiecesRead { agent, parts, unread })
+}
+
+/// Reads one part, and hands over what it gives.
 fn read_part(
     agent: Agent,
     state: &mut State,
-    reading: &mut Reading,
     part: &Part,
     masker: Option<&Masker>,
+    take: &mut dyn FnMut(Delta),
 ) -> io::Result<PartReading> {
     let (file, metadata) = files::open(&part.path)?;
     let mut fates = Fates::default();
@@ -198,7 +283,13 @@ fn read_part(
     } else if part.kind.has_lines() {
         let mut lines = Lines::new(unpacked(&part.path, file)?);
         let mut delta = Delta::default();
+        let mut hand_over = |state: &State, mut delta: Delta| {
+            state.close(&mut delta);
+            fates.add(&delta.fates);
+            take(delta);
+        };
         while let Some(line) = lines.next()? {
+            let number = line.number;
             match (masker, line.body) {
                 (Some(masker), LineBody::Bytes(bytes)) => {
                     let masked = masker.mask_json_line(bytes, &mut Vec::new());
@@ -207,10 +298,11 @@ fn read_part(
                 }
                 _ => state.take(part.kind, &line, &mut delta),
             }
+            if number % PIECE_LINES == 0 {
+                hand_over(state, std::mem::take(&mut delta));
+            }
         }
-        state.close(&mut delta);
-        fates = delta.fates;
-        reading.apply(delta);
+        hand_over(state, delta);
     } else {
         let directory = part.path.parent().unwrap_or(Path::new(""));
         let bytes = files::read_companion(directory, &part.path)?;
@@ -295,62 +387,6 @@ fn text_of(event: &SessionEvent, bodies: &[Body]) -> Option<String> {
     match event.actor {
         Actor::Human if event.role == Role::User => Some(body.words.as_ref().unwrap_or(&body.text).clone()),
         _ => Some(body.text.clone()),
-    }
-}
-
-/// The whole result of a tool that was too large for the log, from the session's own tree alone.
-pub fn spilled(log: &Path, event: &SessionEvent, masker: &Masker) -> Option<String> {
-    let name = SafeName::new(event.spill.as_deref()?)?;
-    let tree = session_tree(&sources::place_of(log))?;
-    let path = files::inside(&tree, &tree.join("tool-results").join(name.as_str())).ok()?;
-    let (file, _) = files::open(&path).ok()?;
-    let mut bytes = Vec::new();
-    file.take(SPILL_BYTES_MAX).read_to_end(&mut bytes).ok()?;
-    Some(String::from_utf8_lossy(&mask_text(masker, &bytes)).into_owned())
-}
-
-/// Masks plain text, line by line.
-pub(crate) fn mask_text(masker: &Masker, bytes: &[u8]) -> Vec<u8> {
-    let mut state = TextState::default();
-    let mut masked = Vec::with_capacity(bytes.len());
-    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-        let (body, end) = line.strip_suffix(b"\n").map_or((line, &b""[..]), |body| (body, b"\n"));
-        masked.extend_from_slice(&masker.mask_text_line(&mut state, body, &mut Vec::new()));
-        masked.extend_from_slice(end);
-    }
-    masked
-}
-
-/// The directory that belongs to the session of a log, for a subagent's log its parent's.
-fn session_tree(log: &Path) -> Option<PathBuf> {
-    let mut ancestors = log.ancestors();
-    let above = ancestors.find(|path| path.file_name().is_some_and(|name| name == "subagents"));
-    match above {
-        Some(subagents) => subagents.parent().map(Path::to_owned),
-        None => Some(log.parent()?.join(log.file_stem()?)),
-    }
-}
-
-/// Tells the agent of a log by its first lines.
-fn tell_agent(path: &Path) -> Result<Agent, LogError> {
-    let (file, _) = files::open(path).map_err(|source| failed(path, source))?;
-    let mut head = Vec::new();
-    let read = unpacked(path, file).and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut head));
-    read.map_err(|source| failed(path, source))?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    // An empty log says nothing yet; whoever keeps one in such a place will write it.
-    let is_empty = head.iter().all(|byte| byte.is_ascii_whitespace());
-    let told = sources::agent_of_companion(&name).or_else(|| detect(&head));
-    told.or_else(|| is_empty.then(|| by_place(&name)))
-        .ok_or_else(|| LogError::UnknownAgent { path: path.to_owned() })
-}
-
-/// A guess for a log that is still empty.
-fn by_place(name: &str) -> Agent {
-    if name.starts_with("rollout-") {
-        Agent::Codex
-    } else {
-        Agent::Claude
     }
 }
 

@@ -140,49 +140,60 @@ pub(crate) fn place_of(log: &Path) -> PathBuf {
 /// The session that a log belongs to, with all parts that lie beside the log.
 pub fn source_of(agent: Agent, log: &Path) -> Source {
     let place = place_of(log);
-    let directory = place.parent().unwrap_or(Path::new(""));
     let name = log.file_name().unwrap_or_default().to_string_lossy();
-    let kind = named_part(agent, &name);
     let mut parts = vec![Part {
-        kind,
+        kind: named_part(agent, &name),
         path: log.to_owned(),
     }];
-    let mut beside = |kind, path: PathBuf| {
-        if path.is_file() {
-            parts.push(Part { kind, path });
-        }
-    };
+    let beside = companions(agent, &place, &name).into_iter();
+    parts.extend(
+        beside
+            .filter(|(_, path)| path.is_file())
+            .map(|(kind, path)| Part { kind, path }),
+    );
+    Source::new(agent, &place.to_string_lossy(), parts)
+}
+
+/// What is named like a companion of a log and is no file: a pipe, a directory, a link to nowhere.
+pub fn odd_companions(agent: Agent, log: &Path) -> Vec<Unread> {
+    let name = log.file_name().unwrap_or_default().to_string_lossy();
+    let beside = companions(agent, &place_of(log), &name).into_iter();
+    let odd = beside.filter(|(_, path)| !path.is_file() && path.symlink_metadata().is_ok());
+    odd.map(|(_, path)| Unread {
+        path,
+        reason: "not a regular file".to_owned(),
+    })
+    .collect()
+}
+
+/// Where the companions of a log would lie.
+fn companions(agent: Agent, place: &Path, name: &str) -> Vec<(PartKind, PathBuf)> {
+    let directory = place.parent().unwrap_or(Path::new(""));
     match agent {
         Agent::Claude => {
-            beside(PartKind::Meta, place.with_extension("meta.json"));
-            for path in spilled_results(&place) {
-                beside(PartKind::Spill, path);
-            }
+            let meta = (PartKind::Meta, place.with_extension("meta.json"));
+            let spills = spilled_results(place).into_iter().map(|path| (PartKind::Spill, path));
+            std::iter::once(meta).chain(spills).collect()
         }
         Agent::Codex => {
-            if let Some(home) = codex_home(&place) {
-                beside(PartKind::Index, home.join("session_index.jsonl"));
-            }
+            let home = codex_home(place);
+            home.map(|home| (PartKind::Index, home.join("session_index.jsonl")))
+                .into_iter()
+                .collect()
         }
         // Named by one of its files, a session is still its directory; a companion alone is itself.
-        Agent::Grok if matches!(kind, PartKind::Log | PartKind::ChatHistory) => {
-            for (kind, name) in GROK_PARTS
+        Agent::Grok if matches!(named_part(agent, name), PartKind::Log | PartKind::ChatHistory) => {
+            let files = GROK_PARTS
                 .iter()
                 .filter(|(kind, _)| !matches!(kind, PartKind::Log | PartKind::ChatHistory))
-            {
-                beside(*kind, directory.join(name));
-            }
-            for child in std::fs::read_dir(directory.join("subagents"))
-                .into_iter()
-                .flatten()
-                .flatten()
-            {
-                beside(PartKind::Meta, child.path().join("meta.json"));
-            }
+                .map(|(kind, name)| (*kind, directory.join(name)));
+            let children = std::fs::read_dir(directory.join("subagents"));
+            let children = children.into_iter().flatten().flatten();
+            let metas = children.map(|child| (PartKind::Meta, child.path().join("meta.json")));
+            files.chain(metas).collect()
         }
-        Agent::Grok => {}
+        Agent::Grok => Vec::new(),
     }
-    Source::new(agent, &place.to_string_lossy(), parts)
 }
 
 /// Results that were too large for the log, in the session's own directory. Links are left alone.

@@ -10,6 +10,7 @@ mod engine;
 mod events;
 mod frames;
 mod operations;
+mod overview;
 mod schema;
 mod sessions;
 mod shared;
@@ -62,6 +63,8 @@ pub struct Store {
     directory: PathBuf,
     /// The sentence that this opening of the store left in the journal.
     operation: Option<i64>,
+    /// Held where writers have to wait for this reader: see [`Store::open_existing`].
+    _still: Option<fs::File>,
 }
 
 /// The right to write, which a process that died no longer has.
@@ -87,7 +90,22 @@ pub enum Extent {
     Derived,
 }
 
+impl StoreError {
+    /// Whether the database's file is no longer what was written.
+    pub fn is_damage(&self) -> bool {
+        let Self::Database(error) = self else { return false };
+        let code = error.sqlite_error_code();
+        matches!(
+            code,
+            Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase)
+        )
+    }
+}
+
 impl Store {
+    /// The name of the database in the store's directory.
+    pub const DATABASE: &str = DATABASE;
+
     /// Opens the store in `directory`, making it if it is not there.
     pub fn open(directory: &Path) -> Result<Self, StoreError> {
         make_private(directory)?;
@@ -103,6 +121,7 @@ impl Store {
             engine,
             directory: directory.to_owned(),
             operation: None,
+            _still: None,
         })
     }
 
@@ -112,12 +131,31 @@ impl Store {
         if !database.exists() {
             return Ok(None);
         }
-        let engine = Engine::open(&database, Access::ReadOnly)?;
-        Ok(Some(Self {
-            engine,
-            directory: directory.to_owned(),
-            operation: None,
-        }))
+        let opened = |engine, still| {
+            Ok(Some(Self {
+                engine,
+                directory: directory.to_owned(),
+                operation: None,
+                _still: still,
+            }))
+        };
+        match open_probed(&database, Access::ReadOnly) {
+            Ok(engine) => opened(engine, None),
+            Err(error) if is_cannot_open(&error) => {
+                // Nothing can be made here: a copy, a medium that is read-only, another user's store. While a writer
+                // is here its files are, too, and the way above was the right one. Else we keep it out by its own lock.
+                let still = fs::File::open(directory.join(LOCK)).ok();
+                if let Some(lock) = &still {
+                    _ = lock.lock_shared();
+                }
+                match open_probed(&database, Access::ReadOnly) {
+                    Ok(engine) => opened(engine, None),
+                    Err(_) if !has_write_ahead_log(&database) => opened(open_probed(&database, Access::Still)?, still),
+                    Err(_) => Err(error),
+                }
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Takes the right to write, one batch long. Readers never ask for it.
@@ -241,6 +279,32 @@ impl Reads<'_> {
     pub fn check(&self) -> Result<Vec<String>, StoreError> {
         self.engine.check()
     }
+}
+
+/// Opens a database and asks it something.
+fn open_probed(database: &Path, access: Access) -> Result<Engine, StoreError> {
+    let engine = Engine::open(database, access)?;
+    engine.probe()?;
+    Ok(engine)
+}
+
+/// Whether the files beside the database could not be made or opened.
+fn is_cannot_open(error: &StoreError) -> bool {
+    let StoreError::Database(error) = error else {
+        return false;
+    };
+    let code = error.sqlite_error_code();
+    matches!(
+        code,
+        Some(rusqlite::ErrorCode::CannotOpen | rusqlite::ErrorCode::ReadOnly)
+    )
+}
+
+/// Whether something is written that is not yet in the database's own file.
+fn has_write_ahead_log(database: &Path) -> bool {
+    let mut path = database.as_os_str().to_owned();
+    path.push("-wal");
+    fs::metadata(path).is_ok_and(|metadata| metadata.len() > 0)
 }
 
 /// Makes a directory that only its owner can look into.

@@ -4,19 +4,23 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
+use memory::kept;
 use memory::sources::Root;
+use memory::store::Store;
 use serde_json::json;
 use transcript::Agent;
 
-use super::{doctor, read};
+use super::sweep::{self, Order};
+use super::{cat, read};
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
-use crate::ui::{Format, HEADING, Ui};
+use crate::ui::{Format, HEADING, Ui, escape};
 
 /// Show what Boswell does on small made-up logs
 ///
-/// Writes one session of each agent into a temporary home, looks at it as `boswell doctor` and reads
-/// it as `boswell read` would, and takes the home away again. Nothing of yours is read.
+/// Writes one session of each agent into a temporary home, keeps them as `boswell sweep` and reads them as
+/// `boswell read` would, deletes a log, gives it back with `boswell cat`, and takes the home away again.
+/// Nothing of yours is read or written.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell demo
@@ -49,6 +53,8 @@ const FILES: &[(&str, &str)] = &[
     ),
 ];
 
+/// The beginning of the id of Claude Code's session.
+const SESSION: &str = "5e55a0ad";
 const CLAUDE_LOG: &str = ".claude/projects/-home-ada-shop/5e55a0ad-0001-4000-8000-0000000000aa.jsonl";
 const CODEX_LOG: &str =
     ".codex/sessions/2026/04/01/rollout-2026-04-01T10-00-00-019d4700-0000-7000-8000-00000000c0de.jsonl";
@@ -67,18 +73,76 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &DemoArgs) -> Result<Out
         return Ok(Outcome::Done);
     }
     ui.status(format_args!("Made-up home: {}", home.display()));
-    title(ui, "boswell doctor")?;
-    doctor::examine_and_show(ui, context, &roots(home))?;
-    for log in &logs {
-        ui.row("")?;
-        title(ui, &format!("boswell read {}", log.display()))?;
-        read::show_log(ui, context, log)?;
-    }
+    show(ui, context, home, &logs, args)?;
     match &args.output {
-        Some(_) => ui.hint(format_args!("try `boswell read {} --full`", logs[0].display())),
-        None => ui.hint("try `boswell doctor` on your own logs, and `boswell demo -o DIR` to keep this home"),
+        Some(_) => ui.hint(format_args!(
+            "try `boswell read {} --full`, and `BOSWELL_HOME={} boswell status`",
+            logs[0].display(),
+            home.join(MEMORY).display()
+        )),
+        None => {
+            ui.hint("try `boswell status` and `boswell sweep` on your own logs; `boswell demo -o DIR` keeps this home")
+        }
     }
     Ok(Outcome::Done)
+}
+
+/// Where in the made-up home the memory lies.
+const MEMORY: &str = "memory";
+
+/// The tour: logs are kept, read, deleted, and still there.
+fn show(ui: &mut Ui, context: &Context, home: &Path, logs: &[PathBuf], args: &DemoArgs) -> Result<(), CommandError> {
+    let memory = home.join(MEMORY);
+    title(ui, "boswell sweep")?;
+    let order = Order {
+        directory: &memory,
+        roots: &roots(home),
+        // No key of the user's is made for a demonstration.
+        masker: &context.masker(false)?,
+        is_dry: false,
+        is_scheduled: false,
+    };
+    let report = sweep::sweep(ui, context, &order)?;
+    sweep::show(ui, &report, false)?;
+
+    let name = |log: &Path| log.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let (claude, others) = logs
+        .split_first()
+        .ok_or_else(|| CommandError::internal("no made-up logs"))?;
+    ui.row("")?;
+    title(ui, &format!("boswell read {} --turns 1", name(claude)))?;
+    read::show_turn(ui, context, claude, 1)?;
+    for log in others {
+        title(ui, &format!("boswell read {} --kind user_msg,assistant_msg", name(log)))?;
+        read::show_words(ui, context, log)?;
+    }
+
+    if args.output.is_none() {
+        title(ui, &format!("rm {}", name(claude)))?;
+        fs::remove_file(claude).map_err(cannot_write)?;
+    }
+    title(
+        ui,
+        &format!("boswell cat {SESSION} | cut -c -{CAT_COLUMNS} | head -{CAT_LINES}"),
+    )?;
+    show_kept(ui, &memory)
+}
+
+/// How much of a kept log the tour shows.
+const CAT_COLUMNS: usize = 100;
+const CAT_LINES: usize = 3;
+
+/// The first lines of the session whose log may be gone.
+fn show_kept(ui: &mut Ui, memory: &Path) -> Result<(), CommandError> {
+    let store = Store::open_existing(memory)?.ok_or_else(|| CommandError::internal("the demo kept nothing"))?;
+    let uid = cat::resolve(&store, SESSION)?;
+    let mut kept = Vec::new();
+    kept::cat(&store, &uid, "log", &mut kept)?.map_err(cannot_write)?;
+    let kept = String::from_utf8_lossy(&kept);
+    for line in kept.lines().take(CAT_LINES) {
+        ui.row(escape(&line.chars().take(CAT_COLUMNS).collect::<String>()))?;
+    }
+    Ok(())
 }
 
 /// The logs by their place in the home.

@@ -3,9 +3,11 @@
 use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use memory::doctor::{AgentHealth, Cleanup, Examination, examine};
+use memory::doctor::{AgentHealth, Cleanup, Examination, StoreHealth, examine, examine_store};
+use memory::mask::Masker;
 use memory::sources::Root;
 use serde_json::{Value, json};
+use transcript::Unknown;
 
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
@@ -18,32 +20,47 @@ const ROWS_SHOWN: usize = 5;
 /// Say which agents are here, what they keep, and what of it cannot be read
 ///
 /// Reads all logs under the agents' roots and changes nothing. Tells record types that Boswell does
-/// not know yet, faults by their reason, and what Claude Code's clean-up is about to delete.
+/// not know yet, faults by their reason, sessions that several logs hold, and what Claude Code's clean-up
+/// is about to delete. With `--deep` the memory itself is examined, too: its database and every kept line.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell doctor
+  boswell doctor --deep      is the memory itself whole?
   boswell doctor --json
   CLAUDE_CONFIG_DIR=/backup/.claude boswell doctor")]
-pub(crate) struct DoctorArgs {}
+pub(crate) struct DoctorArgs {
+    /// Examine the memory, too: its database and every kept line
+    #[arg(long)]
+    deep: bool,
+}
 
-pub(crate) fn run(ui: &mut Ui, context: &Context, _: &DoctorArgs) -> Result<Outcome, CommandError> {
-    let roots: Vec<Root> = context
-        .roots
-        .iter()
-        .map(|root| Root {
-            agent: root.agent,
-            path: root.path.clone(),
-            label: root.label.clone(),
-        })
-        .collect();
-    examine_and_show(ui, context, &roots)?;
-    Ok(Outcome::Done)
+pub(crate) fn run(ui: &mut Ui, context: &Context, args: &DoctorArgs) -> Result<Outcome, CommandError> {
+    let store = if args.deep {
+        Some(store_health(ui, context)?)
+    } else {
+        None
+    };
+    examine_and_show(ui, context, &context.memory_roots(), store.as_ref())?;
+    let Some(damaged) = store.filter(|store| !store.is_sound()) else {
+        return Ok(Outcome::Done);
+    };
+    ui.warning("the memory is damaged; the agents' own logs are not touched by this");
+    // A database can be made again of the logs; what only a pack still has cannot.
+    match damaged.database.is_empty() {
+        true => ui.hint("all other frames are whole, and a log that the agent still has can be read from there"),
+        false => ui.hint("with the whole directory moved aside, `boswell sweep` makes a new memory of the logs"),
+    }
+    Ok(Outcome::Damaged)
 }
 
 /// Looks at `roots` and says what is there.
-pub(crate) fn examine_and_show(ui: &mut Ui, context: &Context, roots: &[Root]) -> Result<(), CommandError> {
-    let bar = ProgressBar::with_draw_target(None, ui.progress_target());
-    bar.set_style(style());
+pub(crate) fn examine_and_show(
+    ui: &mut Ui,
+    context: &Context,
+    roots: &[Root],
+    store: Option<&StoreHealth>,
+) -> Result<(), CommandError> {
+    let bar = bar(ui, "Reading logs {wide_bar} {pos}/{len} {eta}");
     let progress = |done: usize, all: usize| {
         bar.set_length(all as u64);
         bar.set_position(done as u64);
@@ -52,105 +69,304 @@ pub(crate) fn examine_and_show(ui: &mut Ui, context: &Context, roots: &[Root]) -
         roots,
         now: context.now,
         threads: context.threads,
-        is_ignored: &|path| context.config.ignore.paths.is_match(path),
+        is_ignored: &|path| context.is_ignored(path),
         progress: &progress,
     });
     bar.finish_and_clear();
+    // Names from logs are shown as all else is: masked. A key that is not there yet is not worth writing for that.
+    let told = Told {
+        masker: &context.masker(false)?,
+        context,
+    };
     match ui.format {
-        Format::Json => ui.json(&to_json(&healths))?,
-        Format::Text => show(ui, context, &healths)?,
+        Format::Json => ui.json(&told.to_json(&healths, store))?,
+        Format::Text => {
+            told.show(ui, &healths)?;
+            store.map_or(Ok(()), |store| told.show_store(ui, store))?;
+        }
     }
     Ok(())
 }
 
-fn style() -> ProgressStyle {
-    let style = ProgressStyle::with_template("Reading logs {wide_bar} {pos}/{len} {eta}");
-    style.unwrap_or_else(|_| ProgressStyle::default_bar())
+fn store_health(ui: &Ui, context: &Context) -> Result<StoreHealth, CommandError> {
+    let bar = bar(ui, "Checking the memory {wide_bar} {pos}/{len} {eta}");
+    let health = examine_store(&context.places.data_dir, &|done, all| {
+        bar.set_length(all);
+        bar.set_position(done);
+    })?;
+    bar.finish_and_clear();
+    Ok(health)
 }
 
-fn show(ui: &mut Ui, context: &Context, healths: &[AgentHealth]) -> Result<(), CommandError> {
-    for health in healths {
-        let is_here = health.roots.iter().any(|root| root.is_there);
-        let word = if is_here {
-            ui.paint(GOOD, "here")
+fn bar(ui: &Ui, template: &str) -> ProgressBar {
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::with_draw_target(None, ui.progress_target()).with_style(style)
+}
+
+/// How words from logs and paths are told.
+struct Told<'a> {
+    masker: &'a Masker,
+    context: &'a Context,
+}
+
+impl Told<'_> {
+    fn show(&self, ui: &mut Ui, healths: &[AgentHealth]) -> Result<(), CommandError> {
+        for health in healths {
+            let is_here = health.roots.iter().any(|root| root.is_there);
+            let word = if is_here {
+                ui.paint(GOOD, "here")
+            } else {
+                ui.paint(FAINT, "not here")
+            };
+            ui.row(format_args!("{}  {word}", ui.paint(STRONG, health.agent.title())))?;
+            for root in &health.roots {
+                let there = if root.is_there { "" } else { "  (no such directory)" };
+                let label = root
+                    .root
+                    .label
+                    .as_deref()
+                    .map(|label| format!("  {}", escape(label)))
+                    .unwrap_or_default();
+                ui.row(format_args!(
+                    "  root      {}{label}{there}",
+                    self.shown(&root.root.path)
+                ))?;
+            }
+            if !is_here {
+                continue;
+            }
+            let sessions = plural(health.sessions, "session");
+            let subagents = plural(health.subagents, "subagent");
+            ui.row(format_args!(
+                "  keeps     {sessions}, {subagents}, {}",
+                measure::bytes(health.bytes)
+            ))?;
+            if !health.versions.is_empty() {
+                ui.row(format_args!("  versions  {}", self.versions(health)))?;
+            }
+            self.unknown_and_faults(ui, health)?;
+            self.copies(ui, health)?;
+            if let Some(cleanup) = &health.cleanup {
+                self.show_cleanup(ui, cleanup)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Versions in the order of their numbers: the first, the last, and how many.
+    fn versions(&self, health: &AgentHealth) -> String {
+        let number =
+            |version: &&String| -> Vec<u64> { version.split('.').map(|part| part.parse().unwrap_or(0)).collect() };
+        let mut versions: Vec<&String> = health.versions.iter().collect();
+        versions.sort_by_key(number);
+        match versions.as_slice() {
+            [only] => self.word(only),
+            [first, .., last] => format!(
+                "{} to {} ({} versions)",
+                self.word(first),
+                self.word(last),
+                versions.len()
+            ),
+            [] => String::new(),
+        }
+    }
+
+    fn unknown_and_faults(&self, ui: &mut Ui, health: &AgentHealth) -> Result<(), CommandError> {
+        for (unknown, count) in health.unknown.iter().take(ROWS_SHOWN) {
+            let version = unknown.version.as_deref().unwrap_or("no version");
+            ui.row(format_args!(
+                "  unknown   {} ×{count} ({})",
+                self.word(&unknown.record),
+                self.word(version)
+            ))?;
+        }
+        more(ui, health.unknown.len())?;
+        let mut faults: Vec<_> = health.faults.iter().collect();
+        faults.sort_by_key(|(_, fault)| std::cmp::Reverse(fault.count));
+        for (reason, fault) in faults.iter().take(ROWS_SHOWN) {
+            let place = format!("{}:{}", self.shown(&fault.path), fault.line);
+            ui.row(format_args!(
+                "  {}    {} ×{}  {}",
+                ui.paint(BAD, "faults"),
+                self.word(reason),
+                fault.count,
+                ui.paint(FAINT, place)
+            ))?;
+        }
+        more(ui, faults.len())?;
+        for unread in health.unread.iter().take(ROWS_SHOWN) {
+            ui.row(format_args!(
+                "  {}    {}: {}",
+                ui.paint(BAD, "unread"),
+                self.shown(&unread.path),
+                self.word(&unread.reason)
+            ))?;
+        }
+        more(ui, health.unread.len())
+    }
+
+    /// Sessions that several logs hold.
+    fn copies(&self, ui: &mut Ui, health: &AgentHealth) -> Result<(), CommandError> {
+        for copies in health.copies.iter().take(ROWS_SHOWN) {
+            ui.row(format_args!(
+                "  copies    {} is in {} logs, the longest is kept",
+                self.word(&copies.session_uid),
+                copies.paths.len()
+            ))?;
+            for path in copies.paths.iter().take(ROWS_SHOWN) {
+                ui.row(format_args!("            {}", ui.paint(FAINT, self.shown(path))))?;
+            }
+        }
+        more(ui, health.copies.len())
+    }
+
+    fn show_cleanup(&self, ui: &mut Ui, cleanup: &Cleanup) -> Result<(), CommandError> {
+        let whose = if cleanup.is_default {
+            "its default"
         } else {
-            ui.paint(FAINT, "not here")
+            "its settings"
         };
-        ui.row(format_args!("{}  {word}", ui.paint(STRONG, health.agent.title())))?;
-        for root in &health.roots {
-            let there = if root.is_there { "" } else { "  (no such directory)" };
-            let label = root
-                .root
-                .label
-                .as_deref()
-                .map(|label| format!("  {}", escape(label)))
-                .unwrap_or_default();
-            ui.row(format_args!("  root      {}{label}{there}", shown(&root.root.path)))?;
-        }
-        if !is_here {
-            continue;
-        }
-        let sessions = plural(health.sessions, "session");
-        let subagents = plural(health.subagents, "subagent");
+        let period = plural(cleanup.period_days.into(), "day");
+        let due = match cleanup.due.first() {
+            None => "nothing goes within a week".to_owned(),
+            Some(_) => format!("{} within a week:", plural(cleanup.due.len() as u64, "session")),
+        };
         ui.row(format_args!(
-            "  keeps     {sessions}, {subagents}, {}",
-            measure::bytes(health.bytes)
+            "  clean-up  Claude Code deletes logs after {period} ({whose}); {due}"
         ))?;
-        if !health.versions.is_empty() {
-            ui.row(format_args!("  versions  {}", versions(health)))?;
+        for due in cleanup.due.iter().take(ROWS_SHOWN) {
+            let when = if due.deleted_at <= self.context.now {
+                "at its next start".to_owned()
+            } else {
+                measure::age(self.context.now, due.deleted_at)
+            };
+            ui.row(format_args!(
+                "            {}  {}",
+                ui.paint(BAD, when),
+                self.shown(&due.path)
+            ))?;
         }
-        unknown_and_faults(ui, health)?;
-        if let Some(cleanup) = &health.cleanup {
-            show_cleanup(ui, context, cleanup)?;
-        }
+        more(ui, cleanup.due.len())
     }
-    Ok(())
-}
 
-/// Versions in the order of their numbers: the first, the last, and how many.
-fn versions(health: &AgentHealth) -> String {
-    let number = |version: &&String| -> Vec<u64> { version.split('.').map(|part| part.parse().unwrap_or(0)).collect() };
-    let mut versions: Vec<&String> = health.versions.iter().collect();
-    versions.sort_by_key(number);
-    match versions.as_slice() {
-        [only] => escape(only).into_owned(),
-        [first, .., last] => format!("{} to {} ({} versions)", escape(first), escape(last), versions.len()),
-        [] => String::new(),
+    /// How the memory itself fares.
+    fn show_store(&self, ui: &mut Ui, store: &StoreHealth) -> Result<(), CommandError> {
+        let word = match (store.is_there, store.is_sound()) {
+            (_, false) => ui.paint(BAD, "damaged"),
+            (true, true) => ui.paint(GOOD, "whole"),
+            (false, true) => ui.paint(FAINT, "not here"),
+        };
+        ui.row(format_args!("{}  {word}", ui.paint(STRONG, "Memory")))?;
+        ui.row(format_args!("  store     {}", self.shown(&store.directory)))?;
+        if store.is_there {
+            let sessions = plural(store.sessions, "session");
+            ui.row(format_args!(
+                "  checked   {sessions}, {} of lines",
+                measure::bytes(store.bytes_checked)
+            ))?;
+        }
+        for (label, told) in [("database", &store.database), ("frames  ", &store.frames)] {
+            for line in told.iter().take(ROWS_SHOWN) {
+                ui.row(format_args!("  {}  {}", ui.paint(BAD, label), self.word(line)))?;
+            }
+            more(ui, told.len())?;
+        }
+        Ok(())
     }
-}
 
-fn unknown_and_faults(ui: &mut Ui, health: &AgentHealth) -> Result<(), CommandError> {
-    for (unknown, count) in health.unknown.iter().take(ROWS_SHOWN) {
-        let version = unknown.version.as_deref().unwrap_or("no version");
-        ui.row(format_args!(
-            "  unknown   {} ×{count} ({})",
-            escape(&unknown.record),
-            escape(version)
-        ))?;
+    /// A path from a stranger's directory.
+    fn shown(&self, path: &Path) -> String {
+        self.word(&path.display().to_string())
     }
-    more(ui, health.unknown.len())?;
-    let mut faults: Vec<_> = health.faults.iter().collect();
-    faults.sort_by_key(|(_, fault)| std::cmp::Reverse(fault.count));
-    for (reason, fault) in faults.iter().take(ROWS_SHOWN) {
-        let place = format!("{}:{}", shown(&fault.path), fault.line);
-        ui.row(format_args!(
-            "  {}    {} ×{}  {}",
-            ui.paint(BAD, "faults"),
-            escape(reason),
-            fault.count,
-            ui.paint(FAINT, place)
-        ))?;
+
+    /// A word from a log.
+    fn word(&self, word: &str) -> String {
+        escape(&self.masker.mask_str(word, &mut Vec::new())).into_owned()
     }
-    more(ui, faults.len())?;
-    for unread in health.unread.iter().take(ROWS_SHOWN) {
-        ui.row(format_args!(
-            "  {}    {}: {}",
-            ui.paint(BAD, "unread"),
-            shown(&unread.path),
-            escape(&unread.reason)
-        ))?;
+
+    /// The same for programs, which escape for themselves.
+    fn masked(&self, word: &str) -> String {
+        self.masker.mask_str(word, &mut Vec::new()).into_owned()
     }
-    more(ui, health.unread.len())
+
+    fn masked_path(&self, path: &Path) -> String {
+        self.masked(&path.display().to_string())
+    }
+
+    fn to_json(&self, healths: &[AgentHealth], store: Option<&StoreHealth>) -> Value {
+        let agents: Vec<Value> = healths.iter().map(|health| self.agent_json(health)).collect();
+        let store = store.map(|store| {
+            json!({
+                "path": store.directory,
+                "exists": store.is_there,
+                "sessions": store.sessions,
+                "bytes_checked": store.bytes_checked,
+                "database": store.database,
+                "frames": store.frames.iter().map(|frame| self.masked(frame)).collect::<Vec<_>>(),
+            })
+        });
+        json!({ "schema": "boswell.doctor/1", "agents": agents, "store": store })
+    }
+
+    fn agent_json(&self, health: &AgentHealth) -> Value {
+        let roots: Vec<Value> = health
+        .roots
+        .iter()
+        .map(|root| json!({ "path": self.masked_path(&root.root.path), "label": root.root.label, "exists": root.is_there }))
+        .collect();
+        let unknown: Vec<Value> = health
+            .unknown
+            .iter()
+            .map(|(unknown, count)| self.unknown_json(unknown, *count))
+            .collect();
+        let faults: Vec<Value> = health
+        .faults
+        .iter()
+        .map(
+            |(reason, fault)| json!({ "reason": self.masked(reason), "count": fault.count, "path": self.masked_path(&fault.path), "line": fault.line }),
+        )
+        .collect();
+        let unread: Vec<Value> = health
+            .unread
+            .iter()
+            .map(|unread| json!({ "path": self.masked_path(&unread.path), "reason": self.masked(&unread.reason) }))
+            .collect();
+        let cleanup = health.cleanup.as_ref().map(|cleanup| {
+            let due: Vec<Value> = cleanup
+                .due
+                .iter()
+                .map(|due| json!({ "path": self.masked_path(&due.path), "deleted_at": due.deleted_at }))
+                .collect();
+            json!({ "period_days": cleanup.period_days, "is_default": cleanup.is_default, "due": due })
+        });
+        let copies: Vec<Value> = health
+            .copies
+            .iter()
+            .map(|copies| {
+                let paths: Vec<String> = copies.paths.iter().map(|path| self.masked_path(path)).collect();
+                json!({ "session_uid": self.masked(&copies.session_uid), "paths": paths })
+            })
+            .collect();
+        let versions: Vec<String> = health.versions.iter().map(|version| self.masked(version)).collect();
+        json!({
+            "agent": health.agent.as_str(),
+            "roots": roots,
+            "sessions": health.sessions,
+            "subagents": health.subagents,
+            "bytes": health.bytes,
+            "versions": versions,
+            "unknown": unknown,
+            "faults": faults,
+            "unread": unread,
+            "copies": copies,
+            "cleanup": cleanup,
+        })
+    }
+
+    fn unknown_json(&self, unknown: &Unknown, count: u64) -> Value {
+        let version = unknown.version.as_deref().map(|version| self.masked(version));
+        json!({ "version": version, "record": self.masked(&unknown.record), "count": count })
+    }
 }
 
 fn more(ui: &mut Ui, rows: usize) -> Result<(), CommandError> {
@@ -158,86 +374,4 @@ fn more(ui: &mut Ui, rows: usize) -> Result<(), CommandError> {
         Some(more) => Ok(ui.row(ui.paint(FAINT, format_args!("            and {more} more; see `--json`")))?),
         None => Ok(()),
     }
-}
-
-fn show_cleanup(ui: &mut Ui, context: &Context, cleanup: &Cleanup) -> Result<(), CommandError> {
-    let whose = if cleanup.is_default {
-        "its default"
-    } else {
-        "its settings"
-    };
-    let period = plural(cleanup.period_days.into(), "day");
-    let due = match cleanup.due.first() {
-        None => "nothing goes within a week".to_owned(),
-        Some(_) => format!("{} within a week:", plural(cleanup.due.len() as u64, "session")),
-    };
-    ui.row(format_args!(
-        "  clean-up  Claude Code deletes logs after {period} ({whose}); {due}"
-    ))?;
-    for due in cleanup.due.iter().take(ROWS_SHOWN) {
-        let when = if due.deleted_at <= context.now {
-            "at its next start".to_owned()
-        } else {
-            measure::age(context.now, due.deleted_at)
-        };
-        ui.row(format_args!(
-            "            {}  {}",
-            ui.paint(BAD, when),
-            shown(&due.path)
-        ))?;
-    }
-    more(ui, cleanup.due.len())
-}
-
-fn shown(path: &Path) -> String {
-    escape(&path.display().to_string()).into_owned()
-}
-
-fn to_json(healths: &[AgentHealth]) -> Value {
-    json!({ "schema": "boswell.doctor/1", "agents": healths.iter().map(agent_json).collect::<Vec<_>>() })
-}
-
-fn agent_json(health: &AgentHealth) -> Value {
-    let roots: Vec<Value> = health
-        .roots
-        .iter()
-        .map(|root| json!({ "path": root.root.path, "label": root.root.label, "exists": root.is_there }))
-        .collect();
-    let unknown: Vec<Value> = health
-        .unknown
-        .iter()
-        .map(|(unknown, count)| json!({ "version": unknown.version, "record": unknown.record, "count": count }))
-        .collect();
-    let faults: Vec<Value> = health
-        .faults
-        .iter()
-        .map(
-            |(reason, fault)| json!({ "reason": reason, "count": fault.count, "path": fault.path, "line": fault.line }),
-        )
-        .collect();
-    let unread: Vec<Value> = health
-        .unread
-        .iter()
-        .map(|unread| json!({ "path": unread.path, "reason": unread.reason }))
-        .collect();
-    let cleanup = health.cleanup.as_ref().map(|cleanup| {
-        let due: Vec<Value> = cleanup
-            .due
-            .iter()
-            .map(|due| json!({ "path": due.path, "deleted_at": due.deleted_at }))
-            .collect();
-        json!({ "period_days": cleanup.period_days, "is_default": cleanup.is_default, "due": due })
-    });
-    json!({
-        "agent": health.agent.as_str(),
-        "roots": roots,
-        "sessions": health.sessions,
-        "subagents": health.subagents,
-        "bytes": health.bytes,
-        "versions": health.versions,
-        "unknown": unknown,
-        "faults": faults,
-        "unread": unread,
-        "cleanup": cleanup,
-    })
 }

@@ -1,10 +1,11 @@
 //! `boswell read`: logs as transcripts, straight from the agents' files.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use jiff::tz::TimeZone;
-use memory::logs::{self, LogError, LogReading, SessionReading};
+use memory::logs::{self, LeftOut, LogError, LogReading, SessionReading};
 use memory::mask::Masker;
 use memory::sources;
 use transcript::{Agent, Kind, SessionEvent};
@@ -15,6 +16,8 @@ use crate::render::json::{Record, SummaryRecord};
 use crate::render::text;
 use crate::ui::{Format, Ui};
 
+/// How many unknown record types are told on a terminal before the rest is only counted.
+const UNKNOWN_SHOWN: usize = 5;
 /// How many faults are told on a terminal before the rest is only counted.
 const FAULTS_SHOWN: usize = 20;
 
@@ -72,7 +75,11 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ReadArgs) -> Result<Out
                     Format::Json => show_json(ui, &session, &masker, args)?,
                     Format::Text => text::session(ui, &session, &zone, &wanted, args.full.then_some(&masker))?,
                 }
-                sessions.push(lean(session));
+                if let Some(agent) = args.agent {
+                    hint_wrong_agent(ui, agent.0, &session.main);
+                }
+                tell_left_out(ui, &session);
+                sessions.push(Shown::new(session));
             }
             Err(error) => fail(&mut failed, error),
         }
@@ -93,23 +100,44 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ReadArgs) -> Result<Out
     }
 }
 
-/// Shows one log as `boswell read` would without any flags.
-pub(crate) fn show_log(ui: &mut Ui, context: &Context, path: &Path) -> Result<(), CommandError> {
-    let args = ReadArgs {
+/// Shows one turn of a log, as `boswell read --turns` would.
+pub(crate) fn show_turn(ui: &mut Ui, context: &Context, path: &Path, turn: u32) -> Result<(), CommandError> {
+    let turns = Some(TurnRange {
+        first: turn,
+        last: turn,
+    });
+    run(ui, context, &ReadArgs { turns, ..plain(path) }).map(|_| ())
+}
+
+/// Shows what was said in a log, as `boswell read --kind user_msg,assistant_msg` would.
+pub(crate) fn show_words(ui: &mut Ui, context: &Context, path: &Path) -> Result<(), CommandError> {
+    let kind = vec![KindName(Kind::UserMsg), KindName(Kind::AssistantMsg)];
+    run(ui, context, &ReadArgs { kind, ..plain(path) }).map(|_| ())
+}
+
+/// One log, without any flags.
+fn plain(path: &Path) -> ReadArgs {
+    ReadArgs {
         paths: vec![path.to_owned()],
         agent: None,
         turns: None,
         kind: Vec::new(),
         full: false,
         timezone: None,
-    };
-    run(ui, context, &args).map(|_| ())
+    }
 }
 
 /// The logs that the paths stand for: a directory stands for all logs in it.
 fn logs_of(paths: &[PathBuf], agent: Option<Agent>, failed: &mut Option<CommandError>) -> Vec<PathBuf> {
     let mut logs = Vec::new();
     for path in paths {
+        if path.as_os_str() == "-" {
+            let error = CommandError::usage("a log cannot be read from standard input").with_hint(
+                "write it to a file and name that: what lies beside a log belongs to it, and `--full` reads it twice",
+            );
+            failed.get_or_insert(error);
+            continue;
+        }
         if !path.is_dir() {
             logs.push(path.clone());
             continue;
@@ -128,16 +156,67 @@ fn logs_of(paths: &[PathBuf], agent: Option<Agent>, failed: &mut Option<CommandE
     logs
 }
 
-/// What stays of a session after it was shown: enough for the summary, without its text.
-fn lean(mut session: SessionReading) -> SessionReading {
-    let thin = |log: &mut LogReading| {
-        for event in &mut log.reading.events {
-            (event.summary, event.id, event.files) = (Box::default(), Box::default(), Vec::new());
+/// A session that was shown, without what is only counted from there on.
+struct Shown {
+    session: SessionReading,
+    printed: LeftOut,
+    left_out: LeftOut,
+}
+
+impl Shown {
+    fn new(mut session: SessionReading) -> Self {
+        let (mut printed, mut left_out) = (LeftOut::default(), LeftOut::default());
+        for log in std::iter::once(&mut session.main).chain(&mut session.subagents) {
+            printed.events += log.reading.events.len() as u64;
+            printed.turns += log.reading.turns.len() as u64;
+            left_out.events += log.left_out.events;
+            left_out.turns += log.left_out.turns;
+            (log.reading.events, log.reading.turns) = (Vec::new(), Vec::new());
         }
-    };
-    thin(&mut session.main);
-    session.subagents.iter_mut().for_each(thin);
-    session
+        Self {
+            session,
+            printed,
+            left_out,
+        }
+    }
+
+    fn logs(&self) -> impl Iterator<Item = &LogReading> {
+        self.session.logs()
+    }
+}
+
+/// Says that a log was read as what it is not.
+fn hint_wrong_agent(ui: &mut Ui, agent: Agent, log: &LogReading) {
+    let fates = log.fates();
+    let is_anything = fates.unknown + fates.fault > 0;
+    if fates.event + fates.skipped > 0 || !is_anything {
+        return;
+    }
+    let looks = logs::agent_of_head(&log.path).ok().filter(|looks| *looks != agent);
+    let looks = looks.map_or_else(
+        || "it looks like no agent's we know".to_owned(),
+        |looks| format!("it looks like {}'s: leave `--agent` out", looks.title()),
+    );
+    ui.hint(format_args!(
+        "nothing in {} was recognised as {}'s; {looks}",
+        log.path.display(),
+        agent.title()
+    ));
+}
+
+/// Says what was too much to be held.
+fn tell_left_out(ui: &mut Ui, session: &SessionReading) {
+    for log in session.logs() {
+        let LeftOut { events, .. } = log.left_out;
+        if events > 0 {
+            let shown = text::plural(log.reading.events.len() as u64, "event");
+            ui.warning(format_args!(
+                "{}: the first {shown} are shown, {} more are only counted",
+                log.path.display(),
+                crate::ui::measure::count(events)
+            ));
+        }
+    }
 }
 
 /// Which events are asked for.
@@ -188,19 +267,26 @@ fn show_json(ui: &mut Ui, session: &SessionReading, masker: &Masker, args: &Read
 }
 
 /// The end of the answer: what became of all lines.
-fn conclude(ui: &mut Ui, sessions: &[SessionReading]) -> Result<(), CommandError> {
+fn conclude(ui: &mut Ui, sessions: &[Shown]) -> Result<(), CommandError> {
     if ui.format == Format::Text {
-        let faults = sessions.iter().flat_map(SessionReading::logs);
+        tell_unknown(ui, sessions);
+        let faults = sessions.iter().flat_map(Shown::logs);
         let faults: Vec<_> = faults
             .flat_map(|log| log.reading.faults.iter().map(|fault| (&log.path, fault)))
             .collect();
         for (path, fault) in faults.iter().take(FAULTS_SHOWN) {
             ui.warning(format_args!("{}:{}: {}", path.display(), fault.line, fault.reason));
         }
-        if faults.len() > FAULTS_SHOWN {
-            ui.warning(format_args!("{} more faults", faults.len() - FAULTS_SHOWN));
+        let left_out: u64 = sessions
+            .iter()
+            .flat_map(Shown::logs)
+            .map(|log| log.left_out.faults)
+            .sum();
+        let more = faults.len().saturating_sub(FAULTS_SHOWN) as u64 + left_out;
+        if more > 0 {
+            ui.warning(format_args!("{more} more faults"));
         }
-        for unread in sessions.iter().flat_map(|session| &session.unread) {
+        for unread in sessions.iter().flat_map(|shown| &shown.session.unread) {
             ui.warning(format_args!("{}: {}", unread.path.display(), unread.reason));
         }
         return Ok(());
@@ -209,7 +295,13 @@ fn conclude(ui: &mut Ui, sessions: &[SessionReading]) -> Result<(), CommandError
         return Ok(());
     }
     let mut summary = SummaryRecord::new();
-    for session in sessions {
+    for Shown {
+        session,
+        printed,
+        left_out,
+    } in sessions
+    {
+        summary.add_counts(*printed, *left_out);
         summary.add_log(&session.main, true);
         session.subagents.iter().for_each(|log| summary.add_log(log, false));
         session
@@ -219,7 +311,7 @@ fn conclude(ui: &mut Ui, sessions: &[SessionReading]) -> Result<(), CommandError
     }
     let calls: Vec<_> = sessions
         .iter()
-        .flat_map(SessionReading::logs)
+        .flat_map(Shown::logs)
         .flat_map(|log| &log.reading.calls)
         .collect();
     let counts = transcript::counted(&calls);
@@ -231,6 +323,25 @@ fn conclude(ui: &mut Ui, sessions: &[SessionReading]) -> Result<(), CommandError
             .map(|(call, _)| call),
     );
     ui.json(&Record::Summary(summary))
+}
+
+/// Says which record types Boswell does not know: an early sign that a format moved.
+fn tell_unknown(ui: &mut Ui, sessions: &[Shown]) {
+    let mut types: BTreeMap<&str, u64> = BTreeMap::new();
+    for log in sessions.iter().flat_map(Shown::logs) {
+        for (unknown, count) in &log.reading.unknown {
+            *types.entry(&unknown.record).or_default() += count;
+        }
+    }
+    if types.is_empty() {
+        return;
+    }
+    let records = text::plural(types.values().sum(), "record");
+    let more = types.len().saturating_sub(UNKNOWN_SHOWN);
+    let named = types.iter().take(UNKNOWN_SHOWN);
+    let mut named: Vec<String> = named.map(|(record, count)| format!("{record} ×{count}")).collect();
+    named.extend((more > 0).then(|| format!("and {more} more types")));
+    ui.warning(format_args!("{records} of unknown type: {}", named.join(", ")));
 }
 
 fn fail(failed: &mut Option<CommandError>, error: LogError) {

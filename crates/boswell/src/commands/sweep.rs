@@ -1,10 +1,11 @@
 //! `boswell sweep`: everything new in the agents' logs is read, masked and kept.
 
 use std::cell::RefCell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use memory::mask::Masker;
 use memory::sources::Root;
 use memory::store::Patience;
 use memory::sweep::{Report, Sweep, dry_run, run as run_sweep};
@@ -22,7 +23,7 @@ use crate::ui::{FAINT, Format, STRONG, Ui, escape, measure};
 /// Only what changed since the last sweep is read. The agents' files are never changed. Secrets are
 /// masked before anything is written. Run again, it costs nothing; stopped half way, nothing is lost.
 #[derive(clap::Args, Debug)]
-#[command(visible_alias = "sync", alias = "ingest")]
+#[command(visible_aliases = ["sync", "ingest"])]
 #[command(after_help = "Examples:
   boswell sweep
   boswell sweep --dry-run                       what would be read
@@ -45,39 +46,26 @@ pub(crate) struct SweepArgs {
 
 pub(crate) fn run(ui: &mut Ui, context: &Context, args: &SweepArgs) -> Result<Outcome, CommandError> {
     let started = context.clock();
-    let masker = context.masker(!args.dry_run)?;
-    let roots = roots(context, args);
-    let bar = ProgressBar::with_draw_target(None, ui.progress_target());
-    bar.set_style(style());
-    let sweep = Sweep {
-        threads: context.threads,
-        is_ignored: &|path| context.config.ignore.paths.is_match(path),
-        progress: &|done, all| {
-            bar.set_length(all);
-            bar.set_position(done);
-        },
-        ..Sweep::new(&context.places.data_dir, &roots, &masker, context.now)
+    let roots = roots(context, &args.agent, &args.root);
+    let order = Order {
+        directory: &context.places.data_dir,
+        roots: &roots,
+        masker: &context.masker(!args.dry_run)?,
+        is_dry: args.dry_run,
+        is_scheduled: args.scheduled,
     };
-    let report = if args.dry_run {
-        dry_run(&sweep)
-    } else {
-        let told = RefCell::new(&mut *ui);
-        let waiting = || bar.suspend(|| say_waiting(&mut told.borrow_mut()));
-        let patience = if args.scheduled {
-            Patience::Leave
-        } else {
-            Patience::Wait(&waiting)
-        };
-        run_sweep(&sweep, patience)
-    };
-    bar.finish_and_clear();
-    let report = match report {
-        Err(memory::store::StoreError::Busy) if args.scheduled => return Ok(Outcome::Done),
-        report => report.map_err(CommandError::from)?,
+    let report = match sweep(ui, context, &order) {
+        Err(error) if args.scheduled && error.code == "store-busy" => return Ok(Outcome::Done),
+        report => report?,
     };
     match ui.format {
         Format::Json => ui.json(&to_json(&report, started.elapsed_ms()))?,
         Format::Text => show(ui, &report, args.dry_run)?,
+    }
+    if report.files_seen == 0 {
+        let places: Vec<String> = roots.iter().map(|root| format!("`{}`", root.path.display())).collect();
+        ui.hint(format_args!("no logs were found; looked in {}", places.join(", ")));
+        ui.hint("`--root DIR=LABEL` names another place, and `boswell demo` shows what a sweep does");
     }
     Ok(Outcome::Done)
 }
@@ -87,30 +75,86 @@ pub(crate) fn say_waiting(ui: &mut Ui) {
     ui.status("Waiting for another boswell that is writing");
 }
 
+/// What is swept, and where to.
+pub(crate) struct Order<'a> {
+    pub(crate) directory: &'a Path,
+    pub(crate) roots: &'a [Root],
+    pub(crate) masker: &'a Masker,
+    pub(crate) is_dry: bool,
+    /// Leaves where somebody else writes.
+    pub(crate) is_scheduled: bool,
+}
+
+/// Sweeps, with a progress bar for those who watch.
+pub(crate) fn sweep(ui: &mut Ui, context: &Context, order: &Order<'_>) -> Result<Report, CommandError> {
+    let bar = ProgressBar::with_draw_target(None, ui.progress_target());
+    bar.set_style(style());
+    let sweep = Sweep {
+        threads: context.threads,
+        is_ignored: &|path| context.is_ignored(path),
+        progress: &|done, all| {
+            bar.set_length(all);
+            bar.set_position(done);
+        },
+        ..Sweep::new(order.directory, order.roots, order.masker, context.now)
+    };
+    let report = if order.is_dry {
+        dry_run(&sweep)
+    } else {
+        let told = RefCell::new(ui);
+        let waiting = || bar.suspend(|| say_waiting(&mut told.borrow_mut()));
+        let patience = if order.is_scheduled {
+            Patience::Leave
+        } else {
+            Patience::Wait(&waiting)
+        };
+        run_sweep(&sweep, patience)
+    };
+    bar.finish_and_clear();
+    let mut report = report?;
+    // A path is a stranger's text, too.
+    for unread in &mut report.unread {
+        let path = unread.path.display().to_string();
+        unread.path = order.masker.mask_str(&path, &mut Vec::new()).into_owned().into();
+    }
+    Ok(report)
+}
+
 fn style() -> ProgressStyle {
     let style = ProgressStyle::with_template("Sweeping {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}");
     style.unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
 /// The roots that are asked for: the agents' own, and those of the command line, which may hold any agent.
-fn roots(context: &Context, args: &SweepArgs) -> Vec<Root> {
-    let wanted = |agent: Agent| args.agent.is_empty() || args.agent.iter().any(|name| name.0 == agent);
-    let own = context.roots.iter().map(|root| Root {
-        agent: root.agent,
-        path: root.path.clone(),
-        label: root.label.clone(),
-    });
-    let extra = args.root.iter().flat_map(|extra| {
+pub(crate) fn roots(context: &Context, agents: &[AgentName], extra: &[ExtraRoot]) -> Vec<Root> {
+    let wanted = |agent: Agent| agents.is_empty() || agents.iter().any(|name| name.0 == agent);
+    let extra = extra.iter().flat_map(|extra| {
         Agent::ALL.into_iter().map(|agent| Root {
             agent,
             path: context.places.current_dir.join(&extra.path),
             label: Some(extra.label.clone()),
         })
     });
-    own.chain(extra).filter(|root| wanted(root.agent)).collect()
+    let all = context.memory_roots().into_iter().chain(extra);
+    all.filter(|root| wanted(root.agent)).collect()
 }
 
-fn show(ui: &mut Ui, report: &Report, is_dry: bool) -> Result<(), CommandError> {
+/// What a sweep did, for people. Those who want quiet hear of what could not be read alone.
+pub(crate) fn show(ui: &mut Ui, report: &Report, is_dry: bool) -> Result<(), CommandError> {
+    if !ui.is_quiet() {
+        show_numbers(ui, report, is_dry)?;
+    }
+    for unread in &report.unread {
+        ui.warning(format_args!(
+            "{}: {}",
+            escape(&unread.path.display().to_string()),
+            unread.reason
+        ));
+    }
+    Ok(())
+}
+
+fn show_numbers(ui: &mut Ui, report: &Report, is_dry: bool) -> Result<(), CommandError> {
     let verb = if is_dry { "would read" } else { "read" };
     ui.row(format_args!(
         "{} {verb}, {} unchanged",
@@ -148,13 +192,6 @@ fn show(ui: &mut Ui, report: &Report, is_dry: bool) -> Result<(), CommandError> 
             measure::bytes(part.bytes_read)
         );
         ui.row(ui.paint(FAINT, line))?;
-    }
-    for unread in &report.unread {
-        ui.warning(format_args!(
-            "{}: {}",
-            escape(&unread.path.display().to_string()),
-            unread.reason
-        ));
     }
     Ok(())
 }
@@ -201,7 +238,7 @@ fn to_json(report: &Report, duration_ms: u64) -> Value {
 
 /// A place and what it is called.
 #[derive(Debug, Clone)]
-struct ExtraRoot {
+pub(crate) struct ExtraRoot {
     path: PathBuf,
     label: String,
 }

@@ -9,10 +9,14 @@ use super::ConfigError;
 use super::key::{KeyPath, Origin, Setting, UnknownKey};
 use super::layers::{Settings, is_open, plain};
 use super::nearest::nearest;
-use super::value::EXTRA_FIELDS;
+use super::value::{ALLOW_FIELDS, EXTRA_FIELDS, RULE_FIELDS};
 
-/// The list of tables; its elements have keys of their own.
-const EXTRA: &str = "session_memory.sources.extra";
+/// The lists of tables; their elements have keys of their own.
+const LISTS: [(&str, &[&str]); 3] = [
+    ("session_memory.sources.extra", &EXTRA_FIELDS),
+    ("session_memory.masking.rules", &RULE_FIELDS),
+    ("session_memory.masking.allow", &ALLOW_FIELDS),
+];
 
 /// A configuration file and whether its absence is an error.
 #[derive(Debug, Clone)]
@@ -107,11 +111,18 @@ impl FileLayer<'_> {
             });
         }
         if self.known.knows_key(&key) || is_open(&key.table()) {
-            let value = plain(value).map_err(|error| self.syntax_error(text, &error))?;
-            if key.to_string() == EXTRA {
-                check_extra(&key, &value, &origin, unknown);
+            let elements = value.get_ref().as_array().into_iter().flatten();
+            let element_lines = elements.map(|element| place(text, element.span().start).0).collect();
+            let setting = Setting {
+                key,
+                value: plain(value).map_err(|error| self.syntax_error(text, &error))?,
+                origin,
+                element_lines,
+            };
+            if let Some((_, fields)) = LISTS.iter().find(|(list, _)| setting.key.to_string() == *list) {
+                check_elements(&setting, fields, unknown);
             }
-            return Ok(Some(Setting { key, value, origin }));
+            return Ok(Some(setting));
         }
         let nearest = match value.get_ref() {
             DeValue::Table(_) => nearest(&key, self.known.tables.iter()),
@@ -136,21 +147,20 @@ impl FileLayer<'_> {
     }
 }
 
-/// The elements of the list have keys of their own.
-fn check_extra(key: &KeyPath, list: &Value, origin: &Origin, unknown: &mut Vec<UnknownKey>) {
-    let known = EXTRA_FIELDS.map(|field| key.join(field));
-    let elements = list.as_array().into_iter().flatten().filter_map(Value::as_table);
-    for field in elements
-        .flat_map(toml::Table::keys)
-        .filter(|field| !EXTRA_FIELDS.contains(&field.as_str()))
-    {
-        let field = key.join(field);
-        let nearest = nearest(&field, known.iter()).map(KeyPath::to_string);
-        unknown.push(UnknownKey {
-            name: field.to_string(),
-            origin: origin.clone(),
-            nearest,
-        });
+/// The elements of a list of tables have keys of their own.
+fn check_elements(list: &Setting, fields: &[&str], unknown: &mut Vec<UnknownKey>) {
+    let known: Vec<KeyPath> = fields.iter().map(|field| list.key.join(field)).collect();
+    let elements = list.value.as_array().into_iter().flatten().map(Value::as_table);
+    for (at, table) in elements.enumerate().filter_map(|(at, table)| Some((at, table?))) {
+        for field in table.keys().filter(|field| !fields.contains(&field.as_str())) {
+            let field = list.key.join(field);
+            let nearest = nearest(&field, known.iter()).map(KeyPath::to_string);
+            unknown.push(UnknownKey {
+                name: field.to_string(),
+                origin: list.element_origin(at),
+                nearest,
+            });
+        }
     }
 }
 

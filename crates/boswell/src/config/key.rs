@@ -91,6 +91,21 @@ pub(crate) struct Setting {
     pub(crate) key: KeyPath,
     pub(crate) value: Value,
     pub(crate) origin: Origin,
+    /// Where the elements of a list stand in a file; empty where that is not known.
+    pub(crate) element_lines: Vec<usize>,
+}
+
+impl Setting {
+    /// Where one element of a list comes from.
+    pub(super) fn element_origin(&self, at: usize) -> Origin {
+        match (&self.origin, self.element_lines.get(at)) {
+            (Origin::File { path, .. }, Some(line)) => Origin::File {
+                path: path.clone(),
+                line: *line,
+            },
+            (origin, _) => origin.clone(),
+        }
+    }
 }
 
 /// A key that no release knows.

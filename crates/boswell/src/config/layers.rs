@@ -114,6 +114,27 @@ impl Settings {
         read_setting(self.at(table, name), read)
     }
 
+    /// Reads a list element by element; a wrong one is told with its own place.
+    pub(super) fn read_each<T>(
+        &self,
+        table: &str,
+        name: &str,
+        read: impl Fn(&Value) -> Result<T, Expected>,
+    ) -> Result<Vec<T>, ConfigError> {
+        let setting = self.at(table, name);
+        let elements = read_setting(setting, |value| {
+            value.as_array().ok_or_else(|| "a list".to_owned()).cloned()
+        })?;
+        let wrong = |at: usize, found: &Value, expected| ConfigError::Wrong {
+            key: setting.key.clone(),
+            origin: setting.element_origin(at),
+            expected: format!("a list where each element is {expected}"),
+            found: found.to_string(),
+        };
+        let read = |(at, found)| read(found).map_err(|expected| wrong(at, found, expected));
+        elements.iter().enumerate().map(read).collect()
+    }
+
     /// Reads all keys of an open table.
     pub(super) fn table<T>(
         &self,
@@ -205,6 +226,7 @@ impl Settings {
             key: key.clone(),
             value,
             origin,
+            element_lines: Vec::new(),
         });
         Ok(())
     }
@@ -232,6 +254,7 @@ fn read_defaults() -> Settings {
         key,
         value,
         origin: Origin::Default,
+        element_lines: Vec::new(),
     });
     Settings {
         settings: settings.collect(),

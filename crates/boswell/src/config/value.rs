@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
+use memory::mask::{MaskKey, Masker, Tier, UserRule, UserRules};
 use regex::Regex;
 use toml::Value;
 use transcript::Agent;
@@ -14,6 +15,11 @@ pub(super) type Expected = String;
 
 /// The fields of an element of `session_memory.sources.extra`.
 pub(super) const EXTRA_FIELDS: [&str; 3] = ["agent", "path", "label"];
+
+/// The fields of an element of `session_memory.masking.rules`.
+pub(super) const RULE_FIELDS: [&str; 3] = ["name", "regex", "keyword"];
+/// The field of an element of `session_memory.masking.allow` that is a table.
+pub(super) const ALLOW_FIELDS: [&str; 1] = ["regex"];
 
 const UNITS: [(&str, u64); 9] = [
     ("B", 1),
@@ -155,11 +161,66 @@ fn glob(text: &str, home: &Path) -> Result<Glob, globset::Error> {
 
 pub(super) fn regex(found: &Value) -> Result<Regex, Expected> {
     let pattern = found.as_str().ok_or("a regular expression in quotes")?;
-    Regex::new(pattern).map_err(|error| {
-        let told = error.to_string();
-        let reason = told.lines().last().unwrap_or_default().trim_start_matches("error: ");
-        format!("a regular expression ({reason})")
-    })
+    Regex::new(pattern).map_err(|error| format!("a regular expression ({})", regex_reason(&error)))
+}
+
+/// The last line of what a pattern is refused with; those before it draw the place.
+fn regex_reason(error: &regex::Error) -> String {
+    let told = error.to_string();
+    let reason = told.lines().last().unwrap_or_default().trim_start_matches("error: ");
+    reason.to_owned()
+}
+
+/// One rule of `session_memory.masking.rules`.
+pub(super) fn mask_rule(element: &Value) -> Result<UserRule, Expected> {
+    let field = |name: &str| element.get(name).map(|value| value.as_str().ok_or(()));
+    let expected = || "a table with `name`, `regex` and perhaps `keyword`, all in quotes".to_owned();
+    let (Some(Ok(name)), Some(Ok(pattern))) = (field("name"), field("regex")) else {
+        return Err(expected());
+    };
+    let keyword = field("keyword").transpose().map_err(|()| expected())?;
+    let rule = UserRule {
+        name: name.to_owned(),
+        pattern: mask_pattern(pattern)?,
+        keywords: keyword.map(str::to_owned).into_iter().collect(),
+        tier: Tier::A,
+    };
+    // The masker itself says what it takes; the key does not matter for that.
+    let alone = UserRules {
+        rules: vec![rule.clone()],
+        ..UserRules::default()
+    };
+    match Masker::new(&MaskKey::new([0; 32]), &alone) {
+        Ok(_) => Ok(rule),
+        Err(error) => Err(format!("a usable rule ({error})")),
+    }
+}
+
+/// What is never masked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Allowed {
+    Text(String),
+    Pattern(String),
+}
+
+/// One element of `session_memory.masking.allow`.
+pub(super) fn mask_allow(element: &Value) -> Result<Allowed, Expected> {
+    if let Some(text) = element.as_str().filter(|text| !text.is_empty()) {
+        return Ok(Allowed::Text(text.to_owned()));
+    }
+    let pattern = element.get("regex").and_then(Value::as_str);
+    let pattern = pattern.ok_or("text in quotes, or a table with `regex`")?;
+    mask_pattern(pattern).map(Allowed::Pattern)
+}
+
+fn mask_pattern(pattern: &str) -> Result<String, Expected> {
+    match regex::bytes::Regex::new(pattern) {
+        Ok(_) => Ok(pattern.to_owned()),
+        Err(error) => Err(format!(
+            "a table whose `regex` is a regular expression ({})",
+            regex_reason(&error)
+        )),
+    }
 }
 
 fn texts(found: &Value) -> Option<Vec<&str>> {

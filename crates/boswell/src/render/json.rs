@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use jiff::Timestamp;
-use memory::logs::LogReading;
+use memory::logs::{LeftOut, LogReading};
 use serde::Serialize;
 use transcript::{Call, Fates, Fault, Kinds, Session, SessionEvent, Tokens, Turn, Unknown};
 
@@ -86,6 +86,7 @@ pub(crate) struct SummaryRecord<'a> {
     sessions: u64,
     turns: u64,
     events: u64,
+    left_out: u64,
     calls: u64,
     tokens: TokenSums,
     models: BTreeMap<&'a str, TokenSums>,
@@ -193,8 +194,6 @@ impl<'a> SummaryRecord<'a> {
             self.lines = self.fates.lines();
         }
         self.sessions += u64::from(reading.session.is_some());
-        self.turns += reading.turns.len() as u64;
-        self.events += reading.events.len() as u64;
         self.unknown.extend(
             reading
                 .unknown
@@ -209,6 +208,13 @@ impl<'a> SummaryRecord<'a> {
             lines: part.fates.lines(),
             fates: part.fates,
         }));
+    }
+
+    /// Adds what was printed, and what was only counted.
+    pub(crate) fn add_counts(&mut self, printed: LeftOut, left_out: LeftOut) {
+        self.turns += printed.turns + left_out.turns;
+        self.events += printed.events + left_out.events;
+        self.left_out += left_out.events;
     }
 
     /// Adds the calls that count.

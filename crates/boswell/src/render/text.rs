@@ -25,6 +25,11 @@ pub(crate) fn session(
 ) -> Result<(), CommandError> {
     for log in session.logs() {
         let Some(told) = &log.reading.session else { continue };
+        // A subagent of which nothing is asked for is not worth its header.
+        let is_asked = log.reading.events.is_empty() || log.reading.events.iter().any(wanted);
+        if !std::ptr::eq(log, &session.main) && !is_asked {
+            continue;
+        }
         header(ui, session, log, told, zone)?;
         let mut shown = None;
         let mut show = |event: &SessionEvent, text: Option<String>| -> Result<(), CommandError> {
@@ -93,7 +98,7 @@ fn header(
     });
     let mut when: Vec<String> = span.into_iter().collect();
     when.push(plural(u64::from(told.cost.turns), "turn"));
-    when.push(plural(log.reading.events.len() as u64, "event"));
+    when.push(plural(log.reading.events.len() as u64 + log.left_out.events, "event"));
     when.push(plural(log.fates().lines(), "line"));
     ui.row(format_args!("  {}", when.join(" · ")))?;
     tokens(ui, all, log)?;
@@ -175,7 +180,10 @@ fn heading(ui: &mut Ui, log: &LogReading, turn: Option<u32>, zone: &TimeZone) ->
 }
 
 fn about_turn(turn: &Turn, zone: &TimeZone) -> String {
-    let mut about = vec![format!("lines {}–{}", turn.start_line, turn.end_line)];
+    let mut about = vec![match turn.end_line == turn.start_line {
+        true => format!("line {}", turn.start_line),
+        false => format!("lines {}–{}", turn.start_line, turn.end_line),
+    }];
     about.extend(turn.started_at.map(|at| date_time(at, zone)));
     let took = turn
         .started_at
@@ -283,7 +291,7 @@ fn body(ui: &mut Ui, text: &str) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn date_time(at: Timestamp, zone: &TimeZone) -> String {
+pub(crate) fn date_time(at: Timestamp, zone: &TimeZone) -> String {
     at.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 

@@ -34,6 +34,10 @@ fn init_writes_a_private_copy_of_the_defaults_and_show_accepts_it() {
     paths = []     # default
     projects = []  # default
 
+    [session_memory.masking]
+    rules = []  # default
+    allow = []  # default
+
     [session_memory.task_ref]
     pattern = '[A-Z][A-Z0-9]+-(?:WP-)?\d+(?:-T\d+)?'  # default
     "#);
@@ -150,6 +154,10 @@ fn every_layer_lies_over_the_one_before_it_key_by_key() {
     [session_memory.ignore]
     paths = []     # default
     projects = []  # default
+
+    [session_memory.masking]
+    rules = []  # default
+    allow = []  # default
 
     [session_memory.task_ref]
     pattern = '[A-Z][A-Z0-9]+-(?:WP-)?\d+(?:-T\d+)?'  # default

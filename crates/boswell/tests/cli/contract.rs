@@ -15,17 +15,22 @@ fn alone_it_shows_its_verbs_in_their_groups() {
 
     Start:
       demo          Show what Boswell does on small made-up logs
+      status        Say what the memory holds, and what is not yet in it
       doctor        Say which agents are here, what they keep, and what of it cannot be read
       config        Write, show and find the configuration
       completions   Print a script that lets your shell complete commands and flags
       man           Print the manual page, or write the pages of all commands
+
+    Ask:
+      secrets       Say where secrets stand in the agents' own logs
 
     Share:
       read          Show a session's log as one clear transcript
       cat           Print a session's log as the agent wrote it
 
     Keep:
-      sweep         Read what is new in the agents' logs and keep it
+      sweep         Read what is new in the agents' logs and keep it [aliases: sync, ingest]
+      journal       Show what was done to the memory, newest first
       rebuild       Make every derived row of the memory again
 
     Global options:

@@ -36,7 +36,7 @@ fn every_command_gets_its_manual_page() {
     let sandbox = Sandbox::new();
     assert_snapshot!(sandbox.run("man -o share/man1"), @"
     --- stderr ---
-    Wrote 13 pages: share/man1
+    Wrote 16 pages: share/man1
     ");
     assert_snapshot!(names_in(&sandbox.home.join("share/man1")).join("\n"), @"
     boswell-cat.1
@@ -47,9 +47,12 @@ fn every_command_gets_its_manual_page() {
     boswell-config.1
     boswell-demo.1
     boswell-doctor.1
+    boswell-journal.1
     boswell-man.1
     boswell-read.1
     boswell-rebuild.1
+    boswell-secrets.1
+    boswell-status.1
     boswell-sweep.1
     boswell.1
     ");

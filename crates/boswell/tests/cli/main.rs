@@ -4,7 +4,11 @@
 
 mod config;
 mod contract;
+mod defects;
 mod generated;
 mod keep;
+mod masking;
 mod read;
 mod sandbox;
+mod secrets;
+mod status;

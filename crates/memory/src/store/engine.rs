@@ -39,6 +39,9 @@ pub(super) enum Row<'r> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
     ReadOnly,
+    /// For a directory in which nothing can be made, while nobody can write to the file: SQLite then asks for no
+    /// locks and needs no file beside it.
+    Still,
     ReadWrite,
 }
 
@@ -47,9 +50,14 @@ impl Engine {
     pub(super) fn open(path: &Path, access: Access) -> Result<Self, StoreError> {
         let mode = match access {
             Access::ReadOnly => OpenFlags::SQLITE_OPEN_READ_ONLY,
+            Access::Still => OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI,
             Access::ReadWrite => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
         };
-        let connection = Connection::open_with_flags(path, mode | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+        let mode = mode | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = match access {
+            Access::Still => Connection::open_with_flags(still_uri(path), mode)?,
+            Access::ReadOnly | Access::ReadWrite => Connection::open_with_flags(path, mode)?,
+        };
         connection.busy_timeout(std::time::Duration::from_millis(BUSY_MS))?;
         connection.set_prepared_statement_cache_capacity(64);
         if access == Access::ReadWrite {
@@ -62,6 +70,13 @@ impl Engine {
         connection.pragma_update(None, "temp_store", "MEMORY")?;
         connection.pragma_update(None, "foreign_keys", "ON")?;
         Ok(Self::Sqlite(connection))
+    }
+
+    /// Whether the database can be read at all: a file is looked into only when it is first asked something.
+    pub(super) fn probe(&self) -> Result<(), StoreError> {
+        let Self::Sqlite(connection) = self;
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+        Ok(())
     }
 
     /// Runs a statement that gives no rows, and says how many rows it touched.
@@ -168,6 +183,20 @@ impl Engine {
         let told = self.query("PRAGMA integrity_check", &[], |row| row.text(0))?;
         Ok(told.into_iter().filter(|line| line != "ok").collect())
     }
+}
+
+/// A path as SQLite reads it from a URI, for a file that does not change.
+fn still_uri(path: &Path) -> String {
+    let mut uri = "file:".to_owned();
+    for character in path.to_string_lossy().chars() {
+        match character {
+            '%' => uri.push_str("%25"),
+            '?' => uri.push_str("%3f"),
+            '#' => uri.push_str("%23"),
+            other => uri.push(other),
+        }
+    }
+    uri + "?immutable=1"
 }
 
 /// Binds by name: a text may use a parameter twice, and in any order.

@@ -15,7 +15,7 @@ use crate::files;
 use crate::logs;
 use crate::mask::{Hit, Masker, TextState};
 use crate::packs::{self, Frame};
-use crate::sources::Unread;
+use crate::sources::{self, Unread};
 use crate::store::{Cursor, Extent, Stat, Store, Tail, stand_in};
 
 /// A companion larger than this is kept as a frame, not as a row.
@@ -107,8 +107,12 @@ impl<'w> Worker<'w> {
         Ok(true)
     }
 
-    /// A copy that is no beginning of the longest log holds something we do not keep: that is said, once.
+    /// What lies beside the log and is no file, and a copy that is no beginning of the longest log, hold something
+    /// we do not keep: that is said, once.
     fn tell_of_other_logs(&mut self) {
+        for odd in sources::odd_companions(self.job.agent, &self.job.log()) {
+            (self.send)(Output::Failed(odd));
+        }
         for (path, stat, _) in self.job.copies.iter().filter(|(.., is_new)| *is_new) {
             let same = ends::same_beginning(&self.job.log(), path, stat.size);
             if let Ok((false, bytes)) = same {

@@ -209,10 +209,13 @@ impl<'w> Writer<'w> {
 
     /// What was done so far, for the journal.
     fn sentence(&self, bytes: u64) -> String {
-        let sessions = self.sessions.len();
+        let sessions = match self.sessions.len() {
+            1 => "1 session".to_owned(),
+            several => format!("{several} sessions"),
+        };
         match self.command {
-            "rebuild" => format!("made the rows of {sessions} sessions anew"),
-            _ => format!("read {bytes} new bytes of {sessions} sessions"),
+            "rebuild" => format!("made the rows of {sessions} anew"),
+            _ => format!("read {bytes} new bytes of {sessions}"),
         }
     }
 

@@ -1,0 +1,64 @@
+//! `boswell journal`: what was done to the memory, in its own words.
+
+use jiff::Timestamp;
+use memory::store::{Operation, Store};
+use serde_json::{Value, json};
+
+use super::cat::no_memory;
+use crate::context::Context;
+use crate::error::{CommandError, Outcome};
+use crate::render::text::date_time;
+use crate::ui::{FAINT, Format, STRONG, Ui, escape};
+
+/// Show what was done to the memory, newest first
+///
+/// Nothing changes in the memory without leaving a sentence here.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  boswell journal
+  boswell journal --limit 100 --json")]
+pub(crate) struct JournalArgs {
+    /// How many entries at most
+    #[arg(long, value_name = "COUNT", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
+}
+
+pub(crate) fn run(ui: &mut Ui, context: &Context, args: &JournalArgs) -> Result<Outcome, CommandError> {
+    let Some(store) = Store::open_existing(&context.places.data_dir)? else {
+        return Err(no_memory());
+    };
+    let operations = store.reads().operations(args.limit)?;
+    match ui.format {
+        Format::Json => {
+            let operations: Vec<Value> = operations.iter().map(to_json).collect();
+            ui.json(&json!({ "schema": "boswell.journal/1", "operations": operations }))?;
+        }
+        Format::Text => {
+            for operation in &operations {
+                let at = when(operation)
+                    .map(|at| date_time(at, &context.zone))
+                    .unwrap_or_default();
+                ui.row(format_args!(
+                    "{}  {}  {}",
+                    ui.paint(FAINT, at),
+                    ui.paint(STRONG, format!("{:8}", operation.command)),
+                    escape(&operation.sentence)
+                ))?;
+            }
+        }
+    }
+    Ok(if operations.is_empty() {
+        Outcome::NothingFound
+    } else {
+        Outcome::Done
+    })
+}
+
+/// When something was done; none where the number is no time.
+pub(crate) fn when(operation: &Operation) -> Option<Timestamp> {
+    Timestamp::from_microsecond(operation.at_micros).ok()
+}
+
+pub(crate) fn to_json(operation: &Operation) -> Value {
+    json!({ "at": when(operation), "command": operation.command, "sentence": operation.sentence })
+}

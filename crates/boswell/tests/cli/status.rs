@@ -1,0 +1,102 @@
+//! `boswell status` and `boswell journal`: the memory on one screen, and what was done to it.
+
+use insta::assert_snapshot;
+use serde_json::Value;
+use testkit::logs::ClaudeLog;
+
+use crate::sandbox::Sandbox;
+
+const SESSION: &str = "5e550000-0000-4000-8000-000000000001";
+
+fn sandbox() -> Sandbox {
+    let mut sandbox = Sandbox::new();
+    sandbox.set("TZ", "UTC");
+    let log = ClaudeLog::new(SESSION)
+        .at("2026-03-31T09:00:00Z")
+        .prompt("hello")
+        .reply("Hi.");
+    sandbox.write(&format!(".claude/projects/-home-ada-app/{SESSION}.jsonl"), &log.jsonl());
+    sandbox
+}
+
+/// What the file system says of the database differs between machines.
+fn without_sizes(told: &str) -> String {
+    let lines = told.lines().filter(|line| !line.contains("on disk"));
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn without_a_memory_the_status_says_what_waits() {
+    assert_snapshot!(sandbox().run("status"), @"
+    Memory  not here yet
+      store     [HOME]/.local/share/boswell
+    Logs  1 session new or grown
+      waiting   1.2 KiB of 1 log
+    --- stderr ---
+    Hint: `boswell sweep` keeps what is waiting
+    ");
+    assert_snapshot!(Sandbox::new().run("status"), @"
+    Memory  not here yet
+      store     [HOME]/.local/share/boswell
+    Logs  nothing waits
+      waiting   0 B of 0 logs
+    --- stderr ---
+    Hint: no agent has written logs here; `boswell demo` shows what Boswell does
+    ");
+    assert_snapshot!(Sandbox::new().run("journal"), @"
+    --- stderr ---
+    error: there is no memory yet
+    Hint: `boswell sweep` makes one
+    --- exit 1 ---
+    ");
+}
+
+#[test]
+fn the_status_tells_what_is_kept_and_what_is_not() {
+    let sandbox = sandbox();
+    sandbox.run("sweep");
+    assert_snapshot!(without_sizes(&sandbox.run("status")), @"
+    Memory  here
+      store     [HOME]/.local/share/boswell
+      keeps     Claude Code: 1 session, 0 subagents
+      sessions  from 2026-03-31 09:00:00 to 2026-03-31 09:00:01
+      sweep     kept something just now, 2026-04-01 09:00:00
+      caps      raw text 488 B of 4.0 GiB (at most 6.0 GiB), 45 days
+    Logs  nothing waits
+      waiting   0 B of 1 log
+    ");
+    let caps = "--config session_memory.retention.raw_soft_cap_bytes=10";
+    let told = sandbox.run(&format!("status {caps}"));
+    assert!(
+        told.contains("warning: kept raw text is above its soft cap: 488 B > 10 B"),
+        "{told}"
+    );
+    let log = ClaudeLog::new("5e550000-0000-4000-8000-000000000002")
+        .prompt("more")
+        .jsonl();
+    sandbox.write(
+        ".claude/projects/-home-ada-app/5e550000-0000-4000-8000-000000000002.jsonl",
+        &log,
+    );
+    let told: Value = serde_json::from_str(&sandbox.run("status --json")).unwrap();
+    assert_eq!(told["waiting"]["files_read"], 1, "{told}");
+    assert_eq!(told["waiting"]["bytes_read"], log.len(), "{told}");
+    assert_eq!(told["store"]["agents"][0]["sessions"], 1, "{told}");
+    assert!(told["store"]["database_bytes"].as_u64().unwrap() > 0, "{told}");
+    assert_eq!(told["store"]["last_sweep"]["at"], "2026-04-01T09:00:00Z", "{told}");
+    assert_eq!(told["store"]["oldest"], "2026-03-31T09:00:00Z", "{told}");
+}
+
+#[test]
+fn the_journal_has_a_sentence_for_every_change() {
+    let sandbox = sandbox();
+    sandbox.run("sweep");
+    sandbox.run("rebuild");
+    assert_snapshot!(sandbox.run("journal"), @"
+    2026-04-01 09:00:00  rebuild   made the rows of 1 session anew
+    2026-04-01 09:00:00  sweep     read 1206 new bytes of 1 session
+    ");
+    let told: Value = serde_json::from_str(&sandbox.run("journal --limit 1 --json")).unwrap();
+    assert_eq!(told["operations"].as_array().unwrap().len(), 1, "{told}");
+    assert_eq!(told["operations"][0]["command"], "rebuild", "{told}");
+}

@@ -1,0 +1,62 @@
+//! Results that were too large for a log, and lie in files of their own: opened from inside the session's own
+//! tree alone, whatever a log names.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use transcript::{SafeName, SessionEvent};
+
+use crate::files;
+use crate::mask::{Masker, TextState};
+use crate::sources;
+
+/// How much of a spilled result is shown.
+const SPILL_BYTES_MAX: u64 = 16 << 20;
+
+/// The whole result of a tool that was too large for the log, from the session's own tree alone.
+pub fn spilled(log: &Path, event: &SessionEvent, masker: &Masker) -> Option<String> {
+    let name = SafeName::new(event.spill.as_deref()?)?;
+    let tree = session_tree(&sources::place_of(log))?;
+    let path = files::inside(&tree, &tree.join("tool-results").join(name.as_str())).ok()?;
+    let (file, _) = files::open(&path).ok()?;
+    let mut bytes = Vec::new();
+    file.take(SPILL_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&mask_text(masker, &bytes)).into_owned())
+}
+
+/// The spilled results in the tree of a log's session, in order of name. Links are none.
+pub(crate) fn spills_of(log: &Path) -> Vec<PathBuf> {
+    let Some(tree) = session_tree(&sources::place_of(log)) else {
+        return Vec::new();
+    };
+    let Ok(directory) = files::inside(&tree, &tree.join("tool-results")) else {
+        return Vec::new();
+    };
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let regular = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
+    let mut paths: Vec<PathBuf> = regular.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}
+
+/// Masks plain text, line by line.
+pub(super) fn mask_text(masker: &Masker, bytes: &[u8]) -> Vec<u8> {
+    let mut state = TextState::default();
+    let mut masked = Vec::with_capacity(bytes.len());
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        let (body, end) = line.strip_suffix(b"\n").map_or((line, &b""[..]), |body| (body, b"\n"));
+        masked.extend_from_slice(&masker.mask_text_line(&mut state, body, &mut Vec::new()));
+        masked.extend_from_slice(end);
+    }
+    masked
+}
+
+/// The directory that belongs to the session of a log, for a subagent's log its parent's.
+pub(crate) fn session_tree(log: &Path) -> Option<PathBuf> {
+    let mut ancestors = log.ancestors();
+    let above = ancestors.find(|path| path.file_name().is_some_and(|name| name == "subagents"));
+    match above {
+        Some(subagents) => subagents.parent().map(Path::to_owned),
+        None => Some(log.parent()?.join(log.file_stem()?)),
+    }
+}

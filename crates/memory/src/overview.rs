@@ -1,0 +1,77 @@
+//! The store at a glance: how large it is, what is in it, and when it was last swept.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::store::{Operation, Store, StoreError};
+
+/// What a store holds.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Overview {
+    pub directory: PathBuf,
+    /// What the packs take on disk, and the database with the files beside it.
+    pub packs_bytes: u64,
+    pub database_bytes: u64,
+    /// Kept lines, compressed: what the caps of raw text are compared with.
+    pub raw_bytes: u64,
+    /// By flavor.
+    pub agents: BTreeMap<String, AgentShare>,
+    /// When the first session began and the last one ended, in microseconds since 1970.
+    pub oldest: Option<i64>,
+    pub newest: Option<i64>,
+    /// The last sweep that kept something.
+    pub last_sweep: Option<Operation>,
+}
+
+/// What one agent has in it.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct AgentShare {
+    pub sessions: u64,
+    pub subagents: u64,
+}
+
+/// Looks at the store in `directory`. None where there is none.
+pub fn look(directory: &Path) -> Result<Option<Overview>, StoreError> {
+    let Some(store) = Store::open_existing(directory)? else {
+        return Ok(None);
+    };
+    let reads = store.reads();
+    let mut agents: BTreeMap<String, AgentShare> = BTreeMap::new();
+    for session in reads.sessions()? {
+        let share = agents.entry(session.flavor).or_default();
+        // A subagent's uid is its parent's and its own id.
+        match session.session_uid.contains('/') {
+            true => share.subagents += 1,
+            false => share.sessions += 1,
+        }
+    }
+    let (oldest, newest) = reads.time_span()?;
+    let (packs_bytes, database_bytes) = disk_bytes(directory, &store.packs());
+    Ok(Some(Overview {
+        directory: directory.to_owned(),
+        packs_bytes,
+        database_bytes,
+        raw_bytes: reads.raw_cache_bytes()?,
+        agents,
+        oldest,
+        newest,
+        last_sweep: reads.last_operation("sweep")?,
+    }))
+}
+
+/// What the packs and the database take on disk. A file that goes away meanwhile takes nothing.
+fn disk_bytes(directory: &Path, packs: &Path) -> (u64, u64) {
+    let files = |directory: &Path| {
+        let walker = walkdir::WalkDir::new(directory).into_iter().flatten();
+        let files = walker.filter(|entry| entry.file_type().is_file());
+        files
+            .map(|entry| entry.metadata().map_or(0, |metadata| metadata.len()))
+            .sum()
+    };
+    let beside = ["", "-wal", "-shm"].map(|ending| directory.join(format!("{}{ending}", Store::DATABASE)));
+    let database = beside
+        .iter()
+        .map(|path| fs::metadata(path).map_or(0, |metadata| metadata.len()));
+    (files(packs), database.sum())
+}
