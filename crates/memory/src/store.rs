@@ -6,8 +6,10 @@
 mod cursors;
 mod derived;
 mod engine;
+pub(crate) mod foreign;
 mod frames;
 mod operations;
+mod prompts;
 mod schema;
 mod sessions;
 
@@ -21,6 +23,7 @@ use thiserror::Error;
 pub use cursors::{Cursor, Stat};
 pub use frames::{FrameRow, Tail};
 pub use operations::Operation;
+pub use prompts::{PromptFile, PromptRow, PromptSource, PromptsOnly};
 pub use sessions::SessionRow;
 
 use self::engine::{Access, Engine};

@@ -4,9 +4,9 @@
 //! disk wholly or not at all, and each piece says what it stands on, so that a crash, a second sweep or a log
 //! that grows meanwhile can at worst make work be done again.
 
-mod anchors;
+pub(crate) mod anchors;
 mod gather;
-mod plan;
+pub(crate) mod plan;
 mod work;
 mod write;
 
@@ -20,6 +20,7 @@ use jiff::Timestamp;
 use transcript::Agent;
 
 use crate::mask::Masker;
+use crate::prompts;
 use crate::sources::{Root, Unread};
 use crate::store::{Patience, Store, StoreError};
 
@@ -57,6 +58,8 @@ pub struct Report {
     pub events: u64,
     pub faults: u64,
     pub redactions: u64,
+    /// Prompts of the agents' histories that were not known before.
+    pub prompts: u64,
     pub tier1_bytes: u64,
     /// Work that another sweep did first.
     pub pieces_dropped: u64,
@@ -82,6 +85,7 @@ pub fn dry_run(sweep: &Sweep<'_>) -> Result<Report, StoreError> {
         report.files_read += 1;
         report.bytes_read += job.bytes_to_read();
     }
+    prompts::dry_run(sweep, store.as_ref(), &mut report)?;
     Ok(report)
 }
 
@@ -120,11 +124,12 @@ pub fn run(sweep: &Sweep<'_>) -> Result<Report, StoreError> {
         writer.drain(receiver)
     })?;
     writer.finish(&mut report)?;
+    prompts::run(sweep, &mut store, &mut report)?;
     report.tier1_bytes = store.reads().raw_cache_bytes()?;
     Ok(report)
 }
 
 /// A path as the store keeps it.
-fn path_text(path: &Path) -> String {
+pub(crate) fn path_text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }

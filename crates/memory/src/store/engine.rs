@@ -140,6 +140,12 @@ impl Engine {
         }
     }
 
+    /// Whether a table is there: a store that is only read is not brought to the newest step.
+    pub(super) fn has_table(&self, name: &str) -> Result<bool, StoreError> {
+        let Self::Sqlite(connection) = self;
+        Ok(connection.table_exists(None, name)?)
+    }
+
     /// Which step of the schema the database is at.
     pub(super) fn version(&self) -> Result<i64, StoreError> {
         let Self::Sqlite(connection) = self;
@@ -204,6 +210,11 @@ impl Row<'_> {
     }
 
     pub(super) fn text(&self, column: usize) -> Result<String, StoreError> {
+        let Self::Sqlite(row) = self;
+        Ok(row.get(column)?)
+    }
+
+    pub(super) fn text_opt(&self, column: usize) -> Result<Option<String>, StoreError> {
         let Self::Sqlite(row) = self;
         Ok(row.get(column)?)
     }

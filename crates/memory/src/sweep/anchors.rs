@@ -30,7 +30,7 @@ pub(super) fn goes_on(path: &Path, cursor: &Cursor) -> io::Result<bool> {
 }
 
 /// Hashes of the first 4 KiB of what was read, and of the last.
-pub(super) fn anchors(path: &Path, read_to: u64) -> io::Result<([u8; 32], [u8; 32])> {
+pub(crate) fn anchors(path: &Path, read_to: u64) -> io::Result<([u8; 32], [u8; 32])> {
     let (file, _) = files::open(path)?;
     let head_bytes = read_to.min(ANCHOR_BYTES);
     let from = read_to.saturating_sub(ANCHOR_BYTES);
