@@ -11,6 +11,7 @@ mod doctor;
 mod man;
 pub(crate) mod read;
 mod rebuild;
+mod sessions;
 mod sweep;
 
 use crate::config::Assignment;
@@ -22,6 +23,7 @@ use crate::ui::Ui;
 pub(crate) enum Command {
     Demo(demo::DemoArgs),
     Doctor(doctor::DoctorArgs),
+    Sessions(sessions::SessionsArgs),
     Read(read::ReadArgs),
     Cat(cat::CatArgs),
     Sweep(sweep::SweepArgs),
@@ -46,6 +48,10 @@ pub(crate) fn run(
         Command::Doctor(args) => {
             let context = Context::load(ui, surroundings, flags)?;
             doctor::run(ui, &context, &args)
+        }
+        Command::Sessions(args) => {
+            let context = Context::load(ui, surroundings, flags)?;
+            sessions::run(ui, &context, &args)
         }
         Command::Read(args) => {
             let context = Context::load(ui, surroundings, flags)?;

@@ -3,6 +3,7 @@
 //!
 //! Their text we tolerate and count; our store we never: its first error stops the command.
 
+mod catalog;
 mod cursors;
 mod derived;
 mod engine;
@@ -20,6 +21,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use thiserror::Error;
 
+pub use catalog::{Counted, Listed, Status};
 pub use cursors::{Cursor, Stat};
 pub use frames::{FrameRow, Tail};
 pub use operations::Operation;

@@ -20,6 +20,9 @@ fn alone_it_shows_its_verbs_in_their_groups() {
       completions   Print a script that lets your shell complete commands and flags
       man           Print the manual page, or write the pages of all commands
 
+    Ask:
+      sessions      List the sessions in the memory, newest first
+
     Share:
       read          Show a session's log as one clear transcript
       cat           Print a session's log as the agent wrote it

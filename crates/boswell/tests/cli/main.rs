@@ -8,3 +8,4 @@ mod generated;
 mod keep;
 mod read;
 mod sandbox;
+mod sessions;

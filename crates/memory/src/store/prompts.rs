@@ -220,16 +220,17 @@ impl Reads<'_> {
         )
     }
 
-    /// How many prompts histories told of each session.
-    pub fn prompt_counts(&self) -> Result<Vec<(String, u64)>, StoreError> {
+    /// How many prompts histories told of a session.
+    pub fn prompt_count(&self, session_uid: &str) -> Result<u64, StoreError> {
         if !self.engine.has_table("prompts")? {
-            return Ok(Vec::new());
+            return Ok(0);
         }
-        self.engine.query(
-            "SELECT session_uid, count(*) FROM prompts WHERE source = 'history' GROUP BY session_uid ORDER BY session_uid",
-            &[],
-            |row| Ok((row.text(0)?, count(row, 1)?)),
-        )
+        let count = self.engine.query_opt(
+            "SELECT count(*) FROM prompts WHERE session_uid = $1 AND source = 'history'",
+            &[Value::Text(session_uid)],
+            |row| count(row, 0),
+        )?;
+        Ok(count.unwrap_or_default())
     }
 }
 
