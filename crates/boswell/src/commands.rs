@@ -11,7 +11,7 @@ mod doctor;
 mod man;
 pub(crate) mod read;
 mod rebuild;
-mod sessions;
+pub(crate) mod sessions;
 mod sweep;
 
 use crate::config::Assignment;

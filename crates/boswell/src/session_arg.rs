@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use memory::store::{Listed, Status, Store};
+use memory::store::{Listed, Status, Store, StoreError};
 
+use crate::commands::sessions::{in_one_line, words};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::filters::{lies_in, repository};
@@ -11,6 +12,8 @@ use crate::ui::{escape, measure};
 
 /// So many candidates are listed.
 const CANDIDATES_MAX: usize = 10;
+/// Columns of the words of each.
+const WORDS_COLUMNS: usize = 60;
 
 /// The help of every argument that names a session.
 pub(crate) const SESSION_HELP: &str =
@@ -75,7 +78,7 @@ pub(crate) fn resolve(store: &Store, context: &Context, word: &str) -> Result<Na
     match found.as_slice() {
         [only] if !word.is_empty() => Ok(named(only)),
         [] => of_log(store, context, word, &listed),
-        several => Err(ambiguous(context, word, several)),
+        several => Err(ambiguous(store, context, word, several)?),
     }
 }
 
@@ -102,7 +105,7 @@ fn unknown(message: impl std::fmt::Display) -> CommandError {
     CommandError::not_found("session-unknown", message).with_hint("`boswell sweep` reads what is new")
 }
 
-fn ambiguous(context: &Context, word: &str, several: &[&Listed]) -> CommandError {
+fn ambiguous(store: &Store, context: &Context, word: &str, several: &[&Listed]) -> Result<CommandError, StoreError> {
     let mut message = format!("several sessions begin with `{word}`:");
     for session in several.iter().take(CANDIDATES_MAX) {
         message += &format!("\n  {}", escape(&session.session_uid));
@@ -112,12 +115,13 @@ fn ambiguous(context: &Context, word: &str, several: &[&Listed]) -> CommandError
         if let Some(at) = at {
             message += &format!("  {}", measure::age(context.now, at));
         }
-        if let Some(words) = session.title.as_deref().or(session.first_prompt.as_deref()) {
-            message += &format!("  {}", escape(&measure::fit(words, 60)));
+        let counted = store.reads().counted(&session.session_uid)?;
+        if let Some(words) = words(session, &counted) {
+            message += &format!("  {}", measure::fit(&in_one_line(words), WORDS_COLUMNS));
         }
     }
     if several.len() > CANDIDATES_MAX {
         message += &format!("\n  and {} more", several.len() - CANDIDATES_MAX);
     }
-    CommandError::user("session-ambiguous", message).with_hint("name more of the id")
+    Ok(CommandError::user("session-ambiguous", message).with_hint("name more of the id"))
 }

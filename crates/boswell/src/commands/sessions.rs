@@ -22,8 +22,8 @@ const WORDS_COLUMNS_MIN: usize = 20;
 
 /// List the sessions in the memory, newest first
 ///
-/// A session whose log the agent deleted before it was swept is listed with status `prompts only` as
-/// long as the agent's history of prompts still names it. It becomes whole when its log turns up.
+/// A session whose log was deleted before it was swept is listed with status `prompts only` where the
+/// agent's own history of prompts names it. It becomes whole when its log turns up.
 /// Subagents, and sessions that the agent hides from its own lists, are left out unless `--all` is given.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
@@ -144,8 +144,8 @@ fn show(
     };
     ui.row(ui.paint(HEADING, format!("{}title or first prompt", padded(HEADINGS))))?;
     for (row, (session, counted)) in rows.iter().zip(shown) {
-        let words = escape(words(session, counted).unwrap_or_default());
-        let words = room.map_or(words.clone(), |room| measure::fit(&words, room).into_owned().into());
+        let words = in_one_line(words(session, counted).unwrap_or_default());
+        let words = room.map_or(words.clone(), |room| measure::fit(&words, room).into_owned());
         let line = padded(row.each_ref().map(String::as_str));
         // The id is what a person copies.
         let (id, rest) = line.split_at(row[0].len());
@@ -218,9 +218,15 @@ fn common_chars(a: &str, b: &str) -> usize {
 }
 
 /// What a session is about, in its own words.
-fn words<'s>(session: &'s Listed, counted: &'s Counted) -> Option<&'s str> {
+pub(crate) fn words<'s>(session: &'s Listed, counted: &'s Counted) -> Option<&'s str> {
     let first = counted.first_prompt.as_deref().or(session.first_prompt.as_deref());
     session.title.as_deref().filter(|title| !title.is_empty()).or(first)
+}
+
+/// Words of strangers, however many lines they had.
+pub(crate) fn in_one_line(words: &str) -> String {
+    let words: Vec<&str> = words.split_whitespace().collect();
+    escape(&words.join(" ")).into_owned()
 }
 
 fn time(micros: Option<i64>) -> Option<Timestamp> {

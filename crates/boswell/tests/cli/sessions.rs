@@ -69,7 +69,7 @@ fn sessions_are_listed_newest_first_with_those_of_which_only_prompts_are_left() 
     id        last          agent   project  turns  prompts     size  status        title or first prompt
     5e550000  23 hours ago  claude  app          1        1  1.2 KiB  kept          make the tests green
     5e55beef  11 days ago   claude  app          1           1.2 KiB  kept          bad \u{1b}[31m \u{202e}words
-    90ne      58 days ago   claude  site                  2           prompts only  draw\na \u{1b}[31mhouse
+    90ne      58 days ago   claude  site                  2           prompts only  draw a \u{1b}[31mhouse
     ");
 }
 
@@ -179,7 +179,7 @@ fn here_is_the_repository_around_this_directory() {
         (&told["total"], &told["sessions"][0]["native_session_id"]),
         (&1.into(), &id.into())
     );
-    assert_eq!(run("cat here"), session.jsonl());
+    assert_eq!(run("cat here"), sandbox.hide_home(&session.jsonl()));
 }
 
 #[test]
@@ -232,11 +232,11 @@ fn a_session_is_named_by_uid_prefix_last_or_log() {
     ] {
         assert_eq!(sandbox.run(&format!("cat {name}")), kept, "{name}");
     }
-    assert_snapshot!(sandbox.run("cat 5e55"), @"
+    assert_snapshot!(sandbox.run("cat 5e55"), @r"
     --- stderr ---
     error: several sessions begin with `5e55`:
-      claude:5e550000-0000-4000-8000-000000000001  23 hours ago
-      claude:5e55beef-0000-4000-8000-000000000002  11 days ago
+      claude:5e550000-0000-4000-8000-000000000001  23 hours ago  make the tests green
+      claude:5e55beef-0000-4000-8000-000000000002  11 days ago  bad \u{1b}[31m \u{202e}words
     Hint: name more of the id
     --- exit 2 ---
     ");
@@ -258,4 +258,39 @@ fn a_session_is_named_by_uid_prefix_last_or_log() {
     Hint: `boswell sweep` reads what is new
     --- exit 1 ---
     ");
+}
+
+#[test]
+fn subagents_are_left_out_unless_asked_for_and_never_stand_for_their_session() {
+    let sandbox = sandbox();
+    let agent = ClaudeLog::subagent(FIRST, "a1")
+        .at("2026-03-31T10:00:00Z")
+        .prompt("look")
+        .reply("Seen.");
+    sandbox.write(
+        &format!(".claude/projects/-home-ada-app/{FIRST}/subagents/agent-a1.jsonl"),
+        &agent.jsonl(),
+    );
+    sandbox.run("sweep");
+    assert_eq!(uids(&sandbox, "--since 2d"), [format!("claude:{FIRST}")]);
+    assert_eq!(
+        uids(&sandbox, "--since 2d --all"),
+        [format!("claude:{FIRST}/a1"), format!("claude:{FIRST}")]
+    );
+    assert_snapshot!(sandbox.run("sessions --since 2d"), @"
+    id        last          agent   project  turns  prompts     size  status  title or first prompt
+    5e550000  23 hours ago  claude  app          1        1  1.2 KiB  kept    make the tests green
+    --- stderr ---
+    Hint: 1 subagent left out: `--all`
+    ");
+    assert_snapshot!(sandbox.run("sessions --since 2026-03-31T10:00:00Z"), @"
+    --- stderr ---
+    No session matches
+    Hint: 1 subagent left out: `--all`
+    --- exit 1 ---
+    ");
+    let kept = fs::read_to_string(sandbox.home.join(log(FIRST))).unwrap();
+    for name in ["last".to_owned(), FIRST.to_owned(), "5e550".to_owned()] {
+        assert_eq!(sandbox.run(&format!("cat {name}")), kept, "{name}");
+    }
 }
