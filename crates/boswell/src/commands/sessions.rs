@@ -102,6 +102,11 @@ fn tell_nothing(ui: &mut Ui, is_filtered: bool, is_empty: bool, left_out: &LeftO
     }
 }
 
+const HEADINGS: [&str; 8] = ["id", "last", "agent", "project", "turns", "prompts", "size", "status"];
+const IS_NUMBER: [bool; 8] = [false, false, false, false, true, true, true, false];
+/// What a narrow terminal does without, the first one first.
+const DISPENSABLE: [usize; 4] = [6, 5, 4, 2];
+
 fn show(
     ui: &mut Ui,
     context: &Context,
@@ -109,8 +114,6 @@ fn show(
     listed: &[Listed],
     left_out: &LeftOut,
 ) -> Result<(), CommandError> {
-    const HEADINGS: [&str; 8] = ["id", "last", "agent", "project", "turns", "prompts", "size", "status"];
-    const IS_NUMBER: [bool; 8] = [false, false, false, false, true, true, true, false];
     let ids: BTreeSet<&str> = listed
         .iter()
         .map(|session| session.native_session_id.as_str())
@@ -119,26 +122,19 @@ fn show(
         .iter()
         .map(|(session, counted)| cells(context, session, counted, &ids))
         .collect();
-    let mut widths = HEADINGS.map(str::len);
-    for row in &rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(measure::width(cell));
-        }
-    }
-    let lead: usize = widths.iter().map(|width| width + 2).sum();
-    let room = ui
-        .columns()
-        .map(|columns| columns.saturating_sub(lead).max(WORDS_COLUMNS_MIN));
+    let columns = columns(&rows, ui.columns());
+    let lead: usize = columns.iter().map(|(_, width)| width + 2).sum();
+    let room = ui.columns().map(|all| all.saturating_sub(lead).max(WORDS_COLUMNS_MIN));
     let padded = |cells: [&str; 8]| {
         let mut line = String::new();
-        for (at, cell) in cells.into_iter().enumerate() {
-            let gap = " ".repeat(widths[at] - measure::width(cell));
-            let (before, after) = if IS_NUMBER[at] {
+        for (at, width) in &columns {
+            let gap = " ".repeat(width - measure::width(cells[*at]));
+            let (before, after) = if IS_NUMBER[*at] {
                 (gap.as_str(), "")
             } else {
                 ("", gap.as_str())
             };
-            line += &format!("{before}{cell}{after}  ");
+            line += &format!("{before}{}{after}  ", cells[*at]);
         }
         line
     };
@@ -146,14 +142,15 @@ fn show(
     for (row, (session, counted)) in rows.iter().zip(shown) {
         let words = in_one_line(words(session, counted).unwrap_or_default());
         let words = room.map_or(words.clone(), |room| measure::fit(&words, room).into_owned());
-        let line = padded(row.each_ref().map(String::as_str));
+        let line = padded(row.each_ref().map(String::as_str)) + &words;
         // The id is what a person copies.
-        let (id, rest) = line.split_at(row[0].len());
-        let rest = match session.status {
-            Status::Kept => format!("{rest}{words}"),
-            Status::Evicted | Status::PromptsOnly => ui.paint(FAINT, format!("{rest}{words}")).to_string(),
-        };
-        ui.row(format_args!("{}{}", ui.paint(STRONG, id), rest.trim_end()))?;
+        let (id, rest) = line.trim_end().split_at(row[0].len());
+        match session.status {
+            Status::Kept => ui.row(format_args!("{}{rest}", ui.paint(STRONG, id)))?,
+            Status::Evicted | Status::PromptsOnly => {
+                ui.row(format_args!("{}{}", ui.paint(STRONG, id), ui.paint(FAINT, rest)))?;
+            }
+        }
     }
     if left_out.beyond_limit() > 0 {
         let more = measure::count(left_out.beyond_limit() as u64);
@@ -166,6 +163,24 @@ fn show(
         ));
     }
     Ok(())
+}
+
+/// Which columns are shown, and how wide: not those in which nothing stands, nor those for which there is no room.
+fn columns(rows: &[[String; 8]], terminal: Option<usize>) -> Vec<(usize, usize)> {
+    let mut columns = Vec::new();
+    for (at, heading) in HEADINGS.iter().enumerate() {
+        let widest = rows.iter().map(|row| measure::width(&row[at])).max().unwrap_or(0);
+        if widest > 0 {
+            columns.push((at, widest.max(heading.len())));
+        }
+    }
+    for dispensable in DISPENSABLE {
+        let taken: usize = columns.iter().map(|(_, width)| width + 2).sum();
+        if terminal.is_some_and(|terminal| taken + WORDS_COLUMNS_MIN > terminal) {
+            columns.retain(|(at, _)| *at != dispensable);
+        }
+    }
+    columns
 }
 
 fn cells(context: &Context, session: &Listed, counted: &Counted, ids: &BTreeSet<&str>) -> [String; 8] {
@@ -270,6 +285,21 @@ fn to_json(shown: &[(&Listed, Counted)], left_out: &LeftOut) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_narrow_terminal_does_without_some_columns_and_nobody_sees_empty_ones() {
+        let row = ["5e550000", "2 days ago", "claude", "app", "3", "", "1.2 KiB", "kept"].map(str::to_owned);
+        let check = |terminal| {
+            let columns = columns(std::slice::from_ref(&row), terminal);
+            let names: Vec<&str> = columns.iter().map(|(at, _)| HEADINGS[*at]).collect();
+            names.join(" ")
+        };
+        assert_eq!(check(None), "id last agent project turns size status");
+        assert_eq!(check(Some(90)), "id last agent project turns size status");
+        assert_eq!(check(Some(75)), "id last agent project turns status");
+        assert_eq!(check(Some(70)), "id last agent project status");
+        assert_eq!(check(Some(10)), "id last project status");
+    }
 
     #[test]
     fn an_id_is_as_long_as_it_must_be() {
