@@ -246,15 +246,16 @@ impl Reader<'_> {
             Some(known) if goes_on(&mut file, &path, known, stat)? => Some(known),
             _ => None,
         };
+        let mut batch = Batch::default();
         let (mut read_to, mut count) = known.map_or((0, 0), |known| (known.read_to, known.lines));
         let mut ends_mid_line = known.is_some_and(|known| known.ends_mid_line);
         if ends_mid_line && read_to < stat.size {
             // What comes is the line break that was missing.
             (read_to, ends_mid_line) = (read_to + 1, false);
+            batch.bytes_read = 1;
         }
         file.seek(SeekFrom::Start(read_to))?;
         let mut lines = Lines::resume(file, count, read_to);
-        let mut batch = Batch::default();
         let mut faults = 0;
         while let Some(line) = lines.next()? {
             // A line that is still being written waits, unless nobody writes any more.

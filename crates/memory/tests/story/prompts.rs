@@ -346,10 +346,28 @@ fn a_last_line_without_a_break_is_taken_when_nobody_writes_any_more() {
     assert_eq!(home.texts("claude:5e55"), ["one"]);
     assert_eq!(home.sweep_later().prompts, 1);
     assert_eq!(home.sweep_later().bytes_read, 0);
-    home.append(CLAUDE, &("\n".to_owned() + &claude("5e55", 120, "three")));
+    let more = "\n".to_owned() + &claude("5e55", 120, "three") + "{\"torn\n";
+    home.append(CLAUDE, &more);
+    let report = home.sweep();
+    assert_eq!(
+        (report.prompts, report.bytes_read),
+        (1, more.len() as u64),
+        "{report:?}"
+    );
+    assert!(report.unread[0].reason.starts_with("line 4: "), "{report:?}");
+    assert_eq!(home.texts("claude:5e55"), ["one", "two", "three"]);
+}
+
+#[test]
+fn a_torn_line_that_goes_on_after_all_is_read_again() {
+    let home = Home::new();
+    let (whole, torn) = (claude("5e55", 100, "whole"), claude("5e55", 110, "torn"));
+    home.write(CLAUDE, whole + &torn[..40]);
+    assert_eq!(home.sweep_later().faults, 1);
+    home.append(CLAUDE, &torn[40..]);
     let report = home.sweep();
     assert_eq!((report.prompts, report.faults), (1, 0), "{report:?}");
-    assert_eq!(home.texts("claude:5e55"), ["one", "two", "three"]);
+    assert_eq!(home.texts("claude:5e55"), ["whole", "torn"]);
 }
 
 #[test]
@@ -429,6 +447,41 @@ fn a_search_index_is_read_from_a_copy_with_its_write_ahead_log_and_left_as_it_is
     assert_eq!(home.sweep().prompts, 0);
     assert_eq!(snapshot(path.parent().unwrap()), before);
     assert_eq!(home.sweep().bytes_read, 0);
+}
+
+#[test]
+fn a_write_ahead_log_counts_up_to_its_last_whole_transaction_and_not_what_is_left_in_it_from_before() {
+    let home = Home::new();
+    let path = home.path(INDEX);
+    let docs = index(&path);
+    for n in 0..200 {
+        add_doc(&docs, &format!("0{n}"), &"old words ".repeat(40));
+    }
+    // The log begins anew at its head; old pages stay behind the new ones.
+    docs.query_row("PRAGMA wal_checkpoint(RESTART)", [], |_| Ok(()))
+        .unwrap();
+    add_doc(&docs, "new", "new words");
+    add_doc(&docs, "newer", "newer words");
+    let wal = home.path(&format!("{INDEX}-wal"));
+    assert!(fs::metadata(&wal).unwrap().len() > 200_000);
+    assert_eq!((home.sweep().prompts, home.prompts_only().len()), (202, 202));
+
+    let docs = index(&home.path("other.sqlite"));
+    add_doc(&docs, "one", "first");
+    let whole = fs::metadata(home.path("other.sqlite-wal")).unwrap().len() as usize;
+    add_doc(&docs, "two", "second");
+    let bytes = fs::read(home.path("other.sqlite-wal")).unwrap();
+    let torn = bytes[..(whole + bytes.len()) / 2].to_vec();
+    let mut wrong = bytes.clone();
+    wrong[whole + 2000] ^= 1;
+    for log in [torn, wrong] {
+        let cut = Home::new();
+        cut.write(INDEX, fs::read(home.path("other.sqlite")).unwrap());
+        cut.write(&format!("{INDEX}-wal"), &log);
+        let report = cut.sweep();
+        assert_eq!((report.prompts, report.unread.as_slice()), (1, [].as_slice()));
+        assert_eq!(cut.texts("grok:one"), ["first"]);
+    }
 }
 
 #[test]
@@ -537,6 +590,8 @@ fn a_pipe_a_directory_and_a_link_out_of_the_root_are_told_and_not_opened() {
         ]
     );
     assert_eq!((report.prompts, report.faults), (0, 3));
+    let dry = home.sweep_at(Timestamp::now(), dry_run);
+    assert_eq!((dry.files_read, dry.unread.len()), (0, 3));
 }
 
 #[test]
