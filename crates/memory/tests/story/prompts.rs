@@ -603,3 +603,20 @@ fn a_long_history_is_kept_in_several_batches() {
     assert_eq!(home.sweep().bytes_read, 0);
     assert_eq!(home.prompts_only()[0].prompts, 10_000);
 }
+
+#[test]
+fn a_store_from_before_prompts_were_kept_can_be_asked_and_looked_at() {
+    let home = Home::new();
+    home.write(CLAUDE, claude("5e55", 100, "fix it"));
+    drop(home.store());
+    let store = Connection::open(home.path("store/store.db")).unwrap();
+    store
+        .execute_batch("DROP TABLE prompts; DROP TABLE prompt_files")
+        .unwrap();
+    drop(store);
+    assert_eq!(home.sweep_at(Timestamp::now(), dry_run).files_read, 1);
+    let store = Store::open_existing(&home.path("store")).unwrap().unwrap();
+    assert_eq!(store.reads().listed().unwrap(), []);
+    assert_eq!(store.reads().counted("claude:5e55").unwrap().prompts, 0);
+    assert_eq!(store.reads().prompts_of("claude:5e55").unwrap(), []);
+}
