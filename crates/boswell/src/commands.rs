@@ -13,6 +13,7 @@ mod man;
 pub(crate) mod read;
 mod rebuild;
 mod secrets;
+pub(crate) mod sessions;
 mod status;
 mod sweep;
 
@@ -27,6 +28,7 @@ pub(crate) enum Command {
     Status(status::StatusArgs),
     Doctor(doctor::DoctorArgs),
     Secrets(secrets::SecretsArgs),
+    Sessions(sessions::SessionsArgs),
     Read(read::ReadArgs),
     Cat(cat::CatArgs),
     Sweep(sweep::SweepArgs),
@@ -59,7 +61,12 @@ pub(crate) fn run(
 fn run_in(ui: &mut Ui, context: &Context, command: Command) -> Result<Outcome, CommandError> {
     let uses_memory = matches!(
         command,
-        Command::Cat(_) | Command::Sweep(_) | Command::Journal(_) | Command::Rebuild(_) | Command::Status(_)
+        Command::Cat(_)
+            | Command::Sessions(_)
+            | Command::Sweep(_)
+            | Command::Journal(_)
+            | Command::Rebuild(_)
+            | Command::Status(_)
     );
     if let Some(open) = context.open_to_others().filter(|_| uses_memory) {
         ui.warning(open);
@@ -70,6 +77,7 @@ fn run_in(ui: &mut Ui, context: &Context, command: Command) -> Result<Outcome, C
         Command::Status(args) => status::run(ui, context, &args),
         Command::Doctor(args) => doctor::run(ui, context, &args),
         Command::Secrets(args) => secrets::run(ui, context, &args),
+        Command::Sessions(args) => sessions::run(ui, context, &args),
         Command::Read(args) => read::run(ui, context, &args),
         Command::Cat(args) => cat::run(ui, context, &args),
         Command::Sweep(args) => sweep::run(ui, context, &args),

@@ -10,7 +10,9 @@ mod context;
 mod docs;
 mod env;
 mod error;
+mod filters;
 mod render;
+mod session_arg;
 #[allow(dead_code, reason = "the words that verbs share; not every verb uses each")]
 mod ui;
 

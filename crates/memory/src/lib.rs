@@ -12,6 +12,7 @@ pub mod logs;
 pub mod mask;
 pub mod overview;
 pub mod packs;
+mod prompts;
 pub mod secrets;
 pub mod sources;
 pub mod store;

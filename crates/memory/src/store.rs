@@ -4,13 +4,16 @@
 //! Their text we tolerate and count; our store we never: its first error stops the command.
 
 mod calls;
+mod catalog;
 mod cursors;
 mod derived;
 mod engine;
 mod events;
+pub(crate) mod foreign;
 mod frames;
 mod operations;
 mod overview;
+mod prompts;
 mod schema;
 mod sessions;
 mod shared;
@@ -22,10 +25,12 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use thiserror::Error;
 
+pub use catalog::{Counted, Listed, Status};
 pub use cursors::{Cursor, Stat};
 pub use derived::derived_version;
 pub use frames::{FrameRow, Tail};
 pub use operations::Operation;
+pub use prompts::{PromptFile, PromptRow, PromptSource, PromptsOnly};
 pub use sessions::{SessionRow, stand_in};
 
 use self::engine::{Access, Engine};

@@ -4,11 +4,11 @@
 //! disk wholly or not at all, and each piece says what it stands on, so that a crash, a second sweep or a log
 //! that grows meanwhile can at worst make work be done again.
 
-mod ends;
+pub(crate) mod ends;
 mod gather;
 mod index;
 mod piece;
-mod plan;
+pub(crate) mod plan;
 mod refresh;
 mod work;
 mod write;
@@ -23,6 +23,7 @@ use jiff::Timestamp;
 use transcript::Agent;
 
 use crate::mask::Masker;
+use crate::prompts;
 use crate::sources::{Root, Unread};
 use crate::store::{Patience, Store, StoreError};
 
@@ -85,12 +86,38 @@ pub struct Report {
     pub events: u64,
     pub faults: u64,
     pub redactions: u64,
+    /// Prompts of the agents' histories that were not known before.
+    pub prompts: u64,
     pub tier1_bytes: u64,
     pub tier2_bytes: u64,
     /// Work that another sweep did first.
     pub pieces_dropped: u64,
     pub agents: BTreeMap<Agent, AgentReport>,
     pub unread: Vec<Unread>,
+}
+
+impl Report {
+    /// How many sessions were touched.
+    pub(crate) fn sessions(&self) -> u64 {
+        self.sessions_new + self.sessions_updated + self.sessions_refreshed
+    }
+}
+
+pub(crate) fn several(count: u64, word: &str) -> String {
+    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
+}
+
+/// What a sweep did, for the journal.
+pub(crate) fn sentence(bytes: u64, sessions: u64, prompts: u64) -> String {
+    let mut told = format!(
+        "read {} of {}",
+        several(bytes, "new byte"),
+        several(sessions, "session")
+    );
+    if prompts > 0 {
+        told += &format!(" and {} of histories", several(prompts, "prompt"));
+    }
+    told
 }
 
 /// The same for one agent.
@@ -111,6 +138,7 @@ pub fn dry_run(sweep: &Sweep<'_>) -> Result<Report, StoreError> {
         report.files_read += 1;
         report.bytes_read += job.bytes_to_read();
     }
+    prompts::dry_run(sweep, store.as_ref(), &mut report)?;
     Ok(report)
 }
 
@@ -121,6 +149,7 @@ pub fn run(sweep: &Sweep<'_>, patience: Patience<'_>) -> Result<Report, StoreErr
     drop(store.lock(patience)?);
     let plan = Plan::make(sweep, Some(&store))?;
     let mut report = work_off(sweep, patience, &mut store, "sweep", &plan)?;
+    prompts::run(sweep, patience, &mut store, &mut report)?;
     if report.sessions_left == 0 {
         store.note_walk(sweep.now)?;
     }
@@ -202,6 +231,6 @@ fn work_on(
 }
 
 /// A path as the store keeps it.
-fn path_text(path: &Path) -> String {
+pub(crate) fn path_text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }

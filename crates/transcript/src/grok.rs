@@ -26,6 +26,7 @@ pub(crate) use body::bodies;
 
 use self::bills::Bills;
 use self::facts::Facts;
+pub(crate) use self::facts::decoded;
 use self::record::{Envelope, Happening, Item};
 use self::tools::Calls;
 use crate::agent::Origin;

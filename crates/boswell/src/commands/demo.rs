@@ -10,10 +10,11 @@ use memory::store::Store;
 use serde_json::json;
 use transcript::Agent;
 
+use super::read;
 use super::sweep::{self, Order};
-use super::{cat, read};
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
+use crate::session_arg::resolve;
 use crate::ui::{Format, HEADING, Ui, escape};
 
 /// Show what Boswell does on small made-up logs
@@ -125,7 +126,7 @@ fn show(ui: &mut Ui, context: &Context, home: &Path, logs: &[PathBuf], args: &De
         ui,
         &format!("boswell cat {SESSION} | cut -c -{CAT_COLUMNS} | head -{CAT_LINES}"),
     )?;
-    show_kept(ui, &memory)
+    show_kept(ui, context, &memory)
 }
 
 /// How much of a kept log the tour shows.
@@ -133,9 +134,9 @@ const CAT_COLUMNS: usize = 100;
 const CAT_LINES: usize = 3;
 
 /// The first lines of the session whose log may be gone.
-fn show_kept(ui: &mut Ui, memory: &Path) -> Result<(), CommandError> {
+fn show_kept(ui: &mut Ui, context: &Context, memory: &Path) -> Result<(), CommandError> {
     let store = Store::open_existing(memory)?.ok_or_else(|| CommandError::internal("the demo kept nothing"))?;
-    let uid = cat::resolve(&store, SESSION)?;
+    let uid = resolve(&store, context, SESSION)?.session_uid;
     let mut kept = Vec::new();
     kept::cat(&store, &uid, "log", &mut kept)?.map_err(cannot_write)?;
     let kept = String::from_utf8_lossy(&kept);

@@ -1,13 +1,13 @@
 //! `boswell journal`: what was done to the memory, in its own words.
 
 use jiff::Timestamp;
-use memory::store::{Operation, Store};
+use memory::store::Operation;
 use serde_json::{Value, json};
 
-use super::cat::no_memory;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::render::text::date_time;
+use crate::session_arg::open_memory;
 use crate::ui::{FAINT, Format, STRONG, Ui, escape};
 
 /// Show what was done to the memory, newest first
@@ -24,9 +24,7 @@ pub(crate) struct JournalArgs {
 }
 
 pub(crate) fn run(ui: &mut Ui, context: &Context, args: &JournalArgs) -> Result<Outcome, CommandError> {
-    let Some(store) = Store::open_existing(&context.places.data_dir)? else {
-        return Err(no_memory());
-    };
+    let store = open_memory(context)?;
     let operations = store.reads().operations(args.limit)?;
     match ui.format {
         Format::Json => {

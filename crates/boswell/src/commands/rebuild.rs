@@ -3,15 +3,15 @@
 use std::cell::RefCell;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use memory::store::{Patience, Store};
+use memory::store::Patience;
 use memory::sweep::{Sweep, rebuild};
 use serde_json::json;
 
-use super::cat::no_memory;
 use super::sweep::say_waiting;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::render::text::plural;
+use crate::session_arg::open_memory;
 use crate::ui::{Format, Ui};
 
 /// Make every derived row of the memory again
@@ -25,9 +25,7 @@ use crate::ui::{Format, Ui};
 pub(crate) struct RebuildArgs {}
 
 pub(crate) fn run(ui: &mut Ui, context: &Context, _: &RebuildArgs) -> Result<Outcome, CommandError> {
-    if Store::open_existing(&context.places.data_dir)?.is_none() {
-        return Err(no_memory());
-    }
+    drop(open_memory(context)?);
     let masker = context.masker(false)?;
     let bar = ProgressBar::with_draw_target(None, ui.progress_target());
     bar.set_style(

@@ -181,6 +181,9 @@ fn show_numbers(ui: &mut Ui, report: &Report, is_dry: bool) -> Result<(), Comman
             plural(report.redactions, "secret"),
             plural(report.faults, "fault")
         ))?;
+        if report.prompts > 0 {
+            ui.row(format_args!("  {} new in histories", plural(report.prompts, "prompt")))?;
+        }
         ui.row(format_args!("  {} kept", measure::bytes(report.tier1_bytes)))?;
     }
     for (agent, part) in &report.agents {
@@ -228,6 +231,7 @@ fn to_json(report: &Report, duration_ms: u64) -> Value {
         "events": report.events,
         "faults": report.faults,
         "redactions": report.redactions,
+        "prompts": report.prompts,
         "tier1_bytes": report.tier1_bytes,
         "tier2_bytes": report.tier2_bytes,
         "duration_ms": duration_ms,

@@ -36,7 +36,7 @@ fn every_command_gets_its_manual_page() {
     let sandbox = Sandbox::new();
     assert_snapshot!(sandbox.run("man -o share/man1"), @"
     --- stderr ---
-    Wrote 16 pages: share/man1
+    Wrote 17 pages: share/man1
     ");
     assert_snapshot!(names_in(&sandbox.home.join("share/man1")).join("\n"), @"
     boswell-cat.1
@@ -52,6 +52,7 @@ fn every_command_gets_its_manual_page() {
     boswell-read.1
     boswell-rebuild.1
     boswell-secrets.1
+    boswell-sessions.1
     boswell-status.1
     boswell-sweep.1
     boswell.1

@@ -11,4 +11,5 @@ mod masking;
 mod read;
 mod sandbox;
 mod secrets;
+mod sessions;
 mod status;

@@ -230,6 +230,13 @@ fn every_field_of_the_json_is_documented_and_every_documented_field_is_printed()
         &serde_json::from_str(sandbox.run("doctor --json").lines().next().unwrap()).unwrap(),
         &mut printed,
     );
+    for line in ["sweep --json", "sessions --json"] {
+        let told = sandbox.run(line);
+        keys(
+            &serde_json::from_str(told.lines().next().unwrap()).unwrap(),
+            &mut printed,
+        );
+    }
 
     let mut others = BTreeSet::new();
     sandbox.run("sweep");

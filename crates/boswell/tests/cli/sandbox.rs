@@ -83,7 +83,12 @@ impl Sandbox {
             Some(code) => told += &format!("--- exit {code} ---\n"),
             None => told += "--- killed ---\n",
         }
-        told.replace(self.home.to_str().unwrap(), "[HOME]")
+        self.hide_home(&told)
+    }
+
+    /// A text with `[HOME]` for this home.
+    pub fn hide_home(&self, text: &str) -> String {
+        text.replace(self.home.to_str().unwrap(), "[HOME]")
     }
 }
 

@@ -155,6 +155,12 @@ impl Engine {
         }
     }
 
+    /// Whether a table is there: a store that is only read is not brought to the newest step.
+    pub(super) fn has_table(&self, name: &str) -> Result<bool, StoreError> {
+        let Self::Sqlite(connection) = self;
+        Ok(connection.table_exists(None, name)?)
+    }
+
     /// Which step of the schema the database is at.
     pub(super) fn version(&self) -> Result<i64, StoreError> {
         let Self::Sqlite(connection) = self;

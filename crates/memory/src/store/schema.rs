@@ -2,7 +2,7 @@
 //! and never take away or give a column another meaning.
 //!
 //! Primary tables hold what no log can tell again: `operations`, `sessions`, `cursors`, `frames`, `tails`,
-//! `shared_files`.
+//! `shared_files`, `prompts`, `prompt_files`.
 //! All others are derived: they are dropped and made again from the packs, and a test does so. Times are
 //! microseconds since 1970; every table of a session has its key begin with `session_uid`.
 
@@ -153,6 +153,33 @@ const STEPS: &[&str] = &[
         version TEXT NOT NULL,
         count {int} NOT NULL,
         PRIMARY KEY (session_uid, record, version)
+    ) {clustered};",
+    // Prompts that outlive logs: an agent's histories name sessions whose logs are gone, so these rows belong
+    // to no row of `sessions`, and are never made again.
+    "CREATE TABLE prompts (
+        session_uid TEXT NOT NULL,
+        prompt_key {blob} NOT NULL,
+        flavor TEXT NOT NULL,
+        source TEXT NOT NULL,
+        at {int},
+        project TEXT,
+        title TEXT,
+        text TEXT NOT NULL,
+        mask_version {int} NOT NULL,
+        PRIMARY KEY (session_uid, prompt_key)
+    ) {clustered};
+    CREATE TABLE prompt_files (
+        path TEXT NOT NULL PRIMARY KEY,
+        device {int} NOT NULL,
+        inode {int} NOT NULL,
+        size {int} NOT NULL,
+        mtime_ns {int} NOT NULL,
+        ctime_ns {int} NOT NULL,
+        read_to {int} NOT NULL,
+        lines {int} NOT NULL,
+        ends_mid_line {int} NOT NULL,
+        head_hash {blob} NOT NULL,
+        tail_hash {blob} NOT NULL
     ) {clustered};",
 ];
 

@@ -54,6 +54,12 @@ impl Ends {
     }
 }
 
+/// The hashes of both ends of the first `read_to` bytes of a file.
+pub(crate) fn hashes(path: &Path, read_to: u64) -> io::Result<([u8; 32], [u8; 32])> {
+    let (ends, _) = plain(files::open(path)?.0, read_to)?;
+    Ok((ends.head_hash(), ends.tail_hash()))
+}
+
 /// What a look at the ends of a file told.
 pub(super) struct Look {
     /// Of the file, where it begins with what was read up to the cursor.

@@ -211,7 +211,7 @@ fn look(source: Source, root: &str, by_path: &HashMap<&str, &Cursor>, now: Times
 }
 
 /// Whether nobody wrote to a file for a while.
-pub(super) fn is_quiet(now: Timestamp, stat: Stat) -> bool {
+pub(crate) fn is_quiet(now: Timestamp, stat: Stat) -> bool {
     now.as_nanosecond() - i128::from(stat.mtime_ns) > SignedDuration::from_mins(QUIET_MINUTES).as_nanos()
 }
 
@@ -279,7 +279,7 @@ fn uid_of(copy: &Copy, report: &mut Report) -> String {
 
 /// What the file system says of a file.
 #[cfg(unix)]
-pub(super) fn stat(metadata: &Metadata) -> Stat {
+pub(crate) fn stat(metadata: &Metadata) -> Stat {
     use std::os::unix::fs::MetadataExt;
     let nanos = |seconds: i64, nanos: i64| seconds.saturating_mul(1_000_000_000).saturating_add(nanos);
     Stat {
@@ -292,7 +292,7 @@ pub(super) fn stat(metadata: &Metadata) -> Stat {
 }
 
 #[cfg(not(unix))]
-pub(super) fn stat(metadata: &Metadata) -> Stat {
+pub(crate) fn stat(metadata: &Metadata) -> Stat {
     let written = files::modified(metadata).map(|at| at.as_nanosecond());
     Stat {
         size: metadata.len(),

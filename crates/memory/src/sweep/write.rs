@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::piece::{Output, Piece, Replaces};
 use super::plan::{Job, Plan};
-use super::{Report, Sweep};
+use super::{Report, Sweep, sentence, several};
 use crate::mask::MASK_VERSION;
 use crate::packs;
 use crate::store::{Extent, FrameRow, Patience, Stat, Store, StoreError, Tx, WriteLock, derived_version};
@@ -209,13 +209,10 @@ impl<'w> Writer<'w> {
 
     /// What was done so far, for the journal.
     fn sentence(&self, bytes: u64) -> String {
-        let sessions = match self.sessions.len() {
-            1 => "1 session".to_owned(),
-            several => format!("{several} sessions"),
-        };
+        let sessions = self.sessions.len() as u64;
         match self.command {
-            "rebuild" => format!("made the rows of {sessions} anew"),
-            _ => format!("read {bytes} new bytes of {sessions}"),
+            "rebuild" => format!("made the rows of {} anew", several(sessions, "session")),
+            _ => sentence(bytes, sessions, 0),
         }
     }
 

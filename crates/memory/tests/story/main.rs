@@ -5,4 +5,5 @@
 mod hazards;
 mod home;
 mod keeping;
+mod prompts;
 mod sweep;

@@ -362,7 +362,7 @@ fn last_component(path: &str) -> Option<String> {
 }
 
 /// The path behind a directory's percent-encoded name. A path too long for a name leaves only a hash of it.
-fn decoded(name: &str) -> Option<String> {
+pub(crate) fn decoded(name: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(name.len());
     let mut rest = name;
     while let Some((plain, code)) = rest.split_once('%') {

@@ -1,0 +1,313 @@
+//! `boswell sessions`: what there is, newest first.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use memory::store::{Counted, Listed, Status};
+use serde_json::{Value, json};
+
+use crate::context::Context;
+use crate::error::{CommandError, Outcome};
+use crate::filters::FilterArgs;
+use crate::render::text::plural;
+use crate::session_arg::open_memory;
+use crate::ui::{FAINT, Format, HEADING, STRONG, Ui, escape, measure};
+
+/// An id is shown as far as it tells a session from all others, and at least so far.
+const ID_CHARS_MIN: usize = 8;
+/// The name of a project, at most.
+const PROJECT_COLUMNS_MAX: usize = 24;
+/// The words of a session get so much room, however narrow the terminal.
+const WORDS_COLUMNS_MIN: usize = 20;
+
+/// List the sessions in the memory, newest first
+///
+/// A session whose log was deleted before it was swept is listed with status `prompts only` where the
+/// agent's own history of prompts names it. It becomes whole when its log turns up.
+/// Subagents, and sessions that the agent hides from its own lists, are left out unless `--all` is given.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  boswell sessions
+  boswell sessions --here --since 7d
+  boswell sessions --agent codex --project api --limit 0
+  boswell sessions --since yesterday --until yesterday --json")]
+pub(crate) struct SessionsArgs {
+    #[command(flatten)]
+    filters: FilterArgs,
+    /// Subagents and hidden sessions, too
+    #[arg(long)]
+    all: bool,
+    /// List at most so many; `0` lists all
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    limit: usize,
+}
+
+pub(crate) fn run(ui: &mut Ui, context: &Context, args: &SessionsArgs) -> Result<Outcome, CommandError> {
+    let store = open_memory(context)?;
+    let filters = args.filters.resolve(context)?;
+    let listed = store.reads().listed()?;
+    let found: Vec<&Listed> = listed.iter().filter(|session| filters.take(session)).collect();
+    let is_side = |session: &Listed| !args.all && (session.is_subagent || session.is_hidden);
+    let wanted = found.iter().copied().filter(|session| !is_side(session));
+    let limit = if args.limit == 0 { usize::MAX } else { args.limit };
+    let mut shown = Vec::new();
+    for session in wanted.take(limit) {
+        shown.push((session, store.reads().counted(&session.session_uid)?));
+    }
+    let left_out = LeftOut {
+        side: found.iter().filter(|session| is_side(session)).count(),
+        total: found.len(),
+        shown: shown.len(),
+    };
+    match ui.format {
+        Format::Json => ui.json(&to_json(&shown, &left_out))?,
+        Format::Text if shown.is_empty() => tell_nothing(ui, filters.are_given(), listed.is_empty(), &left_out),
+        Format::Text => show(ui, context, &shown, &listed, &left_out)?,
+    }
+    Ok(if shown.is_empty() {
+        Outcome::NothingFound
+    } else {
+        Outcome::Done
+    })
+}
+
+/// What matches and is not listed.
+struct LeftOut {
+    /// Subagents and hidden sessions.
+    side: usize,
+    total: usize,
+    shown: usize,
+}
+
+impl LeftOut {
+    fn beyond_limit(&self) -> usize {
+        self.total - self.side - self.shown
+    }
+}
+
+fn tell_nothing(ui: &mut Ui, is_filtered: bool, is_empty: bool, left_out: &LeftOut) {
+    if is_empty {
+        ui.status("No session is in the memory yet");
+        ui.hint("`boswell sweep` reads the agents' logs");
+        return;
+    }
+    ui.status("No session matches");
+    if left_out.side > 0 {
+        ui.hint(format_args!(
+            "{} left out: `--all`",
+            plural(left_out.side as u64, "subagent")
+        ));
+    } else if is_filtered {
+        ui.hint("`boswell sweep` reads what is new; fewer filters find more");
+    }
+}
+
+const HEADINGS: [&str; 8] = ["id", "last", "agent", "project", "turns", "prompts", "size", "status"];
+const IS_NUMBER: [bool; 8] = [false, false, false, false, true, true, true, false];
+/// What a narrow terminal does without, the first one first.
+const DISPENSABLE: [usize; 4] = [6, 5, 4, 2];
+
+fn show(
+    ui: &mut Ui,
+    context: &Context,
+    shown: &[(&Listed, Counted)],
+    listed: &[Listed],
+    left_out: &LeftOut,
+) -> Result<(), CommandError> {
+    let ids: BTreeSet<&str> = listed
+        .iter()
+        .map(|session| session.native_session_id.as_str())
+        .collect();
+    let rows: Vec<[String; 8]> = shown
+        .iter()
+        .map(|(session, counted)| cells(context, session, counted, &ids))
+        .collect();
+    let columns = columns(&rows, ui.columns());
+    let lead: usize = columns.iter().map(|(_, width)| width + 2).sum();
+    let room = ui.columns().map(|all| all.saturating_sub(lead).max(WORDS_COLUMNS_MIN));
+    let padded = |cells: [&str; 8]| {
+        let mut line = String::new();
+        for (at, width) in &columns {
+            let gap = " ".repeat(width - measure::width(cells[*at]));
+            let (before, after) = if IS_NUMBER[*at] {
+                (gap.as_str(), "")
+            } else {
+                ("", gap.as_str())
+            };
+            line += &format!("{before}{}{after}  ", cells[*at]);
+        }
+        line
+    };
+    ui.row(ui.paint(HEADING, format!("{}title or first prompt", padded(HEADINGS))))?;
+    for (row, (session, counted)) in rows.iter().zip(shown) {
+        let words = in_one_line(words(session, counted).unwrap_or_default());
+        let words = room.map_or(words.clone(), |room| measure::fit(&words, room).into_owned());
+        let line = padded(row.each_ref().map(String::as_str)) + &words;
+        // The id is what a person copies.
+        let (id, rest) = line.trim_end().split_at(row[0].len());
+        match session.status {
+            Status::Kept => ui.row(format_args!("{}{rest}", ui.paint(STRONG, id)))?,
+            Status::Evicted | Status::PromptsOnly => {
+                ui.row(format_args!("{}{}", ui.paint(STRONG, id), ui.paint(FAINT, rest)))?;
+            }
+        }
+    }
+    if left_out.beyond_limit() > 0 {
+        let more = measure::count(left_out.beyond_limit() as u64);
+        ui.hint(format_args!("{more} older: `--limit 0` lists all"));
+    }
+    if left_out.side > 0 {
+        ui.hint(format_args!(
+            "{} left out: `--all`",
+            plural(left_out.side as u64, "subagent")
+        ));
+    }
+    Ok(())
+}
+
+/// Which columns are shown, and how wide: not those in which nothing stands, nor those for which there is no room.
+fn columns(rows: &[[String; 8]], terminal: Option<usize>) -> Vec<(usize, usize)> {
+    let mut columns = Vec::new();
+    for (at, heading) in HEADINGS.iter().enumerate() {
+        let widest = rows.iter().map(|row| measure::width(&row[at])).max().unwrap_or(0);
+        if widest > 0 {
+            columns.push((at, widest.max(heading.len())));
+        }
+    }
+    for dispensable in DISPENSABLE {
+        let taken: usize = columns.iter().map(|(_, width)| width + 2).sum();
+        if terminal.is_some_and(|terminal| taken + WORDS_COLUMNS_MIN > terminal) {
+            columns.retain(|(at, _)| *at != dispensable);
+        }
+    }
+    columns
+}
+
+fn cells(context: &Context, session: &Listed, counted: &Counted, ids: &BTreeSet<&str>) -> [String; 8] {
+    let some = |number: u64| {
+        if number == 0 {
+            String::new()
+        } else {
+            measure::count(number)
+        }
+    };
+    let project = escape(session.repo.as_deref().unwrap_or("-")).into_owned();
+    let status = match session.status {
+        Status::Kept => "kept",
+        Status::Evicted => "evicted",
+        Status::PromptsOnly => "prompts only",
+    };
+    let bytes = if counted.bytes == 0 {
+        String::new()
+    } else {
+        measure::bytes(counted.bytes)
+    };
+    [
+        escape(short_id(&session.native_session_id, ids)).into_owned(),
+        time(session.last_micros).map_or("-".to_owned(), |at| measure::age(context.now, at)),
+        session.flavor.clone(),
+        measure::fit(&project, PROJECT_COLUMNS_MAX).into_owned(),
+        some(counted.turns),
+        some(counted.prompts),
+        bytes,
+        status.to_owned(),
+    ]
+}
+
+/// As much of an id as names the session alone. Ids that are made from the time begin alike.
+fn short_id<'i>(id: &'i str, ids: &BTreeSet<&str>) -> &'i str {
+    if id.contains('/') {
+        return id;
+    }
+    let alike = |other: Option<&&str>| other.map_or(0, |other| common_chars(id, other));
+    // A session's id begins those of its subagents; then the session is meant.
+    let own = |other: &&&str| !other.contains('/');
+    let before = alike(ids.range(..id).rev().find(own));
+    let after = alike(ids.range(id..).skip(1).find(own));
+    let chars = (before.max(after) + 1).max(ID_CHARS_MIN);
+    id.char_indices().nth(chars).map_or(id, |(end, _)| &id[..end])
+}
+
+fn common_chars(a: &str, b: &str) -> usize {
+    a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count()
+}
+
+/// What a session is about, in its own words.
+pub(crate) fn words<'s>(session: &'s Listed, counted: &'s Counted) -> Option<&'s str> {
+    let first = counted.first_prompt.as_deref().or(session.first_prompt.as_deref());
+    session.title.as_deref().filter(|title| !title.is_empty()).or(first)
+}
+
+/// Words of strangers, however many lines they had.
+pub(crate) fn in_one_line(words: &str) -> String {
+    let words: Vec<&str> = words.split_whitespace().collect();
+    escape(&words.join(" ")).into_owned()
+}
+
+fn time(micros: Option<i64>) -> Option<Timestamp> {
+    micros.and_then(|at| Timestamp::from_microsecond(at).ok())
+}
+
+fn to_json(shown: &[(&Listed, Counted)], left_out: &LeftOut) -> Value {
+    let sessions: Vec<Value> = shown
+        .iter()
+        .map(|(session, counted)| {
+            json!({
+                "session_uid": session.session_uid,
+                "flavor": session.flavor,
+                "native_session_id": session.native_session_id,
+                "project": session.cwd,
+                "cwd": session.cwd,
+                "repo": session.repo,
+                "branch": session.branch,
+                "title": session.title,
+                "first_prompt": counted.first_prompt.as_ref().or(session.first_prompt.as_ref()),
+                "started_at": time(session.started_micros),
+                "ended_at": time(session.ended_micros),
+                "turns": counted.turns,
+                "events": counted.events,
+                "prompts": counted.prompts,
+                "bytes": counted.bytes,
+                "status": session.status.as_str(),
+                "is_subagent": session.is_subagent,
+                "is_hidden": session.is_hidden,
+            })
+        })
+        .collect();
+    json!({
+        "schema": "boswell.sessions/1",
+        "sessions": sessions,
+        "total": left_out.total,
+        "hidden": left_out.total - left_out.shown,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_narrow_terminal_does_without_some_columns_and_nobody_sees_empty_ones() {
+        let row = ["5e550000", "2 days ago", "claude", "app", "3", "", "1.2 KiB", "kept"].map(str::to_owned);
+        let check = |terminal| {
+            let columns = columns(std::slice::from_ref(&row), terminal);
+            let names: Vec<&str> = columns.iter().map(|(at, _)| HEADINGS[*at]).collect();
+            names.join(" ")
+        };
+        assert_eq!(check(None), "id last agent project turns size status");
+        assert_eq!(check(Some(90)), "id last agent project turns size status");
+        assert_eq!(check(Some(75)), "id last agent project turns status");
+        assert_eq!(check(Some(70)), "id last agent project status");
+        assert_eq!(check(Some(10)), "id last project status");
+    }
+
+    #[test]
+    fn an_id_is_as_long_as_it_must_be() {
+        let ids: BTreeSet<&str> = ["019d4700-0001", "019d4700-0002", "5e550000-0000", "5e550000-0000/a1"].into();
+        let short = |id| short_id(id, &ids);
+        assert_eq!(short("5e550000-0000"), "5e550000");
+        assert_eq!(short("019d4700-0001"), "019d4700-0001");
+        assert_eq!(short("5e550000-0000/a1"), "5e550000-0000/a1");
+        assert_eq!(short("zz"), "zz");
+    }
+}

@@ -1,0 +1,295 @@
+//! Filters that every question over sessions has: by agent, project and time. Parsed, resolved and asked here
+//! alone, so that they mean the same everywhere.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use jiff::civil::{Date, DateTime};
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp, ToSpan};
+use memory::store::Listed;
+
+use crate::commands::read::AgentName;
+use crate::config::expand_home;
+use crate::context::Context;
+use crate::error::CommandError;
+
+/// The filters, as the command line has them.
+#[derive(clap::Args, Debug, Default)]
+pub(crate) struct FilterArgs {
+    /// Only sessions of this agent
+    #[arg(long, value_name = "AGENT")]
+    agent: Vec<AgentName>,
+    /// Only sessions in this directory or below it, or in one with this in its name
+    #[arg(long, value_name = "PROJECT")]
+    project: Option<String>,
+    /// Only sessions of this directory's repository
+    #[arg(long)]
+    here: bool,
+    /// Only what went on after this: a date, a time, `today`, `yesterday`, `7d`, `12h`
+    #[arg(long, value_name = "WHEN")]
+    since: Option<When>,
+    /// Only what began before this, the day itself included
+    #[arg(long, value_name = "WHEN")]
+    until: Option<When>,
+}
+
+/// The filters, resolved.
+#[derive(Debug)]
+pub(crate) struct Filters<'a> {
+    agents: Vec<&'static str>,
+    project: Option<Project>,
+    here: Option<Vec<PathBuf>>,
+    since: Option<Timestamp>,
+    until: Option<Timestamp>,
+    args: &'a FilterArgs,
+}
+
+#[derive(Debug)]
+enum Project {
+    Directory(PathBuf),
+    /// In lower case.
+    Name(String),
+}
+
+impl FilterArgs {
+    /// Asks the context what the words mean today and here.
+    pub(crate) fn resolve(&self, context: &Context) -> Result<Filters<'_>, CommandError> {
+        let places = &context.places;
+        let project = self.project.as_deref().map(|text| {
+            if text.contains(['/', '\\']) || text.starts_with(['.', '~']) {
+                Project::Directory(tidied(&places.current_dir.join(expand_home(text, &places.home))))
+            } else {
+                Project::Name(text.to_lowercase())
+            }
+        });
+        let at = |when: Option<When>, edge| when.map(|when| when.at(context.now, &context.zone, edge)).transpose();
+        Ok(Filters {
+            agents: self.agent.iter().map(|name| name.0.as_str()).collect(),
+            project,
+            here: self.here.then(|| repository(&places.current_dir)),
+            since: at(self.since, Edge::Begin)?,
+            until: at(self.until, Edge::End)?,
+            args: self,
+        })
+    }
+}
+
+impl Filters<'_> {
+    /// Whether a session is asked for.
+    pub(crate) fn take(&self, session: &Listed) -> bool {
+        let is_agent = self.agents.is_empty() || self.agents.contains(&session.flavor.as_str());
+        is_agent && self.takes_place(session) && self.takes_time(session)
+    }
+
+    /// Whether anything was asked for.
+    pub(crate) fn are_given(&self) -> bool {
+        let args = self.args;
+        !args.agent.is_empty() || args.project.is_some() || args.here || args.since.is_some() || args.until.is_some()
+    }
+
+    fn takes_place(&self, session: &Listed) -> bool {
+        let cwd = session.cwd.as_deref();
+        let is_project = match &self.project {
+            None => true,
+            Some(Project::Directory(directory)) => cwd.is_some_and(|cwd| Path::new(cwd).starts_with(directory)),
+            Some(Project::Name(name)) => {
+                let holds = |text: Option<&str>| text.is_some_and(|text| text.to_lowercase().contains(name));
+                let own = cwd.and_then(|cwd| cwd.rsplit(['/', '\\']).find(|part| !part.is_empty()));
+                holds(session.repo.as_deref()) || holds(own)
+            }
+        };
+        let is_here = self.here.as_ref().is_none_or(|here| lies_in(session, here));
+        is_project && is_here
+    }
+
+    /// A session takes as long as it takes: any part of it will do.
+    fn takes_time(&self, session: &Listed) -> bool {
+        let started = session.started_micros.or(session.last_micros);
+        let is_later = |since: Timestamp| session.last_micros.is_some_and(|at| at >= since.as_microsecond());
+        let is_earlier = |until: Timestamp| started.is_some_and(|at| at < until.as_microsecond());
+        self.since.is_none_or(is_later) && self.until.is_none_or(is_earlier)
+    }
+}
+
+/// Whether a session went on in one of these directories.
+pub(crate) fn lies_in(session: &Listed, directories: &[PathBuf]) -> bool {
+    let cwd = session.cwd.as_deref().map(Path::new);
+    cwd.is_some_and(|cwd| directories.iter().any(|directory| cwd.starts_with(directory)))
+}
+
+/// The directory of the repository around `directory`, under each name it has; itself where there is none.
+pub(crate) fn repository(directory: &Path) -> Vec<PathBuf> {
+    let around = directory.ancestors().find(|path| path.join(".git").exists());
+    let root = around.unwrap_or(directory).to_owned();
+    let real = root.canonicalize().ok().filter(|real| *real != root);
+    std::iter::once(root).chain(real).collect()
+}
+
+/// A path without `.` and `..`, which need not exist.
+fn tidied(path: &Path) -> PathBuf {
+    let mut tidy = PathBuf::new();
+    for part in path.components() {
+        match part {
+            std::path::Component::CurDir => {}
+            std::path::Component::ParentDir => {
+                tidy.pop();
+            }
+            part => tidy.push(part),
+        }
+    }
+    tidy
+}
+
+/// A moment, as people name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum When {
+    Moment(Timestamp),
+    /// A time of day without a zone.
+    Local(DateTime),
+    Day(Date),
+    DaysAgo(i64),
+    Ago(SignedDuration),
+}
+
+/// Which end of a day is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Edge {
+    Begin,
+    End,
+}
+
+impl When {
+    /// The moment itself. A day is a day of the zone.
+    pub(crate) fn at(self, now: Timestamp, zone: &TimeZone, edge: Edge) -> Result<Timestamp, CommandError> {
+        let day = |date: Date| {
+            let days = if edge == Edge::End { 1 } else { 0 };
+            date.checked_add(days.days())?
+                .to_zoned(zone.clone())
+                .map(|at| at.timestamp())
+        };
+        let found = match self {
+            Self::Moment(at) => Ok(at),
+            Self::Local(time) => time.to_zoned(zone.clone()).map(|at| at.timestamp()),
+            Self::Day(date) => day(date),
+            Self::DaysAgo(days) => {
+                let today = now.to_zoned(zone.clone()).date();
+                today.checked_sub(days.days()).and_then(day)
+            }
+            Self::Ago(span) => now.checked_sub(span),
+        };
+        found.map_err(|_| CommandError::usage("this time lies outside of the calendar"))
+    }
+}
+
+impl FromStr for When {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let unknown = || "write a date like `2026-04-01`, a time, `today`, `yesterday`, `7d` or `12h`".to_owned();
+        match text.to_ascii_lowercase().as_str() {
+            "today" => return Ok(Self::DaysAgo(0)),
+            "yesterday" => return Ok(Self::DaysAgo(1)),
+            _ => {}
+        }
+        if let Some(span) = span(text) {
+            return Ok(Self::Ago(span));
+        }
+        let at = text.parse().map(Self::Moment);
+        // A date would be read as a time, too: its midnight.
+        let at = at.or_else(|_| {
+            if text.len() > 10 {
+                text.parse().map(Self::Local)
+            } else {
+                text.parse().map(Self::Day)
+            }
+        });
+        at.map_err(|_: jiff::Error| unknown())
+    }
+}
+
+/// A span such as `7d` or `12h`.
+fn span(text: &str) -> Option<SignedDuration> {
+    let unit = text.chars().next_back()?;
+    let number: i64 = text[..text.len() - unit.len_utf8()]
+        .parse()
+        .ok()
+        .filter(|number| *number >= 0)?;
+    let hours = match unit.to_ascii_lowercase() {
+        'h' => 1,
+        'd' => 24,
+        'w' => 24 * 7,
+        _ => return None,
+    };
+    number.checked_mul(hours).and_then(SignedDuration::try_from_hours)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str) -> String {
+        // Half past midnight in Berlin is the day before in UTC.
+        let now: Timestamp = "2026-03-31T22:30:00Z".parse().unwrap();
+        let zone = TimeZone::get("Europe/Berlin").unwrap();
+        match text.parse::<When>() {
+            Ok(when) => {
+                let at = |edge| when.at(now, &zone, edge).unwrap();
+                format!("{text}: {} {}", at(Edge::Begin), at(Edge::End))
+            }
+            Err(error) => format!("{text}: {error}"),
+        }
+    }
+
+    #[test]
+    fn moments_are_named_as_people_name_them() {
+        let texts = [
+            "today",
+            "Yesterday",
+            "7d",
+            "12h",
+            "2w",
+            "0d",
+            "2026-03-29",
+            "2026-03-29T10:00",
+            "2026-03-29 10:00:30",
+            "2026-03-29T10:00:00Z",
+            "tomorrow",
+            "7",
+            "-7d",
+            "d",
+            "",
+            "2026-02-30",
+            "9999999999999999d",
+            "7д",
+        ];
+        insta::assert_snapshot!(texts.map(check).join("\n"), @"
+        today: 2026-03-31T22:00:00Z 2026-04-01T22:00:00Z
+        Yesterday: 2026-03-30T22:00:00Z 2026-03-31T22:00:00Z
+        7d: 2026-03-24T22:30:00Z 2026-03-24T22:30:00Z
+        12h: 2026-03-31T10:30:00Z 2026-03-31T10:30:00Z
+        2w: 2026-03-17T22:30:00Z 2026-03-17T22:30:00Z
+        0d: 2026-03-31T22:30:00Z 2026-03-31T22:30:00Z
+        2026-03-29: 2026-03-28T23:00:00Z 2026-03-29T22:00:00Z
+        2026-03-29T10:00: 2026-03-29T08:00:00Z 2026-03-29T08:00:00Z
+        2026-03-29 10:00:30: 2026-03-29T08:00:30Z 2026-03-29T08:00:30Z
+        2026-03-29T10:00:00Z: 2026-03-29T10:00:00Z 2026-03-29T10:00:00Z
+        tomorrow: write a date like `2026-04-01`, a time, `today`, `yesterday`, `7d` or `12h`
+        7: write a date like `2026-04-01`, a time, `today`, `yesterday`, `7d` or `12h`
+        -7d: write a date like `2026-04-01`, a time, `today`, `yesterday`, `7d` or `12h`
+        d: write a date like `2026-04-01`, a time, `today`, `yesterday`, `7d` or `12h`
+        : write a date like `2026-04-01`, a time, `today`, `yesterday`, `7d` or `12h`
+        2026-02-30: write a date like `2026-04-01`, a time, `today`, `yesterday`, `7d` or `12h`
+        9999999999999999d: write a date like `2026-04-01`, a time, `today`, `yesterday`, `7d` or `12h`
+        7д: write a date like `2026-04-01`, a time, `today`, `yesterday`, `7d` or `12h`
+        ");
+    }
+
+    #[test]
+    fn a_path_needs_no_disk_to_be_tidy() {
+        assert_eq!(
+            tidied(Path::new("/home/ada/./app/../site")),
+            Path::new("/home/ada/site")
+        );
+    }
+}

@@ -1,0 +1,127 @@
+//! Which session a word of the command line means: a uid, the beginning of an id, `last`, `here`, or a log.
+
+use std::path::Path;
+
+use memory::store::{Listed, Status, Store, StoreError};
+
+use crate::commands::sessions::{in_one_line, words};
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::filters::{lies_in, repository};
+use crate::ui::{escape, measure};
+
+/// So many candidates are listed.
+const CANDIDATES_MAX: usize = 10;
+/// Columns of the words of each.
+const WORDS_COLUMNS: usize = 60;
+
+/// The help of every argument that names a session.
+pub(crate) const SESSION_HELP: &str =
+    "A uid, the beginning of an id, `last`, `here` (the newest of this directory's repository), or a log";
+
+/// A session that was named.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Named {
+    pub(crate) session_uid: String,
+    pub(crate) status: Status,
+}
+
+/// Opens the memory of this machine.
+pub(crate) fn open_memory(context: &Context) -> Result<Store, CommandError> {
+    let store = Store::open_existing(&context.places.data_dir)?;
+    store.ok_or_else(|| {
+        CommandError::not_found("no-memory", "there is no memory yet").with_hint("`boswell sweep` makes one")
+    })
+}
+
+/// The one session that `word` names.
+pub(crate) fn resolve(store: &Store, context: &Context, word: &str) -> Result<Named, CommandError> {
+    let listed = store.reads().listed()?;
+    let named = |session: &Listed| Named {
+        session_uid: session.session_uid.clone(),
+        status: session.status,
+    };
+    // What has no log, and what somebody started on the side, is not what a person did last.
+    let mut own = listed
+        .iter()
+        .filter(|session| session.status == Status::Kept && !session.is_subagent && !session.is_hidden);
+    match word {
+        "last" => {
+            return own
+                .next()
+                .map(named)
+                .ok_or_else(|| unknown("there is no session in the memory yet"));
+        }
+        "here" => {
+            let here = repository(&context.places.current_dir);
+            let found = own.find(|session| lies_in(session, &here)).map(named);
+            return found.ok_or_else(|| unknown("there is no session of this directory in the memory"));
+        }
+        _ => {}
+    }
+    let begins =
+        |session: &&Listed| session.session_uid.starts_with(word) || session.native_session_id.starts_with(word);
+    let mut found: Vec<&Listed> = listed.iter().filter(begins).collect();
+    let is_exact = |session: &&&Listed| session.session_uid == word || session.native_session_id == word;
+    let exact: Vec<&Listed> = found.iter().filter(is_exact).copied().collect();
+    // A session's own id begins its subagents' ids, too: the session is meant.
+    let main: Vec<&Listed> = found
+        .iter()
+        .filter(|session| !session.native_session_id.contains('/'))
+        .copied()
+        .collect();
+    for surer in [exact, main] {
+        if surer.len() == 1 {
+            found = surer;
+        }
+    }
+    match found.as_slice() {
+        [only] if !word.is_empty() => Ok(named(only)),
+        [] => of_log(store, context, word, &listed),
+        several => Err(ambiguous(store, context, word, several)?),
+    }
+}
+
+/// The session of a log that is named by its path.
+fn of_log(store: &Store, context: &Context, word: &str, listed: &[Listed]) -> Result<Named, CommandError> {
+    let path = context.places.current_dir.join(word);
+    if !path.is_file() {
+        return Err(unknown(format_args!("no session in the memory begins with: `{word}`")));
+    }
+    let uid_of = |path: &Path| store.reads().uid_of_log(&path.to_string_lossy());
+    let uid = match uid_of(&path)? {
+        Some(uid) => Some(uid),
+        None => path.canonicalize().ok().map_or(Ok(None), |real| uid_of(&real))?,
+    };
+    let session = uid.and_then(|uid| listed.iter().find(|session| session.session_uid == uid));
+    let named = session.map(|session| Named {
+        session_uid: session.session_uid.clone(),
+        status: session.status,
+    });
+    named.ok_or_else(|| unknown(format_args!("the memory holds nothing of this log: `{word}`")))
+}
+
+fn unknown(message: impl std::fmt::Display) -> CommandError {
+    CommandError::not_found("session-unknown", message).with_hint("`boswell sweep` reads what is new")
+}
+
+fn ambiguous(store: &Store, context: &Context, word: &str, several: &[&Listed]) -> Result<CommandError, StoreError> {
+    let mut message = format!("several sessions begin with `{word}`:");
+    for session in several.iter().take(CANDIDATES_MAX) {
+        message += &format!("\n  {}", escape(&session.session_uid));
+        let at = session
+            .last_micros
+            .and_then(|at| jiff::Timestamp::from_microsecond(at).ok());
+        if let Some(at) = at {
+            message += &format!("  {}", measure::age(context.now, at));
+        }
+        let counted = store.reads().counted(&session.session_uid)?;
+        if let Some(words) = words(session, &counted) {
+            message += &format!("  {}", measure::fit(&in_one_line(words), WORDS_COLUMNS));
+        }
+    }
+    if several.len() > CANDIDATES_MAX {
+        message += &format!("\n  and {} more", several.len() - CANDIDATES_MAX);
+    }
+    Ok(CommandError::user("session-ambiguous", message).with_hint("name more of the id"))
+}

@@ -1,0 +1,453 @@
+//! Prompts outlive logs: the agents' histories of what was typed are read, masked and kept, so that a session
+//! whose log is gone is still known by its prompts.
+//!
+//! Only files known by name are opened, and only what is new in them is read. A history that was trimmed or
+//! rewritten is read again; what it told before stays. Nothing in these files can fail a sweep: what cannot be
+//! read is told, and costs itself.
+
+mod image;
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use transcript::{Agent, HistoryPrompt, Line, LineBody, Lines, grok_project, history_prompts, is_session_id};
+
+use crate::files;
+use crate::mask::{Hit, MASK_VERSION};
+use crate::sources::{Root, Unread};
+use crate::store::foreign::{IndexedSession, indexed_sessions};
+use crate::store::{Patience, PromptFile, PromptRow, PromptSource, Stat, Store, StoreError};
+use crate::sweep::ends::hashes;
+use crate::sweep::plan::{is_quiet, stat};
+use crate::sweep::{Report, Sweep, path_text, sentence};
+
+/// A longer prompt is kept up to here: nobody typed it.
+const TEXT_BYTES_MAX: usize = 256 << 10;
+/// So many prompts, or so many bytes of them, are committed at once: a bound on memory.
+const BATCH_PROMPTS: usize = 4096;
+const BATCH_BYTES: usize = 16 << 20;
+/// Of the lines of one history that cannot be read, so many are told one by one.
+const TOLD_FAULTS_MAX: usize = 10;
+
+/// A file that tells of prompts.
+struct History {
+    agent: Agent,
+    kind: Kind,
+    path: PathBuf,
+    /// The root it lies in; no link leads out of it.
+    root: PathBuf,
+    /// The directory its prompts were typed in, where its place tells it.
+    project: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// One prompt per line.
+    Lines,
+    /// A database with one row per session.
+    Index,
+}
+
+/// Keeps what is new in the agents' histories.
+pub(crate) fn run(
+    sweep: &Sweep<'_>,
+    patience: Patience<'_>,
+    store: &mut Store,
+    report: &mut Report,
+) -> Result<(), StoreError> {
+    let known = known(store)?;
+    for history in find_all(sweep, report) {
+        if is_unchanged(sweep.now, &history, &known) {
+            report.files_unchanged += 1;
+            continue;
+        }
+        let mut reader = Reader {
+            sweep,
+            patience,
+            store,
+            report,
+            history: &history,
+            hits: Vec::new(),
+        };
+        let done = match history.kind {
+            Kind::Lines => reader.lines(known.get(&path_text(&history.path))),
+            Kind::Index => reader.index(),
+        };
+        let redactions = reader.hits.len() as u64;
+        report.redactions += redactions;
+        match done {
+            Ok(()) => {
+                report.files_read += 1;
+                report.agents.entry(history.agent).or_default().files_read += 1;
+            }
+            Err(Failure::Store(error)) => return Err(error),
+            Err(Failure::Unread(reason)) => {
+                report.faults += 1;
+                report.unread.push(Unread {
+                    path: history.path.clone(),
+                    reason,
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Says what would be read.
+pub(crate) fn dry_run(sweep: &Sweep<'_>, store: Option<&Store>, report: &mut Report) -> Result<(), StoreError> {
+    let known = store.map_or(Ok(HashMap::new()), known)?;
+    for history in find_all(sweep, report) {
+        if is_unchanged(sweep.now, &history, &known) {
+            report.files_unchanged += 1;
+            continue;
+        }
+        let size = stat_of(&history.path).map_or(0, |stat| stat.size);
+        let before = known.get(&path_text(&history.path)).map_or(0, |file| file.read_to);
+        report.files_read += 1;
+        report.bytes_read += size.checked_sub(before).unwrap_or(size);
+    }
+    Ok(())
+}
+
+fn known(store: &Store) -> Result<HashMap<String, PromptFile>, StoreError> {
+    let files = store.reads().prompt_files()?;
+    Ok(files.into_iter().map(|file| (file.path.clone(), file)).collect())
+}
+
+/// The histories of all roots, each once.
+fn find_all(sweep: &Sweep<'_>, report: &mut Report) -> Vec<History> {
+    let mut found: Vec<History> = Vec::new();
+    for root in sweep.roots {
+        for history in find(root) {
+            let is_new = found.iter().all(|known| known.path != history.path);
+            let is_there = fs::symlink_metadata(&history.path).is_ok();
+            if !is_new || !is_there || (sweep.is_ignored)(&history.path) {
+                continue;
+            }
+            report.files_seen += 1;
+            report.agents.entry(history.agent).or_default().files_seen += 1;
+            match files::inside(&history.root, &history.path).and_then(|real| files::open(&real)) {
+                Ok(_) => found.push(history),
+                Err(error) => {
+                    report.faults += 1;
+                    report.unread.push(Unread {
+                        path: history.path,
+                        reason: error.to_string(),
+                    });
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Where an agent keeps its histories, whether they are there or not.
+fn find(root: &Root) -> Vec<History> {
+    let history = |kind, path, project| History {
+        agent: root.agent,
+        kind,
+        path,
+        root: root.path.clone(),
+        project,
+    };
+    if root.agent != Agent::Grok {
+        return vec![history(Kind::Lines, root.path.join("history.jsonl"), None)];
+    }
+    let sessions = root.path.join("sessions");
+    let mut found = vec![history(Kind::Index, sessions.join("session_search.sqlite"), None)];
+    let mut groups: Vec<PathBuf> = fs::read_dir(&sessions)
+        .into_iter()
+        .flatten()
+        .flatten()
+        // Links are not followed.
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+        .map(|entry| entry.path())
+        .collect();
+    groups.sort();
+    for group in groups {
+        let path = group.join("prompt_history.jsonl");
+        let project = project_of(&root.path, &group);
+        found.push(history(Kind::Lines, path, project));
+    }
+    found
+}
+
+/// The project that a directory of Grok's belongs to: by its name, or by the note in it where the name is too long.
+fn project_of(root: &Path, group: &Path) -> Option<String> {
+    let name = group.file_name()?.to_string_lossy();
+    grok_project(&name).or_else(|| {
+        let bytes = files::read_companion(root, &group.join(".cwd")).ok()?;
+        Some(String::from_utf8(bytes).ok()?.trim().to_owned()).filter(|project| !project.is_empty())
+    })
+}
+
+/// Whether a file is as it was left. A last line that waited is taken when nobody writes any more.
+fn is_unchanged(now: Timestamp, history: &History, known: &HashMap<String, PromptFile>) -> bool {
+    let (Some(stat), Some(file)) = (stat_of(&history.path), known.get(&path_text(&history.path))) else {
+        return false;
+    };
+    match history.kind {
+        Kind::Lines => file.stat == stat && !(file.read_to < stat.size && is_quiet(now, stat)),
+        Kind::Index => {
+            let wal = image::wal_of(&history.path);
+            let left = known.get(&path_text(&wal)).map(|file| file.stat);
+            file.stat == stat && left == Some(stat_of(&wal).unwrap_or_default())
+        }
+    }
+}
+
+/// What the file system says of a file, none where there is none.
+fn stat_of(path: &Path) -> Option<Stat> {
+    fs::metadata(path).ok().map(|metadata| stat(&metadata))
+}
+
+/// Reads a file whole, up to a size.
+fn read_whole(root: &Path, path: &Path, bytes_max: u64) -> io::Result<(Vec<u8>, Stat)> {
+    let (file, metadata) = files::open(&files::inside(root, path)?)?;
+    if metadata.len() > bytes_max {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "too large to be read"));
+    }
+    let mut bytes = Vec::new();
+    file.take(bytes_max).read_to_end(&mut bytes)?;
+    Ok((bytes, stat(&metadata)))
+}
+
+/// Why a history was not read.
+enum Failure {
+    Store(StoreError),
+    Unread(String),
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Unread(error.to_string())
+    }
+}
+
+struct Reader<'r> {
+    sweep: &'r Sweep<'r>,
+    patience: Patience<'r>,
+    store: &'r mut Store,
+    report: &'r mut Report,
+    history: &'r History,
+    hits: Vec<Hit>,
+}
+
+impl Reader<'_> {
+    /// Reads the new lines of a history.
+    fn lines(&mut self, known: Option<&PromptFile>) -> Result<(), Failure> {
+        let path = files::inside(&self.history.root, &self.history.path)?;
+        let (mut file, metadata) = files::open(&path)?;
+        let stat = stat(&metadata);
+        let known = match known {
+            Some(known) if goes_on(&mut file, &path, known, stat)? => Some(known),
+            _ => None,
+        };
+        let mut batch = Batch::default();
+        let (mut read_to, mut count) = known.map_or((0, 0), |known| (known.read_to, known.lines));
+        let mut ends_mid_line = known.is_some_and(|known| known.ends_mid_line);
+        if ends_mid_line && read_to < stat.size {
+            // What comes is the line break that was missing.
+            (read_to, ends_mid_line) = (read_to + 1, false);
+            batch.bytes_read = 1;
+        }
+        file.seek(SeekFrom::Start(read_to))?;
+        let mut lines = Lines::resume(file, count, read_to);
+        let mut faults = 0;
+        while let Some(line) = lines.next()? {
+            // A line that is still being written waits, unless nobody writes any more.
+            if !line.terminated && !is_quiet(self.sweep.now, stat) {
+                break;
+            }
+            let (length, masked) = match line.body {
+                LineBody::Bytes(bytes) => (
+                    bytes.len() as u64,
+                    self.sweep.masker.mask_json_line(bytes, &mut self.hits),
+                ),
+                LineBody::Oversized { length, .. } => (length, Cow::Borrowed(&b""[..])),
+            };
+            let body = match line.body {
+                LineBody::Bytes(_) => LineBody::Bytes(&masked),
+                oversized => oversized,
+            };
+            let (prompts, fault) = history_prompts(self.history.agent, &Line { body, ..line });
+            batch.extend(prompts.into_iter().map(|prompt| row(prompt, self.history)));
+            if let Some(fault) = fault {
+                faults += 1;
+                tell(self.report, self.history, faults, &fault);
+            }
+            (count, ends_mid_line) = (line.number, !line.terminated);
+            let taken = length + u64::from(line.terminated);
+            read_to += taken;
+            batch.bytes_read += taken;
+            if batch.is_full() {
+                let cursor = self.cursor(&path, stat, read_to, count, ends_mid_line)?;
+                self.commit(&mut batch, &[cursor])?;
+            }
+        }
+        let cursor = self.cursor(&path, stat, read_to, count, ends_mid_line)?;
+        self.commit(&mut batch, &[cursor])
+    }
+
+    fn cursor(&self, path: &Path, stat: Stat, read_to: u64, lines: u64, ends_mid_line: bool) -> io::Result<PromptFile> {
+        let (head_hash, tail_hash) = hashes(path, read_to)?;
+        Ok(PromptFile {
+            path: path_text(&self.history.path),
+            stat,
+            read_to,
+            lines,
+            ends_mid_line,
+            head_hash,
+            tail_hash,
+        })
+    }
+
+    /// Reads an index of sessions. What it says of a session whose log is kept is known better.
+    fn index(&mut self) -> Result<(), Failure> {
+        let read = image::read(&self.history.root, &self.history.path)?;
+        let sessions = indexed_sessions(&read.bytes).map_err(|error| Failure::Unread(error.to_string()))?;
+        let whole = self.store.reads().sessions()?;
+        let whole: HashSet<&str> = whole.iter().map(|session| session.session_uid.as_str()).collect();
+        let mut batch = Batch {
+            bytes_read: read.bytes_read,
+            ..Batch::default()
+        };
+        for session in sessions {
+            let uid = format!("{}:{}", self.history.agent.as_str(), session.session_id);
+            if is_session_id(&session.session_id) && !whole.contains(uid.as_str()) {
+                let row = self.indexed_row(session);
+                batch.extend([row]);
+            }
+            if batch.is_full() {
+                self.commit(&mut batch, &[])?;
+            }
+        }
+        let cursor = |path: &Path, stat: Stat| PromptFile {
+            path: path_text(path),
+            stat,
+            read_to: stat.size,
+            lines: 0,
+            ends_mid_line: false,
+            head_hash: [0; 32],
+            tail_hash: [0; 32],
+        };
+        let wal = cursor(&image::wal_of(&self.history.path), read.wal_stat);
+        self.commit(&mut batch, &[cursor(&self.history.path, read.stat), wal])
+    }
+
+    fn indexed_row(&mut self, session: IndexedSession) -> PromptRow {
+        let mut mask = |text: String| {
+            let cut = cut(text);
+            self.sweep.masker.mask_str(&cut, &mut self.hits).into_owned()
+        };
+        let (title, content) = (session.title.map(&mut mask), session.content.map(&mut mask));
+        PromptRow {
+            agent: self.history.agent,
+            native_session_id: Some(mask(session.session_id)),
+            source: PromptSource::Index,
+            at_micros: session.updated_at.and_then(|at| at.checked_mul(1_000_000)),
+            project: session.cwd.map(mask),
+            title: title.filter(|title| !title.is_empty()),
+            text: content.unwrap_or_default(),
+            mask_version: MASK_VERSION,
+        }
+    }
+
+    /// Puts a batch into the store, with how far it leads.
+    fn commit(&mut self, batch: &mut Batch, files: &[PromptFile]) -> Result<(), Failure> {
+        let Batch { rows, bytes_read, .. } = std::mem::take(batch);
+        let lock = self.store.lock(self.patience)?;
+        let (sessions, prompts) = (self.report.sessions(), self.report.prompts);
+        let all_bytes = self.report.bytes_read + bytes_read;
+        let new = self.store.write(&lock, self.sweep.now, "sweep", |tx| {
+            let new = tx.add_prompts(&rows)?;
+            for file in files {
+                tx.put_prompt_file(file)?;
+            }
+            Ok((new, sentence(all_bytes, sessions, prompts + new)))
+        })?;
+        self.report.prompts += new;
+        self.report.bytes_read += bytes_read;
+        self.report.agents.entry(self.history.agent).or_default().bytes_read += bytes_read;
+        Ok(())
+    }
+}
+
+/// Prompts that wait to be written.
+#[derive(Default)]
+struct Batch {
+    rows: Vec<PromptRow>,
+    text_bytes: usize,
+    bytes_read: u64,
+}
+
+impl Batch {
+    fn extend(&mut self, rows: impl IntoIterator<Item = PromptRow>) {
+        for row in rows {
+            self.text_bytes += row.text.len();
+            self.rows.push(row);
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.rows.len() >= BATCH_PROMPTS || self.text_bytes >= BATCH_BYTES
+    }
+}
+
+/// Whether a history begins with what was read of it, and its last line did not go on.
+fn goes_on(file: &mut fs::File, path: &Path, known: &PromptFile, stat: Stat) -> io::Result<bool> {
+    if stat.size < known.read_to {
+        return Ok(false);
+    }
+    if known.ends_mid_line && stat.size > known.read_to {
+        let mut byte = [0];
+        file.seek(SeekFrom::Start(known.read_to))?;
+        if file.read(&mut byte)? == 1 && byte[0] != b'\n' {
+            return Ok(false);
+        }
+    }
+    Ok(hashes(path, known.read_to)? == (known.head_hash, known.tail_hash))
+}
+
+fn row(prompt: HistoryPrompt, history: &History) -> PromptRow {
+    PromptRow {
+        agent: prompt.agent,
+        native_session_id: prompt.native_session_id,
+        source: PromptSource::History,
+        at_micros: prompt.ts.map(Timestamp::as_microsecond),
+        project: prompt
+            .project
+            .or_else(|| history.project.clone())
+            .filter(|project| !project.is_empty()),
+        title: None,
+        text: cut(prompt.text),
+        mask_version: MASK_VERSION,
+    }
+}
+
+/// The beginning of a text that nobody typed.
+fn cut(mut text: String) -> String {
+    text.truncate(text.floor_char_boundary(TEXT_BYTES_MAX));
+    text
+}
+
+/// Tells of a line that could not be read; of very many only the first ones.
+fn tell(report: &mut Report, history: &History, nth: usize, fault: &transcript::Fault) {
+    report.faults += 1;
+    if nth <= TOLD_FAULTS_MAX && !fault.mended {
+        report.unread.push(Unread {
+            path: history.path.clone(),
+            reason: format!("line {}: {}", fault.line, fault.reason),
+        });
+    }
+}

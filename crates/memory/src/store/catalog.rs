@@ -1,0 +1,166 @@
+//! Questions over all sessions: which there are, by whom, where and when, and which one a word names. Nothing
+//! is written here.
+//!
+//! A list of all sessions asks little of each; what has to be counted is asked only of those that are shown.
+
+use transcript::Session;
+
+use super::engine::{Row, Value};
+use super::{Reads, StoreError};
+
+/// What is left of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// Its log is here.
+    Kept,
+    /// Its log was here and was let go.
+    Evicted,
+    /// Only the agent's history still names it.
+    PromptsOnly,
+}
+
+impl Status {
+    /// The word used in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Kept => "kept",
+            Self::Evicted => "evicted",
+            Self::PromptsOnly => "prompts_only",
+        }
+    }
+}
+
+/// A session as a list shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    pub session_uid: String,
+    pub flavor: String,
+    pub native_session_id: String,
+    pub status: Status,
+    pub started_micros: Option<i64>,
+    pub ended_micros: Option<i64>,
+    /// When it was last heard of: the end of it, or when it was read where it tells no time.
+    pub last_micros: Option<i64>,
+    pub repo: Option<String>,
+    pub cwd: Option<String>,
+    pub branch: Option<String>,
+    pub title: Option<String>,
+    pub is_subagent: bool,
+    /// Whether the agent hides it from its own lists.
+    pub is_hidden: bool,
+    /// Of a session of which only prompts are left; of others it is counted when asked for.
+    pub first_prompt: Option<String>,
+}
+
+/// What has to be counted in a session.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Counted {
+    pub turns: u64,
+    pub events: u64,
+    /// What histories told of it.
+    pub prompts: u64,
+    /// How much the agent wrote of it.
+    pub bytes: u64,
+    pub first_prompt: Option<String>,
+}
+
+impl Reads<'_> {
+    /// All sessions, those of which only prompts are left among them, newest first.
+    pub fn listed(&self) -> Result<Vec<Listed>, StoreError> {
+        let mut listed = self.engine.query(
+            "SELECT sessions.session_uid, sessions.flavor, sessions.native_session_id, sessions.ingested_at,
+                sessions.evicted_at, views.view
+             FROM sessions LEFT JOIN views ON views.session_uid = sessions.session_uid
+             WHERE stands_for IS NULL",
+            &[],
+            kept,
+        )?;
+        for session in self.prompts_only()? {
+            let native = session.session_uid.split_once(':').map_or("", |(_, native)| native);
+            listed.push(Listed {
+                native_session_id: native.to_owned(),
+                session_uid: session.session_uid,
+                flavor: session.flavor,
+                status: Status::PromptsOnly,
+                started_micros: session.first_micros,
+                ended_micros: session.last_micros,
+                last_micros: session.last_micros,
+                repo: session.project.as_deref().and_then(last_component),
+                cwd: session.project,
+                branch: None,
+                title: session.title,
+                is_subagent: false,
+                is_hidden: false,
+                first_prompt: Some(session.first_prompt).filter(|prompt| !prompt.is_empty()),
+            });
+        }
+        listed.sort_by(|a, b| {
+            let newest = b.last_micros.cmp(&a.last_micros);
+            newest.then_with(|| a.session_uid.cmp(&b.session_uid))
+        });
+        Ok(listed)
+    }
+
+    /// Counts what is in a session.
+    pub fn counted(&self, session_uid: &str) -> Result<Counted, StoreError> {
+        let uid = [Value::Text(session_uid)];
+        let number = |sql: &str| -> Result<u64, StoreError> {
+            let found = self.engine.query_opt(sql, &uid, |row| row.int_opt(0))?.flatten();
+            Ok(found.and_then(|number| u64::try_from(number).ok()).unwrap_or_default())
+        };
+        let turn = self.engine.query_opt(
+            "SELECT prompt FROM turns WHERE session_uid = $1 ORDER BY turn LIMIT 1",
+            &uid,
+            |row| row.text(0),
+        )?;
+        Ok(Counted {
+            turns: number("SELECT count(*) FROM turns WHERE session_uid = $1")?,
+            events: number("SELECT sum(events) FROM events WHERE session_uid = $1")?,
+            prompts: self.prompt_count(session_uid)?,
+            bytes: number("SELECT sum(read_to) FROM cursors WHERE session_uid = $1")?,
+            first_prompt: turn.filter(|prompt| !prompt.is_empty()),
+        })
+    }
+
+    /// The session that the log at `path` belongs to.
+    pub fn uid_of_log(&self, path: &str) -> Result<Option<String>, StoreError> {
+        self.engine.query_opt(
+            "SELECT cursors.session_uid FROM cursors JOIN sessions ON sessions.session_uid = cursors.session_uid
+             WHERE path = $1 AND part IN ('log', 'chat_history', 'events') AND stands_for IS NULL
+             ORDER BY cursors.session_uid LIMIT 1",
+            &[Value::Text(path)],
+            |row| row.text(0),
+        )
+    }
+}
+
+fn kept(row: &Row<'_>) -> Result<Listed, StoreError> {
+    let view: Option<Session> = row.text_opt(5)?.and_then(|view| serde_json::from_str(&view).ok());
+    let ingested = row.int(3)?;
+    let is_evicted = row.int_opt(4)?.is_some();
+    let view = view.as_ref();
+    let micros = |at: Option<jiff::Timestamp>| at.map(jiff::Timestamp::as_microsecond);
+    let (started, ended) = view.map_or((None, None), |view| (micros(view.started_at), micros(view.ended_at)));
+    Ok(Listed {
+        session_uid: row.text(0)?,
+        flavor: row.text(1)?,
+        native_session_id: row.text(2)?,
+        status: if is_evicted { Status::Evicted } else { Status::Kept },
+        started_micros: started,
+        ended_micros: ended,
+        last_micros: ended.or(started).or(Some(ingested)),
+        repo: view.and_then(|view| view.repo.clone()),
+        cwd: view.and_then(|view| view.cwd.clone()),
+        branch: view.and_then(|view| view.git_branch.clone()),
+        title: view.and_then(|view| view.title.clone()),
+        is_subagent: view.is_some_and(|view| view.is_subagent),
+        is_hidden: view.is_some_and(|view| view.is_hidden),
+        first_prompt: None,
+    })
+}
+
+/// The name of a directory, whichever way its path is written.
+fn last_component(path: &str) -> Option<String> {
+    let name = path.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next()?;
+    (!name.is_empty()).then(|| name.to_owned())
+}

@@ -1,0 +1,124 @@
+//! Databases of the agents, asked in a copy in memory.
+//!
+//! Theirs are never opened where they lie: that would lock them, and leave files beside them. The copy is a
+//! stranger's: its schema may hold views, triggers and virtual tables that run code of his choosing. So only
+//! plain tables and columns known by name are asked, nothing in the schema is trusted, and the work has an end.
+
+use std::io;
+
+use rusqlite::config::DbConfig;
+use rusqlite::limits::Limit;
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, MAIN_DB, OpenFlags};
+use thiserror::Error;
+
+/// A value longer than this makes the database refuse the row.
+const VALUE_BYTES_MAX: i32 = 64 << 20;
+/// Steps of the database's machine between two looks at how many there were.
+const STEPS: i32 = 10_000;
+/// So many looks are enough for a million sessions.
+const LOOKS_MAX: u32 = 20_000;
+/// So many sessions are read.
+const ROWS_MAX: usize = 1_000_000;
+/// All text together: what is read is held in memory.
+const TEXT_BYTES_MAX: usize = 256 << 20;
+
+/// Why an agent's database cannot be read. It costs what stands in it, and nothing else.
+#[derive(Debug, Error)]
+pub(crate) enum ForeignError {
+    #[error("cannot be read as a database: {0}")]
+    Database(#[from] rusqlite::Error),
+    #[error("no table `{0}` of the kind we know")]
+    Table(&'static str),
+    #[error("more in it than we read")]
+    TooMuch,
+}
+
+/// What Grok's search index says of one session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct IndexedSession {
+    pub(crate) session_id: String,
+    pub(crate) cwd: Option<String>,
+    /// In seconds.
+    pub(crate) updated_at: Option<i64>,
+    pub(crate) title: Option<String>,
+    pub(crate) content: Option<String>,
+}
+
+/// Reads the sessions of Grok's search index from the bytes of its file.
+pub(crate) fn indexed_sessions(image: &[u8]) -> Result<Vec<IndexedSession>, ForeignError> {
+    const TABLE: &str = "session_docs";
+    let connection = open(image)?;
+    let plain: i64 = connection.query_row(
+        "SELECT count(*) FROM sqlite_schema WHERE name = ?1 AND type = 'table' AND rootpage > 0 AND sql LIKE 'CREATE TABLE%'",
+        [TABLE],
+        |row| row.get(0),
+    )?;
+    if plain != 1 {
+        return Err(ForeignError::Table(TABLE));
+    }
+    let mut statement = connection.prepare("SELECT session_id, cwd, updated_at, title, content FROM session_docs")?;
+    let mut rows = statement.query([])?;
+    let mut sessions = Vec::new();
+    let mut text_bytes = 0;
+    while let Some(row) = rows.next()? {
+        let session = IndexedSession {
+            session_id: text(row.get_ref(0)?).unwrap_or_default(),
+            cwd: text(row.get_ref(1)?),
+            updated_at: row.get_ref(2)?.as_i64().ok(),
+            title: text(row.get_ref(3)?),
+            content: text(row.get_ref(4)?),
+        };
+        text_bytes += [&session.cwd, &session.title, &session.content]
+            .into_iter()
+            .flatten()
+            .map(String::len)
+            .sum::<usize>();
+        if sessions.len() >= ROWS_MAX || text_bytes > TEXT_BYTES_MAX {
+            return Err(ForeignError::TooMuch);
+        }
+        sessions.push(session);
+    }
+    Ok(sessions)
+}
+
+/// A connection to the copy that can do nothing but answer.
+fn open(image: &[u8]) -> Result<Connection, ForeignError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_in_memory_with_flags(flags)?;
+    connection.deserialize_read_exact(MAIN_DB, io::Cursor::new(image), image.len(), true)?;
+    for (setting, is_on) in [
+        (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
+        (DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
+        (DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false),
+        (DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false),
+    ] {
+        connection.set_db_config(setting, is_on)?;
+    }
+    for (limit, most) in [
+        (Limit::SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX),
+        (Limit::SQLITE_LIMIT_ATTACHED, 0),
+        (Limit::SQLITE_LIMIT_WORKER_THREADS, 0),
+    ] {
+        connection.set_limit(limit, most)?;
+    }
+    connection.pragma_update(None, "query_only", "ON")?;
+    connection.pragma_update(None, "cell_size_check", "ON")?;
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    let mut looks = 0;
+    connection.progress_handler(
+        STEPS,
+        Some(move || {
+            looks += 1;
+            looks > LOOKS_MAX
+        }),
+    )?;
+    Ok(connection)
+}
+
+fn text(value: ValueRef<'_>) -> Option<String> {
+    match value {
+        ValueRef::Text(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
+        _ => None,
+    }
+}

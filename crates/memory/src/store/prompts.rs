@@ -1,0 +1,277 @@
+//! The `prompts` and `prompt_files` tables: what the agents' histories of prompts told, and how far they were
+//! read. No other file writes them.
+//!
+//! A prompt once told stays, whatever becomes of the history: the agents trim theirs. Whether the log of its
+//! session is there is asked when it matters, so that sweeps may come in any order.
+
+use transcript::Agent;
+
+use super::cursors::Stat;
+use super::engine::{Row, Value};
+use super::{Reads, StoreError, Tx};
+
+/// How much of a first prompt an answer carries.
+const FIRST_PROMPT_CHARS_MAX: i64 = 500;
+
+/// Who told of a prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PromptSource {
+    /// A history, prompt by prompt.
+    History,
+    /// An index over whole sessions: the words of one in one text, and its title.
+    Index,
+}
+
+impl PromptSource {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::History => "history",
+            Self::Index => "index",
+        }
+    }
+}
+
+/// A prompt, masked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptRow {
+    pub agent: Agent,
+    pub native_session_id: Option<String>,
+    pub source: PromptSource,
+    pub at_micros: Option<i64>,
+    pub project: Option<String>,
+    pub title: Option<String>,
+    pub text: String,
+    pub mask_version: u32,
+}
+
+/// How far a history was read, and by what it is known again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptFile {
+    pub path: String,
+    pub stat: Stat,
+    pub read_to: u64,
+    pub lines: u64,
+    /// The last line read has no line break yet.
+    pub ends_mid_line: bool,
+    pub head_hash: [u8; 32],
+    pub tail_hash: [u8; 32],
+}
+
+/// A session of which only prompts are left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptsOnly {
+    pub session_uid: String,
+    pub flavor: String,
+    pub project: Option<String>,
+    pub title: Option<String>,
+    pub first_micros: Option<i64>,
+    pub last_micros: Option<i64>,
+    pub prompts: u64,
+    pub first_prompt: String,
+}
+
+impl PromptRow {
+    /// The session it belongs to. A prompt that names none belongs to the agent alone.
+    fn session_uid(&self) -> String {
+        let id = self.native_session_id.as_deref().unwrap_or_default();
+        format!("{}:{id}", self.agent.as_str())
+    }
+
+    /// Two that agree in it are one prompt, told twice.
+    fn key(&self) -> [u8; 16] {
+        let mut hasher = blake3::Hasher::new();
+        let mut add = |bytes: &[u8]| {
+            hasher.update(&(bytes.len() as u64).to_le_bytes());
+            hasher.update(bytes);
+        };
+        add(self.source.as_str().as_bytes());
+        if self.source == PromptSource::History {
+            // Without an id it is the project that tells equal words of one moment apart.
+            let project = self.project.as_deref().filter(|_| self.native_session_id.is_none());
+            add(project.unwrap_or_default().as_bytes());
+            add(&self.at_micros.unwrap_or(i64::MIN).to_le_bytes());
+            add(self.text.as_bytes());
+        }
+        let mut key = [0; 16];
+        hasher.finalize_xof().fill(&mut key);
+        key
+    }
+}
+
+impl Tx<'_> {
+    /// Keeps prompts, each once. Says how many were new.
+    pub fn add_prompts(&self, prompts: &[PromptRow]) -> Result<u64, StoreError> {
+        let mut new = 0;
+        for prompt in prompts {
+            let text = plain(&prompt.text);
+            let (project, title) = (prompt.project.as_deref().map(plain), prompt.title.as_deref().map(plain));
+            // Of a session an index tells one thing, and the newest counts; a prompt never changes.
+            let touched = self.engine.execute(
+                "INSERT INTO prompts (session_uid, prompt_key, flavor, source, at, project, title, text, mask_version)
+                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+                 ON CONFLICT (session_uid, prompt_key) DO UPDATE SET at = $5, project = $6, title = $7, text = $8,
+                    mask_version = $9
+                 WHERE prompts.source = 'index' AND coalesce($5, 0) >= coalesce(prompts.at, 0)
+                    AND (prompts.text <> $8 OR coalesce(prompts.title, '') <> coalesce($7, ''))",
+                &[
+                    Value::Text(&prompt.session_uid()),
+                    Value::Blob(&prompt.key()),
+                    Value::Text(prompt.agent.as_str()),
+                    Value::Text(prompt.source.as_str()),
+                    prompt.at_micros.map_or(Value::Null, Value::Int),
+                    Value::text_opt(project.as_deref()),
+                    Value::text_opt(title.as_deref()),
+                    Value::Text(&text),
+                    Value::Int(i64::from(prompt.mask_version)),
+                ],
+            )?;
+            new += touched as u64;
+        }
+        Ok(new)
+    }
+
+    /// Forgets what histories told of a session: whoever drops its text for good drops these, too.
+    pub fn drop_prompts(&self, session_uid: &str) -> Result<(), StoreError> {
+        self.engine.execute(
+            "DELETE FROM prompts WHERE session_uid = $1",
+            &[Value::Text(session_uid)],
+        )?;
+        Ok(())
+    }
+
+    /// Notes how far a history was read.
+    pub fn put_prompt_file(&self, file: &PromptFile) -> Result<(), StoreError> {
+        // The bits of a device or inode are kept, whatever their sign.
+        let bits = |number: u64| Value::Int(number.cast_signed());
+        self.engine.execute(
+            "INSERT INTO prompt_files (path, device, inode, size, mtime_ns, ctime_ns, read_to, lines, ends_mid_line,
+                head_hash, tail_hash)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+             ON CONFLICT (path) DO UPDATE SET device = $2, inode = $3, size = $4, mtime_ns = $5, ctime_ns = $6,
+                read_to = $7, lines = $8, ends_mid_line = $9, head_hash = $10, tail_hash = $11",
+            &[
+                Value::Text(&file.path),
+                bits(file.stat.device),
+                bits(file.stat.inode),
+                Value::count(file.stat.size),
+                Value::Int(file.stat.mtime_ns),
+                Value::Int(file.stat.ctime_ns),
+                Value::count(file.read_to),
+                Value::count(file.lines),
+                Value::flag(file.ends_mid_line),
+                Value::Blob(&file.head_hash),
+                Value::Blob(&file.tail_hash),
+            ],
+        )?;
+        Ok(())
+    }
+}
+
+impl Reads<'_> {
+    /// How far each history was read, by path.
+    pub fn prompt_files(&self) -> Result<Vec<PromptFile>, StoreError> {
+        // A store that an older binary made has no such table until somebody writes to it.
+        if !self.engine.has_table("prompt_files")? {
+            return Ok(Vec::new());
+        }
+        self.engine.query(
+            "SELECT path, device, inode, size, mtime_ns, ctime_ns, read_to, lines, ends_mid_line, head_hash, tail_hash
+             FROM prompt_files ORDER BY path",
+            &[],
+            prompt_file,
+        )
+    }
+
+    /// The sessions that histories name and that have no log here, by uid.
+    pub fn prompts_only(&self) -> Result<Vec<PromptsOnly>, StoreError> {
+        if !self.engine.has_table("prompts")? {
+            return Ok(Vec::new());
+        }
+        // What a person said is told before what an index says, and words before commands such as `/exit`.
+        self.engine.query(
+            "WITH told AS (
+                SELECT session_uid, min(flavor) AS flavor, min(at) AS first_at, max(at) AS last_at,
+                    sum(CASE WHEN source = 'history' THEN 1 ELSE 0 END) AS prompts, max(title) AS title,
+                    max(project) AS project
+                FROM prompts
+                WHERE session_uid <> flavor || ':'
+                    AND NOT EXISTS (SELECT 1 FROM sessions WHERE sessions.session_uid = prompts.session_uid)
+                GROUP BY session_uid
+             )
+             SELECT session_uid, flavor, project, title, first_at, last_at, prompts,
+                (SELECT substr(text, 1, $1) FROM prompts WHERE prompts.session_uid = told.session_uid
+                 ORDER BY source, CASE WHEN substr(text, 1, 1) IN ('/', '!') THEN 1 ELSE 0 END, at NULLS LAST, prompt_key
+                 LIMIT 1)
+             FROM told ORDER BY session_uid",
+            &[Value::Int(FIRST_PROMPT_CHARS_MAX)],
+            prompts_only,
+        )
+    }
+
+    /// What histories told of a session, oldest first.
+    pub fn prompts_of(&self, session_uid: &str) -> Result<Vec<(Option<i64>, String)>, StoreError> {
+        if !self.engine.has_table("prompts")? {
+            return Ok(Vec::new());
+        }
+        self.engine.query(
+            "SELECT at, text FROM prompts WHERE session_uid = $1 ORDER BY source, at NULLS LAST, prompt_key",
+            &[Value::Text(session_uid)],
+            |row| Ok((row.int_opt(0)?, row.text(1)?)),
+        )
+    }
+
+    /// How many prompts histories told of a session.
+    pub fn prompt_count(&self, session_uid: &str) -> Result<u64, StoreError> {
+        if !self.engine.has_table("prompts")? {
+            return Ok(0);
+        }
+        let count = self.engine.query_opt(
+            "SELECT count(*) FROM prompts WHERE session_uid = $1 AND source = 'history'",
+            &[Value::Text(session_uid)],
+            |row| count(row, 0),
+        )?;
+        Ok(count.unwrap_or_default())
+    }
+}
+
+fn prompts_only(row: &Row<'_>) -> Result<PromptsOnly, StoreError> {
+    Ok(PromptsOnly {
+        session_uid: row.text(0)?,
+        flavor: row.text(1)?,
+        project: row.text_opt(2)?,
+        title: row.text_opt(3)?,
+        first_micros: row.int_opt(4)?,
+        last_micros: row.int_opt(5)?,
+        prompts: count(row, 6)?,
+        first_prompt: row.text(7)?,
+    })
+}
+
+fn prompt_file(row: &Row<'_>) -> Result<PromptFile, StoreError> {
+    let bits = |column| row.int(column).map(i64::cast_unsigned);
+    let hash = |column| row.blob(column).map(|bytes| bytes.try_into().unwrap_or_default());
+    Ok(PromptFile {
+        path: row.text(0)?,
+        stat: Stat {
+            device: bits(1)?,
+            inode: bits(2)?,
+            size: count(row, 3)?,
+            mtime_ns: row.int(4)?,
+            ctime_ns: row.int(5)?,
+        },
+        read_to: count(row, 6)?,
+        lines: count(row, 7)?,
+        ends_mid_line: row.int(8)? != 0,
+        head_hash: hash(9)?,
+        tail_hash: hash(10)?,
+    })
+}
+
+fn count(row: &Row<'_>, column: usize) -> Result<u64, StoreError> {
+    row.int(column).map(|number| u64::try_from(number).unwrap_or_default())
+}
+
+/// Text may hold NUL, which one of the engines cannot keep.
+fn plain(text: &str) -> String {
+    text.replace('\0', "\u{2400}")
+}

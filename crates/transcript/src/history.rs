@@ -1,0 +1,355 @@
+//! Histories of prompts: what was typed, session by session, in files that outlive the logs.
+//!
+//! An agent keeps them to recall a prompt by the arrow key. They are no logs: one record is one prompt, and
+//! nothing tells what came of it. Where the files lie, and whether a log is still there, is not known here.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use crate::agent::Agent;
+use crate::lines::{Line, LineBody};
+use crate::reading::Fault;
+use crate::records::{each, trim};
+use crate::wire::{Flag, Maybe, Number, Raw, Text, wire};
+
+/// An id longer than this is none.
+const ID_BYTES_MAX: usize = 200;
+/// The mark of a paste is shorter than this.
+const MARK_BYTES_MAX: usize = 80;
+
+/// A prompt as a history tells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HistoryPrompt {
+    pub agent: Agent,
+    /// The agent's own id of the session. Old histories of Claude Code name only the project.
+    pub native_session_id: Option<String>,
+    pub ts: Option<Timestamp>,
+    pub text: String,
+    /// The directory it was typed in.
+    pub project: Option<String>,
+}
+
+/// Reads one line of an agent's history: the prompts on it, mostly one, and what is wrong with it.
+pub fn history_prompts(agent: Agent, line: &Line<'_>) -> (Vec<HistoryPrompt>, Option<Fault>) {
+    let fault = |reason: String, mended| Fault {
+        line: line.number,
+        reason,
+        mended,
+    };
+    let bytes = match line.body {
+        LineBody::Bytes(bytes) => trim(bytes),
+        LineBody::Oversized { length, .. } => {
+            return (
+                Vec::new(),
+                Some(fault(format!("line of {length} bytes is too long"), false)),
+            );
+        }
+    };
+    let mut prompts = Vec::new();
+    let mut untold = 0;
+    let opening = match agent {
+        Agent::Claude => "{\"display\":",
+        Agent::Codex => "{\"session_id\":",
+        Agent::Grok => "{\"timestamp\":",
+    };
+    let broken = each(bytes, &[opening], &mut |record| {
+        match prompt(agent, record)? {
+            Told::Prompt(prompt) => prompts.push(prompt),
+            Told::Empty => {}
+            Told::Nothing => untold += 1,
+        }
+        Ok(())
+    });
+    let fault = match broken {
+        Some(broken) => Some(fault(broken.reason, broken.mended)),
+        None if untold > 0 => Some(fault("no prompt in the record".to_owned(), !prompts.is_empty())),
+        None => None,
+    };
+    (prompts, fault)
+}
+
+/// The directory that a directory of Grok's is named after; none where the name was too long to hold it.
+pub fn grok_project(directory: &str) -> Option<String> {
+    crate::grok::decoded(directory)
+}
+
+/// Whether a text can be an agent's id of a session.
+pub fn is_session_id(text: &str) -> bool {
+    let is_odd = |c: char| c.is_control() || c.is_whitespace();
+    !text.is_empty() && text.len() <= ID_BYTES_MAX && !text.contains(is_odd)
+}
+
+/// What a record tells.
+enum Told {
+    Prompt(HistoryPrompt),
+    /// A prompt without a word.
+    Empty,
+    /// No field that would hold a prompt.
+    Nothing,
+}
+
+fn prompt(agent: Agent, record: &[u8]) -> Result<Told, serde_json::Error> {
+    let (id, ts, text, project) = match agent {
+        Agent::Claude => {
+            let record: ClaudePrompt<'_> = serde_json::from_slice(record)?;
+            let text = record
+                .display
+                .0
+                .as_deref()
+                .map(|text| with_pastes(text, &record.pastes));
+            (
+                id(&record.session_id),
+                time(&record.timestamp),
+                text,
+                words(&record.project),
+            )
+        }
+        Agent::Codex => {
+            let record: CodexPrompt<'_> = serde_json::from_slice(record)?;
+            (id(&record.session_id), time(&record.ts), words(&record.text), None)
+        }
+        Agent::Grok => {
+            let record: GrokPrompt<'_> = serde_json::from_slice(record)?;
+            let sign = if record.is_bash.0 { "!" } else { "" };
+            let text = record.prompt.0.as_deref().map(|text| format!("{sign}{text}"));
+            (id(&record.session_id), time(&record.timestamp), text, None)
+        }
+    };
+    Ok(match text {
+        None => Told::Nothing,
+        Some(text) if text.trim().is_empty() => Told::Empty,
+        Some(text) => Told::Prompt(HistoryPrompt {
+            agent,
+            native_session_id: id,
+            ts,
+            text,
+            project,
+        }),
+    })
+}
+
+fn words(text: &Text<'_>) -> Option<String> {
+    text.0.as_deref().map(str::to_owned)
+}
+
+/// An id that can be one. Anything else names no session.
+fn id(text: &Text<'_>) -> Option<String> {
+    text.get().filter(|id| is_session_id(id)).map(str::to_owned)
+}
+
+/// A time in seconds, in milliseconds, or written out. Their sizes lie too far apart to be mistaken.
+fn time(raw: &Raw<'_>) -> Option<Timestamp> {
+    const SECONDS_MAX: i64 = 100_000_000_000;
+    const MILLIS_MAX: i64 = SECONDS_MAX * 1_000;
+    if let Ok(Text(Some(text))) = serde_json::from_str(raw.json()) {
+        return text.parse().ok();
+    }
+    let Number(number) = serde_json::from_str(raw.json()).ok()?;
+    match i64::try_from(number?).ok()? {
+        seconds @ ..SECONDS_MAX => Timestamp::from_second(seconds).ok(),
+        millis @ ..MILLIS_MAX => Timestamp::from_millisecond(millis).ok(),
+        micros => Timestamp::from_microsecond(micros).ok(),
+    }
+}
+
+/// Puts pasted text back where the prompt only names it: `[Pasted text #1 +20 lines]`. A paste that was too
+/// long for the history, and an image, stay as they are named.
+fn with_pastes(display: &str, pastes: &Raw<'_>) -> String {
+    if !display.contains(" text #") {
+        return display.to_owned();
+    }
+    let mut pastes: BTreeMap<String, Maybe<Paste<'_>>> = serde_json::from_str(pastes.json()).unwrap_or_default();
+    let mut text = String::with_capacity(display.len());
+    let mut rest = display;
+    while let Some(at) = rest.find('[') {
+        let (before, named) = rest.split_at(at);
+        text.push_str(before);
+        let end = named
+            .bytes()
+            .take(MARK_BYTES_MAX)
+            .position(|byte| byte == b']')
+            .map(|end| end + 1);
+        // Each is put in once, so that no prompt is longer than its record.
+        let paste = end
+            .and_then(|end| paste_number(&named[1..end - 1]))
+            .and_then(|number| pastes.remove(number))
+            .and_then(|paste| paste.0)
+            .filter(|paste| paste.kind.or_empty() != "image")
+            .and_then(|paste| paste.content.0);
+        match (paste, end) {
+            (Some(paste), Some(end)) => {
+                text.push_str(&paste);
+                rest = &named[end..];
+            }
+            _ => {
+                text.push('[');
+                rest = &named[1..];
+            }
+        }
+    }
+    text.push_str(rest);
+    text
+}
+
+/// The number of the paste that a mark in a prompt stands for.
+fn paste_number(mark: &str) -> Option<&str> {
+    let mark = mark.trim_start_matches("...");
+    let named = mark
+        .strip_prefix("Pasted text #")
+        .or_else(|| mark.strip_prefix("Truncated text #"))?;
+    let end = named.find(|c: char| !c.is_ascii_digit()).unwrap_or(named.len());
+    Some(&named[..end])
+}
+
+wire! {
+    /// A line of `history.jsonl` of Claude Code.
+    struct ClaudePrompt<'a> {
+        display: Text<'a> = "display",
+        pastes: Raw<'a> = "pastedContents",
+        timestamp: Raw<'a> = "timestamp",
+        project: Text<'a> = "project",
+        session_id: Text<'a> = "sessionId",
+    }
+}
+
+wire! {
+    /// What was pasted; of a long text there is only a hash.
+    struct Paste<'a> {
+        content: Text<'a> = "content",
+        kind: Text<'a> = "type",
+    }
+}
+
+wire! {
+    /// A line of `history.jsonl` of Codex.
+    struct CodexPrompt<'a> {
+        session_id: Text<'a> = "session_id",
+        ts: Raw<'a> = "ts",
+        text: Text<'a> = "text",
+    }
+}
+
+wire! {
+    /// A line of `prompt_history.jsonl` of Grok.
+    struct GrokPrompt<'a> {
+        timestamp: Raw<'a> = "timestamp",
+        session_id: Text<'a> = "session_id",
+        prompt: Text<'a> = "prompt",
+        is_bash: Flag = "is_bash",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One line per prompt: id, time, project, text; then the fault.
+    fn check(agent: Agent, lines: &str) -> String {
+        let mut out = String::new();
+        for (at, text) in lines.lines().enumerate() {
+            let line = Line {
+                number: at as u64 + 1,
+                offset: 0,
+                body: LineBody::Bytes(text.as_bytes()),
+                terminated: true,
+            };
+            let (prompts, fault) = history_prompts(agent, &line);
+            for prompt in prompts {
+                let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+                let (id, project) = (or_none(prompt.native_session_id), or_none(prompt.project));
+                let ts = or_none(prompt.ts.map(|ts| ts.to_string()));
+                out += &format!("{} {id} {ts} {project} {:?}\n", line.number, prompt.text);
+            }
+            if let Some(fault) = fault {
+                out += &format!("{} fault: {}\n", fault.line, fault.reason);
+            }
+        }
+        out
+    }
+
+    #[test]
+    fn each_agent_writes_its_own_words() {
+        let claude = r#"{"display":"fix it","pastedContents":{},"timestamp":1765935954080,"project":"/home/ada/app","sessionId":"5e55"}
+{"display":"an old one","timestamp":1765935954080,"project":"/home/ada/app"}"#;
+        insta::assert_snapshot!(check(Agent::Claude, claude), @r#"
+        1 5e55 2025-12-17T01:45:54.08Z /home/ada/app "fix it"
+        2 - 2025-12-17T01:45:54.08Z /home/ada/app "an old one"
+        "#);
+        let codex = r#"{"session_id":"c0de","ts":1757998091,"text":"fix\nit"}"#;
+        insta::assert_snapshot!(check(Agent::Codex, codex), @r#"1 c0de 2025-09-16T04:48:11Z - "fix\nit""#);
+        let grok = r#"{"timestamp":"2026-08-18T10:00:00.5Z","session_id":"0199","prompt":"fix it","is_bash":false}
+{"timestamp":"2026-08-18T10:00:01Z","session_id":"0199","prompt":"ls","is_bash":true}"#;
+        insta::assert_snapshot!(check(Agent::Grok, grok), @r#"
+        1 0199 2026-08-18T10:00:00.5Z - "fix it"
+        2 0199 2026-08-18T10:00:01Z - "!ls"
+        "#);
+    }
+
+    #[test]
+    fn a_wrong_field_costs_itself_and_a_bad_line_costs_itself() {
+        let lines = r#"{"session_id":7,"ts":"soon","text":"kept all the same"}
+
+{"session_id":"a b","ts":-5,"text":"no id has a space in it"}
+{"session_id":"c0de","ts":1757998091,"text":"glued"}{"session_id":"c0de","ts":1757998092,"text":"to this"}
+{"session_id":"c0de","ts":17{"session_id":"c0de","ts":1757998093,"text":"behind a tear"}
+{"session_id":"c0de","ts":1757998091,"text":""}
+{"session_id":"c0de","ts":1757998091,"text":null}
+[1]
+plain words"#;
+        insta::assert_snapshot!(check(Agent::Codex, lines), @r#"
+        1 - - - "kept all the same"
+        3 - - - "no id has a space in it"
+        4 c0de 2025-09-16T04:48:11Z - "glued"
+        4 c0de 2025-09-16T04:48:12Z - "to this"
+        5 c0de 2025-09-16T04:48:13Z - "behind a tear"
+        5 fault: torn record skipped: expected `,` or `}` at line 1 column 29
+        7 fault: no prompt in the record
+        8 fault: expected a JSON object
+        9 fault: expected a JSON object
+        "#);
+    }
+
+    #[test]
+    fn pasted_text_stands_where_the_prompt_names_it() {
+        let lines = r#"{"display":"see [Pasted text #1 +2 lines] and [Image #2] [x]","pastedContents":{"1":{"id":1,"type":"text","content":"one\ntwo"},"2":{"id":2,"type":"image","content":"AAAA"}}}
+{"display":"too long: [Pasted text #1]","pastedContents":{"1":{"id":1,"type":"text","contentHash":"ab"}}}
+{"display":"[...Truncated text #3 +9 lines...] twice: [...Truncated text #3 +9 lines...]","pastedContents":{"3":{"id":3,"type":"text","content":"middle"}}}
+{"display":"odd [Pasted text #1 [Pasted text #","pastedContents":[1]}
+{"display":"odd [Pasted text #1]","pastedContents":{"1":null}}"#;
+        insta::assert_snapshot!(check(Agent::Claude, lines), @r#"
+        1 - - - "see one\ntwo and [Image #2] [x]"
+        2 - - - "too long: [Pasted text #1]"
+        3 - - - "middle twice: [...Truncated text #3 +9 lines...]"
+        4 - - - "odd [Pasted text #1 [Pasted text #"
+        5 - - - "odd [Pasted text #1]"
+        "#);
+    }
+
+    #[test]
+    fn a_directory_of_grok_tells_its_project_unless_it_was_too_long() {
+        assert_eq!(grok_project("%2Fhome%2Fada%2Fapp").as_deref(), Some("/home/ada/app"));
+        assert_eq!(grok_project("home-ada-app-0123456789abcdef"), None);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_bytes_panic(bytes: Vec<u8>, which in 0..3usize) {
+            let line = Line { number: 1, offset: 0, body: LineBody::Bytes(&bytes), terminated: false };
+            history_prompts(Agent::ALL[which], &line);
+        }
+
+        #[test]
+        fn no_prompt_is_longer_than_its_record(
+            display in "(\\[Pasted text #[12]\\]|[a-z\\[\\]#]){0,20}",
+            paste in "[a-z]{0,40}",
+        ) {
+            let record = serde_json::json!({ "display": display, "pastedContents": { "1": { "content": paste } } });
+            let bytes = record.to_string();
+            let line = Line { number: 1, offset: 0, body: LineBody::Bytes(bytes.as_bytes()), terminated: true };
+            for prompt in history_prompts(Agent::Claude, &line).0 {
+                proptest::prop_assert!(prompt.text.len() <= bytes.len());
+            }
+        }
+    }
+}
