@@ -6,14 +6,17 @@ use std::{env, fs};
 
 use testkit::corpus::{self, Shape};
 
+use crate::process;
+
 /// Which corpus: another seed is another corpus of the same shape.
-const SEED: u64 = 1;
-const MEGABYTE: u64 = 1_000_000;
+pub const SEED: u64 = 1;
+pub const MEGABYTE: u64 = 1_000_000;
 
 /// What was written, now or earlier.
 pub struct Written {
     pub files: usize,
     pub bytes: u64,
+    /// How long one core took, if it was written just now.
     seconds: Option<f64>,
 }
 
@@ -29,17 +32,13 @@ impl Written {
 /// The corpus of `BOSWELL_BENCH_MB` megabytes, 300 unless told.
 pub fn corpus() -> (PathBuf, Written) {
     let megabytes = number("BOSWELL_BENCH_MB", 300);
-    let home = cache().join(format!("corpus-{SEED}-{megabytes}-{:016x}", fingerprint()));
     let mut seconds = None;
-    if !home.exists() {
-        let begun = home.with_extension("begun");
-        _ = fs::remove_dir_all(&begun);
-        let start = Instant::now();
-        corpus::write(&begun, &Shape::of_bytes(SEED, megabytes * MEGABYTE))
-            .expect("the build directory can be written");
-        seconds = Some(start.elapsed().as_secs_f64());
-        fs::rename(&begun, &home).expect("the build directory can be written");
-    }
+    let home = kept(&format!("corpus-{SEED}-{megabytes}"), |home| {
+        let (start, cpu) = (Instant::now(), process::cpu_seconds());
+        corpus::write(home, &Shape::of_bytes(SEED, megabytes * MEGABYTE)).expect("the build directory can be written");
+        let took = process::cpu_seconds().zip(cpu).map(|(after, before)| after - before);
+        seconds = Some(took.unwrap_or_else(|| start.elapsed().as_secs_f64()));
+    });
     let mut files = Vec::new();
     files_below(&home, &mut files);
     let size = |path: &PathBuf| fs::metadata(path).map_or(0, |metadata| metadata.len());
@@ -51,13 +50,29 @@ pub fn corpus() -> (PathBuf, Written) {
     (home, written)
 }
 
+/// The home of this name, written by `write` if it is not there yet, or an older version of the generator wrote it.
+pub fn kept(name: &str, write: impl FnOnce(&Path)) -> PathBuf {
+    let home = cache().join(format!("{name}-{:016x}", fingerprint()));
+    if !home.exists() {
+        for old in fs::read_dir(cache()).into_iter().flatten().flatten() {
+            if old.file_name().to_string_lossy().starts_with(&format!("{name}-")) {
+                _ = fs::remove_dir_all(old.path());
+            }
+        }
+        let begun = cache().join(format!("{name}-begun"));
+        write(&begun);
+        fs::rename(&begun, &home).expect("the build directory can be written");
+    }
+    home
+}
+
 /// Where things are kept between runs.
 pub fn cache() -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
 }
 
-/// Tells two versions of the generator apart: a corpus that an older one wrote is not taken for a new one.
-pub fn fingerprint() -> u64 {
+/// Tells two versions of the generator apart.
+fn fingerprint() -> u64 {
     let home = cache().join("corpus-fingerprint");
     _ = fs::remove_dir_all(&home);
     corpus::write(&home, &Shape::of_bytes(SEED, MEGABYTE)).expect("the build directory can be written");

@@ -4,6 +4,7 @@
 
 #![expect(clippy::print_stdout, reason = "a bench prints its table")]
 
+mod process;
 mod seeded;
 
 use std::collections::BTreeMap;

@@ -26,7 +26,7 @@ const ROOM_MIN: u64 = 2_500;
 
 /// Writes one session.
 pub(super) fn write(world: &mut World, plan: &Plan) -> io::Result<()> {
-    let project = world.dice.below(world.projects.len());
+    let project = world.begin();
     let id = world.uuid();
     let folder = folder(&world.projects[project].cwd);
     let path = format!("{folder}/{id}.jsonl");
@@ -114,6 +114,8 @@ struct Session<'w> {
     parent: Option<Uuid>,
     prompt: Uuid,
     ms: u64,
+    /// The longest pause between two turns.
+    pause_ms_max: u64,
     turn: u64,
 }
 
@@ -156,6 +158,8 @@ impl<'w> Session<'w> {
             parent: None,
             prompt,
             ms,
+            // The largest session, too, is over within weeks.
+            pause_ms_max: (30 * 86_400_000 / (budget / 80_000 + 1)).clamp(10_000, 1_800_000),
             turn: 0,
         })
     }
@@ -195,7 +199,7 @@ impl<'w> Session<'w> {
             let length = self.world.length(&PROMPT).max(1);
             let text = self.world.prose(self.tongue, self.file.fit(length).max(8));
             self.prompt = self.world.uuid();
-            match self.world.chance(8) {
+            match self.world.chance(20) {
                 true => self.user_with_image(&text)?,
                 false => self.user(&text)?,
             }
@@ -205,7 +209,7 @@ impl<'w> Session<'w> {
             self.answer()?;
             self.turn_ends(self.ms - before)?;
             // People think, sleep, and come back.
-            self.ms += self.world.dice.between(5_000, 1_800_000);
+            self.ms += self.world.dice.between(5_000, self.pause_ms_max);
         }
         Ok(())
     }
@@ -290,10 +294,10 @@ impl<'w> Session<'w> {
 
     fn step(&mut self) -> io::Result<()> {
         let call = self.call();
-        if self.world.chance(420) {
+        if self.world.chance(360) {
             self.think(&call)?;
         }
-        if self.world.chance(350) {
+        if self.world.chance(310) {
             let length = self.world.length(&REPLY);
             let text = self.world.prose(self.tongue, self.file.fit(length));
             self.say(&call, &text, "null")?;
@@ -361,15 +365,9 @@ impl<'w> Session<'w> {
 
     /// What the harness writes after an answer.
     fn turn_ends(&mut self, took_ms: u64) -> io::Result<()> {
-        let tool = self.world.uuid();
-        self.record(format_args!(
-            r#""type":"system","subtype":"stop_hook_summary","hookCount":1,"hookInfos":[{{"command":"notify --stop","durationMs":{}}}],"hookErrors":[],"preventedContinuation":false,"stopReason":"","hasOutput":false,"level":"suggestion","toolUseID":"{tool}""#,
-            took_ms % 900
-        ))?;
-        self.record(format_args!(
-            r#""type":"system","subtype":"turn_duration","durationMs":{took_ms},"messageCount":{},"isMeta":false"#,
-            self.turn * 3
-        ))?;
+        if self.world.chance(450) {
+            self.end_is_told(took_ms)?;
+        }
         if !self.is_old {
             let (leaf, id) = (self.parent.unwrap_or(self.id), self.id);
             self.file.line(format_args!(
@@ -379,6 +377,19 @@ impl<'w> Session<'w> {
         if self.world.chance(12) && self.file.room() > 30_000 {
             self.compact()?;
         }
+        Ok(())
+    }
+
+    fn end_is_told(&mut self, took_ms: u64) -> io::Result<()> {
+        let tool = self.world.uuid();
+        self.record(format_args!(
+            r#""type":"system","subtype":"stop_hook_summary","hookCount":1,"hookInfos":[{{"command":"notify --stop","durationMs":{}}}],"hookErrors":[],"preventedContinuation":false,"stopReason":"","hasOutput":false,"level":"suggestion","toolUseID":"{tool}""#,
+            took_ms % 900
+        ))?;
+        self.record(format_args!(
+            r#""type":"system","subtype":"turn_duration","durationMs":{took_ms},"messageCount":{},"isMeta":false"#,
+            self.turn * 3
+        ))?;
         Ok(())
     }
 

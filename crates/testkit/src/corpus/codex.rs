@@ -7,7 +7,7 @@ use std::io;
 use super::disk::LogFile;
 use super::project::Edit;
 use super::record::{Json, Time, Uuid};
-use super::spread::{ANSWER, CODEX_OUTPUT, EDITED, ENCRYPTED, PROMPT, REPLY, STEPS, THOUGHT};
+use super::spread::{ANSWER, CODEX_OUTPUT, ENCRYPTED, PATCHED, PROMPT, REPLY, STEPS, THOUGHT};
 use super::text;
 use super::world::{Tongue, World};
 
@@ -52,7 +52,7 @@ pub(super) fn write(world: &mut World, plan: &Plan, parent: Option<Uuid>) -> io:
         Place::Compressed => format!(".codex/archived_sessions/{name}.zst"),
     };
     let budget = world.ledger.share(plan.weight);
-    let project = world.dice.below(world.projects.len());
+    let project = world.begin();
     let generation = match world.dice.between(0, 99) {
         0..15 => Generation::G4,
         15..50 => Generation::G5,
@@ -266,7 +266,7 @@ impl Thread<'_> {
 
     /// One call of the model: thought, perhaps words, a tool, and the counters.
     fn step(&mut self) -> io::Result<()> {
-        if self.world.chance(500) {
+        if self.world.chance(420) {
             self.think()?;
         }
         if self.world.chance(250) {
@@ -279,14 +279,18 @@ impl Thread<'_> {
             9..17 if self.generation > Generation::G4 => self.poll()?,
             _ => self.shell()?,
         }
-        self.count()
+        // Not every call tells its counters.
+        match self.world.chance(640) {
+            true => self.count(),
+            false => Ok(()),
+        }
     }
 
     fn think(&mut self) -> io::Result<()> {
         let length = self.world.length(&ENCRYPTED);
         let encrypted = self.world.base64(self.file.fit(length));
         let id = self.world.letters(40);
-        if !self.world.chance(130) {
+        if !self.world.chance(300) {
             return self.item(format_args!(
                 r#""type":"reasoning","id":"rs_{id}","summary":[],"content":null,"encrypted_content":"{encrypted}""#
             ));
@@ -364,7 +368,7 @@ impl Thread<'_> {
     }
 
     fn patch(&mut self) -> io::Result<()> {
-        let length = self.world.length(&EDITED);
+        let length = self.world.length(&PATCHED);
         let edit = self.world.edit(self.project, self.file.fit(length));
         let call = format!("call_{}", self.world.letters(24));
         let patch = patch_of(&edit);

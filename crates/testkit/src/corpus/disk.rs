@@ -95,9 +95,9 @@ impl LogFile {
         self.budget.saturating_sub(self.written)
     }
 
-    /// As much of `length` as leaves room for the rest of a record that repeats it.
+    /// As much of `length` as leaves room for a record that holds it twice.
     pub(super) fn fit(&self, length: usize) -> usize {
-        length.min(usize::try_from(self.room() / 4).unwrap_or(usize::MAX))
+        length.min(usize::try_from(self.room() * 3 / 8).unwrap_or(usize::MAX))
     }
 
     /// Ends the file, as last written at `modified_ms`, and enters it into the ledger.

@@ -24,7 +24,7 @@ const MODEL: &str = "grok-4.6-build";
 /// Writes one session with its companions.
 pub(super) fn write(world: &mut World, plan: &Plan) -> io::Result<()> {
     let id = Uuid::at(plan.start_ms, &mut world.dice);
-    let project = world.dice.below(world.projects.len());
+    let project = world.begin();
     let cwd = world.projects[project].cwd.clone();
     let folder = format!(".grok/sessions/{}/{id}", cwd.replace('/', "%2F"));
     let budget = world.ledger.share(plan.weight);
@@ -158,6 +158,7 @@ impl Session<'_> {
         self.told(format_args!(
             r#""type":"turn_started","session_id":"{id}","turn_number":{turn},"model_id":"{MODEL}","yolo_mode":false,"conversation_message_count":{turn},"session_relationship":"primary","schema_version":"1.0""#
         ))?;
+        self.hook("user_prompt_submit")?;
         let length = self.world.length(&PROMPT);
         let text = self.world.prose(self.tongue, self.fit(length).max(8));
         self.acp(format_args!(
@@ -181,6 +182,7 @@ impl Session<'_> {
             r#"{{"type":"assistant","content":{},"tool_calls":[],"model_id":"{MODEL}"}}"#,
             Json(&answer)
         ))?;
+        self.hook("stop")?;
         self.complete()?;
         self.told(format_args!(r#""type":"turn_ended","outcome":"completed""#))?;
         self.turn += 1;
@@ -203,6 +205,16 @@ impl Session<'_> {
             r#""sessionUpdate":"{kind}","content":{{"type":"text","text":{}}}"#,
             Json(text)
         ))
+    }
+
+    fn hook(&mut self, event: &str) -> io::Result<()> {
+        let prompt = self.prompt;
+        self.update(
+            "_x.ai/session/update",
+            format_args!(
+                r#""sessionUpdate":"hook_execution","event_name":"{event}","runs":[{{"name":"global/settings:{event}[0].hooks[0]","status":{{"status":"success","elapsed_ms":9}}}}],"prompt_id":"{prompt}""#
+            ),
+        )
     }
 
     fn complete(&mut self) -> io::Result<()> {

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::spread::SOURCE_FILE;
 use super::text;
-use super::words::Words;
+use super::words::{TOPICS, Words};
 use crate::truth::Dice;
 
 /// Projects, by their names.
@@ -33,11 +33,12 @@ pub(super) struct Edit {
 }
 
 impl Project {
-    pub(super) fn all(words: &Words, dice: &mut Dice) -> Vec<Project> {
+    pub(super) fn all(words: &mut Words, dice: &mut Dice) -> Vec<Project> {
         NAMES.iter().map(|name| Project::new(name, words, dice)).collect()
     }
 
-    fn new(name: &str, words: &Words, dice: &mut Dice) -> Project {
+    fn new(name: &str, words: &mut Words, dice: &mut Dice) -> Project {
+        words.topic = dice.below(TOPICS);
         let mut project = Project {
             cwd: format!("/home/ada/{name}"),
             branch: dice.pick(&["main", "main", "feature/search", "fix/login"]).to_owned(),
@@ -96,7 +97,7 @@ impl Project {
         }
         self.texts[file].replace_range(range, &new);
         // A file that would grow or shrink for ever becomes what it was.
-        if self.texts[file].len() > 90_000 || self.texts[file].len() < 200 {
+        if self.texts[file].len() > 120_000 || self.texts[file].len() < 200 {
             self.texts[file] = text::code(words, dice, 8_000);
         }
         Edit {

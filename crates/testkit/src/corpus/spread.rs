@@ -40,7 +40,7 @@ pub(super) const CODEX_LOG: Spread = Spread(&[
     (9_900, 3_600_000),
     (10_000, 9_000_000),
 ]);
-pub(super) const GROK_LOG: Spread = Spread(&[(0, 6_000), (5_000, 150_000), (9_000, 900_000), (10_000, 4_000_000)]);
+pub(super) const GROK_LOG: Spread = Spread(&[(0, 60_000), (5_000, 600_000), (9_000, 1_800_000), (10_000, 4_000_000)]);
 pub(super) const SUBAGENT_LOG: Spread = Spread(&[(0, 3_000), (5_000, 60_000), (9_000, 300_000), (10_000, 1_500_000)]);
 pub(super) const SPILL: Spread = Spread(&[(0, 32_000), (5_000, 70_000), (9_000, 250_000), (10_000, 1_200_000)]);
 
@@ -63,7 +63,7 @@ pub(super) const REPLY: Spread = Spread(&[
     (9_900, 3_000),
     (10_000, 9_000),
 ]);
-pub(super) const ANSWER: Spread = Spread(&[(0, 100), (5_000, 700), (9_000, 2_200), (10_000, 9_000)]);
+pub(super) const ANSWER: Spread = Spread(&[(0, 60), (5_000, 480), (9_000, 1_800), (10_000, 9_000)]);
 /// Of most thoughts only the signature is kept.
 pub(super) const THOUGHT: Spread = Spread(&[
     (0, 0),
@@ -82,15 +82,16 @@ pub(super) const SIGNATURE: Spread = Spread(&[
     (9_000, 3_900),
     (9_700, 10_400),
     (9_900, 20_600),
-    (10_000, 60_000),
+    (9_990, 50_000),
+    (10_000, 70_000),
 ]);
 pub(super) const ENCRYPTED: Spread = Spread(&[
-    (0, 300),
-    (4_000, 700),
-    (7_500, 1_500),
-    (9_000, 3_600),
-    (9_900, 12_000),
-    (10_000, 30_000),
+    (0, 200),
+    (5_000, 400),
+    (7_500, 760),
+    (9_000, 2_000),
+    (9_900, 7_500),
+    (10_000, 20_000),
 ]);
 
 /// What tools take and give.
@@ -103,31 +104,31 @@ pub(super) const COMMAND_OUTPUT: Spread = Spread(&[
     (9_000, 2_300),
     (9_700, 8_300),
     (9_900, 16_000),
-    (9_990, 30_000),
-    (9_996, 120_000),
+    (9_985, 30_000),
+    (9_994, 120_000),
     (10_000, 1_000_000),
 ]);
 pub(super) const CODEX_OUTPUT: Spread = Spread(&[
     (0, 0),
-    (2_500, 60),
-    (5_000, 360),
-    (7_500, 2_900),
-    (9_000, 7_500),
-    (9_700, 11_000),
-    (9_900, 22_000),
-    (9_995, 40_000),
+    (2_500, 100),
+    (5_000, 520),
+    (7_500, 3_700),
+    (9_000, 9_200),
+    (9_700, 13_500),
+    (9_900, 26_000),
+    (9_995, 46_000),
     (10_000, 300_000),
 ]);
 pub(super) const READ_OUTPUT: Spread = Spread(&[
     (0, 60),
     (1_000, 490),
     (2_500, 1_030),
-    (5_000, 2_080),
-    (7_500, 4_470),
-    (9_000, 11_200),
-    (9_700, 29_900),
-    (9_900, 47_000),
-    (10_000, 84_000),
+    (5_000, 2_100),
+    (7_500, 4_900),
+    (9_000, 13_500),
+    (9_700, 36_000),
+    (9_900, 56_000),
+    (10_000, 90_000),
 ]);
 pub(super) const EDITED: Spread = Spread(&[
     (0, 40),
@@ -137,6 +138,16 @@ pub(super) const EDITED: Spread = Spread(&[
     (9_000, 1_450),
     (9_900, 4_000),
     (10_000, 12_000),
+]);
+/// Of patches, what they take away; as much comes in its place.
+pub(super) const PATCHED: Spread = Spread(&[
+    (0, 60),
+    (2_500, 260),
+    (5_000, 500),
+    (7_500, 1_100),
+    (9_000, 2_500),
+    (9_900, 6_500),
+    (10_000, 13_000),
 ]);
 pub(super) const WRITTEN: Spread = Spread(&[
     (0, 120),
@@ -154,15 +165,16 @@ pub(super) const FOUND: Spread = Spread(&[
     (10_000, 16_000),
 ]);
 pub(super) const SOURCE_FILE: Spread = Spread(&[
-    (0, 300),
-    (2_500, 2_500),
-    (5_000, 7_500),
-    (7_500, 15_500),
-    (9_000, 31_000),
-    (10_000, 86_000),
+    (0, 400),
+    (2_500, 5_000),
+    (5_000, 12_500),
+    (7_500, 27_000),
+    (9_000, 50_000),
+    (9_900, 88_000),
+    (10_000, 110_000),
 ]);
 pub(super) const IMAGE: Spread = Spread(&[(0, 39_000), (5_000, 114_000), (9_000, 283_000), (10_000, 900_000)]);
-pub(super) const STEPS: Spread = Spread(&[(0, 0), (2_500, 2), (5_000, 5), (7_500, 11), (9_000, 24), (10_000, 80)]);
+pub(super) const STEPS: Spread = Spread(&[(0, 0), (2_500, 2), (5_000, 6), (7_500, 14), (9_000, 32), (10_000, 110)]);
 
 #[cfg(test)]
 mod tests {
@@ -173,8 +185,8 @@ mod tests {
         let mut dice = Dice(5);
         let mut rolls: Vec<usize> = (0..20_000).map(|_| READ_OUTPUT.roll(&mut dice)).collect();
         rolls.sort_unstable();
-        assert!(rolls[0] >= 60 && rolls[19_999] <= 84_000);
-        for (part, length) in [(5_000, 2_080.0), (9_000, 11_200.0)] {
+        assert!(rolls[0] >= 60 && rolls[19_999] <= 90_000);
+        for (part, length) in [(5_000, 2_100.0), (9_000, 13_500.0)] {
             let found = rolls[part * 2] as f64;
             assert!((0.9..1.1).contains(&(found / length)), "{part}: {found}");
         }

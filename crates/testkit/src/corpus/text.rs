@@ -29,7 +29,15 @@ pub(super) fn code(words: &Words, dice: &mut Dice, length: usize) -> String {
     out
 }
 
+/// A line of code, more often than not one that was seen before.
 fn statement(words: &Words, dice: &mut Dice, known: &str, out: &mut String) {
+    match dice.below(5) {
+        0 => new_statement(words, dice, known, out),
+        _ => out.push_str(words.snippet(dice)),
+    }
+}
+
+pub(super) fn new_statement(words: &Words, dice: &mut Dice, known: &str, out: &mut String) {
     let (a, b) = (words.name(dice), words.name(dice));
     match dice.roll() & 15 {
         0..=3 => put(out, format_args!("    let {a} = {known}.{b}();\n")),

@@ -1,6 +1,7 @@
 //! Words as people and models use them: few often, many seldom (Zipf), whole phrases again and again. Some of it is
 //! Chinese. Knows no JSON and no agent.
 
+use super::text;
 use crate::truth::Dice;
 
 /// The words, the most frequent first.
@@ -38,7 +39,7 @@ const SMALL: usize = 60;
 const COMPOUNDS: usize = 420;
 /// How many words there are with the compounds.
 const VOCABULARY: usize = 3_000;
-const PHRASES: usize = 700;
+const PHRASES: usize = 500;
 
 /// A vocabulary, the same in every corpus.
 pub(super) struct Words {
@@ -47,7 +48,16 @@ pub(super) struct Words {
     places: Vec<u16>,
     phrases: Vec<String>,
     cjk: Vec<&'static str>,
+    /// Lines of code that come again and again, so many for each topic.
+    pub(super) snippets: Vec<String>,
+    /// What is talked about now: names come from a part of the vocabulary.
+    pub(super) topic: usize,
 }
+
+/// How many topics there are, and the words of one.
+pub(super) const TOPICS: usize = 50;
+const TOPIC_WORDS: usize = 48;
+const TOPIC_SNIPPETS: usize = 60;
 
 impl Words {
     pub(super) fn new() -> Words {
@@ -73,6 +83,8 @@ impl Words {
             places,
             phrases: Vec::new(),
             cjk: WORDS_CJK.split_whitespace().collect(),
+            snippets: Vec::new(),
+            topic: 0,
         };
         for _ in 0..PHRASES {
             let mut phrase = String::new();
@@ -81,6 +93,15 @@ impl Words {
                 phrase.push(' ');
             }
             words.phrases.push(phrase);
+        }
+        for topic in 0..TOPICS {
+            words.topic = topic;
+            for _ in 0..TOPIC_SNIPPETS {
+                let mut snippet = String::new();
+                let known = words.name(&mut dice).to_owned();
+                text::new_statement(&words, &mut dice, &known, &mut snippet);
+                words.snippets.push(snippet);
+            }
         }
         words
     }
@@ -92,12 +113,21 @@ impl Words {
 
     /// A name for something in code.
     pub(super) fn name(&self, dice: &mut Dice) -> &str {
-        // Past the small words; three in four names are plain ones.
-        let (past, span) = match dice.roll() & 3 {
-            0 => (COMPOUNDS, self.words.len() - COMPOUNDS),
-            _ => (SMALL, COMPOUNDS - SMALL),
+        let roll = dice.roll();
+        let (from, span) = match roll & 15 {
+            0 => (COMPOUNDS, VOCABULARY - COMPOUNDS),
+            1..=4 => (COMPOUNDS + self.topic * TOPIC_WORDS, TOPIC_WORDS),
+            _ => (SMALL + self.topic * 5, TOPIC_WORDS),
         };
-        &self.words[past + dice.below(span).min(dice.below(span))]
+        let (first, second) = ((roll >> 8) as u32, (roll >> 36) as u32 & 0xff_ffff);
+        // The smaller of two rolls: the first words of a topic are its favourites.
+        let at = (first & 0xff_ffff).min(second);
+        &self.words[from + (at as usize * span >> 24)]
+    }
+
+    /// A line of code that was seen before.
+    pub(super) fn snippet(&self, dice: &mut Dice) -> &str {
+        &self.snippets[self.topic * TOPIC_SNIPPETS + dice.below(TOPIC_SNIPPETS)]
     }
 
     /// About `length` bytes of prose.
@@ -120,8 +150,8 @@ impl Words {
         let start = out.len();
         for _ in 0..dice.between(1, 5) {
             match dice.roll() & 7 {
-                0..=3 => out.push_str(&self.phrases[dice.below(self.phrases.len())]),
-                4 => {
+                0..=4 => out.push_str(&self.phrases[dice.below(self.phrases.len())]),
+                5 => {
                     out.push('`');
                     out.push_str(self.name(dice));
                     out.push_str("` ");

@@ -9,7 +9,7 @@ use super::project::{Edit, Project};
 use super::record::Noise;
 use super::spread::Spread;
 use super::text;
-use super::words::Words;
+use super::words::{TOPICS, Words};
 use crate::truth::Dice;
 
 /// The first day: 2026-06-03T00:00:00Z.
@@ -36,8 +36,8 @@ pub(super) struct World {
 impl World {
     pub(super) fn new(home: &Path, seed: u64, bytes: u64) -> World {
         let mut dice = Dice(seed);
-        let words = Words::new();
-        let projects = Project::all(&words, &mut dice);
+        let mut words = Words::new();
+        let projects = Project::all(&mut words, &mut dice);
         World {
             home: home.to_owned(),
             dice,
@@ -51,6 +51,12 @@ impl World {
             secrets: Vec::new(),
             outputs: 0,
         }
+    }
+
+    /// Begins a session: chooses what it is about, and gives the project.
+    pub(super) fn begin(&mut self) -> usize {
+        self.words.topic = self.dice.below(TOPICS);
+        self.dice.below(self.projects.len())
     }
 
     /// When session `number` of `count` begins.

@@ -19,10 +19,10 @@ impl Session<'_> {
             400..606 => self.read(call),
             606..806 => self.edit(call),
             806..868 => self.grep(call),
-            868..908 => self.task(call),
-            908..934 => self.write(call),
-            934..972 => self.todos(call),
-            972..985 => self.glob(call),
+            868..930 => self.task(call),
+            930..956 => self.write(call),
+            956..974 => self.todos(call),
+            974..987 => self.glob(call),
             _ => self.fetch(call),
         }
     }
@@ -87,7 +87,7 @@ impl Session<'_> {
         self.record(format_args!(
             r#""type":"progress","data":{{"type":"hook_progress","hookEvent":"PostToolUse","hookName":"PostToolUse:Bash","command":"format --changed"}},"parentToolUseID":"{tool}","toolUseID":"{hook}""#
         ))?;
-        let times = if self.world.chance(300) {
+        let times = if self.world.chance(380) {
             self.world.dice.between(1, 9)
         } else {
             0
@@ -144,7 +144,7 @@ impl Session<'_> {
         let input = format!(r#"{{"replace_all":false,"file_path":"{path}","old_string":{old},"new_string":{new}}}"#);
         let used = self.tool_use(call, "Edit", &input)?;
         // The newest versions no longer keep the whole file.
-        let original = match self.world.chance(680) && self.file.room() > 3 * edit.original.len() as u64 {
+        let original = match self.world.chance(640) && self.file.room() > 3 * edit.original.len() as u64 {
             true => Json(&edit.original).to_string(),
             false => "null".to_owned(),
         };
@@ -173,6 +173,13 @@ impl Session<'_> {
 
     fn task(&mut self, call: &Call) -> io::Result<()> {
         let number = self.world.dice.between(1, 12);
+        if self.world.chance(350) {
+            let about = self.world.sentence();
+            let input = format!(r#"{{"subject":{0},"description":{0},"activeForm":{0}}}"#, Json(&about));
+            let used = self.tool_use(call, "TaskCreate", &input)?;
+            let kept = format!(r#"{{"task":{{"id":"{number}","subject":{}}}}}"#, Json(&about));
+            return self.result(&used, &format!("Task #{number} created successfully"), &kept);
+        }
         let input = format!(r#"{{"taskId":"{number}","status":"completed"}}"#);
         let used = self.tool_use(call, "TaskUpdate", &input)?;
         let kept = format!(
@@ -272,7 +279,7 @@ impl Session<'_> {
 
     /// What the older age repeats of a subagent's records.
     fn agent_progress(&mut self, tool: &str, agent: &str, prompt: &str) -> io::Result<()> {
-        let times = self.world.dice.between(1, 24);
+        let times = self.world.dice.between(4, 60);
         for _ in 0..times {
             let (message, time) = (self.world.uuid(), Time(self.ms));
             let length = self.world.length(&READ_OUTPUT);
