@@ -125,35 +125,48 @@ impl Table {
             median(sweeps.clone()),
             median(column(&self.first, "cpu")),
         );
-        if roofline.is_empty() || sweeps.is_empty() {
-            return;
+        if !roofline.is_empty() && !sweeps.is_empty() {
+            println!();
+            self.shares(&sweeps, &roofline);
         }
+        if let (Some(first), Some(second)) = (self.first.first(), self.second.first()) {
+            let peak = worst(&self.first, "peak") / 1e6;
+            judge("peak memory, MB, worst", peak, PEAK_MB_MAX, Ordering::Below);
+            sizes(first);
+            let (bytes, seconds) = (worst(&self.second, "bytes"), median(column(&self.second, "seconds")));
+            let unchanged = second["unchanged"];
+            println!(
+                "- second sweep: {bytes:.0} bytes read, {:.0} ms, {unchanged:.0} files unchanged",
+                seconds * 1e3
+            );
+        }
+    }
+
+    /// How near the sweep comes to its roofline, by the clock and by CPU.
+    fn shares(&self, sweeps: &[f64], roofline: &[f64]) {
         let shares: Vec<f64> = sweeps
             .iter()
-            .zip(&roofline)
+            .zip(roofline)
             .map(|(sweep, roofline)| sweep / roofline)
             .collect();
         let told: Vec<String> = shares.iter().map(|share| format!("{share:.2}")).collect();
-        println!();
+        let median_share = median(shares);
         judge(
             "share of the roofline, median",
-            median(shares),
+            median_share,
             SHARE_OF_ROOFLINE_MIN,
             Ordering::AtLeast,
         );
         println!("  rounds: {}", told.join(", "));
-        judge(
-            "peak memory, MB, worst",
-            worst(&self.first, "peak") / 1e6,
-            PEAK_MB_MAX,
-            Ordering::Below,
-        );
-        sizes(&self.first[0]);
-        let (bytes, seconds) = (worst(&self.second, "bytes"), median(column(&self.second, "seconds")));
+        let spent = |round: &[roofline::Times]| round.iter().map(|times| times.cpu_seconds).sum::<f64>();
+        let by_cpu = self
+            .stages
+            .iter()
+            .zip(&self.first)
+            .map(|(round, told)| spent(round) / told["cpu"]);
         println!(
-            "- second sweep: {bytes:.0} bytes read, {:.0} ms, {:.0} files unchanged",
-            seconds * 1e3,
-            self.second[0]["unchanged"]
+            "  by CPU seconds, which neighbours disturb less: {:.2}",
+            median(by_cpu.collect())
         );
     }
 }

@@ -39,7 +39,7 @@ const SMALL: usize = 60;
 const COMPOUNDS: usize = 420;
 /// How many words there are with the compounds.
 const VOCABULARY: usize = 3_000;
-const PHRASES: usize = 500;
+const PHRASES: usize = 350;
 
 /// A vocabulary, the same in every corpus.
 pub(super) struct Words {
@@ -56,14 +56,14 @@ pub(super) struct Words {
 
 /// How many topics there are, and the words of one.
 pub(super) const TOPICS: usize = 50;
-const TOPIC_WORDS: usize = 48;
-const TOPIC_SNIPPETS: usize = 60;
+const TOPIC_WORDS: usize = 40;
+const TOPIC_SNIPPETS: usize = 40;
 
 impl Words {
     pub(super) fn new() -> Words {
         let plain: Vec<&str> = WORDS.split_whitespace().collect();
         let mut words: Vec<String> = plain.iter().map(ToString::to_string).collect();
-        let mut dice = Dice(0xb05e_e11);
+        let mut dice = Dice(0x0b05_ee11);
         while words.len() < VOCABULARY {
             // Identifiers are what logs of coding agents are full of; the small words do not take part.
             let (first, second) = (dice.pick(&plain[SMALL..]), dice.pick(&plain[SMALL..]));
@@ -122,7 +122,7 @@ impl Words {
         let (first, second) = ((roll >> 8) as u32, (roll >> 36) as u32 & 0xff_ffff);
         // The smaller of two rolls: the first words of a topic are its favourites.
         let at = (first & 0xff_ffff).min(second);
-        &self.words[from + (at as usize * span >> 24)]
+        &self.words[from + ((at as usize * span) >> 24)]
     }
 
     /// A line of code that was seen before.

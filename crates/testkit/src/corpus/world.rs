@@ -115,7 +115,7 @@ impl World {
             text::command_output(&self.words, &mut self.dice, paths, length)
         };
         self.outputs += 1;
-        if self.outputs % OUTPUTS_PER_SECRET == 0 {
+        if self.outputs.is_multiple_of(OUTPUTS_PER_SECRET) {
             let secret = self.secret();
             text::put(&mut out, format_args!("\nexport GITHUB_TOKEN={secret}\n"));
             self.secrets.push(secret);
