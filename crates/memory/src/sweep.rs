@@ -48,6 +48,8 @@ pub struct Sweep<'a> {
     pub is_ignored: &'a (dyn Fn(&Path) -> bool + Sync),
     /// Told the bytes done and the bytes to do.
     pub progress: &'a (dyn Fn(u64, u64) + Sync),
+    /// A session with more to read is left for another time.
+    pub session_bytes_max: u64,
     /// Asked between pieces of work: whether to leave the rest for another time.
     pub is_over: &'a (dyn Fn() -> bool + Sync),
 }
@@ -63,6 +65,7 @@ impl<'a> Sweep<'a> {
             threads: 1,
             is_ignored: &|_| false,
             progress: &|_, _| {},
+            session_bytes_max: u64::MAX,
             is_over: &|| false,
         }
     }
@@ -215,14 +218,15 @@ fn work_on(
     store: &Result<Option<Store>, StoreError>,
     send: &dyn Fn(Output) -> bool,
 ) -> bool {
-    if (sweep.is_over)() {
+    let job = plan.jobs.get(at);
+    let is_long = job.is_some_and(|job| job.bytes_to_read() > sweep.session_bytes_max);
+    if is_long || (sweep.is_over)() {
         return send(Output::Left);
     }
     let failed = |path: PathBuf| {
         let reason = "the store cannot be opened twice".to_owned();
         send(Output::Failed(Unread { path, reason }))
     };
-    let job = plan.jobs.get(at);
     match (store, job, plan.stale.get(at.wrapping_sub(plan.jobs.len()))) {
         (Ok(Some(store)), Some(job), _) => work::run(job, sweep, store, send),
         (Ok(Some(store)), None, Some(stale)) => refresh::run(stale, sweep, store, send),

@@ -4,5 +4,6 @@
 
 pub mod tidy;
 
+pub mod corpus;
 pub mod logs;
 pub mod truth;

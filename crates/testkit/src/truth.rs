@@ -114,10 +114,10 @@ fn enter(totals: &mut Totals, bill: &Bill) {
 }
 
 /// A seeded source of numbers (splitmix64).
-struct Dice(u64);
+pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
-    fn roll(&mut self) -> u64 {
+    pub(crate) fn roll(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -126,20 +126,24 @@ impl Dice {
     }
 
     /// A number from `low` to `high`, both included.
-    fn between(&mut self, low: u64, high: u64) -> u64 {
+    pub(crate) fn between(&mut self, low: u64, high: u64) -> u64 {
         low + self.roll() % (high - low + 1)
     }
 
-    fn coin(&mut self) -> bool {
+    /// A number below `count`.
+    pub(crate) fn below(&mut self, count: usize) -> usize {
+        usize::try_from(self.roll() % count as u64).expect("below a usize")
+    }
+
+    pub(crate) fn coin(&mut self) -> bool {
         self.roll() & 1 == 1
     }
 
-    fn pick<T: Copy>(&mut self, items: &[T]) -> T {
-        let index = self.between(0, items.len() as u64 - 1);
-        items[usize::try_from(index).expect("an index")]
+    pub(crate) fn pick<T: Copy>(&mut self, items: &[T]) -> T {
+        items[self.below(items.len())]
     }
 
-    fn shuffle<T>(&mut self, items: &mut [T]) {
+    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             let other = self.between(0, last as u64);
             items.swap(last, usize::try_from(other).expect("an index"));

@@ -82,7 +82,7 @@ impl Engine {
     /// Runs a statement that gives no rows, and says how many rows it touched.
     pub(super) fn execute(&self, sql: &str, values: &[Value<'_>]) -> Result<usize, StoreError> {
         let Self::Sqlite(connection) = self;
-        let mut statement = connection.prepare_cached(sql)?;
+        let mut statement = connection.prepare_cached(&numbered(sql))?;
         bind(&mut statement, values)?;
         Ok(statement.raw_execute()?)
     }
@@ -90,7 +90,7 @@ impl Engine {
     /// Runs one statement for many rows of values.
     pub(super) fn bulk<'v>(&self, sql: &str, rows: impl IntoIterator<Item = Vec<Value<'v>>>) -> Result<(), StoreError> {
         let Self::Sqlite(connection) = self;
-        let mut statement = connection.prepare_cached(sql)?;
+        let mut statement = connection.prepare_cached(&numbered(sql))?;
         for values in rows {
             bind(&mut statement, &values)?;
             statement.raw_execute()?;
@@ -106,7 +106,7 @@ impl Engine {
         mut read: impl FnMut(&Row<'_>) -> Result<T, StoreError>,
     ) -> Result<Vec<T>, StoreError> {
         let Self::Sqlite(connection) = self;
-        let mut statement = connection.prepare_cached(sql)?;
+        let mut statement = connection.prepare_cached(&numbered(sql))?;
         bind(&mut statement, values)?;
         let mut rows = statement.raw_query();
         let mut answers = Vec::new();
@@ -205,13 +205,14 @@ fn still_uri(path: &Path) -> String {
     uri + "?immutable=1"
 }
 
-/// Binds by name: a text may use a parameter twice, and in any order.
+/// This engine numbers its parameters with another sign; by number a text may use one twice, and in any order.
+fn numbered(sql: &str) -> String {
+    sql.replace('$', "?")
+}
+
 fn bind(statement: &mut CachedStatement<'_>, values: &[Value<'_>]) -> Result<(), StoreError> {
-    for at in 1..=statement.parameter_count() {
-        let name = statement.parameter_name(at).and_then(|name| name.strip_prefix('$'));
-        let number: usize = name.and_then(|name| name.parse().ok()).unwrap_or(at);
-        let value = values.get(number - 1).copied().unwrap_or(Value::Null);
-        statement.raw_bind_parameter(at, value)?;
+    for (at, value) in values.iter().enumerate().take(statement.parameter_count()) {
+        statement.raw_bind_parameter(at + 1, *value)?;
     }
     Ok(())
 }

@@ -18,9 +18,15 @@ pub struct SessionRow {
     pub evicted_at: Option<i64>,
 }
 
-/// The uid under which a session is made anew, until it takes its place.
+/// The uid under which a process makes a session anew, until it takes its place.
 pub fn stand_in(session_uid: &str) -> String {
-    format!("~{session_uid}")
+    format!("~{}~{session_uid}", std::process::id())
+}
+
+/// The session that a stand-in's uid names; none where it is no stand-in's.
+fn stands_for(session_uid: &str) -> Option<&str> {
+    let (_, uid) = session_uid.strip_prefix('~')?.split_once('~')?;
+    Some(uid)
 }
 
 impl Tx<'_> {
@@ -35,7 +41,7 @@ impl Tx<'_> {
                 Value::Text(session.flavor.as_str()),
                 Value::Text(&session.native_session_id),
                 Value::Int(micros(at)),
-                Value::text_opt(session_uid.strip_prefix('~')),
+                Value::text_opt(stands_for(session_uid)),
             ],
         )?;
         Ok(())

@@ -45,15 +45,18 @@ pub(super) struct Piece {
     pub(super) kind: PartKind,
     /// How far the part was read when this piece was made: the store must still say so.
     pub(super) base: Option<(u64, String)>,
-    /// How far it is read now; none for lines that come from the store itself.
+    /// How far it is read now; none while the session is made anew.
     pub(super) cursor: Option<Cursor>,
-    /// Cursors that are put as they are: of copies, or of the session before it was made anew.
+    /// Cursors that are put as they are: of copies, and of all parts where the session was made anew.
     pub(super) others: Vec<Cursor>,
     pub(super) frames: Vec<Frame>,
     /// None where the part's lines stay where they are.
     pub(super) tail: Option<Tail>,
     pub(super) delta: Delta,
-    pub(super) state: Vec<u8>,
+    /// What the reader remembers; none while the session is made anew and this is not its last piece.
+    pub(super) state: Option<Vec<u8>>,
+    /// Whether it was made of what is kept, rather than of a log.
+    pub(super) is_refresh: bool,
     pub(super) bytes_read: u64,
     /// Bytes read only to see that nothing changed.
     pub(super) bytes_checked: u64,

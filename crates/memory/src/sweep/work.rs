@@ -40,12 +40,15 @@ struct Worker<'w> {
     is_first: bool,
     /// The ends of what was read of each part before.
     ends: Vec<(PartKind, Ends)>,
+    /// How far the parts are read of a session that is made anew.
+    cursors: Vec<Cursor>,
     bytes_checked: u64,
 }
 
 impl<'w> Worker<'w> {
     fn new(job: &'w Job, sweep: &'w Sweep<'w>, store: &'w Store, send: &'w dyn Fn(Output) -> bool) -> io::Result<Self> {
-        let kept = store.reads().reader_state(&job.uid).map_err(io::Error::other)?;
+        // What is damaged is as good as none: the log is still there, and read anew.
+        let kept = store.reads().reader_state(&job.uid).ok().flatten();
         let kept = kept.and_then(|bytes| State::from_bytes(&bytes).ok());
         let mut worker = Self {
             job,
@@ -56,6 +59,7 @@ impl<'w> Worker<'w> {
             is_fresh: true,
             is_first: true,
             ends: Vec::new(),
+            cursors: Vec::new(),
             bytes_checked: 0,
         };
         if let Some(state) = kept
@@ -71,6 +75,9 @@ impl<'w> Worker<'w> {
     fn all_parts_go_on(&mut self) -> io::Result<bool> {
         for part in self.line_parts() {
             if let Some(cursor) = self.job.cursors.get(part.kind.as_str()) {
+                if self.store.reads().tail(&self.job.uid, part.kind.as_str()).is_err() {
+                    return Ok(false);
+                }
                 let look = ends::look(&part.path, cursor)?;
                 self.bytes_checked += look.bytes;
                 match look.ends {
@@ -94,6 +101,7 @@ impl<'w> Worker<'w> {
         if self.state.is_stale() {
             // A companion told something that changes what the lines mean.
             (self.state, self.is_fresh, self.is_first) = (fresh(self.job), true, true);
+            self.cursors.clear();
             if !self.companions()? {
                 return Ok(false);
             }
@@ -250,7 +258,7 @@ impl<'w> Worker<'w> {
                     Some(cursor) => Some(cursor),
                     None => return Ok(false),
                 };
-                if !(self.is_fresh && self.job.is_known) && (self.sweep.is_over)() {
+                if !self.is_anew() && (self.sweep.is_over)() {
                     return Ok((self.send)(Output::Left));
                 }
             }
@@ -317,9 +325,15 @@ impl<'w> Worker<'w> {
         Ok((self.send)(Output::Piece(piece)).then_some(cursor))
     }
 
-    /// Under which uid pieces are kept: what is known already stays until it is read anew to the end.
+    /// Whether the session is made anew beside what the store has, to take its place at once: what is known stays
+    /// until then, and a long log needs its reader's state kept only once.
+    fn is_anew(&self) -> bool {
+        self.is_fresh && (self.job.is_known || self.job.log_bytes > PIECE_BYTES)
+    }
+
+    /// Under which uid pieces are kept.
     fn target(&self) -> String {
-        if self.is_fresh && self.job.is_known {
+        if self.is_anew() {
             stand_in(&self.job.uid)
         } else {
             self.job.uid.clone()
@@ -338,7 +352,21 @@ impl<'w> Worker<'w> {
         is_last: bool,
     ) -> Piece {
         let is_first = std::mem::take(&mut self.is_first);
-        let is_anew = self.is_fresh && self.job.is_known;
+        let is_anew = self.is_anew();
+        let is_whole = !is_anew || is_last;
+        let part_name = cursor.part.clone();
+        let mut others = Vec::new();
+        if is_anew {
+            self.cursors
+                .retain(|known| (&known.part, &known.path) != (&cursor.part, &cursor.path));
+            self.cursors.push(cursor.clone());
+        }
+        if is_whole {
+            others = self.copies();
+        }
+        if is_anew && is_last {
+            others.append(&mut self.cursors);
+        }
         Piece {
             agent: self.job.agent,
             uid: self.job.uid.clone(),
@@ -352,15 +380,16 @@ impl<'w> Worker<'w> {
                 extent: Extent::Whole,
                 is_growth: true,
             }),
-            part: cursor.part.clone(),
+            part: part_name,
             kind: part.kind,
             base: base.map(|cursor| (cursor.read_to, cursor.path.clone())),
-            others: self.copies(),
-            cursor: Some(cursor),
+            others,
+            cursor: (!is_anew).then_some(cursor),
             frames,
             tail: Some(tail),
             delta,
-            state: self.state.to_bytes(),
+            state: is_whole.then(|| self.state.to_bytes()),
+            is_refresh: false,
             bytes_read: 0,
             bytes_checked: std::mem::take(&mut self.bytes_checked),
             redactions: 0,

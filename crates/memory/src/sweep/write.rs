@@ -9,7 +9,7 @@ use super::piece::{Output, Piece, Replaces};
 use super::plan::{Job, Plan};
 use super::{Report, Sweep, sentence, several};
 use crate::mask::MASK_VERSION;
-use crate::packs;
+use crate::packs::{self, Unsynced};
 use crate::store::{Extent, FrameRow, Patience, Stat, Store, StoreError, Tx, WriteLock, derived_version};
 
 /// A batch is committed when it has so many pieces, or so many raw bytes, or nothing more comes for a moment.
@@ -155,15 +155,20 @@ impl<'w> Writer<'w> {
         if self.dropped.contains(&piece.into) {
             return Ok(false);
         }
-        // Earlier pieces of the same part are in this batch; of lines from the store itself there is no cursor.
-        if ahead.contains(&(piece.into.clone(), piece.part.clone())) || piece.cursor.is_none() {
+        if piece.into != piece.uid {
+            // A stand-in is our own, unless another sweep took it for one that a crash left.
+            let is_begun = piece.replaces == Replaces::All || ahead.iter().any(|(into, _)| *into == piece.into);
+            return Ok(is_begun || self.store.reads().has_session(&piece.into)?);
+        }
+        // Earlier pieces of the same part are in this batch.
+        if ahead.contains(&(piece.into.clone(), piece.part.clone())) {
             return Ok(true);
         }
         let cursors = self.store.reads().cursors_of(&piece.into)?;
         let mut read = cursors.into_iter().filter(|cursor| !cursor.is_of_copy());
         match piece.replaces {
             // Somebody else read a session that was new when we began.
-            Replaces::All => Ok(piece.into != piece.uid || read.next().is_none()),
+            Replaces::All => Ok(read.next().is_none()),
             Replaces::Nothing | Replaces::Part => {
                 let now = read.find(|cursor| cursor.part == piece.part);
                 Ok(now.map(|cursor| (cursor.read_to, cursor.path)) == piece.base)
@@ -176,6 +181,7 @@ impl<'w> Writer<'w> {
         let mut old = Vec::new();
         let mut rows: Vec<Vec<FrameRow>> = Vec::new();
         let mut ends = HashMap::new();
+        let mut unsynced = Unsynced::default();
         for piece in batch {
             let reads = self.store.reads();
             match piece.replaces {
@@ -189,8 +195,12 @@ impl<'w> Writer<'w> {
             {
                 old.extend(reads.packs_of(&piece.uid)?);
             }
-            rows.push(self.write_frames(piece, &mut ends)?);
+            rows.push(self.write_frames(piece, &mut ends, &mut unsynced)?);
         }
+        unsynced.sync().map_err(|source| StoreError::Io {
+            path: self.store.packs(),
+            source,
+        })?;
         let sweep = self.sweep;
         self.sessions.extend(batch.iter().map(|piece| piece.uid.clone()));
         let bytes = self.report.bytes_read + batch.iter().map(|piece| piece.bytes_read).sum::<u64>();
@@ -221,6 +231,7 @@ impl<'w> Writer<'w> {
         &self,
         piece: &Piece,
         ends: &mut HashMap<(String, String), PackEnd>,
+        unsynced: &mut Unsynced,
     ) -> Result<Vec<FrameRow>, StoreError> {
         if piece.frames.is_empty() {
             return Ok(Vec::new());
@@ -231,10 +242,11 @@ impl<'w> Writer<'w> {
             ends.insert(key.clone(), self.pack_end(piece)?);
         }
         let (pack, frame_no, end) = ends.get_mut(&key).expect("put there just now");
-        let starts = packs::append(&directory, pack, *end, &piece.frames).map_err(|source| StoreError::Io {
-            path: directory.join(&*pack),
-            source,
-        })?;
+        let starts =
+            packs::append(&directory, pack, *end, &piece.frames, unsynced).map_err(|source| StoreError::Io {
+                path: directory.join(&*pack),
+                source,
+            })?;
         let mut rows = Vec::new();
         for (frame, start) in piece.frames.iter().zip(starts) {
             rows.push(FrameRow {
@@ -282,7 +294,7 @@ impl<'w> Writer<'w> {
         if piece.promotes.is_some_and(|promotion| !promotion.is_growth) {
             report.sessions_refreshed += 1;
         }
-        if piece.cursor.is_none() {
+        if piece.is_refresh {
             return;
         }
         report.events += piece.delta.events.len() as u64;
@@ -362,7 +374,9 @@ fn put(tx: &Tx<'_>, piece: &Piece, frames: &[FrameRow], sweep: &Sweep<'_>) -> Re
         tx.put_tail(into, &piece.part, tail, MASK_VERSION)?;
     }
     tx.apply_delta(into, piece.kind, &piece.delta)?;
-    tx.put_reader(into, derived_version(piece.agent), &piece.state)?;
+    if let Some(state) = &piece.state {
+        tx.put_reader(into, derived_version(piece.agent), state)?;
+    }
     if let Some(cursor) = &piece.cursor {
         tx.drop_other_cursors(cursor)?;
         tx.put_cursor(cursor)?;
@@ -373,6 +387,9 @@ fn put(tx: &Tx<'_>, piece: &Piece, frames: &[FrameRow], sweep: &Sweep<'_>) -> Re
     match piece.promotes {
         Some(promotion) => {
             let at = promotion.is_growth.then_some(sweep.now);
+            if let Some(session) = piece.delta.session.as_ref().filter(|_| promotion.is_growth) {
+                tx.put_session(&piece.uid, session, sweep.now)?;
+            }
             tx.promote(&piece.uid, promotion.extent, at)
         }
         None => Ok(()),

@@ -1,0 +1,113 @@
+//! The seeded corpus on disk, written once per size and kept in the build directory.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+use std::{env, fs};
+
+use testkit::corpus::{self, Shape};
+
+use crate::process;
+
+/// Which corpus: another seed is another corpus of the same shape.
+pub const SEED: u64 = 1;
+pub const MEGABYTE: u64 = 1_000_000;
+
+/// What was written, now or earlier.
+pub struct Written {
+    pub files: usize,
+    pub bytes: u64,
+    /// How long one core took, if it was written just now.
+    seconds: Option<f64>,
+}
+
+impl Written {
+    /// How fast it was written, if it was just now.
+    pub fn speed(&self) -> String {
+        self.seconds.map_or(String::new(), |seconds| {
+            format!(", written at {:.0} MB/s by one core", self.bytes as f64 / 1e6 / seconds)
+        })
+    }
+}
+
+/// The corpus of `BOSWELL_BENCH_MB` megabytes, 300 unless told.
+pub fn corpus() -> (PathBuf, Written) {
+    let megabytes = number("BOSWELL_BENCH_MB", 300);
+    let mut seconds = None;
+    let home = kept(&format!("corpus-{SEED}-{megabytes}"), |home| {
+        let (start, cpu) = (Instant::now(), process::cpu_seconds());
+        corpus::write(home, &Shape::of_bytes(SEED, megabytes * MEGABYTE)).expect("the build directory can be written");
+        let took = process::cpu_seconds().zip(cpu).map(|(after, before)| after - before);
+        seconds = Some(took.unwrap_or_else(|| start.elapsed().as_secs_f64()));
+    });
+    let mut files = Vec::new();
+    files_below(&home, &mut files);
+    let size = |path: &PathBuf| fs::metadata(path).map_or(0, |metadata| metadata.len());
+    let written = Written {
+        files: files.len(),
+        bytes: files.iter().map(size).sum(),
+        seconds,
+    };
+    (home, written)
+}
+
+/// The home of this name, written by `write` if it is not there yet, or an older version of the generator wrote it.
+pub fn kept(name: &str, write: impl FnOnce(&Path)) -> PathBuf {
+    let home = cache().join(format!("{name}-{:016x}", fingerprint()));
+    if !home.exists() {
+        for old in fs::read_dir(cache()).into_iter().flatten().flatten() {
+            if old.file_name().to_string_lossy().starts_with(&format!("{name}-")) {
+                _ = fs::remove_dir_all(old.path());
+            }
+        }
+        let begun = cache().join(format!("{name}-begun"));
+        write(&begun);
+        fs::rename(&begun, &home).expect("the build directory can be written");
+    }
+    home
+}
+
+/// Where things are kept between runs.
+pub fn cache() -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+}
+
+/// Tells two versions of the generator apart.
+fn fingerprint() -> u64 {
+    let home = cache().join("corpus-fingerprint");
+    _ = fs::remove_dir_all(&home);
+    corpus::write(&home, &Shape::of_bytes(SEED, MEGABYTE)).expect("the build directory can be written");
+    let mut files = Vec::new();
+    files_below(&home, &mut files);
+    let bytes = files.iter().flat_map(|path| fs::read(path).unwrap_or_default());
+    // FNV-1a.
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+/// Where real logs lie, if there are any.
+pub fn real() -> Option<PathBuf> {
+    env::var_os("BOSWELL_CORPUS").map(PathBuf::from)
+}
+
+/// A number of the environment.
+pub fn number(name: &str, otherwise: u64) -> u64 {
+    env::var(name)
+        .ok()
+        .and_then(|value| value.parse().ok())
+        .unwrap_or(otherwise)
+}
+
+/// All files below a folder, in order.
+pub fn files_below(folder: &Path, files: &mut Vec<PathBuf>) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    for path in paths {
+        if path.is_dir() {
+            files_below(&path, files);
+        } else {
+            files.push(path);
+        }
+    }
+}
