@@ -11,6 +11,7 @@
 mod bills;
 mod body;
 mod chat;
+mod children;
 mod events;
 mod facts;
 mod notes;
