@@ -6,6 +6,7 @@
 
 mod body;
 mod calls;
+mod context;
 mod echoes;
 mod ends;
 mod events;
@@ -26,6 +27,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use body::bodies;
 
+use self::context::Context;
 use self::echoes::Echoes;
 use self::ends::Ends;
 use self::facts::{Asker, Facts};
@@ -60,8 +62,8 @@ pub(crate) struct State {
     ends: Ends,
     turns: Turns,
     echoes: Echoes,
-    /// Model, policies and place of the last turn, in words.
-    context: Option<Box<str>>,
+    /// Model, policies and place of the last turn.
+    context: Context,
     /// Whether a turn of the agent runs, and whether it has its prompt. Old versions do not tell.
     running: bool,
     prompted: bool,

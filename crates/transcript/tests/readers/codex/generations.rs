@@ -41,7 +41,7 @@ fn a_bare_log_has_a_header_and_no_times() {
 #[test]
 fn a_bare_log_of_summer_has_states_between() {
     assert_snapshot!(told(&fixture("g2.jsonl")), @"
-    codex:2a2a2a2a-0000-4000-8000-000000000002 - - - - -
+    codex:2a2a2a2a-0000-4000-8000-000000000002 - - - /home/ada/app -
     1 - lifecycle harness - | session started
     3 1 lifecycle harness - | <environment_context>⏎  <cwd>/home/ada/app</cwd>⏎  <shell>zsh</shell>⏎</environment_context>
     5 1 user_msg human! - | what does it do?
