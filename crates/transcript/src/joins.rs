@@ -13,7 +13,8 @@ use crate::reading::{Amendment, Delta};
 
 /// How many failed calls of a turn are remembered.
 const FAILED_MAX: usize = 16;
-/// How alike two wordings must be for one to be a retry of the other, in percent of their words.
+/// Two wordings are alike if they share more than this, in percent of their words: one word more or less is little in a
+/// long command, and makes another one of a short one.
 const ALIKE_PERCENT: usize = 80;
 
 /// A call whose result has not come.
@@ -167,7 +168,7 @@ fn alike(a: &str, b: &str) -> bool {
             at += 1;
         }
     }
-    all > 0 && shared * 100 >= all * ALIKE_PERCENT
+    shared * 100 > all * ALIKE_PERCENT
 }
 
 /// What a call is about: of an edit the file, of a command the command without why it is run.
@@ -175,7 +176,7 @@ fn subject(wording: &str) -> &str {
     let wording = wording.rsplit_once(" # ").map_or(wording, |(command, _)| command);
     let wording = without_environment(wording);
     match wording.rsplit_once(" (") {
-        Some((file, detail)) if detail == "edit)" || detail.ends_with(" bytes)") => file,
+        Some((file, detail)) if detail.starts_with("edit)") || detail.ends_with(" bytes)") => file,
         _ => wording,
     }
 }
@@ -236,6 +237,8 @@ mod tests {
         assert!(!alike("", "ls"));
         assert!(!alike("/home/ada/app/src/a.rs (edit)", "/home/ada/app/src/b.rs (edit)"));
         assert!(alike("/home/ada/a.rs (10 bytes)", "/home/ada/a.rs (12 bytes)"));
+        assert!(alike("src/a.rs (edit) and 3 more", "src/a.rs (edit) and 2 more"));
+        assert!(!alike("ls -a", "ls -a gone.md"));
         assert!(!alike("git push", "git push --force-with-lease origin main"));
         assert!(alike(
             "curl example.test # look",
