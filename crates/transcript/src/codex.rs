@@ -163,10 +163,10 @@ impl State {
 
     /// Reads a line of a log that is one object: only the last line of an object inside gives something.
     fn take_piece(&mut self, line: u64, piece: Piece, delta: &mut Delta) -> Fate {
-        let (object, first, is_head) = match piece {
+        let (object, at, is_head) = match piece {
             Piece::Frame | Piece::Foreign => return Fate::Skipped,
-            Piece::Head(object, first) => (format!("{{\"session\":{object}}}"), first, true),
-            Piece::Item(object, first) => (object, first, false),
+            Piece::Head(object, at) => (format!("{{\"session\":{object}}}"), at, true),
+            Piece::Item(object, at) => (object, at, false),
             Piece::TooLarge => {
                 let reason = "an object of the session is too large to read".to_owned();
                 delta.faults.push(Fault {
@@ -178,7 +178,7 @@ impl State {
             }
         };
         let mut taken = Taken {
-            line: first,
+            line: at,
             fate: None,
             block: 0,
         };
