@@ -55,6 +55,10 @@ pub(crate) struct State {
     caveat: Option<u64>,
     permission_mode: Option<Box<str>>,
     mode: Option<Box<str>>,
+    /// The first prompt is a root of the graph: another root is a way back to it.
+    begins_with_prompt: bool,
+    /// The last run of hooks that was told to have failed, by hash of its id.
+    hook_failed: Option<u64>,
 }
 
 /// One record being read, and where it stands.
