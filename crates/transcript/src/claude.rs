@@ -37,7 +37,7 @@ use crate::turns::Turns;
 use crate::wording::NAME_CHARS_MAX;
 
 /// Version of this reader: a change in what it makes of the same lines raises it.
-pub(crate) const VERSION: u16 = 1;
+pub(crate) const VERSION: u16 = 2;
 
 /// All that the reader remembers between two pieces of a log.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
