@@ -171,8 +171,12 @@ fn alike(a: &str, b: &str) -> bool {
     shared * 100 > all * ALIKE_PERCENT
 }
 
-/// What a call is about: of an edit the file, of a command the command without why it is run.
+/// What a call is about: of an edit the file, of a task the task whoever does it, of a command the command without why
+/// it is run.
 fn subject(wording: &str) -> &str {
+    if let Some((_, task)) = wording.strip_prefix('[').and_then(|rest| rest.split_once("] ")) {
+        return task;
+    }
     let wording = wording.rsplit_once(" # ").map_or(wording, |(command, _)| command);
     let wording = without_environment(wording);
     match wording.rsplit_once(" (") {
@@ -239,6 +243,10 @@ mod tests {
         assert!(alike("/home/ada/a.rs (10 bytes)", "/home/ada/a.rs (12 bytes)"));
         assert!(alike("src/a.rs (edit) and 3 more", "src/a.rs (edit) and 2 more"));
         assert!(!alike("ls -a", "ls -a gone.md"));
+        assert!(alike(
+            "[tidy:tidy] Sort the imports of it",
+            "[tidy] Sort the imports of it"
+        ));
         assert!(!alike("git push", "git push --force-with-lease origin main"));
         assert!(alike(
             "curl example.test # look",
