@@ -18,10 +18,12 @@ pub use codex::codex;
 pub use grok::grok;
 
 /// Files and what they add up to.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Corpus {
     /// Path under the agent's home, and bytes; an original stands before its forks.
     pub files: Vec<(String, Vec<u8>)>,
+    /// Small files beside the logs that say what kind of session it is: path and bytes.
+    pub companions: Vec<(String, Vec<u8>)>,
     /// What was planted.
     pub truth: Truth,
 }

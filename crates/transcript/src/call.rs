@@ -69,11 +69,24 @@ pub struct Call {
     #[serde(default)]
     pub cost_usd_ticks: Option<u64>,
     pub is_sidechain: bool,
-    /// The row only repeats what another log says: a subagent's message wrapped in its parent's log.
+    /// The row only repeats what another log says: a subagent's message wrapped in its parent's log. An echo on no
+    /// sidechain is a note: see [`Call::is_note`].
     pub is_echo: bool,
 }
 
 impl Call {
+    /// Whether the row is no call but says that the row of its log holds what another log tells by itself: the calls
+    /// under `request` that were made from `first_ts` to `ts`. A prompt of Grok's is billed with its subagents.
+    pub fn is_note(&self) -> bool {
+        self.is_echo && !self.is_sidechain
+    }
+
+    /// Whether `call` is one of those that this note is about. A time that is not told excludes nothing.
+    fn holds(&self, call: &Self) -> bool {
+        let after = |from: Option<Timestamp>, to: Option<Timestamp>| from.zip(to).is_none_or(|(from, to)| from <= to);
+        self.request == call.request && after(self.first_ts, call.ts) && after(call.ts, self.ts)
+    }
+
     /// Orders copies of one call; the greatest counts. Ties go to the later copy.
     pub fn rank(&self) -> (bool, bool, u64, u64) {
         (
@@ -112,7 +125,22 @@ pub fn counted(calls: &[&Call]) -> Vec<bool> {
         }
     }
     drop_replays(calls, &mut counts);
+    drop_held(calls, &mut counts);
     counts
+}
+
+/// What a note says another row holds is counted there, and the note itself is no call. Where the log with the note is
+/// missing, the calls count where they were made.
+fn drop_held(calls: &[&Call], counts: &mut [bool]) {
+    let mut notes: HashMap<u64, Vec<&Call>> = HashMap::new();
+    for note in calls.iter().filter(|call| call.is_note()) {
+        notes.entry(note.request.unwrap_or_default()).or_default().push(note);
+    }
+    for (call, counts) in calls.iter().zip(counts.iter_mut()) {
+        let notes = call.request.and_then(|request| notes.get(&request));
+        let held = call.is_sidechain && notes.is_some_and(|notes| notes.iter().any(|note| note.holds(call)));
+        *counts &= !held && !call.is_note();
+    }
 }
 
 /// A side question replays its parent's messages as sidechain rows under new request ids: those are no

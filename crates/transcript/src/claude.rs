@@ -37,7 +37,7 @@ use crate::turns::Turns;
 use crate::wording::NAME_CHARS_MAX;
 
 /// Version of this reader: a change in what it makes of the same lines raises it.
-pub(crate) const VERSION: u16 = 1;
+pub(crate) const VERSION: u16 = 2;
 
 /// All that the reader remembers between two pieces of a log.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,6 +55,10 @@ pub(crate) struct State {
     caveat: Option<u64>,
     permission_mode: Option<Box<str>>,
     mode: Option<Box<str>>,
+    /// The first prompt is a root of the graph: another root is a way back to it.
+    begins_with_prompt: bool,
+    /// The last run of hooks that was told to have failed, by hash of its id.
+    hook_failed: Option<u64>,
 }
 
 /// One record being read, and where it stands.

@@ -6,6 +6,7 @@
 
 mod body;
 mod calls;
+mod context;
 mod echoes;
 mod ends;
 mod events;
@@ -26,6 +27,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use body::bodies;
 
+use self::context::Context;
 use self::echoes::Echoes;
 use self::ends::Ends;
 use self::facts::{Asker, Facts};
@@ -44,7 +46,7 @@ use crate::wire::{Text, wire};
 use crate::wording::summary;
 
 /// Version of this reader: a change in what it makes of the same lines raises it.
-pub(crate) const VERSION: u16 = 1;
+pub(crate) const VERSION: u16 = 2;
 
 /// How a record can begin behind a torn one.
 const OPENINGS: [&str; 3] = ["{\"timestamp\":", "{\"type\":", "{\"id\":"];
@@ -60,8 +62,8 @@ pub(crate) struct State {
     ends: Ends,
     turns: Turns,
     echoes: Echoes,
-    /// Model, policies and place of the last turn, in words.
-    context: Option<Box<str>>,
+    /// Model, policies and place of the last turn.
+    context: Context,
     /// Whether a turn of the agent runs, and whether it has its prompt. Old versions do not tell.
     running: bool,
     prompted: bool,
@@ -161,10 +163,10 @@ impl State {
 
     /// Reads a line of a log that is one object: only the last line of an object inside gives something.
     fn take_piece(&mut self, line: u64, piece: Piece, delta: &mut Delta) -> Fate {
-        let (object, first, is_head) = match piece {
+        let (object, at, is_head) = match piece {
             Piece::Frame | Piece::Foreign => return Fate::Skipped,
-            Piece::Head(object, first) => (format!("{{\"session\":{object}}}"), first, true),
-            Piece::Item(object, first) => (object, first, false),
+            Piece::Head(object, at) => (format!("{{\"session\":{object}}}"), at, true),
+            Piece::Item(object, at) => (object, at, false),
             Piece::TooLarge => {
                 let reason = "an object of the session is too large to read".to_owned();
                 delta.faults.push(Fault {
@@ -176,7 +178,7 @@ impl State {
             }
         };
         let mut taken = Taken {
-            line: first,
+            line: at,
             fate: None,
             block: 0,
         };

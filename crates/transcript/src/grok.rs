@@ -11,6 +11,7 @@
 mod bills;
 mod body;
 mod chat;
+mod children;
 mod events;
 mod facts;
 mod notes;
@@ -39,7 +40,7 @@ use crate::turns::Turns;
 use crate::wording::summary;
 
 /// Version of this reader: a change in what it makes of the same lines raises it.
-pub(crate) const VERSION: u16 = 1;
+pub(crate) const VERSION: u16 = 2;
 
 /// How a row of `updates.jsonl` begins.
 const UPDATE_OPENINGS: &[&str] = &["{\"timestamp\":", "{\"method\":"];

@@ -13,7 +13,8 @@ use crate::reading::{Amendment, Delta};
 
 /// How many failed calls of a turn are remembered.
 const FAILED_MAX: usize = 16;
-/// How alike two wordings must be for one to be a retry of the other, in percent of their words.
+/// Two wordings are alike if they share more than this, in percent of their words: one word more or less is little in a
+/// long command, and makes another one of a short one.
 const ALIKE_PERCENT: usize = 80;
 
 /// A call whose result has not come.
@@ -32,7 +33,7 @@ pub(crate) struct Ending {
     pub(crate) ts: Option<Timestamp>,
     pub(crate) success: Option<bool>,
     pub(crate) exit_code: Option<i32>,
-    /// A human refused; nothing failed.
+    /// A human refused, or the call only asked after another one: nothing of its own failed.
     pub(crate) denied: bool,
 }
 
@@ -102,14 +103,17 @@ impl Tools {
         }
     }
 
-    /// Remembers what failed, forgets what works again.
     fn close(&mut self, open: OpenCall, ending: &Ending) {
-        if ending.denied {
-            return;
+        if !ending.denied {
+            self.came_out(open, ending.success);
         }
+    }
+
+    /// Remembers what failed, forgets what works again.
+    pub(crate) fn came_out(&mut self, open: OpenCall, success: Option<bool>) {
         self.failed
             .retain(|(tool, wording)| *tool != open.tool || !alike(wording, &open.wording));
-        if ending.success == Some(false) {
+        if success == Some(false) {
             self.failed.push_back((open.tool, open.wording));
             if self.failed.len() > FAILED_MAX {
                 self.failed.pop_front();
@@ -141,7 +145,7 @@ impl OpenCall {
     }
 }
 
-/// Equal, or sharing most of their words. What names one thing only, such as a path, is equal or not.
+/// Equal, or sharing most of their words. What names one thing, such as a path, is one word: equal or not.
 fn alike(a: &str, b: &str) -> bool {
     let (a, b) = (subject(a), subject(b));
     let (short, long) = (a.len().min(b.len()), a.len().max(b.len()));
@@ -149,9 +153,8 @@ fn alike(a: &str, b: &str) -> bool {
     if a == b || !a.contains(' ') || !b.contains(' ') || short * 2 < long {
         return a == b;
     }
-    let split = |c: char| !c.is_alphanumeric();
-    let mut left: Vec<&str> = a.split(split).filter(|word| !word.is_empty()).collect();
-    let mut right: Vec<&str> = b.split(split).filter(|word| !word.is_empty()).collect();
+    let mut left: Vec<&str> = a.split_whitespace().collect();
+    let mut right: Vec<&str> = b.split_whitespace().collect();
     left.sort_unstable();
     right.sort_unstable();
     let all = left.len() + right.len();
@@ -165,15 +168,33 @@ fn alike(a: &str, b: &str) -> bool {
             at += 1;
         }
     }
-    all > 0 && shared * 100 >= all * ALIKE_PERCENT
+    shared * 100 > all * ALIKE_PERCENT
 }
 
-/// The wording of an edit without what it says about the edit: the file.
+/// What a call is about: of an edit the file, of a task the task whoever does it, of a command the command without why
+/// it is run.
 fn subject(wording: &str) -> &str {
+    if let Some((_, task)) = wording.strip_prefix('[').and_then(|rest| rest.split_once("] ")) {
+        return task;
+    }
+    let wording = wording.rsplit_once(" # ").map_or(wording, |(command, _)| command);
+    let wording = without_environment(wording);
     match wording.rsplit_once(" (") {
-        Some((file, detail)) if detail == "edit)" || detail.ends_with(" bytes)") => file,
+        Some((file, detail)) if detail.starts_with("edit)") || detail.ends_with(" bytes)") => file,
         _ => wording,
     }
+}
+
+/// A command without the variables that are set for it.
+fn without_environment(command: &str) -> &str {
+    let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let mut rest = command;
+    while let Some(word) = rest.split_whitespace().next()
+        && (word == "env" || word.split_once('=').is_some_and(|(name, _)| is_name(name)))
+    {
+        rest = rest.trim_start()[word.len()..].trim_start();
+    }
+    rest
 }
 
 /// The exit code that the text of a failed shell call begins with.
@@ -220,7 +241,24 @@ mod tests {
         assert!(!alike("", "ls"));
         assert!(!alike("/home/ada/app/src/a.rs (edit)", "/home/ada/app/src/b.rs (edit)"));
         assert!(alike("/home/ada/a.rs (10 bytes)", "/home/ada/a.rs (12 bytes)"));
+        assert!(alike("src/a.rs (edit) and 3 more", "src/a.rs (edit) and 2 more"));
+        assert!(!alike("ls -a", "ls -a gone.md"));
+        assert!(alike(
+            "[tidy:tidy] Sort the imports of it",
+            "[tidy] Sort the imports of it"
+        ));
         assert!(!alike("git push", "git push --force-with-lease origin main"));
+        assert!(alike(
+            "curl example.test # look",
+            "curl example.test # ask for leave to look"
+        ));
+        assert!(alike("env A=1 B_2=/tmp/x go get one@v2", "go get one@v2"));
+        assert!(!alike("A=1 B=2 C=3 go test ./one", "A=1 B=2 C=3 go build ./one"));
+        assert!(!alike("A=1", "B=2 ls"));
+        assert!(!alike(
+            "sed -n 1,9p /home/ada/app/src/deep/below/list.rs",
+            "sed -n 1,9p /home/ada/app/src/deep/below/map.rs"
+        ));
     }
 
     #[test]

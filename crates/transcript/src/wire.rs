@@ -122,6 +122,29 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     }
 }
 
+/// A string that points somewhere. That it points nowhere is said by a null; a missing key says nothing.
+#[derive(Debug, Default)]
+pub(crate) struct Link<'a> {
+    to: Text<'a>,
+    pub(crate) is_null: bool,
+}
+
+impl Link<'_> {
+    /// Where it points, if anywhere.
+    pub(crate) fn get(&self) -> Option<&str> {
+        self.to.get()
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Link<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let told = Option::<Text<'a>>::deserialize(deserializer)?;
+        let is_null = told.is_none();
+        let to = told.unwrap_or_default();
+        Ok(Self { to, is_null })
+    }
+}
+
 /// A whole number that is not negative, in any notation, or nothing.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub(crate) struct Number(pub(crate) Option<u64>);

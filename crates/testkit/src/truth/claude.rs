@@ -55,10 +55,7 @@ const MODELS: [&str; 4] = [
 pub fn claude(seed: u64, sessions: usize) -> Corpus {
     let sessions = sessions.max(2);
     let mut dice = Dice(seed);
-    let mut corpus = Corpus {
-        files: Vec::new(),
-        truth: Truth::default(),
-    };
+    let mut corpus = Corpus::default();
     let mut order = TRAPS;
     dice.shuffle(&mut order);
     for number in 0..sessions {

@@ -34,10 +34,7 @@ const MODELS: [&str; 3] = ["gpt-5.4", "gpt-5.5", "gpt-5.6-sol"];
 /// | `torn_end` | the last line is cut | what stood before |
 pub fn codex(seed: u64, threads: usize) -> Corpus {
     let mut dice = Dice(seed);
-    let mut corpus = Corpus {
-        files: Vec::new(),
-        truth: Truth::default(),
-    };
+    let mut corpus = Corpus::default();
     let threads = threads.max(2);
     for number in 0..threads {
         let mut desk = Desk::new(&mut dice, seed, number);

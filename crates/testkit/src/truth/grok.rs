@@ -1,8 +1,10 @@
 //! Grok sessions with traps: `updates.jsonl` files that tell usage the ways Grok does, and the books.
 
+mod subagents;
+
 use serde_json::{Map, Value, json};
 
-use super::{Bill, Corpus, Dice, Tokens, Truth};
+use super::{Bill, Corpus, Dice, Tokens};
 
 const MODELS: [&str; 3] = ["grok-4.6-build", "grok-4-fast", "grok-code-fast-1"];
 
@@ -28,12 +30,12 @@ const START_MS: u64 = 1_786_853_400_000;
 /// | `fork` | another session's rows, copied | the parent's |
 /// | `growth` | a session that tells only how full the context is | what it grew by |
 /// | `torn` | the last line is cut | what stood before |
+/// | `subagent` | a prompt billed with the subagents that ended in it, whose logs tell their cost again | the prompt |
+/// | `nested` | such a subagent's prompt, billed with a subagent of its own | the first prompt |
+/// | `late` | a subagent that ends after its prompt, or in the next one | its own log |
 pub fn grok(seed: u64, sessions: usize) -> Corpus {
     let mut dice = Dice(seed);
-    let mut corpus = Corpus {
-        files: Vec::new(),
-        truth: Truth::default(),
-    };
+    let mut corpus = Corpus::default();
     let mut order = TRAPS;
     dice.shuffle(&mut order);
     for number in 0..sessions.max(2) {
@@ -45,8 +47,11 @@ pub fn grok(seed: u64, sessions: usize) -> Corpus {
             let plant = desk.dice.pick(&TRAPS);
             plant(&mut desk);
         }
-        if number == 0 {
-            desk.fork(&mut corpus);
+        match number {
+            0 => desk.fork(&mut corpus),
+            1 => desk.subagents(&mut corpus),
+            _ if desk.dice.coin() => desk.subagents(&mut corpus),
+            _ => {}
         }
         desk.finish(&mut corpus);
     }
@@ -79,6 +84,8 @@ struct Desk<'a> {
     events: u64,
     prompts: u64,
     now_ms: u64,
+    /// Where the session is a subagent's: whether its parent's log holds its cost as well.
+    subagent: Option<bool>,
 }
 
 impl<'a> Desk<'a> {
@@ -95,6 +102,7 @@ impl<'a> Desk<'a> {
             events: 0,
             prompts: 0,
             now_ms,
+            subagent: None,
         };
         desk.plain();
         desk
@@ -266,6 +274,7 @@ impl<'a> Desk<'a> {
             events: 0,
             prompts: self.prompts,
             now_ms: self.now_ms,
+            subagent: None,
         };
         fork.plain();
         fork.finish(corpus);
@@ -283,7 +292,14 @@ impl<'a> Desk<'a> {
         for bill in &self.bills {
             corpus.truth.in_file(&path, bill);
             corpus.truth.in_session(&self.session, bill);
-            corpus.truth.once(&self.session, bill);
+            if self.subagent != Some(true) {
+                corpus.truth.once(&self.session, bill);
+            }
+        }
+        if self.subagent.is_some() {
+            let summary = json!({"info": {"id": self.session, "cwd": "/home/ada/app"}, "session_kind": "subagent"});
+            let path = path.replace("updates.jsonl", "summary.json");
+            corpus.companions.push((path, summary.to_string().into_bytes()));
         }
         for trap in self.traps {
             *corpus.truth.traps.entry(trap).or_default() += 1;
@@ -355,15 +371,30 @@ mod tests {
     use super::super::sum;
     use super::*;
 
-    /// Adds up the sessions' rows as plainly as can be: the last row of a prompt counts, copies do not.
+    /// Adds up the sessions' rows as plainly as can be: the last row of a prompt counts, copies do not, and neither do
+    /// sessions that ended within the prompt that started them.
     fn output(files: &[(String, Vec<u8>)]) -> u64 {
         let mut prompts: BTreeMap<(String, String), u64> = BTreeMap::new();
+        let mut held: Vec<String> = Vec::new();
         for (_, bytes) in files {
+            let (mut started, mut done) = (BTreeMap::new(), Vec::new());
             for line in bytes.split(|byte| *byte == b'\n') {
                 let Ok(row) = serde_json::from_slice::<Value>(line) else {
                     continue;
                 };
                 let update = &row["params"]["update"];
+                let child = update["child_session_id"].as_str().unwrap_or_default().to_owned();
+                match update["sessionUpdate"].as_str() {
+                    Some("subagent_spawned") => {
+                        started.insert(child, update["parent_prompt_id"].clone());
+                    }
+                    Some("subagent_finished") => done.push(child),
+                    Some("turn_completed") => {
+                        let ended = std::mem::take(&mut done).into_iter();
+                        held.extend(ended.filter(|child| started[child] == update["prompt_id"]));
+                    }
+                    _ => {}
+                }
                 if update["sessionUpdate"] != "turn_completed" || !update["usage"].is_object() {
                     continue;
                 }
@@ -384,6 +415,7 @@ mod tests {
                 prompts.insert((writer, prompt), output as u64);
             }
         }
+        prompts.retain(|(writer, _), _| !held.contains(writer));
         prompts.values().sum()
     }
 
@@ -392,7 +424,7 @@ mod tests {
         for seed in 0..16 {
             let corpus = grok(seed, 2 + usize::try_from(seed).expect("a few") % 5);
             assert_eq!(sum(&corpus.truth.all).output, output(&corpus.files), "seed {seed}");
-            assert_eq!(corpus.truth.traps.len(), 13, "seed {seed}: {:?}", corpus.truth.traps);
+            assert_eq!(corpus.truth.traps.len(), 16, "seed {seed}: {:?}", corpus.truth.traps);
         }
     }
 

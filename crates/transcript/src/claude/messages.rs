@@ -100,6 +100,11 @@ impl State {
     /// Whether a prompt hangs on a record from before the last trigger: the human went back. One that hangs on the
     /// newest record did not, even where a steering prompt, which is no record of the graph, came in between.
     fn is_rewind(&mut self, record: &Record<'_>) -> bool {
+        if record.parent_uuid.is_null {
+            let is_first = self.turns.count() == 0;
+            self.begins_with_prompt |= is_first;
+            return !is_first && self.begins_with_prompt && self.turns.rewind_to_the_beginning();
+        }
         let above = record.parent_uuid.get().filter(|uuid| Some(hash(uuid)) != self.newest);
         match above.and_then(|uuid| self.nodes.seq(uuid)) {
             Some(Some(parent)) => self.turns.rewind_to(parent),

@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use crate::wire::{Flag, Many, Maybe, Number, Raw, Text, otherwise, wire};
+use crate::wire::{Flag, Link, Many, Maybe, Number, Raw, Text, otherwise, wire};
 
 wire! {
     /// One record. Which fields are there depends on `kind`, the version, and luck.
@@ -15,7 +15,7 @@ wire! {
         kind: Text<'a> = "type",
         subtype: Text<'a> = "subtype",
         uuid: Text<'a> = "uuid",
-        parent_uuid: Text<'a> = "parentUuid",
+        parent_uuid: Link<'a> = "parentUuid",
         logical_parent_uuid: Text<'a> = "logicalParentUuid",
         session_id: Text<'a> = "sessionId",
         timestamp: Text<'a> = "timestamp",
@@ -39,6 +39,8 @@ wire! {
         data: Progress<'a> = "data",
         parent_tool_use_id: Text<'a> = "parentToolUseID",
         content: Content<'a> = "content",
+        tool_use_id: Text<'a> = "toolUseID",
+        hook_errors: Many<Text<'a>> = "hookErrors",
         operation: Text<'a> = "operation",
         summary: Text<'a> = "summary",
         leaf_uuid: Text<'a> = "leafUuid",
@@ -148,6 +150,7 @@ wire! {
         prompt: Content<'a> = "prompt",
         is_meta: Flag = "isMeta",
         origin: OriginOf<'a> = "origin",
+        tool_use_id: Text<'a> = "toolUseID",
         hook_event: Text<'a> = "hookEvent",
         hook_name: Text<'a> = "hookName",
         filename: Text<'a> = "filename",

@@ -5,6 +5,7 @@ use super::record::Compaction;
 use super::said::{Said, judge, judge_queued};
 use super::{Place, State};
 use crate::event::{Actor, Kind, Kinds, Role};
+use crate::ids::hash;
 use crate::reading::Delta;
 use crate::session::LineageKind;
 use crate::wording::summary;
@@ -169,7 +170,7 @@ impl State {
             "away_summary" | "informational" | "bridge_status" | "scheduled_task_fire" => {
                 self.note(place, &content, delta);
             }
-            "stop_hook_summary" => {}
+            "stop_hook_summary" => self.stop_hooks(place, delta),
             "summary" | "init" => {}
             subtype => {
                 self.unknown(place, format!("system/{}", summary(subtype)), delta);
@@ -177,6 +178,24 @@ impl State {
             }
         }
         true
+    }
+
+    /// What the hooks at the end of a turn came to. Newer versions tell each failure before, under the same id.
+    fn stop_hooks(&mut self, place: &mut Place<'_>, delta: &mut Delta) {
+        let record = place.record;
+        let errors: Vec<&str> = record.hook_errors.0.iter().filter_map(|error| error.get()).collect();
+        let told = self.hook_failed.is_some() && self.hook_failed == record.tool_use_id.get().map(hash);
+        if !errors.is_empty() && !told {
+            self.hook_error(place, &format!("Stop: {}", errors.join("\n")), delta);
+        }
+    }
+
+    fn hook_error(&mut self, place: &mut Place<'_>, text: &str, delta: &mut Delta) {
+        let mut event = place.event(Kind::Lifecycle, Role::System, Actor::Harness);
+        event.kinds = event.kinds.and(Kind::Error);
+        event.success = Some(false);
+        event.summary = summary(text);
+        self.push(place, event, delta);
     }
 
     /// The API failed; Claude Code tries again by itself.
@@ -215,11 +234,8 @@ impl State {
                     .get()
                     .or(attachment.stderr.get())
                     .unwrap_or(kind);
-                let mut event = place.event(Kind::Lifecycle, Role::System, Actor::Harness);
-                event.kinds = event.kinds.and(Kind::Error);
-                event.success = Some(false);
-                event.summary = summary(&format!("{hook}: {told}"));
-                self.push(place, event, delta);
+                self.hook_failed = attachment.tool_use_id.get().map(hash);
+                self.hook_error(place, &format!("{hook}: {told}"), delta);
             }
             "edited_text_file" => {
                 self.note(

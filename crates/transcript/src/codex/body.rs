@@ -5,12 +5,21 @@ use std::borrow::Cow;
 use super::outputs::bare;
 use super::record::{Payload, Record, text_in};
 use super::said::{prompt, words};
+use super::whole::words_in;
 use crate::records;
 use crate::state::Body;
 use crate::wording::pretty;
 
 /// The texts of all blocks of a line, in the order in which the reader numbers them.
 pub(crate) fn bodies(line: &[u8]) -> Vec<Body> {
+    // A log that is one object over many lines.
+    if let Some((name, words)) = std::str::from_utf8(line).ok().and_then(words_in) {
+        return vec![body(match name {
+            "text" => prompt(words.into()).into_owned(),
+            "output" => bare(&words).into_owned(),
+            _ => readable(&words),
+        })];
+    }
     let mut bodies = Vec::new();
     records::each(records::trim(line), &super::OPENINGS, &mut |bytes| {
         collect(bytes, &mut bodies)

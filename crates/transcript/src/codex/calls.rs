@@ -38,7 +38,7 @@ impl State {
             tool: &tool,
             id: payload.call(),
         };
-        if let (Some(id), "write_stdin" | "wait") = (called.id, called.tool)
+        if let Some(id) = called.id.filter(|_| asks_after(called.tool))
             && let Some(number) = polled(input)
         {
             self.ends.polls(id, number);
@@ -85,7 +85,7 @@ impl State {
             .command
             .as_deref()
             .is_some_and(|command| test_runner(command).is_some());
-        let retries = self.tools.is_retry(tool, &wording.text);
+        let retries = !asks_after(tool) && self.tools.is_retry(tool, &wording.text);
         if !place.inherited {
             self.turns.retries += u32::from(retries);
         }
@@ -121,11 +121,8 @@ impl State {
         let id = payload.call().unwrap_or_default();
         let told = outcome(&text);
         let end = self.ends.take(id);
-        let waiting = self
-            .tools
-            .waiting(id)
-            .map(|open| (open.seq, open.ts, open.tool.clone()));
-        let tool = waiting.as_ref().map(|(_, _, tool)| &**tool).unwrap_or_default();
+        let waiting = self.tools.waiting(id).cloned();
+        let tool = waiting.as_ref().map(|open| &*open.tool).unwrap_or_default();
         let result = End {
             // A failure must be told; most tools say nothing of success.
             success: end.success.or(told.success).or_else(|| {
@@ -137,14 +134,13 @@ impl State {
             duration_ms: end.duration_ms.or(told.duration_ms).filter(|ms| *ms > 0),
             declined: end.declined || told.denied,
         };
-        if let (Some(number), Some((seq, ts, _))) = (told.running, &waiting)
-            && tool != "write_stdin"
-            && tool != "wait"
-        {
-            self.ends.goes_on(number, id, *seq, *ts);
+        if let (Some(number), Some(open)) = (told.running, waiting.clone().filter(|open| !asks_after(&open.tool))) {
+            self.ends.goes_on(number, id, open);
         }
-        if let Some(number) = self.ends.polled(id).filter(|_| told.running.is_none()) {
-            self.ends.over(number, result, place.ts, delta);
+        if let Some(number) = self.ends.polled(id).filter(|_| told.running.is_none())
+            && let Some(open) = self.ends.over(number, result, place.ts, delta)
+        {
+            self.tools.came_out(open, result.success);
         }
         self.made_thread(place, tool, id, &text);
         let mut event = self.result(place, Some(id).filter(|id| !id.is_empty()), &result);
@@ -186,7 +182,9 @@ impl State {
             ts: place.ts,
             success: end.success,
             exit_code: end.exit_code,
-            denied: end.declined || !event.kinds.has(Kind::Error) && end.success == Some(false),
+            denied: end.declined
+                || !event.kinds.has(Kind::Error) && end.success == Some(false)
+                || event.tool.as_deref().is_some_and(asks_after),
         };
         self.meter.answered();
         let id = event.call_id.clone();
@@ -222,7 +220,10 @@ impl State {
         if self.tools.waiting(id).is_some() {
             self.ends.tell(id, end);
         } else {
-            self.ends.over_by_call(id, end, place.ts, delta);
+            let open = self.ends.over_by_call(id, end, place.ts, delta);
+            if let Some(open) = open {
+                self.tools.came_out(open, end.success);
+            }
         }
         true
     }
@@ -260,6 +261,11 @@ impl State {
             self.facts.child(id, Some(call_id), place.line, told.nickname.get());
         }
     }
+}
+
+/// Whether the tool asks after a command that another call began: what comes of it is that call's.
+fn asks_after(tool: &str) -> bool {
+    matches!(tool, "write_stdin" | "wait")
 }
 
 /// Whether the tool is a shell, whose output always tells an exit code.

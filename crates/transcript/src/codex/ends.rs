@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::Kinds;
 use crate::ids::{from_entries, hash, in_order};
+use crate::joins::OpenCall;
 use crate::reading::{Amendment, Delta};
 
 /// How many commands in the background are remembered.
@@ -29,8 +30,7 @@ pub(super) struct End {
 struct Background {
     number: u64,
     call: u64,
-    seq: u64,
-    ts: Option<Timestamp>,
+    open: OpenCall,
 }
 
 /// Calls met, and ends that wait for an output.
@@ -66,10 +66,10 @@ impl Ends {
     }
 
     /// The command of a call goes on under a number.
-    pub(super) fn goes_on(&mut self, number: u64, id: &str, seq: u64, ts: Option<Timestamp>) {
+    pub(super) fn goes_on(&mut self, number: u64, id: &str, open: OpenCall) {
         let call = hash(id);
         self.background.retain(|known| known.number != number);
-        self.background.push(Background { number, call, seq, ts });
+        self.background.push(Background { number, call, open });
         if self.background.len() > BACKGROUND_MAX {
             self.background.remove(0);
         }
@@ -90,25 +90,27 @@ impl Ends {
         Some(self.polls.remove(at).1)
     }
 
-    /// A command in the background came to its end, as another call's output tells.
-    pub(super) fn over(&mut self, number: u64, end: End, ts: Option<Timestamp>, delta: &mut Delta) {
-        if let Some(at) = self.background.iter().position(|known| known.number == number) {
-            close(&self.background.remove(at), end, ts, delta);
-        }
+    /// A command in the background came to its end, as another call's output tells. Gives the call that began it.
+    pub(super) fn over(&mut self, number: u64, end: End, ts: Option<Timestamp>, delta: &mut Delta) -> Option<OpenCall> {
+        let at = self.background.iter().position(|known| known.number == number)?;
+        Some(close(self.background.remove(at).open, end, ts, delta))
     }
 
-    /// The same, told by an event. Says whether such a command was known.
-    pub(super) fn over_by_call(&mut self, id: &str, end: End, ts: Option<Timestamp>, delta: &mut Delta) -> bool {
+    /// The same, told by an event.
+    pub(super) fn over_by_call(
+        &mut self,
+        id: &str,
+        end: End,
+        ts: Option<Timestamp>,
+        delta: &mut Delta,
+    ) -> Option<OpenCall> {
         let call = hash(id);
-        let Some(at) = self.background.iter().position(|known| known.call == call) else {
-            return false;
-        };
-        close(&self.background.remove(at), end, ts, delta);
-        true
+        let at = self.background.iter().position(|known| known.call == call)?;
+        Some(close(self.background.remove(at).open, end, ts, delta))
     }
 }
 
-fn close(command: &Background, end: End, ts: Option<Timestamp>, delta: &mut Delta) {
+fn close(command: OpenCall, end: End, ts: Option<Timestamp>, delta: &mut Delta) -> OpenCall {
     let took = command
         .ts
         .zip(ts)
@@ -120,4 +122,5 @@ fn close(command: &Background, end: End, ts: Option<Timestamp>, delta: &mut Delt
         duration_ms: took.or(end.duration_ms),
         kinds: Kinds::default(),
     });
+    command
 }

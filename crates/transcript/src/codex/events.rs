@@ -1,6 +1,7 @@
 //! Events: the bounds and the state of turns, the ends of tool calls, and what other threads do.
 
 use super::calls::{Called, of_mcp};
+use super::context::Context;
 use super::echoes::Voice;
 use super::ends::End;
 use super::items::{error_in, of_status};
@@ -87,6 +88,7 @@ impl State {
                 self.turns.go_on();
                 let mut event = place.note(&format!("undo: {}", payload.message.or_empty()));
                 self.by_human(&mut event);
+                event.success = truth_in(payload.success);
                 self.push(place, event, delta);
             }
             "guardian_assessment" => self.turns.go_on(),
@@ -193,50 +195,42 @@ impl State {
         if settings.service_tier.0.is_some() {
             self.meter.tier(word_in(settings.service_tier).as_deref());
         }
-        let policies = (word_in(settings.approval_policy), word_in(settings.sandbox_policy));
-        let told = (settings.model.get(), settings.effort.get(), settings.cwd.get());
-        self.context_told(place, told, policies, delta);
+        let mut context = self.context.clone();
+        context.change(Context {
+            model: settings.model.get().map(Into::into),
+            effort: settings.effort.get().map(Into::into),
+            approval: word_in(settings.approval_policy).map(Into::into),
+            sandbox: word_in(settings.sandbox_policy).map(Into::into),
+            cwd: settings.cwd.get().map(Into::into),
+        });
+        self.context_told(place, context, delta);
     }
 
     /// The surroundings of a turn: told when they changed.
     pub(super) fn turn_context(&mut self, place: &mut Place, payload: &Payload<'_>, delta: &mut Delta) {
         self.sets_up(place);
-        let policies = (word_in(payload.approval_policy), word_in(payload.sandbox_policy));
-        let told = (payload.model.get(), payload.effort.get(), payload.cwd.get());
-        self.context_told(place, told, policies, delta);
+        let context = Context {
+            model: payload.model.get().map(Into::into),
+            effort: payload.effort.get().map(Into::into),
+            approval: word_in(payload.approval_policy).map(Into::into),
+            sandbox: word_in(payload.sandbox_policy).map(Into::into),
+            cwd: payload.cwd.get().map(Into::into),
+        };
+        self.context_told(place, context, delta);
     }
 
-    fn context_told(
-        &mut self,
-        place: &mut Place,
-        (model, effort, cwd): (Option<&str>, Option<&str>, Option<&str>),
-        (approval, sandbox): (Option<String>, Option<String>),
-        delta: &mut Delta,
-    ) {
-        self.facts.cwd(cwd);
-        if let Some(model) = model {
+    fn context_told(&mut self, place: &mut Place, context: Context, delta: &mut Delta) {
+        self.facts.cwd(context.cwd.as_deref());
+        if let Some(model) = context.model.as_deref() {
             self.facts.model = Some(model.to_owned());
             self.meter.name(model, delta);
         }
-        let mut words: Vec<String> = Vec::new();
-        let named = [
-            ("model", model.map(str::to_owned)),
-            ("effort", effort.map(str::to_owned)),
-            ("approval", approval),
-            ("sandbox", sandbox),
-            ("cwd", cwd.map(str::to_owned)),
-        ];
-        words.extend(
-            named
-                .into_iter()
-                .filter_map(|(name, value)| Some(format!("{name} {}", value?))),
-        );
-        let words = words.join(", ");
-        if words.is_empty() || self.context.as_deref() == Some(words.as_str()) {
+        let words = context.words();
+        if words.is_empty() || self.context == context {
             return;
         }
+        self.context = context;
         let note = place.note(&words);
-        self.context = Some(words.into());
         self.push(place, note, delta);
     }
 

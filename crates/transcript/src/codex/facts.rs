@@ -51,6 +51,8 @@ pub(super) struct Facts {
     base: Option<String>,
     label: Option<String>,
     cwd: Option<String>,
+    /// The place that the surroundings of a turn tell, where nothing better does.
+    told_cwd: Option<String>,
     git_branch: Option<String>,
     pub(super) version: Option<String>,
     entrypoint: Option<String>,
@@ -168,6 +170,12 @@ impl Facts {
         }
     }
 
+    pub(super) fn surroundings(&mut self, cwd: Option<&str>) {
+        if self.cwd.is_none() && self.told_cwd.is_none() {
+            self.told_cwd = cwd.map(str::to_owned);
+        }
+    }
+
     pub(super) fn title(&mut self, title: Option<&str>) {
         if let Some(title) = title {
             self.title = Some(title.to_owned());
@@ -236,15 +244,16 @@ impl Facts {
             .started_at
             .zip(self.ended_at)
             .map_or(0, |(from, to)| to.as_second() - from.as_second());
+        let cwd = self.cwd.as_ref().or(self.told_cwd.as_ref());
         let listed = self.index.iter().find(|(id, _)| *id == hash(&thread));
         Session {
             lineage: self.lineage(&uid, &thread, rollout.is_some()),
             session_uid: uid,
             flavor: Agent::Codex,
             native_session_id: native,
-            repo: self.cwd.as_deref().and_then(last_component),
+            repo: cwd.and_then(|cwd| last_component(cwd)),
             domain: None,
-            cwd: self.cwd.clone(),
+            cwd: cwd.cloned(),
             git_branch: self.git_branch.clone(),
             model: self.model.clone(),
             started_at: self.started_at,

@@ -5,6 +5,7 @@ use super::echoes::Voice;
 use super::ends::End;
 use super::patch::changed;
 use super::record::{Item, Payload, code_in, first_in, truth_in, word_in};
+use super::said::words;
 use super::words::{of_call, of_command, of_files, plain};
 use super::{Place, State, unknown};
 use crate::event::{Actor, Kind, Role};
@@ -46,7 +47,7 @@ impl State {
         let id = item.id.get();
         match item.kind.or_empty() {
             "UserMessage" => self.user(place, &item.content, id, Voice::Event, delta),
-            "AgentMessage" => self.reply(place, &item.content.text(), id, Voice::Event, delta),
+            "AgentMessage" => self.reply(place, &words(&item.content), id, Voice::Event, delta),
             "Reasoning" => {
                 let parts = [&item.summary, &item.raw_content];
                 self.reasoning(place, &parts, id, Voice::Event, delta);

@@ -2,7 +2,7 @@
 
 use super::echoes::Voice;
 use super::record::{Content, Payload};
-use super::said::{Said, judge};
+use super::said::{Said, cwd_in, judge, words};
 use super::{Place, State};
 use crate::event::{Actor, Kind, Kinds, Role};
 use crate::reading::Delta;
@@ -13,7 +13,7 @@ impl State {
     pub(super) fn message(&mut self, place: &mut Place, payload: &Payload<'_>, delta: &mut Delta) {
         match payload.role.or_empty() {
             "user" => self.user(place, &payload.content, payload.id.get(), Voice::Item, delta),
-            "assistant" => self.reply(place, &payload.content.text(), payload.id.get(), Voice::Item, delta),
+            "assistant" => self.reply(place, &words(&payload.content), payload.id.get(), Voice::Item, delta),
             // Developer and system messages are the harness's, whatever they say.
             _ => {
                 let text = payload.content.text();
@@ -36,7 +36,11 @@ impl State {
     ) {
         match judge(content) {
             Said::Prompt(words) => self.prompt(place, &words, id, voice, delta),
-            Said::Setup => self.harness(place, &content.text(), true, delta),
+            Said::Setup => {
+                let text = content.text();
+                self.facts.surroundings(cwd_in(&text));
+                self.harness(place, &text, true, delta);
+            }
             Said::Harness => self.harness(place, &content.text(), false, delta),
             Said::Interrupt => self.interrupt(place, voice, delta),
             Said::Shell(command) => {
@@ -158,7 +162,8 @@ impl State {
                 }
             }
         }
-        if told.is_empty() && echoes > 0 {
+        // What is not readable is told once, by the item: an event without words repeats it.
+        if told.is_empty() && (echoes > 0 || voice == Voice::Event) {
             place.block += 1;
             return;
         }

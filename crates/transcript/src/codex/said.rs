@@ -104,6 +104,16 @@ fn command(text: &str) -> &str {
     inside.split("</").next().unwrap_or(inside).trim()
 }
 
+/// Where the agent runs, as the oldest versions tell it: in the surroundings of a turn only.
+pub(super) fn cwd_in(text: &str) -> Option<&str> {
+    let inside = text.split_once("<environment_context>")?.1;
+    let told = match inside.split_once("<cwd>") {
+        Some((_, rest)) => rest.split("</cwd>").next(),
+        None => inside.split_once("Current working directory: ")?.1.lines().next(),
+    };
+    told.map(str::trim).filter(|cwd| !cwd.is_empty())
+}
+
 /// The human's own words of a prompt. Editors put what is open and selected before them.
 pub(super) fn prompt(text: Cow<'_, str>) -> Cow<'_, str> {
     const REQUEST: &str = "## My request for Codex:";
@@ -155,6 +165,26 @@ mod tests {
         ];
         for (json, said) in cases {
             assert_eq!(check(json), said, "{json}");
+        }
+    }
+
+    #[test]
+    fn the_surroundings_of_a_turn_tell_where_it_runs() {
+        let cases = [
+            (
+                "<environment_context>\n  <cwd>/home/ada/app</cwd>\n</environment_context>",
+                Some("/home/ada/app"),
+            ),
+            (
+                "<environment_context>\nCurrent working directory: /home/ada/my app\nApproval policy: never\n",
+                Some("/home/ada/my app"),
+            ),
+            ("<environment_context>\n  <shell>zsh</shell>\n", None),
+            ("<environment_context><cwd></cwd>", None),
+            ("<cwd>/home/ada</cwd>", None),
+        ];
+        for (text, cwd) in cases {
+            assert_eq!(cwd_in(text), cwd, "{text}");
         }
     }
 

@@ -1,7 +1,8 @@
 //! The oldest generation: one JSON object for the whole session, printed over many lines.
 //!
 //! It is read line by line like the others. The objects inside are told by their indentation, which the
-//! program that wrote them never varied, so that only one of them is held at a time.
+//! program that wrote them never varied, so that only one of them is held at a time. An object stands at the line that
+//! holds its words, so that they are found again without the lines around it.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,8 +12,18 @@ const OBJECT_BYTES_MAX: usize = 1 << 20;
 /// Where the reader is inside the object.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Whole {
-    /// The object that is being gathered, the line it began on, and how far it is indented.
-    held: Option<(String, u64, usize)>,
+    held: Option<Held>,
+}
+
+/// An object that is being gathered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Held {
+    object: String,
+    /// The line that holds its words, or the one it began on.
+    line: u64,
+    has_words: bool,
+    /// How far it is indented.
+    depth: usize,
 }
 
 /// What a line is to the whole.
@@ -20,9 +31,9 @@ pub(super) struct Whole {
 pub(super) enum Piece {
     /// A part of an object, or of the frame around the objects.
     Frame,
-    /// The last line of the session's head, which began on this line.
+    /// The last line of the session's head, and where it stands.
     Head(String, u64),
-    /// The last line of an item, which began on this line.
+    /// The last line of an item, and where it stands.
     Item(String, u64),
     /// An object larger than can be held.
     TooLarge,
@@ -43,32 +54,49 @@ impl Whole {
         };
         let text = line.trim_start_matches(' ').trim_end();
         let indent = line.len() - line.trim_start_matches(' ').len();
-        let Some((held, first, depth)) = &mut self.held else {
+        let Some(held) = &mut self.held else {
             let opens = (indent == 2 && text == "\"session\": {") || (indent == 4 && text == "{");
             if opens {
-                self.held = Some(("{".to_owned(), number, indent));
+                self.held = Some(Held {
+                    object: "{".to_owned(),
+                    line: number,
+                    has_words: false,
+                    depth: indent,
+                });
             }
             return match text.starts_with("{\"") {
                 true => Piece::Foreign,
                 false => Piece::Frame,
             };
         };
-        if indent != *depth || !text.starts_with('}') {
-            held.push_str(text);
-            if held.len() > OBJECT_BYTES_MAX {
+        if indent != held.depth || !text.starts_with('}') {
+            if !held.has_words && words_in(text).is_some_and(|(_, words)| !words.is_empty()) {
+                (held.line, held.has_words) = (number, true);
+            }
+            held.object.push_str(text);
+            if held.object.len() > OBJECT_BYTES_MAX {
                 self.held = None;
                 return Piece::TooLarge;
             }
             return Piece::Frame;
         }
-        held.push('}');
-        let (object, first, depth) = (std::mem::take(held), *first, *depth);
+        held.object.push('}');
+        let (object, line, depth) = (std::mem::take(&mut held.object), held.line, held.depth);
         self.held = None;
         match depth {
-            2 => Piece::Head(object, first),
-            _ => Piece::Item(object, first),
+            2 => Piece::Head(object, line),
+            _ => Piece::Item(object, line),
         }
     }
+}
+
+/// The words that one line of an object holds, and under which name.
+pub(super) fn words_in(line: &str) -> Option<(&str, String)> {
+    let (name, value) = line.trim().strip_prefix('"')?.split_once("\": ")?;
+    let is_words = matches!(name, "text" | "arguments" | "output" | "input");
+    let value = value.strip_suffix(',').unwrap_or(value);
+    let words = is_words.then(|| serde_json::from_str(value).ok()).flatten()?;
+    Some((name, words))
 }
 
 #[cfg(test)]
@@ -93,5 +121,30 @@ mod tests {
                 Piece::Item("{}".into(), 11),
             ]
         );
+    }
+
+    #[test]
+    fn an_object_stands_at_its_words() {
+        let text = "    {\n      \"type\": \"message\",\n      \"content\": [\n        {\n          \"text\": \"\"\n        },\n        {\n          \"text\": \"hello\"\n        },\n        {\n          \"text\": \"again\"\n        }\n      ]\n    }";
+        let mut whole = Whole::default();
+        let mut pieces = text.lines().enumerate();
+        let line = pieces.find_map(|(at, line)| match whole.take(at as u64 + 1, line.as_bytes()) {
+            Piece::Item(_, line) => Some(line),
+            _ => None,
+        });
+        assert_eq!(line, Some(8));
+    }
+
+    #[test]
+    fn a_line_of_an_object_tells_its_words() {
+        let words = |line: &str| words_in(line).map(|(name, words)| format!("{name}={words}"));
+        assert_eq!(
+            words("   \"text\": \"a \\\"b\\\"\\n\",").as_deref(),
+            Some("text=a \"b\"\n")
+        );
+        assert_eq!(words("\"output\": \"\"").as_deref(), Some("output="));
+        assert_eq!(words("\"id\": \"x\""), None);
+        assert_eq!(words("\"text\": [\"x\"]"), None);
+        assert_eq!(words("{\"text\": \"x\"}"), None);
     }
 }

@@ -18,6 +18,9 @@ pub(super) fn of_call(tool: &str, input: &str) -> Wording {
         true => serde_json::from_str(input).unwrap_or(input.into()),
         false => input.into(),
     };
+    if input == "null" {
+        return Wording::default();
+    }
     let known: Input<'_> = serde_json::from_str(&input).unwrap_or_default();
     match name {
         "shell" | "shell_command" | "exec_command" | "local_shell" | "container.exec" | "unified_exec" => {

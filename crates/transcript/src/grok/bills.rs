@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Place;
+use super::children::{Child, Children, session_key};
 use super::record::{Params, Usage};
 use crate::call::{Call, Tokens};
 use crate::ids::{from_entries, hash, hash_pair, in_order, uuid};
@@ -54,9 +55,23 @@ pub(super) struct Bills {
     has_usage: bool,
     context_tokens: u64,
     growth: Option<Growth>,
+    children: Children,
 }
 
 impl Bills {
+    /// A row tells that a subagent was started or is done.
+    pub(super) fn subagent(&mut self, params: &Params<'_>, place: &Place<'_>) {
+        let update = &params.update;
+        let Some(id) = update.child_session_id.get() else {
+            return;
+        };
+        match (update.kind.or_empty(), update.parent_prompt_id.get()) {
+            ("subagent_spawned", Some(prompt)) => self.children.started(id, key_of(prompt, params), place.ts),
+            ("subagent_finished", _) => self.children.done(id, place.line, place.ts),
+            _ => {}
+        }
+    }
+
     /// Whether the very same row was here before.
     pub(super) fn is_copy(&self, params: &Params<'_>) -> bool {
         let row = params.meta.event_id.get().map(hash);
@@ -76,8 +91,10 @@ impl Bills {
         is_sidechain: bool,
         delta: &mut Delta,
     ) {
-        let Some(usage) = &params.update.usage.0 else { return };
         let prompt = self.prompt_key(params);
+        let held = self.children.over(prompt);
+        let Some(usage) = &params.update.usage.0 else { return };
+        delta.calls.extend(held.iter().map(|child| note_of(child, turn, place)));
         self.forget_growth(prompt, delta);
         self.has_usage = true;
         let before = self.bills.remove(&prompt);
@@ -102,7 +119,8 @@ impl Bills {
             delta.calls.push(Call {
                 key,
                 message: hash_pair(prompt, model_hash(share.model.as_deref())),
-                request: None,
+                // The parent's log may hold what a subagent cost, and knows only its session.
+                request: is_sidechain.then(|| session_key(params.session_id.or_empty())),
                 seq: Some(seq),
                 turn,
                 line: place.line,
@@ -205,12 +223,32 @@ impl Bills {
         let told = params.update.prompt_id.get().or(params.meta.prompt_id.get());
         let prompt = told.or(self.prompt.as_deref());
         match (prompt, params.meta.event_id.get()) {
-            (Some(prompt), _) if is_unique(prompt) => hash(prompt),
-            // A client may count its prompts from 1: such an id is one only within its session.
-            (Some(prompt), Some(row)) => hash_pair(hash(writer(row)), hash(prompt)),
-            (Some(prompt), None) => hash_pair(hash(params.session_id.or_empty()), hash(prompt)),
+            (Some(prompt), _) => key_of(prompt, params),
             (None, row) => hash(row.unwrap_or(params.session_id.or_empty())),
         }
+    }
+}
+
+/// What tells the prompt of this id from every other one.
+fn key_of(prompt: &str, params: &Params<'_>) -> u64 {
+    match params.meta.event_id.get() {
+        _ if is_unique(prompt) => hash(prompt),
+        // A client may count its prompts from 1: such an id is one only within its session.
+        Some(row) => hash_pair(hash(writer(row)), hash(prompt)),
+        None => hash_pair(hash(params.session_id.or_empty()), hash(prompt)),
+    }
+}
+
+/// Notes that the bill of this row holds what a subagent cost.
+fn note_of(child: &Child, turn: Option<u32>, place: &Place<'_>) -> Call {
+    let (line, done) = child.done.unwrap_or((place.line, place.ts));
+    Call {
+        request: Some(child.session),
+        turn,
+        first_ts: child.started,
+        ts: done,
+        is_echo: true,
+        ..nothing(hash_pair(child.session, line), place)
     }
 }
 

@@ -67,6 +67,7 @@ wire! {
         tokens_before: Number = "tokens_before",
         tokens_after: Number = "tokens_after",
         child_session_id: Text<'a> = "child_session_id",
+        parent_prompt_id: Text<'a> = "parent_prompt_id",
         subagent_type: Text<'a> = "subagent_type",
         description: Text<'a> = "description",
         duration_ms: Number = "duration_ms",

@@ -35,6 +35,7 @@ impl State {
             unknown(None, name, delta);
         }
         if !place.is_inherited {
+            self.bills.subagent(params, &place);
             self.bills.total(params, &place, self.turns.current(), delta);
         }
         self.row_over(&place, is_known, taken, delta);

@@ -14,7 +14,7 @@ use transcript::{Agent, Reading};
 use crate::read;
 
 /// The fixtures, by their name below `fixtures/codex`.
-const FIXTURES: [(&str, &[u8]); 15] = [
+const FIXTURES: [(&str, &[u8]); 17] = [
     ("g0.json", include_bytes!("../../../../fixtures/codex/g0.json")),
     ("g1.jsonl", include_bytes!("../../../../fixtures/codex/g1.jsonl")),
     ("g2.jsonl", include_bytes!("../../../../fixtures/codex/g2.jsonl")),
@@ -44,6 +44,11 @@ const FIXTURES: [(&str, &[u8]); 15] = [
     (
         "aliases.jsonl",
         include_bytes!("../../../../fixtures/codex/aliases.jsonl"),
+    ),
+    ("polls.jsonl", include_bytes!("../../../../fixtures/codex/polls.jsonl")),
+    (
+        "settings.jsonl",
+        include_bytes!("../../../../fixtures/codex/settings.jsonl"),
     ),
 ];
 

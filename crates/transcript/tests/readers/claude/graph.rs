@@ -285,3 +285,28 @@ fn a_prompt_under_the_records_before_the_first_one_goes_back_to_the_beginning() 
     );
     assert!(reading.events[2].kinds.has(transcript::Kind::HumanIntervention));
 }
+
+#[test]
+fn a_prompt_that_hangs_on_nothing_goes_back_to_the_first_one() {
+    let rewound = |log: &str| -> Vec<bool> {
+        let (reading, _) = crate::read(transcript::Agent::Claude, "x.jsonl", log.as_bytes());
+        reading.turns.iter().map(|turn| turn.rewound).collect()
+    };
+    let first = r#"{"type":"user","uuid":"a1","parentUuid":null,"message":{"content":"fix the login"}}
+{"type":"assistant","uuid":"a2","parentUuid":"a1","message":{"content":[{"type":"text","text":"done"}]}}
+{"type":"user","uuid":"a3","parentUuid":"a2","message":{"content":"test it"}}
+"#;
+    let root = r#"{"type":"user","uuid":"b1","parentUuid":null,"message":{"content":"rather fix the logout"}}"#;
+    assert_eq!(rewound(&format!("{first}{root}")), [true, true, false]);
+    // A key that is not there says nothing, and a summary is no prompt.
+    assert_eq!(
+        rewound(&format!("{first}{}", root.replace(r#""parentUuid":null,"#, ""))),
+        [false, false, false]
+    );
+    let summary = root.replace(r#""uuid""#, r#""isCompactSummary":true,"uuid""#);
+    assert_eq!(rewound(&format!("{first}{summary}")), [false, false]);
+    // Where the first prompt has something above it, a prompt without comes from elsewhere.
+    let hook = r#"{"type":"attachment","uuid":"h1","parentUuid":null,"attachment":{"type":"hook_success"}}"#;
+    let below = first.replace(r#""parentUuid":null"#, r#""parentUuid":"h1""#);
+    assert_eq!(rewound(&format!("{hook}\n{below}{root}")), [false, false, false]);
+}

@@ -212,3 +212,28 @@ fn the_file_names_the_session_unless_its_name_is_no_uuid() {
     let other = "claude:5e551000-0000-4000-8000-000000000002 subagent: false";
     assert_eq!(uid("5e551000-0000-4000-8000-000000000002.jsonl"), other);
 }
+
+#[test]
+fn a_hook_that_failed_at_the_end_of_a_turn_is_an_error_and_told_once() {
+    let log = r#"
+{"type":"user","uuid":"u1","parentUuid":null,"message":{"content":"fix the login"}}
+{"type":"assistant","uuid":"a1","parentUuid":"u1","message":{"id":"m1","content":[{"type":"text","text":"done"}]}}
+{"type":"system","subtype":"stop_hook_summary","uuid":"s1","parentUuid":"a1","toolUseID":"h1","hookCount":2,"hookErrors":["tidy: command not found",null,"exit 3"],"preventedContinuation":false}
+{"type":"user","uuid":"u2","parentUuid":"s1","message":{"content":"now the logout"}}
+{"type":"attachment","uuid":"h2","parentUuid":"u2","attachment":{"type":"hook_non_blocking_error","hookName":"Stop","hookEvent":"Stop","toolUseID":"h2","stderr":"tidy: command not found"}}
+{"type":"system","subtype":"stop_hook_summary","uuid":"s2","parentUuid":"h2","toolUseID":"h2","hookCount":1,"hookErrors":["tidy: command not found"]}
+{"type":"system","subtype":"stop_hook_summary","uuid":"s3","parentUuid":"s2","toolUseID":"h3","hookCount":1,"hookErrors":["tidy: command not found"]}
+{"type":"system","subtype":"stop_hook_summary","uuid":"s4","parentUuid":"s3","hookErrors":"none"}
+"#;
+    assert_snapshot!(check(log), @r#"
+    1 t1 user_msg human! "fix the login"
+    2 t1 assistant_msg agent "done"
+    3 t1 error+lifecycle harness "Stop: tidy: command not found\nexit 3" → failed
+    4 t2 user_msg human! "now the logout"
+    5 t2 error+lifecycle harness "Stop: tidy: command not found" → failed
+    7 t2 error+lifecycle harness "Stop: tidy: command not found" → failed
+    turn 1 lines 1-3 "fix the login": 3 events, 0 tool calls, 1 errors
+    turn 2 lines 4-8 "now the logout": 3 events, 0 tool calls, 2 errors
+    lines: 6 event, 2 skipped
+    "#);
+}

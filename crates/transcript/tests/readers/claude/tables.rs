@@ -492,6 +492,11 @@ fn every_subtype_of_a_system_record_has_its_class() {
             "skipped",
         ),
         (
+            "stop_hook_summary",
+            json!({"hookCount": 1, "hookErrors": ["no such command"], "toolUseID": "h1"}),
+            "harness error+lifecycle",
+        ),
+        (
             "local_command",
             json!({"content": "<command-name>/mcp</command-name>\n<command-message>mcp</command-message>"}),
             HUMAN,

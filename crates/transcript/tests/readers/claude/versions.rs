@@ -602,27 +602,27 @@ fn only_results_spilled_into_the_sessions_own_tree_are_named() {
 fn a_log_with_every_damage_gives_what_is_whole() {
     assert_snapshot!(told("damaged.jsonl"), @r#"
     1 t1 user_msg human! "a mark of bytes before me and a carriage return behind me"
-    5 t2 user_msg human! "zeros before me" ^root
-    7 t3 user_msg human! "caf�" ^root
-    8 t4 user_msg human! "half a pair �" ^root
-    9 t5 user_msg human! "one\u{2028}two\u{2029}three" ^root
-    10 t6 user_msg human! "glued" ^root
-    10#1 t7 user_msg human! "to me" ^root
-    11 t8 user_msg human! "whole behind a tear" ^root
-    12 t9 user_msg human! "x\u{1b}[31my" ^root
+    5 t2 human_intervention+user_msg human! "zeros before me" ^root
+    7 t3 human_intervention+user_msg human! "caf�" ^root
+    8 t4 human_intervention+user_msg human! "half a pair �" ^root
+    9 t5 human_intervention+user_msg human! "one\u{2028}two\u{2029}three" ^root
+    10 t6 human_intervention+user_msg human! "glued" ^root
+    10#1 t7 human_intervention+user_msg human! "to me" ^root
+    11 t8 human_intervention+user_msg human! "whole behind a tear" ^root
+    12 t9 human_intervention+user_msg human! "x\u{1b}[31my" ^root
     22 t9 completion+lifecycle harness "turn finished" ^root
     24 t10 user_msg human! "the last of equal keys" ^root
     25 t11 user_msg human! "wrong types all around"
     27#2 t11 assistant_msg agent "bare" ^root
     27#3 t11 assistant_msg agent ""
-    turn 1 lines 1-4 "a mark of bytes before me and a carriage return behind me": 1 events, 0 tool calls, 0 errors
-    turn 2 lines 5-6 "zeros before me": 1 events, 0 tool calls, 0 errors
-    turn 3 lines 7-7 "caf�": 1 events, 0 tool calls, 0 errors
-    turn 4 lines 8-8 "half a pair �": 1 events, 0 tool calls, 0 errors
-    turn 5 lines 9-9 "one\u{2028}two\u{2029}three": 1 events, 0 tool calls, 0 errors
-    turn 6 lines 10-10 "glued": 1 events, 0 tool calls, 0 errors
-    turn 7 lines 10-10 "to me": 1 events, 0 tool calls, 0 errors
-    turn 8 lines 11-11 "whole behind a tear": 1 events, 0 tool calls, 0 errors
+    turn 1 lines 1-4 "a mark of bytes before me and a carriage return behind me": 1 events, 0 tool calls, 0 errors, rewound
+    turn 2 lines 5-6 "zeros before me": 1 events, 0 tool calls, 0 errors, rewound
+    turn 3 lines 7-7 "caf�": 1 events, 0 tool calls, 0 errors, rewound
+    turn 4 lines 8-8 "half a pair �": 1 events, 0 tool calls, 0 errors, rewound
+    turn 5 lines 9-9 "one\u{2028}two\u{2029}three": 1 events, 0 tool calls, 0 errors, rewound
+    turn 6 lines 10-10 "glued": 1 events, 0 tool calls, 0 errors, rewound
+    turn 7 lines 10-10 "to me": 1 events, 0 tool calls, 0 errors, rewound
+    turn 8 lines 11-11 "whole behind a tear": 1 events, 0 tool calls, 0 errors, rewound
     turn 9 lines 12-23 "x\u{1b}[31my": 2 events, 0 tool calls, 0 errors
     turn 10 lines 24-24 "the last of equal keys": 1 events, 0 tool calls, 0 errors
     turn 11 lines 25-28 "wrong types all around": 3 events, 0 tool calls, 0 errors

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use transcript::{Actor, Agent, Call, Lines, Origin, PartKind, Reading, State, Tokens, counted};
+use transcript::{Actor, Agent, Call, Lines, Origin, PartKind, Reading, SessionEvent, State, Tokens, counted};
 
 use crate::pieces::{check, places};
 use crate::{count_lines, read};
@@ -172,6 +172,87 @@ fn triggers_equal_the_prompts_found_by_eye() {
         let mut others = lines(false);
         others.retain(|line| copied.is_none_or(|copied| !copied.covers(*line)));
         assert_eq!(others, numbers(row[1]), "human events of {name}");
+    }
+}
+
+/// The rows of a log in a table that has many for each.
+fn rows_of<'t>(table: &'t str, log: &str) -> Vec<&'t str> {
+    let rows = table.lines().filter_map(|row| row.split_once('\t'));
+    rows.filter(|(of, _)| *of == log).map(|(_, row)| row).collect()
+}
+
+fn row_of(event: &SessionEvent) -> String {
+    let cell = |cell: Option<String>| cell.unwrap_or_else(|| "-".to_owned());
+    let kinds: Vec<&str> = event.kinds.iter().map(transcript::Kind::as_str).collect();
+    let trigger = if event.trigger { "!" } else { "" };
+    [
+        event.line.to_string(),
+        event.block.to_string(),
+        kinds.join("+"),
+        format!("{}{trigger}", event.actor.as_str()),
+        cell(event.turn.map(|turn| turn.to_string())),
+        cell(event.tool.as_deref().map(str::to_owned)),
+        cell(
+            event
+                .success
+                .map(|success| if success { "ok" } else { "failed" }.to_owned()),
+        ),
+        cell(event.exit_code.map(|code| code.to_string())),
+        cell(event.duration_ms.map(|ms| ms.to_string())),
+    ]
+    .join("\t")
+}
+
+#[test]
+fn every_record_is_what_it_was_found_to_be_by_eye() {
+    let truth = include_str!("../corpus/codex_events.tsv");
+    let mut read_logs = 0;
+    let logs = logs();
+    for (name, bytes) in &logs {
+        let rows = rows_of(truth, &key(name));
+        if rows.is_empty() {
+            continue;
+        }
+        read_logs += 1;
+        let (reading, _) = read(Agent::Codex, name, bytes);
+        let told: Vec<String> = reading.events.iter().map(row_of).collect();
+        let other = told.iter().zip(&rows).find(|(told, row)| told != *row);
+        assert_eq!(other, None, "{name}: read, and by eye");
+        assert_eq!(told.len(), rows.len(), "{name}");
+    }
+    assert!(
+        logs.is_empty() || read_logs >= 6,
+        "only {read_logs} of the logs are there"
+    );
+}
+
+#[test]
+fn sessions_are_what_they_were_found_to_be_by_eye() {
+    let truth = table(include_str!("../corpus/codex_sessions.tsv"));
+    for (name, bytes) in logs() {
+        let Some(row) = truth.get(key(&name).as_str()) else {
+            continue;
+        };
+        let (reading, _) = read(Agent::Codex, &name, &bytes);
+        let session = reading.session.as_ref().expect("a reading has its session");
+        let cell = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
+        let hashed = |text: &Option<String>| text.as_deref().map_or("-".to_owned(), key);
+        let fates = reading.fates;
+        let calls: Vec<&Call> = reading.calls.iter().collect();
+        let told = [
+            cell(&session.agent_version),
+            cell(&session.entrypoint),
+            cell(&session.model),
+            hashed(&session.cwd),
+            hashed(&session.git_branch),
+            if session.is_subagent { "subagent" } else { "own" }.to_owned(),
+            reading.turns.len().to_string(),
+            counted(&calls).iter().filter(|counts| **counts).count().to_string(),
+            fates.event.to_string(),
+            fates.skipped.to_string(),
+        ];
+        assert_eq!(told.each_ref().map(String::as_str), row[..], "{name}");
+        assert_eq!((fates.unknown, fates.fault, fates.blank), (0, 0, 0), "{name}");
     }
 }
 

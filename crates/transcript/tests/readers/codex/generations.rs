@@ -6,15 +6,15 @@ use super::{fixture, told};
 
 #[test]
 fn the_first_generation_is_one_object_over_many_lines() {
-    assert_snapshot!(told(&fixture("g0.json")), @r#"
+    assert_snapshot!(told(&fixture("g0.json")), @"
     codex:0a0a0a0a-0000-4000-8000-000000000000 - - - - -
     2 - lifecycle harness - | session started
-    8 1 user_msg human! - | list the files
-    18 1 tool_call agent shell ok exit 0 100 ms | ls -a
-    26 1 tool_result tool shell ok exit 0 | README.md
-    31 1 assistant_msg agent - | There is one file.
-    turn 1 8..43 events 4 calls 1 errors 0
-    "#);
+    13 1 user_msg human! - | list the files
+    22 1 tool_call agent shell ok exit 0 100 ms | ls -a
+    29 1 tool_result tool shell ok exit 0 | README.md
+    38 1 assistant_msg agent - | There is one file.
+    turn 1 13..43 events 4 calls 1 errors 0
+    ");
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn a_bare_log_has_a_header_and_no_times() {
 #[test]
 fn a_bare_log_of_summer_has_states_between() {
     assert_snapshot!(told(&fixture("g2.jsonl")), @"
-    codex:2a2a2a2a-0000-4000-8000-000000000002 - - - - -
+    codex:2a2a2a2a-0000-4000-8000-000000000002 - - - /home/ada/app -
     1 - lifecycle harness - | session started
     3 1 lifecycle harness - | <environment_context>⏎  <cwd>/home/ada/app</cwd>⏎  <shell>zsh</shell>⏎</environment_context>
     5 1 user_msg human! - | what does it do?

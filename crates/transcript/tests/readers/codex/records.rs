@@ -54,7 +54,7 @@ fn every_event_has_its_place() {
     12 1 tool_result tool beep ok | beeped
     17 1 lifecycle harness - | goal complete: ship it
     18 1 error+lifecycle harness - failed | stream closed
-    19 1 human_intervention+lifecycle human - | undo: Undid the last turn
+    19 1 human_intervention+lifecycle human - ok | undo: Undid the last turn
     22 1 assistant_msg agent - | Fine.
     24 1 completion harness - ok | turn complete
     25 2 lifecycle harness - | turn started
@@ -167,5 +167,64 @@ fn other_names_of_the_same_records_are_known() {
     6 1 lifecycle harness - | context compacted
     7 1 completion harness - ok | turn complete
     turn 1 3..7 events 4 calls 1 errors 0
+    ");
+}
+
+#[test]
+fn to_ask_after_a_command_is_no_retry_and_to_ask_for_leave_is_one() {
+    assert_snapshot!(told(&fixture("polls.jsonl")), @"
+    codex:01990000-0000-7000-8000-0000000000b1 codex-tui 0.130.0 - /home/ada/app -
+    1 - lifecycle harness - | session started: codex-tui 0.130.0
+    2 1 lifecycle harness - | turn started
+    3 1 user_msg human! - | fetch the module
+    5 1 tool_call agent exec_command failed exit 1 500 ms | env GOCACHE=/tmp/cache go get example.test/deep/below/module@v2
+    6 1 error+tool_result tool exec_command failed exit 1 | no such host⏎
+    7 1 retry+tool_call agent exec_command failed exit 1 3000 ms | env GOCACHE=/tmp/cache go get example.test/deep/below/module@v2 # May I fetch the module from the network?
+    8 1 tool_result tool exec_command | Chunk ID: a1b2c3⏎Wall time: 1.0000 seconds⏎Process running with session ID 7⏎Original token count: 0⏎Output:⏎
+    9 1 tool_call agent write_stdin failed exit 1 500 ms | chars: , session_id: 7
+    10 1 error+tool_result tool write_stdin failed exit 1 | no such version⏎
+    11 1 tool_call agent exec_command ok exit 0 3000 ms | env GOCACHE=/tmp/cache go list -m -json example.test/deep/below/module@v2
+    12 1 tool_result tool exec_command | Chunk ID: a1b2c3⏎Wall time: 1.0000 seconds⏎Process running with session ID 8⏎Original token count: 0⏎Output:⏎
+    13 1 tool_call agent write_stdin ok exit 0 500 ms | chars: , session_id: 8
+    14 1 tool_result tool write_stdin ok exit 0 | {}⏎
+    15 1 retry+tool_call agent exec_command ok exit 0 500 ms | env GOCACHE=/tmp/cache go get example.test/deep/below/module@v2 example.test/other@v1
+    16 1 tool_result tool exec_command ok exit 0 | fetched⏎
+    17 1 tool_call agent exec_command failed exit 1 500 ms | sed -n 1,9p /tmp/cache/example.test/deep/below/module/one.go
+    18 1 error+tool_result tool exec_command failed exit 1 | no such file⏎
+    19 1 tool_call agent exec_command ok exit 0 500 ms | sed -n 1,9p /tmp/cache/example.test/deep/below/module/two.go
+    20 1 tool_result tool exec_command ok exit 0 | package two⏎
+    21 1 tool_call agent collab__list_agents ok 1000 ms | 
+    22 1 tool_result tool collab__list_agents ok | []
+    23 1 assistant_msg agent - | Fetched.
+    25 1 completion harness - ok 20000 ms | turn complete
+    turn 1 3..25 events 21 calls 9 errors 3
+    ");
+}
+
+#[test]
+fn settings_that_tell_less_than_the_turn_change_nothing() {
+    assert_snapshot!(told(&fixture("settings.jsonl")), @"
+    codex:01990000-0000-7000-8000-0000000000b2 codex-tui 0.147.0 gpt-5.6-sol /home/ada/app -
+    1 - lifecycle harness - | session started: codex-tui 0.147.0
+    2 1 lifecycle harness - | model gpt-5.6-sol, effort high, approval on-request, cwd /home/ada/app
+    3 1 lifecycle harness - | turn started
+    4 1 lifecycle harness - | model gpt-5.6-sol, effort high, approval on-request, sandbox workspace-write, cwd /home/ada/app
+    5 1 user_msg human! - | draw a cat
+    7 1 thinking agent - | 
+    9 1 assistant_msg agent - | A cat.
+    11 1 completion harness - ok | turn complete
+    13 2 lifecycle harness - | turn started
+    15 2 user_msg human! - | and a dog
+    17 2 assistant_msg agent - | A dog.
+    18 2 completion harness - ok | turn complete
+    19 3 lifecycle harness - | model gpt-5.6-sol, effort high, approval never, sandbox workspace-write, cwd /home/ada/app
+    20 3 lifecycle harness - | turn started
+    21 3 lifecycle harness - | model gpt-5.6-sol, approval never, sandbox workspace-write, cwd /home/ada/app
+    22 3 user_msg human! - | a third
+    24 3 assistant_msg agent - | A bird.
+    25 3 completion harness - ok | turn complete
+    turn 1 5..11 events 4 calls 0 errors 0
+    turn 2 15..18 events 3 calls 0 errors 0
+    turn 3 22..25 events 3 calls 0 errors 0
     ");
 }

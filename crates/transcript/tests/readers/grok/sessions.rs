@@ -315,7 +315,7 @@ fn pieces_of_one_message_are_blocks_of_it_and_every_event_has_an_id_of_its_own()
         .collect();
     // A hook's row between them does not cut the answer apart.
     assert_eq!(messages, ["7#0", "40#0", "40#1"]);
-    for number in 1..=10 {
+    for number in 1..=14 {
         let (reading, _) = fixture(number).read();
         let ids: BTreeSet<&str> = reading.events.iter().map(|event| &*event.id).collect();
         assert_eq!(ids.len(), reading.events.len(), "session {number}");
@@ -324,7 +324,7 @@ fn pieces_of_one_message_are_blocks_of_it_and_every_event_has_an_id_of_its_own()
 
 #[test]
 fn the_shape_of_a_log_tells_that_it_is_groks() {
-    for number in 1..=10 {
+    for number in 1..=14 {
         for (part, bytes) in &fixture(number).lines {
             assert_eq!(detect(bytes), Some(Agent::Grok), "session {number}, {}", part.as_str());
         }
