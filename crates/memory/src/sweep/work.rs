@@ -12,7 +12,7 @@ use super::plan::{Job, is_quiet, stat};
 use super::{Sweep, path_text};
 use crate::files;
 use crate::logs;
-use crate::mask::{Hit, MASK_VERSION, TextState};
+use crate::mask::{Hit, LineState, MASK_VERSION, TextState};
 use crate::packs::{self, Frame};
 use crate::sources::Unread;
 use crate::store::{Cursor, Stat, Store, Tail};
@@ -67,6 +67,8 @@ struct Worker<'w> {
     store: &'w Store,
     send: &'w dyn Fn(Output) -> bool,
     state: State,
+    /// Of the part that is read.
+    line_state: LineState,
     replaces: bool,
     is_first: bool,
 }
@@ -81,6 +83,7 @@ impl<'w> Worker<'w> {
             store,
             send,
             state: fresh(job),
+            line_state: LineState::default(),
             replaces: true,
             is_first: true,
         };
@@ -202,6 +205,7 @@ impl<'w> Worker<'w> {
     fn lines(&mut self, part: &Part) -> io::Result<bool> {
         let (file, metadata) = files::open(&part.path)?;
         let stat = stat(&metadata);
+        self.line_state = LineState::default();
         let known = self
             .job
             .cursors
@@ -259,7 +263,8 @@ impl<'w> Worker<'w> {
     fn take(&mut self, kind: PartKind, line: &Line<'_>, piece: &mut Gathered) -> io::Result<()> {
         match line.body {
             LineBody::Bytes(bytes) => {
-                let masked = self.sweep.masker.mask_json_line(bytes, &mut piece.found);
+                let state = &mut self.line_state;
+                let masked = self.sweep.masker.mask_next_line(state, bytes, &mut piece.found);
                 let masked_line = Line {
                     body: LineBody::Bytes(&masked),
                     ..*line

@@ -2,4 +2,6 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod false_alarms;
+mod secrets;
 mod sweep;
