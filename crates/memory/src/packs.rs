@@ -216,7 +216,7 @@ mod tests {
             start,
             length: frame.bytes.len() as u64,
             checksum: *blake3::hash(&frame.bytes).as_bytes(),
-            mask_version: 1,
+            mask_version: crate::mask::MaskVersion::default(),
         }
     }
 

@@ -12,6 +12,7 @@ use super::gather::Gathered;
 use super::piece::{Output, PIECE_BYTES, Piece, Promotion, Replaces};
 use super::work::mask_whole;
 use crate::kept;
+use crate::mask::LineState;
 use crate::packs;
 use crate::sources::Unread;
 use crate::store::{Cursor, Extent, Store, StoreError, Tail, stand_in};
@@ -59,6 +60,8 @@ struct Worker<'w> {
     send: &'w dyn Fn(Output) -> bool,
     agent: Agent,
     state: State,
+    /// What the lines before began, for the masker.
+    line_state: LineState,
     is_first: bool,
 }
 
@@ -78,6 +81,7 @@ impl<'w> Worker<'w> {
             send,
             agent,
             state: State::new(agent, origin),
+            line_state: LineState::default(),
             is_first: true,
         })
     }
@@ -118,6 +122,7 @@ impl<'w> Worker<'w> {
     }
 
     fn lines(&mut self, kind: PartKind, name: &str, is_last: bool) -> Result<bool, StoreError> {
+        self.line_state = LineState::default();
         let mut gathered = Gathered::new(Tail::default(), Ends::default(), 0, 0);
         let has_tail = self.store.reads().tail(&self.stale.uid, name)?.is_some();
         let mut goes_on = true;
@@ -149,7 +154,11 @@ impl<'w> Worker<'w> {
         let (bytes, terminated) = line.strip_suffix(b"\n").map_or((line, false), |bytes| (bytes, true));
         let body = packs::body(bytes);
         let masked = match (self.stale.extent, body) {
-            (Extent::Whole, LineBody::Bytes(bytes)) => self.sweep.masker.mask_json_line(bytes, &mut gathered.found),
+            (Extent::Whole, LineBody::Bytes(bytes)) => {
+                self.sweep
+                    .masker
+                    .mask_next_line(&mut self.line_state, bytes, &mut gathered.found)
+            }
             _ => std::borrow::Cow::Borrowed(bytes),
         };
         let line = Line {

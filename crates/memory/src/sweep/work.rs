@@ -13,7 +13,7 @@ use super::plan::{Job, is_quiet, stat};
 use super::{Sweep, index, path_text};
 use crate::files;
 use crate::logs;
-use crate::mask::{Hit, Masker, TextState};
+use crate::mask::{Hit, LineState, Masker, TextState};
 use crate::packs::{self, Frame};
 use crate::sources::{self, Unread};
 use crate::store::{Cursor, Extent, Stat, Store, Tail, stand_in};
@@ -37,6 +37,8 @@ struct Worker<'w> {
     state: State,
     /// Whether the session is read from its start.
     is_fresh: bool,
+    /// What the lines before began, for the masker.
+    line_state: LineState,
     is_first: bool,
     /// The ends of what was read of each part before.
     ends: Vec<(PartKind, Ends)>,
@@ -57,6 +59,7 @@ impl<'w> Worker<'w> {
             send,
             state: fresh(job),
             is_fresh: true,
+            line_state: LineState::default(),
             is_first: true,
             ends: Vec::new(),
             cursors: Vec::new(),
@@ -228,6 +231,7 @@ impl<'w> Worker<'w> {
     fn lines(&mut self, part: &Part, is_last: bool) -> io::Result<bool> {
         let (file, metadata) = files::open(&part.path)?;
         let stat = stat(&metadata);
+        self.line_state = LineState::default();
         let known = self.job.cursors.get(part.kind.as_str()).filter(|_| !self.is_fresh);
         let known = known.cloned();
         let from = known.as_ref().map_or(0, |cursor| cursor.read_to);
@@ -287,7 +291,8 @@ impl<'w> Worker<'w> {
     fn take(&mut self, kind: PartKind, line: &Line<'_>, piece: &mut Gathered) -> io::Result<()> {
         match line.body {
             LineBody::Bytes(bytes) => {
-                let masked = self.sweep.masker.mask_json_line(bytes, &mut piece.found);
+                let state = &mut self.line_state;
+                let masked = self.sweep.masker.mask_next_line(state, bytes, &mut piece.found);
                 let masked_line = Line {
                     body: LineBody::Bytes(&masked),
                     ..*line

@@ -8,7 +8,6 @@ use std::time::Duration;
 use super::piece::{Output, Piece, Replaces};
 use super::plan::{Job, Plan};
 use super::{Report, Sweep, sentence, several};
-use crate::mask::MASK_VERSION;
 use crate::packs::{self, Unsynced};
 use crate::store::{Extent, FrameRow, Patience, Stat, Store, StoreError, Tx, WriteLock, derived_version};
 
@@ -258,7 +257,7 @@ impl<'w> Writer<'w> {
                 start,
                 length: frame.bytes.len() as u64,
                 checksum: *blake3::hash(&frame.bytes).as_bytes(),
-                mask_version: MASK_VERSION,
+                mask_version: self.sweep.masker.version(),
             });
             *frame_no += 1;
             *end = start + frame.bytes.len() as u64;
@@ -371,7 +370,7 @@ fn put(tx: &Tx<'_>, piece: &Piece, frames: &[FrameRow], sweep: &Sweep<'_>) -> Re
         tx.add_frame(into, &piece.part, frame)?;
     }
     if let Some(tail) = &piece.tail {
-        tx.put_tail(into, &piece.part, tail, MASK_VERSION)?;
+        tx.put_tail(into, &piece.part, tail, sweep.masker.version())?;
     }
     tx.apply_delta(into, piece.kind, &piece.delta)?;
     if let Some(state) = &piece.state {

@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod false_alarms;
 mod hazards;
 mod home;
 mod keeping;
 mod prompts;
+mod secrets;
 mod sweep;
