@@ -2,6 +2,8 @@
 //!
 //! Nothing here ships. What is made up is made up by us: no real name, path or secret.
 
+#[cfg(target_os = "linux")]
+pub mod faults;
 pub mod tidy;
 
 pub mod logs;
