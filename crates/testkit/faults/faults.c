@@ -286,6 +286,7 @@ static int meets(int file) {
   path_of(file, path);
   if (strcmp(path, read_of) != 0) return 0;
   long n = atomic_fetch_add(&reads, 1) + 1;
+  note(0, "reads", path, "");
   if (n == read_at) happen();
   if (n >= read_at && told("EIO")) {
     errno = EIO;

@@ -30,11 +30,7 @@ pub enum Fault {
     /// Calls from the first to the last fail. A full disk refuses only what needs room.
     Fails { with: Errno, from: u64, to: u64 },
     /// Before the `at`-th read of a file, this happens to it.
-    WhileRead {
-        path: PathBuf,
-        at: u64,
-        happens: Happening,
-    },
+    WhileRead { path: PathBuf, at: u64, happens: Happening },
 }
 
 /// Why calls fail.

@@ -13,7 +13,11 @@ fn a_clock_that_was_set_back_loses_nothing_and_reads_nothing_again() {
     home.now = YEARS_BEFORE.to_owned();
     for _ in 0..2 {
         let told = home.sweep();
-        assert_eq!((&told["files_read"], &told["bytes_read"]), (&0.into(), &0.into()), "{told}");
+        assert_eq!(
+            (&told["files_read"], &told["bytes_read"]),
+            (&0.into(), &0.into()),
+            "{told}"
+        );
     }
     assert_eq!(kept(&home), before);
 
@@ -21,7 +25,10 @@ fn a_clock_that_was_set_back_loses_nothing_and_reads_nothing_again() {
     let told = home.sweep();
     let grown = session(4).len() - session(3).len();
     assert_eq!(told["bytes_read"], grown, "{told}");
-    assert_eq!(home.run(&format!("cat {SESSION}")).stdout.lines().count(), session(4).lines().count());
+    assert_eq!(
+        home.run(&format!("cat {SESSION}")).stdout.lines().count(),
+        session(4).lines().count()
+    );
 }
 
 #[test]
@@ -33,7 +40,11 @@ fn logs_from_the_future_are_read_once_and_go_on_when_they_grow() {
     let told = home.sweep();
     assert!(told["files_read"].as_u64() >= Some(4), "{told}");
     let again = home.sweep();
-    assert_eq!((&again["files_read"], &again["bytes_read"]), (&0.into(), &0.into()), "{again}");
+    assert_eq!(
+        (&again["files_read"], &again["bytes_read"]),
+        (&0.into(), &0.into()),
+        "{again}"
+    );
 
     home.write(&claude_log(SESSION), story(SESSION, 4).jsonl());
     home.touch(&home.path.join(claude_log(SESSION)), "2108-01-01T00:00:00Z");
@@ -42,7 +53,11 @@ fn logs_from_the_future_are_read_once_and_go_on_when_they_grow() {
 
     let usual = home.copy();
     std::fs::remove_dir_all(usual.store()).unwrap();
-    for path in usual.files(".").iter().filter(|path| path.extension().is_some_and(|end| end == "jsonl")) {
+    for path in usual
+        .files(".")
+        .iter()
+        .filter(|path| path.extension().is_some_and(|end| end == "jsonl"))
+    {
         usual.touch(path, "2026-04-01T00:00:00Z");
     }
     usual.sweep();

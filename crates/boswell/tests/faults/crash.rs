@@ -1,11 +1,10 @@
 //! A sweep that dies at any call leaves nothing that the next one does not mend.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::BTreeSet;
 
 use testkit::faults::{Call, Fault};
 
-use crate::home::{Home, SESSION, claude_log, difference, secret, session, takes_all, wrongs};
+use crate::home::{Home, SESSION, claude_log, difference, each, none, secret, session, takes_all, wrongs};
 
 /// Of many pages that are written one after another, this many are left out between two crashes.
 const PAGES_BETWEEN: u64 = 6;
@@ -18,24 +17,13 @@ fn crash_everywhere(home: &Home, line: &str, expected: &[String]) -> Vec<String>
     assert!(counted.len() > 20, "few calls were seen: {calls:?}");
     let crashes = crashes(&counted);
     eprintln!("`{line}`: {} crashes of {} calls", crashes.len(), counted.len());
-    let wrongs = Mutex::new(Vec::new());
-    let next = AtomicUsize::new(0);
-    let threads = std::thread::available_parallelism().map_or(2, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                while let Some((fault, call)) = crashes.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let told = crash(home, line, fault, expected);
-                    let place = call.path.rsplit('/').next().unwrap_or_default();
-                    let told = told
-                        .into_iter()
-                        .map(|wrong| format!("{fault:?} ({} {place}): {wrong}", call.name));
-                    wrongs.lock().unwrap().extend(told);
-                }
-            });
-        }
-    });
-    wrongs.into_inner().unwrap()
+    each(&crashes, |(fault, call)| {
+        let place = call.path.rsplit('/').next().unwrap_or_default();
+        let told = crash(home, line, fault, expected);
+        told.into_iter()
+            .map(|wrong| format!("{fault:?} ({} {place}): {wrong}", call.name))
+            .collect()
+    })
 }
 
 /// One crash and what is wrong after the next sweep.
@@ -59,7 +47,8 @@ fn crash(home: &Home, line: &str, fault: &Fault, expected: &[String]) -> Vec<Str
 
 /// Which calls to die at: all but some of the pages that are written in a row.
 fn crashes<'c>(calls: &[&'c Call]) -> Vec<(Fault, &'c Call)> {
-    let is_page = |call: Option<&&Call>| call.is_some_and(|call| call.name == "pwrite" && call.path.contains("store.db"));
+    let is_page =
+        |call: Option<&&Call>| call.is_some_and(|call| call.name == "pwrite" && call.path.contains("store.db"));
     let mut crashes = Vec::new();
     for (at, call) in calls.iter().enumerate() {
         let n = at as u64 + 1;
@@ -73,10 +62,6 @@ fn crashes<'c>(calls: &[&'c Call]) -> Vec<(Fault, &'c Call)> {
         }
     }
     crashes
-}
-
-fn none(wrongs: &[String]) {
-    assert!(wrongs.is_empty(), "{} wrongs:\n{}", wrongs.len(), wrongs.join("\n"));
 }
 
 #[test]
@@ -109,6 +94,43 @@ fn a_later_sweep_answers_like_a_first_one() {
     none(&Vec::from_iter(told));
 }
 
+/// What a crash of the machine would leave: rows are written only when the packs they name are synced, by name, too.
+#[test]
+fn packs_are_on_disk_before_the_rows_that_name_them() {
+    let mut packs = 0;
+    for home in [Home::with_logs(), grown_home()] {
+        let (_, calls) = home.run_with("sweep", &Fault::None);
+        packs += writes_to_synced_packs(&calls);
+    }
+    assert!(packs > 3, "{packs} writes to packs");
+}
+
+fn writes_to_synced_packs(calls: &[Call]) -> usize {
+    let mut waiting = BTreeSet::new();
+    let mut packs = 0;
+    for call in calls.iter().filter(|call| call.number.is_some()) {
+        let folder = call.path.rsplit_once('/').unwrap_or_default().0;
+        let is_pack = call.path.contains("/packs/");
+        match call.name.as_str() {
+            "create" | "mkdir" if is_pack => {
+                waiting.insert(folder);
+            }
+            "write" if is_pack => {
+                packs += 1;
+                waiting.insert(&call.path);
+            }
+            "fsync" | "fdatasync" => {
+                waiting.remove(call.path.as_str());
+            }
+            "pwrite" if call.path.ends_with("-wal") => {
+                assert_eq!(waiting, BTreeSet::new(), "not synced before call {:?}", call.number);
+            }
+            _ => {}
+        }
+    }
+    packs
+}
+
 #[test]
 fn rebuilding_may_die_at_any_call() {
     let home = Home::with_logs();
@@ -131,7 +153,10 @@ fn the_first_key_of_masked_secrets_is_whole_or_absent() {
             home.run_with("sweep", &fault);
             home.sweep();
             let kept = home.run(&format!("cat {SESSION}")).stdout;
-            assert!(kept.contains("[REDACTED:") && !kept.contains(&secret()), "{fault:?}: {kept}");
+            assert!(
+                kept.contains("[REDACTED:") && !kept.contains(&secret()),
+                "{fault:?}: {kept}"
+            );
         }
     }
 }
@@ -141,7 +166,10 @@ fn grown_home() -> Home {
     let home = Home::with_logs();
     home.sweep();
     home.write(&claude_log(SESSION), session(5));
-    home.write(&claude_log("5e550000-0000-4000-8000-00000000000b"), session(1).replace("00a\"", "00b\""));
+    home.write(
+        &claude_log("5e550000-0000-4000-8000-00000000000b"),
+        session(1).replace("00a\"", "00b\""),
+    );
     let mut gone = true;
     for path in home.files(".") {
         let name = path.strip_prefix(&home.path).unwrap().to_str().unwrap().to_owned();
@@ -150,7 +178,13 @@ fn grown_home() -> Home {
             let text = std::fs::read_to_string(&path).unwrap();
             let kept: Vec<&str> = text.lines().collect();
             // Shorter, and other than before from its first lines on.
-            home.write(&name, kept[..kept.len() - 1].join("\n").replace("\"timestamp\"", "\"timestamp\" ") + "\n");
+            home.write(
+                &name,
+                kept[..kept.len() - 1]
+                    .join("\n")
+                    .replace("\"timestamp\"", "\"timestamp\" ")
+                    + "\n",
+            );
             home.touch(&path, "2026-04-01T13:00:00Z");
         } else if name.ends_with("summary.json") {
             home.append(&name, "\n");

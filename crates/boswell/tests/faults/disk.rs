@@ -4,10 +4,11 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use testkit::faults::{Ended, Errno, Fault, Running};
 
-use crate::home::{Home, LIMIT, SESSION, claude_log, session, takes_all, wrongs};
+use crate::home::{Home, LIMIT, SESSION, claude_log, each, none, session, takes_all, wrongs};
 
 /// Whether the words say what is wrong with the disk.
 fn is_clear(ended: &Ended, words: &[&str]) -> bool {
@@ -23,16 +24,22 @@ fn fail_everywhere(home: &Home, with: Errno, words: &[&str]) {
     let expected = clean.answers().unwrap();
     let (_, calls) = home.copy().run_with("sweep", &Fault::None);
     let count = calls.iter().filter_map(|call| call.number).max().unwrap();
-    let stride = if takes_all() { 1 } else { 4 };
+    let stride = if takes_all() { 1 } else { 7 };
     eprintln!("{with:?} from every {stride}. of {count} calls on");
-    let mut wrong = Vec::new();
-    let mut failed = 0;
-    for from in (1..=count).step_by(stride) {
+    let failed = AtomicUsize::new(0);
+    let points: Vec<u64> = (1..=count).step_by(stride).collect();
+    none(&each(&points, |from| {
         let home = home.copy();
-        let (ended, _) = home.run_with("sweep", &Fault::Fails { with, from, to: u64::MAX });
+        let fault = Fault::Fails {
+            with,
+            from: *from,
+            to: u64::MAX,
+        };
+        let (ended, _) = home.run_with("sweep", &fault);
+        let mut wrong = Vec::new();
         // What fails after the last commit concerns nobody, if everything is there.
         let is_done = ended.status.success() && home.answers().is_ok_and(|found| found == expected);
-        failed += u64::from(!ended.status.success());
+        failed.fetch_add(usize::from(!ended.status.success()), Ordering::Relaxed);
         if !is_done && !is_clear(&ended, words) {
             wrong.push(format!("from {from}: {:?} {}", ended.status, ended.stderr));
         }
@@ -40,14 +47,18 @@ fn fail_everywhere(home: &Home, with: Errno, words: &[&str]) {
         if !again.status.success() {
             wrong.push(format!("from {from}, then mended: {}", again.stderr));
         }
-        wrong.extend(wrongs(&home, &expected).into_iter().map(|told| format!("from {from}, then mended: {told}")));
-    }
+        let later = wrongs(&home, &expected).into_iter();
+        wrong.extend(later.map(|told| format!("from {from}, then mended: {told}")));
+        wrong
+    }));
+    let failed = failed.into_inner();
     assert!(failed > 5, "the disk failed only {failed} times");
-    assert!(wrong.is_empty(), "{} wrongs:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-const FULL: &[&str] = &["No space left", "disk is full"];
-const BROKEN: &[&str] = &["Input/output error", "disk I/O error"];
+/// SQLite does not always tell why it cannot open a file; then the hint says what to look at.
+const HINT: &str = "room on its disk";
+const FULL: &[&str] = &["No space left", "disk is full", HINT];
+const BROKEN: &[&str] = &["Input/output error", "disk I/O error", HINT];
 
 #[test]
 fn a_full_disk_is_told_and_the_next_sweep_is_right() {
@@ -67,17 +78,19 @@ fn a_disk_that_fills_up_later_takes_nothing_that_was_kept() {
     let before = kept_lines(&home);
     let (_, calls) = home.copy().run_with("sweep", &Fault::None);
     let count = calls.iter().filter_map(|call| call.number).max().unwrap();
-    for from in 1..=count {
+    let stride = if takes_all() { 1 } else { 3 };
+    none(&each(&Vec::from_iter((1..=count).step_by(stride)), |from| {
         let home = home.copy();
         let fault = Fault::Fails {
             with: Errno::NoSpace,
-            from,
+            from: *from,
             to: u64::MAX,
         };
         home.run_with("sweep", &fault);
         let now = kept_lines(&home);
-        assert!(before.iter().all(|line| now.contains(line)), "from {from}: something is gone");
-    }
+        let gone = before.iter().filter(|line| !now.contains(line));
+        gone.map(|line| format!("from {from}: gone: {line}")).collect()
+    }));
 }
 
 /// Every kept line.
@@ -160,7 +173,11 @@ impl Somebody {
     fn of(home: &Home) -> Option<Self> {
         let boswell = Path::new(env!("CARGO_BIN_EXE_boswell"));
         let is_other = fs::metadata(&home.path).unwrap().uid() == 0;
-        let program = if is_other { home.beside("boswell") } else { boswell.to_owned() };
+        let program = if is_other {
+            home.beside("boswell")
+        } else {
+            boswell.to_owned()
+        };
         if is_other {
             fs::copy(boswell, &program).unwrap();
             for folder in home.path.ancestors().skip(1).take(1) {
@@ -194,7 +211,11 @@ impl Somebody {
         if !self.is_other {
             return home.command_of(&self.program, line);
         }
-        let user = format!("--reuid={0} --regid={0} --clear-groups {1} {line}", Self::ID, self.program.display());
+        let user = format!(
+            "--reuid={0} --regid={0} --clear-groups {1} {line}",
+            Self::ID,
+            self.program.display()
+        );
         home.command_of(Path::new("setpriv"), &user)
     }
 
@@ -209,7 +230,7 @@ fn set_mode(path: &Path, mode: u32) {
 
 #[test]
 fn a_memory_that_cannot_be_written_is_told_and_can_still_be_read() {
-    let home = Home::with_logs();
+    let home = Home::on_disk().fill();
     home.sweep();
     let Some(somebody) = Somebody::of(&home) else { return };
     home.write(&claude_log(SESSION), session(9));
@@ -223,16 +244,22 @@ fn a_memory_that_cannot_be_written_is_told_and_can_still_be_read() {
         }
         set_mode(&path, if path.is_dir() { 0o500 } else { 0o400 });
     }
+    let mut wrongs = Vec::new();
     let ended = somebody.run(&home, "sweep");
-    assert!(is_clear(&ended, &["ermission denied", "read-only", "readonly"]), "{ended:?}");
-    assert!(ended.stderr.contains("Hint: "), "{ended:?}");
+    let is_told = is_clear(&ended, &["ermission denied", "read-only", "readonly"]);
+    if !is_told || !ended.stderr.contains("Hint: ") {
+        wrongs.push(format!("sweep: {ended:?}"));
+    }
     let ended = somebody.run(&home, &format!("cat {SESSION}"));
-    assert_eq!((ended.status.code(), ended.stdout.as_str()), (Some(0), kept.as_str()), "{}", ended.stderr);
+    if (ended.status.code(), &ended.stdout) != (Some(0), &kept) {
+        wrongs.push(format!("cat: {ended:?}"));
+    }
+    none(&wrongs);
 }
 
 #[test]
 fn a_log_that_cannot_be_read_is_told_and_the_rest_goes_on() {
-    let home = Home::with_logs();
+    let home = Home::on_disk().fill();
     let clean = home.copy();
     clean.sweep();
     let expected = clean.answers().unwrap();
@@ -241,9 +268,17 @@ fn a_log_that_cannot_be_read_is_told_and_the_rest_goes_on() {
     set_mode(&log, 0o000);
     let ended = somebody.run(&home, "sweep");
     assert!(ended.status.success(), "{ended:?}");
-    assert!(ended.stderr.contains(SESSION) && ended.stderr.contains("ermission denied"), "{ended:?}");
+    assert!(
+        ended.stderr.contains(SESSION) && ended.stderr.contains("ermission denied"),
+        "{ended:?}"
+    );
     let others = home.answers().unwrap();
-    assert!(others.len() > 50 && others.len() < expected.len(), "{} of {}", others.len(), expected.len());
+    assert!(
+        others.len() > 50 && others.len() < expected.len(),
+        "{} of {}",
+        others.len(),
+        expected.len()
+    );
     set_mode(&log, 0o644);
     let ended = somebody.run(&home, "sweep");
     assert!(ended.status.success(), "{ended:?}");

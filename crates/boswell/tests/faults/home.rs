@@ -5,7 +5,8 @@ use std::fs::{self, File};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use memory::kept;
@@ -54,20 +55,33 @@ pub struct Home {
 impl Home {
     /// A home with nothing in it but the key of masked secrets, so that two homes mask alike.
     pub fn empty() -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let path = fs::canonicalize(directory.path()).unwrap().join("home");
-        let home = Self {
-            _directory: directory,
-            path,
-            now: NOW.to_owned(),
-        };
+        // Nothing here depends on what a disk does by itself, and memory does not keep us waiting.
+        let memory = Path::new("/dev/shm");
+        match tempfile::tempdir_in(memory) {
+            Ok(_) => Self::inside(memory),
+            Err(_) => Self::on_disk(),
+        }
+    }
+
+    /// The same on a real disk, for what is large or has to be run there.
+    pub fn on_disk() -> Self {
+        Self::inside(&std::env::temp_dir())
+    }
+
+    fn inside(folder: &Path) -> Self {
+        let home = Self::at(folder, NOW);
         home.write(".config/boswell/mask.key", [7; 32]);
         home
     }
 
     /// Logs of all three agents with a subagent and companions, one of them still being written.
     pub fn with_logs() -> Self {
-        let home = Self::empty();
+        Self::empty().fill()
+    }
+
+    /// Puts logs of all three agents into it.
+    pub fn fill(self) -> Self {
+        let home = self;
         let path = home.path.to_str().unwrap().to_owned();
         assert!(home.run(&format!("demo -o {path}")).status.success());
         for file in home.files(".") {
@@ -84,13 +98,19 @@ impl Home {
 
     /// The same files with the same times, elsewhere.
     pub fn copy(&self) -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        let folder = self.path.ancestors().nth(2).unwrap();
+        let copy = Self::at(folder, &self.now);
+        copy_tree(&self.path, &copy.path);
+        copy
+    }
+
+    fn at(folder: &Path, now: &str) -> Self {
+        let directory = tempfile::tempdir_in(folder).unwrap();
         let path = fs::canonicalize(directory.path()).unwrap().join("home");
-        copy_tree(&self.path, &path);
         Self {
             _directory: directory,
             path,
-            now: self.now.clone(),
+            now: now.to_owned(),
         }
     }
 
@@ -228,7 +248,10 @@ impl Home {
     fn open_to_others(&self) -> Vec<String> {
         let mut found = vec![self.store()];
         walk(&self.store(), &mut found);
-        let mode = |path: &PathBuf| path.symlink_metadata().map_or(0, |metadata| metadata.permissions().mode());
+        let mode = |path: &PathBuf| {
+            path.symlink_metadata()
+                .map_or(0, |metadata| metadata.permissions().mode())
+        };
         found.retain(|path| mode(path) & 0o077 != 0);
         let name = |path: &PathBuf| path.strip_prefix(&self.path).unwrap().display().to_string();
         found
@@ -285,6 +308,29 @@ pub fn story(session: &str, prompts: usize) -> ClaudeLog {
             .reply("Done.");
     }
     log
+}
+
+/// Does something with each item, on all processors, and gathers what is told of it.
+pub fn each<T: Sync>(items: &[T], work: impl Fn(&T) -> Vec<String> + Sync) -> Vec<String> {
+    let told = Mutex::new(Vec::new());
+    let next = AtomicUsize::new(0);
+    let threads = std::thread::available_parallelism().map_or(2, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let more = work(item);
+                    told.lock().unwrap().extend(more);
+                }
+            });
+        }
+    });
+    told.into_inner().unwrap()
+}
+
+/// Fails with everything that is wrong.
+pub fn none(wrongs: &[String]) {
+    assert!(wrongs.is_empty(), "{} wrongs:\n{}", wrongs.len(), wrongs.join("\n"));
 }
 
 /// Where two answers first differ, in a few words.

@@ -16,7 +16,9 @@ fn sweeps_beside_each_other_leave_what_one_leaves() {
     for round in 0..if takes_all() { 100 } else { 12 } {
         let home = home.copy();
         let sweeps = 2 + round % 3;
-        let running: Vec<Running> = (0..sweeps).map(|_| Running::start(&mut home.command("sweep"))).collect();
+        let running: Vec<Running> = (0..sweeps)
+            .map(|_| Running::start(&mut home.command("sweep")))
+            .collect();
         for running in running {
             let ended = running.end(LIMIT);
             assert!(ended.status.success(), "round {round} of {sweeps} sweeps: {ended:?}");

@@ -32,11 +32,20 @@ const LINKS: &[&str] = &[
     ".codex/session_index.jsonl",
 ];
 
-const COMMANDS: &[&str] = &["sweep", "sweep --dry-run", "doctor", "rebuild", "read LOG", "cat SESSION"];
+const COMMANDS: &[&str] = &[
+    "sweep --dry-run",
+    "sweep",
+    "doctor",
+    "rebuild",
+    "read LOG",
+    "cat SESSION",
+];
 
 fn line(home: &Home, command: &str) -> String {
     let log = home.path.join(claude_log(SESSION));
-    command.replace("LOG", log.to_str().unwrap()).replace("SESSION", SESSION)
+    command
+        .replace("LOG", log.to_str().unwrap())
+        .replace("SESSION", SESSION)
 }
 
 fn home_with_pipes() -> Home {
@@ -53,8 +62,14 @@ fn home_with_pipes() -> Home {
 /// A file of private text, and links to it from every name that is read.
 fn home_with_links() -> Home {
     let home = Home::with_logs();
-    home.write(".claude/.credentials.json", "{\"type\":\"user\",\"message\":{\"content\":\"PRIVATE\"}}\n");
-    let grok = home.files(".grok").into_iter().find(|path| path.ends_with("summary.json"));
+    home.write(
+        ".claude/.credentials.json",
+        "{\"type\":\"user\",\"message\":{\"content\":\"PRIVATE\"}}\n",
+    );
+    let grok = home
+        .files(".grok")
+        .into_iter()
+        .find(|path| path.ends_with("summary.json"));
     let grok = grok.unwrap();
     let grok = grok.strip_prefix(&home.path).unwrap().to_str().unwrap();
     for name in LINKS.iter().copied().chain([grok]) {
@@ -67,14 +82,22 @@ fn home_with_links() -> Home {
 
 /// What a run did that it may not do.
 fn trespasses(home: &Home, calls: &[Call]) -> Vec<String> {
-    let is_source = |path: &str| [".claude", ".codex", ".grok"].iter().any(|root| Path::new(path).starts_with(home.path.join(root)));
+    let is_source = |path: &str| {
+        [".claude", ".codex", ".grok"]
+            .iter()
+            .any(|root| Path::new(path).starts_with(home.path.join(root)))
+    };
     let is_credential = |path: &str| CREDENTIALS.iter().any(|name| Path::new(path) == home.path.join(name));
     let wrong = |call: &&Call| {
         let opens = call.name == "opens" || call.name == "opened";
         let changes = call.number.is_some() || opens && call.detail == "writes";
         opens && is_credential(&call.path) || changes && is_source(&call.path)
     };
-    calls.iter().filter(wrong).map(|call| format!("{} {} {}", call.name, call.path, call.detail)).collect()
+    calls
+        .iter()
+        .filter(wrong)
+        .map(|call| format!("{} {} {}", call.name, call.path, call.detail))
+        .collect()
 }
 
 #[test]
@@ -86,8 +109,13 @@ fn no_credential_file_is_opened_and_no_source_is_changed() {
         let (ended, calls) = home.run_with(&line(&home, command), &Fault::None);
         assert!(!ended.is_late, "`{command}` hangs in {:?}", calls.last());
         assert!(ended.status.success(), "{command}: {ended:?}");
-        let read = calls.iter().any(|call| call.name == "opened" && call.path.ends_with(".jsonl"));
-        assert!(read || *command == "cat SESSION" || *command == "rebuild", "`{command}` opened no log");
+        let read = calls
+            .iter()
+            .any(|call| call.name == "opened" && call.path.ends_with(".jsonl"));
+        assert!(
+            read || *command == "cat SESSION" || *command == "rebuild",
+            "`{command}` opened no log"
+        );
         assert_eq!(trespasses(&home, &calls), [""; 0], "{command}");
         assert_eq!(home.sources(), before, "{command}");
     }
@@ -101,7 +129,11 @@ fn a_link_named_like_a_log_or_its_companion_is_not_followed() {
     for command in COMMANDS {
         let (ended, calls) = home.run_with(&line(&home, command), &Fault::None);
         assert!(!ended.is_late && ended.status.success(), "{command}: {ended:?}");
-        told.extend(trespasses(&home, &calls).into_iter().map(|what| format!("{command}: {what}")));
+        told.extend(
+            trespasses(&home, &calls)
+                .into_iter()
+                .map(|what| format!("{command}: {what}")),
+        );
         assert_eq!(home.sources(), before, "{command}");
     }
     let kept = home.answers().unwrap().iter().any(|answer| answer.contains("PRIVATE"));
