@@ -53,7 +53,7 @@ fn crashes<'c>(calls: &[&'c Call]) -> Vec<(Fault, &'c Call)> {
     for (at, call) in calls.iter().enumerate() {
         let n = at as u64 + 1;
         let is_inside = is_page(Some(call)) && is_page(calls.get(at + 1)) && at > 0 && is_page(calls.get(at - 1));
-        if is_inside && n % (PAGES_BETWEEN + 1) != 0 && !takes_all() {
+        if is_inside && !n.is_multiple_of(PAGES_BETWEEN + 1) && !takes_all() {
             continue;
         }
         crashes.push((Fault::AbortAt(n), *call));

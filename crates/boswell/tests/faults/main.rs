@@ -4,7 +4,7 @@
 //! By default where there are many points some are taken, and said; `BOSWELL_FAULTS=all` takes every one.
 
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 mod clock;
 mod crash;
