@@ -94,9 +94,10 @@ impl Faults {
     /// If there is no C compiler.
     pub fn build(folder: &Path) -> Faults {
         let library = folder.join("faults.so");
+        let unfinished = folder.join(format!("faults-{}.so", std::process::id()));
         let mut compiler = Command::new("cc")
             .args(["-shared", "-fPIC", "-O1", "-x", "c", "-o"])
-            .arg(&library)
+            .arg(&unfinished)
             .args(["-", "-ldl"])
             .stdin(Stdio::piped())
             .spawn()
@@ -106,6 +107,8 @@ impl Faults {
         drop(stdin);
         let status = compiler.wait().expect("the compiler ends");
         assert!(status.success(), "faults.c does not compile");
+        // Whole or not at all: other tests may be using it.
+        std::fs::rename(unfinished, &library).expect("a file of ours can be renamed");
         Faults { library }
     }
 

@@ -94,6 +94,21 @@ fn a_later_sweep_answers_like_a_first_one() {
     none(&Vec::from_iter(told));
 }
 
+/// The other tests compare what the library gives; people ask the binary.
+#[test]
+fn cat_prints_what_is_compared_here() {
+    let home = Home::with_logs();
+    home.sweep();
+    let answers = home.answers().unwrap();
+    let kept = answers.iter().filter_map(|answer| answer.strip_prefix("kept "));
+    let kept: Vec<(&str, &str)> = kept.filter_map(|answer| answer.split_once('\n')).collect();
+    assert!(kept.len() > 6, "{}", kept.len());
+    for (name, text) in kept {
+        let (session, part) = name.split_once(' ').unwrap();
+        assert_eq!(home.run(&format!("cat {session} --part {part}")).stdout, text, "{name}");
+    }
+}
+
 /// What a crash of the machine would leave: rows are written only when the packs they name are synced, by name, too.
 #[test]
 fn packs_are_on_disk_before_the_rows_that_name_them() {

@@ -96,7 +96,8 @@ fn a_disk_that_fills_up_later_takes_nothing_that_was_kept() {
 /// Every kept line.
 fn kept_lines(home: &Home) -> Vec<String> {
     let answers = home.answers().unwrap();
-    let kept = answers.iter().filter_map(|answer| answer.split_once('\n'));
+    let kept = answers.iter().filter_map(|answer| answer.strip_prefix("kept "));
+    let kept = kept.filter_map(|answer| answer.split_once('\n'));
     kept.flat_map(|(_, text)| text.lines().map(str::to_owned)).collect()
 }
 
@@ -128,7 +129,11 @@ fn run(command: &mut Command) -> Result<(), String> {
     let ended = command.output().map_err(|error| error.to_string())?;
     match ended.status.success() {
         true => Ok(()),
-        false => Err(String::from_utf8_lossy(&ended.stderr).trim().to_owned()),
+        false => Err(String::from_utf8_lossy(&ended.stderr)
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .to_owned()),
     }
 }
 
@@ -178,11 +183,13 @@ impl Somebody {
         } else {
             boswell.to_owned()
         };
+        if is_other && Command::new("setpriv").arg("--version").output().is_err() {
+            eprintln!("Skipped: there is no setpriv here to become somebody else");
+            return None;
+        }
         if is_other {
             fs::copy(boswell, &program).unwrap();
-            for folder in home.path.ancestors().skip(1).take(1) {
-                fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).unwrap();
-            }
+            set_mode(home.path.parent().unwrap(), 0o755);
         }
         let somebody = Self { program, is_other };
         somebody.take(home);

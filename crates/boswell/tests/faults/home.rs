@@ -38,11 +38,7 @@ pub fn takes_all() -> bool {
 
 fn faults() -> &'static Faults {
     static BUILT: OnceLock<Faults> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("faults-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        Faults::build(&folder)
-    })
+    BUILT.get_or_init(|| Faults::build(Path::new(env!("CARGO_TARGET_TMPDIR"))))
 }
 
 /// A home directory that lives as long as the test.
@@ -203,7 +199,7 @@ impl Home {
                 let kept = kept::cat(&store, &session.session_uid, &part, &mut bytes);
                 kept.map_err(told)?.map_err(|error| error.to_string())?;
                 let text = String::from_utf8_lossy(&bytes).into_owned();
-                answers.push(format!("{} {part}\n{text}", session.session_uid));
+                answers.push(format!("kept {} {part}\n{text}", session.session_uid));
             }
         }
         answers.extend(store.reads().derived_rows().map_err(told)?);
