@@ -1,7 +1,8 @@
 //! What a worker does with the log of one session: finds where to go on, masks and reads the new lines, and
 //! hands them over in pieces that can each be committed alone.
 
-use std::io::{self, Read};
+use std::fs::File;
+use std::io::{self, Read, Seek};
 use std::path::Path;
 
 use transcript::{Delta, Line, LineBody, Lines, Origin, Part, PartKind, State};
@@ -40,8 +41,9 @@ struct Worker<'w> {
     /// What the lines before began, for the masker.
     line_state: LineState,
     is_first: bool,
-    /// The ends of what was read of each part before.
-    ends: Vec<(PartKind, Ends)>,
+    /// The files that were looked into, each with the ends of what was read of it before: the same file is read on,
+    /// whatever lies at its place by then.
+    looked: Vec<(PartKind, File, Ends)>,
     /// How far the parts are read of a session that is made anew.
     cursors: Vec<Cursor>,
     bytes_checked: u64,
@@ -61,7 +63,7 @@ impl<'w> Worker<'w> {
             is_fresh: true,
             line_state: LineState::default(),
             is_first: true,
-            ends: Vec::new(),
+            looked: Vec::new(),
             cursors: Vec::new(),
             bytes_checked: 0,
         };
@@ -81,10 +83,11 @@ impl<'w> Worker<'w> {
                 if self.store.reads().tail(&self.job.uid, part.kind.as_str()).is_err() {
                     return Ok(false);
                 }
-                let look = ends::look(&part.path, cursor)?;
+                let (file, _) = files::open(&part.path)?;
+                let look = ends::look(&part.path, &file, cursor)?;
                 self.bytes_checked += look.bytes;
                 match look.ends {
-                    Some(ends) => self.ends.push((part.kind, ends)),
+                    Some(ends) => self.looked.push((part.kind, file, ends)),
                     None => return Ok(false),
                 }
             }
@@ -229,8 +232,8 @@ impl<'w> Worker<'w> {
 
     /// Reads the new lines of a part. `is_last`: nothing of the session comes after it.
     fn lines(&mut self, part: &Part, is_last: bool) -> io::Result<bool> {
-        let (file, metadata) = files::open(&part.path)?;
-        let stat = stat(&metadata);
+        let (file, ends) = self.open(part)?;
+        let stat = stat(&file.metadata()?);
         self.line_state = LineState::default();
         let known = self.job.cursors.get(part.kind.as_str()).filter(|_| !self.is_fresh);
         let known = known.cloned();
@@ -240,7 +243,7 @@ impl<'w> Worker<'w> {
         source.seek_to(from)?;
         let mut piece = Gathered::new(
             self.tail_of(part, known.as_ref())?,
-            self.ends_of(part.kind),
+            ends,
             known.as_ref().map_or(0, |c| c.lines),
             from,
         );
@@ -273,9 +276,20 @@ impl<'w> Worker<'w> {
         Ok(self.commit(part, stat, base, &mut piece, is_last)?.is_some())
     }
 
-    fn ends_of(&self, kind: PartKind) -> Ends {
-        let known = self.ends.iter().find(|(known, _)| *known == kind && !self.is_fresh);
-        known.map(|(_, ends)| ends.clone()).unwrap_or_default()
+    /// The file of a part: the one that was looked into, if it is read on.
+    fn open(&self, part: &Part) -> io::Result<(File, Ends)> {
+        let known = self
+            .looked
+            .iter()
+            .find(|(kind, ..)| *kind == part.kind && !self.is_fresh);
+        match known {
+            Some((_, file, ends)) => {
+                let mut file = file.try_clone()?;
+                file.rewind()?;
+                Ok((file, ends.clone()))
+            }
+            None => Ok((files::open(&part.path)?.0, Ends::default())),
+        }
     }
 
     /// What is kept of a part but does not fill a frame yet.
