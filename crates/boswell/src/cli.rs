@@ -53,6 +53,9 @@ pub(crate) struct GlobalArgs {
     /// Set a configuration key for this run; may be given several times
     #[arg(long, global = true, value_name = "KEY=VALUE", help_heading = GLOBAL)]
     pub(crate) config: Vec<Assignment>,
+    /// Answer from what is kept, without a look for what is new
+    #[arg(long, global = true, help_heading = GLOBAL)]
+    pub(crate) no_sweep: bool,
 }
 
 impl GlobalArgs {

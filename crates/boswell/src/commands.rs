@@ -17,7 +17,8 @@ pub(crate) mod sessions;
 mod status;
 mod sweep;
 
-use crate::config::Assignment;
+use crate::catch_up::catch_up;
+use crate::cli::GlobalArgs;
 use crate::context::{Context, Surroundings};
 use crate::error::{CommandError, Outcome};
 use crate::ui::Ui;
@@ -43,18 +44,26 @@ pub(crate) enum Command {
 pub(crate) fn run(
     ui: &mut Ui,
     surroundings: &Surroundings,
-    flags: &[Assignment],
+    global: &GlobalArgs,
     command: Command,
 ) -> Result<Outcome, CommandError> {
     match command {
-        Command::Config(args) => config::run(ui, surroundings, flags, args),
+        Command::Config(args) => config::run(ui, surroundings, &global.config, args),
         Command::Completions(args) => completions::run(ui, &args),
         Command::Man(args) => man::run(ui, &args),
         command => {
-            let context = Context::load(ui, surroundings, flags)?;
+            let context = Context::load(ui, surroundings, &global.config)?;
+            if answers_from_memory(&command) {
+                catch_up(ui, &context, global.no_sweep)?;
+            }
             run_in(ui, &context, command).map_err(|error| error.in_store(&context.places.data_dir))
         }
     }
+}
+
+/// Whether a verb looks for what is new before it answers.
+fn answers_from_memory(command: &Command) -> bool {
+    matches!(command, Command::Sessions(_) | Command::Cat(_))
 }
 
 /// Runs a verb that knows the world around it.

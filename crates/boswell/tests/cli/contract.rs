@@ -40,6 +40,7 @@ fn alone_it_shows_its_verbs_in_their_groups() {
           --color <WHEN>        When to use colour [default: auto] [possible values: auto, always,
                                 never]
           --config <KEY=VALUE>  Set a configuration key for this run; may be given several times
+          --no-sweep            Answer from what is kept, without a look for what is new
       -h, --help                Print help
       -V, --version             Print version
 
@@ -71,6 +72,7 @@ fn help_and_version_are_data_and_succeed() {
           --color <WHEN>        When to use colour [default: auto] [possible values: auto, always,
                                 never]
           --config <KEY=VALUE>  Set a configuration key for this run; may be given several times
+          --no-sweep            Answer from what is kept, without a look for what is new
 
     Examples:
       boswell config path

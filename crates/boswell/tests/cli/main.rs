@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod catch_up;
 mod config;
 mod contract;
 mod defects;

@@ -53,6 +53,15 @@ impl Tx<'_> {
         Ok(())
     }
 
+    /// Lets the next sweep make the derived rows of a session again.
+    pub fn mark_stale(&self, session_uid: &str) -> Result<(), StoreError> {
+        self.engine.execute(
+            "UPDATE readers SET version = -1 WHERE session_uid = $1",
+            &[Value::Text(session_uid)],
+        )?;
+        Ok(())
+    }
+
     /// Gives the derived rows of one session to another one, which has none.
     pub(super) fn move_derived(&self, from: &str, to: &str) -> Result<(), StoreError> {
         for table in TABLES {
