@@ -11,6 +11,7 @@ pub mod kept;
 pub mod logs;
 pub mod mask;
 pub mod packs;
+pub mod search;
 pub mod sources;
 pub mod store;
 pub mod sweep;

@@ -24,7 +24,7 @@ mod words;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use body::bodies;
+pub(crate) use body::{blocks, bodies};
 
 use self::echoes::Echoes;
 use self::ends::Ends;

@@ -22,6 +22,7 @@ mod repair;
 mod session;
 mod source;
 mod state;
+mod texts;
 #[cfg(test)]
 mod toy;
 mod turns;
@@ -40,3 +41,4 @@ pub use session::{
 };
 pub use source::{Part, Source};
 pub use state::{Body, State, StateError, bodies};
+pub use texts::{Field, Text, texts};

@@ -1,0 +1,4 @@
+//! Search.
+pub mod filter;
+pub mod fold;
+pub mod words;
