@@ -36,7 +36,10 @@ fn main() {
     let frames = frames();
     let bytes: usize = frames.iter().map(|frame| frame.lines.len()).sum();
     let logs = frames.last().map_or(0, |frame| frame.log + 1);
-    println!("Logs: {logs}, {bytes} bytes in {} frames; MB = 1,000,000 bytes; best of {ROUNDS} rounds, one thread\n", frames.len());
+    println!(
+        "Logs: {logs}, {bytes} bytes in {} frames; MB = 1,000,000 bytes; best of {ROUNDS} rounds, one thread\n",
+        frames.len()
+    );
     speed(&frames, bytes);
     let filters = filters(&frames);
     sizes(&frames, &filters, bytes);
@@ -46,7 +49,10 @@ fn main() {
 
 fn filters(frames: &[Frame]) -> Vec<Vec<u8>> {
     let mut builder = Builder::default();
-    frames.iter().map(|frame| filter_of(Form::Lines(frame.agent), &frame.lines, &mut builder)).collect()
+    frames
+        .iter()
+        .map(|frame| filter_of(Form::Lines(frame.agent), &frame.lines, &mut builder))
+        .collect()
 }
 
 fn best(mut run: impl FnMut()) -> Duration {
@@ -103,12 +109,23 @@ fn speed(frames: &[Frame], bytes: usize) {
 
 fn sizes(frames: &[Frame], filters: &[Vec<u8>], bytes: usize) {
     let size: usize = filters.iter().map(Vec::len).sum();
-    let words: usize = filters.iter().map(|filter| u32::from_le_bytes(filter[1..5].try_into().unwrap()) as usize * 32).sum();
-    let full: Vec<usize> = (0..frames.len()).filter(|at| frames[*at].lines.len() > FRAME_BYTES * 9 / 10).collect();
+    let words: usize = filters
+        .iter()
+        .map(|filter| u32::from_le_bytes(filter[1..5].try_into().unwrap()) as usize * 32)
+        .sum();
+    let full: Vec<usize> = (0..frames.len())
+        .filter(|at| frames[*at].lines.len() > FRAME_BYTES * 9 / 10)
+        .collect();
     let full_bytes: usize = full.iter().map(|at| frames[*at].lines.len()).sum();
     let full_size: usize = full.iter().map(|at| filters[*at].len()).sum();
     let share = |size: usize, of: usize| size as f64 / of.max(1) as f64;
-    println!("Filters: {:.4} of the log (words {:.4}); full frames alone, {} of them: {:.4}\n", share(size, bytes), share(words, bytes), full.len(), share(full_size, full_bytes));
+    println!(
+        "Filters: {:.4} of the log (words {:.4}); full frames alone, {} of them: {:.4}\n",
+        share(size, bytes),
+        share(words, bytes),
+        full.len(),
+        share(full_size, full_bytes)
+    );
 }
 
 /// A small generator, so that every run draws the same.
@@ -116,7 +133,10 @@ struct Dice(u64);
 
 impl Dice {
     fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % end.max(1)
     }
 }
@@ -124,28 +144,37 @@ impl Dice {
 /// How often a filter says yes where the answer is no.
 fn sharpness(frames: &[Frame], filters: &[Vec<u8>]) {
     let filters: Vec<Filter<'_>> = filters.iter().map(|filter| Filter::read(filter).unwrap()).collect();
-    let folded: Vec<String> = frames.iter().map(|frame| {
-        let mut all = String::new();
-        each_text(frame, |text| {
-            all.push_str(Folded::of(&compose(&text)).as_str());
-            all.push('\0');
-        });
-        all
-    }).collect();
+    let folded: Vec<String> = frames
+        .iter()
+        .map(|frame| {
+            let mut all = String::new();
+            each_text(frame, |text| {
+                all.push_str(Folded::of(&compose(&text)).as_str());
+                all.push('\0');
+            });
+            all
+        })
+        .collect();
     let mut holders: BTreeMap<String, BTreeSet<usize>> = BTreeMap::new();
     for (at, frame) in frames.iter().enumerate() {
         each_text(frame, |text| {
             let text = compose(&text);
             words::each(&text, &mut |kind, place| {
                 if matches!(kind, words::Kind::Run | words::Kind::Part) && place.len() <= 48 {
-                    holders.entry(Folded::of(&text[place]).as_str().to_owned()).or_default().insert(at);
+                    holders
+                        .entry(Folded::of(&text[place]).as_str().to_owned())
+                        .or_default()
+                        .insert(at);
                 }
             });
         });
     }
     let mut dice = Dice(7);
     let mut of_words = |name: &str, is: &dyn Fn(usize) -> bool| {
-        let chosen: Vec<(&String, &BTreeSet<usize>)> = holders.iter().filter(|(word, held)| word.len() > 2 && is(held.len())).collect();
+        let chosen: Vec<(&String, &BTreeSet<usize>)> = holders
+            .iter()
+            .filter(|(word, held)| word.len() > 2 && is(held.len()))
+            .collect();
         let mut wrong = Rate::default();
         for _ in 0..200.min(chosen.len()) {
             let (word, held) = chosen[dice.below(chosen.len())];
@@ -159,10 +188,24 @@ fn sharpness(frames: &[Frame], filters: &[Vec<u8>]) {
     of_words("word in 4–30 frames", &|count| (4..=30).contains(&count));
     of_words("word in more frames", &|count| count > 30);
     for length in [4, 6, 8, 12, 20] {
-        substrings(&format!("any {length} characters of a text"), &folded, &filters, &mut dice, length, &|_| true);
+        substrings(
+            &format!("any {length} characters of a text"),
+            &folded,
+            &filters,
+            &mut dice,
+            length,
+            &|_| true,
+        );
     }
     for length in [2, 3, 4] {
-        substrings(&format!("{length} Han characters"), &folded, &filters, &mut dice, length, &|c| ('\u{4e00}'..='\u{9fff}').contains(&c));
+        substrings(
+            &format!("{length} Han characters"),
+            &folded,
+            &filters,
+            &mut dice,
+            length,
+            &|c| ('\u{4e00}'..='\u{9fff}').contains(&c),
+        );
     }
     println!();
 }
@@ -199,7 +242,14 @@ impl Rate {
     }
 }
 
-fn substrings(name: &str, folded: &[String], filters: &[Filter<'_>], dice: &mut Dice, length: usize, is: &dyn Fn(char) -> bool) {
+fn substrings(
+    name: &str,
+    folded: &[String],
+    filters: &[Filter<'_>],
+    dice: &mut Dice,
+    length: usize,
+    is: &dyn Fn(char) -> bool,
+) {
     let mut rate = Rate::default();
     for _ in 0..200_000 {
         if rate.questions == 200 {
@@ -254,22 +304,44 @@ fn questions(frames: &[Frame], filters: &[Vec<u8>]) {
         facts: &|_, _| Vec::new(),
         is_cancelled: &|| false,
     };
-    println!("| question | hits | frames asked | frames read | MB read | 1 thread, ms | 2 threads, ms |\n|---|---:|---:|---:|---:|---:|---:|");
+    println!(
+        "| question | hits | frames asked | frames read | MB read | 1 thread, ms | 2 threads, ms |\n|---|---:|---:|---:|---:|---:|---:|"
+    );
     for (kind, text, enough) in QUESTIONS {
         let query = match kind {
             "words" => Query::words(text).unwrap(),
             "exact" => Query::exact(text).unwrap(),
             _ => Query::regex(text).unwrap(),
         };
-        let ask = |threads| search(&query, &sessions, &reach, &Effort { now_ms: 0, enough, threads });
+        let ask = |threads| {
+            search(
+                &query,
+                &sessions,
+                &reach,
+                &Effort {
+                    now_ms: 0,
+                    enough,
+                    threads,
+                },
+            )
+        };
         let answer = ask(1);
         let [one, two] = [1, 2].map(|threads| best(|| _ = black_box(ask(threads))));
         let work = answer.work;
         let partial = if answer.is_partial { "+" } else { "" };
-        let limit = if enough == usize::MAX { String::new() } else { format!(", newest {enough}") };
+        let limit = if enough == usize::MAX {
+            String::new()
+        } else {
+            format!(", newest {enough}")
+        };
         println!(
             "| {kind} `{text}`{limit} | {}{partial} | {} | {} | {:.1} | {:.1} | {:.1} |",
-            answer.hits.len(), work.asked, work.read, work.bytes_read as f64 / 1e6, one.as_secs_f64() * 1e3, two.as_secs_f64() * 1e3
+            answer.hits.len(),
+            work.asked,
+            work.read,
+            work.bytes_read as f64 / 1e6,
+            one.as_secs_f64() * 1e3,
+            two.as_secs_f64() * 1e3
         );
     }
 }
@@ -304,22 +376,43 @@ fn pack(home: &Path, frames: &[Frame], filters: &[Vec<u8>]) -> (Vec<Session>, Ve
         let bytes = zstd::bulk::compress(&frame.lines, 3).unwrap();
         file.write_all(&bytes).unwrap();
         filter_file.write_all(&filters[at]).unwrap();
-        places.push(Place { path, start, length: bytes.len(), raw: frame.lines.len(), filter: (filter_at, filters[at].len()) });
+        places.push(Place {
+            path,
+            start,
+            length: bytes.len(),
+            raw: frame.lines.len(),
+            filter: (filter_at, filters[at].len()),
+        });
         filter_at += filters[at].len() as u64;
         if frame.log == sessions.len() {
-            let part = Part { form: Form::Lines(frame.agent), turns: Vec::new(), frames: Vec::new() };
-            sessions.push(Session { at_ms: 0, parts: vec![part] });
+            let part = Part {
+                form: Form::Lines(frame.agent),
+                turns: Vec::new(),
+                frames: Vec::new(),
+            };
+            sessions.push(Session {
+                at_ms: 0,
+                parts: vec![part],
+            });
         }
         let lines = frame.lines.split_inclusive(|byte| *byte == b'\n').count() as u64;
         let part = &mut sessions[frame.log].parts[0];
-        part.frames.push(FrameRange { key: at as u64, first_line: frame.first_line, lines });
+        part.frames.push(FrameRange {
+            key: at as u64,
+            first_line: frame.first_line,
+            lines,
+        });
         // About as many turns as real logs have.
         let turns = (frame.lines.len() as u64 / 70_000).clamp(1, lines);
         for turn in 0..turns {
             let start_line = frame.first_line + turn * lines / turns;
             let end_line = frame.first_line + (turn + 1) * lines / turns - 1;
             let turn = part.turns.len() as u32 + 1;
-            part.turns.push(TurnRange { turn, start_line, end_line });
+            part.turns.push(TurnRange {
+                turn,
+                start_line,
+                end_line,
+            });
         }
     }
     (sessions, places)
@@ -336,12 +429,22 @@ fn frames() -> Vec<Frame> {
             lines.extend_from_slice(line);
             count += 1;
             if lines.len() >= FRAME_BYTES {
-                frames.push(Frame { log, agent, first_line, lines: std::mem::take(&mut lines) });
+                frames.push(Frame {
+                    log,
+                    agent,
+                    first_line,
+                    lines: std::mem::take(&mut lines),
+                });
                 (first_line, count) = (first_line + count, 0);
             }
         }
         if !lines.is_empty() {
-            frames.push(Frame { log, agent, first_line, lines });
+            frames.push(Frame {
+                log,
+                agent,
+                first_line,
+                lines,
+            });
         }
     }
     frames
@@ -351,7 +454,12 @@ fn logs() -> Vec<(Agent, Vec<u8>)> {
     let Some(corpus) = env::var_os("BOSWELL_CORPUS").map(PathBuf::from) else {
         let mut logs: Vec<(Agent, Vec<u8>)> = Vec::new();
         for seed in 1.. {
-            logs.extend(truth::claude(seed, 40).files.into_iter().map(|(_, bytes)| (Agent::Claude, bytes)));
+            logs.extend(
+                truth::claude(seed, 40)
+                    .files
+                    .into_iter()
+                    .map(|(_, bytes)| (Agent::Claude, bytes)),
+            );
             if logs.iter().map(|(_, bytes)| bytes.len()).sum::<usize>() > MADE_UP_BYTES {
                 break;
             }
@@ -359,7 +467,11 @@ fn logs() -> Vec<(Agent, Vec<u8>)> {
         return logs;
     };
     let mut logs = Vec::new();
-    for (directory, agent) in [("claude", Agent::Claude), ("codex", Agent::Codex), ("grok", Agent::Grok)] {
+    for (directory, agent) in [
+        ("claude", Agent::Claude),
+        ("codex", Agent::Codex),
+        ("grok", Agent::Grok),
+    ] {
         let mut paths = Vec::new();
         below(&corpus.join(directory), &mut paths);
         paths.sort();

@@ -204,14 +204,16 @@ impl<'de> Visitor<'de> for Into<'_> {
     }
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_values_of_an_input_are_decoded_and_its_keys_are_not_told() {
-        assert_eq!(values(r#"{"command":"a\nb","n":[1,-2,true,null],"o":{"k":"é"}}"#), "a\nb\n1\n-2\né");
+        assert_eq!(
+            values(r#"{"command":"a\nb","n":[1,-2,true,null],"o":{"k":"é"}}"#),
+            "a\nb\n1\n-2\né"
+        );
         assert_eq!(values(r#""{\"cmd\":[\"ls\",\"-l\"]}""#), "ls\n-l");
         assert_eq!(values("\"const x = {\\n}\""), "const x = {\n}");
         assert_eq!(values(r#""{ not json""#), "{ not json");

@@ -246,7 +246,11 @@ fn contains(blocks: &[u8], hash: u64) -> bool {
     }
     let at = block_of(blocks, hash);
     let mut words = blocks[at..at + BLOCK_BYTES].chunks_exact(4).zip(masks(hash));
-    words.all(|(word, mask)| word.iter().zip(mask.to_le_bytes()).all(|(byte, mask)| byte & mask == mask))
+    words.all(|(word, mask)| {
+        word.iter()
+            .zip(mask.to_le_bytes())
+            .all(|(byte, mask)| byte & mask == mask)
+    })
 }
 
 /// Hands a hash on as it is: the words are hashed already.

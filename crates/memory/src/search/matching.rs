@@ -1,5 +1,6 @@
 //! Finds a query's terms in a decoded text. This decides what a hit is; filters only save the way here.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use memchr::memmem::Finder;
@@ -24,9 +25,9 @@ pub struct About<'t> {
 
 /// What was found in one text.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct Found<'t> {
     /// The text as it was compared: places are in it.
-    pub text: String,
+    pub text: Cow<'t, str>,
     /// One bit for each term that was found.
     pub terms: u32,
     /// Where, and by which term, in the order of the text.
@@ -56,14 +57,16 @@ impl<'q> Matcher<'q> {
 
     /// What is found in a text; nothing where it is not searched or does not hold anything that is asked for. A query of
     /// fields alone finds every text which they allow.
-    pub fn find(&mut self, about: &About<'_>, text: &str) -> Option<Found> {
+    pub fn find<'t>(&mut self, about: &About<'_>, text: &'t str) -> Option<Found<'t>> {
         let is_allowed = self.allows(about);
         let is_searched = |term: &Term| term.field.map_or(is_allowed, |field| field == about.field);
         if !is_allowed && !self.query.terms.iter().any(is_searched) {
             return None;
         }
         let text = compose(text);
-        self.folded.fold(&text);
+        if self.finders.iter().any(Option::is_some) {
+            self.folded.fold(&text);
+        }
         let mut found = Found::default();
         for (at, term) in self.query.terms.iter().enumerate() {
             if is_searched(term) {
@@ -82,7 +85,7 @@ impl<'q> Matcher<'q> {
             return None;
         }
         found.places.sort_by_key(|(place, at)| (place.start, place.end, *at));
-        found.text = text.into_owned();
+        found.text = text;
         Some(found)
     }
 
@@ -91,8 +94,12 @@ impl<'q> Matcher<'q> {
         let only = &self.query.only;
         only.fields.takes(|field| *field == about.field)
             && only.roles.takes(|role| *role == about.role)
-            && only.tools.takes(|name| about.tool.is_some_and(|tool| is_named(tool, name)))
-            && only.kinds.takes(|kind| about.kinds.is_some_and(|kinds| kinds.has(*kind)))
+            && only
+                .tools
+                .takes(|name| about.tool.is_some_and(|tool| is_named(tool, name)))
+            && only
+                .kinds
+                .takes(|kind| about.kinds.is_some_and(|kinds| kinds.has(*kind)))
     }
 
     /// Gives the places of a term in a composed text until it is told to stop.
@@ -188,6 +195,7 @@ mod tests {
             ("parseconfig", "ParseConfig MyParseConfig", "ParseConfig"),
             ("main.rs", "src/Main.rs:3 and domain.rs", "Main.rs"),
             ("aa", "aaa aa", "aa"),
+            ("a_a", "xa_a_a", "a_a"),
             ("café", "CAFE\u{301} cafe", "CAFÉ"),
             ("straße", "STRAẞE", "STRAẞE"),
             ("文件", "新文件名", "文件"),
@@ -203,7 +211,10 @@ mod tests {
     #[test]
     fn exact_characters_and_expressions_are_found_anywhere() {
         assert_eq!(found(&Query::exact("n( x").unwrap(), "FN( x)"), "N( x");
-        assert_eq!(found(&Query::regex("^fn \\w+").unwrap(), "a\nFn main() fn x"), "Fn main");
+        assert_eq!(
+            found(&Query::regex("^fn \\w+").unwrap(), "a\nFn main() fn x"),
+            "Fn main"
+        );
         assert_eq!(found(&Query::regex("x*").unwrap(), "axxb"), "xx");
     }
 
@@ -222,11 +233,30 @@ mod tests {
             tool: Some("Bash"),
             kinds: Some(Kinds::of(transcript::Kind::ToolResult).and(transcript::Kind::Error)),
         };
-        let is_found = |query: &str| Matcher::new(&Query::words(query).unwrap()).find(&about, "boom").is_some();
-        for query in ["boom", "boom in:tool", "boom in:output tool:bash", "kind:error", "tool:ba*", "boom role:tool -kind:retry"] {
+        let is_found = |query: &str| {
+            Matcher::new(&Query::words(query).unwrap())
+                .find(&about, "boom")
+                .is_some()
+        };
+        for query in [
+            "boom",
+            "boom in:tool",
+            "boom in:output tool:bash",
+            "kind:error",
+            "tool:ba*",
+            "boom role:tool -kind:retry",
+        ] {
             assert!(is_found(query), "{query}");
         }
-        for query in ["boom in:input", "boom tool:Read", "boom role:user", "boom -tool:Bash", "boom kind:edit", "file:boom", "bang kind:error"] {
+        for query in [
+            "boom in:input",
+            "boom tool:Read",
+            "boom role:user",
+            "boom -tool:Bash",
+            "boom kind:edit",
+            "file:boom",
+            "bang kind:error",
+        ] {
             assert!(!is_found(query), "{query}");
         }
     }

@@ -7,9 +7,9 @@ use regex::{Regex, RegexBuilder};
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind};
 
-use super::filter::{Key, Need};
+use super::filter::Need;
 use super::fold::{Folded, fold_char};
-use super::query::QueryError;
+use super::query::{Ends, QueryError, need_of};
 
 /// A compiled expression is refused past this size, as is what it keeps while it runs.
 const COMPILED_BYTES_MAX: usize = 4 << 20;
@@ -23,17 +23,26 @@ pub(super) struct Read {
 
 /// Compiles a composed expression.
 pub(super) fn read(expression: &str) -> Result<Read, QueryError> {
-    let parsed = ParserBuilder::new().case_insensitive(true).multi_line(true).build().parse(expression);
+    let parsed = ParserBuilder::new()
+        .case_insensitive(true)
+        .multi_line(true)
+        .build()
+        .parse(expression);
     let hir = parsed.map_err(|error| wrong(expression, &error))?;
     let mut builder = RegexBuilder::new(expression);
-    builder.case_insensitive(true).multi_line(true).size_limit(COMPILED_BYTES_MAX);
+    builder
+        .case_insensitive(true)
+        .multi_line(true)
+        .size_limit(COMPILED_BYTES_MAX);
     let regex = builder.build().map_err(|error| QueryError::Regex {
         at: 1,
         reason: error.to_string().lines().last().unwrap_or_default().trim().to_owned(),
     })?;
     let mut stretches = Vec::new();
     let need = need(&hir, &mut stretches);
-    let plain = stretches.iter().flat_map(|text| text.split(|c: char| !c.is_ascii_alphanumeric()));
+    let plain = stretches
+        .iter()
+        .flat_map(|text| text.split(|c: char| !c.is_ascii_alphanumeric()));
     let plain = plain.max_by_key(|text| text.len()).filter(|text| text.len() > 1);
     Ok(Read {
         regex,
@@ -60,7 +69,9 @@ fn need(hir: &Hir, stretches: &mut Vec<String>) -> Need {
         HirKind::Concat(parts) => of_sequence(parts, stretches),
         HirKind::Alternation(ways) => Need::any(ways.iter().map(|way| need(way, &mut Vec::new())).collect()),
         HirKind::Literal(_) if letters(hir).is_some() => of_sequence(std::slice::from_ref(hir), stretches),
-        HirKind::Literal(_) | HirKind::Class(_) | HirKind::Empty | HirKind::Look(_) | HirKind::Repetition(_) => Need::Anything,
+        HirKind::Literal(_) | HirKind::Class(_) | HirKind::Empty | HirKind::Look(_) | HirKind::Repetition(_) => {
+            Need::Anything
+        }
     }
 }
 
@@ -69,8 +80,9 @@ fn of_sequence(parts: &[Hir], stretches: &mut Vec<String>) -> Need {
     let mut needs = Vec::new();
     let mut stretch = String::new();
     let mut end = |stretch: &mut String, needs: &mut Vec<Need>| {
-        needs.extend(Key::trigrams(stretch).map(Need::Key));
-        stretches.push(std::mem::take(stretch));
+        let stretch = std::mem::take(stretch);
+        needs.push(need_of(std::slice::from_ref(&stretch), Ends::Free));
+        stretches.push(stretch);
     };
     let mut rest = Vec::new();
     for part in parts {
@@ -97,14 +109,19 @@ fn letters(part: &Hir) -> Option<String> {
             Some(Folded::of(text).as_str().to_owned())
         }
         HirKind::Class(Class::Unicode(class)) => {
-            let mut chars = class.iter().flat_map(|range| range.start()..=range.end()).map(fold_char);
+            let mut chars = class
+                .iter()
+                .flat_map(|range| range.start()..=range.end())
+                .map(fold_char);
             let first = chars.next()?;
             chars.all(|c| c == first).then(|| first.to_string())
         }
         HirKind::Class(Class::Bytes(class)) => {
             let mut bytes = class.iter().flat_map(|range| range.start()..=range.end());
             let first = bytes.next().filter(u8::is_ascii)?.to_ascii_lowercase();
-            bytes.all(|byte| byte.to_ascii_lowercase() == first).then(|| char::from(first).to_string())
+            bytes
+                .all(|byte| byte.to_ascii_lowercase() == first)
+                .then(|| char::from(first).to_string())
         }
         HirKind::Capture(capture) => letters(&capture.sub),
         HirKind::Concat(parts) => parts.iter().map(letters).collect(),
@@ -133,6 +150,7 @@ mod tests {
             "(http)(_)no_p",
             "x?http_no(_proxy)+",
             "nothing|no_proxy",
+            "xport http_no_proxy=",
         ] {
             assert!(asks_for(expression, "export http_no_proxy=1"), "{expression}");
             assert!(!asks_for(expression, "export nothin here"), "{expression}");
@@ -159,6 +177,9 @@ mod tests {
     fn a_wrong_expression_is_told_with_its_place() {
         let error = |expression| read(expression).err().unwrap().to_string();
         assert_eq!(error("é(b"), "not a regular expression, at character 2: unclosed group");
-        assert_eq!(error("a{1000}{1000}{1000}"), "not a regular expression, at character 1: Compiled regex exceeds size limit of 4194304 bytes.");
+        assert_eq!(
+            error("a{1000}{1000}{1000}"),
+            "not a regular expression, at character 1: Compiled regex exceeds size limit of 4194304 bytes."
+        );
     }
 }

@@ -244,12 +244,16 @@ fn check_length(text: &str) -> Result<(), QueryError> {
 
 /// What a frame must hold for a literal to be in it: the words of its pieces, unless they may be pieces of words, and the
 /// trigrams of its pieces.
-fn need_of(pieces: &[String], ends: Ends) -> Need {
+pub(super) fn need_of(pieces: &[String], ends: Ends) -> Need {
     let mut needs = Vec::new();
     for (at, piece) in pieces.iter().enumerate() {
         let is_open = ends == Ends::Open && at + 1 == pieces.len();
         words::each(piece, &mut |kind, place| {
-            if kind == words::Kind::Run && ends != Ends::Free && !(is_open && place.end == piece.len()) {
+            let is_whole = match ends {
+                Ends::Words | Ends::Open => !(is_open && place.end == piece.len()),
+                Ends::Free => words::is_bounded(piece, &place),
+            };
+            if kind == words::Kind::Run && is_whole {
                 needs.extend(Key::word(&piece[place]).map(Need::Key));
             }
         });
@@ -260,7 +264,9 @@ fn need_of(pieces: &[String], ends: Ends) -> Need {
 
 /// The longest stretch of plain letters and digits in the pieces.
 fn plain_of(pieces: &[String]) -> Option<String> {
-    let stretches = pieces.iter().flat_map(|piece| piece.split(|c: char| !c.is_ascii_alphanumeric()));
+    let stretches = pieces
+        .iter()
+        .flat_map(|piece| piece.split(|c: char| !c.is_ascii_alphanumeric()));
     let longest = stretches.max_by_key(|stretch| stretch.len())?;
     (longest.len() > 1).then(|| longest.to_owned())
 }

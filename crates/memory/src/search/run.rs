@@ -35,7 +35,15 @@ pub fn search(query: &Query, sessions: &[Session], reach: &Reach<'_>, effort: &E
         wave.run(end, &mut answer);
         (start, size) = (end, size * 2);
     }
-    answer.hits.sort_by_cached_key(|hit| (std::cmp::Reverse(hit.score), hit.session, std::cmp::Reverse(hit.turn), hit.part, hit.line));
+    answer.hits.sort_by_cached_key(|hit| {
+        (
+            std::cmp::Reverse(hit.score),
+            hit.session,
+            std::cmp::Reverse(hit.turn),
+            hit.part,
+            hit.line,
+        )
+    });
     answer
 }
 
@@ -82,7 +90,10 @@ impl Wave<'_, '_> {
                 true
             }
         });
-        let jobs: Vec<Job> = jobs.iter().flat_map(|jobs| std::mem::take(&mut *locked(jobs))).collect();
+        let jobs: Vec<Job> = jobs
+            .iter()
+            .flat_map(|jobs| std::mem::take(&mut *locked(jobs)))
+            .collect();
         let progress = Mutex::new(Progress::default());
         for (session, outcome) in outcomes.iter().enumerate() {
             let outcome = locked(outcome);
@@ -134,12 +145,16 @@ impl Wave<'_, '_> {
         // A turn may reach over several frames, and over parts.
         let mut places: BTreeMap<Place, u32> = BTreeMap::new();
         for (number, frame, mask) in &masks {
-            each_place(&parts[*number], *number, frame, &mut |place| *places.entry(place).or_default() |= mask);
+            each_place(&parts[*number], *number, frame, &mut |place| {
+                *places.entry(place).or_default() |= mask
+            });
         }
         let mut jobs = Vec::new();
         for (part, frame, mask) in masks {
             let mut is_of_use = false;
-            each_place(&parts[part], part, &frame, &mut |place| is_of_use |= places[&place] & wanted == wanted);
+            each_place(&parts[part], part, &frame, &mut |place| {
+                is_of_use |= places[&place] & wanted == wanted
+            });
             if is_of_use && (mask != 0 || wanted == 0) {
                 jobs.push(Job { session, part, frame });
             }
@@ -151,10 +166,14 @@ impl Wave<'_, '_> {
     /// Which terms a frame may hold.
     fn mask(&self, frame: u64) -> u32 {
         let all = self.query.wanted() | self.query.unwanted();
-        let Some(bytes) = (self.reach.filter)(frame) else { return all };
+        let Some(bytes) = (self.reach.filter)(frame) else {
+            return all;
+        };
         let Ok(filter) = Filter::read(&bytes) else { return all };
         let terms = self.query.terms.iter().enumerate();
-        terms.filter(|(_, term)| filter.may_hold(&term.need)).fold(0, |mask, (at, _)| mask | 1 << at)
+        terms
+            .filter(|(_, term)| filter.may_hold(&term.need))
+            .fold(0, |mask, (at, _)| mask | 1 << at)
     }
 
     fn read(&self, job: Job, scanner: &mut Scanner<'_>, outcome: &Mutex<Outcome>) {
@@ -192,12 +211,15 @@ impl Wave<'_, '_> {
     /// Makes hits of the turns that hold all that is wanted and nothing that is not.
     fn judge(&self, session: usize, outcome: &mut Outcome) {
         let (wanted, unwanted) = (self.query.wanted(), self.query.unwanted());
-        let age_ms = self.effort.now_ms.saturating_sub(self.sessions[self.start + session].at_ms);
+        let age_ms = self
+            .effort
+            .now_ms
+            .saturating_sub(self.sessions[self.start + session].at_ms);
         for (place, turn) in std::mem::take(&mut outcome.turns) {
             if turn.terms & wanted != wanted || turn.terms & unwanted != 0 {
                 continue;
             }
-            let best = turn.best;
+            let Some(best) = turn.best else { continue };
             let fields = match turn.fields.is_empty() {
                 true => vec![best.field],
                 false => turn.fields.into_values().collect(),
@@ -283,9 +305,14 @@ fn each_place(part: &Part, number: usize, frame: &FrameRange, take: &mut dyn FnM
     while line < end {
         let before = part.turns.partition_point(|turn| turn.start_line <= line);
         take(part.place(number, line));
-        let within = before.checked_sub(1).map(|at| part.turns[at]).filter(|turn| line <= turn.end_line);
+        let within = before
+            .checked_sub(1)
+            .map(|at| part.turns[at])
+            .filter(|turn| line <= turn.end_line);
         let next = part.turns.get(before).map_or(end, |turn| turn.start_line);
-        line = within.map_or(next, |turn| next.min(turn.end_line.saturating_add(1))).max(line + 1);
+        line = within
+            .map_or(next, |turn| next.min(turn.end_line.saturating_add(1)))
+            .max(line + 1);
     }
 }
 

@@ -25,14 +25,14 @@ pub(super) enum Place {
 }
 
 /// What was found in one turn so far.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Gathered {
     pub(super) terms: u32,
     /// For each term the best field it was found in.
     pub(super) fields: BTreeMap<usize, Field>,
     /// How many texts hold something.
     pub(super) texts: u32,
-    pub(super) best: Best,
+    pub(super) best: Option<Best>,
 }
 
 /// The text that shows best why a turn is a hit.
@@ -49,23 +49,31 @@ pub(super) struct Best {
 }
 
 impl Gathered {
-    /// Adds what was found in another frame, or another text. The order does not matter.
+    /// Adds what was found in another frame. The order does not matter.
     pub(super) fn add(&mut self, other: Self) {
         self.terms |= other.terms;
         self.texts += other.texts;
-        for (term, field) in other.fields {
+        self.add_fields(other.fields.into_iter());
+        if other
+            .best
+            .as_ref()
+            .is_some_and(|best| best.is_better_than(self.best.as_ref()))
+        {
+            self.best = other.best;
+        }
+    }
+
+    fn add_fields(&mut self, fields: impl Iterator<Item = (usize, Field)>) {
+        for (term, field) in fields {
             let best = self.fields.entry(term).or_insert(field);
             *best = field.min(*best);
-        }
-        if other.best.is_better_than(&self.best) {
-            self.best = other.best;
         }
     }
 }
 
 impl Best {
     /// Most terms first, then the better field, then the shorter stretch, then the earlier place.
-    fn is_better_than(&self, other: &Self) -> bool {
+    fn is_better_than(&self, other: Option<&Self>) -> bool {
         let rank = |best: &Self| {
             let place = (best.part, best.line, best.block);
             (
@@ -75,7 +83,7 @@ impl Best {
                 place,
             )
         };
-        rank(self) < rank(other)
+        other.is_none_or(|other| rank(self) < rank(other))
     }
 }
 
@@ -103,19 +111,16 @@ impl<'q> Scanner<'q> {
         lines: &[u8],
         facts: &[Fact],
     ) -> BTreeMap<Place, Gathered> {
-        let mut gathered = BTreeMap::new();
+        let mut gathered: BTreeMap<Place, Gathered> = BTreeMap::new();
         let mut line_number = first_line;
         for line in lines.split_inclusive(|byte| *byte == b'\n') {
             let line = line.strip_suffix(b"\n").unwrap_or(line);
             if self.may_hold(part.form, line) {
                 for text in texts_of(part.form, line) {
-                    let Some(found) = self.look(&text, line_number, facts) else { continue };
-                    let new = self.gather(number, line_number, text, &found, facts);
-                    let place = part.place(number, line_number);
-                    match gathered.get_mut(&place) {
-                        None => _ = gathered.insert(place, new),
-                        Some(before) => Gathered::add(before, new),
-                    }
+                    let fact = fact_of(facts, line_number, text.block);
+                    let Some(found) = self.look(&text, fact) else { continue };
+                    let turn = gathered.entry(part.place(number, line_number)).or_default();
+                    self.gather((number, line_number), &text, fact, &found, turn);
                 }
             }
             line_number += 1;
@@ -123,8 +128,7 @@ impl<'q> Scanner<'q> {
         gathered
     }
 
-    fn look(&mut self, text: &Text, line: u64, facts: &[Fact]) -> Option<Found> {
-        let fact = fact_of(facts, line, text.block);
+    fn look<'t>(&mut self, text: &'t Text, fact: Option<&Fact>) -> Option<Found<'t>> {
         let about = About {
             field: text.field,
             role: text.role,
@@ -134,26 +138,40 @@ impl<'q> Scanner<'q> {
         self.matcher.find(&about, &text.text)
     }
 
-    fn gather(&self, part: usize, line: u64, text: Text, found: &Found, facts: &[Fact]) -> Gathered {
+    /// Adds what was found in a text to its turn.
+    fn gather(
+        &self,
+        (part, line): (usize, u64),
+        text: &Text,
+        fact: Option<&Fact>,
+        found: &Found<'_>,
+        turn: &mut Gathered,
+    ) {
         let wanted = self.query.wanted();
+        turn.terms |= found.terms;
+        turn.texts += u32::from(found.terms & wanted != 0 || wanted == 0);
+        turn.add_fields(
+            (0..32)
+                .filter(|term| found.terms & 1 << term != 0)
+                .map(|term| (term, text.field)),
+        );
         let (closeness, focus) = Closeness::of(&found.places, wanted);
-        let marked = found.places.iter().filter(|(_, term)| wanted & 1 << term != 0);
-        let places: Vec<_> = marked.map(|(place, _)| place.clone()).collect();
-        let tool = fact_of(facts, line, text.block).and_then(|fact| fact.tool.clone());
-        Gathered {
-            terms: found.terms,
-            fields: (0..32).filter(|term| found.terms & 1 << term != 0).map(|term| (term, text.field)).collect(),
-            texts: u32::from(found.terms & wanted != 0 || wanted == 0),
-            best: Best {
-                closeness,
-                field: text.field,
-                role: text.role,
-                tool: tool.or(text.tool),
-                part,
-                line,
-                block: text.block,
-                snippet: cut(&found.text, focus, &places),
-            },
+        let mut best = Best {
+            closeness,
+            field: text.field,
+            role: text.role,
+            tool: None,
+            part,
+            line,
+            block: text.block,
+            snippet: Snippet::default(),
+        };
+        if best.is_better_than(turn.best.as_ref()) {
+            let marked = found.places.iter().filter(|(_, term)| wanted & 1 << term != 0);
+            let places: Vec<_> = marked.map(|(place, _)| place.clone()).collect();
+            best.snippet = cut(&found.text, focus, &places);
+            best.tool = fact.and_then(|fact| fact.tool.clone()).or_else(|| text.tool.clone());
+            turn.best = Some(best);
         }
     }
 
@@ -198,6 +216,8 @@ fn texts_of(form: Form, line: &[u8]) -> Vec<Text> {
 
 /// Facts are sorted by line and block.
 fn fact_of(facts: &[Fact], line: u64, block: u32) -> Option<&Fact> {
-    let at = facts.binary_search_by_key(&(line, block), |fact| (fact.line, fact.block)).ok()?;
+    let at = facts
+        .binary_search_by_key(&(line, block), |fact| (fact.line, fact.block))
+        .ok()?;
     facts.get(at)
 }

@@ -48,6 +48,17 @@ impl Closeness {
     /// Measures the places of terms in one text; `wanted` has a bit for each term. Says also where the shortest stretch
     /// with all of them begins.
     pub(super) fn of(places: &[(Range<usize>, usize)], wanted: u32) -> (Self, usize) {
+        if wanted.count_ones() == 1
+            && let Some((place, _)) = places.iter().find(|(_, term)| wanted & 1 << term != 0)
+        {
+            let minus_bytes = -i64::try_from(place.len()).unwrap_or(i64::MAX);
+            let closeness = Self {
+                terms: 1,
+                minus_bytes,
+                is_whole: true,
+            };
+            return (closeness, place.start);
+        }
         let wanted_places = || places.iter().filter(|(_, term)| wanted & 1 << term != 0);
         let found = wanted_places().fold(0u32, |bits, (_, term)| bits | 1 << term);
         let mut last = [None; 32];
@@ -55,7 +66,9 @@ impl Closeness {
         for (place, term) in wanted_places() {
             last[*term] = Some(place.start);
             let starts = last.iter().enumerate().filter(|(at, _)| found & 1 << at != 0);
-            let first = starts.map(|(_, start)| *start).try_fold(usize::MAX, |first, start| Some(first.min(start?)));
+            let first = starts
+                .map(|(_, start)| *start)
+                .try_fold(usize::MAX, |first, start| Some(first.min(start?)));
             if let Some(first) = first.filter(|first| place.end - first < shortest) {
                 (shortest, focus) = (place.end - first, first);
             }
@@ -86,7 +99,8 @@ mod tests {
     use super::*;
 
     fn closeness(places: &[(usize, usize)], wanted: u32) -> Closeness {
-        let places: Vec<(Range<usize>, usize)> = places.iter().map(|(start, term)| (*start..start + 5, *term)).collect();
+        let places: Vec<(Range<usize>, usize)> =
+            places.iter().map(|(start, term)| (*start..start + 5, *term)).collect();
         Closeness::of(&places, wanted).0
     }
 
@@ -100,10 +114,21 @@ mod tests {
     #[test]
     fn a_prompt_is_worth_more_than_an_answer_and_both_more_than_tools() {
         let of = |field, days: i64| score([field].into_iter(), closeness(&[(0, 0)], 1), days * DAY_MS);
-        let fields = [Field::Prompt, Field::Answer, Field::Thinking, Field::ToolInput, Field::ToolOutput, Field::Other];
+        let fields = [
+            Field::Prompt,
+            Field::Answer,
+            Field::Thinking,
+            Field::ToolInput,
+            Field::ToolOutput,
+            Field::Other,
+        ];
         assert!(fields.map(|field| of(field, 3)).is_sorted_by(|a, b| a > b));
         assert_eq!(of(Field::Prompt, 0), SCORE_MAX);
-        assert_eq!(of(Field::Prompt, -5), SCORE_MAX, "a clock that went wrong earns nothing");
+        assert_eq!(
+            of(Field::Prompt, -5),
+            SCORE_MAX,
+            "a clock that went wrong earns nothing"
+        );
         assert!(of(Field::Prompt, 30) < of(Field::Prompt, 1));
     }
 }

@@ -47,12 +47,17 @@ pub fn cut(text: &str, focus: usize, places: &[Range<usize>]) -> Snippet {
         }
     }
     borders.push((at, snippet.text.len()));
-    let place_in_snippet = |place: usize| {
+    let end_in_snippet = |place: usize| {
         let before = borders.partition_point(|(there, _)| *there < place);
         borders.get(before).map_or(snippet.text.len(), |(_, here)| *here)
     };
+    // Where a match begins inside a character, the whole character is marked.
+    let start_in_snippet = |place: usize| {
+        let before = borders.partition_point(|(there, _)| *there <= place);
+        borders[before.saturating_sub(1)].1
+    };
     let within = places.iter().filter(|place| place.end > start && place.start < at);
-    let marks = within.map(|place| place_in_snippet(place.start)..place_in_snippet(place.end));
+    let marks = within.map(|place| start_in_snippet(place.start)..end_in_snippet(place.end));
     let marks: Vec<Range<usize>> = marks.filter(|mark| !mark.is_empty()).collect();
     snippet.marks = joined(marks);
     if at < text.len() {
@@ -72,14 +77,21 @@ fn start_of(text: &str, focus: usize) -> usize {
         return 0;
     }
     let kept = &lead[skipped..];
-    let after_space = kept.iter().take(LEAD_CHARS / 2).position(|(_, char)| char.chars().all(char::is_whitespace));
+    let after_space = kept
+        .iter()
+        .take(LEAD_CHARS / 2)
+        .position(|(_, char)| char.chars().all(char::is_whitespace));
     let first = kept.get(after_space.map_or(0, |at| at + 1));
     first.map_or(focus, |(at, _)| from + at)
 }
 
 /// A character, without the marks that are too many.
 fn limited(char: &str) -> &str {
-    let end = char.char_indices().map(|(at, c)| at + c.len_utf8()).take_while(|end| *end <= CHAR_BYTES_MAX).last();
+    let end = char
+        .char_indices()
+        .map(|(at, c)| at + c.len_utf8())
+        .take_while(|end| *end <= CHAR_BYTES_MAX)
+        .last();
     &char[..end.unwrap_or(char.len())]
 }
 
@@ -103,8 +115,10 @@ mod tests {
     use super::*;
 
     fn shown(text: &str, words: &[&str]) -> String {
-        let mut places: Vec<Range<usize>> =
-            words.iter().filter_map(|word| Some(text.find(word)?..text.find(word)? + word.len())).collect();
+        let mut places: Vec<Range<usize>> = words
+            .iter()
+            .filter_map(|word| Some(text.find(word)?..text.find(word)? + word.len()))
+            .collect();
         places.sort_by_key(|place| place.start);
         let focus = places.first().map_or(0, |place| place.start);
         let snippet = cut(text, focus, &places);
@@ -118,7 +132,10 @@ mod tests {
 
     #[test]
     fn a_short_text_is_shown_whole_on_one_line_with_its_marks() {
-        assert_eq!(shown("\n fix\n\n\tthe  login\n", &["the", "login"]), "fix [the] [login] ");
+        assert_eq!(
+            shown("\n fix\n\n\tthe  login\n", &["the", "login"]),
+            "fix [the] [login] "
+        );
         assert_eq!(shown("abc", &["ab", "bc"]), "[abc]");
         assert_eq!(shown("", &[]), "");
     }

@@ -53,6 +53,12 @@ pub fn is_opening(text: &str, found: &Range<usize>) -> bool {
     }
 }
 
+/// Whether a run of a piece of text is a run of every text that holds the piece: it is bounded on both sides.
+pub fn is_bounded(piece: &str, run: &Range<usize>) -> bool {
+    let is_border = |c: Option<char>| c.is_some_and(|c| matches!(class(c), Class::Gap | Class::Unspaced));
+    is_border(piece[..run.start].chars().next_back()) && is_border(piece[run.end..].chars().next())
+}
+
 /// Whether a text has anything in it that we call a word.
 pub fn has_words(text: &str) -> bool {
     text.chars().any(|c| !matches!(class(c), Class::Gap | Class::Mark))
@@ -118,7 +124,10 @@ fn class(c: char) -> Class {
 fn class_at(text: &str, at: usize) -> (Class, usize) {
     match text.as_bytes()[at] {
         byte if byte.is_ascii() => (ASCII[byte as usize], 1),
-        _ => text[at..].chars().next().map_or((Class::Gap, 1), |c| (class(c), c.len_utf8())),
+        _ => text[at..]
+            .chars()
+            .next()
+            .map_or((Class::Gap, 1), |c| (class(c), c.len_utf8())),
     }
 }
 
@@ -145,6 +154,16 @@ fn run(text: &str, start: usize, take: &mut impl FnMut(Kind, Range<usize>)) -> u
         let (class, width) = class_at(text, at);
         if matches!(class, Class::Gap | Class::Unspaced) {
             break;
+        }
+        if class == Class::Lower && last == Class::Lower {
+            // Most of every text: small letters after small letters.
+            before = Class::Lower;
+            at += width;
+            at += text.as_bytes()[at..]
+                .iter()
+                .take_while(|byte| byte.is_ascii_lowercase())
+                .count();
+            continue;
         }
         if class != Class::Mark {
             let border = match (before, last, class) {
@@ -208,7 +227,12 @@ fn ends_well(text: &str, found: &Range<usize>) -> bool {
 fn is_word(text: &str, stretch: &Range<usize>) -> bool {
     let (start, end) = (stretch.start, stretch.end);
     let is_run = is_run_border(text, start) && is_run_border(text, end);
-    let borders_inside = || text[start..end].char_indices().skip(1).any(|(at, _)| is_part_border(text, start + at));
+    let borders_inside = || {
+        text[start..end]
+            .char_indices()
+            .skip(1)
+            .any(|(at, _)| is_part_border(text, start + at))
+    };
     is_run || (is_border(text, start) && is_border(text, end) && !borders_inside())
 }
 
@@ -246,7 +270,9 @@ fn is_part_border(text: &str, at: usize) -> bool {
 /// The stretch of word characters at the beginning of a range, where it begins with one.
 fn first_run(text: &str, found: &Range<usize>) -> Option<Range<usize>> {
     let within = &text[found.clone()];
-    let end = within.char_indices().find(|(_, c)| matches!(class(*c), Class::Gap | Class::Unspaced));
+    let end = within
+        .char_indices()
+        .find(|(_, c)| matches!(class(*c), Class::Gap | Class::Unspaced));
     let end = end.map_or(within.len(), |(at, _)| at);
     (end > 0).then(|| found.start..found.start + end)
 }
@@ -274,8 +300,14 @@ mod tests {
 
     #[test]
     fn identifiers_paths_and_numbers_have_the_words_people_look_for() {
-        assert_eq!(words("parse_config ParseConfig parseConfig"), "parse config Parse Config ParseConfig parse Config parseConfig");
-        assert_eq!(words("HTTPServer sha256Sum utf8 X11"), "HTTP Server HTTPServer sha256 Sum sha256Sum utf8 X11");
+        assert_eq!(
+            words("parse_config ParseConfig parseConfig"),
+            "parse config Parse Config ParseConfig parse Config parseConfig"
+        );
+        assert_eq!(
+            words("HTTPServer sha256Sum utf8 X11"),
+            "HTTP Server HTTPServer sha256 Sum sha256Sum utf8 X11"
+        );
         assert_eq!(words("src/main.rs -v=3.14"), "src main rs v 3 14");
         assert_eq!(words("can't naïve ΣίσυφοςΆλφα"), "can t naïve Σίσυφος Άλφα ΣίσυφοςΆλφα");
     }
@@ -291,12 +323,18 @@ mod tests {
 
     #[test]
     fn a_sequence_neither_begins_nor_ends_inside_a_word() {
-        let in_text = |text: &str, word: &str| text.match_indices(word).any(|(at, found)| is_sequence(text, &(at..at + found.len())));
+        let in_text = |text: &str, word: &str| {
+            text.match_indices(word)
+                .any(|(at, found)| is_sequence(text, &(at..at + found.len())))
+        };
         assert!(in_text("see src/main.rs:3", "main.rs"));
         assert!(in_text("see src/main.rs:3", "src/main.rs"));
         assert!(!in_text("see src/main.rs:3", "ain.rs"));
         assert!(in_text("MyParseConfig", "Parse"));
-        assert!(!in_text("MyParseConfig", "ParseConfig"), "two parts are no word unless they are the whole run");
+        assert!(
+            !in_text("MyParseConfig", "ParseConfig"),
+            "two parts are no word unless they are the whole run"
+        );
         assert!(in_text("my_ParseConfig", "ParseConfig"));
         assert!(!in_text("the", "he") && !in_text("the", "th"));
         assert!(in_text("新文件名", "文件"));
@@ -304,16 +342,36 @@ mod tests {
     }
 
     #[test]
+    fn folding_makes_no_letter_of_what_is_none_and_the_other_way_round() {
+        let kind = |c| match class(c) {
+            Class::Gap => "gap",
+            Class::Mark => "mark",
+            Class::Unspaced => "unspaced",
+            _ => "letter",
+        };
+        for c in '\0'..=char::MAX {
+            assert_eq!(kind(super::super::fold::fold_char(c)), kind(c), "{c:?}");
+        }
+    }
+
+    #[test]
     fn an_opening_begins_a_word_and_may_end_inside_one() {
-        let in_text = |text: &str, word: &str| text.match_indices(word).any(|(at, found)| is_opening(text, &(at..at + found.len())));
-        assert!(in_text("migrations", "migrat") && in_text("dbMigrations", "Migrat") && in_text("db_migrations", "migrat"));
+        let in_text = |text: &str, word: &str| {
+            text.match_indices(word)
+                .any(|(at, found)| is_opening(text, &(at..at + found.len())))
+        };
+        assert!(
+            in_text("migrations", "migrat") && in_text("dbMigrations", "Migrat") && in_text("db_migrations", "migrat")
+        );
         assert!(!in_text("emigration", "migrat"));
         assert!(in_text("src/main.rs", "src/ma") && !in_text("xsrc/main.rs", "src/ma"));
     }
 
     /// Letters of all classes, marks, gaps.
     fn texts() -> impl Strategy<Value = String> {
-        let chars = proptest::sample::select(vec!['a', 'b', 'A', 'B', '1', '_', ' ', 'é', 'É', '\u{301}', 'ß', 'ا', '文', '件', '\u{200d}', '🎉', 'ไ', '์']);
+        let chars = proptest::sample::select(vec![
+            'a', 'b', 'A', 'B', '1', '_', ' ', 'é', 'É', '\u{301}', 'ß', 'ا', '文', '件', '\u{200d}', '🎉', 'ไ', '์',
+        ]);
         proptest::collection::vec(chars, 0..12).prop_map(String::from_iter)
     }
 

@@ -15,7 +15,10 @@ struct Dice(u64);
 
 impl Dice {
     fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % end.max(1)
     }
 }
@@ -43,14 +46,24 @@ fn told() -> Option<Told> {
         kept: Kept::default(),
         texts: Vec::new(),
     };
-    for (directory, agent) in [("claude", Agent::Claude), ("codex", Agent::Codex), ("grok", Agent::Grok)] {
+    for (directory, agent) in [
+        ("claude", Agent::Claude),
+        ("codex", Agent::Codex),
+        ("grok", Agent::Grok),
+    ] {
         let mut paths = Vec::new();
         below(&corpus.join(directory), &mut paths);
         paths.sort();
-        for path in paths.iter().step_by(9) {
+        for path in paths.iter().step_by(25) {
             let bytes = fs::read(path).unwrap();
             let lines: Vec<Vec<u8>> = bytes.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
-            told.texts.push(lines.iter().flat_map(|line| texts(agent, line)).map(|text| text.text.nfc().collect()).collect());
+            told.texts.push(
+                lines
+                    .iter()
+                    .flat_map(|line| texts(agent, line))
+                    .map(|text| text.text.nfc().collect())
+                    .collect(),
+            );
             // One turn for the whole session: sets of sessions are compared.
             told.kept.add(Form::Lines(agent), &lines, 60, &[1]);
         }
@@ -69,7 +82,11 @@ impl Told {
     }
 
     fn check(&self, query: &Query, name: &str, holds: impl Fn(&str) -> bool) {
-        let scan = self.texts.iter().enumerate().filter(|(_, texts)| texts.iter().any(|text| holds(text)));
+        let scan = self
+            .texts
+            .iter()
+            .enumerate()
+            .filter(|(_, texts)| texts.iter().any(|text| holds(text)));
         let expected: BTreeSet<usize> = scan.map(|(session, _)| session).collect();
         assert!(!expected.is_empty(), "{name}");
         let found: BTreeSet<usize> = self.kept.turns(query).into_iter().map(|(session, _)| session).collect();
@@ -102,10 +119,15 @@ fn words_characters_and_expressions_find_the_sessions_that_a_plain_scan_finds() 
     let mut dice = Dice(3);
     let mut asked = (0, 0, 0);
     while asked.0 < 40 {
-        let words: Vec<&str> = told.draw(&mut dice).split(|c: char| !c.is_ascii_alphanumeric()).collect();
+        let words: Vec<&str> = told
+            .draw(&mut dice)
+            .split(|c: char| !c.is_ascii_alphanumeric())
+            .collect();
         let word = words[dice.below(words.len())].to_lowercase();
         if (2..=40).contains(&word.len()) {
-            told.check(&Query::words(&format!("\"{word}\"")).unwrap(), &word, |text| has_word(text, &word));
+            told.check(&Query::words(&format!("\"{word}\"")).unwrap(), &word, |text| {
+                has_word(text, &word)
+            });
             asked.0 += 1;
         }
     }
@@ -116,14 +138,29 @@ fn words_characters_and_expressions_find_the_sessions_that_a_plain_scan_finds() 
         // Lower case by the standard library is not folding where letters have several lower forms.
         if piece.is_ascii() && !piece.is_empty() {
             let small = piece.to_lowercase();
-            told.check(&Query::exact(&piece).unwrap(), &piece, |text| text.to_ascii_lowercase().contains(&small));
+            told.check(&Query::exact(&piece).unwrap(), &piece, |text| {
+                text.to_ascii_lowercase().contains(&small)
+            });
             asked.1 += 1;
         }
     }
-    for expression in ["http_[a-z]+_proxy", r"fn \w+\(", r"panic.*nil", r"\d{4}-\d\d-\d\dT", "(?-i)ERR(OR)?:", r"^\s+at \S+"] {
-        let regex = regex::RegexBuilder::new(expression).case_insensitive(true).multi_line(true).build().unwrap();
+    for expression in [
+        "http_[a-z]+_proxy",
+        r"fn \w+\(",
+        r"panic.*nil",
+        r"\d{4}-\d\d-\d\dT",
+        "(?-i)ERR(OR)?:",
+        r"^\s+at \S+",
+    ] {
+        let regex = regex::RegexBuilder::new(expression)
+            .case_insensitive(true)
+            .multi_line(true)
+            .build()
+            .unwrap();
         if told.texts.iter().flatten().any(|text| regex.is_match(text)) {
-            told.check(&Query::regex(expression).unwrap(), expression, |text| regex.is_match(text));
+            told.check(&Query::regex(expression).unwrap(), expression, |text| {
+                regex.is_match(text)
+            });
             asked.2 += 1;
         }
     }

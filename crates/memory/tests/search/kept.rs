@@ -6,7 +6,9 @@ use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use memory::search::filter::Builder;
-use memory::search::{Answer, Effort, Fact, Form, FrameRange, Part, Query, Reach, Session, TurnRange, filter_of, search};
+use memory::search::{
+    Answer, Effort, Fact, Form, FrameRange, Part, Query, Reach, Session, TurnRange, filter_of, search,
+};
 
 /// Frames by their keys: lines, and the filter where there is one.
 #[derive(Default)]
@@ -14,6 +16,8 @@ pub struct Kept {
     pub sessions: Vec<Session>,
     pub frames: Vec<(Vec<u8>, Option<Vec<u8>>)>,
     pub facts: Vec<Vec<Fact>>,
+    /// How many frames were read, by all threads.
+    reads: AtomicUsize,
     builder: Builder,
 }
 
@@ -59,12 +63,21 @@ impl Kept {
         self.ask_with(query, usize::MAX, 2, &|| false)
     }
 
-    pub fn ask_with(&self, query: &Query, enough: usize, threads: usize, is_cancelled: &(dyn Fn() -> bool + Sync)) -> Answer {
+    pub fn ask_with(
+        &self,
+        query: &Query,
+        enough: usize,
+        threads: usize,
+        is_cancelled: &(dyn Fn() -> bool + Sync),
+    ) -> Answer {
         let reach = Reach {
             filter: &|key| self.frames[key as usize].1.as_deref().map(Cow::Borrowed),
-            lines: &|key| match self.frames[key as usize].0.as_slice() {
-                b"damaged" => Err(io::Error::other("its checksum does not fit")),
-                lines => Ok(lines.to_vec()),
+            lines: &|key| {
+                self.reads.fetch_add(1, Ordering::Relaxed);
+                match self.frames[key as usize].0.as_slice() {
+                    b"damaged" => Err(io::Error::other("its checksum does not fit")),
+                    lines => Ok(lines.to_vec()),
+                }
             },
             facts: &|session, part| match part {
                 0 => self.facts[session].clone(),
@@ -78,6 +91,10 @@ impl Kept {
             threads,
         };
         search(query, &self.sessions, &reach, &effort)
+    }
+
+    pub fn reads(&self) -> usize {
+        self.reads.load(Ordering::Relaxed)
     }
 
     /// The sessions and turns that hold it.
@@ -114,7 +131,9 @@ pub mod line {
 
     pub fn result(text: &str) -> Vec<u8> {
         let content = json!([{"type": "tool_result", "tool_use_id": "t", "content": [{"type": "text", "text": text}]}]);
-        of(&json!({"type": "user", "message": {"role": "user", "content": content}, "toolUseResult": {"stdout": "not searched"}}))
+        of(
+            &json!({"type": "user", "message": {"role": "user", "content": content}, "toolUseResult": {"stdout": "not searched"}}),
+        )
     }
 
     fn assistant(block: &Value) -> Vec<u8> {

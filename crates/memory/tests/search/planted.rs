@@ -18,20 +18,90 @@ struct Seed {
 }
 
 const SEEDS: &[Seed] = &[
-    Seed { text: "ParseConfig", words: &["parseconfig", "parse", "config"], first: &["parseconfig", "parse"], last: &["parseconfig", "config"] },
-    Seed { text: "parse_config", words: &["parse", "config", "parse_config"], first: &["parse", "parse_config"], last: &["config", "parse_config"] },
-    Seed { text: "MyParseConfig", words: &["my", "parse", "config", "myparseconfig"], first: &["my", "myparseconfig"], last: &["config", "myparseconfig"] },
-    Seed { text: "src/Main.rs", words: &["src", "main", "rs", "main.rs", "src/main", "src/main.rs"], first: &["src", "src/main", "src/main.rs"], last: &["rs", "main.rs", "src/main.rs"] },
-    Seed { text: "migrations", words: &["migrations"], first: &["migrations"], last: &["migrations"] },
-    Seed { text: "emigration", words: &["emigration"], first: &["emigration"], last: &["emigration"] },
-    Seed { text: "HTTPServer2", words: &["http", "server2", "httpserver2"], first: &["http", "httpserver2"], last: &["server2", "httpserver2"] },
-    Seed { text: "café", words: &["café"], first: &["café"], last: &["café"] },
-    Seed { text: "CAFE\u{301}", words: &["café"], first: &["café"], last: &["café"] },
-    Seed { text: "文件名", words: &["文", "件", "名", "文件", "件名", "文件名"], first: &["文", "文件", "文件名"], last: &["名", "件名", "文件名"] },
-    Seed { text: "can't", words: &["can", "t", "can't"], first: &["can", "can't"], last: &["t", "can't"] },
-    Seed { text: "\"C:\\path\"", words: &["c", "path", "c:\\path"], first: &["c", "c:\\path"], last: &["path", "c:\\path"] },
-    Seed { text: "🎉", words: &["🎉"], first: &[], last: &[] },
-    Seed { text: "3.14", words: &["3", "14", "3.14"], first: &["3", "3.14"], last: &["14", "3.14"] },
+    Seed {
+        text: "ParseConfig",
+        words: &["parseconfig", "parse", "config"],
+        first: &["parseconfig", "parse"],
+        last: &["parseconfig", "config"],
+    },
+    Seed {
+        text: "parse_config",
+        words: &["parse", "config", "parse_config"],
+        first: &["parse", "parse_config"],
+        last: &["config", "parse_config"],
+    },
+    Seed {
+        text: "MyParseConfig",
+        words: &["my", "parse", "config", "myparseconfig"],
+        first: &["my", "myparseconfig"],
+        last: &["config", "myparseconfig"],
+    },
+    Seed {
+        text: "src/Main.rs",
+        words: &["src", "main", "rs", "main.rs", "src/main", "src/main.rs"],
+        first: &["src", "src/main", "src/main.rs"],
+        last: &["rs", "main.rs", "src/main.rs"],
+    },
+    Seed {
+        text: "migrations",
+        words: &["migrations"],
+        first: &["migrations"],
+        last: &["migrations"],
+    },
+    Seed {
+        text: "emigration",
+        words: &["emigration"],
+        first: &["emigration"],
+        last: &["emigration"],
+    },
+    Seed {
+        text: "HTTPServer2",
+        words: &["http", "server2", "httpserver2"],
+        first: &["http", "httpserver2"],
+        last: &["server2", "httpserver2"],
+    },
+    Seed {
+        text: "café",
+        words: &["café"],
+        first: &["café"],
+        last: &["café"],
+    },
+    Seed {
+        text: "CAFE\u{301}",
+        words: &["café"],
+        first: &["café"],
+        last: &["café"],
+    },
+    Seed {
+        text: "文件名",
+        words: &["文", "件", "名", "文件", "件名", "文件名"],
+        first: &["文", "文件", "文件名"],
+        last: &["名", "件名", "文件名"],
+    },
+    Seed {
+        text: "can't",
+        words: &["can", "t", "can't"],
+        first: &["can", "can't"],
+        last: &["t", "can't"],
+    },
+    Seed {
+        text: "\"C:\\path\"",
+        words: &["c", "path", "c:\\path"],
+        first: &[],
+        last: &[],
+    },
+    Seed {
+        text: "🎉",
+        words: &["🎉"],
+        first: &[],
+        last: &[],
+    },
+    Seed {
+        text: "3.14",
+        words: &["3", "14", "3.14"],
+        first: &["3", "3.14"],
+        last: &["14", "3.14"],
+    },
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -101,14 +171,21 @@ impl Asked {
 }
 
 fn planted() -> impl Strategy<Value = Planted> {
-    let kind = prop_oneof![Just(Kind::Prompt), Just(Kind::Answer), Just(Kind::Thought), Just(Kind::Call), Just(Kind::Result)];
+    let kind = prop_oneof![
+        Just(Kind::Prompt),
+        Just(Kind::Answer),
+        Just(Kind::Thought),
+        Just(Kind::Call),
+        Just(Kind::Result)
+    ];
     let seeds = proptest::collection::vec(0..SEEDS.len(), 0..5);
     let gap = prop_oneof![Just(" "), Just("\n"), Just("\t\r\n "), Just(", ")];
     (kind, seeds, gap).prop_map(|(kind, seeds, gap)| Planted { kind, seeds, gap })
 }
 
 fn word() -> impl Strategy<Value = &'static str> {
-    (0..SEEDS.len(), any::<prop::sample::Index>()).prop_map(|(seed, at)| SEEDS[seed].words[at.index(SEEDS[seed].words.len())])
+    (0..SEEDS.len(), any::<prop::sample::Index>())
+        .prop_map(|(seed, at)| SEEDS[seed].words[at.index(SEEDS[seed].words.len())])
 }
 
 fn asked() -> impl Strategy<Value = Asked> {
@@ -153,7 +230,11 @@ fn turns(case: &Case) -> Vec<((usize, Option<u32>), Vec<&Planted>)> {
 fn keep(case: &Case) -> Kept {
     let mut kept = Kept::default();
     for (lines, per_frame) in &case.sessions {
-        let triggers = lines.iter().zip(1..).filter(|(planted, _)| planted.kind == Kind::Prompt).map(|(_, line)| line);
+        let triggers = lines
+            .iter()
+            .zip(1..)
+            .filter(|(planted, _)| planted.kind == Kind::Prompt)
+            .map(|(_, line)| line);
         let triggers: Vec<u64> = triggers.collect();
         let lines: Vec<Vec<u8>> = lines.iter().map(Planted::line).collect();
         kept.add(Form::Lines(Agent::Claude), &lines, *per_frame, &triggers);

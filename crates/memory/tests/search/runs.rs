@@ -14,7 +14,12 @@ fn words(text: &str) -> Query {
 #[test]
 fn the_words_of_a_turn_are_gathered_over_frames_and_parts() {
     let mut kept = Kept::default();
-    let lines = [line::prompt("needle one"), line::answer("hay"), line::result("two"), line::prompt("two")];
+    let lines = [
+        line::prompt("needle one"),
+        line::answer("hay"),
+        line::result("two"),
+        line::prompt("two"),
+    ];
     let log = kept.part(CLAUDE, &lines, 1, &[1, 4]);
     let mut spill = kept.part(Form::Plain, &[b"three".to_vec(), b"x".to_vec()], 1, &[1]);
     spill.turns[0].turn = 1;
@@ -29,7 +34,11 @@ fn the_words_of_a_turn_are_gathered_over_frames_and_parts() {
     assert_eq!((hit.turn, hit.part, hit.line, hit.texts), (Some(1), 0, 1, 3));
     assert_eq!(hit.snippet.text, "needle one");
     assert_eq!(hit.snippet.marks, [0..6]);
-    assert_eq!((answer.work.asked, answer.work.read), (6, 3), "frames without any of the words stay closed");
+    assert_eq!(
+        (answer.work.asked, answer.work.read),
+        (6, 3),
+        "frames without any of the words stay closed"
+    );
     assert_eq!(kept.ask(&words("needle four")).work.read, 0);
     assert_eq!(kept.ask(&words("needle -three")).hits, []);
 }
@@ -54,9 +63,13 @@ fn a_common_word_is_answered_from_the_newest_sessions_and_the_answer_says_so() {
     assert_eq!((answer.hits.len(), answer.is_partial), (20, true));
     assert!(answer.hits.iter().all(|hit| hit.session < 20), "newest first");
     assert_eq!(answer.work.sessions, 20);
+    assert!(kept.reads() < 100, "older sessions stay closed");
     let whole = kept.ask(&words("common"));
     assert_eq!((whole.hits.len(), whole.is_partial), (200, false));
-    assert_eq!(whole.hits[0].session, 150, "a prompt is worth more than what a tool printed");
+    assert_eq!(
+        whole.hits[0].session, 150,
+        "a prompt is worth more than what a tool printed"
+    );
     let exactly = kept.ask_with(&words("common"), 200, 2, &|| false);
     assert!(!exactly.is_partial, "nothing was left out");
 }
@@ -67,7 +80,11 @@ fn the_number_of_threads_changes_nothing() {
     for question in ["common", "text 7", "common -words", "in:prompt"] {
         let one = kept.ask_with(&words(question), 33, 1, &|| false);
         for threads in [2, 5, 16] {
-            assert_eq!(kept.ask_with(&words(question), 33, threads, &|| false), one, "{question}");
+            assert_eq!(
+                kept.ask_with(&words(question), 33, threads, &|| false),
+                one,
+                "{question}"
+            );
         }
     }
 }
@@ -93,7 +110,12 @@ fn a_frame_that_cannot_be_read_is_named_and_the_others_are_searched() {
 #[test]
 fn tools_and_kinds_are_judged_by_the_events_of_the_session() {
     let mut kept = Kept::default();
-    let lines = [line::prompt("do it"), line::call("make"), line::result("boom"), line::call("boom")];
+    let lines = [
+        line::prompt("do it"),
+        line::call("make"),
+        line::result("boom"),
+        line::call("boom"),
+    ];
     kept.add(CLAUDE, &lines, 2, &[1]);
     let fact = |line, kinds| Fact {
         line,
@@ -102,7 +124,11 @@ fn tools_and_kinds_are_judged_by_the_events_of_the_session() {
         kinds,
     };
     let failed = Kinds::of(Kind::ToolResult).and(Kind::Error);
-    kept.facts[0] = vec![fact(2, Kinds::of(Kind::ToolCall)), fact(3, failed), fact(4, Kinds::of(Kind::ToolCall))];
+    kept.facts[0] = vec![
+        fact(2, Kinds::of(Kind::ToolCall)),
+        fact(3, failed),
+        fact(4, Kinds::of(Kind::ToolCall)),
+    ];
     let found = |question: &str| kept.ask(&words(question)).hits.first().map(|hit| (hit.line, hit.texts));
     assert_eq!(found("boom tool:bash"), Some((4, 2)));
     assert_eq!(found("boom kind:error"), Some((3, 1)));
@@ -125,9 +151,21 @@ fn letters_that_a_line_spells_by_number_are_found() {
 #[test]
 fn what_a_tool_was_given_and_gave_back_is_searched_in_any_case() {
     let mut kept = Kept::default();
-    let lines = [line::prompt("x"), line::call("echo 'A\n\"Quoted\" tale'"), line::result("Stored\nHere"), line::thought("Hmm yes")];
+    let lines = [
+        line::prompt("x"),
+        line::call("echo 'A\n\"Quoted\" tale'"),
+        line::result("Stored\nHere"),
+        line::thought("Hmm yes"),
+    ];
     kept.add(CLAUDE, &lines, 9, &[1]);
-    for question in ["tale", "\"quoted\\\" x", "stored here", "hmm in:thinking", "STORED in:output", "quoted in:input"] {
+    for question in [
+        "tale",
+        "\"quoted\\\" x",
+        "stored here",
+        "hmm in:thinking",
+        "STORED in:output",
+        "quoted in:input",
+    ] {
         let question = question.replace("\\\" x", "\"");
         assert_eq!(kept.ask(&words(&question)).hits.len(), 1, "{question}");
     }

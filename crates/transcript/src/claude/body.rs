@@ -121,7 +121,11 @@ fn of_block(block: Block<'_>, said: &dyn Fn(Cow<'_, str>) -> told::Block) -> tol
 }
 
 fn of_result(block: &Block<'_>) -> told::Block {
-    let text = block.text.get().map_or_else(|| block.content.text(), Cow::Borrowed).into_owned();
+    let text = block
+        .text
+        .get()
+        .map_or_else(|| block.content.text(), Cow::Borrowed)
+        .into_owned();
     let denied = block.kind.or_empty() == "tool_result" && block.is_error.0;
     let words = denial_words(&text).filter(|_| denied);
     told::Block {

@@ -68,7 +68,9 @@ fn next<'t>(text: &'t str, notes: &mut Vec<Note>) -> (Token<'t>, &'t str) {
     // `--flag` is a word, and so is a dash on its own.
     let negated = negated.filter(|rest| rest.starts_with(|c: char| c != '-' && !c.is_whitespace()));
     let body = negated.unwrap_or(text);
-    let named = FIELDS.into_iter().find_map(|name| Some((name, body.strip_prefix(name)?.strip_prefix(':')?)));
+    let named = FIELDS
+        .into_iter()
+        .find_map(|name| Some((name, body.strip_prefix(name)?.strip_prefix(':')?)));
     let (field, body) = named.map_or((None, body), |(name, rest)| (Some(name), rest));
     let quoted = body.strip_prefix('"');
     let closed = quoted.and_then(|inner| inner.split_once('"'));
@@ -136,7 +138,9 @@ fn choose<T>(choice: &mut super::Choice<T>, token: &Token<'_>, values: impl Into
 /// The term of a word or a phrase; an empty phrase is none.
 fn term(token: &Token<'_>) -> Option<Term> {
     let value = token.value;
-    let opening = value.strip_suffix('*').filter(|stem| stem.ends_with(words::is_word_char));
+    let opening = value
+        .strip_suffix('*')
+        .filter(|stem| stem.ends_with(words::is_word_char));
     let (text, ends) = match (token.is_quoted, opening) {
         (true, _) => (value, Ends::Words),
         (false, Some(stem)) => (words::trim(stem), Ends::Open),
@@ -175,32 +179,72 @@ mod tests {
     #[test]
     fn words_phrases_beginnings_and_negations_are_told_apart() {
         assert_eq!(told("Fix  the Login"), "fix Words, the Words, login Words");
-        assert_eq!(told(r#"say "Hello,  World" -"not me""#), "say Words, hello,␣world Words, -not␣me Words");
-        assert_eq!(told("migrat* src/ma* *x 2*"), "migrat Open, src/ma Open, x Words, 2 Open");
-        assert_eq!(told("foo -bar --no-sweep - -> (error: \"\""), "foo Words, -bar Words, no-sweep Words, - Free, -> Free, error Words");
-        assert_eq!(told("main.rs can't foo::bar 文件 🎉"), "main.rs Words, can't Words, foo::bar Words, 文件 Words, 🎉 Free");
+        assert_eq!(
+            told(r#"say "Hello,  World" -"not me""#),
+            "say Words, hello,␣world Words, -not␣me Words"
+        );
+        assert_eq!(
+            told("migrat* src/ma* *x 2*"),
+            "migrat Open, src/ma Open, x Words, 2 Open"
+        );
+        assert_eq!(
+            told("foo -bar --no-sweep - -> (error: \"\""),
+            "foo Words, -bar Words, no-sweep Words, - Free, -> Free, error Words"
+        );
+        assert_eq!(
+            told("main.rs can't foo::bar 文件 🎉"),
+            "main.rs Words, can't Words, foo::bar Words, 文件 Words, 🎉 Free"
+        );
         assert_eq!(told("http://x.y tools:Bash"), "http://x.y Words, tools:bash Words");
     }
 
     #[test]
     fn fields_restrict_and_files_are_looked_for_in_inputs() {
-        assert_eq!(told("file:src/Main.rs file:\"my file\" -file:x"), "ToolInput src/main.rs Words, ToolInput my␣file Words, -ToolInput x Words");
-        let query = Query::words("x tool:Bash tool:\"mcp tool\" -tool:Read kind:error role:user in:tool -in:thinking").unwrap();
+        assert_eq!(
+            told("file:src/Main.rs file:\"my file\" -file:x"),
+            "ToolInput src/main.rs Words, ToolInput my␣file Words, -ToolInput x Words"
+        );
+        let query =
+            Query::words("x tool:Bash tool:\"mcp tool\" -tool:Read kind:error role:user in:tool -in:thinking").unwrap();
         let only = query.only;
-        assert_eq!((only.tools.wanted, only.tools.unwanted), (vec!["bash".into(), "mcp tool".into()], vec!["read".into()]));
-        assert_eq!((only.kinds.wanted, only.roles.wanted), (vec![Kind::Error], vec![Role::User]));
+        assert_eq!(
+            (only.tools.wanted, only.tools.unwanted),
+            (vec!["bash".into(), "mcp tool".into()], vec!["read".into()])
+        );
+        assert_eq!(
+            (only.kinds.wanted, only.roles.wanted),
+            (vec![Kind::Error], vec![Role::User])
+        );
         assert_eq!(only.fields.wanted, [Field::ToolInput, Field::ToolOutput]);
         assert_eq!(only.fields.unwanted, [Field::Thinking]);
     }
 
     #[test]
     fn what_cannot_be_asked_is_told_with_what_to_do() {
-        assert_eq!(told(" "), "nothing is asked for. Hint: give a word, or a field such as `kind:error`");
-        assert_eq!(told("-foo"), "it only says what must not be there. Hint: say also what to look for; a dash to be found stands in quotes: `\"-x\"`");
-        assert_eq!(told("in:nowhere x"), "unknown value for `in:`: nowhere. Hint: one of: prompt, answer, thinking, tool, input, output, other");
-        assert_eq!(told("x role: y"), "no value behind `role:`. Hint: write it without a space: `role:VALUE`");
-        assert_eq!(told(&"x ".repeat(33)), "more than 32 words are asked for. Hint: `--exact` looks for a text as a whole");
-        assert_eq!(told(&"x".repeat(5000)), "the question is longer than 4096 bytes. Hint: `--exact` looks for a text as a whole");
+        assert_eq!(
+            told(" "),
+            "nothing is asked for. Hint: give a word, or a field such as `kind:error`"
+        );
+        assert_eq!(
+            told("-foo"),
+            "it only says what must not be there. Hint: say also what to look for; a dash to be found stands in quotes: `\"-x\"`"
+        );
+        assert_eq!(
+            told("in:nowhere x"),
+            "unknown value for `in:`: nowhere. Hint: one of: prompt, answer, thinking, tool, input, output, other"
+        );
+        assert_eq!(
+            told("x role: y"),
+            "no value behind `role:`. Hint: write it without a space: `role:VALUE`"
+        );
+        assert_eq!(
+            told(&"x ".repeat(33)),
+            "more than 32 words are asked for. Hint: `--exact` looks for a text as a whole"
+        );
+        assert_eq!(
+            told(&"x".repeat(5000)),
+            "the question is longer than 4096 bytes. Hint: `--exact` looks for a text as a whole"
+        );
     }
 
     #[test]
