@@ -220,4 +220,104 @@ mod tests {
         assert_eq!(values("*** Begin Patch"), "*** Begin Patch");
         assert_eq!(values(""), "");
     }
+
+    fn told(agent: Agent, line: &str) -> String {
+        let texts = texts(agent, line.as_bytes()).into_iter().map(|text| {
+            let tool = text.tool.map(|tool| format!(" {tool}")).unwrap_or_default();
+            format!(
+                "{} {:?}/{}{tool}: {}",
+                text.block,
+                text.field,
+                text.role.as_str(),
+                text.text
+            )
+        });
+        texts.collect::<Vec<_>>().join("; ")
+    }
+
+    #[test]
+    fn claudes_blocks_are_told_by_field_and_tool() {
+        let claude = |line: &str| told(Agent::Claude, line);
+        assert_eq!(
+            claude(r#"{"type":"user","message":{"content":"fix it"}}"#),
+            "0 Prompt/user: fix it"
+        );
+        assert_eq!(
+            claude(r#"{"type":"user","isMeta":true,"message":{"content":"a caveat"}}"#),
+            "0 Other/user: a caveat"
+        );
+        let blocks = r#"{"type":"thinking","thinking":"hm"},{"type":"image"},{"type":"text","text":"done"},{"type":"tool_use","name":"Bash","input":{"command":"ls\n-l"}}"#;
+        assert_eq!(
+            claude(&format!(r#"{{"type":"assistant","message":{{"content":[{blocks}]}}}}"#)),
+            "0 Thinking/assistant: hm; 2 Answer/assistant: done; 3 ToolInput/assistant Bash: ls\n-l"
+        );
+        let result = r#"{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}"#;
+        assert_eq!(
+            claude(&format!(
+                r#"{{"type":"user","message":{{"content":[{result}]}},"toolUseResult":{{"stdout":"x"}}}}"#
+            )),
+            "0 ToolOutput/tool: a\nb"
+        );
+        assert_eq!(
+            claude(r#"{"type":"queue-operation","operation":"enqueue","content":"and then"}"#),
+            "0 Prompt/user: and then"
+        );
+    }
+
+    #[test]
+    fn codexs_payloads_are_told_by_field_and_tool() {
+        let codex = |payload: &str| {
+            let line = format!(r#"{{"timestamp":"2026-01-01T00:00:00Z","type":"response_item","payload":{payload}}}"#);
+            told(Agent::Codex, &line)
+        };
+        assert_eq!(
+            codex(r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"fix it"}]}"#),
+            "0 Prompt/user: fix it"
+        );
+        assert_eq!(
+            codex(
+                r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"<environment_context>x</environment_context>"}]}"#
+            ),
+            "0 Other/user: <environment_context>x</environment_context>"
+        );
+        assert_eq!(
+            codex(r#"{"type":"message","role":"assistant","content":[{"type":"output_text","text":"done"}]}"#),
+            "0 Answer/assistant: done"
+        );
+        assert_eq!(
+            codex(r#"{"type":"function_call","name":"shell","arguments":"{\"command\":[\"ls\",\"a\\nb\"]}"}"#),
+            "0 ToolInput/assistant shell: ls\na\nb"
+        );
+        assert_eq!(
+            codex(r#"{"type":"function_call_output","call_id":"c","output":"two\nlines"}"#),
+            "0 ToolOutput/tool: two\nlines"
+        );
+        assert_eq!(
+            codex(r#"{"type":"reasoning","summary":[{"type":"summary_text","text":"hm"}]}"#),
+            "0 Thinking/assistant: hm"
+        );
+        assert_eq!(codex(r#"{"type":"token_count"}"#), "");
+    }
+
+    #[test]
+    fn groks_updates_are_told_by_field_and_tool() {
+        let grok = |update: &str| {
+            let line = format!(r#"{{"timestamp":1,"method":"session/update","params":{{"update":{update}}}}}"#);
+            told(Agent::Grok, &line)
+        };
+        assert_eq!(
+            grok(r#"{"sessionUpdate":"user_message_chunk","content":{"type":"text","text":"fix it"}}"#),
+            "0 Prompt/user: fix it"
+        );
+        assert_eq!(
+            grok(r#"{"sessionUpdate":"agent_thought_chunk","content":{"type":"text","text":"hm"}}"#),
+            "0 Thinking/assistant: hm"
+        );
+        assert_eq!(
+            grok(
+                r#"{"sessionUpdate":"tool_call","_meta":{"x.ai/tool":{"name":"run"}},"rawInput":{"command":"ls"},"status":"completed","rawOutput":{"output":[104,105]}}"#
+            ),
+            "0 ToolInput/assistant run: ls; 1 ToolOutput/tool: hi"
+        );
+    }
 }

@@ -224,7 +224,7 @@ const SALTS: [u32; 8] = [
 /// The block of a hash: its upper half chooses, scaled to the number of blocks.
 fn block_of(blocks: &[u8], hash: u64) -> usize {
     let count = (blocks.len() / BLOCK_BYTES) as u64;
-    ((hash >> 32) * count >> 32) as usize * BLOCK_BYTES
+    (((hash >> 32) * count) >> 32) as usize * BLOCK_BYTES
 }
 
 fn masks(hash: u64) -> [u32; 8] {

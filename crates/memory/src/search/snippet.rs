@@ -165,7 +165,8 @@ mod tests {
             let borders: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
             let start = from.min(borders.len() - 1);
             let end = (start + length).min(borders.len() - 1);
-            let snippet = cut(&text, borders[start], &[borders[start]..borders[end]]);
+            let place = borders[start]..borders[end];
+            let snippet = cut(&text, place.start, std::slice::from_ref(&place));
             for mark in &snippet.marks {
                 prop_assert!(snippet.text.get(mark.clone()).is_some_and(|marked| !marked.is_empty()));
             }

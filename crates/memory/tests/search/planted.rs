@@ -210,9 +210,12 @@ fn case() -> impl Strategy<Value = Case> {
     (proptest::collection::vec(session, 1..4), any::<u8>()).prop_map(|(sessions, lost)| Case { sessions, lost })
 }
 
+/// A session, and the number of one of its turns.
+type Turn = (usize, Option<u32>);
+
 /// The lines of each turn, by session and number. Lines before the first prompt are a turn without a number.
-fn turns(case: &Case) -> Vec<((usize, Option<u32>), Vec<&Planted>)> {
-    let mut turns: Vec<((usize, Option<u32>), Vec<&Planted>)> = Vec::new();
+fn turns(case: &Case) -> Vec<(Turn, Vec<&Planted>)> {
+    let mut turns: Vec<(Turn, Vec<&Planted>)> = Vec::new();
     for (number, (lines, _)) in case.sessions.iter().enumerate() {
         let mut turn = None;
         turns.push(((number, None), Vec::new()));
