@@ -63,7 +63,13 @@ fn a_common_word_is_answered_from_the_newest_sessions_and_the_answer_says_so() {
     assert_eq!((answer.hits.len(), answer.is_partial), (20, true));
     assert!(answer.hits.iter().all(|hit| hit.session < 20), "newest first");
     assert_eq!(answer.work.sessions, 20);
-    assert!(kept.reads() < 100, "older sessions stay closed");
+    let before = kept.reads();
+    assert_eq!(kept.ask_with(&words("common"), 20, 1, &|| false), answer);
+    assert_eq!(
+        kept.reads() - before,
+        20,
+        "one thread reads what it needs and nothing besides"
+    );
     let whole = kept.ask(&words("common"));
     assert_eq!((whole.hits.len(), whole.is_partial), (200, false));
     assert_eq!(
