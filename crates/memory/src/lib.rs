@@ -13,6 +13,7 @@ pub mod mask;
 pub mod overview;
 pub mod packs;
 mod prompts;
+pub mod search;
 pub mod secrets;
 pub mod sources;
 pub mod store;
