@@ -5,7 +5,7 @@ use std::io;
 use transcript::{Agent, Line, PartKind};
 
 use crate::packs;
-use crate::store::{Store, StoreError};
+use crate::store::{FrameRow, Store, StoreError};
 
 /// Gives each kept line of a part, in order. A frame that is damaged ends it with an error that names it.
 pub fn each_line(
@@ -46,20 +46,28 @@ pub fn each_bytes(
     part: &str,
     mut take: impl FnMut(&[u8]) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
-    let directory = store.packs();
     for frame in store.reads().frames(session_uid, part)? {
-        let bytes = packs::read(&directory, &frame).map_err(|error| StoreError::DamagedFrame {
-            session_uid: session_uid.to_owned(),
-            part: part.to_owned(),
-            frame_no: frame.frame_no,
-            reason: error.to_string(),
-        })?;
-        take(&bytes)?;
+        take(&read_frame(store, session_uid, part, &frame)?)?;
     }
     match store.reads().tail(session_uid, part)? {
         Some(tail) => take(&tail.bytes),
         None => Ok(()),
     }
+}
+
+/// The lines of one frame.
+pub(crate) fn read_frame(
+    store: &Store,
+    session_uid: &str,
+    part: &str,
+    frame: &FrameRow,
+) -> Result<Vec<u8>, StoreError> {
+    packs::read(&store.packs(), frame).map_err(|error| StoreError::DamagedFrame {
+        session_uid: session_uid.to_owned(),
+        part: part.to_owned(),
+        frame_no: frame.frame_no,
+        reason: error.to_string(),
+    })
 }
 
 /// The parts of a session in the order in which a reader takes them: companions first, then lines.

@@ -7,6 +7,7 @@
 
 pub mod doctor;
 mod files;
+pub mod find;
 pub mod kept;
 pub mod logs;
 pub mod mask;

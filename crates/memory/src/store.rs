@@ -9,6 +9,7 @@ mod cursors;
 mod derived;
 mod engine;
 mod events;
+mod filters;
 pub(crate) mod foreign;
 mod frames;
 mod operations;
@@ -27,7 +28,8 @@ use thiserror::Error;
 
 pub use catalog::{Counted, Listed, Status};
 pub use cursors::{Cursor, Stat};
-pub use derived::derived_version;
+pub use derived::{PackedState, derived_version};
+pub use filters::{FilterRow, TAIL_NO};
 pub use frames::{FrameRow, Tail};
 pub use operations::Operation;
 pub use prompts::{PromptFile, PromptRow, PromptSource, PromptsOnly};

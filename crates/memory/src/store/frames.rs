@@ -2,7 +2,7 @@
 //! one. No other file writes them.
 
 use super::engine::{Row, Value};
-use super::{Reads, StoreError, Tx};
+use super::{Reads, StoreError, Tx, filters};
 use crate::mask::MaskVersion;
 
 /// What waits to become a frame is packed like one.
@@ -111,7 +111,7 @@ impl Tx<'_> {
             self.engine
                 .execute(sql, &[Value::Text(session_uid), Value::Text(part)])?;
         }
-        Ok(())
+        filters::drop_part(self.engine, session_uid, part)
     }
 
     /// Gives the frames and tails of one session to another one, which has none.
@@ -134,6 +134,22 @@ impl Reads<'_> {
         let sql = format!("SELECT {COLUMNS} FROM frames WHERE session_uid = $1 AND part = $2 ORDER BY frame_no");
         self.engine
             .query(&sql, &[Value::Text(session_uid), Value::Text(part)], frame)
+    }
+
+    /// All frames of all sessions: the session, the part, and the frame.
+    pub fn all_frames(&self) -> Result<Vec<(String, String, FrameRow)>, StoreError> {
+        let sql = format!("SELECT {COLUMNS}, session_uid, part FROM frames ORDER BY session_uid, part, frame_no");
+        self.engine
+            .query(&sql, &[], |row| Ok((row.text(9)?, row.text(10)?, frame(row)?)))
+    }
+
+    /// All tails without their bytes: the session, the part, the first line, and how many lines.
+    pub fn all_tails(&self) -> Result<Vec<(String, String, u64, u64)>, StoreError> {
+        self.engine.query(
+            "SELECT session_uid, part, first_line, lines FROM tails ORDER BY session_uid, part",
+            &[],
+            |row| Ok((row.text(0)?, row.text(1)?, row.count(2)?, row.count(3)?)),
+        )
     }
 
     /// The parts of a session that hold anything, in order.

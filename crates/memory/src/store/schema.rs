@@ -89,7 +89,17 @@ const STEPS: &[&str] = &[
         repo TEXT,
         cwd TEXT,
         title TEXT,
+        branch TEXT,
+        is_subagent {int} NOT NULL,
+        is_hidden {int} NOT NULL,
         view TEXT NOT NULL
+    ) {strict};
+    CREATE TABLE filters (
+        session_uid TEXT NOT NULL REFERENCES sessions ON DELETE CASCADE,
+        part TEXT NOT NULL,
+        frame_no {int} NOT NULL,
+        bytes {blob} NOT NULL,
+        PRIMARY KEY (session_uid, part, frame_no)
     ) {strict};
     CREATE TABLE events (
         session_uid TEXT NOT NULL REFERENCES sessions ON DELETE CASCADE,

@@ -8,8 +8,8 @@ use std::path::Path;
 use transcript::{Delta, Line, LineBody, Lines, Origin, Part, PartKind, State};
 
 use super::ends::{self, Ends};
-use super::gather::Gathered;
-use super::piece::{Output, PIECE_BYTES, Piece, Promotion, Replaces};
+use super::gather::{Gathered, filter_of};
+use super::piece::{Output, PIECE_BYTES, Piece, Promotion, Replaces, form_of};
 use super::plan::{Job, is_quiet, stat};
 use super::{Sweep, index, path_text};
 use crate::files;
@@ -17,7 +17,7 @@ use crate::logs;
 use crate::mask::{Hit, LineState, Masker, TextState};
 use crate::packs::{self, Frame};
 use crate::sources::{self, Unread};
-use crate::store::{Cursor, Extent, Stat, Store, Tail, stand_in};
+use crate::store::{Cursor, Extent, PackedState, Stat, Store, Tail, stand_in};
 
 /// A companion larger than this is kept as a frame, not as a row.
 pub(super) const ROW_BYTES_MAX: usize = 64 << 10;
@@ -159,16 +159,21 @@ impl<'w> Worker<'w> {
             let lines = masked.split_inclusive(|byte| *byte == b'\n').count() as u64;
             let mut delta = Delta::default();
             self.state.close(&mut delta);
+            let form = form_of(self.job.agent, part.kind);
             let mut frames = Vec::new();
             let mut tail = Tail::default();
             if masked.len() > ROW_BYTES_MAX {
-                frames.push(packs::compress(1, lines, &masked)?);
+                let mut frame = packs::compress(1, lines, &masked)?;
+                frame.filter = filter_of(form, &masked);
+                frames.push(frame);
             } else {
                 (tail.first_line, tail.lines, tail.bytes) = (1, lines, masked);
             }
             let mut piece = self.piece(part, known, cursor, frames, tail, delta, false);
             piece.bytes_read = raw.len() as u64;
             piece.redactions = found.len() as u64;
+            let small = piece.tail.as_ref().map(|tail| tail.bytes.as_slice());
+            piece.tail_filter = filter_of(form, small.unwrap_or_default());
             if piece.replaces == Replaces::Nothing {
                 piece.replaces = Replaces::Part;
             }
@@ -242,6 +247,7 @@ impl<'w> Worker<'w> {
         let mut source = logs::unpacked(&part.path, file)?;
         source.seek_to(from)?;
         let mut piece = Gathered::new(
+            form_of(self.job.agent, part.kind),
             self.tail_of(part, known.as_ref())?,
             ends,
             known.as_ref().map_or(0, |c| c.lines),
@@ -341,6 +347,7 @@ impl<'w> Worker<'w> {
         let mut piece = self.piece(part, base.as_ref(), cursor.clone(), frames, tail, delta, is_last);
         piece.bytes_read = std::mem::take(&mut gathered.bytes_read);
         piece.redactions = std::mem::take(&mut gathered.found).len() as u64;
+        piece.tail_filter = gathered.tail_filter();
         Ok((self.send)(Output::Piece(piece)).then_some(cursor))
     }
 
@@ -406,8 +413,10 @@ impl<'w> Worker<'w> {
             cursor: (!is_anew).then_some(cursor),
             frames,
             tail: Some(tail),
+            tail_filter: Vec::new(),
+            filters: Vec::new(),
             delta,
-            state: is_whole.then(|| self.state.to_bytes()),
+            state: is_whole.then(|| PackedState::of(&self.state)),
             is_refresh: false,
             bytes_read: 0,
             bytes_checked: std::mem::take(&mut self.bytes_checked),

@@ -9,7 +9,7 @@ use super::piece::{Output, Piece, Replaces};
 use super::plan::{Job, Plan};
 use super::{Report, Sweep, sentence, several};
 use crate::packs::{self, Unsynced};
-use crate::store::{Extent, FrameRow, Patience, Stat, Store, StoreError, Tx, WriteLock, derived_version};
+use crate::store::{Extent, FrameRow, Patience, Stat, Store, StoreError, TAIL_NO, Tx, WriteLock, derived_version};
 
 /// A batch is committed when it has so many pieces, or so many raw bytes, or nothing more comes for a moment.
 const BATCH_PIECES: usize = 64;
@@ -366,10 +366,15 @@ fn put(tx: &Tx<'_>, piece: &Piece, frames: &[FrameRow], sweep: &Sweep<'_>) -> Re
     if let Some(session) = &piece.delta.session {
         tx.put_session(into, session, sweep.now)?;
     }
-    for frame in frames {
-        tx.add_frame(into, &piece.part, frame)?;
+    for (row, frame) in frames.iter().zip(&piece.frames) {
+        tx.add_frame(into, &piece.part, row)?;
+        tx.put_filter(into, &piece.part, row.frame_no.cast_signed(), &frame.filter)?;
+    }
+    for (frame_no, filter) in &piece.filters {
+        tx.put_filter(into, &piece.part, *frame_no, filter)?;
     }
     if let Some(tail) = &piece.tail {
+        tx.put_filter(into, &piece.part, TAIL_NO, &piece.tail_filter)?;
         tx.put_tail(into, &piece.part, tail, sweep.masker.version())?;
     }
     tx.apply_delta(into, piece.kind, &piece.delta)?;
