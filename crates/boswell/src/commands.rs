@@ -12,6 +12,7 @@ mod journal;
 mod man;
 pub(crate) mod read;
 mod rebuild;
+mod search;
 mod secrets;
 pub(crate) mod sessions;
 mod status;
@@ -28,6 +29,7 @@ pub(crate) enum Command {
     Demo(demo::DemoArgs),
     Status(status::StatusArgs),
     Doctor(doctor::DoctorArgs),
+    Search(search::SearchArgs),
     Secrets(secrets::SecretsArgs),
     Sessions(sessions::SessionsArgs),
     Read(read::ReadArgs),
@@ -63,7 +65,7 @@ pub(crate) fn run(
 
 /// Whether a verb looks for what is new before it answers.
 fn answers_from_memory(command: &Command) -> bool {
-    matches!(command, Command::Sessions(_) | Command::Cat(_))
+    matches!(command, Command::Search(_) | Command::Sessions(_) | Command::Cat(_))
 }
 
 /// Runs a verb that knows the world around it.
@@ -71,6 +73,7 @@ fn run_in(ui: &mut Ui, context: &Context, command: Command) -> Result<Outcome, C
     let uses_memory = matches!(
         command,
         Command::Cat(_)
+            | Command::Search(_)
             | Command::Sessions(_)
             | Command::Sweep(_)
             | Command::Journal(_)
@@ -85,6 +88,7 @@ fn run_in(ui: &mut Ui, context: &Context, command: Command) -> Result<Outcome, C
         Command::Demo(args) => demo::run(ui, context, &args),
         Command::Status(args) => status::run(ui, context, &args),
         Command::Doctor(args) => doctor::run(ui, context, &args),
+        Command::Search(args) => search::run(ui, context, &args),
         Command::Secrets(args) => secrets::run(ui, context, &args),
         Command::Sessions(args) => sessions::run(ui, context, &args),
         Command::Read(args) => read::run(ui, context, &args),

@@ -28,6 +28,20 @@ pub enum Field {
     Other,
 }
 
+impl Field {
+    /// The word used in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Prompt => "prompt",
+            Self::Answer => "answer",
+            Self::Thinking => "thinking",
+            Self::ToolInput => "input",
+            Self::ToolOutput => "output",
+            Self::Other => "other",
+        }
+    }
+}
+
 /// One text of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Text {

@@ -22,6 +22,7 @@ fn alone_it_shows_its_verbs_in_their_groups() {
       man           Print the manual page, or write the pages of all commands
 
     Ask:
+      search        Find turns by words, phrases, any characters or a regular expression
       sessions      List the sessions in the memory, newest first
       secrets       Say where secrets stand in the agents' own logs
 

@@ -36,7 +36,7 @@ fn every_command_gets_its_manual_page() {
     let sandbox = Sandbox::new();
     assert_snapshot!(sandbox.run("man -o share/man1"), @"
     --- stderr ---
-    Wrote 17 pages: share/man1
+    Wrote 18 pages: share/man1
     ");
     assert_snapshot!(names_in(&sandbox.home.join("share/man1")).join("\n"), @"
     boswell-cat.1
@@ -51,6 +51,7 @@ fn every_command_gets_its_manual_page() {
     boswell-man.1
     boswell-read.1
     boswell-rebuild.1
+    boswell-search.1
     boswell-secrets.1
     boswell-sessions.1
     boswell-status.1

@@ -11,6 +11,7 @@ mod keep;
 mod masking;
 mod read;
 mod sandbox;
+mod search;
 mod secrets;
 mod sessions;
 mod status;

@@ -8,7 +8,7 @@ use crate::sources::Unread;
 use crate::store::{Cursor, Extent, PackedState, Tail};
 
 /// Raw bytes after which a piece is handed over: a bound on memory, and on work lost by a crash.
-pub(super) const PIECE_BYTES: u64 = 16 << 20;
+pub(super) const PIECE_BYTES: u64 = 8 << 20;
 
 /// What a worker hands over.
 #[expect(
@@ -65,6 +65,22 @@ pub(super) struct Piece {
     /// Bytes read only to see that nothing changed.
     pub(super) bytes_checked: u64,
     pub(super) redactions: u64,
+}
+
+/// About what an event takes in memory.
+const EVENT_BYTES: u64 = 900;
+
+impl Piece {
+    /// About what it takes in memory.
+    pub(super) fn weight(&self) -> u64 {
+        let frames: usize = self
+            .frames
+            .iter()
+            .map(|frame| frame.bytes.len() + frame.filter.len())
+            .sum();
+        let rest = self.tail.as_ref().map_or(0, |tail| tail.bytes.len()) + self.tail_filter.len();
+        (frames + rest) as u64 + self.delta.events.len() as u64 * EVENT_BYTES
+    }
 }
 
 /// How a part is searched; none where it is not.

@@ -380,6 +380,11 @@ impl<'w> Worker<'w> {
         let is_first = std::mem::take(&mut self.is_first);
         let is_anew = self.is_anew();
         let is_whole = !is_anew || is_last;
+        let state = is_whole.then(|| PackedState::of(&self.state));
+        if is_anew && is_last {
+            // Nothing comes after: the live state of a long log need not wait for the writer.
+            self.state = fresh(self.job);
+        }
         let part_name = cursor.part.clone();
         let mut others = Vec::new();
         if is_anew {
@@ -416,7 +421,7 @@ impl<'w> Worker<'w> {
             tail_filter: Vec::new(),
             filters: Vec::new(),
             delta,
-            state: is_whole.then(|| PackedState::of(&self.state)),
+            state,
             is_refresh: false,
             bytes_read: 0,
             bytes_checked: std::mem::take(&mut self.bytes_checked),

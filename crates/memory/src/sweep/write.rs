@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
+use super::budget::{BATCH_WEIGHT, Budget};
 use super::piece::{Output, Piece, Replaces};
 use super::plan::{Job, Plan};
 use super::{Report, Sweep, sentence, several};
@@ -61,16 +62,17 @@ impl<'w> Writer<'w> {
     }
 
     /// Commits everything the workers send.
-    pub(super) fn drain(&mut self, receiver: Receiver<Output>) -> Result<(), StoreError> {
+    pub(super) fn drain(&mut self, receiver: Receiver<Output>, budget: &Budget) -> Result<(), StoreError> {
         self.clean()?;
         let mut batch: Vec<Piece> = Vec::new();
-        let mut bytes = 0;
+        let (mut bytes, mut weight) = (0, 0);
         loop {
             match receiver.recv_timeout(Duration::from_millis(PAUSE_MS)) {
                 Ok(Output::Piece(piece)) => {
                     bytes += piece.bytes_read;
+                    weight += piece.weight();
                     batch.push(piece);
-                    if batch.len() < BATCH_PIECES && bytes < BATCH_BYTES {
+                    if batch.len() < BATCH_PIECES && bytes < BATCH_BYTES && weight < BATCH_WEIGHT {
                         continue;
                     }
                 }
@@ -90,6 +92,7 @@ impl<'w> Writer<'w> {
             }
             bytes = 0;
             self.commit(std::mem::take(&mut batch))?;
+            budget.give_back(std::mem::take(&mut weight));
         }
     }
 
