@@ -4,7 +4,7 @@
 use std::sync::{Condvar, Mutex, PoisonError};
 
 /// Bytes that may wait for the writer.
-const WAITING_BYTES_MAX: u64 = 32 << 20;
+const WAITING_BYTES_MAX: u64 = 16 << 20;
 
 pub(super) struct Budget {
     /// None once nobody takes pieces any more.

@@ -381,9 +381,6 @@ fn put(tx: &Tx<'_>, piece: &Piece, frames: &[FrameRow], sweep: &Sweep<'_>) -> Re
         tx.put_tail(into, &piece.part, tail, sweep.masker.version())?;
     }
     tx.apply_delta(into, piece.kind, &piece.delta)?;
-    if let Some(state) = &piece.state {
-        tx.put_reader(into, derived_version(piece.agent), state)?;
-    }
     if let Some(cursor) = &piece.cursor {
         tx.drop_other_cursors(cursor)?;
         tx.put_cursor(cursor)?;
@@ -391,14 +388,21 @@ fn put(tx: &Tx<'_>, piece: &Piece, frames: &[FrameRow], sweep: &Sweep<'_>) -> Re
     for other in &piece.others {
         tx.put_cursor(other)?;
     }
-    match piece.promotes {
-        Some(promotion) => {
-            let at = promotion.is_growth.then_some(sweep.now);
-            if let Some(session) = piece.delta.session.as_ref().filter(|_| promotion.is_growth) {
-                tx.put_session(&piece.uid, session, sweep.now)?;
-            }
-            tx.promote(&piece.uid, promotion.extent, at)
-        }
+    let Some(promotion) = piece.promotes else {
+        return put_reader(tx, piece, into);
+    };
+    let at = promotion.is_growth.then_some(sweep.now);
+    if let Some(session) = piece.delta.session.as_ref().filter(|_| promotion.is_growth) {
+        tx.put_session(&piece.uid, session, sweep.now)?;
+    }
+    tx.promote(&piece.uid, promotion.extent, at)?;
+    // The state of a long log is large: it is put where it stays, rather than moved there.
+    put_reader(tx, piece, &piece.uid)
+}
+
+fn put_reader(tx: &Tx<'_>, piece: &Piece, uid: &str) -> Result<(), StoreError> {
+    match &piece.state {
+        Some(state) => tx.put_reader(uid, derived_version(piece.agent), state),
         None => Ok(()),
     }
 }
