@@ -3,6 +3,7 @@
 //! A verb is added in three lines here (module, variant, arm) and stands in the help by its place in
 //! the table of `cli.rs`.
 
+mod annotate;
 mod cat;
 mod completions;
 mod config;
@@ -10,12 +11,18 @@ mod demo;
 mod doctor;
 mod journal;
 mod man;
+mod name;
+mod note;
 pub(crate) mod read;
 mod rebuild;
+mod restore;
+mod resume;
 mod secrets;
 pub(crate) mod sessions;
+mod show;
 mod status;
 mod sweep;
+mod tag;
 
 use crate::config::Assignment;
 use crate::context::{Context, Surroundings};
@@ -29,9 +36,15 @@ pub(crate) enum Command {
     Doctor(doctor::DoctorArgs),
     Secrets(secrets::SecretsArgs),
     Sessions(sessions::SessionsArgs),
+    Show(show::ShowArgs),
     Read(read::ReadArgs),
     Cat(cat::CatArgs),
+    Restore(restore::RestoreArgs),
+    Resume(resume::ResumeArgs),
     Sweep(sweep::SweepArgs),
+    Tag(tag::TagArgs),
+    Note(note::NoteArgs),
+    Name(name::NameArgs),
     Journal(journal::JournalArgs),
     Rebuild(rebuild::RebuildArgs),
     Config(config::ConfigArgs),
@@ -63,6 +76,12 @@ fn run_in(ui: &mut Ui, context: &Context, command: Command) -> Result<Outcome, C
         command,
         Command::Cat(_)
             | Command::Sessions(_)
+            | Command::Show(_)
+            | Command::Restore(_)
+            | Command::Resume(_)
+            | Command::Tag(_)
+            | Command::Note(_)
+            | Command::Name(_)
             | Command::Sweep(_)
             | Command::Journal(_)
             | Command::Rebuild(_)
@@ -78,8 +97,14 @@ fn run_in(ui: &mut Ui, context: &Context, command: Command) -> Result<Outcome, C
         Command::Doctor(args) => doctor::run(ui, context, &args),
         Command::Secrets(args) => secrets::run(ui, context, &args),
         Command::Sessions(args) => sessions::run(ui, context, &args),
+        Command::Show(args) => show::run(ui, context, &args),
         Command::Read(args) => read::run(ui, context, &args),
         Command::Cat(args) => cat::run(ui, context, &args),
+        Command::Restore(args) => restore::run(ui, context, &args),
+        Command::Resume(args) => resume::run(ui, context, &args),
+        Command::Tag(args) => tag::run(ui, context, &args),
+        Command::Note(args) => note::run(ui, context, &args),
+        Command::Name(args) => name::run(ui, context, &args),
         Command::Sweep(args) => sweep::run(ui, context, &args),
         Command::Journal(args) => journal::run(ui, context, &args),
         Command::Rebuild(args) => rebuild::run(ui, context, &args),

@@ -3,6 +3,7 @@
 //!
 //! Their text we tolerate and count; our store we never: its first error stops the command.
 
+mod annotations;
 mod calls;
 mod catalog;
 mod cursors;
@@ -17,6 +18,7 @@ mod prompts;
 mod schema;
 mod sessions;
 mod shared;
+mod turns;
 
 use std::fs;
 use std::io;
@@ -25,6 +27,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use thiserror::Error;
 
+pub use annotations::{Annotation, Annotations};
 pub use catalog::{Counted, Listed, Status};
 pub use cursors::{Cursor, Stat};
 pub use derived::derived_version;

@@ -5,6 +5,7 @@
 
 use transcript::Session;
 
+use super::annotations::Annotations;
 use super::engine::{Row, Value};
 use super::{Reads, StoreError};
 
@@ -50,6 +51,8 @@ pub struct Listed {
     pub is_hidden: bool,
     /// Of a session of which only prompts are left; of others it is counted when asked for.
     pub first_prompt: Option<String>,
+    /// The user's own words on it.
+    pub said: Annotations,
 }
 
 /// What has to be counted in a session.
@@ -92,7 +95,12 @@ impl Reads<'_> {
                 is_subagent: false,
                 is_hidden: false,
                 first_prompt: Some(session.first_prompt).filter(|prompt| !prompt.is_empty()),
+                said: Annotations::default(),
             });
+        }
+        let mut said = self.annotations()?;
+        for session in &mut listed {
+            session.said = said.remove(&session.session_uid).unwrap_or_default();
         }
         listed.sort_by(|a, b| {
             let newest = b.last_micros.cmp(&a.last_micros);
@@ -156,6 +164,7 @@ fn kept(row: &Row<'_>) -> Result<Listed, StoreError> {
         is_subagent: view.is_some_and(|view| view.is_subagent),
         is_hidden: view.is_some_and(|view| view.is_hidden),
         first_prompt: None,
+        said: Annotations::default(),
     })
 }
 
