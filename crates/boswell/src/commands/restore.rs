@@ -113,7 +113,8 @@ fn show(ui: &mut Ui, plan: &Plan, is_dry: bool) -> Result<(), CommandError> {
 
 /// Says how far files differ from what the agent wrote.
 pub(super) fn tell_masked(ui: &mut Ui, plan: &Plan) {
-    let sum = |count: fn(&Planned) -> u64| plan.files.iter().map(count).sum::<u64>();
+    let new = || plan.files.iter().filter(|file| !file.is_there);
+    let sum = |count: fn(&Planned) -> u64| new().map(count).sum::<u64>();
     let masked = sum(|file| file.redactions);
     if masked > 0 {
         let secrets = plural(masked, "masked secret");

@@ -17,9 +17,9 @@ use super::read::{TurnRange, zone_of};
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::render::portrait::Portrait;
-use crate::render::text::{body, rows};
+use crate::render::text::rows;
 use crate::session_arg::{Named, SESSION_HELP, open_memory, resolve};
-use crate::ui::{Format, Ui};
+use crate::ui::{Format, Ui, escape_lines};
 
 /// No answer is worth less than so many tokens.
 const TOKENS_MIN: u64 = 100;
@@ -214,7 +214,7 @@ fn show_part(ui: &mut Ui, store: &Store, named: &Named, part: &str) -> Result<Ou
             "part": part,
             "text": text,
         }))?,
-        Format::Text => rows(ui, body(&text))?,
+        Format::Text => text.lines().try_for_each(|line| ui.row(escape_lines(line)))?,
     }
     Ok(Outcome::Done)
 }

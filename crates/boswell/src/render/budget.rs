@@ -48,11 +48,16 @@ pub(crate) fn choose(blocks: &[Block], room: usize, gap: usize) -> Vec<bool> {
         let is_beside = block.turn.is_none() || block.is_rewound;
         (!is_beside, std::cmp::Reverse(distance), *at)
     });
-    for at in order {
+    for at in &order {
         if taken(blocks, &shown, gap) <= room {
             break;
         }
-        shown[at] = false;
+        shown[*at] = false;
+    }
+    // A long turn may have made room for shorter ones that went before it.
+    for at in order.into_iter().rev().filter(|at| !shown[*at]).collect::<Vec<_>>() {
+        shown[at] = true;
+        shown[at] = taken(blocks, &shown, gap) <= room;
     }
     shown
 }
@@ -94,6 +99,17 @@ mod tests {
         assert_eq!(check(500), "1678");
         assert_eq!(check(310), "178");
         assert_eq!(check(0), "8");
+    }
+
+    #[test]
+    fn a_long_turn_does_not_keep_short_ones_out() {
+        let block = |(turn, chars)| Block {
+            turn: Some(turn),
+            is_rewound: false,
+            chars,
+        };
+        let blocks = [(1, 900), (2, 100), (3, 100)].map(block);
+        assert_eq!(choose(&blocks, 300, 10), [false, true, true]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod annotations;
 mod config;
 mod contract;
 mod defects;
@@ -9,7 +10,9 @@ mod generated;
 mod keep;
 mod masking;
 mod read;
+mod restore;
 mod sandbox;
 mod secrets;
 mod sessions;
+mod show;
 mod status;

@@ -81,11 +81,16 @@ pub(super) fn lines(
     for event in &block.events {
         let event = &with_summary(portrait, event);
         lines.push(row(ui, event, portrait.session.is_subagent, zone));
-        // What is whole in its line is not said twice.
-        let text = texts.remove(&event.seq).filter(|text| text.trim() != &*event.summary);
+        let text = texts.remove(&event.seq).filter(|text| !is_said(event, text));
         lines.extend(text.iter().flat_map(|text| body(text)));
     }
     Ok(lines)
+}
+
+/// Whether a text is whole in the line of its event: it is not said twice.
+pub(super) fn is_said(event: &SessionEvent, text: &str) -> bool {
+    let text = text.trim();
+    !text.contains('\n') && text == &*event.summary
 }
 
 /// An event with as much of its words as is known without reading its line.

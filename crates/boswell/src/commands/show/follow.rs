@@ -8,7 +8,7 @@ use memory::follow::{Appended, Follow, Lost};
 use memory::store::Store;
 use transcript::{Kind, SessionEvent};
 
-use super::blocks::Block;
+use super::blocks::{Block, is_said};
 use super::{Depth, ShowArgs};
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
@@ -73,7 +73,7 @@ pub(super) fn run(
                         rows(ui, vec![String::new(), heading(ui, &turns, event.turn, zone)])?;
                     }
                     ui.row(row(ui, event, portrait.session.is_subagent, zone))?;
-                    let text = text.filter(|text| text.trim() != &*event.summary);
+                    let text = text.filter(|text| !is_said(event, text));
                     rows(ui, text.map(|text| body(&text)).unwrap_or_default())?;
                 }
             }
