@@ -6,4 +6,5 @@ mod hazards;
 mod home;
 mod keeping;
 mod prompts;
+mod restoring;
 mod sweep;
