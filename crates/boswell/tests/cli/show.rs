@@ -421,5 +421,5 @@ fn only_the_frames_of_the_turns_that_are_asked_for_are_read() {
     fs::write(&pack, bytes).unwrap();
     let shown = |turn: u32| sandbox.run(&format!("show 5e55 --turns {turn} --depth full -q"));
     assert!(shown(1).contains("is damaged"), "{}", &shown(1)[..200]);
-    assert!(!shown(3).contains("is damaged") && shown(3).contains("3 3 3 3"));
+    assert!(!shown(3).contains("is damaged") && shown(3).matches("3 ").count() > 700_000);
 }
