@@ -117,12 +117,10 @@ fn what_is_there_is_never_overwritten() {
     fs::write(&log, "another one\n").unwrap();
     fs::remove_file(sandbox.home.join(format!("{PROJECT}/{SESSION}/tool-results/b2.txt"))).unwrap();
     assert_snapshot!(sandbox.run("restore last --in-place"), @"
-       1.2 KiB  [HOME]/.claude/projects/-home-ada-app/5e550000-0000-4000-8000-000000000001/subagents/agent-a1.jsonl  already there, left as it is
-          23 B  [HOME]/.claude/projects/-home-ada-app/5e550000-0000-4000-8000-000000000001/subagents/agent-a1.meta.json  already there, left as it is
-          10 B  [HOME]/.claude/projects/-home-ada-app/5e550000-0000-4000-8000-000000000001/tool-results/b2.txt
-       1.2 KiB  [HOME]/.claude/projects/-home-ada-app/5e550000-0000-4000-8000-000000000001.jsonl  already there, left as it is
-    --- stderr ---
-    These files differ from what the agent wrote: they hold 1 masked secret
+    1.2 KiB  [HOME]/.claude/projects/-home-ada-app/5e550000-0000-4000-8000-000000000001/subagents/agent-a1.jsonl  already there, left as it is
+       23 B  [HOME]/.claude/projects/-home-ada-app/5e550000-0000-4000-8000-000000000001/subagents/agent-a1.meta.json  already there, left as it is
+       10 B  [HOME]/.claude/projects/-home-ada-app/5e550000-0000-4000-8000-000000000001/tool-results/b2.txt
+    1.2 KiB  [HOME]/.claude/projects/-home-ada-app/5e550000-0000-4000-8000-000000000001.jsonl  already there, left as it is
     ");
     assert_eq!(fs::read_to_string(&log).unwrap(), "another one\n");
     let spilled = sandbox.home.join(format!("{PROJECT}/{SESSION}/tool-results/b2.txt"));

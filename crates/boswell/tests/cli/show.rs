@@ -209,6 +209,49 @@ fn a_commit_that_git_names_after_it_was_made_is_found_too() {
 }
 
 #[test]
+fn a_commit_of_codex_is_found_as_well() {
+    let mut sandbox = Sandbox::new();
+    sandbox.set("TZ", "UTC");
+    let id = "019d4700-0000-7000-8000-00000000c0de";
+    let line = |second: u32, kind: &str, payload: Value| {
+        let at = format!("2026-03-31T10:00:{second:02}.000Z");
+        json!({"timestamp": at, "type": kind, "payload": payload}).to_string() + "\n"
+    };
+    let arguments = json!({"command": ["bash", "-lc", "git commit -am x"]}).to_string();
+    let output = json!({"output": format!("[main {SHA}] x\n"), "metadata": {"exit_code": 0}}).to_string();
+    let words = json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "commit it"}]});
+    let log = line(
+        0,
+        "session_meta",
+        json!({"id": id, "timestamp": "2026-03-31T10:00:00Z", "cwd": "/home/ada/app", "cli_version": "0.98.0"}),
+    ) + &line(1, "response_item", words)
+        + &line(1, "event_msg", json!({"type": "user_message", "message": "commit it"}))
+        + &line(
+            2,
+            "response_item",
+            json!({"type": "function_call", "name": "shell", "call_id": "c1", "arguments": arguments}),
+        )
+        + &line(
+            3,
+            "response_item",
+            json!({"type": "function_call_output", "call_id": "c1", "output": output}),
+        );
+    sandbox.write(
+        &format!(".codex/sessions/2026/03/31/rollout-2026-03-31T10-00-00-{id}.jsonl"),
+        &log,
+    );
+    sandbox.run("sweep");
+    let told = json_of(&sandbox.run(&format!("show {SHA} --json")));
+    assert_eq!(
+        (&told["commit"]["turn"], &told["commit"]["line"]),
+        (&1.into(), &4.into()),
+        "{told}"
+    );
+    let told = sandbox.run("resume last --print");
+    assert_eq!(told, format!("cd /home/ada/app && codex resume {id}\n"));
+}
+
+#[test]
 fn an_answer_fits_its_budget_and_says_what_it_left_out() {
     let mut log = ClaudeLog::new(SESSION).at("2026-03-31T09:00:00Z");
     for turn in 1..=30 {
