@@ -267,7 +267,12 @@ fn child(home: &Path, store: &Path) {
     let start = Instant::now();
     let report = run(&sweep, Patience::Wait(&|| {})).expect("the sweep succeeds");
     let seconds = start.elapsed().as_secs_f64();
-    assert!(report.unread.is_empty(), "{:?}", report.unread);
+    // Real logs hold copies that differ; nothing else may be left out.
+    let left_out = report
+        .unread
+        .iter()
+        .find(|unread| !unread.reason.contains("of the same session"));
+    assert!(left_out.is_none(), "{left_out:?}");
     println!("seconds {seconds}");
     println!("cpu {}", process::cpu_seconds().unwrap_or(f64::NAN));
     println!("peak {}", peak_bytes().map_or(f64::NAN, |bytes| bytes as f64));

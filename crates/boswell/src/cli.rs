@@ -53,6 +53,9 @@ pub(crate) struct GlobalArgs {
     /// Set a configuration key for this run; may be given several times
     #[arg(long, global = true, value_name = "KEY=VALUE", help_heading = GLOBAL)]
     pub(crate) config: Vec<Assignment>,
+    /// Answer from what is kept, without a look for what is new
+    #[arg(long, global = true, help_heading = GLOBAL)]
+    pub(crate) no_sweep: bool,
 }
 
 impl GlobalArgs {
@@ -70,9 +73,26 @@ pub(crate) enum ColorChoice {
     Never,
 }
 
+/// In a question `-word` says what must not be there: behind a space it is no flag.
+fn with_negations(arguments: &[OsString]) -> Vec<OsString> {
+    let is_search = arguments
+        .iter()
+        .skip(1)
+        .find(|one| !one.to_string_lossy().starts_with('-'));
+    if is_search.is_none_or(|verb| verb != "search") {
+        return arguments.to_vec();
+    }
+    let is_negation = |text: &str| text.len() > 2 && text.starts_with('-') && !text.starts_with("--");
+    let spaced = |one: &OsString| match one.to_str() {
+        Some(text) if is_negation(text) => format!(" {text}").into(),
+        _ => one.clone(),
+    };
+    arguments.iter().map(spaced).collect()
+}
+
 /// Reads the arguments, of which the first one is the program.
 pub(crate) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
-    let matches = command().try_get_matches_from(arguments)?;
+    let matches = command().try_get_matches_from(with_negations(arguments))?;
     Cli::from_arg_matches(&matches)
 }
 

@@ -17,6 +17,7 @@ pub(crate) mod read;
 mod rebuild;
 mod restore;
 mod resume;
+mod search;
 mod secrets;
 pub(crate) mod sessions;
 mod show;
@@ -24,7 +25,8 @@ mod status;
 mod sweep;
 mod tag;
 
-use crate::config::Assignment;
+use crate::catch_up::catch_up;
+use crate::cli::GlobalArgs;
 use crate::context::{Context, Surroundings};
 use crate::error::{CommandError, Outcome};
 use crate::ui::Ui;
@@ -34,6 +36,7 @@ pub(crate) enum Command {
     Demo(demo::DemoArgs),
     Status(status::StatusArgs),
     Doctor(doctor::DoctorArgs),
+    Search(search::SearchArgs),
     Secrets(secrets::SecretsArgs),
     Sessions(sessions::SessionsArgs),
     Show(show::ShowArgs),
@@ -56,18 +59,37 @@ pub(crate) enum Command {
 pub(crate) fn run(
     ui: &mut Ui,
     surroundings: &Surroundings,
-    flags: &[Assignment],
+    global: &GlobalArgs,
     command: Command,
 ) -> Result<Outcome, CommandError> {
     match command {
-        Command::Config(args) => config::run(ui, surroundings, flags, args),
+        Command::Config(args) => config::run(ui, surroundings, &global.config, args),
         Command::Completions(args) => completions::run(ui, &args),
         Command::Man(args) => man::run(ui, &args),
         command => {
-            let context = Context::load(ui, surroundings, flags)?;
+            let context = Context::load(ui, surroundings, &global.config)?;
+            if answers_from_memory(&command) {
+                catch_up(ui, &context, global.no_sweep)?;
+            }
             run_in(ui, &context, command).map_err(|error| error.in_store(&context.places.data_dir))
         }
     }
+}
+
+/// Whether a verb looks for what is new before it answers.
+fn answers_from_memory(command: &Command) -> bool {
+    // What is given back is what was kept: a log that was cut short since must not be read first.
+    matches!(
+        command,
+        Command::Search(_)
+            | Command::Sessions(_)
+            | Command::Show(_)
+            | Command::Cat(_)
+            | Command::Resume(_)
+            | Command::Tag(_)
+            | Command::Note(_)
+            | Command::Name(_)
+    )
 }
 
 /// Runs a verb that knows the world around it.
@@ -75,6 +97,7 @@ fn run_in(ui: &mut Ui, context: &Context, command: Command) -> Result<Outcome, C
     let uses_memory = matches!(
         command,
         Command::Cat(_)
+            | Command::Search(_)
             | Command::Sessions(_)
             | Command::Show(_)
             | Command::Restore(_)
@@ -95,6 +118,7 @@ fn run_in(ui: &mut Ui, context: &Context, command: Command) -> Result<Outcome, C
         Command::Demo(args) => demo::run(ui, context, &args),
         Command::Status(args) => status::run(ui, context, &args),
         Command::Doctor(args) => doctor::run(ui, context, &args),
+        Command::Search(args) => search::run(ui, context, &args),
         Command::Secrets(args) => secrets::run(ui, context, &args),
         Command::Sessions(args) => sessions::run(ui, context, &args),
         Command::Show(args) => show::run(ui, context, &args),

@@ -7,7 +7,7 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-use memory::store::{Store, StoreError};
+use memory::store::{Lack, Store, StoreError};
 use serde::Serialize;
 
 use crate::config::ConfigError;
@@ -171,6 +171,14 @@ impl From<StoreError> for CommandError {
                 "the packs and the agents' own logs are not touched by this; `boswell doctor --deep` says more, and with the \
                  whole directory moved aside `boswell sweep` makes a new memory of the logs",
             ),
+            _ if error.lack().is_some() => {
+                let hint = match error.lack() {
+                    Some(Lack::Room) => "there is no room on the disk; nothing that was kept is lost, and the next sweep goes on",
+                    Some(Lack::Right) => "the data directory and the files in it must be yours to write",
+                    _ => "no room on the disk, an I/O error, or a data directory that is not yours; nothing that was kept is lost",
+                };
+                Self::user("store-unusable", &error).with_hint(hint)
+            }
             StoreError::Busy => Self::user("store-busy", &error)
                 .with_hint("try again when it is done")
                 .retryable(),

@@ -2,6 +2,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod catch_up;
 mod cli;
 mod commands;
 mod config;
@@ -55,7 +56,7 @@ fn main() -> ExitCode {
 
 fn run(ui: &mut Ui, surroundings: &Surroundings, cli: Cli) -> Result<Outcome, CommandError> {
     match cli.command {
-        Some(command) => commands::run(ui, surroundings, &cli.global.config, command),
+        Some(command) => commands::run(ui, surroundings, &cli.global, command),
         None if ui.format == Format::Json => {
             Err(CommandError::usage("a command is missing").with_hint("see `boswell help`"))
         }

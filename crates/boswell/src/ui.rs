@@ -69,6 +69,7 @@ pub(crate) struct Ui {
     columns: Option<usize>,
     /// What shows text that is longer than the screen.
     pager: Option<Pager>,
+    is_stale: bool,
     out: BufWriter<Box<dyn Write>>,
     err: Box<dyn Write>,
 }
@@ -85,6 +86,7 @@ impl Ui {
             stderr,
             columns: None,
             pager: None,
+            is_stale: false,
             out,
             err,
         }
@@ -148,10 +150,19 @@ impl Ui {
         Ok(render(&mut self.out)?)
     }
 
+    /// From here on answers say that something new may be missing in them.
+    pub(crate) fn set_stale(&mut self) {
+        self.is_stale = true;
+    }
+
     /// Prints one JSON object on a line of its own.
     pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<(), CommandError> {
-        let text = serde_json::to_string(value)
-            .map_err(|error| CommandError::internal(format_args!("cannot write JSON: {error}")))?;
+        let failed = |error| CommandError::internal(format_args!("cannot write JSON: {error}"));
+        let mut text = serde_json::to_string(value).map_err(failed)?;
+        if self.is_stale && text.len() > 2 && text.ends_with('}') {
+            text.truncate(text.len() - 1);
+            text += ",\"stale\":true}";
+        }
         let text = if self.stdout.is_terminal {
             escape_json(&text)
         } else {

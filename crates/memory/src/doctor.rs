@@ -16,7 +16,7 @@ use crate::files;
 use crate::logs::{LogError, Survey, survey};
 use crate::sources::{self, Log, Root, Unread};
 
-pub use deep::{StoreHealth, examine_store};
+pub use deep::{Damage, DamageKind, StoreHealth, examine_store, mark_damaged};
 
 /// Claude Code deletes logs older than this where nobody says otherwise.
 const CLEANUP_DAYS_DEFAULT: u32 = 30;

@@ -10,18 +10,34 @@ use jiff::Timestamp;
 /// A companion larger than this is none.
 pub(crate) const COMPANION_BYTES_MAX: u64 = 16 << 20;
 
-/// Opens a regular file.
+/// Opens a regular file that is no link.
 pub(crate) fn open(path: &Path) -> io::Result<(File, fs::Metadata)> {
-    // Asked before opening: to open a pipe is to wait for its writer.
-    if !fs::metadata(path)?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    let odd = || io::Error::new(io::ErrorKind::InvalidInput, "not a regular file");
+    // Asked before opening: what is no file is told as that, and not by the system's word for a refused link.
+    if !fs::symlink_metadata(path)?.is_file() {
+        return Err(odd());
     }
-    let file = File::open(path)?;
+    let file = open_as_it_is(path)?;
     let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    if metadata.is_file() {
+        Ok((file, metadata))
+    } else {
+        Err(odd())
     }
-    Ok((file, metadata))
+}
+
+/// Opens what lies there this moment: a link is refused, and a pipe is not waited for.
+#[cfg(unix)]
+fn open_as_it_is(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut options = fs::OpenOptions::new();
+    options.read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+    options.open(path)
+}
+
+#[cfg(not(unix))]
+fn open_as_it_is(path: &Path) -> io::Result<File> {
+    File::open(path)
 }
 
 /// When a file was last written, where the file system tells it.

@@ -57,7 +57,8 @@ impl Follow {
         }
         let state = store.reads().reader_state(session_uid)?;
         let state = state.and_then(|bytes| State::from_bytes(&bytes).ok());
-        let goes_on = ends::look(&path, cursor).is_ok_and(|look| look.ends.is_some());
+        let look = files::open(&path).and_then(|(file, _)| ends::look(&path, &file, cursor));
+        let goes_on = look.is_ok_and(|look| look.ends.is_some());
         let agent = kept::agent_of(session_uid)?;
         let part = PartKind::of_name(&cursor.part).unwrap_or(PartKind::Log);
         Ok(Some(match state.filter(|_| goes_on) {

@@ -49,9 +49,8 @@ pub fn each_bytes(
     part: &str,
     mut take: impl FnMut(&[u8]) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
-    let directory = store.packs();
     for frame in store.reads().frames(session_uid, part)? {
-        take(&read_frame(&directory, session_uid, part, &frame)?)?;
+        take(&read_frame(store, session_uid, part, &frame)?)?;
     }
     match store.reads().tail(session_uid, part)? {
         Some(tail) => take(&tail.bytes),
@@ -59,13 +58,14 @@ pub fn each_bytes(
     }
 }
 
-fn read_frame(
-    directory: &std::path::Path,
+/// The lines of one frame.
+pub(crate) fn read_frame(
+    store: &Store,
     session_uid: &str,
     part: &str,
     frame: &FrameRow,
 ) -> Result<Vec<u8>, StoreError> {
-    packs::read(directory, frame).map_err(|error| StoreError::DamagedFrame {
+    packs::read(&store.packs(), frame).map_err(|error| StoreError::DamagedFrame {
         session_uid: session_uid.to_owned(),
         part: part.to_owned(),
         frame_no: frame.frame_no,
@@ -81,11 +81,10 @@ pub fn each_line_of(
     wanted: &RangeInclusive<u64>,
     mut take: impl FnMut(u64, &[u8]),
 ) -> Result<(), StoreError> {
-    let directory = store.packs();
     for frame in store.reads().frames(session_uid, part)? {
         let holds = frame.first_line..frame.first_line + frame.lines;
         if holds.start <= *wanted.end() && holds.end > *wanted.start() {
-            let bytes = read_frame(&directory, session_uid, part, &frame)?;
+            let bytes = read_frame(store, session_uid, part, &frame)?;
             number_lines(&bytes, frame.first_line, frame.lines, wanted, &mut take);
         }
     }

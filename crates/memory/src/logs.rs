@@ -124,6 +124,9 @@ impl SessionReading {
 
 /// Reads a session: its log, and the logs of its subagents where the log is a main one.
 pub fn read_session(path: &Path, agent: Option<Agent>, masker: &Masker) -> Result<SessionReading, LogError> {
+    // Whoever names a link means what it leads to.
+    let place = path.is_symlink().then(|| sources::place_of(path));
+    let path = place.as_deref().unwrap_or(path);
     let mut main = read_log(path, agent, Some(masker))?;
     let mut session = SessionReading {
         unread: std::mem::take(&mut main.unread),

@@ -8,6 +8,7 @@
 //! This module knows no disk and no configuration: the key and the user's rules are arguments. It does
 //! not promise to find every secret: one without a known form and without a telling name is just text.
 
+mod commands;
 mod escape;
 mod gate;
 mod judge;
@@ -17,11 +18,16 @@ mod places;
 mod records;
 mod rules;
 mod scan;
+mod stream;
 mod tag;
 mod text;
+mod version;
+mod wrap;
 
 pub use pem::TextState;
+pub use stream::LineState;
 pub use tag::{Fingerprint, MaskKey, Numbering};
+pub use version::MaskVersion;
 
 use gate::Gate;
 use regex::bytes::{Regex, RegexBuilder};
@@ -30,7 +36,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 /// The version of the rules and of the way they are applied. Packs carry it; what an older one masked is masked again.
-pub const MASK_VERSION: u32 = 1;
+pub const MASK_VERSION: u32 = 2;
 
 /// How many levels of JSON inside JSON are decoded: the line itself, and strings in it that are JSON.
 const LEVELS: u8 = 4;
@@ -107,6 +113,15 @@ pub struct Masker {
     allowed_patterns: Vec<Regex>,
     /// Whether a rule of the user has no keyword, so that the gate cannot help.
     looks_everywhere: bool,
+    version: MaskVersion,
+    /// Finds records that hold a piece of a text.
+    chunks: memchr::memmem::Finder<'static>,
+}
+
+/// The names and tiers of all rules that are built in.
+pub fn rules() -> impl Iterator<Item = (&'static str, Tier)> {
+    let forms = rules::RULES.iter().map(|rule| (rule.name, Tier::A));
+    forms.chain(places::RULES.iter().copied())
 }
 
 #[derive(Debug)]
@@ -142,7 +157,14 @@ impl Masker {
             allowed_patterns: allowed.collect::<Result<_, _>>()?,
             looks_everywhere: user_rules.iter().any(|rule| rule.keywords.is_empty()),
             user_rules,
+            version: MaskVersion::of(user),
+            chunks: memchr::memmem::Finder::new(b"_chunk\""),
         })
+    }
+
+    /// By which rules it masks.
+    pub fn version(&self) -> MaskVersion {
+        self.version
     }
 
     /// Masks one line of a JSON Lines part. Borrowed when there is nothing to mask.
@@ -150,28 +172,26 @@ impl Masker {
         self.mask(line, hits, |text| records::find(self, text, LEVELS))
     }
 
+    /// Masks the next line of a log, with what the lines before it began: see [`LineState`].
+    pub fn mask_next_line<'a>(&self, state: &mut LineState, line: &'a [u8], hits: &mut Vec<Hit>) -> Cow<'a, [u8]> {
+        let carried = stream::find(self, state, line);
+        self.mask_with(line, hits, carried, |text| records::find(self, text, LEVELS))
+    }
+
     /// Masks the next line of a plain-text part. A private key that goes on is carried over lines in `state`.
     pub fn mask_text_line<'a>(&self, state: &mut TextState, line: &'a [u8], hits: &mut Vec<Hit>) -> Cow<'a, [u8]> {
-        let key_line = |state: &mut TextState| state.continue_key(line).or_else(|| state.begin_key(line));
-        let key_lines: Vec<Found> = key_line(state)
-            .map(|range| {
-                Found::new(
-                    pem::NAME.into(),
-                    Tier::A,
-                    range.clone(),
-                    self.key.fingerprint(&line[range]),
-                )
-            })
-            .into_iter()
-            .collect();
-        let is_first = std::cell::Cell::new(true);
-        self.mask(line, hits, |text| {
-            let mut found = self.find(text, LEVELS);
-            if is_first.replace(false) {
-                found.extend(key_lines.iter().cloned());
-            }
-            self.resolve(text, found)
-        })
+        let key_line = state.continue_key(line).or_else(|| state.begin_key(line));
+        let netrc_line = state.pass_netrc(line).then(|| commands::netrc_line(line)).flatten();
+        let carried = [
+            key_line.map(|range| (pem::NAME, range)),
+            netrc_line.map(|named| (named.rule, named.range)),
+        ];
+        let found = |(rule, range): (&'static str, Range<usize>)| {
+            let fingerprint = self.key.fingerprint(&line[range.clone()]);
+            Found::new(rule.into(), Tier::A, range, fingerprint)
+        };
+        let carried: Vec<Found> = carried.into_iter().flatten().map(found).collect();
+        self.mask_with(line, hits, carried, |text| self.find(text, LEVELS))
     }
 
     /// Masks text that we are about to show: digests, pages.
@@ -181,6 +201,23 @@ impl Masker {
             // Whole characters were replaced by ASCII, so this never replaces anything.
             Cow::Owned(bytes) => Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()),
         }
+    }
+
+    /// The same as `mask`, with what is known of the line from those before it.
+    fn mask_with<'a>(
+        &self,
+        line: &'a [u8],
+        hits: &mut Vec<Hit>,
+        carried: Vec<Found>,
+        find: impl Fn(&[u8]) -> Vec<Found>,
+    ) -> Cow<'a, [u8]> {
+        // It holds for the line itself, not for what masking makes of it.
+        let carried = std::cell::Cell::new(carried);
+        self.mask(line, hits, |text| {
+            let mut found = find(text);
+            found.append(&mut carried.take());
+            self.resolve(text, found)
+        })
     }
 
     /// Replaces what `find` finds, until it finds nothing any more.

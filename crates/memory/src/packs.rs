@@ -30,6 +30,8 @@ pub struct Frame {
     pub lines: u64,
     pub raw_bytes: u64,
     pub bytes: Vec<u8>,
+    /// Of its texts; empty where the part is not searched.
+    pub filter: Vec<u8>,
 }
 
 /// Compresses lines into a frame.
@@ -40,6 +42,7 @@ pub fn compress(first_line: u64, lines: u64, raw: &[u8]) -> io::Result<Frame> {
         lines,
         raw_bytes: raw.len() as u64,
         bytes,
+        filter: Vec::new(),
     })
 }
 
@@ -221,7 +224,7 @@ mod tests {
             start,
             length: frame.bytes.len() as u64,
             checksum: *blake3::hash(&frame.bytes).as_bytes(),
-            mask_version: 1,
+            mask_version: crate::mask::MaskVersion::default(),
         }
     }
 

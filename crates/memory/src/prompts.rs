@@ -17,7 +17,7 @@ use jiff::Timestamp;
 use transcript::{Agent, HistoryPrompt, Line, LineBody, Lines, grok_project, history_prompts, is_session_id};
 
 use crate::files;
-use crate::mask::{Hit, MASK_VERSION};
+use crate::mask::{Hit, MaskVersion};
 use crate::sources::{Root, Unread};
 use crate::store::foreign::{IndexedSession, indexed_sessions};
 use crate::store::{Patience, PromptFile, PromptRow, PromptSource, Stat, Store, StoreError};
@@ -59,6 +59,7 @@ pub(crate) fn run(
     store: &mut Store,
     report: &mut Report,
 ) -> Result<(), StoreError> {
+    remask(sweep, patience, store, report)?;
     let known = known(store)?;
     for history in find_all(sweep, report) {
         if is_unchanged(sweep.now, &history, &known) {
@@ -95,6 +96,36 @@ pub(crate) fn run(
         }
     }
     Ok(())
+}
+
+/// Masks anew what older rules masked.
+fn remask(sweep: &Sweep<'_>, patience: Patience<'_>, store: &mut Store, report: &mut Report) -> Result<(), StoreError> {
+    let version = sweep.masker.version();
+    loop {
+        let stale = store.reads().prompts_masked_otherwise(version, BATCH_PROMPTS as u32)?;
+        if stale.is_empty() {
+            return Ok(());
+        }
+        let mut hits = Vec::new();
+        let mut mask = |text: &String| sweep.masker.mask_str(text, &mut hits).into_owned();
+        let masked = |(_, row): &(Vec<u8>, PromptRow)| PromptRow {
+            project: row.project.as_ref().map(&mut mask),
+            title: row.title.as_ref().map(&mut mask),
+            text: mask(&row.text),
+            mask_version: version,
+            ..row.clone()
+        };
+        let fresh: Vec<PromptRow> = stale.iter().map(masked).collect();
+        let lock = store.lock(patience)?;
+        let told = sentence(report.bytes_read, report.sessions(), report.prompts);
+        store.write(&lock, sweep.now, "sweep", |tx| {
+            for ((key, _), prompt) in stale.iter().zip(fresh) {
+                tx.replace_prompt(key, prompt)?;
+            }
+            Ok(((), told))
+        })?;
+        report.redactions += hits.len() as u64;
+    }
 }
 
 /// Says what would be read.
@@ -281,7 +312,8 @@ impl Reader<'_> {
                 oversized => oversized,
             };
             let (prompts, fault) = history_prompts(self.history.agent, &Line { body, ..line });
-            batch.extend(prompts.into_iter().map(|prompt| row(prompt, self.history)));
+            let version = self.sweep.masker.version();
+            batch.extend(prompts.into_iter().map(|prompt| row(prompt, self.history, version)));
             if let Some(fault) = fault {
                 faults += 1;
                 tell(self.report, self.history, faults, &fault);
@@ -359,7 +391,7 @@ impl Reader<'_> {
             project: session.cwd.map(mask),
             title: title.filter(|title| !title.is_empty()),
             text: content.unwrap_or_default(),
-            mask_version: MASK_VERSION,
+            mask_version: self.sweep.masker.version(),
         }
     }
 
@@ -419,7 +451,7 @@ fn goes_on(file: &mut fs::File, path: &Path, known: &PromptFile, stat: Stat) -> 
     Ok(hashes(path, known.read_to)? == (known.head_hash, known.tail_hash))
 }
 
-fn row(prompt: HistoryPrompt, history: &History) -> PromptRow {
+fn row(prompt: HistoryPrompt, history: &History, mask_version: MaskVersion) -> PromptRow {
     PromptRow {
         agent: prompt.agent,
         native_session_id: prompt.native_session_id,
@@ -431,7 +463,7 @@ fn row(prompt: HistoryPrompt, history: &History) -> PromptRow {
             .filter(|project| !project.is_empty()),
         title: None,
         text: cut(prompt.text),
-        mask_version: MASK_VERSION,
+        mask_version,
     }
 }
 

@@ -148,7 +148,7 @@ pub fn source_of(agent: Agent, log: &Path) -> Source {
     let beside = companions(agent, &place, &name).into_iter();
     parts.extend(
         beside
-            .filter(|(_, path)| path.is_file())
+            .filter(|(_, path)| is_plain_file(path))
             .map(|(kind, path)| Part { kind, path }),
     );
     Source::new(agent, &place.to_string_lossy(), parts)
@@ -158,12 +158,17 @@ pub fn source_of(agent: Agent, log: &Path) -> Source {
 pub fn odd_companions(agent: Agent, log: &Path) -> Vec<Unread> {
     let name = log.file_name().unwrap_or_default().to_string_lossy();
     let beside = companions(agent, &place_of(log), &name).into_iter();
-    let odd = beside.filter(|(_, path)| !path.is_file() && path.symlink_metadata().is_ok());
+    let odd = beside.filter(|(_, path)| !is_plain_file(path) && path.symlink_metadata().is_ok());
     odd.map(|(_, path)| Unread {
         path,
         reason: "not a regular file".to_owned(),
     })
     .collect()
+}
+
+/// Whether a path names a file itself, and not a link to one: a link could show us anything.
+fn is_plain_file(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|metadata| metadata.is_file())
 }
 
 /// Where the companions of a log would lie.

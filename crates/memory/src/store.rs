@@ -10,6 +10,7 @@ mod cursors;
 mod derived;
 mod engine;
 mod events;
+mod filters;
 pub(crate) mod foreign;
 mod frames;
 mod operations;
@@ -30,7 +31,8 @@ use thiserror::Error;
 pub use annotations::{Annotation, Annotations};
 pub use catalog::{Counted, Listed, Status};
 pub use cursors::{Cursor, Stat};
-pub use derived::derived_version;
+pub use derived::{PackedState, derived_version};
+pub use filters::{FilterRow, TAIL_NO};
 pub use frames::{FrameRow, Tail};
 pub use operations::Operation;
 pub use prompts::{PromptFile, PromptRow, PromptSource, PromptsOnly};
@@ -98,7 +100,29 @@ pub enum Extent {
     Derived,
 }
 
+/// What a database that failed lacks, as far as it tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lack {
+    /// No room on the disk.
+    Room,
+    /// Its files may not be written.
+    Right,
+    /// The disk does not do what it is asked for.
+    Disk,
+}
+
 impl StoreError {
+    /// What the database lacks, where the error is one of those.
+    pub fn lack(&self) -> Option<Lack> {
+        let Self::Database(error) = self else { return None };
+        match error.sqlite_error_code()? {
+            rusqlite::ErrorCode::DiskFull => Some(Lack::Room),
+            rusqlite::ErrorCode::ReadOnly | rusqlite::ErrorCode::PermissionDenied => Some(Lack::Right),
+            rusqlite::ErrorCode::SystemIoFailure | rusqlite::ErrorCode::CannotOpen => Some(Lack::Disk),
+            _ => None,
+        }
+    }
+
     /// Whether the database's file is no longer what was written.
     pub fn is_damage(&self) -> bool {
         let Self::Database(error) = self else { return false };
@@ -119,11 +143,11 @@ impl Store {
         make_private(directory)?;
         make_private(&directory.join(PACKS))?;
         let database = directory.join(DATABASE);
-        let is_new = !database.exists();
-        let mut engine = Engine::open(&database, Access::ReadWrite)?;
-        if is_new {
-            set_private(&database, 0o600)?;
+        // The files that SQLite makes beside it have its mode.
+        if !database.exists() {
+            drop(open_private(&database)?);
         }
+        let mut engine = Engine::open(&database, Access::ReadWrite)?;
         schema::migrate(&mut engine)?;
         Ok(Self {
             engine,
@@ -173,16 +197,7 @@ impl Store {
             path: path.clone(),
             source,
         };
-        let is_new = !path.exists();
-        let file = fs::OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(&path)
-            .map_err(error)?;
-        if is_new {
-            set_private(&path, 0o600)?;
-        }
+        let file = open_private(&path)?;
         match (file.try_lock(), patience) {
             (Ok(()), _) => {}
             (Err(fs::TryLockError::Error(source)), _) => return Err(error(source)),
@@ -205,12 +220,9 @@ impl Store {
     /// has no sentence: the time of an empty file says it.
     pub fn note_walk(&self, at: Timestamp) -> Result<(), StoreError> {
         let path = self.directory.join(WALKED);
-        let noted = fs::File::create(&path).and_then(|file| file.set_modified(at.into()));
-        noted.map_err(|source| StoreError::Io {
-            path: path.clone(),
-            source,
-        })?;
-        set_private(&path, 0o600)
+        let file = open_private(&path)?;
+        let noted = file.set_modified(at.into());
+        noted.map_err(|source| StoreError::Io { path, source })
     }
 
     /// Where packs lie.
@@ -315,33 +327,31 @@ fn has_write_ahead_log(database: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| metadata.len() > 0)
 }
 
-/// Makes a directory that only its owner can look into.
+/// Makes a directory that only its owner can look into, from its first moment on.
 fn make_private(directory: &Path) -> Result<(), StoreError> {
-    let error = |source| StoreError::Io {
-        path: directory.to_owned(),
-        source,
-    };
     if directory.is_dir() {
         return Ok(());
     }
-    fs::create_dir_all(directory).map_err(error)?;
-    set_private(directory, 0o700)
-}
-
-#[cfg(unix)]
-fn set_private(path: &Path, mode: u32) -> Result<(), StoreError> {
-    use std::os::unix::fs::PermissionsExt;
-    let permissions = fs::Permissions::from_mode(mode);
-    fs::set_permissions(path, permissions).map_err(|source| StoreError::Io {
-        path: path.to_owned(),
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(directory).map_err(|source| StoreError::Io {
+        path: directory.to_owned(),
         source,
     })
 }
 
-#[cfg(not(unix))]
-fn set_private(_: &Path, _: u32) -> Result<(), StoreError> {
-    // The user's own directories are private by their place on other systems.
-    Ok(())
+/// Opens a file for writing that only its owner can look into, from its first moment on; makes it where there is none.
+fn open_private(path: &Path) -> Result<fs::File, StoreError> {
+    let mut options = fs::OpenOptions::new();
+    options.create(true).truncate(false).write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).map_err(|source| StoreError::Io {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 /// Times as the store keeps them.

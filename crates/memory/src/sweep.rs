@@ -4,6 +4,7 @@
 //! disk wholly or not at all, and each piece says what it stands on, so that a crash, a second sweep or a log
 //! that grows meanwhile can at worst make work be done again.
 
+mod budget;
 pub(crate) mod ends;
 mod gather;
 mod index;
@@ -27,13 +28,14 @@ use crate::prompts;
 use crate::sources::{Root, Unread};
 use crate::store::{Patience, Store, StoreError};
 
+use self::budget::Budget;
 use self::piece::Output;
 use self::plan::Plan;
 use self::refresh::Stale;
 use self::write::Writer;
 
-/// How many pieces may wait for the writer: a bound on memory.
-const WAITING_MAX: usize = 4;
+/// How many pieces may wait for the writer; how heavy they may be together is bound by the budget.
+const WAITING_MAX: usize = 256;
 
 /// What a sweep is told.
 #[derive(Clone, Copy)]
@@ -183,6 +185,7 @@ fn work_off(
     plan: &Plan,
 ) -> Result<Report, StoreError> {
     let mut report = plan.report.clone();
+    let budget = Budget::new();
     let mut writer = Writer::new(store, sweep, patience, command, plan);
     let next = AtomicUsize::new(0);
     let todo = plan.jobs.len() + plan.stale.len();
@@ -190,9 +193,15 @@ fn work_off(
     thread::scope(|scope| -> Result<(), StoreError> {
         for _ in 0..sweep.threads.clamp(1, 64).min(todo.max(1)) {
             let sender = sender.clone();
+            let budget = &budget;
             scope.spawn(|| {
                 let sender = sender;
-                let send = |output| sender.send(output).is_ok();
+                let send = |output| {
+                    if let Output::Piece(piece) = &output {
+                        budget.take(piece.weight());
+                    }
+                    sender.send(output).is_ok()
+                };
                 let reads = Store::open_existing(sweep.directory);
                 loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);
@@ -204,7 +213,9 @@ fn work_off(
             });
         }
         drop(sender);
-        writer.drain(receiver)
+        let drained = writer.drain(receiver, &budget);
+        budget.open();
+        drained
     })?;
     writer.finish(&mut report)?;
     Ok(report)

@@ -1,7 +1,10 @@
-//! For tests only: made-up logs, a sandbox home with a still clock, and the tidy test.
+//! For tests only: made-up logs, a sandbox home with a still clock, a disk that fails on demand, and the tidy
+//! test.
 //!
 //! Nothing here ships. What is made up is made up by us: no real name, path or secret.
 
+#[cfg(target_os = "linux")]
+pub mod faults;
 pub mod tidy;
 
 pub mod corpus;

@@ -19,7 +19,7 @@ mod state_records;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use body::bodies;
+pub(crate) use body::{blocks, bodies};
 
 use self::bills::Bills;
 use self::facts::Facts;

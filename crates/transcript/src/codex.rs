@@ -25,7 +25,7 @@ mod words;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use body::bodies;
+pub(crate) use body::{blocks, bodies};
 
 use self::context::Context;
 use self::echoes::Echoes;

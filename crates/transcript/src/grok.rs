@@ -23,7 +23,7 @@ mod updates;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use body::bodies;
+pub(crate) use body::{blocks, bodies};
 
 use self::bills::Bills;
 use self::facts::Facts;

@@ -23,6 +23,7 @@ mod repair;
 mod session;
 mod source;
 mod state;
+mod texts;
 #[cfg(test)]
 mod toy;
 mod turns;
@@ -42,3 +43,4 @@ pub use session::{
 };
 pub use source::{Part, Source};
 pub use state::{Body, State, StateError, bodies, reader_version};
+pub use texts::{Field, Text, texts};

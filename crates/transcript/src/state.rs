@@ -3,7 +3,7 @@
 //! For every log and every way to cut it in pieces, reading in pieces gives the same as reading whole.
 
 use std::collections::BTreeMap;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -124,12 +124,23 @@ impl State {
         Ok(delta)
     }
 
+    /// Writes the state, to be kept. That of a long log is as large as many lines: it is not held twice.
+    pub fn write(&self, mut out: impl Write) -> io::Result<()> {
+        out.write_all(&self.version().to_le_bytes())?;
+        let mut sealed = Sealed {
+            out,
+            hasher: blake3::Hasher::new(),
+        };
+        postcard::to_io(self, &mut sealed).map_err(io::Error::other)?;
+        let sum = checksum(&sealed.hasher.finalize());
+        sealed.out.write_all(&sum)
+    }
+
     /// The state as bytes to keep.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let written = postcard::to_stdvec(self).expect("a state has no type that cannot be written");
-        let mut bytes = self.version().to_le_bytes().to_vec();
-        bytes.extend(checksum(&written));
-        bytes.extend(written);
+        let mut bytes = Vec::new();
+        self.write(&mut bytes)
+            .expect("a state has no type that cannot be written");
         bytes
     }
 
@@ -140,8 +151,8 @@ impl State {
         if !Agent::ALL.map(reader_version).contains(&version) {
             return Err(StateError::OtherVersion);
         }
-        let (sum, rest) = rest.split_first_chunk().ok_or(StateError::Damaged)?;
-        if *sum != checksum(rest) {
+        let (rest, sum) = rest.split_last_chunk().ok_or(StateError::Damaged)?;
+        if *sum != checksum(&blake3::hash(rest)) {
             return Err(StateError::Damaged);
         }
         let state: Self = postcard::from_bytes(rest).map_err(|_| StateError::Damaged)?;
@@ -170,12 +181,27 @@ pub fn reader_version(agent: Agent) -> u16 {
     }
 }
 
+/// Passes bytes on and hashes them on their way.
+struct Sealed<W> {
+    out: W,
+    hasher: blake3::Hasher,
+}
+
+impl<W: Write> Write for Sealed<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.hasher.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
 /// Tells a damaged state from one that was written: counters in it are trusted.
-fn checksum(bytes: &[u8]) -> [u8; 8] {
-    *blake3::hash(bytes)
-        .as_bytes()
-        .first_chunk()
-        .expect("a hash has 32 bytes")
+fn checksum(hash: &blake3::Hash) -> [u8; 8] {
+    *hash.as_bytes().first_chunk().expect("a hash has 32 bytes")
 }
 
 /// The full text of one block of a line.

@@ -1,14 +1,17 @@
 //! `boswell doctor`: how the agents' logs on this machine fare.
 
+use std::cell::RefCell;
 use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use memory::doctor::{AgentHealth, Cleanup, Examination, StoreHealth, examine, examine_store};
+use memory::doctor::{AgentHealth, Cleanup, Examination, StoreHealth, examine, examine_store, mark_damaged};
 use memory::mask::Masker;
 use memory::sources::Root;
+use memory::store::Patience;
 use serde_json::{Value, json};
 use transcript::Unknown;
 
+use super::sweep::{Order, say_waiting, sweep};
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::render::text::plural;
@@ -26,20 +29,28 @@ const ROWS_SHOWN: usize = 5;
 #[command(after_help = "Examples:
   boswell doctor
   boswell doctor --deep      is the memory itself whole?
+  boswell doctor --repair    give back what is damaged
   boswell doctor --json
   CLAUDE_CONFIG_DIR=/backup/.claude boswell doctor")]
 pub(crate) struct DoctorArgs {
     /// Examine the memory, too: its database and every kept line
     #[arg(long)]
     deep: bool,
+    /// The same, and give back what is damaged from the kept lines or from the agent's log
+    #[arg(long)]
+    repair: bool,
 }
 
 pub(crate) fn run(ui: &mut Ui, context: &Context, args: &DoctorArgs) -> Result<Outcome, CommandError> {
-    let store = if args.deep {
+    let mut store = if args.deep || args.repair {
         Some(store_health(ui, context)?)
     } else {
         None
     };
+    if let Some(damaged) = store.as_ref().filter(|store| args.repair && !store.is_sound()) {
+        repair(ui, context, damaged)?;
+        store = Some(store_health(ui, context)?);
+    }
     examine_and_show(ui, context, &context.memory_roots(), store.as_ref())?;
     let Some(damaged) = store.filter(|store| !store.is_sound()) else {
         return Ok(Outcome::Done);
@@ -47,10 +58,47 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &DoctorArgs) -> Result<O
     ui.warning("the memory is damaged; the agents' own logs are not touched by this");
     // A database can be made again of the logs; what only a pack still has cannot.
     match damaged.database.is_empty() {
-        true => ui.hint("all other frames are whole, and a log that the agent still has can be read from there"),
+        true if args.repair => ui.hint("what is still damaged has no log any more; everything else is whole"),
+        true => ui.hint("all other frames are whole; `boswell doctor --repair` reads again what the agent still has"),
         false => ui.hint("with the whole directory moved aside, `boswell sweep` makes a new memory of the logs"),
     }
     Ok(Outcome::Damaged)
+}
+
+/// Reads anew what is damaged, where something is left to read.
+fn repair(ui: &mut Ui, context: &Context, damaged: &StoreHealth) -> Result<(), CommandError> {
+    // A database that is damaged itself cannot be trusted with more.
+    if !damaged.database.is_empty() {
+        return Ok(());
+    }
+    let lost = {
+        let told = RefCell::new(&mut *ui);
+        mark_damaged(
+            damaged,
+            context.now,
+            Patience::Wait(&|| say_waiting(&mut told.borrow_mut())),
+        )?
+    };
+    let order = Order {
+        directory: &context.places.data_dir,
+        roots: &context.memory_roots(),
+        masker: &context.masker(true)?,
+        is_dry: false,
+        is_scheduled: false,
+    };
+    let report = sweep(ui, context, &order)?;
+    ui.status(format_args!(
+        "Repaired: {} read anew, {} made anew from kept lines",
+        plural(report.sessions_updated, "session"),
+        report.sessions_refreshed
+    ));
+    for uid in lost {
+        ui.warning(format_args!(
+            "the log of {} is gone: its damaged lines are lost",
+            escape(&uid)
+        ));
+    }
+    Ok(())
 }
 
 /// Looks at `roots` and says what is there.
@@ -265,7 +313,8 @@ impl Told<'_> {
                 measure::bytes(store.bytes_checked)
             ))?;
         }
-        for (label, told) in [("database", &store.database), ("frames  ", &store.frames)] {
+        let damages: Vec<String> = store.damages.iter().map(|damage| damage.what.clone()).collect();
+        for (label, told) in [("database", &store.database), ("damage  ", &damages)] {
             for line in told.iter().take(ROWS_SHOWN) {
                 ui.row(format_args!("  {}  {}", ui.paint(BAD, label), self.word(line)))?;
             }
@@ -302,7 +351,7 @@ impl Told<'_> {
                 "sessions": store.sessions,
                 "bytes_checked": store.bytes_checked,
                 "database": store.database,
-                "frames": store.frames.iter().map(|frame| self.masked(frame)).collect::<Vec<_>>(),
+                "damages": store.damages.iter().map(|damage| self.masked(&damage.what)).collect::<Vec<_>>(),
             })
         });
         json!({ "schema": "boswell.doctor/1", "agents": agents, "store": store })

@@ -22,6 +22,7 @@ fn alone_it_shows_its_verbs_in_their_groups() {
       man           Print the manual page, or write the pages of all commands
 
     Ask:
+      search        Find turns by words, phrases, any characters or a regular expression
       sessions      List the sessions in the memory, newest first
       show          Show a session, or the session that made a commit
       secrets       Say where secrets stand in the agents' own logs
@@ -46,6 +47,7 @@ fn alone_it_shows_its_verbs_in_their_groups() {
           --color <WHEN>        When to use colour [default: auto] [possible values: auto, always,
                                 never]
           --config <KEY=VALUE>  Set a configuration key for this run; may be given several times
+          --no-sweep            Answer from what is kept, without a look for what is new
       -h, --help                Print help
       -V, --version             Print version
 
@@ -77,6 +79,7 @@ fn help_and_version_are_data_and_succeed() {
           --color <WHEN>        When to use colour [default: auto] [possible values: auto, always,
                                 never]
           --config <KEY=VALUE>  Set a configuration key for this run; may be given several times
+          --no-sweep            Answer from what is kept, without a look for what is new
 
     Examples:
       boswell config path

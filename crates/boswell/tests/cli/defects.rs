@@ -88,7 +88,7 @@ fn a_deep_look_finds_a_damaged_pack_and_a_whole_memory_whole() {
       checked   1 session, 1.2 KiB of lines
     ");
     let whole: Value = serde_json::from_str(&sandbox.run("doctor --deep --json")).unwrap();
-    assert_eq!(whole["store"]["frames"], serde_json::json!([]), "{whole}");
+    assert_eq!(whole["store"]["damages"], serde_json::json!([]), "{whole}");
     let packs = sandbox.home.join(STORE).join("packs");
     let pack = walk(&packs).into_iter().next().unwrap();
     let mut bytes = fs::read(&pack).unwrap();
@@ -99,16 +99,56 @@ fn a_deep_look_finds_a_damaged_pack_and_a_whole_memory_whole() {
     Memory  damaged
       store     [HOME]/.local/share/boswell
       checked   1 session, 0 B of lines
-      frames    frame 0 of part `log` of claude:5e550000-0000-4000-8000-000000000001 is damaged: its checksum does not fit
+      damage    frame 0 of part `log` of claude:5e550000-0000-4000-8000-000000000001 is damaged: its checksum does not fit
     --- stderr ---
     warning: the memory is damaged; the agents' own logs are not touched by this
-    Hint: all other frames are whole, and a log that the agent still has can be read from there
+    Hint: all other frames are whole; `boswell doctor --repair` reads again what the agent still has
     --- exit 2 ---
     ");
     let told = sandbox.run("doctor --deep --json");
     let damaged: Value = serde_json::from_str(told.lines().next().unwrap()).unwrap();
-    assert_eq!(damaged["store"]["frames"].as_array().unwrap().len(), 1, "{damaged}");
+    assert_eq!(damaged["store"]["damages"].as_array().unwrap().len(), 1, "{damaged}");
     assert_eq!(told.lines().filter(|line| line.starts_with('{')).count(), 1, "{told}");
+
+    let mended = sandbox.run("doctor --repair");
+    assert!(mended.contains("Repaired: 1 session read anew"), "{mended}");
+    assert!(
+        mended.contains("Memory  whole") && !mended.contains("exit 2"),
+        "{mended}"
+    );
+    assert_eq!(sandbox.run("cat 5e55"), session());
+
+    let pack = walk(&packs).into_iter().next().unwrap();
+    fs::write(&pack, "not what was written").unwrap();
+    fs::remove_file(sandbox.home.join(log_path())).unwrap();
+    let told = sandbox.run("doctor --repair");
+    assert!(
+        told.contains("is gone: its damaged lines are lost") && told.contains("--- exit 2 ---"),
+        "{told}"
+    );
+}
+
+#[test]
+fn damaged_rows_are_made_again_from_what_is_kept() {
+    let sandbox = sandbox_with(&session());
+    sandbox.run("sweep");
+    let before = sandbox.run("sessions --json");
+    let database = rusqlite::Connection::open(sandbox.home.join(STORE).join("store.db")).unwrap();
+    database
+        .execute_batch("UPDATE events SET bytes = x'00'; UPDATE readers SET state = x'00'")
+        .unwrap();
+    drop(database);
+    let told = sandbox.run("doctor --deep");
+    assert!(
+        told.contains("a row of claude:5e550000-0000-4000-8000-000000000001 in `events` is damaged"),
+        "{told}"
+    );
+    let mended = sandbox.run("doctor --repair");
+    assert!(
+        mended.contains("1 made anew from kept lines") && mended.contains("Memory  whole"),
+        "{mended}"
+    );
+    assert_eq!(sandbox.run("sessions --json"), before);
 }
 
 fn walk(directory: &std::path::Path) -> Vec<std::path::PathBuf> {

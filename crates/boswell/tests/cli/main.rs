@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod annotations;
+mod catch_up;
 mod config;
 mod contract;
 mod defects;
@@ -12,6 +13,7 @@ mod masking;
 mod read;
 mod restore;
 mod sandbox;
+mod search;
 mod secrets;
 mod sessions;
 mod show;

@@ -57,6 +57,11 @@ impl Sandbox {
         self.told(&self.command(line).output().unwrap())
     }
 
+    /// The same with arguments that hold spaces.
+    pub fn run_args(&self, arguments: &[&str]) -> String {
+        self.told(&self.command("").args(arguments).output().unwrap())
+    }
+
     pub fn command(&self, line: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_boswell"));
         command

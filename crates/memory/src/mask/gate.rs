@@ -7,6 +7,7 @@
 //! look sees raw JSON, so it must not be sharper than the rules, which see decoded text: a wrong yes
 //! costs time, a wrong no costs a secret.
 
+use super::commands;
 use super::escape;
 use super::judge;
 use super::rules::{Back, RULES};
@@ -33,6 +34,10 @@ pub(super) enum Action {
     WebToken,
     /// `curl`, which takes `-u user:password`.
     Curl,
+    /// A command that takes a password as a flag of one letter.
+    Command,
+    /// The port in a line of `.pgpass`.
+    PasswordFile,
     /// The first line of a private key.
     PrivateKey,
     /// An image in a data link, which is skipped.
@@ -43,83 +48,38 @@ pub(super) enum Action {
     Hidden,
 }
 
+/// Words of names that secrets have, in any case. At a space, two words may be parted by a sign, or not at all.
+const NAMES: &[&str] = &[
+    "secret",
+    "token",
+    "pass",
+    "pwd",
+    "private",
+    "credential",
+    "api key",
+    "access key",
+    "auth key",
+    "signing key",
+    "encryption key",
+    "master key",
+    "service key",
+    "account key",
+    "session key",
+    "app key",
+    "key data",
+];
+
+/// What may stand between two words of a name.
+const BETWEEN_WORDS: [&str; 5] = ["", "_", "-", ".", " "];
+
 const LITERALS: &[(Action, &[&str])] = &[
     (
         Action::Name,
         &[
-            "secret",
-            "Secret",
-            "SECRET",
-            "token",
-            "Token",
-            "TOKEN",
-            "passw",
-            "Passw",
-            "PASSW",
-            "passphrase",
-            "Passphrase",
-            "PASSPHRASE",
-            "pwd",
-            "Pwd",
-            "PWD",
-            "_pass",
-            "_PASS",
-            "api_key",
-            "API_KEY",
-            "apikey",
-            "apiKey",
-            "ApiKey",
-            "APIKey",
-            "APIKEY",
-            "api-key",
-            "Api-Key",
-            "API-Key",
-            "API-KEY",
-            "api key",
-            "API key",
-            "API Key",
-            "access_key",
-            "ACCESS_KEY",
-            "accesskey",
-            "accessKey",
-            "AccessKey",
-            "access-key",
-            "Access-Key",
-            "access key",
-            "private",
-            "Private",
-            "PRIVATE",
-            "credential",
-            "Credential",
-            "CREDENTIAL",
-            "auth_key",
-            "AUTH_KEY",
-            "authKey",
-            "AuthKey",
-            "signing_key",
-            "SIGNING_KEY",
-            "signingKey",
-            "encryption_key",
-            "ENCRYPTION_KEY",
-            "encryptionKey",
-            "master_key",
-            "MASTER_KEY",
-            "masterKey",
-            "service_key",
-            "SERVICE_KEY",
-            "account_key",
-            "ACCOUNT_KEY",
-            "accountKey",
-            "session_key",
-            "SESSION_KEY",
-            "sessionKey",
-            "app_key",
-            "APP_KEY",
-            "appKey",
-            "_auth=",
+            "auth=", "auth:", "auth\"", "auth\\", "auth'", "AUTH=", "AUTH:", "AUTH\"",
         ],
     ),
-    (Action::Link, &["://"]),
+    (Action::Link, &["://", "%3A%2F%2F", "%3a%2f%2f"]),
     (
         Action::Authorization,
         &["authorization", "Authorization", "AUTHORIZATION"],
@@ -128,6 +88,11 @@ const LITERALS: &[(Action, &[&str])] = &[
     (Action::Cookie, &["cookie", "Cookie", "COOKIE"]),
     (Action::WebToken, &["eyJ"]),
     (Action::Curl, &["curl"]),
+    (Action::Command, &["sshpass", "mysql", "mariadb", "mongo", "redis-cli"]),
+    (
+        Action::PasswordFile,
+        &[":5432:", ":5433:", ":5434:", ":6432:", ":6543:", ":*:"],
+    ),
     (Action::PrivateKey, &["-----BEGIN ", "Private-Lines:"]),
     (Action::Image, &["data:image/"]),
     (
@@ -164,7 +129,7 @@ pub(super) struct Opening {
 #[derive(Debug)]
 pub(super) struct Gate {
     /// One bit for each hash of a window.
-    bits: Box<[u32; 2048]>,
+    bits: Box<[u32; 4096]>,
     /// Sorted by bucket.
     literals: Vec<Literal>,
     /// Where each bucket begins among the literals, and at the end of it all where the last one ends.
@@ -180,6 +145,8 @@ struct Literal {
     /// Where the window stands in the literal.
     offset: usize,
     text: Box<[u8]>,
+    /// Whether letters may stand in any case. The window's are as in the text that is looked for.
+    in_any_case: bool,
     action: Action,
 }
 
@@ -190,6 +157,11 @@ impl Gate {
         for (index, rule) in RULES.iter().enumerate() {
             literals.extend(rule.gates.iter().map(|gate| Literal::new(gate, Action::Rule(index))));
         }
+        for name in NAMES {
+            let pieces: Vec<_> = name.split(' ').collect();
+            let between = if pieces.len() > 1 { &BETWEEN_WORDS[..] } else { &[""] };
+            literals.extend(between.iter().flat_map(|sign| Literal::in_any_case(&pieces.join(sign))));
+        }
         for (action, gates) in LITERALS {
             literals.extend(gates.iter().map(|gate| Literal::new(gate, *action)));
         }
@@ -199,7 +171,7 @@ impl Gate {
                 .map(|(index, keyword)| Literal::new(keyword, Action::UserRule(*index))),
         );
         literals.sort_by_key(|literal| bucket(literal.window));
-        let mut bits = Box::new([0; 2048]);
+        let mut bits = Box::new([0; 4096]);
         for literal in &literals {
             let (word, bit) = place(literal.window);
             bits[word] |= 1 << bit;
@@ -227,7 +199,7 @@ impl Gate {
                 let Some(start) = found.checked_sub(literal.offset) else {
                     continue;
                 };
-                if text[start..].starts_with(&literal.text) {
+                if literal.stands_at(text, start) {
                     at = at.max(act(Opening {
                         start,
                         end: start + literal.text.len(),
@@ -271,8 +243,45 @@ impl Literal {
             window: window_at(text, offset),
             offset,
             text: text.into(),
+            in_any_case: false,
             action,
         }
+    }
+
+    /// A word of a name: one literal for each way to write its window.
+    fn in_any_case(text: &str) -> Vec<Literal> {
+        let literal = Literal::new(text, Action::Name);
+        let window = &literal.text[literal.offset..literal.offset + LITERAL_BYTES_MIN];
+        let mut windows: Vec<u32> = (0..1_u8 << LITERAL_BYTES_MIN)
+            .map(|uppers| {
+                let mut window = [window[0], window[1], window[2]];
+                for (at, byte) in window.iter_mut().enumerate() {
+                    if uppers >> at & 1 == 1 {
+                        byte.make_ascii_uppercase();
+                    }
+                }
+                window_at(&window, 0)
+            })
+            .collect();
+        windows.sort_unstable();
+        windows.dedup();
+        let with_window = |window| Literal {
+            window,
+            in_any_case: true,
+            text: literal.text.clone(),
+            ..literal
+        };
+        windows.into_iter().map(with_window).collect()
+    }
+
+    fn stands_at(&self, text: &[u8], start: usize) -> bool {
+        text.get(start..start + self.text.len()).is_some_and(|there| {
+            if self.in_any_case {
+                there.eq_ignore_ascii_case(&self.text)
+            } else {
+                *there == *self.text
+            }
+        })
     }
 }
 
@@ -300,17 +309,17 @@ fn window_at(text: &[u8], at: usize) -> u32 {
 }
 
 fn hash(window: u32) -> u32 {
-    window.wrapping_mul(0x9E37_79B1) >> 16
+    window.wrapping_mul(0x9E37_79B1) >> 15
 }
 
 /// The word and the bit of a window in the table.
 fn place(window: u32) -> (usize, u32) {
     let hash = hash(window);
-    ((hash >> 5) as usize & 2047, hash & 31)
+    ((hash >> 5) as usize & 4095, hash & 31)
 }
 
 fn bucket(window: u32) -> usize {
-    (hash(window) >> 4) as usize & (BUCKETS - 1)
+    (hash(window) >> 5) as usize & (BUCKETS - 1)
 }
 
 /// Whether a secret could stand at an opening of raw text, or begin there.
@@ -318,15 +327,17 @@ pub(super) fn is_plausible(text: &[u8], opening: Opening) -> bool {
     let Opening { start, end, action } = opening;
     match action {
         Action::Rule(index) => is_token(text, start, end, index),
-        Action::Name => is_named_value(text, start, end),
-        Action::Link => is_link_with_user(text, end),
+        Action::Name => is_named_value(text, start, end) || commands::is_netrc(text, start),
+        Action::Link => text[start] == b'%' || is_link_with_user(text, end),
         Action::WebToken => is_left_border(text, start) && has_solid(text, end, 8),
         Action::Bytes => escape::opens_byte_array(text, start),
-        Action::Curl => memchr::memmem::find(&text[end..text.len().min(end + 512)], b"-u").is_some(),
+        Action::Curl => memchr::memmem::find(&text[end..text.len().min(end + commands::BYTES_MAX)], b"-u").is_some(),
+        Action::Command => memchr::memmem::find(&text[end..text.len().min(end + commands::BYTES_MAX)], b" -").is_some(),
         Action::Image => false,
         Action::Authorization
         | Action::Bearer
         | Action::Cookie
+        | Action::PasswordFile
         | Action::PrivateKey
         | Action::Hidden
         | Action::UserRule(_) => true,
@@ -359,11 +370,20 @@ fn is_named_value(text: &[u8], start: usize, end: usize) -> bool {
         let rest = &text[from.min(text.len())..text.len().min(from + max)];
         from + rest.iter().take_while(|byte| set(byte)).count()
     };
-    let name_end = skip(end, 64, |byte| is_word(*byte) || matches!(byte, b'-' | b'.'));
+    // Some literals bring what stands behind the name.
+    let signs = text[start..end]
+        .iter()
+        .rev()
+        .take_while(|byte| !is_word(**byte))
+        .count();
+    let name_end = match signs {
+        0 => skip(end, 64, |byte| is_word(*byte) || matches!(byte, b'-' | b'.')),
+        _ => end - signs,
+    };
     let at = skip(name_end, 16, |byte| {
         matches!(byte, b'"' | b'\'' | b'\\' | b'`' | b']' | b' ' | b'*')
     });
-    let is_assigned = matches!(text.get(at), Some(b'=' | b':' | b',' | b'>')) || text[..end].ends_with(b"=");
+    let is_assigned = matches!(text.get(at), Some(b'=' | b':' | b',' | b'>'));
     let is_flagged = text.get(name_end) == Some(&b' ') && is_flag(text, start);
     if !is_assigned && !is_flagged {
         return false;

@@ -270,7 +270,11 @@ pub(super) fn entropy(value: &[u8]) -> f64 {
 
 /// Whether much of a value is words: an identifier, a slug, a sentence without spaces.
 pub(super) fn is_wordy(value: &[u8]) -> bool {
-    words_percent(value) >= 40
+    // `ed25519.Ed25519PrivateKey`: what a thing is called says more than where it is from.
+    let own_name = memchr::memrchr(b'.', value)
+        .map(|dot| &value[dot + 1..])
+        .filter(|name| name.len() >= 8);
+    words_percent(value) >= 40 || own_name.is_some_and(|name| words_percent(name) >= 40)
 }
 
 /// Whether almost all of a value is words.
@@ -299,7 +303,9 @@ fn words_percent(value: &[u8]) -> usize {
         }
         run = usize::from(value.get(at).is_some_and(u8::is_ascii_alphabetic));
     }
-    let reads_well = common * 10 >= pairs * 7;
+    // Of a name, nearly all letters stand in words; of noise, some do by chance.
+    let letters = value.iter().filter(|byte| byte.is_ascii_alphabetic()).count();
+    let reads_well = common * 4 >= pairs * 3 && in_words * 5 >= letters * 4;
     if reads_well {
         in_words * 100 / value.len().max(1)
     } else {
@@ -329,6 +335,15 @@ fn is_uuid(value: &[u8]) -> bool {
         }
     };
     value.len() >= 36 && value[..36].iter().enumerate().all(fits)
+}
+
+/// Whether a value is a UUID that nobody made up.
+pub(super) fn is_secret_id(value: &[u8]) -> bool {
+    value.len() == 36
+        && is_uuid(value)
+        && entropy(value) >= HEX_ENTROPY_MIN
+        && !value.starts_with(b"1234")
+        && !is_blank_form(value)
 }
 
 fn is_id(value: &[u8]) -> bool {
@@ -406,6 +421,7 @@ mod tests {
             "config.auth.accessToken2",
             "REFRESH_TOKEN_LIFETIME_30",
             "getServerSideProps1",
+            "ed25519.Ed25519PrivateKey",
         ] {
             assert!(is_wordy(value.as_bytes()), "{value}");
         }
@@ -414,6 +430,8 @@ mod tests {
             "a81f0c77e2b94d35f6",
             "q7wz8kx3vj2hbn5mcr4d",
             "Zm9vYmFyYmF6cXV4MTIz",
+            "NGhDd6NOFOhK8Xyliospu2RC",
+            "2ORjCksdWiNFuAduP6F8XEaLkGF1K3",
         ] {
             assert!(!is_wordy(value.as_bytes()), "{value}");
         }

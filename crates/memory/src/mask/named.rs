@@ -5,6 +5,7 @@
 
 use super::Tier;
 use super::judge;
+use super::places;
 use super::text::{is_flag, is_word, name_end, name_start, skip};
 use std::ops::Range;
 
@@ -13,10 +14,18 @@ use std::ops::Range;
 pub(super) enum Kind {
     /// `token`, `private`: often something else.
     Weak,
-    /// `secret`, `api_key`, `access_token`.
+    /// `GITHUB_TOKEN`: whose token it is makes even a hexadecimal one a secret.
+    Token,
+    /// `secret`, `access_token`.
     Strong,
+    /// `api_key`, `client_secret`: even an id is one.
+    Key,
     /// `password`: may be short, and made of words.
     Password,
+    /// `auth`: in files of Docker and npm, a user and a password in base64.
+    Auth,
+    /// `client-key-data`: a private key in base64, however long.
+    KeyData,
     /// The secret half of an AWS key pair.
     AwsSecret,
     /// Something of Twilio, whose keys have too plain a form to be known without their name.
@@ -102,6 +111,8 @@ const HARMLESS_ENDS: &[&str] = &[
     "prompt",
     "placeholder",
     "message",
+    "rate",
+    "through",
 ];
 const HARMLESS_PARTS: &[&str] = &[
     "pagetoken",
@@ -148,16 +159,103 @@ pub(super) fn kind_of(name: &[u8]) -> Option<Kind> {
     }
     if has(&["secretaccesskey", "awssecret"]) {
         Some(Kind::AwsSecret)
-    } else if has(&["passw", "passphrase", "pwd"]) || plain.ends_with("pass") {
+    } else if has(&["passw", "passphrase", "pwd"]) || says_pass(name, plain) {
         Some(Kind::Password)
-    } else if has(STRONG) || name == b"_auth" {
+    } else if plain == "clientkeydata" {
+        Some(Kind::KeyData)
+    } else if KEYS.iter().any(|end| plain.ends_with(end)) {
+        Some(Kind::Key)
+    } else if has(STRONG) {
         Some(Kind::Strong)
+    } else if plain == "auth" {
+        Some(Kind::Auth)
+    } else if has(&["token"]) && (is_constant(name) && plain != "token" || has(VENDORS)) {
+        Some(Kind::Token)
     } else if has(&["token", "private"]) {
         Some(Kind::Weak)
     } else {
         otherwise
     }
 }
+
+/// Whether `pass` is a word of a name: `pass`, `dbPass`, `DBPASS`, `pass_db`, but not `bypass` or `passes`.
+fn says_pass(name: &[u8], plain: &str) -> bool {
+    const ENDS: [&str; 14] = [
+        "bypass",
+        "compass",
+        "trespass",
+        "surpass",
+        "overpass",
+        "underpass",
+        "renderpass",
+        "computepass",
+        "shaderpass",
+        "multipass",
+        "twopass",
+        "singlepass",
+        "lastpass",
+        "keepass",
+    ];
+    if plain.ends_with("pass") {
+        return !ENDS.iter().any(|end| plain.ends_with(end));
+    }
+    let mut words = name
+        .windows(4)
+        .enumerate()
+        .filter(|(_, word)| word.eq_ignore_ascii_case(b"pass"));
+    words.any(|(at, word)| {
+        let begins = at == 0 || !name[at - 1].is_ascii_alphabetic() || is_camel(name[at - 1], word[0]);
+        let ends = name
+            .get(at + 4)
+            .is_none_or(|next| !next.is_ascii_alphabetic() || is_camel(word[3], *next));
+        begins && ends
+    })
+}
+
+/// Whether a word ends between two letters: `dbPass`.
+fn is_camel(before: u8, after: u8) -> bool {
+    before.is_ascii_lowercase() && after.is_ascii_uppercase()
+}
+
+fn is_constant(name: &[u8]) -> bool {
+    let fits = |byte: &u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_';
+    name.iter().all(fits)
+}
+
+/// Endings of names whose value is a key, whatever it looks like.
+const KEYS: &[&str] = &[
+    "apikey",
+    "secretkey",
+    "accesskey",
+    "clientsecret",
+    "appsecret",
+    "apisecret",
+];
+
+/// Whose tokens are known to be nothing but hexadecimal digits, or were.
+const VENDORS: &[&str] = &[
+    "github",
+    "gitlab",
+    "gitea",
+    "heroku",
+    "bitbucket",
+    "circleci",
+    "travis",
+    "codecov",
+    "coveralls",
+    "digitalocean",
+    "cloudflare",
+    "datadog",
+    "sentry",
+    "vercel",
+    "netlify",
+    "npmtoken",
+    "jenkins",
+    "sonar",
+];
+
+/// The longest private key in base64: one of RSA with 16384 bits.
+const KEY_DATA_BYTES_MAX: usize = 32 << 10;
 
 const STRONG: &[&str] = &[
     "secret",
@@ -206,17 +304,32 @@ pub(super) fn judge(kind: Kind, form: Form, value: &[u8], offset: usize) -> Opti
         Kind::AwsSecret if is_aws() && !judge::is_blank_form(value) => found("aws-secret-key", Tier::A),
         Kind::Twilio if is_twilio_key(value) => found("twilio-key", Tier::A),
         Kind::Header if judge::is_likely(value, 8) => found("api-key-header", Tier::A),
+        Kind::KeyData if is_key_data(value) => found("key-data", Tier::A),
+        Kind::Auth if places::is_basic_auth(value) => found("basic-auth", Tier::A),
         Kind::Password if judge::is_password(value) || judge::is_random(value, true) => found("password", Tier::B),
         Kind::Weak if judge::is_random(value, false) => found("named-secret", Tier::B),
-        Kind::Strong | Kind::AwsSecret if judge::is_random(value, true) => found("named-secret", Tier::B),
-        Kind::Strong | Kind::Password | Kind::AwsSecret if form == Form::Variable && judge::is_likely(value, 8) => {
+        Kind::Key if judge::is_secret_id(value) => found("named-secret", Tier::B),
+        Kind::Strong | Kind::Key | Kind::Token | Kind::Auth | Kind::AwsSecret if judge::is_random(value, true) => {
+            found("named-secret", Tier::B)
+        }
+        Kind::Strong | Kind::Key | Kind::Password | Kind::AwsSecret
+            if form == Form::Variable && judge::is_likely(value, 8) =>
+        {
             found("env-secret", Tier::B)
         }
-        Kind::Strong | Kind::Password | Kind::AwsSecret | Kind::Weak if form == Form::Flag && is_flag_value(value) => {
+        Kind::Strong | Kind::Key | Kind::Token | Kind::Password | Kind::AwsSecret | Kind::Weak
+            if form == Form::Flag && is_flag_value(value) =>
+        {
             found("flag-secret", Tier::B)
         }
         _ => None,
     }
+}
+
+/// Base64, and long enough for a key.
+fn is_key_data(value: &[u8]) -> bool {
+    let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
+    value.len() >= 40 && value.iter().all(is_base64) && !judge::is_blank_form(value)
 }
 
 fn is_twilio_key(value: &[u8]) -> bool {
@@ -249,19 +362,14 @@ pub(super) fn value_of(text: &[u8], at: usize, end: usize, long_until: &mut usiz
         return None;
     }
     let start = name_start(text, at);
-    let name_end = if text[..end].ends_with(b"=") {
-        end - 1
-    } else {
-        name_end(text, end)
-    };
+    // Some words of the gate bring what stands behind the name.
+    let signs = text[at..end].iter().rev().take_while(|byte| !is_word(**byte)).count();
+    let name_end = if signs > 0 { end - signs } else { name_end(text, end) };
     let name = &text[start..name_end];
     let kind = kind_of(name)?;
     let is_flag = is_flag(text, at);
     let (value_start, is_assigned) = separator_end(text, name_end, is_flag)?;
-    let is_variable = text.get(name_end) == Some(&b'=')
-        && name
-            .iter()
-            .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_');
+    let is_variable = text.get(name_end) == Some(&b'=') && is_constant(name);
     let form = match (is_flag, is_variable) {
         (true, _) => Form::Flag,
         (false, true) => Form::Variable,
@@ -269,8 +377,17 @@ pub(super) fn value_of(text: &[u8], at: usize, end: usize, long_until: &mut usiz
         _ => return None,
     };
     let (opening, quote) = opening_quote(text, value_start);
-    let value_end = value_end(text, opening, quote);
+    let bytes_max = if kind == Kind::KeyData {
+        KEY_DATA_BYTES_MAX
+    } else {
+        judge::VALUE_BYTES_MAX
+    };
+    let value_end = value_end(text, opening, quote, bytes_max);
     let value = &text[opening..value_end];
+    // `PASS: login_2FA` is how tests tell that they passed.
+    if name == b"PASS" && form == Form::Assigned && !judge::is_random(value, true) {
+        return None;
+    }
     if value.len() > judge::VALUE_BYTES_MAX {
         *long_until = value_end;
     }
@@ -304,7 +421,7 @@ fn opening_quote(text: &[u8], at: usize) -> (usize, Option<u8>) {
 }
 
 /// Where a value ends: at its quote; without one, where a word of a shell or a program ends.
-fn value_end(text: &[u8], start: usize, quote: Option<u8>) -> usize {
+fn value_end(text: &[u8], start: usize, quote: Option<u8>, bytes_max: usize) -> usize {
     let ends = |byte: u8| match quote {
         Some(quote) => byte == quote || byte == b'\\' || byte.is_ascii_control(),
         None => {
@@ -315,7 +432,7 @@ fn value_end(text: &[u8], start: usize, quote: Option<u8>) -> usize {
                 )
         }
     };
-    let end = skip(text, start, judge::VALUE_BYTES_MAX + 1, |byte| !ends(byte));
+    let end = skip(text, start, bytes_max + 1, |byte| !ends(byte));
     // The full stop of a sentence.
     if quote.is_none() && end > start && matches!(text[end - 1], b'.' | b':') {
         end - 1
@@ -340,8 +457,27 @@ mod tests {
         for (name, expected) in [
             ("password", Some(Kind::Password)),
             ("DB_PASS", Some(Kind::Password)),
-            ("client_secret", Some(Kind::Strong)),
-            ("apiKey", Some(Kind::Strong)),
+            ("DBPASS", Some(Kind::Password)),
+            ("PassWord", Some(Kind::Password)),
+            ("pass", Some(Kind::Password)),
+            ("pass_db", Some(Kind::Password)),
+            ("smtpPassOld", Some(Kind::Password)),
+            ("bypass", None),
+            ("passes", None),
+            ("passenger", None),
+            ("Api_Key", Some(Kind::Key)),
+            ("ACCESSKEY", Some(Kind::Key)),
+            ("HEROKU_API_KEY", Some(Kind::Key)),
+            ("GITHUB_TOKEN", Some(Kind::Token)),
+            ("githubToken", Some(Kind::Token)),
+            ("TOKEN", Some(Kind::Weak)),
+            ("client-key-data", Some(Kind::KeyData)),
+            ("auth", Some(Kind::Auth)),
+            ("_auth", Some(Kind::Auth)),
+            ("author", None),
+            ("oauth", None),
+            ("client_secret", Some(Kind::Key)),
+            ("apiKey", Some(Kind::Key)),
             ("X-Api-Key", Some(Kind::Header)),
             ("AWS_SECRET_ACCESS_KEY", Some(Kind::AwsSecret)),
             ("token", Some(Kind::Weak)),

@@ -4,6 +4,7 @@
 //! there at all: prose and programs name that first line often. So a block is a secret only where dense
 //! stretches of base64 follow.
 
+use super::commands;
 use super::judge::{Classes, is_wordy};
 use super::text::skip;
 use std::ops::Range;
@@ -14,12 +15,18 @@ pub(super) const NAME: &str = "private-key";
 const LOOSE_BYTES_MAX: usize = 240;
 /// How many lines of headers may stand before the key itself.
 const HEADER_LINES_MAX: u8 = 8;
+/// The bit of a state's byte that tells of a `.netrc`.
+const NETRC: u8 = 0x80;
 
 /// What a plain-text part remembers from one line to the next: whether a key goes on.
 ///
 /// It is one byte, so that a cursor can keep it between two sweeps.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct TextState(Inside);
+pub struct TextState {
+    inside: Inside,
+    /// Whether the line before was one of a `.netrc`.
+    netrc: bool,
+}
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Inside {
@@ -34,35 +41,45 @@ enum Inside {
 impl TextState {
     /// The state as a cursor keeps it.
     pub fn to_byte(self) -> u8 {
-        match self.0 {
+        let inside = match self.inside {
             Inside::Text => 0,
             Inside::Body => 1,
             Inside::Head(lines) => 2 + lines,
-        }
+        };
+        inside | if self.netrc { NETRC } else { 0 }
     }
 
     /// The state which a cursor kept. A byte that we did not write is the state at the beginning.
     pub fn from_byte(byte: u8) -> TextState {
-        TextState(match byte {
+        let inside = match byte & !NETRC {
             1 => Inside::Body,
-            2.. if byte - 2 <= HEADER_LINES_MAX => Inside::Head(byte - 2),
+            lines @ 2.. if lines - 2 <= HEADER_LINES_MAX => Inside::Head(lines - 2),
             _ => Inside::Text,
-        })
+        };
+        TextState {
+            inside,
+            netrc: byte & NETRC != 0,
+        }
+    }
+
+    /// Notes whether a line is one of a `.netrc`. Returns whether the line before was.
+    pub(super) fn pass_netrc(&mut self, line: &[u8]) -> bool {
+        std::mem::replace(&mut self.netrc, commands::begins_netrc(line))
     }
 
     /// Looks at the next line. Returns what of it belongs to a key that began on an earlier line.
     pub(super) fn continue_key(&mut self, line: &[u8]) -> Option<Range<usize>> {
-        if self.0 == Inside::Text {
+        if self.inside == Inside::Text {
             return None;
         }
         if let Some(end) = memchr::memmem::find(line, b"-----END ") {
             let dense = first_dense(&line[..end], 0);
-            let is_empty = dense.is_none() && self.0 != Inside::Body;
-            self.0 = Inside::Text;
+            let is_empty = dense.is_none() && self.inside != Inside::Body;
+            self.inside = Inside::Text;
             return (!is_empty).then(|| dense.map_or(end, |dense| dense.start)..marker_end(line, end));
         }
         if let Some(first) = first_dense(line, 0) {
-            self.0 = Inside::Body;
+            self.inside = Inside::Body;
             let mut range = first;
             while let Some(next) = first_dense(line, range.end) {
                 range.end = next.end;
@@ -71,7 +88,7 @@ impl TextState {
         }
         let is_masked = memchr::memmem::find(line, b"[REDACTED:").is_some();
         let is_blank = line.iter().all(u8::is_ascii_whitespace);
-        self.0 = match self.0 {
+        self.inside = match self.inside {
             Inside::Head(lines) if (is_blank || is_masked || is_header(line)) && lines < HEADER_LINES_MAX => {
                 Inside::Head(lines + 1)
             }
@@ -79,7 +96,7 @@ impl TextState {
             Inside::Body if is_short_end(line) => {
                 let start = skip(line, 0, line.len(), |byte| byte.is_ascii_whitespace());
                 let end = start + line[start..].trim_ascii_end().len();
-                self.0 = Inside::Text;
+                self.inside = Inside::Text;
                 return Some(start..end);
             }
             Inside::Body if is_masked => Inside::Body,
@@ -97,7 +114,7 @@ impl TextState {
             return None;
         }
         let has_body = first_dense(line, end).is_some();
-        self.0 = if has_body { Inside::Body } else { Inside::Head(0) };
+        self.inside = if has_body { Inside::Body } else { Inside::Head(0) };
         let is_alone = rest.trim_ascii().is_empty() && line[..start].iter().all(|byte| !byte.is_ascii_alphabetic());
         (is_alone && !has_body).then_some(start..end)
     }

@@ -1,4 +1,4 @@
-//! Places that are made for secrets: headers, links, `curl -u`, web tokens.
+//! Places that are made for secrets: headers, links, web tokens.
 //!
 //! Here the place is the proof; the value has only to be none of the things that people write to
 //! leave it out.
@@ -8,6 +8,27 @@ use super::judge;
 use super::named::Named;
 use super::text::{is_left_border, is_word, skip};
 use std::ops::Range;
+
+/// The rules that know places and names instead of forms.
+pub(super) const RULES: &[(&str, Tier)] = &[
+    ("private-key", Tier::A),
+    ("jwt", Tier::A),
+    ("url-password", Tier::A),
+    ("authorization", Tier::A),
+    ("api-key-header", Tier::A),
+    ("cookie", Tier::A),
+    ("aws-secret-key", Tier::A),
+    ("basic-auth", Tier::A),
+    ("key-data", Tier::A),
+    ("netrc-password", Tier::A),
+    ("pgpass-password", Tier::A),
+    ("named-secret", Tier::B),
+    ("password", Tier::B),
+    ("env-secret", Tier::B),
+    ("flag-secret", Tier::B),
+    ("curl-password", Tier::B),
+    ("command-password", Tier::B),
+];
 
 /// Passwords of links and commands that protect nothing.
 const NO_PASSWORDS: &[&str] = &[
@@ -40,6 +61,8 @@ const NO_PASSWORDS: &[&str] = &[
     "string",
     "pass123",
     "password123",
+    "mypassword",
+    "yourpassword",
 ];
 
 /// Finds the token behind the name of the header `Authorization`, which ends at `end`.
@@ -114,6 +137,11 @@ fn is_token(byte: u8) -> bool {
     is_word(byte) || matches!(byte, b'-' | b'.' | b'~' | b'+' | b'/' | b'=' | b'|')
 }
 
+/// Whether a value is base64 of `user:password` and of nothing else.
+pub(super) fn is_basic_auth(value: &[u8]) -> bool {
+    value.len() >= 12 && !judge::looks_harmless(value) && is_base64_of_a_pair(value)
+}
+
 /// Whether base64 holds a colon among printable characters, as `user:password` does.
 fn is_base64_of_a_pair(token: &[u8]) -> bool {
     let digit = |byte: u8| match byte {
@@ -133,7 +161,11 @@ fn is_base64_of_a_pair(token: &[u8]) -> bool {
         count += 6;
         if count >= 8 {
             count -= 8;
-            pair |= bits >> count & 0xFF == u32::from(b':');
+            let decoded = bits >> count & 0xFF;
+            if decoded < 0x20 || decoded == 0x7F {
+                return false;
+            }
+            pair |= decoded == u32::from(b':');
         }
     }
     pair
@@ -229,9 +261,9 @@ pub(super) fn link(text: &[u8], at: usize) -> Option<Named> {
             range,
         })
     };
-    match memchr::memchr(b':', &authority[..host]) {
-        Some(colon) if is_real_password(&authority[..colon], &authority[colon + 1..host]) => {
-            named(start + colon + 1..start + host)
+    match colon(&authority[..host]) {
+        Some(colon) if is_real_password(&authority[..colon.start], &authority[colon.end..host]) => {
+            named(start + colon.end..start + host)
         }
         // A token alone, as `https://<token>@host`.
         None if judge::is_likely(&authority[..host], 20) => named(start..start + host),
@@ -239,40 +271,46 @@ pub(super) fn link(text: &[u8], at: usize) -> Option<Named> {
     }
 }
 
+/// The colon between user and password, which may be written `%3A`.
+fn colon(pair: &[u8]) -> Option<Range<usize>> {
+    let plain = memchr::memchr(b':', pair).map(|at| at..at + 1);
+    plain.or_else(|| escaped(pair, b"%3A").map(|at| at..at + 3))
+}
+
+/// Where an escape of a link stands, in any case.
+fn escaped(text: &[u8], escape: &[u8]) -> Option<usize> {
+    text.windows(escape.len())
+        .position(|window| window.eq_ignore_ascii_case(escape))
+}
+
+/// Finds the password in a link that is itself part of a link; `end` is behind `%3A%2F%2F`.
+pub(super) fn escaped_link(text: &[u8], end: usize) -> Option<Named> {
+    let far = skip(text, end, 512, |byte| {
+        is_word(byte) || matches!(byte, b'%' | b'-' | b'.' | b'~' | b'+' | b'!' | b'*')
+    });
+    let link = &text[end..far];
+    let authority = &link[..escaped(link, b"%2F").unwrap_or(link.len())];
+    let host = escaped(authority, b"%40")?;
+    let colon = escaped(&authority[..host], b"%3A")?;
+    let range = colon + 3..host;
+    is_real_password(&authority[..colon], &authority[range.clone()]).then_some(Named {
+        rule: "url-password",
+        tier: Tier::A,
+        range: end + range.start..end + range.end,
+    })
+}
+
 /// Whether a password is more than the word that documents put in its place.
-fn is_real_password(user: &[u8], password: &[u8]) -> bool {
+pub(super) fn is_real_password(user: &[u8], password: &[u8]) -> bool {
     let is_word_for_it = NO_PASSWORDS
         .iter()
         .any(|word| password.eq_ignore_ascii_case(word.as_bytes()));
-    let has_reference = password
+    let has_template = password
         .iter()
-        .any(|byte| matches!(byte, b'$' | b'{' | b'}' | b'<' | b'[' | b']'));
+        .any(|byte| matches!(byte, b'{' | b'}' | b'<' | b'[' | b']'));
+    let is_variable = |three: &[u8]| three[0] == b'$' && three[1..].iter().all(u8::is_ascii_uppercase);
+    let has_reference = has_template || password.windows(3).any(is_variable);
     password.len() >= 4 && password != user && !is_word_for_it && !has_reference && !judge::is_blank(password)
-}
-
-/// Finds the password in `curl … -u user:password`; `end` is where `curl` ends.
-pub(super) fn curl(text: &[u8], end: usize) -> Option<Named> {
-    let command = &text[end..text.len().min(end + 512)];
-    let line_end = memchr::memchr2(b'\n', b'|', command).unwrap_or(command.len());
-    let command = &command[..line_end];
-    let flags: [&[u8]; 3] = [b" -u", b" --user ", b" --user="];
-    let (flag, at) = flags
-        .iter()
-        .find_map(|flag| Some((flag.len(), memchr::memmem::find(command, flag)?)))?;
-    let start = skip(command, at + flag, 8, |byte| {
-        matches!(byte, b' ' | b'"' | b'\'' | b'\\' | b'=')
-    });
-    let end_of_pair = skip(command, start, 256, |byte| {
-        byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\'' | b'\\' | b'`' | b'<')
-    });
-    let pair = &command[start..end_of_pair];
-    let colon = memchr::memchr(b':', pair)?;
-    let range = end + start + colon + 1..end + end_of_pair;
-    is_real_password(&pair[..colon], &pair[colon + 1..]).then_some(Named {
-        rule: "curl-password",
-        tier: Tier::B,
-        range,
-    })
 }
 
 /// Finds the end of the JSON web token that begins at `start`: two parts of base64 in which JSON begins, and a signature.
@@ -325,12 +363,28 @@ mod tests {
             ("https://k3Jf9xQ2mZbWp4Lr8TvN@h/", Some("k3Jf9xQ2mZbWp4Lr8TvN")),
             ("postgres://user:password@localhost", None),
             ("postgres://postgres:postgres@localhost", None),
+            ("https://u:p%40ss%21w0rd@h/", Some("p%40ss%21w0rd")),
+            ("https://u%3Ap%40ssw0rd@h/", Some("p%40ssw0rd")),
+            ("postgres://u:pa$$w0rd@h/", Some("pa$$w0rd")),
             ("https://${USER}:${PASS}@h", None),
+            ("https://u:pre$PASS@h", None),
             ("https://h/@scope/a:b@c", None),
             ("ssh://git@github.com/a", None),
         ] {
             let at = text.find("://").unwrap();
             assert_eq!(text_of(text, link(text.as_bytes(), at)), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn passwords_of_escaped_links_are_found() {
+        for (text, expected) in [
+            ("?to=postgres%3A%2F%2Fapp%3Ak3Jf9x%40db%2Fx", Some("k3Jf9x")),
+            ("?to=https%3A%2F%2Fa.example%2Fb%3Ac%40d", None),
+            ("?to=https%3A%2F%2Fuser%3Apassword%40h", None),
+        ] {
+            let end = text.find("%3A%2F%2F").unwrap() + 9;
+            assert_eq!(text_of(text, escaped_link(text.as_bytes(), end)), expected, "{text}");
         }
     }
 
@@ -365,17 +419,5 @@ mod tests {
             .map(|named| &text[named.range])
             .collect();
         assert_eq!(found, ["k3Jf9xQ2mZbWp4Lr", "a81f0c77e2b94d35"]);
-    }
-
-    #[test]
-    fn the_password_of_curl_is_found() {
-        for (text, expected) in [
-            ("curl -s -u bob:k3Jf9x https://h", Some("k3Jf9x")),
-            ("curl --user 'bob:k3Jf9x' h", Some("k3Jf9x")),
-            ("curl -u \"$USER:$PASS\" h", None),
-            ("curl h | sort -u a:bcdef", None),
-        ] {
-            assert_eq!(text_of(text, curl(text.as_bytes(), 4)), expected, "{text}");
-        }
     }
 }

@@ -11,8 +11,8 @@ use super::places;
 use super::{Found, Masker, scan};
 use std::ops::Range;
 
-/// How often the walk begins anew in one text that is no valid JSON.
-const ATTEMPTS_MAX: usize = 16;
+/// How often its own length the walk may go through a text that is no valid JSON, since it begins anew at each record.
+const WALKS_MAX: usize = 8;
 /// More openings than this are not kept apart: then every string is looked at.
 const OPENINGS_MAX: usize = 1 << 16;
 /// A value under a key for opaque data is skipped from this length on, if it is nothing but base64.
@@ -25,6 +25,8 @@ const IMAGE: u8 = 2;
 /// The object is a pair of `name` and `value`, and the name is one for secrets.
 const NAMED: u8 = 4;
 const NAMED_STRONG: u8 = 8;
+const NAMED_PASSWORD: u8 = NAMED | NAMED_STRONG;
+const NAMED_KEY: u8 = 32;
 /// The last string of the array was a flag such as `--password`.
 const FLAGGED: u8 = 16;
 
@@ -52,11 +54,13 @@ pub(super) fn find(masker: &Masker, text: &[u8], levels: u8) -> Vec<Found> {
         stack: Vec::new(),
         key: Key::default(),
         last_string: 0,
+        is_torn: false,
+        furthest: 0,
+        steps_left: text.len().saturating_mul(WALKS_MAX).saturating_add(1 << 12),
     };
     let mut at = skip_space(text, 0);
     let mut unwalked = at;
-    let mut attempts = 0;
-    while at < text.len() && attempts < ATTEMPTS_MAX {
+    while at < text.len() && walk.steps_left > 0 {
         // Text that begins with a quoted name is no record: walked as one, the name would be lost to its value.
         let found = walk.found.len();
         let walked = match walk.value(at) {
@@ -73,7 +77,9 @@ pub(super) fn find(masker: &Masker, text: &[u8], levels: u8) -> Vec<Found> {
                 unwalked = at;
             }
             Err(from) => {
-                attempts += 1;
+                // What was walked in vain is paid for, and a little for the search.
+                let steps = walk.furthest.saturating_sub(at) + 64;
+                walk.steps_left = walk.steps_left.saturating_sub(steps);
                 let from = from.max(at + 1);
                 let next = text.get(from..).and_then(|rest| memchr::memmem::find(rest, b"{\""));
                 at = next.map_or(text.len(), |next| from + next);
@@ -135,6 +141,12 @@ struct Walk<'a> {
     key: Key,
     /// Where the string begins that was read last: if it was torn, another record may begin inside.
     last_string: usize,
+    /// Whether the rest of the text was looked at as a torn string.
+    is_torn: bool,
+    /// How far the last walk came.
+    furthest: usize,
+    /// How many bytes may still be walked in vain.
+    steps_left: usize,
 }
 
 /// What the grammar allows next.
@@ -157,6 +169,7 @@ impl Walk<'_> {
         let mut next = Next::Value;
         loop {
             at = skip_space(self.text, at);
+            self.furthest = at;
             let byte = *self.text.get(at).ok_or(self.last_string)?;
             (at, next) = match (next, byte) {
                 (Next::ValueOrEnd, b']') | (Next::KeyOrEnd, b'}') => self.close(at),
@@ -220,9 +233,10 @@ impl Walk<'_> {
             }
             from += found + 2;
         }
-        // The string is torn, but what is left of it is escaped all the same.
+        // The string is torn, but what is left of it is escaped all the same. Once is enough.
         let inside = at + 1..self.text.len();
-        if self.is_open(&inside) {
+        if !self.is_torn && self.is_open(&inside) {
+            self.is_torn = true;
             let found = self
                 .masker
                 .find(&escape::decode_string(&self.text[inside.clone()]), self.levels - 1);
@@ -305,9 +319,11 @@ impl Walk<'_> {
         } else {
             return;
         };
-        self.unmark(NAMED | NAMED_STRONG);
+        self.unmark(NAMED | NAMED_STRONG | NAMED_KEY);
         match kind {
             Some(Kind::Weak) => self.mark(NAMED | mark),
+            Some(Kind::Password) => self.mark(NAMED_PASSWORD | mark),
+            Some(Kind::Key) => self.mark(NAMED_KEY | mark),
             Some(_) => self.mark(NAMED_STRONG | mark),
             None => {}
         }
@@ -377,10 +393,12 @@ impl Walk<'_> {
 }
 
 fn named_kind(frame: u8) -> Option<Kind> {
-    match frame {
-        _ if frame & NAMED_STRONG != 0 => Some(Kind::Strong),
-        _ if frame & NAMED != 0 => Some(Kind::Weak),
-        _ => None,
+    match frame & (NAMED | NAMED_STRONG | NAMED_KEY) {
+        0 => None,
+        NAMED => Some(Kind::Weak),
+        NAMED_STRONG => Some(Kind::Strong),
+        NAMED_PASSWORD => Some(Kind::Password),
+        _ => Some(Kind::Key),
     }
 }
 

@@ -50,6 +50,14 @@ pub(super) struct Rule {
 }
 
 impl Rule {
+    /// Whether the gate is a name beside the secret, not its beginning.
+    pub(super) fn names_its_place(&self) -> bool {
+        self.pattern
+            .as_bytes()
+            .windows(2)
+            .any(|pair| pair[0] == b'(' && pair[1] != b'?')
+    }
+
     const fn near(mut self, word: &'static str) -> Rule {
         self.near = Some(word);
         self
@@ -298,6 +306,20 @@ pub(super) const RULES: &[Rule] = &[
         r"discord(?:app)?\.com/api/webhooks/[0-9]{17,20}/([\w-]{60})",
         Dash,
     ),
+    // A number in base64, a time, a signature.
+    rule(
+        "discord-token",
+        &[
+            "MTA", "MTE", "MTI", "MTM", "MTQ", "MTU", "MTY", "MTc", "MTg", "MTk", "MjA", "MjE", "MjI", "MjM", "MjQ",
+            "MjU", "MjY", "Mjc", "Mjg", "Mjk", "MzA", "MzE", "MzI", "MzM", "MzQ", "MzU", "MzY", "Mzc", "Mzg", "Mzk",
+            "NDA", "NDE", "NDI", "NDM", "NDQ", "NDU", "NDY", "NDc", "NDg", "NDk", "NTA", "NTE", "NTI", "NTM", "NTQ",
+            "NTU", "NTY", "NTc", "NTg", "NTk", "NjA", "NjE", "NjI", "NjM", "NjQ", "NjU", "NjY", "Njc", "Njg", "Njk",
+            "NzA", "NzE", "NzI", "NzM", "NzQ", "NzU", "NzY", "Nzc", "Nzg", "Nzk", "ODA", "ODE", "ODI", "ODM", "ODQ",
+            "ODU", "ODY", "ODc", "ODg", "ODk", "OTA", "OTE", "OTI", "OTM", "OTQ", "OTU", "OTY", "OTc", "OTg", "OTk",
+        ],
+        r"(?:[MNO][DTjz][AEIMQUYcgk][wxyz0-5]){5,6}[A-Za-z0-9]{0,3}\.[\w-]{6}\.[\w-]{27}",
+        Dash,
+    ),
     rule("telegram-token", &[":AA"], r"[0-9]{8,10}:AA[\w-]{33}", Dash).back(Back::Digits),
     rule("sendgrid-key", &["SG."], r"SG\.[\w-]{16,24}\.[\w-]{39}", Dash),
     rule("mailgun-key", &["key-"], r"key-[0-9a-f]{32}", Exact),
@@ -392,6 +414,16 @@ pub(super) const RULES: &[Rule] = &[
         &["A3-"],
         r"A3-[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})-[A-Z0-9]{5}-[A-Z0-9]{5}-[A-Z0-9]{5}",
         Exact,
+    ),
+    // A private key whose block was written in base64 once more.
+    rule(
+        "base64-private-key",
+        &["LS0tLS1CRUdJTi"],
+        concat!(
+            r"LS0tLS1CRUdJTi(?:BQUklWQVRFIEtF|BSU0EgUFJJVkFURSBL|BFQyBQUklWQVRFIEtF|BEU0EgUFJJVkFURSBL",
+            r"|BPUEVOU1NIIFBSSVZBVEUg|BFTkNSWVBURUQgUFJJVkFURSBL)[A-Za-z0-9+/]{40}"
+        ),
+        Base64,
     ),
     rule("age-key", &["AGE-SECRET-KEY-1"], r"AGE-SECRET-KEY-1[A-Z0-9]{50}", Word),
     rule("tailscale-key", &["tskey-"], r"tskey-[a-z]{2,12}-[\w-]{10}", Dash),

@@ -1,5 +1,6 @@
 //! The rules over plain text: what was decoded from a string, a line of a text file, a torn line.
 
+use super::commands;
 use super::gate::{Action, Opening};
 use super::judge;
 use super::named::{self, Named};
@@ -7,6 +8,7 @@ use super::pem;
 use super::places;
 use super::rules::{Back, RULES, Rule, Tail};
 use super::text::{is_left_border, is_word, skip};
+use super::wrap;
 use super::{Found, Masker, Tier, escape};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -15,6 +17,9 @@ use std::ops::Range;
 const PATTERN_BYTES_MAX: usize = 512;
 /// How far around a token the word may stand that its rule asks for.
 const NEAR_BYTES: usize = 200;
+/// How much text is decoded around an escape, before it and behind it: a name and its value.
+const ESCAPED_BYTES_BEFORE: usize = 256;
+const ESCAPED_BYTES_BEHIND: usize = 2048;
 
 /// Finds secrets in a text. They are sorted and do not overlap.
 pub(super) fn find(masker: &Masker, text: &[u8], levels: u8) -> Vec<Found> {
@@ -24,6 +29,7 @@ pub(super) fn find(masker: &Masker, text: &[u8], levels: u8) -> Vec<Found> {
         levels,
         found: Vec::new(),
         long_until: 0,
+        escaped_until: 0,
         user_rules: Vec::new(),
     };
     masker.gate.each(text, |opening| scan.act(opening));
@@ -38,6 +44,8 @@ struct Scan<'a> {
     found: Vec<Found>,
     /// See [`named::value_of`].
     long_until: usize,
+    /// How far escapes were looked behind.
+    escaped_until: usize,
     /// The users' rules whose keyword stands in the text.
     user_rules: Vec<usize>,
 }
@@ -51,8 +59,9 @@ impl Scan<'_> {
             Action::Rule(index) => return self.token(index, start),
             Action::Name => {
                 let named = named::value_of(text, start, end, &mut self.long_until);
-                self.named(named);
+                self.named(named.or_else(|| commands::netrc(text, start)));
             }
+            Action::Link if text[start] == b'%' => self.named(places::escaped_link(text, end)),
             Action::Link => self.named(places::link(text, start)),
             Action::Authorization => self.named(places::authorization(text, end)),
             Action::Bearer => self.named(places::bearer(text, end)),
@@ -61,7 +70,9 @@ impl Scan<'_> {
                     self.named(Some(named));
                 }
             }
-            Action::Curl => self.named(places::curl(text, end)),
+            Action::Curl => self.named(commands::curl(text, end)),
+            Action::Command => self.named(commands::password_flag(text, start, end)),
+            Action::PasswordFile => self.named(commands::password_file(text, start, end)),
             Action::WebToken => {
                 if let Some(end) = places::web_token_end(text, start) {
                     self.push_form("jwt", start..end);
@@ -84,7 +95,7 @@ impl Scan<'_> {
                     self.user_rules.push(index);
                 }
             }
-            Action::Hidden => {}
+            Action::Hidden => self.escaped(start),
         }
         0
     }
@@ -108,13 +119,89 @@ impl Scan<'_> {
         }
     }
 
-    fn token(&mut self, index: usize, start: usize) -> usize {
-        let Some(range) = self.token_at(index, start) else {
-            return 0;
+    fn token(&mut self, index: usize, gate: usize) -> usize {
+        let rule = &RULES[index];
+        let Some(range) = self.token_at(index, gate) else {
+            return self.wrapped_token(index, gate);
         };
-        let end = range.end;
-        self.push_form(RULES[index].name, range);
+        // A terminal may have broken it where its line was full.
+        let rest = wrap::rest_of(self.text, &range, rule.tail);
+        let secret: Vec<u8> = [range.clone()]
+            .iter()
+            .chain(&rest)
+            .flat_map(|range| &self.text[range.clone()])
+            .copied()
+            .collect();
+        self.push_pieces(rule.name, &secret, std::iter::once(range).chain(rest))
+    }
+
+    /// Tries a precise rule over the ends of lines.
+    fn wrapped_token(&mut self, index: usize, gate: usize) -> usize {
+        let rule = &RULES[index];
+        if rule.back != Back::Gate || rule.pattern.starts_with("(?s") || !is_left_border(self.text, gate) {
+            return 0;
+        }
+        for breaks in 1..=wrap::BREAKS_MAX {
+            let Some(joined) = wrap::join(self.text, gate, breaks, PATTERN_BYTES_MAX) else {
+                return 0;
+            };
+            let Some(captures) = self.masker.pattern(index).captures(&joined.text) else {
+                continue;
+            };
+            let Some(secret) = captures.get(1).or(captures.get(0)) else {
+                continue;
+            };
+            let Some(end) = tail_end(&joined.text, secret.end(), rule.tail) else {
+                continue;
+            };
+            let range = secret.start()..end;
+            if !fits(rule, &joined.text, &range) || judge::is_wordy(&joined.text[range.clone()]) {
+                return 0;
+            }
+            return self.push_pieces(
+                rule.name,
+                &joined.text[range.clone()],
+                joined.pieces(&range).into_iter(),
+            );
+        }
+        0
+    }
+
+    /// Takes out the pieces of one secret. Returns where the last one ends.
+    fn push_pieces(&mut self, rule: &'static str, secret: &[u8], pieces: impl Iterator<Item = Range<usize>>) -> usize {
+        let fingerprint = self.masker.key.fingerprint(secret);
+        let mut end = 0;
+        for range in pieces {
+            end = range.end;
+            let mut found = Found::new(Cow::Borrowed(rule), Tier::A, range, fingerprint);
+            found.by_form = true;
+            self.found.push(found);
+        }
         end
+    }
+
+    /// Looks behind escapes such as `\u0067` in text that is a piece of JSON, or of a program.
+    fn escaped(&mut self, at: usize) {
+        if self.levels == 0 || at < self.escaped_until {
+            return;
+        }
+        let is_border = |byte: &u8| byte.is_ascii_whitespace();
+        let from = at.saturating_sub(ESCAPED_BYTES_BEFORE).max(self.escaped_until);
+        let start = self.text[from..at]
+            .iter()
+            .position(is_border)
+            .map_or(from, |border| from + border);
+        let near = self.text.len().min(at + ESCAPED_BYTES_BEHIND);
+        let end = self.text[near..]
+            .iter()
+            .position(is_border)
+            .map_or(self.text.len(), |border| near + border);
+        let raw = &self.text[start..end];
+        let mut found = find(self.masker, &escape::decode_string(raw), self.levels - 1);
+        escape::to_raw_string(raw, &mut found);
+        found.iter_mut().for_each(|hit| hit.shift(start));
+        self.found.append(&mut found);
+        self.escaped_until = end;
     }
 
     /// Tries a precise rule where its gate stands.

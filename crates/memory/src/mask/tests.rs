@@ -1,5 +1,6 @@
 //! What masking promises, over every rule: found in every place a log has, and nothing else touched.
 
+mod gaps;
 mod negatives;
 mod places;
 mod properties;
@@ -33,6 +34,14 @@ fn every_rule_of_the_table_has_a_sample_and_a_pattern_that_compiles() {
 }
 
 #[test]
+fn the_list_of_rules_is_the_list_of_samples() {
+    let listed: std::collections::BTreeSet<_> = rules().map(|(rule, _)| rule).collect();
+    let sampled: std::collections::BTreeSet<_> = all_samples().iter().map(|sample| sample.rule).collect();
+    assert_eq!(listed, sampled);
+    assert_eq!(rules().count(), listed.len(), "a name is given twice");
+}
+
+#[test]
 fn every_sample_is_found_by_its_rule() {
     let masker = masker();
     for Sample { rule, text, secret } in all_samples() {
@@ -40,6 +49,7 @@ fn every_sample_is_found_by_its_rule() {
         let masked = masker.mask_str(&text, &mut hits);
         let rules: Vec<_> = hits.iter().map(|hit| hit.rule.as_ref()).collect();
         assert_eq!(rules, [rule], "{text}");
+        assert!(super::rules().any(|known| known == (rule, hits[0].tier)), "{rule}");
         assert_eq!(&text[hits[0].range.clone()], secret, "{rule}");
         let tag = format!("[REDACTED:{rule}:{}]", hits[0].fingerprint);
         assert_eq!(masked, text.replace(&secret, &tag), "{rule}");

@@ -3,8 +3,6 @@
 //!
 //! A list of all sessions asks little of each; what has to be counted is asked only of those that are shown.
 
-use transcript::Session;
-
 use super::annotations::Annotations;
 use super::engine::{Row, Value};
 use super::{Reads, StoreError};
@@ -72,7 +70,7 @@ impl Reads<'_> {
     pub fn listed(&self) -> Result<Vec<Listed>, StoreError> {
         let mut listed = self.engine.query(
             "SELECT sessions.session_uid, sessions.flavor, sessions.native_session_id, sessions.ingested_at,
-                sessions.evicted_at, views.view
+                sessions.evicted_at, started_at, ended_at, repo, cwd, branch, title, is_subagent, is_hidden
              FROM sessions LEFT JOIN views ON views.session_uid = sessions.session_uid
              WHERE stands_for IS NULL",
             &[],
@@ -143,12 +141,9 @@ impl Reads<'_> {
 }
 
 fn kept(row: &Row<'_>) -> Result<Listed, StoreError> {
-    let view: Option<Session> = row.text_opt(5)?.and_then(|view| serde_json::from_str(&view).ok());
     let ingested = row.int(3)?;
     let is_evicted = row.int_opt(4)?.is_some();
-    let view = view.as_ref();
-    let micros = |at: Option<jiff::Timestamp>| at.map(jiff::Timestamp::as_microsecond);
-    let (started, ended) = view.map_or((None, None), |view| (micros(view.started_at), micros(view.ended_at)));
+    let (started, ended) = (row.int_opt(5)?, row.int_opt(6)?);
     Ok(Listed {
         session_uid: row.text(0)?,
         flavor: row.text(1)?,
@@ -157,12 +152,12 @@ fn kept(row: &Row<'_>) -> Result<Listed, StoreError> {
         started_micros: started,
         ended_micros: ended,
         last_micros: ended.or(started).or(Some(ingested)),
-        repo: view.and_then(|view| view.repo.clone()),
-        cwd: view.and_then(|view| view.cwd.clone()),
-        branch: view.and_then(|view| view.git_branch.clone()),
-        title: view.and_then(|view| view.title.clone()),
-        is_subagent: view.is_some_and(|view| view.is_subagent),
-        is_hidden: view.is_some_and(|view| view.is_hidden),
+        repo: row.text_opt(7)?,
+        cwd: row.text_opt(8)?,
+        branch: row.text_opt(9)?,
+        title: row.text_opt(10)?,
+        is_subagent: row.int_opt(11)?.is_some_and(|flag| flag != 0),
+        is_hidden: row.int_opt(12)?.is_some_and(|flag| flag != 0),
         first_prompt: None,
         said: Annotations::default(),
     })

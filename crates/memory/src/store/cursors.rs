@@ -88,6 +88,16 @@ impl Tx<'_> {
         Ok(())
     }
 
+    /// Lets the next sweep take every log of a session for another one, and read it anew.
+    pub fn mark_unread(&self, session_uid: &str) -> Result<(), StoreError> {
+        self.engine.execute(
+            "UPDATE cursors SET mtime_ns = 0, ctime_ns = 0, head_hash = tail_hash, tail_hash = $2
+             WHERE session_uid = $1 AND head_hash <> $3",
+            &[Value::Text(session_uid), Value::Blob(&[1; 32]), Value::Blob(&[0; 32])],
+        )?;
+        Ok(())
+    }
+
     /// Gives the cursors of one session to another one, which has none.
     pub(super) fn move_cursors(&self, from: &str, to: &str) -> Result<(), StoreError> {
         self.engine.execute(

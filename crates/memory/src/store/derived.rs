@@ -2,23 +2,45 @@
 //! them can be dropped and made again from the packs.
 
 use std::collections::BTreeMap;
+use std::io::Read;
 
 use jiff::Timestamp;
-use transcript::{Amendment, Delta, Fault, PartKind, Session, Turn, Unknown, reader_version};
+use transcript::{Amendment, Delta, Fault, PartKind, Session, State, Turn, Unknown, reader_version};
 
 use super::engine::{Engine, Value};
 use super::{Reads, StoreError, Tx, calls, events, micros};
+use crate::search::filter;
 
 /// The derived tables, in the order in which they are emptied and compared.
-const TABLES: &[&str] = &["readers", "views", "events", "turns", "calls", "faults", "unknown"];
+const TABLES: &[&str] = &[
+    "readers", "views", "events", "turns", "calls", "faults", "unknown", "filters",
+];
 /// A reader's state grows with the log; its packed size is the smaller part of it.
 const ZSTD_LEVEL: i32 = 3;
 /// Of what a reader remembers; more is damage.
-const STATE_BYTES_MAX: usize = 1 << 30;
+const STATE_BYTES_MAX: u64 = 1 << 30;
+
+/// What a reader remembers, packed.
+pub struct PackedState(Vec<u8>);
+
+impl PackedState {
+    /// Packs a state as it is written, so that it is never held unpacked.
+    pub fn of(state: &State) -> Self {
+        let packed = || -> std::io::Result<Vec<u8>> {
+            let mut encoder = zstd::Encoder::new(Vec::new(), ZSTD_LEVEL)?;
+            let mut buffered = std::io::BufWriter::with_capacity(64 << 10, &mut encoder);
+            state.write(&mut buffered)?;
+            std::io::Write::flush(&mut buffered)?;
+            drop(buffered);
+            encoder.finish()
+        };
+        Self(packed().expect("memory can be written to"))
+    }
+}
 
 /// By what the derived rows of an agent's sessions are made: of another version they are made again.
 pub fn derived_version(agent: transcript::Agent) -> i64 {
-    i64::from(reader_version(agent)) << 8 | i64::from(events::PAGE_VERSION)
+    i64::from(reader_version(agent)) << 16 | i64::from(events::PAGE_VERSION) << 8 | i64::from(filter::VERSION)
 }
 
 impl Tx<'_> {
@@ -43,12 +65,20 @@ impl Tx<'_> {
     }
 
     /// Keeps what the reader has to remember until the session grows.
-    pub fn put_reader(&self, session_uid: &str, version: i64, state: &[u8]) -> Result<(), StoreError> {
-        let packed = zstd::bulk::compress(state, ZSTD_LEVEL).map_err(|_| damaged(session_uid, "readers"))?;
+    pub fn put_reader(&self, session_uid: &str, version: i64, state: &PackedState) -> Result<(), StoreError> {
         self.engine.execute(
             "INSERT INTO readers (session_uid, version, state) VALUES ($1, $2, $3)
              ON CONFLICT (session_uid) DO UPDATE SET version = $2, state = $3",
-            &[Value::Text(session_uid), Value::Int(version), Value::Blob(&packed)],
+            &[Value::Text(session_uid), Value::Int(version), Value::Blob(&state.0)],
+        )?;
+        Ok(())
+    }
+
+    /// Lets the next sweep make the derived rows of a session again.
+    pub fn mark_stale(&self, session_uid: &str) -> Result<(), StoreError> {
+        self.engine.execute(
+            "UPDATE readers SET version = -1 WHERE session_uid = $1",
+            &[Value::Text(session_uid)],
         )?;
         Ok(())
     }
@@ -130,10 +160,12 @@ fn put_view(engine: &Engine, session_uid: &str, session: &Session) -> Result<(),
     let view = json(session);
     let text = |text: &Option<String>| text.as_deref().map(plain);
     let (repo, cwd, title) = (text(&session.repo), text(&session.cwd), text(&session.title));
+    let branch = text(&session.git_branch);
     engine.execute(
-        "INSERT INTO views (session_uid, started_at, ended_at, repo, cwd, title, view)
-         VALUES ($1, $2, $3, $4, $5, $6, $7)
-         ON CONFLICT (session_uid) DO UPDATE SET started_at = $2, ended_at = $3, repo = $4, cwd = $5, title = $6, view = $7",
+        "INSERT INTO views (session_uid, started_at, ended_at, repo, cwd, title, branch, is_subagent, is_hidden, view)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+         ON CONFLICT (session_uid) DO UPDATE SET started_at = $2, ended_at = $3, repo = $4, cwd = $5, title = $6,
+            branch = $7, is_subagent = $8, is_hidden = $9, view = $10",
         &[
             Value::Text(session_uid),
             time(session.started_at),
@@ -141,6 +173,9 @@ fn put_view(engine: &Engine, session_uid: &str, session: &Session) -> Result<(),
             Value::text_opt(repo.as_deref()),
             Value::text_opt(cwd.as_deref()),
             Value::text_opt(title.as_deref()),
+            Value::text_opt(branch.as_deref()),
+            Value::flag(session.is_subagent),
+            Value::flag(session.is_hidden),
             Value::Text(&view),
         ],
     )?;
@@ -212,6 +247,27 @@ impl Reads<'_> {
         )
     }
 
+    /// Which lines belong to which turn, of all sessions in order: the session, the turn, its first and last line.
+    pub fn turn_lines(&self) -> Result<Vec<(String, u32, u64, u64)>, StoreError> {
+        self.engine.query(
+            "SELECT session_uid, turn, start_line, end_line FROM turns ORDER BY session_uid, start_line, turn",
+            &[],
+            |row| {
+                let turn = u32::try_from(row.int(1)?).unwrap_or_default();
+                Ok((row.text(0)?, turn, row.count(2)?, row.count(3)?))
+            },
+        )
+    }
+
+    /// The prompt of a turn.
+    pub fn turn_prompt(&self, session_uid: &str, turn: u32) -> Result<Option<String>, StoreError> {
+        self.engine.query_opt(
+            "SELECT prompt FROM turns WHERE session_uid = $1 AND turn = $2",
+            &[Value::Text(session_uid), Value::count(turn.into())],
+            |row| row.text(0),
+        )
+    }
+
     /// About how many bytes the small durable rows take: calls, and the marks of turns.
     pub fn distilled_bytes(&self) -> Result<u64, StoreError> {
         let sum = self.engine.query_opt(
@@ -222,7 +278,8 @@ impl Reads<'_> {
         Ok(sum.unwrap_or_default())
     }
 
-    /// Every derived row of a session as text, to compare one making with another.
+    /// Every derived row of a session as text, to compare one making with another. Filters are left out: they follow
+    /// the frames, and where those are cut depends on how the log grew.
     pub fn derived_rows_of(&self, session_uid: &str) -> Result<Vec<String>, StoreError> {
         let mut rows = Vec::new();
         for (table, columns) in [
@@ -270,8 +327,10 @@ impl Reads<'_> {
     }
 }
 
-/// Its size is only known to zstd: a state is as long as the log is rich.
+/// Its size is not known: a state is as long as the log is rich.
 fn unpack_state(packed: &[u8]) -> Option<Vec<u8>> {
-    let size = zstd::bulk::Decompressor::upper_bound(packed)?;
-    zstd::bulk::decompress(packed, size.min(STATE_BYTES_MAX)).ok()
+    let mut state = Vec::new();
+    let mut decoder = zstd::Decoder::new(packed).ok()?.take(STATE_BYTES_MAX);
+    decoder.read_to_end(&mut state).ok()?;
+    Some(state)
 }

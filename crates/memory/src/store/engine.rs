@@ -187,7 +187,14 @@ impl Engine {
     /// What the database itself finds wrong with its file.
     pub(super) fn check(&self) -> Result<Vec<String>, StoreError> {
         let told = self.query("PRAGMA integrity_check", &[], |row| row.text(0))?;
-        Ok(told.into_iter().filter(|line| line != "ok").collect())
+        let mut told: Vec<String> = told.into_iter().filter(|line| line != "ok").collect();
+        let orphans = self.query("PRAGMA foreign_key_check", &[], |row| row.text(0))?;
+        told.extend(
+            orphans
+                .into_iter()
+                .map(|table| format!("a row of `{table}` belongs to no session")),
+        );
+        Ok(told)
     }
 }
 

@@ -2,7 +2,8 @@
 //! one. No other file writes them.
 
 use super::engine::{Row, Value};
-use super::{Reads, StoreError, Tx};
+use super::{Reads, StoreError, Tx, filters};
+use crate::mask::MaskVersion;
 
 /// What waits to become a frame is packed like one.
 const ZSTD_LEVEL: i32 = 3;
@@ -21,7 +22,8 @@ pub struct FrameRow {
     pub length: u64,
     /// BLAKE3 of the compressed bytes.
     pub checksum: [u8; 32],
-    pub mask_version: u32,
+    /// By which rules its text was masked.
+    pub mask_version: MaskVersion,
 }
 
 /// The last lines of a part, which do not fill a frame yet.
@@ -50,14 +52,20 @@ impl Tx<'_> {
                 Value::count(frame.start),
                 Value::count(frame.length),
                 Value::Blob(&frame.checksum),
-                Value::Int(i64::from(frame.mask_version)),
+                Value::Int(frame.mask_version.to_int()),
             ],
         )?;
         Ok(())
     }
 
     /// Replaces the tail of a part; an empty one is none.
-    pub fn put_tail(&self, session_uid: &str, part: &str, tail: &Tail, mask_version: u32) -> Result<(), StoreError> {
+    pub fn put_tail(
+        &self,
+        session_uid: &str,
+        part: &str,
+        tail: &Tail,
+        mask_version: MaskVersion,
+    ) -> Result<(), StoreError> {
         let key = [Value::Text(session_uid), Value::Text(part)];
         if tail.bytes.is_empty() {
             self.engine
@@ -77,7 +85,7 @@ impl Tx<'_> {
                 Value::count(tail.lines),
                 Value::count(tail.bytes.len() as u64),
                 Value::Blob(&packed),
-                Value::Int(i64::from(mask_version)),
+                Value::Int(mask_version.to_int()),
             ],
         )?;
         Ok(())
@@ -103,7 +111,7 @@ impl Tx<'_> {
             self.engine
                 .execute(sql, &[Value::Text(session_uid), Value::Text(part)])?;
         }
-        Ok(())
+        filters::drop_part(self.engine, session_uid, part)
     }
 
     /// Gives the frames and tails of one session to another one, which has none.
@@ -126,6 +134,22 @@ impl Reads<'_> {
         let sql = format!("SELECT {COLUMNS} FROM frames WHERE session_uid = $1 AND part = $2 ORDER BY frame_no");
         self.engine
             .query(&sql, &[Value::Text(session_uid), Value::Text(part)], frame)
+    }
+
+    /// All frames of all sessions: the session, the part, and the frame.
+    pub fn all_frames(&self) -> Result<Vec<(String, String, FrameRow)>, StoreError> {
+        let sql = format!("SELECT {COLUMNS}, session_uid, part FROM frames ORDER BY session_uid, part, frame_no");
+        self.engine
+            .query(&sql, &[], |row| Ok((row.text(9)?, row.text(10)?, frame(row)?)))
+    }
+
+    /// All tails without their bytes: the session, the part, the first line, and how many lines.
+    pub fn all_tails(&self) -> Result<Vec<(String, String, u64, u64)>, StoreError> {
+        self.engine.query(
+            "SELECT session_uid, part, first_line, lines FROM tails ORDER BY session_uid, part",
+            &[],
+            |row| Ok((row.text(0)?, row.text(1)?, row.count(2)?, row.count(3)?)),
+        )
     }
 
     /// The parts of a session that hold anything, in order.
@@ -164,16 +188,18 @@ impl Reads<'_> {
         )
     }
 
-    /// The sessions that hold text masked by older rules, newest first.
-    pub fn masked_before(&self, mask_version: u32) -> Result<Vec<String>, StoreError> {
+    /// The sessions that hold text masked by older rules of ours or by other rules of the user, newest first.
+    pub fn masked_otherwise(&self, version: MaskVersion) -> Result<Vec<String>, StoreError> {
         self.engine.query(
             "SELECT sessions.session_uid FROM sessions
              LEFT JOIN views ON views.session_uid = sessions.session_uid
              WHERE stands_for IS NULL AND (
-                EXISTS (SELECT 1 FROM frames WHERE frames.session_uid = sessions.session_uid AND mask_version < $1)
-                OR EXISTS (SELECT 1 FROM tails WHERE tails.session_uid = sessions.session_uid AND mask_version < $1))
+                EXISTS (SELECT 1 FROM frames WHERE frames.session_uid = sessions.session_uid
+                    AND mask_version <> $1 AND mask_version < $2)
+                OR EXISTS (SELECT 1 FROM tails WHERE tails.session_uid = sessions.session_uid
+                    AND mask_version <> $1 AND mask_version < $2))
              ORDER BY coalesce(ended_at, 0) DESC, sessions.session_uid",
-            &[Value::Int(i64::from(mask_version))],
+            &[Value::Int(version.to_int()), Value::Int(version.next_rules())],
             |row| row.text(0),
         )
     }
@@ -243,6 +269,6 @@ fn frame(row: &Row<'_>) -> Result<FrameRow, StoreError> {
         start: row.count(5)?,
         length: row.count(6)?,
         checksum: row.blob(7)?.try_into().unwrap_or_default(),
-        mask_version: u32::try_from(row.int(8)?).unwrap_or_default(),
+        mask_version: MaskVersion::of_int(row.int(8)?),
     })
 }

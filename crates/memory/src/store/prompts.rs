@@ -9,6 +9,7 @@ use transcript::Agent;
 use super::cursors::Stat;
 use super::engine::{Row, Value};
 use super::{Reads, StoreError, Tx};
+use crate::mask::MaskVersion;
 
 /// How much of a first prompt an answer carries.
 const FIRST_PROMPT_CHARS_MAX: i64 = 500;
@@ -41,7 +42,7 @@ pub struct PromptRow {
     pub project: Option<String>,
     pub title: Option<String>,
     pub text: String,
-    pub mask_version: u32,
+    pub mask_version: MaskVersion,
 }
 
 /// How far a history was read, and by what it is known again.
@@ -122,12 +123,21 @@ impl Tx<'_> {
                     Value::text_opt(project.as_deref()),
                     Value::text_opt(title.as_deref()),
                     Value::Text(&text),
-                    Value::Int(i64::from(prompt.mask_version)),
+                    Value::Int(prompt.mask_version.to_int()),
                 ],
             )?;
             new += touched as u64;
         }
         Ok(new)
+    }
+
+    /// Puts a prompt that was masked anew in the place of what it was.
+    pub fn replace_prompt(&self, key: &[u8], prompt: PromptRow) -> Result<(), StoreError> {
+        self.engine.execute(
+            "DELETE FROM prompts WHERE session_uid = $1 AND prompt_key = $2",
+            &[Value::Text(&prompt.session_uid()), Value::Blob(key)],
+        )?;
+        self.add_prompts(&[prompt]).map(|_| ())
     }
 
     /// Forgets what histories told of a session: whoever drops its text for good drops these, too.
@@ -168,6 +178,24 @@ impl Tx<'_> {
 }
 
 impl Reads<'_> {
+    /// Prompts masked by older rules of ours or by other rules of the user, so many at most, each with its key.
+    pub fn prompts_masked_otherwise(
+        &self,
+        version: MaskVersion,
+        limit: u32,
+    ) -> Result<Vec<(Vec<u8>, PromptRow)>, StoreError> {
+        self.engine.query(
+            "SELECT session_uid, source, at, project, title, text, mask_version, flavor, prompt_key FROM prompts
+             WHERE mask_version <> $1 AND mask_version < $2 ORDER BY session_uid, prompt_key LIMIT $3",
+            &[
+                Value::Int(version.to_int()),
+                Value::Int(version.next_rules()),
+                Value::Int(i64::from(limit)),
+            ],
+            |row| Ok((row.blob(8)?, prompt(row)?)),
+        )
+    }
+
     /// How far each history was read, by path.
     pub fn prompt_files(&self) -> Result<Vec<PromptFile>, StoreError> {
         // A store that an older binary made has no such table until somebody writes to it.
@@ -244,6 +272,29 @@ fn prompts_only(row: &Row<'_>) -> Result<PromptsOnly, StoreError> {
         last_micros: row.int_opt(5)?,
         prompts: count(row, 6)?,
         first_prompt: row.text(7)?,
+    })
+}
+
+fn prompt(row: &Row<'_>) -> Result<PromptRow, StoreError> {
+    let uid = row.text(0)?;
+    let flavor = row.text(7)?;
+    let agent = Agent::ALL.into_iter().find(|agent| agent.as_str() == flavor);
+    let native = uid.split_once(':').map_or("", |(_, native)| native);
+    Ok(PromptRow {
+        agent: agent.ok_or_else(|| StoreError::Unknown {
+            what: "agent",
+            word: flavor.clone(),
+        })?,
+        native_session_id: (!native.is_empty()).then(|| native.to_owned()),
+        source: match row.text(1)?.as_str() {
+            "index" => PromptSource::Index,
+            _ => PromptSource::History,
+        },
+        at_micros: row.int_opt(2)?,
+        project: row.text_opt(3)?,
+        title: row.text_opt(4)?,
+        text: row.text(5)?,
+        mask_version: MaskVersion::of_int(row.int(6)?),
     })
 }
 

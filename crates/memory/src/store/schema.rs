@@ -89,7 +89,17 @@ const STEPS: &[&str] = &[
         repo TEXT,
         cwd TEXT,
         title TEXT,
+        branch TEXT,
+        is_subagent {int} NOT NULL,
+        is_hidden {int} NOT NULL,
         view TEXT NOT NULL
+    ) {strict};
+    CREATE TABLE filters (
+        session_uid TEXT NOT NULL REFERENCES sessions ON DELETE CASCADE,
+        part TEXT NOT NULL,
+        frame_no {int} NOT NULL,
+        bytes {blob} NOT NULL,
+        PRIMARY KEY (session_uid, part, frame_no)
     ) {strict};
     CREATE TABLE events (
         session_uid TEXT NOT NULL REFERENCES sessions ON DELETE CASCADE,
@@ -202,13 +212,17 @@ const STEPS: &[&str] = &[
 
 /// Brings a store to the newest step, all or nothing.
 pub(super) fn migrate(engine: &mut Engine) -> Result<(), StoreError> {
-    let at = engine.version()?;
     let newest = STEPS.len() as i64;
-    if at >= newest {
-        // A newer binary was here. What it added does not concern us.
+    // A newer binary may have been here. What it added does not concern us.
+    if engine.version()? >= newest {
         return Ok(());
     }
     engine.transaction(|engine| {
+        // Somebody else may have been faster: asked again where nobody can be.
+        let at = engine.version()?;
+        if at >= newest {
+            return Ok(());
+        }
         for step in STEPS.iter().skip(usize::try_from(at).unwrap_or_default()) {
             engine.script(&engine.dialect(step))?;
         }

@@ -68,9 +68,10 @@ pub(crate) struct Look {
     pub(super) bytes: u64,
 }
 
-/// Looks whether the file at `path` begins with what was read up to the cursor.
-pub(crate) fn look(path: &Path, cursor: &Cursor) -> io::Result<Look> {
-    let (mut file, metadata) = files::open(path)?;
+/// Looks whether a file begins with what was read up to the cursor. Its name is only asked how it is packed.
+pub(crate) fn look(path: &Path, file: &File, cursor: &Cursor) -> io::Result<Look> {
+    let mut file = file.try_clone()?;
+    let metadata = file.metadata()?;
     let is_packed = logs::is_packed(path);
     let differs = |bytes| Ok(Look { ends: None, bytes });
     if !is_packed && metadata.len() < cursor.read_to {
@@ -82,8 +83,8 @@ pub(crate) fn look(path: &Path, cursor: &Cursor) -> io::Result<Look> {
         if file.read(&mut byte)? == 1 && byte[0] != b'\n' {
             return differs(1);
         }
-        file.seek(SeekFrom::Start(0))?;
     }
+    file.seek(SeekFrom::Start(0))?;
     let (ends, bytes) = if is_packed {
         (packed(path, file, cursor.read_to)?, cursor.read_to)
     } else {

@@ -1,5 +1,6 @@
 //! Lines that are masked and read, gathered until they are worth a frame or a commit.
 
+use std::cell::RefCell;
 use std::io::{self, Read};
 
 use transcript::Delta;
@@ -7,10 +8,25 @@ use transcript::Delta;
 use super::ends::Ends;
 use crate::mask::Hit;
 use crate::packs::{self, FRAME_BYTES, Frame};
+use crate::search::{self, Form, filter::Builder};
 use crate::store::Tail;
+
+thread_local! {
+    /// Two megabytes that every frame of a worker shares.
+    static BUILDER: RefCell<Builder> = RefCell::default();
+}
+
+/// The filter of some lines; none where the part is not searched.
+pub(super) fn filter_of(form: Option<Form>, lines: &[u8]) -> Vec<u8> {
+    match form {
+        Some(form) if !lines.is_empty() => BUILDER.with_borrow_mut(|builder| search::filter_of(form, lines, builder)),
+        _ => Vec::new(),
+    }
+}
 
 /// Lines that are masked and read and not yet handed over.
 pub(super) struct Gathered {
+    form: Option<Form>,
     pub(super) tail: Tail,
     pub(super) frames: Vec<Frame>,
     pub(super) delta: Delta,
@@ -23,11 +39,12 @@ pub(super) struct Gathered {
 }
 
 impl Gathered {
-    pub(super) fn new(mut tail: Tail, ends: Ends, lines: u64, read_to: u64) -> Self {
+    pub(super) fn new(form: Option<Form>, mut tail: Tail, ends: Ends, lines: u64, read_to: u64) -> Self {
         if tail.bytes.is_empty() {
             tail.first_line = lines + 1;
         }
         Self {
+            form,
             tail,
             frames: Vec::new(),
             delta: Delta::default(),
@@ -63,11 +80,9 @@ impl Gathered {
     /// Makes a frame of the tail.
     pub(super) fn cut_frame(&mut self) -> io::Result<()> {
         if !self.tail.bytes.is_empty() {
-            self.frames.push(packs::compress(
-                self.tail.first_line,
-                self.tail.lines,
-                &self.tail.bytes,
-            )?);
+            let mut frame = packs::compress(self.tail.first_line, self.tail.lines, &self.tail.bytes)?;
+            frame.filter = filter_of(self.form, &self.tail.bytes);
+            self.frames.push(frame);
             self.tail = Tail {
                 first_line: self.lines + 1,
                 lines: 0,
@@ -75,6 +90,11 @@ impl Gathered {
             };
         }
         Ok(())
+    }
+
+    /// The filter of what does not fill a frame yet.
+    pub(super) fn tail_filter(&self) -> Vec<u8> {
+        filter_of(self.form, &self.tail.bytes)
     }
 
     /// The last line had no break when it was read: says whether one came. What else comes is no new line.

@@ -3,11 +3,12 @@
 use transcript::{Agent, Delta, PartKind};
 
 use crate::packs::Frame;
+use crate::search::Form;
 use crate::sources::Unread;
-use crate::store::{Cursor, Extent, Tail};
+use crate::store::{Cursor, Extent, PackedState, Tail};
 
 /// Raw bytes after which a piece is handed over: a bound on memory, and on work lost by a crash.
-pub(super) const PIECE_BYTES: u64 = 16 << 20;
+pub(super) const PIECE_BYTES: u64 = 8 << 20;
 
 /// What a worker hands over.
 #[expect(
@@ -52,15 +53,43 @@ pub(super) struct Piece {
     pub(super) frames: Vec<Frame>,
     /// None where the part's lines stay where they are.
     pub(super) tail: Option<Tail>,
+    pub(super) tail_filter: Vec<u8>,
+    /// Filters of frames that stay where they are.
+    pub(super) filters: Vec<(i64, Vec<u8>)>,
     pub(super) delta: Delta,
     /// What the reader remembers; none while the session is made anew and this is not its last piece.
-    pub(super) state: Option<Vec<u8>>,
+    pub(super) state: Option<PackedState>,
     /// Whether it was made of what is kept, rather than of a log.
     pub(super) is_refresh: bool,
     pub(super) bytes_read: u64,
     /// Bytes read only to see that nothing changed.
     pub(super) bytes_checked: u64,
     pub(super) redactions: u64,
+}
+
+/// About what an event takes in memory.
+const EVENT_BYTES: u64 = 900;
+
+impl Piece {
+    /// About what it takes in memory.
+    pub(super) fn weight(&self) -> u64 {
+        let frames: usize = self
+            .frames
+            .iter()
+            .map(|frame| frame.bytes.len() + frame.filter.len())
+            .sum();
+        let rest = self.tail.as_ref().map_or(0, |tail| tail.bytes.len()) + self.tail_filter.len();
+        (frames + rest) as u64 + self.delta.events.len() as u64 * EVENT_BYTES
+    }
+}
+
+/// How a part is searched; none where it is not.
+pub(super) fn form_of(agent: Agent, kind: PartKind) -> Option<Form> {
+    match kind {
+        PartKind::Log | PartKind::ChatHistory => Some(Form::Lines(agent)),
+        PartKind::Spill => Some(Form::Plain),
+        _ => None,
+    }
 }
 
 /// How a session that was made anew takes its place.

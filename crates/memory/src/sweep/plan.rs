@@ -14,7 +14,6 @@ use super::refresh::Stale;
 use super::{Report, Sweep, path_text};
 use crate::files;
 use crate::logs;
-use crate::mask::MASK_VERSION;
 use crate::sources::{self, Unread};
 use crate::store::{Cursor, Stat, Store, StoreError};
 
@@ -116,7 +115,7 @@ impl Plan {
             .collect();
         // Oldest first: what an agent is about to delete is safe first.
         jobs.sort_by_key(|job| job.source.parts.iter().filter_map(|part| modified(&part.path)).max());
-        let stale = stale(store, &jobs)?;
+        let stale = stale(sweep, store, &jobs)?;
         Ok(Self {
             jobs,
             stale,
@@ -159,10 +158,10 @@ fn find(sweep: &Sweep<'_>, cursors: &[Cursor], report: &mut Report) -> BTreeMap<
 }
 
 /// What is kept and was masked or read by older rules, newest first. What is read from its log anyway can wait.
-fn stale(store: Option<&Store>, jobs: &[Job]) -> Result<Vec<Stale>, StoreError> {
+fn stale(sweep: &Sweep<'_>, store: Option<&Store>, jobs: &[Job]) -> Result<Vec<Stale>, StoreError> {
     let Some(store) = store else { return Ok(Vec::new()) };
     let busy: HashSet<&str> = jobs.iter().map(|job| job.uid.as_str()).collect();
-    let masked = store.reads().masked_before(MASK_VERSION)?;
+    let masked = store.reads().masked_otherwise(sweep.masker.version())?;
     let seen: HashSet<String> = masked.iter().cloned().collect();
     let mut stale: Vec<Stale> = masked.into_iter().map(Stale::remasked).collect();
     for agent in Agent::ALL {

@@ -1,6 +1,7 @@
 //! What is kept, gone through again: masked by newer rules, or read by a newer reader. The old rows stay
 //! until the new ones are whole.
 
+use std::collections::HashSet;
 use std::io;
 use std::path::PathBuf;
 
@@ -8,13 +9,14 @@ use transcript::{Agent, Line, LineBody, Origin, PartKind, State};
 
 use super::Sweep;
 use super::ends::Ends;
-use super::gather::Gathered;
-use super::piece::{Output, PIECE_BYTES, Piece, Promotion, Replaces};
+use super::gather::{Gathered, filter_of};
+use super::piece::{Output, PIECE_BYTES, Piece, Promotion, Replaces, form_of};
 use super::work::mask_whole;
 use crate::kept;
+use crate::mask::LineState;
 use crate::packs;
 use crate::sources::Unread;
-use crate::store::{Cursor, Extent, Store, StoreError, Tail, stand_in};
+use crate::store::{Cursor, Extent, PackedState, Store, StoreError, TAIL_NO, Tail, stand_in};
 
 /// A session that has to be made anew from what is kept of it.
 pub(super) struct Stale {
@@ -59,6 +61,10 @@ struct Worker<'w> {
     send: &'w dyn Fn(Output) -> bool,
     agent: Agent,
     state: State,
+    /// What the lines before began, for the masker.
+    line_state: LineState,
+    /// The parts whose filters were made.
+    filtered: HashSet<String>,
     is_first: bool,
 }
 
@@ -78,6 +84,8 @@ impl<'w> Worker<'w> {
             send,
             agent,
             state: State::new(agent, origin),
+            line_state: LineState::default(),
+            filtered: HashSet::new(),
             is_first: true,
         })
     }
@@ -104,7 +112,7 @@ impl<'w> Worker<'w> {
             bytes.extend_from_slice(piece);
             Ok(())
         })?;
-        let mut gathered = Gathered::new(Tail::default(), Ends::default(), 0, 0);
+        let mut gathered = Gathered::new(form_of(self.agent, kind), Tail::default(), Ends::default(), 0, 0);
         if self.stale.extent == Extent::Whole {
             bytes = mask_whole(self.sweep.masker, kind, &bytes, &mut gathered.found);
         }
@@ -118,7 +126,8 @@ impl<'w> Worker<'w> {
     }
 
     fn lines(&mut self, kind: PartKind, name: &str, is_last: bool) -> Result<bool, StoreError> {
-        let mut gathered = Gathered::new(Tail::default(), Ends::default(), 0, 0);
+        self.line_state = LineState::default();
+        let mut gathered = Gathered::new(form_of(self.agent, kind), Tail::default(), Ends::default(), 0, 0);
         let has_tail = self.store.reads().tail(&self.stale.uid, name)?.is_some();
         let mut goes_on = true;
         let (mut number, mut is_open) = (0, false);
@@ -130,7 +139,13 @@ impl<'w> Worker<'w> {
                 self.take(kind, number, line, &mut gathered).map_err(lost)?;
             }
             if goes_on && gathered.bytes_read >= PIECE_BYTES {
-                let next = Gathered::new(gathered.tail.clone(), Ends::default(), gathered.lines, 0);
+                let next = Gathered::new(
+                    form_of(self.agent, kind),
+                    gathered.tail.clone(),
+                    Ends::default(),
+                    gathered.lines,
+                    0,
+                );
                 let full = std::mem::replace(&mut gathered, next);
                 goes_on = self.hand_over(kind, name, full, false)?;
             }
@@ -149,7 +164,11 @@ impl<'w> Worker<'w> {
         let (bytes, terminated) = line.strip_suffix(b"\n").map_or((line, false), |bytes| (bytes, true));
         let body = packs::body(bytes);
         let masked = match (self.stale.extent, body) {
-            (Extent::Whole, LineBody::Bytes(bytes)) => self.sweep.masker.mask_json_line(bytes, &mut gathered.found),
+            (Extent::Whole, LineBody::Bytes(bytes)) => {
+                self.sweep
+                    .masker
+                    .mask_next_line(&mut self.line_state, bytes, &mut gathered.found)
+            }
             _ => std::borrow::Cow::Borrowed(bytes),
         };
         let line = Line {
@@ -168,6 +187,23 @@ impl<'w> Worker<'w> {
             gathered.bytes_read += bytes.len() as u64;
             Ok(())
         }
+    }
+
+    /// The filters of frames that stay, made again with the first piece of their part.
+    fn filters(&mut self, kind: PartKind, name: &str, is_whole: bool) -> Result<Vec<(i64, Vec<u8>)>, StoreError> {
+        let form = form_of(self.agent, kind);
+        if is_whole || form.is_none() || !self.filtered.insert(name.to_owned()) {
+            return Ok(Vec::new());
+        }
+        let mut filters = Vec::new();
+        for frame in self.store.reads().frames(&self.stale.uid, name)? {
+            let bytes = kept::read_frame(self.store, &self.stale.uid, name, &frame)?;
+            filters.push((frame.frame_no.cast_signed(), filter_of(form, &bytes)));
+        }
+        if let Some(tail) = self.store.reads().tail(&self.stale.uid, name)? {
+            filters.push((TAIL_NO, filter_of(form, &tail.bytes)));
+        }
+        Ok(filters)
     }
 
     fn hand_over(
@@ -208,8 +244,10 @@ impl<'w> Worker<'w> {
             others,
             frames: std::mem::take(&mut gathered.frames),
             tail: is_whole.then(|| gathered.tail.clone()),
+            tail_filter: if is_whole { gathered.tail_filter() } else { Vec::new() },
+            filters: self.filters(kind, name, is_whole)?,
             delta,
-            state: is_last.then(|| self.state.to_bytes()),
+            state: is_last.then(|| PackedState::of(&self.state)),
             is_refresh: true,
             bytes_read: 0,
             bytes_checked: 0,

@@ -1,22 +1,23 @@
 //! What a worker does with the log of one session: finds where to go on, masks and reads the new lines, and
 //! hands them over in pieces that can each be committed alone.
 
-use std::io::{self, Read};
+use std::fs::File;
+use std::io::{self, Read, Seek};
 use std::path::Path;
 
 use transcript::{Delta, Line, LineBody, Lines, Origin, Part, PartKind, State};
 
 use super::ends::{self, Ends};
-use super::gather::Gathered;
-use super::piece::{Output, PIECE_BYTES, Piece, Promotion, Replaces};
+use super::gather::{Gathered, filter_of};
+use super::piece::{Output, PIECE_BYTES, Piece, Promotion, Replaces, form_of};
 use super::plan::{Job, is_quiet, stat};
 use super::{Sweep, index, path_text};
 use crate::files;
 use crate::logs;
-use crate::mask::{Hit, Masker, TextState};
+use crate::mask::{Hit, LineState, Masker, TextState};
 use crate::packs::{self, Frame};
 use crate::sources::{self, Unread};
-use crate::store::{Cursor, Extent, Stat, Store, Tail, stand_in};
+use crate::store::{Cursor, Extent, PackedState, Stat, Store, Tail, stand_in};
 
 /// A companion larger than this is kept as a frame, not as a row.
 pub(super) const ROW_BYTES_MAX: usize = 64 << 10;
@@ -37,9 +38,12 @@ struct Worker<'w> {
     state: State,
     /// Whether the session is read from its start.
     is_fresh: bool,
+    /// What the lines before began, for the masker.
+    line_state: LineState,
     is_first: bool,
-    /// The ends of what was read of each part before.
-    ends: Vec<(PartKind, Ends)>,
+    /// The files that were looked into, each with the ends of what was read of it before: the same file is read on,
+    /// whatever lies at its place by then.
+    looked: Vec<(PartKind, File, Ends)>,
     /// How far the parts are read of a session that is made anew.
     cursors: Vec<Cursor>,
     bytes_checked: u64,
@@ -57,8 +61,9 @@ impl<'w> Worker<'w> {
             send,
             state: fresh(job),
             is_fresh: true,
+            line_state: LineState::default(),
             is_first: true,
-            ends: Vec::new(),
+            looked: Vec::new(),
             cursors: Vec::new(),
             bytes_checked: 0,
         };
@@ -78,10 +83,11 @@ impl<'w> Worker<'w> {
                 if self.store.reads().tail(&self.job.uid, part.kind.as_str()).is_err() {
                     return Ok(false);
                 }
-                let look = ends::look(&part.path, cursor)?;
+                let (file, _) = files::open(&part.path)?;
+                let look = ends::look(&part.path, &file, cursor)?;
                 self.bytes_checked += look.bytes;
                 match look.ends {
-                    Some(ends) => self.ends.push((part.kind, ends)),
+                    Some(ends) => self.looked.push((part.kind, file, ends)),
                     None => return Ok(false),
                 }
             }
@@ -153,16 +159,21 @@ impl<'w> Worker<'w> {
             let lines = masked.split_inclusive(|byte| *byte == b'\n').count() as u64;
             let mut delta = Delta::default();
             self.state.close(&mut delta);
+            let form = form_of(self.job.agent, part.kind);
             let mut frames = Vec::new();
             let mut tail = Tail::default();
             if masked.len() > ROW_BYTES_MAX {
-                frames.push(packs::compress(1, lines, &masked)?);
+                let mut frame = packs::compress(1, lines, &masked)?;
+                frame.filter = filter_of(form, &masked);
+                frames.push(frame);
             } else {
                 (tail.first_line, tail.lines, tail.bytes) = (1, lines, masked);
             }
             let mut piece = self.piece(part, known, cursor, frames, tail, delta, false);
             piece.bytes_read = raw.len() as u64;
             piece.redactions = found.len() as u64;
+            let small = piece.tail.as_ref().map(|tail| tail.bytes.as_slice());
+            piece.tail_filter = filter_of(form, small.unwrap_or_default());
             if piece.replaces == Replaces::Nothing {
                 piece.replaces = Replaces::Part;
             }
@@ -226,8 +237,9 @@ impl<'w> Worker<'w> {
 
     /// Reads the new lines of a part. `is_last`: nothing of the session comes after it.
     fn lines(&mut self, part: &Part, is_last: bool) -> io::Result<bool> {
-        let (file, metadata) = files::open(&part.path)?;
-        let stat = stat(&metadata);
+        let (file, ends) = self.open(part)?;
+        let stat = stat(&file.metadata()?);
+        self.line_state = LineState::default();
         let known = self.job.cursors.get(part.kind.as_str()).filter(|_| !self.is_fresh);
         let known = known.cloned();
         let from = known.as_ref().map_or(0, |cursor| cursor.read_to);
@@ -235,8 +247,9 @@ impl<'w> Worker<'w> {
         let mut source = logs::unpacked(&part.path, file)?;
         source.seek_to(from)?;
         let mut piece = Gathered::new(
+            form_of(self.job.agent, part.kind),
             self.tail_of(part, known.as_ref())?,
-            self.ends_of(part.kind),
+            ends,
             known.as_ref().map_or(0, |c| c.lines),
             from,
         );
@@ -269,9 +282,20 @@ impl<'w> Worker<'w> {
         Ok(self.commit(part, stat, base, &mut piece, is_last)?.is_some())
     }
 
-    fn ends_of(&self, kind: PartKind) -> Ends {
-        let known = self.ends.iter().find(|(known, _)| *known == kind && !self.is_fresh);
-        known.map(|(_, ends)| ends.clone()).unwrap_or_default()
+    /// The file of a part: the one that was looked into, if it is read on.
+    fn open(&self, part: &Part) -> io::Result<(File, Ends)> {
+        let known = self
+            .looked
+            .iter()
+            .find(|(kind, ..)| *kind == part.kind && !self.is_fresh);
+        match known {
+            Some((_, file, ends)) => {
+                let mut file = file.try_clone()?;
+                file.rewind()?;
+                Ok((file, ends.clone()))
+            }
+            None => Ok((files::open(&part.path)?.0, Ends::default())),
+        }
     }
 
     /// What is kept of a part but does not fill a frame yet.
@@ -287,7 +311,8 @@ impl<'w> Worker<'w> {
     fn take(&mut self, kind: PartKind, line: &Line<'_>, piece: &mut Gathered) -> io::Result<()> {
         match line.body {
             LineBody::Bytes(bytes) => {
-                let masked = self.sweep.masker.mask_json_line(bytes, &mut piece.found);
+                let state = &mut self.line_state;
+                let masked = self.sweep.masker.mask_next_line(state, bytes, &mut piece.found);
                 let masked_line = Line {
                     body: LineBody::Bytes(&masked),
                     ..*line
@@ -322,6 +347,7 @@ impl<'w> Worker<'w> {
         let mut piece = self.piece(part, base.as_ref(), cursor.clone(), frames, tail, delta, is_last);
         piece.bytes_read = std::mem::take(&mut gathered.bytes_read);
         piece.redactions = std::mem::take(&mut gathered.found).len() as u64;
+        piece.tail_filter = gathered.tail_filter();
         Ok((self.send)(Output::Piece(piece)).then_some(cursor))
     }
 
@@ -354,6 +380,11 @@ impl<'w> Worker<'w> {
         let is_first = std::mem::take(&mut self.is_first);
         let is_anew = self.is_anew();
         let is_whole = !is_anew || is_last;
+        let state = is_whole.then(|| PackedState::of(&self.state));
+        if is_anew && is_last {
+            // Nothing comes after: the live state of a long log need not wait for the writer.
+            self.state = fresh(self.job);
+        }
         let part_name = cursor.part.clone();
         let mut others = Vec::new();
         if is_anew {
@@ -387,8 +418,10 @@ impl<'w> Worker<'w> {
             cursor: (!is_anew).then_some(cursor),
             frames,
             tail: Some(tail),
+            tail_filter: Vec::new(),
+            filters: Vec::new(),
             delta,
-            state: is_whole.then(|| self.state.to_bytes()),
+            state,
             is_refresh: false,
             bytes_read: 0,
             bytes_checked: std::mem::take(&mut self.bytes_checked),

@@ -5,12 +5,12 @@ use std::collections::{HashMap, HashSet};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
+use super::budget::{BATCH_WEIGHT, Budget};
 use super::piece::{Output, Piece, Replaces};
 use super::plan::{Job, Plan};
 use super::{Report, Sweep, sentence, several};
-use crate::mask::MASK_VERSION;
 use crate::packs::{self, Unsynced};
-use crate::store::{Extent, FrameRow, Patience, Stat, Store, StoreError, Tx, WriteLock, derived_version};
+use crate::store::{Extent, FrameRow, Patience, Stat, Store, StoreError, TAIL_NO, Tx, WriteLock, derived_version};
 
 /// A batch is committed when it has so many pieces, or so many raw bytes, or nothing more comes for a moment.
 const BATCH_PIECES: usize = 64;
@@ -62,16 +62,17 @@ impl<'w> Writer<'w> {
     }
 
     /// Commits everything the workers send.
-    pub(super) fn drain(&mut self, receiver: Receiver<Output>) -> Result<(), StoreError> {
+    pub(super) fn drain(&mut self, receiver: Receiver<Output>, budget: &Budget) -> Result<(), StoreError> {
         self.clean()?;
         let mut batch: Vec<Piece> = Vec::new();
-        let mut bytes = 0;
+        let (mut bytes, mut weight) = (0, 0);
         loop {
             match receiver.recv_timeout(Duration::from_millis(PAUSE_MS)) {
                 Ok(Output::Piece(piece)) => {
                     bytes += piece.bytes_read;
+                    weight += piece.weight();
                     batch.push(piece);
-                    if batch.len() < BATCH_PIECES && bytes < BATCH_BYTES {
+                    if batch.len() < BATCH_PIECES && bytes < BATCH_BYTES && weight < BATCH_WEIGHT {
                         continue;
                     }
                 }
@@ -91,6 +92,7 @@ impl<'w> Writer<'w> {
             }
             bytes = 0;
             self.commit(std::mem::take(&mut batch))?;
+            budget.give_back(std::mem::take(&mut weight));
         }
     }
 
@@ -258,7 +260,7 @@ impl<'w> Writer<'w> {
                 start,
                 length: frame.bytes.len() as u64,
                 checksum: *blake3::hash(&frame.bytes).as_bytes(),
-                mask_version: MASK_VERSION,
+                mask_version: self.sweep.masker.version(),
             });
             *frame_no += 1;
             *end = start + frame.bytes.len() as u64;
@@ -367,11 +369,16 @@ fn put(tx: &Tx<'_>, piece: &Piece, frames: &[FrameRow], sweep: &Sweep<'_>) -> Re
     if let Some(session) = &piece.delta.session {
         tx.put_session(into, session, sweep.now)?;
     }
-    for frame in frames {
-        tx.add_frame(into, &piece.part, frame)?;
+    for (row, frame) in frames.iter().zip(&piece.frames) {
+        tx.add_frame(into, &piece.part, row)?;
+        tx.put_filter(into, &piece.part, row.frame_no.cast_signed(), &frame.filter)?;
+    }
+    for (frame_no, filter) in &piece.filters {
+        tx.put_filter(into, &piece.part, *frame_no, filter)?;
     }
     if let Some(tail) = &piece.tail {
-        tx.put_tail(into, &piece.part, tail, MASK_VERSION)?;
+        tx.put_filter(into, &piece.part, TAIL_NO, &piece.tail_filter)?;
+        tx.put_tail(into, &piece.part, tail, sweep.masker.version())?;
     }
     tx.apply_delta(into, piece.kind, &piece.delta)?;
     if let Some(state) = &piece.state {

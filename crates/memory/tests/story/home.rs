@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use memory::kept;
 use memory::mask::{MaskKey, Masker, UserRules};
 use memory::sources::Root;
-use memory::store::{Patience, Store};
+use memory::store::{FilterRow, Patience, Store};
 use memory::sweep::{Report, Sweep, rebuild, run};
 use tempfile::TempDir;
 use testkit::truth;
@@ -84,6 +84,13 @@ impl Home {
         let mut out = Vec::new();
         kept::cat(&self.store(), uid, part, &mut out).unwrap().unwrap();
         String::from_utf8(out).unwrap()
+    }
+
+    /// All filters, in order.
+    pub fn filters(&self) -> Vec<FilterRow> {
+        let mut filters = self.store().reads().filters().unwrap();
+        filters.sort_by(|a, b| (&a.session_uid, &a.part, a.frame_no).cmp(&(&b.session_uid, &b.part, b.frame_no)));
+        filters
     }
 
     pub fn rows(&self) -> Vec<String> {

@@ -2,9 +2,11 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod false_alarms;
 mod hazards;
 mod home;
 mod keeping;
 mod prompts;
 mod restoring;
+mod secrets;
 mod sweep;

@@ -43,7 +43,10 @@ fn rebuild_makes_the_same_rows() {
     home.sweep();
     let rows = home.rows();
     assert!(rows.len() > 100);
+    let filters = home.filters();
+    assert!(filters.len() > 5);
     assert!(home.rebuild().sessions_refreshed > 0);
+    assert_eq!(home.filters(), filters);
     let again = home.rows();
     for (a, b) in rows.iter().zip(&again) {
         assert_eq!(a, b);

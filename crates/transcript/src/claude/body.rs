@@ -1,80 +1,141 @@
 //! The full text of the events of one line, taken from the line again when somebody wants to see it.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::mem::take;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 
 use super::record::{Block, Content, Record};
-use super::said::denial_words;
+use super::said::{Said, denial_words, judge, judge_queued};
 use super::whole_behind_a_tear;
+use crate::event::Role;
 use crate::repair::repair;
 use crate::state::Body;
+use crate::texts::{self as told, Field, Told};
+use crate::wire::Text;
 use crate::wording::{pretty, summary};
 
 /// The texts of all blocks of a line, in the order in which the reader numbers them.
 pub(crate) fn bodies(line: &[u8]) -> Vec<Body> {
-    let line = super::trim(line);
-    let mut bodies = Vec::new();
-    let Err(broken_at) = collect(line, &mut bodies) else {
-        return bodies;
+    let body = |block: told::Block| Body {
+        text: match block.told {
+            Told::Text(text) | Told::Sign(text) => text,
+            Told::Input(json) => pretty(&json),
+        },
+        words: block.words,
     };
-    let (rest, whole) = (&line[broken_at..], bodies.len());
-    let mended = repair(rest).is_some_and(|mended| collect(&mended, &mut bodies).is_ok());
-    if !mended {
-        bodies.truncate(whole);
-        if let Some((record, _)) = whole_behind_a_tear(rest) {
-            of_record(&record, &mut bodies);
-        }
-    }
-    bodies
+    blocks(line).into_iter().map(body).collect()
 }
 
-/// Gathers the bodies of the records that stand on a line, and says where it had to stop.
-fn collect(line: &[u8], bodies: &mut Vec<Body>) -> Result<(), usize> {
+/// The blocks of a line, in the order in which the reader numbers them.
+pub(crate) fn blocks(line: &[u8]) -> Vec<told::Block> {
+    let line = super::trim(line);
+    let mut blocks = Vec::new();
+    let Err(broken_at) = collect(line, &mut blocks) else {
+        return blocks;
+    };
+    let (rest, whole) = (&line[broken_at..], blocks.len());
+    let mended = repair(rest).is_some_and(|mended| collect(&mended, &mut blocks).is_ok());
+    if !mended {
+        blocks.truncate(whole);
+        if let Some((record, _)) = whole_behind_a_tear(rest) {
+            of_record(record, &mut blocks);
+        }
+    }
+    blocks
+}
+
+/// Gathers the blocks of the records that stand on a line, and says where it had to stop.
+fn collect(line: &[u8], blocks: &mut Vec<told::Block>) -> Result<(), usize> {
     let mut records = serde_json::Deserializer::from_slice(line).into_iter::<Record<'_>>();
     loop {
         let at = records.byte_offset();
         match records.next() {
-            Some(Ok(record)) => of_record(&record, bodies),
+            Some(Ok(record)) => of_record(record, blocks),
             Some(Err(_)) => return Err(at),
             None => return Ok(()),
         }
     }
 }
 
-fn of_record(record: &Record<'_>, bodies: &mut Vec<Body>) {
-    match &record.message.0 {
-        Some(message) => of_content(&message.content, bodies),
-        None if !record.attachment.prompt.is_nothing() => of_content(&record.attachment.prompt, bodies),
-        None => of_content(&record.content, bodies),
+fn of_record(mut record: Record<'_>, blocks: &mut Vec<told::Block>) {
+    if let Some(message) = &mut record.message.0 {
+        let content = take(&mut message.content);
+        return of_content(content, blocks, |text| match record.kind.or_empty() {
+            "assistant" => (Field::Answer, Role::Assistant),
+            "user" => of_user(&judge(&record, text, record.is_sidechain.0, false)),
+            _ => (Field::Other, Role::System),
+        });
+    }
+    let queued = |text: &str| of_user(&judge_queued(text));
+    if !record.attachment.prompt.is_nothing() {
+        return of_content(take(&mut record.attachment.prompt), blocks, queued);
+    }
+    let content = take(&mut record.content);
+    match record.kind.or_empty() {
+        "queue-operation" => of_content(content, blocks, queued),
+        _ => of_content(content, blocks, |_| (Field::Other, Role::System)),
     }
 }
 
-fn of_content(content: &Content<'_>, bodies: &mut Vec<Body>) {
+/// Texts of role `user` are by a human, or by the harness in the human's name.
+fn of_user(said: &Said<'_>) -> (Field, Role) {
+    match said {
+        Said::Harness(_) | Said::Interrupt | Said::Nothing => (Field::Other, Role::User),
+        _ => (Field::Prompt, Role::User),
+    }
+}
+
+fn of_content(content: Content<'_>, blocks: &mut Vec<told::Block>, judge: impl Fn(&str) -> (Field, Role)) {
+    let said = |text: Cow<'_, str>| {
+        let (field, role) = judge(&text);
+        told::Block {
+            role,
+            ..told::Block::new(field, text.into_owned())
+        }
+    };
     match content {
         Content::Nothing => {}
-        Content::Text(text) => bodies.push(Body {
-            text: text.clone().into_owned(),
-            words: None,
-        }),
-        Content::Blocks(blocks) => bodies.extend(blocks.iter().map(of_block)),
+        Content::Text(text) => blocks.push(said(text)),
+        Content::Blocks(all) => blocks.extend(all.into_iter().map(|block| of_block(block, &said))),
     }
 }
 
-fn of_block(block: &Block<'_>) -> Body {
-    let text = match block.kind.or_empty() {
-        "thinking" => block.thinking.or_empty().to_owned(),
-        "tool_use" | "server_tool_use" | "mcp_tool_use" => pretty(block.input.json()),
-        "image" | "document" => format!("[{}]", block.kind.or_empty()),
-        _ if block.text.get().is_some() => block.text.or_empty().to_owned(),
-        _ => block.content.text().into_owned(),
-    };
+fn of_block(block: Block<'_>, said: &dyn Fn(Cow<'_, str>) -> told::Block) -> told::Block {
+    let kind = block.kind.or_empty();
+    match kind {
+        "thinking" => told::Block::new(Field::Thinking, text(block.thinking)),
+        "tool_use" | "server_tool_use" | "mcp_tool_use" => {
+            told::Block::input(block.name.or_empty(), block.input.json())
+        }
+        "image" | "document" => told::Block {
+            told: Told::Sign(format!("[{kind}]")),
+            ..said("".into())
+        },
+        _ if kind.ends_with("tool_result") => of_result(&block),
+        _ if block.text.get().is_some() => said(block.text.0.unwrap_or_default()),
+        _ => said(block.content.text()),
+    }
+}
+
+fn of_result(block: &Block<'_>) -> told::Block {
+    let text = block
+        .text
+        .get()
+        .map_or_else(|| block.content.text(), Cow::Borrowed)
+        .into_owned();
     let denied = block.kind.or_empty() == "tool_result" && block.is_error.0;
-    let words = denial_words(&text)
-        .filter(|_| denied)
-        .map(|(words, _)| words.to_owned());
-    Body { text, words }
+    let words = denial_words(&text).filter(|_| denied);
+    told::Block {
+        words: words.map(|(words, _)| words.to_owned()),
+        ..told::Block::new(Field::ToolOutput, text)
+    }
+}
+
+fn text(text: Text<'_>) -> String {
+    text.0.map(Cow::into_owned).unwrap_or_default()
 }
 
 /// What a human answered: the answers alone, or the tool's sentence where they are not told apart.

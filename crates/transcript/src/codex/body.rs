@@ -3,67 +3,82 @@
 use std::borrow::Cow;
 
 use super::outputs::bare;
-use super::record::{Payload, Record, text_in};
-use super::said::{prompt, words};
+use super::record::{Content, Payload, Record, text_in};
+use super::said::{Said, judge, prompt, words};
 use super::whole::words_in;
+use crate::event::Role;
 use crate::records;
 use crate::state::Body;
+use crate::texts::{Block, Field, Told};
 use crate::wording::pretty;
 
 /// The texts of all blocks of a line, in the order in which the reader numbers them.
 pub(crate) fn bodies(line: &[u8]) -> Vec<Body> {
-    // A log that is one object over many lines.
-    if let Some((name, words)) = std::str::from_utf8(line).ok().and_then(words_in) {
-        return vec![body(match name {
-            "text" => prompt(words.into()).into_owned(),
-            "output" => bare(&words).into_owned(),
-            _ => readable(&words),
-        })];
-    }
-    let mut bodies = Vec::new();
-    records::each(records::trim(line), &super::OPENINGS, &mut |bytes| {
-        collect(bytes, &mut bodies)
-    });
-    bodies
+    let body = |block: Block| Body {
+        text: match block.told {
+            Told::Text(text) | Told::Sign(text) => text,
+            Told::Input(json) => readable(&json),
+        },
+        words: block.words,
+    };
+    blocks(line).into_iter().map(body).collect()
 }
 
-/// Gathers the bodies of one record.
-fn collect(bytes: &[u8], bodies: &mut Vec<Body>) -> Result<(), serde_json::Error> {
+/// The blocks of a line, in the order in which the reader numbers them.
+pub(crate) fn blocks(line: &[u8]) -> Vec<Block> {
+    // A log that is one object over many lines: what a line holds is told by its name alone.
+    if let Some((name, words)) = std::str::from_utf8(line).ok().and_then(words_in) {
+        return vec![match name {
+            "text" => Block::new(Field::Other, prompt(words.into()).into_owned()),
+            "output" => Block::new(Field::ToolOutput, bare(&words).into_owned()),
+            _ => Block::input("", &words),
+        }];
+    }
+    let mut blocks = Vec::new();
+    records::each(records::trim(line), &super::OPENINGS, &mut |bytes| {
+        collect(bytes, &mut blocks)
+    });
+    blocks
+}
+
+/// Gathers the blocks of one record.
+fn collect(bytes: &[u8], blocks: &mut Vec<Block>) -> Result<(), serde_json::Error> {
     let record: Record<'_> = serde_json::from_slice(bytes)?;
     if let Some(payload) = &record.payload.0 {
-        of_payload(payload, bodies);
+        of_payload(payload, blocks);
     } else if record.session.0.is_some() {
-        bodies.push(body(String::new()));
+        blocks.push(Block::new(Field::Other, String::new()));
         for item in &record.items.0 {
-            of_payload(item, bodies);
+            of_payload(item, blocks);
         }
     } else {
-        of_payload(&serde_json::from_slice(bytes)?, bodies);
+        of_payload(&serde_json::from_slice(bytes)?, blocks);
     }
     Ok(())
 }
 
-fn body(text: String) -> Body {
-    Body { text, words: None }
-}
-
-fn of_payload(payload: &Payload<'_>, bodies: &mut Vec<Body>) {
+fn of_payload(payload: &Payload<'_>, blocks: &mut Vec<Block>) {
     let kind = payload.kind.or_empty();
-    let text = match kind {
-        "message" if payload.role.or_empty() == "user" => prompt(words(&payload.content)).into_owned(),
-        "reasoning" => lines(&[&payload.summary.text(), &payload.content.text()]),
+    let block = match kind {
+        "message" if payload.role.or_empty() == "user" => of_user(&payload.content),
+        "reasoning" => Block::new(
+            Field::Thinking,
+            lines(&[&payload.summary.text(), &payload.content.text()]),
+        ),
         "function_call" | "custom_tool_call" | "tool_search_call" => {
             let input = match payload.input.0.is_some() {
                 true => payload.input.json(),
                 false => payload.arguments.json(),
             };
-            readable(input)
+            Block::input(payload.name.or_empty(), input)
         }
-        "function_call_output" | "custom_tool_call_output" => bare(&payload.output.text()).into_owned(),
-        "user_message" => prompt(payload.message.or_empty().into()).into_owned(),
-        "item_completed" => return of_item(payload, bodies),
+        "function_call_output" | "custom_tool_call_output" => {
+            Block::new(Field::ToolOutput, bare(&payload.output.text()).into_owned())
+        }
+        "user_message" => Block::new(Field::Prompt, prompt(payload.message.or_empty().into()).into_owned()),
+        "item_completed" => return of_item(payload, blocks),
         "exec_command_end" | "patch_apply_end" | "mcp_tool_call_end" | "dynamic_tool_call_response" => {
-            return of_end(payload, bodies);
+            return of_end(payload, blocks);
         }
         _ => {
             let told = [
@@ -71,20 +86,42 @@ fn of_payload(payload: &Payload<'_>, bodies: &mut Vec<Body>) {
                 payload.text.or_empty(),
                 &payload.content.text(),
             ];
-            lines(&told)
+            Block::new(field_of(payload), lines(&told))
         }
     };
-    bodies.push(body(text));
+    blocks.push(block);
+}
+
+/// Words of role `user`: a prompt, or what the harness says in the user's name.
+fn of_user(content: &Content<'_>) -> Block {
+    let field = match judge(content) {
+        Said::Prompt(_) | Said::Shell(_) | Said::OtherAgent => Field::Prompt,
+        Said::Setup | Said::Interrupt | Said::Harness => Field::Other,
+    };
+    let told = prompt(words(content)).into_owned();
+    Block {
+        role: Role::User,
+        ..Block::new(field, told)
+    }
+}
+
+fn field_of(payload: &Payload<'_>) -> Field {
+    match (payload.kind.or_empty(), payload.role.or_empty()) {
+        ("message", "assistant") | ("agent_message", _) => Field::Answer,
+        ("agent_reasoning" | "agent_reasoning_raw_content", _) => Field::Thinking,
+        _ => Field::Other,
+    }
 }
 
 /// A call and its end that stand on one line.
-fn of_end(payload: &Payload<'_>, bodies: &mut Vec<Body>) {
+fn of_end(payload: &Payload<'_>, blocks: &mut Vec<Block>) {
     let command: Vec<&str> = payload.command.0.iter().map(|word| word.or_empty()).collect();
+    let tool = payload.tool.or_empty();
     let call = match (&payload.invocation.0, command.is_empty()) {
-        (Some(invocation), _) => readable(invocation.arguments.json()),
-        (None, false) => command.join(" "),
-        (None, true) if payload.changes.0.is_some() => readable(payload.changes.json()),
-        (None, true) => readable(payload.arguments.json()),
+        (Some(invocation), _) => Block::input(invocation.tool.or_empty(), invocation.arguments.json()),
+        (None, false) => Block::new(Field::ToolInput, command.join(" ")),
+        (None, true) if payload.changes.0.is_some() => Block::input(tool, payload.changes.json()),
+        (None, true) => Block::input(tool, payload.arguments.json()),
     };
     let output = match payload.result.0.is_some() {
         true => super::calls::of_mcp(payload.result).1,
@@ -94,34 +131,41 @@ fn of_end(payload: &Payload<'_>, bodies: &mut Vec<Body>) {
             output.unwrap_or(streams) + &payload.content_items.text()
         }
     };
-    bodies.extend([body(call), body(output)]);
+    blocks.extend([call, Block::new(Field::ToolOutput, output)]);
 }
 
-fn of_item(payload: &Payload<'_>, bodies: &mut Vec<Body>) {
+fn of_item(payload: &Payload<'_>, blocks: &mut Vec<Block>) {
     let Some(item) = &payload.item.0 else { return };
     let told = || lines(&[item.text.or_empty(), &item.content.text(), &item.fragments.text()]);
     match item.kind.or_empty() {
-        "UserMessage" => bodies.push(body(prompt(words(&item.content)).into_owned())),
-        "Reasoning" => bodies.push(body(lines(&[&item.summary.text(), &item.raw_content.text()]))),
+        "UserMessage" => blocks.push(of_user(&item.content)),
+        "Reasoning" => {
+            let thought = lines(&[&item.summary.text(), &item.raw_content.text()]);
+            blocks.push(Block::new(Field::Thinking, thought));
+        }
         "WebSearch" | "ImageView" | "ImageGeneration" | "Extension" | "CollabAgentToolCall" => {
             let words = [&item.query, &item.path, &item.text, &item.prompt];
             let call: Vec<&str> = words.into_iter().map(|text| text.or_empty()).collect();
-            bodies.extend([body(lines(&call)), body(String::new())]);
+            blocks.extend([
+                Block::new(Field::ToolInput, lines(&call)),
+                Block::new(Field::ToolOutput, String::new()),
+            ]);
         }
         "CommandExecution" | "FileChange" | "McpToolCall" | "DynamicToolCall" => {
             let command: Vec<&str> = item.command.0.iter().map(|word| word.or_empty()).collect();
             let call = match command.is_empty() {
-                false => command.join(" "),
-                true if item.changes.0.is_some() => readable(item.changes.json()),
-                true => readable(item.arguments.json()),
+                false => Block::new(Field::ToolInput, command.join(" ")),
+                true if item.changes.0.is_some() => Block::input("", item.changes.json()),
+                true => Block::input("", item.arguments.json()),
             };
             let streams = lines(&[&text_in(item.stdout), &text_in(item.stderr)]);
             let output = Some(text_in(item.aggregated_output)).filter(|output| !output.is_empty());
             let output = output.unwrap_or(streams);
             let told = super::calls::of_mcp(item.result).1;
-            bodies.extend([body(call), body(lines(&[&output, &told]))]);
+            blocks.extend([call, Block::new(Field::ToolOutput, lines(&[&output, &told]))]);
         }
-        _ => bodies.push(body(told())),
+        "AgentMessage" => blocks.push(Block::new(Field::Answer, told())),
+        _ => blocks.push(Block::new(Field::Other, told())),
     }
 }
 

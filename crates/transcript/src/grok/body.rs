@@ -2,11 +2,13 @@
 //! files with lines are told apart by their shape.
 
 use super::chat::{name_and_input, picture};
-use super::record::{Envelope, Item, Update, blocks, text_of};
-use super::said::words;
+use super::record::{self, Block, Envelope, Item, Params, text_of};
+use super::said::{is_made_up, words};
 use super::tools::output_text;
+use crate::event::Role;
 use crate::records::{each, trim};
 use crate::state::Body;
+use crate::texts::{self as told, Field, Told};
 use crate::wire::{Raw, wire};
 use crate::wording::pretty;
 
@@ -18,89 +20,118 @@ wire! {
 
 /// The texts of all blocks of a line, in the order in which the reader numbers them.
 pub(crate) fn bodies(line: &[u8]) -> Vec<Body> {
-    let mut bodies = Vec::new();
+    let body = |block: told::Block| Body {
+        text: match block.told {
+            Told::Text(text) | Told::Sign(text) => text,
+            Told::Input(json) => pretty(&json),
+        },
+        words: block.words,
+    };
+    blocks(line).into_iter().map(body).collect()
+}
+
+/// The blocks of a line, in the order in which the reader numbers them.
+pub(crate) fn blocks(line: &[u8]) -> Vec<told::Block> {
+    let mut told = Vec::new();
     each(trim(line), &[], &mut |json| {
         let shape: Shape<'_> = serde_json::from_slice(json)?;
         if shape.params.0.is_some() {
             let row: Envelope<'_> = serde_json::from_slice(json)?;
-            of_update(&row.params.update, &mut bodies);
+            of_update(&row.params, &mut told);
         } else {
             let item: Item<'_> = serde_json::from_slice(json)?;
-            of_item(&item, &mut bodies);
+            of_item(&item, &mut told);
         }
         Ok(())
     });
-    bodies
+    told
 }
 
-fn of_update(update: &Update<'_>, bodies: &mut Vec<Body>) {
-    let all = blocks(update.content);
+fn of_update(params: &Params<'_>, told: &mut Vec<told::Block>) {
+    let update = &params.update;
+    let all = record::blocks(update.content);
     match update.kind.or_empty() {
         "user_message_chunk" => {
             let text = text_of(&all).into_owned();
             let shown = all.first().and_then(|block| block.meta.display_text.get());
             let own = shown.map_or_else(|| words(&text).1.to_owned(), str::to_owned);
-            let text = if text.is_empty() { picture(&all) } else { text };
-            push_words(bodies, text, own);
+            let made_up = is_made_up(params.meta.prompt_id.or_empty()) || update.meta.is_hidden.0;
+            push_words(told, text, own, &all, made_up);
         }
-        "agent_message_chunk" | "agent_thought_chunk" => push(bodies, text_of(&all).into_owned()),
+        "agent_message_chunk" => push(told, Field::Answer, text_of(&all).into_owned()),
+        "agent_thought_chunk" => push(told, Field::Thinking, text_of(&all).into_owned()),
         kind @ ("tool_call" | "tool_call_update") => {
-            let input = pretty(update.raw_input.json());
             if kind == "tool_call" {
-                push(
-                    bodies,
-                    if input.is_empty() {
-                        update.title.or_empty().to_owned()
-                    } else {
-                        input
-                    },
-                );
+                told.push(match update.raw_input.json() {
+                    "" => told::Block::new(Field::ToolInput, update.title.or_empty().to_owned()),
+                    json => told::Block::input(update.meta.tool.name.or_empty(), json),
+                });
             }
             if matches!(update.status.or_empty(), "completed" | "failed" | "cancelled") {
-                push(bodies, output_text(&update.raw_output, &all));
+                push(told, Field::ToolOutput, output_text(&update.raw_output, &all));
             }
         }
-        "turn_completed" => push(bodies, update.agent_result.or_empty().to_owned()),
-        "task_completed" => push(bodies, update.task.output.or_empty().to_owned()),
+        "turn_completed" => push(told, Field::Answer, update.agent_result.or_empty().to_owned()),
+        "task_completed" => push(told, Field::ToolOutput, update.task.output.or_empty().to_owned()),
         _ => {}
     }
 }
 
-fn of_item(item: &Item<'_>, bodies: &mut Vec<Body>) {
-    let all = blocks(item.content);
+fn of_item(item: &Item<'_>, told: &mut Vec<told::Block>) {
+    let all = record::blocks(item.content);
     let text = text_of(&all).into_owned();
     match item.kind.get().or(item.role.get()).unwrap_or_default() {
         "user" => {
             let own = words(&text).1.to_owned();
-            let text = if text.is_empty() { picture(&all) } else { text };
-            push_words(bodies, text, own);
+            let by_harness = !matches!(
+                item.synthetic_reason.or_empty(),
+                "" | "interjection" | "agent_message" | "parent_agent_message"
+            );
+            push_words(told, text, own, &all, by_harness);
         }
         "assistant" => {
             if let Some(thought) = item.reasoning_content.get() {
-                push(bodies, thought.to_owned());
+                push(told, Field::Thinking, thought.to_owned());
             }
             if !text.trim().is_empty() {
-                push(bodies, text);
+                push(told, Field::Answer, text);
             }
             for call in &item.tool_calls.0 {
-                push(bodies, pretty(name_and_input(call).1));
+                let (name, input) = name_and_input(call);
+                told.push(told::Block::input(name, input));
             }
         }
-        "reasoning" => push(bodies, text_of(&item.summary.0).into_owned()),
-        "tool_result" | "tool" => push(bodies, text),
-        "backend_tool_call" => push(bodies, pretty(item.backend.action.json())),
+        "reasoning" => push(told, Field::Thinking, text_of(&item.summary.0).into_owned()),
+        "tool_result" | "tool" => push(told, Field::ToolOutput, text),
+        "backend_tool_call" => told.push(told::Block::input(
+            item.backend.tool.or_empty(),
+            item.backend.action.json(),
+        )),
         _ => {}
     }
 }
 
-fn push(bodies: &mut Vec<Body>, text: String) {
-    bodies.push(Body { text, words: None });
+fn push(told: &mut Vec<told::Block>, field: Field, text: String) {
+    told.push(told::Block::new(field, text));
 }
 
 /// The human's own words are told apart where more stands around them.
-fn push_words(bodies: &mut Vec<Body>, text: String, own: String) {
+fn push_words(told: &mut Vec<told::Block>, text: String, own: String, all: &[Block<'_>], by_harness: bool) {
+    let field = match by_harness || own.is_empty() {
+        true => Field::Other,
+        false => Field::Prompt,
+    };
     let words = Some(own).filter(|own| !own.is_empty() && own != text.trim());
-    bodies.push(Body { text, words });
+    let said = match text.is_empty() {
+        true => Told::Sign(picture(all)),
+        false => Told::Text(text),
+    };
+    told.push(told::Block {
+        role: Role::User,
+        told: said,
+        words,
+        ..told::Block::new(field, String::new())
+    });
 }
 
 #[cfg(test)]

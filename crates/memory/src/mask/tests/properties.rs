@@ -75,6 +75,10 @@ proptest! {
         prop_assert_eq!(&masker.mask_json_line(&once, &mut Vec::new()), &once);
         let once = masker.mask_text_line(&mut TextState::default(), &bytes, &mut Vec::new());
         prop_assert_eq!(&masker.mask_text_line(&mut TextState::default(), &once, &mut Vec::new()), &once);
+        let mut state = LineState::default();
+        for line in [&bytes[..], br#"{"sessionUpdate":"a_chunk","content":{"text":"see ghp_0123456789"}}"#, &bytes[..]] {
+            masker.mask_next_line(&mut state, line, &mut Vec::new());
+        }
         for state in 0..=12 {
             masker.mask_text_line(&mut TextState::from_byte(state), &bytes, &mut Vec::new());
         }
@@ -100,6 +104,29 @@ proptest! {
         let line = masker.mask_json_line(text.as_bytes(), &mut Vec::new());
         prop_assert_eq!(&masker.mask_json_line(&line, &mut Vec::new()), &line);
         prop_assert!(std::str::from_utf8(&line).is_ok());
+    }
+
+    #[test]
+    fn a_stream_of_pieces_of_secrets_is_masked_once(
+        pieces in proptest::collection::vec((0_usize..200, 0_usize..80, 0_usize..80, 0_usize..5), 1..8),
+    ) {
+        const BEHIND: [&str; 5] = ["", "", " ", "\n", "="];
+        let masker = masker();
+        let samples = all_samples();
+        let lines = pieces.iter().map(|(index, from, to, behind)| {
+            let sample = &samples[index % samples.len()].text;
+            let (from, to) = (from.min(&sample.len()).to_owned(), to.min(&sample.len()).to_owned());
+            let text = format!("{}{}", &sample[from.min(to)..from.max(to)], BEHIND[*behind]);
+            serde_json::json!({ "update": { "sessionUpdate": "a_chunk", "content": { "text": text } } }).to_string()
+        });
+        let mask = |lines: Vec<String>| {
+            let mut state = LineState::default();
+            let mask = |line: &String| masker.mask_next_line(&mut state, line.as_bytes(), &mut Vec::new()).into_owned();
+            lines.iter().map(mask).map(|line| String::from_utf8(line).unwrap()).collect::<Vec<_>>()
+        };
+        let once = mask(lines.collect());
+        prop_assert!(once.iter().all(|line| serde_json::from_str::<Value>(line).is_ok()));
+        prop_assert_eq!(mask(once.clone()), once);
     }
 
     #[test]

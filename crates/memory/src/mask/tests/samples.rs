@@ -5,6 +5,9 @@ pub(super) const LOWER: &str = "abcdefghijklmnopqrstuvwxyz0123456789";
 const UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 pub(super) const HEX: &str = "0123456789abcdef";
 
+/// Short values of these never read like words.
+const NO_VOWELS: &str = "BCDFGHJKLMNPQRSTVWXZbcdfghjklmnpqrstvwxz0123456789";
+
 /// A text, the secret in it, and the rule that should find it.
 #[derive(Debug, Clone)]
 pub(super) struct Sample {
@@ -26,6 +29,13 @@ pub(super) fn noise(alphabet: &str, count: usize, seed: u64) -> String {
     (0..count).map(|_| next()).collect()
 }
 
+/// The same, with as many digits as most have: with fewer, a few in a thousand read like words and are taken for them.
+fn noise_with_digits(alphabet: &str, count: usize, seed: u64) -> String {
+    let mut tries = (0..1000).map(|again| noise(alphabet, count, seed.wrapping_add(again << 32)));
+    let has_digits = |noise: &String| noise.bytes().filter(u8::is_ascii_digit).count() * 8 >= count.min(60);
+    tries.find(has_digits).unwrap_or_default()
+}
+
 /// The secret of the sample of a rule.
 pub(super) fn token(rule: &str) -> String {
     all_samples()
@@ -37,7 +47,11 @@ pub(super) fn token(rule: &str) -> String {
 
 /// A private key in a block, with something between its lines.
 pub(super) fn private_key(between: &str) -> String {
-    let line = |seed| noise(&format!("{ALNUM}+/"), 64, seed);
+    private_key_of(0, between)
+}
+
+fn private_key_of(seed: u64, between: &str) -> String {
+    let line = |number| noise(&format!("{ALNUM}+/"), 64, seed + number);
     let begin = ["-----BEGIN RSA ", "PRIVATE KEY-----"].concat();
     let end = ["-----END RSA ", "PRIVATE KEY-----"].concat();
     [
@@ -45,7 +59,7 @@ pub(super) fn private_key(between: &str) -> String {
         line(1),
         line(2),
         line(3),
-        format!("{}4Q==", noise(ALNUM, 20, 9)),
+        format!("{}4Q==", noise(ALNUM, 20, seed + 9)),
         end,
     ]
     .join(between)
@@ -173,6 +187,14 @@ const FORMS: &[Form] = &[
         68,
         "",
     ),
+    (
+        "discord-token",
+        "",
+        ["MTIzNDU2", "Nzg5MDEyMzQ1Njc4.Gx3kTq."],
+        ALNUM,
+        38,
+        "",
+    ),
     ("telegram-token", "", ["1234567", "89:AA"], ALNUM, 33, ""),
     ("sendgrid-key", "", ["S", "G.a1B2c3D4e5F6g7H8i9J0kL."], ALNUM, 43, ""),
     ("mailgun-key", "", ["ke", "y-"], HEX, 32, ""),
@@ -220,6 +242,14 @@ const FORMS: &[Form] = &[
         5,
         "-K1L2M-N3O4P",
     ),
+    (
+        "base64-private-key",
+        "",
+        ["LS0tLS1CRUdJTi", "BQUklWQVRFIEtFWS0tLS0t"],
+        ALNUM,
+        80,
+        "",
+    ),
     ("age-key", "", ["AGE-", "SECRET-KEY-1"], UPPER, 58, ""),
     ("tailscale-key", "", ["ts", "key-auth-"], ALNUM, 30, ""),
     // Not of the table: places and names.
@@ -238,19 +268,38 @@ const FORMS: &[Form] = &[
     ("cookie", "Cookie: theme=dark; sid=", ["", ""], ALNUM, 30, ""),
     ("named-secret", "client_sec\x72et = ", ["", ""], ALNUM, 24, ""),
     ("password", "DB_PASS\x57ORD=", ["", ""], ALNUM, 24, "!"),
-    ("env-secret", "export API_SEC\x52ET=", ["", ""], ALNUM, 12, ""),
+    ("env-secret", "export API_SEC\x52ET=", ["", ""], NO_VOWELS, 12, ""),
     ("flag-secret", "tool --tok\x65n ", ["", ""], ALNUM, 10, ""),
     ("curl-password", "curl -u alice:", ["", ""], ALNUM, 10, ""),
+    ("command-password", "sshpass -p ", ["", ""], ALNUM, 10, ""),
+    (
+        "netrc-password",
+        "machine h login ada pass\x77ord ",
+        ["", ""],
+        ALNUM,
+        12,
+        "",
+    ),
+    ("pgpass-password", "db.internal:5432:app:ada:", ["", ""], ALNUM, 12, ""),
+    ("key-data", "client-key-da\x74a: ", ["", ""], ALNUM, 120, "="),
+    // `ad:` and characters whose bytes can be printed.
+    ("basic-auth", "auth: ", ["YW", "Q6"], "ijklmnopqrstuvyz01234567", 24, ""),
 ];
 
-/// One sample for every rule.
+/// One sample for every rule, always the same.
 pub(super) fn all_samples() -> Vec<Sample> {
+    samples_of(0)
+}
+
+/// One sample for every rule, with secrets of their own for every seed.
+pub(super) fn samples_of(seed: u64) -> Vec<Sample> {
+    let seed = seed * 1000;
     let mut samples: Vec<_> = FORMS
         .iter()
-        .enumerate()
-        .map(|(seed, form)| sample(form, seed as u64 + 1))
+        .zip(seed + 1..)
+        .map(|(form, seed)| sample(form, seed))
         .collect();
-    let key = private_key("\n");
+    let key = private_key_of(seed, "\n");
     samples.push(Sample {
         rule: "private-key",
         text: key.clone(),
@@ -261,7 +310,7 @@ pub(super) fn all_samples() -> Vec<Sample> {
 
 fn sample(form: &Form, seed: u64) -> Sample {
     let (rule, before, [first, second], alphabet, count, end) = *form;
-    let secret = format!("{first}{second}{}{end}", noise(alphabet, count, seed));
+    let secret = format!("{first}{second}{}{end}", noise_with_digits(alphabet, count, seed));
     let after = if rule == "url-password" {
         "@db.internal:5432/app"
     } else {

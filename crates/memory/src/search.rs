@@ -1,0 +1,171 @@
+//! Search: which turns of which sessions hold what somebody asks for.
+//!
+//! A question ([`query`]) asks the filters ([`filter`]) of all frames, newest session first. Frames that may hold something are
+//! read, every hit is verified on decoded text ([`matching`]), hits of one turn are gathered over lines, frames and parts, and
+//! scored. When enough is found, older sessions are not asked, and the answer says so.
+//!
+//! Nothing here knows the store, the clock or the terminal: sessions and frames are numbers, and whoever asks gives functions
+//! which read them. The same question over the same sessions has the same answer, on any number of threads.
+
+use std::borrow::Cow;
+use std::io;
+
+use transcript::{Agent, Field, Kinds, Role, texts};
+
+pub mod filter;
+pub mod fold;
+pub mod matching;
+mod pattern;
+pub mod query;
+mod run;
+mod scan;
+pub mod score;
+pub mod snippet;
+pub mod words;
+
+pub use query::Query;
+pub use run::search;
+pub use snippet::Snippet;
+
+use scan::Place;
+
+/// A session that can be searched. Sessions are given newest first.
+#[derive(Debug, Clone, Default)]
+pub struct Session {
+    /// When it was last alive.
+    pub at_ms: i64,
+    pub parts: Vec<Part>,
+}
+
+/// A part of a session: the log, or a spilled result.
+#[derive(Debug, Clone)]
+pub struct Part {
+    pub form: Form,
+    /// Which lines belong to which turn, in the order of lines.
+    pub turns: Vec<TurnRange>,
+    /// In the order of lines.
+    pub frames: Vec<FrameRange>,
+}
+
+/// How the lines of a part are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Records of an agent.
+    Lines(Agent),
+    /// What a tool gave back, as it is.
+    Plain,
+}
+
+/// The lines of a turn, both ends included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TurnRange {
+    pub turn: u32,
+    pub start_line: u64,
+    pub end_line: u64,
+}
+
+/// A frame by the number its owner gave it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FrameRange {
+    pub key: u64,
+    pub first_line: u64,
+    pub lines: u64,
+}
+
+/// What is known of the event whose text stands at a line and block; for a queued prompt that is where it was typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fact {
+    pub line: u64,
+    pub block: u32,
+    pub tool: Option<Box<str>>,
+    pub kinds: Kinds,
+}
+
+/// The functions by which search reaches what is kept. They are called from several threads.
+pub struct Reach<'r> {
+    /// The filter of a frame; none where there is none, and the frame is read.
+    pub filter: &'r (dyn Fn(u64) -> Option<Cow<'r, [u8]>> + Sync),
+    /// The lines of a frame.
+    pub lines: &'r (dyn Fn(u64) -> io::Result<Vec<u8>> + Sync),
+    /// The facts of a part, sorted by line and block: the number of the session, and of its part. Asked only where fields
+    /// of the question need them.
+    pub facts: &'r (dyn Fn(usize, usize) -> Vec<Fact> + Sync),
+    /// Whether nobody waits for the answer any more.
+    pub is_cancelled: &'r (dyn Fn() -> bool + Sync),
+}
+
+/// How much is done for one question.
+#[derive(Debug, Clone, Copy)]
+pub struct Effort {
+    /// The time of the question: age counts.
+    pub now_ms: i64,
+    /// No older session is asked once so many turns were found.
+    pub enough: usize,
+    pub threads: usize,
+}
+
+/// A turn that holds what was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hit {
+    /// Which of the given sessions.
+    pub session: usize,
+    /// None where the text stands outside all turns.
+    pub turn: Option<u32>,
+    pub score: u32,
+    /// How many texts of the turn hold something of it.
+    pub texts: u32,
+    /// The text that shows it best.
+    pub part: usize,
+    pub line: u64,
+    pub block: u32,
+    pub field: Field,
+    pub role: Role,
+    pub tool: Option<Box<str>>,
+    pub snippet: Snippet,
+}
+
+/// What was found, best first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Answer {
+    pub hits: Vec<Hit>,
+    /// Enough was found before all sessions were asked: these are the best of the newest.
+    pub is_partial: bool,
+    /// Nobody waited for the rest.
+    pub is_cancelled: bool,
+    pub work: Work,
+    /// Frames that could not be read, and why.
+    pub unreadable: Vec<(u64, String)>,
+}
+
+/// What a question cost. It tells of the sessions behind the answer, however far other threads had got.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Work {
+    pub sessions: usize,
+    /// Frames whose filter was asked.
+    pub asked: usize,
+    /// Frames that were read.
+    pub read: usize,
+    pub bytes_read: u64,
+}
+
+/// Makes the filter of a frame's masked lines. `builder` is used again for the next frame.
+pub fn filter_of(form: Form, lines: &[u8], builder: &mut filter::Builder) -> Vec<u8> {
+    for line in lines.split(|byte| *byte == b'\n') {
+        match form {
+            Form::Lines(agent) => texts(agent, line).iter().for_each(|text| builder.add(&text.text)),
+            Form::Plain => builder.add(&String::from_utf8_lossy(line)),
+        }
+    }
+    builder.finish()
+}
+
+impl Part {
+    /// Where a line belongs.
+    fn place(&self, number: usize, line: u64) -> Place {
+        let before = self.turns.partition_point(|turn| turn.start_line <= line);
+        match before.checked_sub(1).map(|at| self.turns[at]) {
+            Some(turn) if line <= turn.end_line => Place::Turn(turn.turn),
+            _ => Place::Outside(number, before),
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! A frame's filter: which words and byte trigrams its texts may hold. It says no with certainty, and yes perhaps.
+//!
+//! Two split-block Bloom filters as Apache Parquet specifies them (blocks of 256 bits, eight bits set in a block, public
+//! salts), over XXH3 of folded words and over mixed trigrams. The layout is written down here and nowhere computed from a
+//! library's inside, since filters are kept for years: version, number of word blocks, number of trigram blocks (u32, little
+//! endian), the blocks. Who keeps a filter keeps its checksum; here only its length is looked at.
+//!
+//! Characters and pairs of scripts without spaces are not put in: a character is a trigram of its bytes already.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use thiserror::Error;
+use twox_hash::XxHash3_64;
+
+use super::fold::{Folded, compose};
+use super::words::{self, Kind};
+
+/// Written first, and changed when the words, the hashes or the layout change. A filter of another version is not asked.
+pub const VERSION: u8 = 1;
+
+const WORD_BITS: usize = 12;
+const TRIGRAM_BITS: usize = 8;
+/// Longer runs are keys, hashes and encoded bytes: nobody types them, and their trigrams find them.
+const WORD_BYTES_MAX: usize = 48;
+const BLOCK_BYTES: usize = 32;
+const HEAD_BYTES: usize = 9;
+
+/// One thing a filter can be asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Key {
+    Word(u64),
+    Trigram(u32),
+}
+
+impl Key {
+    /// The key of a folded word; long ones have none.
+    pub fn word(folded: &str) -> Option<Self> {
+        (folded.len() <= WORD_BYTES_MAX).then(|| Self::Word(XxHash3_64::oneshot(folded.as_bytes())))
+    }
+
+    /// The keys of all trigrams of a folded text.
+    pub fn trigrams(folded: &str) -> impl Iterator<Item = Self> {
+        folded.as_bytes().windows(3).map(|bytes| Self::Trigram(trigram(bytes)))
+    }
+}
+
+/// What a text must hold, as far as a filter can tell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Need {
+    /// Nothing is known: every frame may hold it.
+    Anything,
+    Key(Key),
+    All(Vec<Need>),
+    Any(Vec<Need>),
+}
+
+impl Need {
+    /// All of these; what is needed twice is asked once.
+    pub fn all(needs: impl IntoIterator<Item = Self>) -> Self {
+        let mut all: Vec<Self> = Vec::new();
+        for need in needs {
+            match need {
+                Self::Anything => {}
+                Self::All(inner) => all.extend(inner),
+                other => all.push(other),
+            }
+        }
+        let mut seen = HashSet::new();
+        all.retain(|need| !matches!(need, Self::Key(key) if !seen.insert(*key)));
+        match all.len() {
+            0 => Self::Anything,
+            _ => Self::All(all),
+        }
+    }
+
+    /// One of these.
+    pub fn any(needs: Vec<Self>) -> Self {
+        match needs.contains(&Self::Anything) {
+            true => Self::Anything,
+            false => Self::Any(needs),
+        }
+    }
+}
+
+/// Gathers the words and trigrams of texts, and makes the filter. Made once per thread and used for many frames.
+pub struct Builder {
+    words: HashSet<u64, BuildHasherDefault<Mixed>>,
+    /// One bit for each of the 2^24 trigrams, and the trigrams whose bits are set.
+    seen: Vec<u64>,
+    trigrams: Vec<u32>,
+    folded: Folded,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self {
+            words: HashSet::default(),
+            seen: vec![0; 1 << 18],
+            trigrams: Vec::new(),
+            folded: Folded::default(),
+        }
+    }
+}
+
+impl Builder {
+    /// Takes one decoded text of the frame.
+    pub fn add(&mut self, text: &str) {
+        let text = compose(text);
+        self.folded.fold(&text);
+        let folded = &self.folded;
+        words::each(&text, &mut |kind, place| {
+            if matches!(kind, Kind::Run | Kind::Part) {
+                let word = &folded.as_str()[folded.place_here(place.start)..folded.place_here(place.end)];
+                if let Some(Key::Word(hash)) = Key::word(word) {
+                    self.words.insert(hash);
+                }
+            }
+        });
+        for bytes in folded.as_str().as_bytes().windows(3) {
+            let trigram = trigram(bytes);
+            let (slot, bit) = (trigram as usize >> 6, 1 << (trigram & 63));
+            if self.seen[slot] & bit == 0 {
+                self.seen[slot] |= bit;
+                self.trigrams.push(trigram);
+            }
+        }
+    }
+
+    /// The filter of everything that was added, and a fresh start.
+    pub fn finish(&mut self) -> Vec<u8> {
+        let blocks = |keys: usize, bits: usize| (keys * bits).div_ceil(BLOCK_BYTES * 8);
+        let word_blocks = blocks(self.words.len(), WORD_BITS);
+        let trigram_blocks = blocks(self.trigrams.len(), TRIGRAM_BITS);
+        let mut filter = Vec::with_capacity(HEAD_BYTES + (word_blocks + trigram_blocks) * BLOCK_BYTES);
+        filter.push(VERSION);
+        for blocks in [word_blocks, trigram_blocks] {
+            let blocks = u32::try_from(blocks).expect("a frame has far fewer keys");
+            filter.extend(blocks.to_le_bytes());
+        }
+        filter.resize(HEAD_BYTES + (word_blocks + trigram_blocks) * BLOCK_BYTES, 0);
+        let (words, trigrams) = filter[HEAD_BYTES..].split_at_mut(word_blocks * BLOCK_BYTES);
+        for hash in self.words.drain() {
+            insert(words, hash);
+        }
+        for trigram in self.trigrams.drain(..) {
+            self.seen[trigram as usize >> 6] = 0;
+            insert(trigrams, mix(trigram));
+        }
+        filter
+    }
+}
+
+/// Why bytes are no filter that can be asked. Its frame may then hold anything.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum FilterError {
+    #[error("the filter was written by another version")]
+    OtherVersion,
+    #[error("the filter is damaged")]
+    Damaged,
+}
+
+/// A kept filter.
+#[derive(Debug, Clone, Copy)]
+pub struct Filter<'f> {
+    words: &'f [u8],
+    trigrams: &'f [u8],
+}
+
+impl<'f> Filter<'f> {
+    /// Reads a kept filter, without a copy.
+    pub fn read(bytes: &'f [u8]) -> Result<Self, FilterError> {
+        let (version, rest) = bytes.split_first().ok_or(FilterError::Damaged)?;
+        if *version != VERSION {
+            return Err(FilterError::OtherVersion);
+        }
+        let (word_blocks, rest) = rest.split_first_chunk().ok_or(FilterError::Damaged)?;
+        let (trigram_blocks, blocks) = rest.split_first_chunk().ok_or(FilterError::Damaged)?;
+        let size = |blocks: &[u8; 4]| u32::from_le_bytes(*blocks) as usize * BLOCK_BYTES;
+        if size(word_blocks) + size(trigram_blocks) != blocks.len() {
+            return Err(FilterError::Damaged);
+        }
+        let (words, trigrams) = blocks.split_at(size(word_blocks));
+        Ok(Self { words, trigrams })
+    }
+
+    /// Whether the frame may hold what is needed.
+    pub fn may_hold(&self, need: &Need) -> bool {
+        match need {
+            Need::Anything => true,
+            Need::Key(Key::Word(hash)) => contains(self.words, *hash),
+            Need::Key(Key::Trigram(trigram)) => contains(self.trigrams, mix(*trigram)),
+            Need::All(needs) => needs.iter().all(|need| self.may_hold(need)),
+            Need::Any(needs) => needs.iter().any(|need| self.may_hold(need)),
+        }
+    }
+}
+
+fn trigram(bytes: &[u8]) -> u32 {
+    u32::from(bytes[0]) << 16 | u32::from(bytes[1]) << 8 | u32::from(bytes[2])
+}
+
+/// Spreads a trigram over 64 bits: the finisher of MurmurHash3, which is in the public domain.
+fn mix(trigram: u32) -> u64 {
+    let mut hash = u64::from(trigram) + 1;
+    for factor in [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53] {
+        hash = (hash ^ hash >> 33).wrapping_mul(factor);
+    }
+    hash ^ hash >> 33
+}
+
+/// The salts of the Parquet specification.
+const SALTS: [u32; 8] = [
+    0x47b6_137b,
+    0x4497_4d91,
+    0x8824_ad5b,
+    0xa2b7_289d,
+    0x7054_95c7,
+    0x2df1_424b,
+    0x9efc_4947,
+    0x5c6b_fb31,
+];
+
+/// The block of a hash: its upper half chooses, scaled to the number of blocks.
+fn block_of(blocks: &[u8], hash: u64) -> usize {
+    let count = (blocks.len() / BLOCK_BYTES) as u64;
+    (((hash >> 32) * count) >> 32) as usize * BLOCK_BYTES
+}
+
+fn masks(hash: u64) -> [u32; 8] {
+    SALTS.map(|salt| 1 << ((hash as u32).wrapping_mul(salt) >> 27))
+}
+
+fn insert(blocks: &mut [u8], hash: u64) {
+    let at = block_of(blocks, hash);
+    for (word, mask) in blocks[at..at + BLOCK_BYTES].chunks_exact_mut(4).zip(masks(hash)) {
+        for (byte, mask) in word.iter_mut().zip(mask.to_le_bytes()) {
+            *byte |= mask;
+        }
+    }
+}
+
+fn contains(blocks: &[u8], hash: u64) -> bool {
+    if blocks.is_empty() {
+        return false;
+    }
+    let at = block_of(blocks, hash);
+    let mut words = blocks[at..at + BLOCK_BYTES].chunks_exact(4).zip(masks(hash));
+    words.all(|(word, mask)| {
+        word.iter()
+            .zip(mask.to_le_bytes())
+            .all(|(byte, mask)| byte & mask == mask)
+    })
+}
+
+/// Hands a hash on as it is: the words are hashed already.
+#[derive(Default)]
+struct Mixed(u64);
+
+impl Hasher for Mixed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0 << 8 | u64::from(*byte);
+        }
+    }
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> Vec<u8> {
+        let mut builder = Builder::default();
+        builder.add(text);
+        builder.finish()
+    }
+
+    fn word(folded: &str) -> Need {
+        Need::Key(Key::word(folded).unwrap())
+    }
+
+    #[test]
+    fn a_filter_holds_the_words_and_trigrams_of_its_texts() {
+        let bytes = of("ParseConfig in src/Main.rs, CAFE\u{301} 文件");
+        let filter = Filter::read(&bytes).unwrap();
+        for present in ["parseconfig", "parse", "config", "src", "main", "rs", "café"] {
+            assert!(filter.may_hold(&word(present)), "{present}");
+        }
+        for absent in ["parsec", "onfig", "cafe", "mainrs"] {
+            assert!(!filter.may_hold(&word(absent)), "{absent}");
+        }
+        for (text, is_there) in [("c/main.r", true), ("文件", true), ("件文", false), ("main rs", false)] {
+            let need = Need::all(Key::trigrams(text).map(Need::Key));
+            assert_eq!(filter.may_hold(&need), is_there, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_builder_begins_anew_after_each_filter() {
+        let mut builder = Builder::default();
+        builder.add("first words");
+        builder.finish();
+        builder.add("second texts");
+        assert_eq!(builder.finish(), of("second texts"));
+    }
+
+    /// The hash was computed with another implementation of the specification, sbbf-rs-safe 0.3.2.
+    #[test]
+    fn blocks_are_filled_as_the_specification_says() {
+        let mut blocks = vec![0; 5 * BLOCK_BYTES];
+        let mut hash: u64 = 1;
+        for _ in 0..40 {
+            hash = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17) ^ 0x5bd1;
+            assert!(!contains(&blocks, hash));
+            insert(&mut blocks, hash);
+            assert!(contains(&blocks, hash));
+        }
+        let hash = blake3::hash(&blocks).to_hex();
+        assert_eq!(&hash[..16], "85b105fb3056c189");
+    }
+
+    /// Filters are kept for years and on other machines: whoever changes what this test says needs a new version.
+    #[test]
+    fn the_bytes_of_a_filter_stay_what_they_are() {
+        let bytes = of("The quick brown fox: src/main.rs ParseConfig 文件 größer");
+        assert_eq!(bytes.len(), 9 + 3 * 32);
+        assert_eq!(&bytes[..9], [1, 1, 0, 0, 0, 2, 0, 0, 0]);
+        let hash = blake3::hash(&bytes).to_hex();
+        assert_eq!(&hash[..16], "8c8b3570ae9eb0fb");
+    }
+
+    #[test]
+    fn no_bytes_panic_and_other_versions_are_told() {
+        assert_eq!(Filter::read(&[]).unwrap_err(), FilterError::Damaged);
+        assert_eq!(Filter::read(&[9, 9]).unwrap_err(), FilterError::OtherVersion);
+        let mut bytes = of("some words");
+        bytes.pop();
+        assert_eq!(Filter::read(&bytes).unwrap_err(), FilterError::Damaged);
+        let empty = of("");
+        assert!(!Filter::read(&empty).unwrap().may_hold(&word("x")));
+        assert!(Filter::read(&empty).unwrap().may_hold(&Need::Anything));
+    }
+}

@@ -1,0 +1,150 @@
+//! How texts are compared: composed (Unicode NFC) and with their case folded, so that é is é however it was typed, and
+//! `Config` is `config`. Accents count: `resume` is not `résumé`. Nothing here knows what a word is.
+//!
+//! Folding is Unicode's simple one, character by character, and the same as `(?i)` of our regular expressions.
+
+use std::borrow::Cow;
+
+use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
+
+/// The text with every letter and its marks composed. Nearly every text is so already.
+pub fn compose(text: &str) -> Cow<'_, str> {
+    // No character below U+0300 composes with another one.
+    if text.bytes().all(|byte| byte < 0xcc) || is_nfc_quick(text.chars()) == IsNormalized::Yes {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(text.nfc().collect())
+    }
+}
+
+/// The character that stands for all characters which differ from this one in case only.
+pub fn fold_char(c: char) -> char {
+    match c {
+        'A'..='Z' => c.to_ascii_lowercase(),
+        // The iota below a letter is a mark with a capital of its own: as a letter it would begin words.
+        '\0'..='\x7f' | 'ı' | '\u{345}' => c,
+        // Their capitals are several characters each, so they are folded by name.
+        '\u{1fd3}' => '\u{390}',
+        '\u{1fe3}' => '\u{3b0}',
+        '\u{fb05}' => '\u{fb06}',
+        _ => {
+            let upper = only(c.to_uppercase()).unwrap_or(c);
+            only(upper.to_lowercase()).unwrap_or(upper)
+        }
+    }
+}
+
+fn only(mut chars: impl Iterator<Item = char>) -> Option<char> {
+    chars.next().filter(|_| chars.next().is_none())
+}
+
+/// A composed text with its case folded, which knows where its places lie in the text.
+#[derive(Debug, Default)]
+pub struct Folded {
+    text: String,
+    /// Where the distance between the two texts changes: the place here, and the place there. Few texts have any.
+    shifts: Vec<(usize, usize)>,
+}
+
+impl Folded {
+    /// The folded form of a composed text.
+    pub fn of(composed: &str) -> Self {
+        let mut folded = Self::default();
+        folded.fold(composed);
+        folded
+    }
+
+    /// Folds another text into the same memory.
+    pub fn fold(&mut self, composed: &str) {
+        self.text.clear();
+        self.shifts.clear();
+        let mut rest = composed;
+        while let Some(at) = rest.bytes().position(|byte| !byte.is_ascii()) {
+            self.push_ascii(&rest[..at]);
+            let wide = &rest[at..];
+            let end = wide.bytes().position(|byte| byte.is_ascii()).unwrap_or(wide.len());
+            for (at, c) in wide[..end].char_indices() {
+                let folded = fold_char(c);
+                self.text.push(folded);
+                if folded.len_utf8() != c.len_utf8() {
+                    let there = composed.len() - wide.len() + at + c.len_utf8();
+                    self.shifts.push((self.text.len(), there));
+                }
+            }
+            rest = &wide[end..];
+        }
+        self.push_ascii(rest);
+    }
+
+    fn push_ascii(&mut self, text: &str) {
+        let start = self.text.len();
+        self.text.push_str(text);
+        self.text[start..].make_ascii_lowercase();
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The place in the composed text of a place in the folded one.
+    pub fn place_there(&self, here: usize) -> usize {
+        let before = self.shifts.partition_point(|shift| shift.0 <= here);
+        let (base, there) = before.checked_sub(1).map_or((0, 0), |at| self.shifts[at]);
+        there + (here - base)
+    }
+
+    /// The place in the folded text of a place in the composed one.
+    pub fn place_here(&self, there: usize) -> usize {
+        let before = self.shifts.partition_point(|shift| shift.1 <= there);
+        let (here, base) = before.checked_sub(1).map_or((0, 0), |at| self.shifts[at]);
+        here + (there - base)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
+
+    use super::*;
+
+    #[test]
+    fn two_characters_fold_alike_exactly_where_a_regex_without_case_takes_one_for_the_other() {
+        // Letters that came into Unicode after the tables of `regex-syntax` were made are known to one side only.
+        let known = regex::Regex::new(r"^\p{age:16.0}$").unwrap();
+        let mut alike: BTreeMap<char, Vec<char>> = BTreeMap::new();
+        for c in ('\0'..=char::MAX).filter(|c| known.is_match(c.encode_utf8(&mut [0; 4]))) {
+            alike.entry(fold_char(c)).or_default().push(c);
+        }
+        for (_, ours) in alike
+            .into_iter()
+            .filter(|(_, ours)| !ours.contains(&'ι') && ours != &['\u{345}'])
+        {
+            let mut class = ClassUnicode::new([ClassUnicodeRange::new(ours[0], ours[0])]);
+            class.try_case_fold_simple().unwrap();
+            let theirs: Vec<char> = class.iter().flat_map(|range| range.start()..=range.end()).collect();
+            assert_eq!(ours, theirs);
+        }
+    }
+
+    #[test]
+    fn a_letter_and_its_mark_are_one_however_they_were_typed() {
+        assert_eq!(compose("cafe\u{301}"), "café");
+        assert!(matches!(compose("café 文件"), Cow::Borrowed(_)));
+        assert_eq!(compose("\u{1112}\u{1161}\u{11ab}"), "한");
+    }
+
+    #[test]
+    fn places_are_found_again_where_folding_changed_the_length() {
+        let text = "aẞb ȺC ſ";
+        let folded = Folded::of(text);
+        assert_eq!(folded.as_str(), "aßb ⱥc s");
+        for (there, c) in text.char_indices() {
+            let here = folded.place_here(there);
+            assert_eq!(folded.as_str()[here..].chars().next(), Some(fold_char(c)));
+            assert_eq!(folded.place_there(here), there);
+        }
+        assert_eq!(folded.place_there(folded.as_str().len()), text.len());
+    }
+}

@@ -1,0 +1,185 @@
+//! Regular expressions: compiled, and asked which letters none of their matches can do without.
+//!
+//! The parts of an expression that every match passes through are walked. Classes whose characters are one character but for
+//! their case count as letters, so expressions without case lose nothing.
+
+use regex::{Regex, RegexBuilder};
+use regex_syntax::ParserBuilder;
+use regex_syntax::hir::{Class, Hir, HirKind};
+
+use super::filter::Need;
+use super::fold::{Folded, fold_char};
+use super::query::{Ends, QueryError, need_of};
+
+/// A compiled expression is refused past this size, as is what it keeps while it runs.
+const COMPILED_BYTES_MAX: usize = 4 << 20;
+
+pub(super) struct Read {
+    pub(super) regex: Regex,
+    pub(super) need: Need,
+    /// Plain letters and digits that stand in every match, case aside.
+    pub(super) plain: Option<String>,
+}
+
+/// Compiles a composed expression.
+pub(super) fn read(expression: &str) -> Result<Read, QueryError> {
+    let parsed = ParserBuilder::new()
+        .case_insensitive(true)
+        .multi_line(true)
+        .build()
+        .parse(expression);
+    let hir = parsed.map_err(|error| wrong(expression, &error))?;
+    let mut builder = RegexBuilder::new(expression);
+    builder
+        .case_insensitive(true)
+        .multi_line(true)
+        .size_limit(COMPILED_BYTES_MAX);
+    let regex = builder.build().map_err(|error| QueryError::Regex {
+        at: 1,
+        reason: error.to_string().lines().last().unwrap_or_default().trim().to_owned(),
+    })?;
+    let mut stretches = Vec::new();
+    let need = need(&hir, &mut stretches);
+    let plain = stretches
+        .iter()
+        .flat_map(|text| text.split(|c: char| !c.is_ascii_alphanumeric()));
+    let plain = plain.max_by_key(|text| text.len()).filter(|text| text.len() > 1);
+    Ok(Read {
+        regex,
+        plain: plain.map(str::to_owned),
+        need,
+    })
+}
+
+fn wrong(expression: &str, error: &regex_syntax::Error) -> QueryError {
+    let (offset, reason) = match error {
+        regex_syntax::Error::Parse(error) => (error.span().start.offset, error.kind().to_string()),
+        regex_syntax::Error::Translate(error) => (error.span().start.offset, error.kind().to_string()),
+        other => (0, other.to_string()),
+    };
+    let at = expression.get(..offset).unwrap_or_default().chars().count() + 1;
+    QueryError::Regex { at, reason }
+}
+
+/// What every match needs. The folded stretches that every match holds are gathered on the way.
+fn need(hir: &Hir, stretches: &mut Vec<String>) -> Need {
+    match hir.kind() {
+        HirKind::Capture(capture) => need(&capture.sub, stretches),
+        HirKind::Repetition(repetition) if repetition.min > 0 => need(&repetition.sub, stretches),
+        HirKind::Concat(parts) => of_sequence(parts, stretches),
+        HirKind::Alternation(ways) => Need::any(ways.iter().map(|way| need(way, &mut Vec::new())).collect()),
+        HirKind::Literal(_) if letters(hir).is_some() => of_sequence(std::slice::from_ref(hir), stretches),
+        HirKind::Literal(_) | HirKind::Class(_) | HirKind::Empty | HirKind::Look(_) | HirKind::Repetition(_) => {
+            Need::Anything
+        }
+    }
+}
+
+/// Neighbours that are letters make one stretch; the rest is needed beside it.
+fn of_sequence(parts: &[Hir], stretches: &mut Vec<String>) -> Need {
+    let mut needs = Vec::new();
+    let mut stretch = String::new();
+    let mut end = |stretch: &mut String, needs: &mut Vec<Need>| {
+        let stretch = std::mem::take(stretch);
+        needs.push(need_of(std::slice::from_ref(&stretch), Ends::Free));
+        stretches.push(stretch);
+    };
+    let mut rest = Vec::new();
+    for part in parts {
+        match letters(part) {
+            Some(letters) => stretch.push_str(&letters),
+            // A border between words is no character.
+            None if matches!(part.kind(), HirKind::Look(_)) => {}
+            None => {
+                end(&mut stretch, &mut needs);
+                rest.push(part);
+            }
+        }
+    }
+    end(&mut stretch, &mut needs);
+    needs.extend(rest.into_iter().map(|part| need(part, stretches)));
+    Need::all(needs)
+}
+
+/// The one folded text a part matches, if it is one.
+fn letters(part: &Hir) -> Option<String> {
+    match part.kind() {
+        HirKind::Literal(literal) => {
+            let text = std::str::from_utf8(&literal.0).ok()?;
+            Some(Folded::of(text).as_str().to_owned())
+        }
+        HirKind::Class(Class::Unicode(class)) => {
+            let mut chars = class
+                .iter()
+                .flat_map(|range| range.start()..=range.end())
+                .map(fold_char);
+            let first = chars.next()?;
+            chars.all(|c| c == first).then(|| first.to_string())
+        }
+        HirKind::Class(Class::Bytes(class)) => {
+            let mut bytes = class.iter().flat_map(|range| range.start()..=range.end());
+            let first = bytes.next().filter(u8::is_ascii)?.to_ascii_lowercase();
+            bytes
+                .all(|byte| byte.to_ascii_lowercase() == first)
+                .then(|| char::from(first).to_string())
+        }
+        HirKind::Capture(capture) => letters(&capture.sub),
+        HirKind::Concat(parts) => parts.iter().map(letters).collect(),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::search::filter::{Builder, Filter};
+
+    fn asks_for(expression: &str, text: &str) -> bool {
+        let mut builder = Builder::default();
+        builder.add(text);
+        let filter = builder.finish();
+        Filter::read(&filter).unwrap().may_hold(&read(expression).unwrap().need)
+    }
+
+    #[test]
+    fn the_letters_an_expression_cannot_do_without_are_needed() {
+        for expression in [
+            "HTTP_[a-z]+_proxy",
+            r"\bhttp_(?:all|no)_proxy\b",
+            "(?-i)http_no_proxy",
+            "(http)(_)no_p",
+            "x?http_no(_proxy)+",
+            "nothing|no_proxy",
+            "xport http_no_proxy=",
+        ] {
+            assert!(asks_for(expression, "export http_no_proxy=1"), "{expression}");
+            assert!(!asks_for(expression, "export nothin here"), "{expression}");
+        }
+    }
+
+    #[test]
+    fn expressions_without_letters_need_nothing() {
+        for expression in [r"\w+", "a*", "[0-9]{3}", "ab", "abc|.", "(?:foo)?", "^$"] {
+            assert_eq!(read(expression).unwrap().need, Need::Anything, "{expression}");
+        }
+    }
+
+    #[test]
+    fn the_plain_letters_of_every_match_are_told() {
+        let plain = |expression| read(expression).unwrap().plain;
+        assert_eq!(plain(r"func \(s \*[A-Z]\w+\) Close").as_deref(), Some("close"));
+        assert_eq!(plain("panic: .*nil pointer").as_deref(), Some("pointer"));
+        assert_eq!(plain("foo|bar"), None);
+        assert_eq!(plain("文件"), None);
+    }
+
+    #[test]
+    fn a_wrong_expression_is_told_with_its_place() {
+        let error = |expression| read(expression).err().unwrap().to_string();
+        assert_eq!(error("é(b"), "not a regular expression, at character 2: unclosed group");
+        assert_eq!(
+            error("a{1000}{1000}{1000}"),
+            "not a regular expression, at character 1: Compiled regex exceeds size limit of 4194304 bytes."
+        );
+    }
+}

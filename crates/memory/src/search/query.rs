@@ -1,0 +1,272 @@
+//! What somebody asks: words, phrases, beginnings of words, what must not be there, and where to look.
+//!
+//! `migration "exact phrase" migrat* -draft tool:Bash file:src/main.rs kind:error role:user in:tool`. All words must stand in one
+//! turn. Fields say in which texts they are looked for; `file:` is looked for in what tools were given. Nothing here knows
+//! frames or texts: a query knows what it needs from a filter, and [`super::matching`] finds it in a text.
+
+use regex::Regex;
+use thiserror::Error;
+use transcript::{Field, Kind, Role};
+
+use super::filter::{Key, Need};
+use super::fold::{Folded, compose};
+use super::{pattern, words};
+
+mod parse;
+
+/// More words than anybody types; a bit for each fits a number.
+pub const TERMS_MAX: usize = 32;
+/// Longer questions are pasted by mistake.
+pub const QUERY_BYTES_MAX: usize = 4096;
+
+/// A question, ready to be asked.
+#[derive(Debug, Clone, Default)]
+pub struct Query {
+    pub terms: Vec<Term>,
+    pub only: Restrictions,
+    /// What was not taken as it was typed.
+    pub notes: Vec<Note>,
+}
+
+/// One thing to be found, or to be absent.
+#[derive(Debug, Clone)]
+pub struct Term {
+    /// As it was typed.
+    pub typed: String,
+    pub is_negated: bool,
+    /// The only field it is looked for in; else the query's restrictions say so.
+    pub field: Option<Field>,
+    pub pattern: Pattern,
+    /// What a frame must hold, else this cannot be in it.
+    pub need: Need,
+    /// Letters and digits that stand in every match as they are, case aside.
+    pub plain: Option<String>,
+}
+
+/// How a term is found in a text.
+#[derive(Debug, Clone)]
+pub enum Pattern {
+    /// Folded pieces with white space between them.
+    Literal { pieces: Vec<String>, ends: Ends },
+    /// An expression over the composed text.
+    Regex(Regex),
+}
+
+/// Where a literal may begin and end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ends {
+    /// Where words do.
+    Words,
+    /// It begins where a word does, and ends anywhere.
+    Open,
+    /// Anywhere.
+    Free,
+}
+
+/// Texts in which words are looked for. Of one kind of restriction one must fit, of all kinds all.
+#[derive(Debug, Clone, Default)]
+pub struct Restrictions {
+    pub tools: Choice<String>,
+    pub kinds: Choice<Kind>,
+    pub roles: Choice<Role>,
+    pub fields: Choice<Field>,
+}
+
+/// What is wanted, any of it; and what is not.
+#[derive(Debug, Clone)]
+pub struct Choice<T> {
+    pub wanted: Vec<T>,
+    pub unwanted: Vec<T>,
+}
+
+impl<T> Default for Choice<T> {
+    fn default() -> Self {
+        Self {
+            wanted: Vec::new(),
+            unwanted: Vec::new(),
+        }
+    }
+}
+
+impl<T> Choice<T> {
+    /// Whether something is chosen, which `is` knows.
+    pub fn takes(&self, is: impl Fn(&T) -> bool) -> bool {
+        (self.wanted.is_empty() || self.wanted.iter().any(&is)) && !self.unwanted.iter().any(&is)
+    }
+
+    /// Whether it takes everything.
+    pub fn is_open(&self) -> bool {
+        self.wanted.is_empty() && self.unwanted.is_empty()
+    }
+}
+
+impl Restrictions {
+    /// Whether the events of a session must be known to judge a text.
+    pub fn ask_for_events(&self) -> bool {
+        !self.tools.is_open() || !self.kinds.is_open()
+    }
+
+    fn is_open(&self) -> bool {
+        !self.ask_for_events() && self.roles.is_open() && self.fields.is_open()
+    }
+}
+
+/// Something about a question that its asker should know.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Note {
+    #[error("a quote is not closed, so it is taken as a character")]
+    UnclosedQuote,
+    #[error("nothing in it narrows the search, so everything is read")]
+    ReadsEverything,
+}
+
+/// Why a question cannot be asked.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum QueryError {
+    #[error("nothing is asked for")]
+    Empty,
+    #[error("it only says what must not be there")]
+    OnlyNegations,
+    #[error("no value behind `{field}:`")]
+    NoValue { field: &'static str },
+    #[error("unknown value for `{field}:`: {value}")]
+    UnknownValue { field: &'static str, value: String },
+    #[error("not a regular expression, at character {at}: {reason}")]
+    Regex { at: usize, reason: String },
+    #[error("more than {TERMS_MAX} words are asked for")]
+    TooMany,
+    #[error("the question is longer than {QUERY_BYTES_MAX} bytes")]
+    TooLong,
+}
+
+impl QueryError {
+    /// What to do instead.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Empty => "give a word, or a field such as `kind:error`".into(),
+            Self::OnlyNegations => "say also what to look for; a dash to be found stands in quotes: `\"-x\"`".into(),
+            Self::NoValue { field } => format!("write it without a space: `{field}:VALUE`"),
+            Self::UnknownValue { field, .. } => format!("one of: {}", parse::values_of(field).join(", ")),
+            Self::Regex { .. } => "`--exact` takes every character as it is".into(),
+            Self::TooMany | Self::TooLong => "`--exact` looks for a text as a whole".into(),
+        }
+    }
+}
+
+impl Query {
+    /// Reads the language of words and fields.
+    pub fn words(text: &str) -> Result<Self, QueryError> {
+        parse::parse(text)
+    }
+
+    /// Looks for these characters, wherever they stand. Case does not count.
+    pub fn exact(text: &str) -> Result<Self, QueryError> {
+        check_length(text)?;
+        if text.is_empty() {
+            return Err(QueryError::Empty);
+        }
+        let term = Term::literal(text, vec![folded(text)], Ends::Free);
+        Ok(Self::of(term))
+    }
+
+    /// Looks for what a regular expression matches, line by line unless it says otherwise. Case does not count, unless it
+    /// begins with `(?-i)`.
+    pub fn regex(expression: &str) -> Result<Self, QueryError> {
+        check_length(expression)?;
+        if expression.is_empty() {
+            return Err(QueryError::Empty);
+        }
+        let read = pattern::read(&compose(expression))?;
+        Ok(Self::of(Term {
+            typed: expression.to_owned(),
+            is_negated: false,
+            field: None,
+            pattern: Pattern::Regex(read.regex),
+            need: read.need,
+            plain: read.plain,
+        }))
+    }
+
+    fn of(term: Term) -> Self {
+        let mut query = Self::default();
+        query.terms.push(term);
+        query.note_cost();
+        query
+    }
+
+    fn note_cost(&mut self) {
+        let narrows = |term: &Term| !term.is_negated && term.need != Need::Anything;
+        if !self.terms.iter().any(narrows) {
+            self.notes.push(Note::ReadsEverything);
+        }
+    }
+
+    /// One bit for each term that must be found.
+    pub fn wanted(&self) -> u32 {
+        self.bits(|term| !term.is_negated)
+    }
+
+    /// One bit for each term that must not be found.
+    pub fn unwanted(&self) -> u32 {
+        self.bits(|term| term.is_negated)
+    }
+
+    fn bits(&self, is: impl Fn(&Term) -> bool) -> u32 {
+        let chosen = self.terms.iter().enumerate().filter(|(_, term)| is(term));
+        chosen.fold(0, |bits, (at, _)| bits | 1 << at)
+    }
+}
+
+impl Term {
+    fn literal(typed: &str, pieces: Vec<String>, ends: Ends) -> Self {
+        Self {
+            typed: typed.to_owned(),
+            is_negated: false,
+            field: None,
+            need: need_of(&pieces, ends),
+            plain: plain_of(&pieces),
+            pattern: Pattern::Literal { pieces, ends },
+        }
+    }
+}
+
+/// A text as it is looked for.
+fn folded(text: &str) -> String {
+    Folded::of(&compose(text)).as_str().to_owned()
+}
+
+fn check_length(text: &str) -> Result<(), QueryError> {
+    match text.len() > QUERY_BYTES_MAX {
+        true => Err(QueryError::TooLong),
+        false => Ok(()),
+    }
+}
+
+/// What a frame must hold for a literal to be in it: the words of its pieces, unless they may be pieces of words, and the
+/// trigrams of its pieces.
+pub(super) fn need_of(pieces: &[String], ends: Ends) -> Need {
+    let mut needs = Vec::new();
+    for (at, piece) in pieces.iter().enumerate() {
+        let is_open = ends == Ends::Open && at + 1 == pieces.len();
+        words::each(piece, &mut |kind, place| {
+            let is_whole = match ends {
+                Ends::Words | Ends::Open => !(is_open && place.end == piece.len()),
+                Ends::Free => words::is_bounded(piece, &place),
+            };
+            if kind == words::Kind::Run && is_whole {
+                needs.extend(Key::word(&piece[place]).map(Need::Key));
+            }
+        });
+        needs.extend(Key::trigrams(piece).map(Need::Key));
+    }
+    Need::all(needs)
+}
+
+/// The longest stretch of plain letters and digits in the pieces.
+fn plain_of(pieces: &[String]) -> Option<String> {
+    let stretches = pieces
+        .iter()
+        .flat_map(|piece| piece.split(|c: char| !c.is_ascii_alphanumeric()));
+    let longest = stretches.max_by_key(|stretch| stretch.len())?;
+    (longest.len() > 1).then(|| longest.to_owned())
+}

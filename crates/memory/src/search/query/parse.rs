@@ -1,0 +1,258 @@
+//! The language of words and fields, read from left to right. Hardly anything is an error: what is no field and no quote is
+//! taken as a word.
+
+use transcript::{Field, Kind, Role};
+
+use super::{Ends, Note, Query, QueryError, TERMS_MAX, Term, check_length, folded};
+use crate::search::words;
+
+/// Fields by their names. Anything else before a colon is part of a word.
+const FIELDS: [&str; 5] = ["tool", "file", "kind", "role", "in"];
+
+/// Where texts stand, by the words of `in:`.
+const PLACES: [(&str, &[Field]); 7] = [
+    ("prompt", &[Field::Prompt]),
+    ("answer", &[Field::Answer]),
+    ("thinking", &[Field::Thinking]),
+    ("tool", &[Field::ToolInput, Field::ToolOutput]),
+    ("input", &[Field::ToolInput]),
+    ("output", &[Field::ToolOutput]),
+    ("other", &[Field::Other]),
+];
+
+const ROLES: [Role; 4] = [Role::User, Role::Assistant, Role::System, Role::Tool];
+
+/// The values a field can have.
+pub(super) fn values_of(field: &str) -> Vec<&'static str> {
+    match field {
+        "kind" => Kind::ALL.iter().map(|kind| kind.as_str()).collect(),
+        "role" => ROLES.iter().map(|role| role.as_str()).collect(),
+        _ => PLACES.iter().map(|(name, _)| *name).collect(),
+    }
+}
+
+pub(super) fn parse(text: &str) -> Result<Query, QueryError> {
+    check_length(text)?;
+    let mut query = Query::default();
+    let mut rest = text.trim_start();
+    while !rest.is_empty() {
+        let (token, after) = next(rest, &mut query.notes);
+        take(&token, &mut query)?;
+        rest = after.trim_start();
+    }
+    if query.terms.len() > TERMS_MAX {
+        return Err(QueryError::TooMany);
+    }
+    if query.wanted() == 0 && query.only.is_open() {
+        return Err(match query.terms.is_empty() {
+            true => QueryError::Empty,
+            false => QueryError::OnlyNegations,
+        });
+    }
+    query.note_cost();
+    Ok(query)
+}
+
+/// One word, phrase or field.
+struct Token<'t> {
+    typed: &'t str,
+    is_negated: bool,
+    field: Option<&'static str>,
+    value: &'t str,
+    is_quoted: bool,
+}
+
+/// Takes the next token off a text that begins with one.
+fn next<'t>(text: &'t str, notes: &mut Vec<Note>) -> (Token<'t>, &'t str) {
+    let negated = text.strip_prefix('-');
+    // `--flag` is a word, and so is a dash on its own.
+    let negated = negated.filter(|rest| rest.starts_with(|c: char| c != '-' && !c.is_whitespace()));
+    let body = negated.unwrap_or(text);
+    let named = FIELDS
+        .into_iter()
+        .find_map(|name| Some((name, body.strip_prefix(name)?.strip_prefix(':')?)));
+    let (field, body) = named.map_or((None, body), |(name, rest)| (Some(name), rest));
+    let quoted = body.strip_prefix('"');
+    let closed = quoted.and_then(|inner| inner.split_once('"'));
+    if quoted.is_some() && closed.is_none() && !notes.contains(&Note::UnclosedQuote) {
+        notes.push(Note::UnclosedQuote);
+    }
+    let (value, after) = closed.unwrap_or_else(|| {
+        let end = body.find(char::is_whitespace).unwrap_or(body.len());
+        body.split_at(end)
+    });
+    let token = Token {
+        typed: &text[..text.len() - after.len()],
+        is_negated: negated.is_some(),
+        field,
+        value,
+        is_quoted: closed.is_some(),
+    };
+    (token, after)
+}
+
+fn take(token: &Token<'_>, query: &mut Query) -> Result<(), QueryError> {
+    let value = token.value;
+    let Some(field) = token.field else {
+        query.terms.extend(term(token));
+        return Ok(());
+    };
+    if value.is_empty() {
+        return Err(QueryError::NoValue { field });
+    }
+    let unknown = || QueryError::UnknownValue {
+        field,
+        value: value.to_owned(),
+    };
+    let lower = value.to_lowercase();
+    let only = &mut query.only;
+    match field {
+        "file" => query.terms.extend(term(token).map(|term| Term {
+            field: Some(Field::ToolInput),
+            ..term
+        })),
+        "tool" => choose(&mut only.tools, token, [lower]),
+        "kind" => {
+            let kind = Kind::ALL.into_iter().find(|kind| kind.as_str() == lower);
+            choose(&mut only.kinds, token, [kind.ok_or_else(unknown)?]);
+        }
+        "role" => {
+            let role = ROLES.into_iter().find(|role| role.as_str() == lower);
+            choose(&mut only.roles, token, [role.ok_or_else(unknown)?]);
+        }
+        _ => {
+            let place = PLACES.into_iter().find(|(name, _)| *name == lower);
+            choose(&mut only.fields, token, place.ok_or_else(unknown)?.1.iter().copied());
+        }
+    }
+    Ok(())
+}
+
+fn choose<T>(choice: &mut super::Choice<T>, token: &Token<'_>, values: impl IntoIterator<Item = T>) {
+    match token.is_negated {
+        true => choice.unwanted.extend(values),
+        false => choice.wanted.extend(values),
+    }
+}
+
+/// The term of a word or a phrase; an empty phrase is none.
+fn term(token: &Token<'_>) -> Option<Term> {
+    let value = token.value;
+    let opening = value
+        .strip_suffix('*')
+        .filter(|stem| stem.ends_with(words::is_word_char));
+    let (text, ends) = match (token.is_quoted, opening) {
+        (true, _) => (value, Ends::Words),
+        (false, Some(stem)) => (words::trim(stem), Ends::Open),
+        (false, None) if words::has_words(value) => (words::trim(value), Ends::Words),
+        // No word in it: an arrow, an emoji. Then its characters are meant.
+        (false, None) => (value, Ends::Free),
+    };
+    let pieces: Vec<String> = folded(text).split_whitespace().map(str::to_owned).collect();
+    (!pieces.is_empty()).then(|| Term {
+        is_negated: token.is_negated,
+        ..Term::literal(token.typed, pieces, ends)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::search::query::Pattern;
+
+    fn told(text: &str) -> String {
+        let query = match Query::words(text) {
+            Ok(query) => query,
+            Err(error) => return format!("{error}. Hint: {}", error.hint()),
+        };
+        let terms = query.terms.iter().map(|term| {
+            let sign = if term.is_negated { "-" } else { "" };
+            let field = term.field.map(|field| format!("{field:?} ")).unwrap_or_default();
+            match &term.pattern {
+                Pattern::Literal { pieces, ends } => format!("{sign}{field}{} {ends:?}", pieces.join("␣")),
+                Pattern::Regex(regex) => regex.to_string(),
+            }
+        });
+        terms.collect::<Vec<_>>().join(", ")
+    }
+
+    #[test]
+    fn words_phrases_beginnings_and_negations_are_told_apart() {
+        assert_eq!(told("Fix  the Login"), "fix Words, the Words, login Words");
+        assert_eq!(
+            told(r#"say "Hello,  World" -"not me""#),
+            "say Words, hello,␣world Words, -not␣me Words"
+        );
+        assert_eq!(
+            told("migrat* src/ma* *x 2*"),
+            "migrat Open, src/ma Open, x Words, 2 Open"
+        );
+        assert_eq!(
+            told("foo -bar --no-sweep - -> (error: \"\""),
+            "foo Words, -bar Words, no-sweep Words, - Free, -> Free, error Words"
+        );
+        assert_eq!(
+            told("main.rs can't foo::bar 文件 🎉"),
+            "main.rs Words, can't Words, foo::bar Words, 文件 Words, 🎉 Free"
+        );
+        assert_eq!(told("http://x.y tools:Bash"), "http://x.y Words, tools:bash Words");
+    }
+
+    #[test]
+    fn fields_restrict_and_files_are_looked_for_in_inputs() {
+        assert_eq!(
+            told("file:src/Main.rs file:\"my file\" -file:x"),
+            "ToolInput src/main.rs Words, ToolInput my␣file Words, -ToolInput x Words"
+        );
+        let query =
+            Query::words("x tool:Bash tool:\"mcp tool\" -tool:Read kind:error role:user in:tool -in:thinking").unwrap();
+        let only = query.only;
+        assert_eq!(
+            (only.tools.wanted, only.tools.unwanted),
+            (vec!["bash".into(), "mcp tool".into()], vec!["read".into()])
+        );
+        assert_eq!(
+            (only.kinds.wanted, only.roles.wanted),
+            (vec![Kind::Error], vec![Role::User])
+        );
+        assert_eq!(only.fields.wanted, [Field::ToolInput, Field::ToolOutput]);
+        assert_eq!(only.fields.unwanted, [Field::Thinking]);
+    }
+
+    #[test]
+    fn what_cannot_be_asked_is_told_with_what_to_do() {
+        assert_eq!(
+            told(" "),
+            "nothing is asked for. Hint: give a word, or a field such as `kind:error`"
+        );
+        assert_eq!(
+            told("-foo"),
+            "it only says what must not be there. Hint: say also what to look for; a dash to be found stands in quotes: `\"-x\"`"
+        );
+        assert_eq!(
+            told("in:nowhere x"),
+            "unknown value for `in:`: nowhere. Hint: one of: prompt, answer, thinking, tool, input, output, other"
+        );
+        assert_eq!(
+            told("x role: y"),
+            "no value behind `role:`. Hint: write it without a space: `role:VALUE`"
+        );
+        assert_eq!(
+            told(&"x ".repeat(33)),
+            "more than 32 words are asked for. Hint: `--exact` looks for a text as a whole"
+        );
+        assert_eq!(
+            told(&"x".repeat(5000)),
+            "the question is longer than 4096 bytes. Hint: `--exact` looks for a text as a whole"
+        );
+    }
+
+    #[test]
+    fn an_unclosed_quote_is_a_character_and_this_is_told() {
+        let query = Query::words("say \"hello world").unwrap();
+        assert_eq!(query.notes, [Note::UnclosedQuote]);
+        assert_eq!(told("say \"hello world"), "say Words, hello Words, world Words");
+        assert_eq!(Query::words("kind:error").unwrap().notes, [Note::ReadsEverything]);
+        assert_eq!(Query::words("x").unwrap().notes, []);
+    }
+}

@@ -1,0 +1,321 @@
+//! The run of one question over all sessions: ask filters, read frames, gather turns, stop when enough is found.
+//!
+//! Sessions go in waves that grow, newest first. Within a wave threads take frames one by one; a session is done when its last
+//! frame is. The answer ends with the session at which enough was found, counted from the newest: what other threads had read
+//! beyond it is thrown away, so that the number of threads changes nothing.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use super::filter::Filter;
+use super::query::Query;
+use super::scan::{Gathered, Place, Scanner};
+use super::score::score;
+use super::{Answer, Effort, Fact, FrameRange, Hit, Part, Reach, Session, Work};
+
+/// Sessions of the first wave; each further one has twice as many.
+const WAVE_SESSIONS: usize = 16;
+
+/// Answers a question.
+pub fn search(query: &Query, sessions: &[Session], reach: &Reach<'_>, effort: &Effort) -> Answer {
+    let mut answer = Answer::default();
+    let mut start = 0;
+    let mut size = WAVE_SESSIONS;
+    while start < sessions.len() && !answer.is_partial && !answer.is_cancelled {
+        let end = sessions.len().min(start + size);
+        let wave = Wave {
+            query,
+            sessions,
+            reach,
+            effort,
+            start,
+            wanted: effort.enough.saturating_sub(answer.hits.len()).max(1),
+        };
+        wave.run(end, &mut answer);
+        (start, size) = (end, size * 2);
+    }
+    answer.hits.sort_by_cached_key(|hit| {
+        (
+            std::cmp::Reverse(hit.score),
+            hit.session,
+            std::cmp::Reverse(hit.turn),
+            hit.part,
+            hit.line,
+        )
+    });
+    answer
+}
+
+struct Wave<'w, 'r> {
+    query: &'w Query,
+    sessions: &'w [Session],
+    reach: &'w Reach<'r>,
+    effort: &'w Effort,
+    /// The number of its first session.
+    start: usize,
+    /// Hits after which it may stop.
+    wanted: usize,
+}
+
+/// A frame to be read.
+#[derive(Clone, Copy)]
+struct Job {
+    /// Counted from the wave's first session.
+    session: usize,
+    part: usize,
+    frame: FrameRange,
+}
+
+/// What became of one session.
+#[derive(Default)]
+struct Outcome {
+    waiting: usize,
+    turns: BTreeMap<Place, Gathered>,
+    facts: BTreeMap<usize, std::sync::Arc<[Fact]>>,
+    hits: Vec<Hit>,
+    work: Work,
+    unreadable: Vec<(u64, String)>,
+}
+
+impl Wave<'_, '_> {
+    fn run(&self, end: usize, answer: &mut Answer) {
+        let count = end - self.start;
+        let outcomes: Vec<Mutex<Outcome>> = (0..count).map(|_| Mutex::default()).collect();
+        let jobs: Vec<Mutex<Vec<Job>>> = (0..count).map(|_| Mutex::default()).collect();
+        self.in_parallel(count, &|| {
+            |session: usize| {
+                let mut outcome = locked(&outcomes[session]);
+                *locked(&jobs[session]) = self.ask(session, &mut outcome);
+                true
+            }
+        });
+        let jobs: Vec<Job> = jobs
+            .iter()
+            .flat_map(|jobs| std::mem::take(&mut *locked(jobs)))
+            .collect();
+        let progress = Mutex::new(Progress::default());
+        for (session, outcome) in outcomes.iter().enumerate() {
+            let outcome = locked(outcome);
+            if outcome.work.sessions == 1 && outcome.waiting == 0 {
+                locked(&progress).done(session, 0);
+            }
+        }
+        self.in_parallel(jobs.len(), &|| {
+            let mut scanner = Scanner::new(self.query);
+            let (jobs, outcomes, progress) = (&jobs, &outcomes, &progress);
+            move |job: usize| {
+                let job = jobs[job];
+                self.read(job, &mut scanner, &outcomes[job.session]);
+                let mut outcome = locked(&outcomes[job.session]);
+                outcome.waiting -= 1;
+                if outcome.waiting == 0 {
+                    self.judge(job.session, &mut outcome);
+                    locked(progress).done(job.session, outcome.hits.len());
+                }
+                locked(progress).hits < self.wanted
+            }
+        });
+        let done = locked(&progress).sessions;
+        for (at, outcome) in outcomes.into_iter().enumerate().take(done) {
+            let outcome = outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
+            answer.work.add(&outcome.work);
+            answer.unreadable.extend(outcome.unreadable);
+            answer.hits.extend(outcome.hits);
+            if answer.hits.len() >= self.effort.enough && self.start + at + 1 < self.sessions.len() {
+                answer.is_partial = true;
+                return;
+            }
+        }
+        answer.is_cancelled = done < count;
+    }
+
+    /// Asks the filters of a session which frames to read.
+    fn ask(&self, session: usize, outcome: &mut Outcome) -> Vec<Job> {
+        outcome.work.sessions = 1;
+        let parts = &self.sessions[self.start + session].parts;
+        let mut masks: Vec<(usize, FrameRange, u32)> = Vec::new();
+        for (number, part) in parts.iter().enumerate() {
+            for frame in &part.frames {
+                outcome.work.asked += 1;
+                masks.push((number, *frame, self.mask(frame.key)));
+            }
+        }
+        let wanted = self.query.wanted();
+        // A turn may reach over several frames, and over parts.
+        let mut places: BTreeMap<Place, u32> = BTreeMap::new();
+        for (number, frame, mask) in &masks {
+            each_place(&parts[*number], *number, frame, &mut |place| {
+                *places.entry(place).or_default() |= mask
+            });
+        }
+        let mut jobs = Vec::new();
+        for (part, frame, mask) in masks {
+            let mut is_of_use = false;
+            each_place(&parts[part], part, &frame, &mut |place| {
+                is_of_use |= places[&place] & wanted == wanted
+            });
+            if is_of_use && (mask != 0 || wanted == 0) {
+                jobs.push(Job { session, part, frame });
+            }
+        }
+        outcome.waiting = jobs.len();
+        jobs
+    }
+
+    /// Which terms a frame may hold.
+    fn mask(&self, frame: u64) -> u32 {
+        let all = self.query.wanted() | self.query.unwanted();
+        let Some(bytes) = (self.reach.filter)(frame) else {
+            return all;
+        };
+        let Ok(filter) = Filter::read(&bytes) else { return all };
+        let terms = self.query.terms.iter().enumerate();
+        terms
+            .filter(|(_, term)| filter.may_hold(&term.need))
+            .fold(0, |mask, (at, _)| mask | 1 << at)
+    }
+
+    fn read(&self, job: Job, scanner: &mut Scanner<'_>, outcome: &Mutex<Outcome>) {
+        let session = self.start + job.session;
+        let facts = match self.query.only.ask_for_events() {
+            true => self.facts(session, job.part, outcome),
+            false => std::sync::Arc::default(),
+        };
+        let lines = match (self.reach.lines)(job.frame.key) {
+            Ok(lines) => lines,
+            Err(error) => return locked(outcome).unreadable.push((job.frame.key, error.to_string())),
+        };
+        let part = &self.sessions[session].parts[job.part];
+        let found = scanner.scan((job.part, part), job.frame.first_line, &lines, &facts);
+        let mut outcome = locked(outcome);
+        outcome.work.read += 1;
+        outcome.work.bytes_read += lines.len() as u64;
+        for (place, new) in found {
+            match outcome.turns.get_mut(&place) {
+                None => _ = outcome.turns.insert(place, new),
+                Some(before) => before.add(new),
+            }
+        }
+    }
+
+    /// The facts of a part, fetched once.
+    fn facts(&self, session: usize, part: usize, outcome: &Mutex<Outcome>) -> std::sync::Arc<[Fact]> {
+        if let Some(facts) = locked(outcome).facts.get(&part) {
+            return facts.clone();
+        }
+        let facts: std::sync::Arc<[Fact]> = (self.reach.facts)(session, part).into();
+        locked(outcome).facts.entry(part).or_insert(facts).clone()
+    }
+
+    /// Makes hits of the turns that hold all that is wanted and nothing that is not.
+    fn judge(&self, session: usize, outcome: &mut Outcome) {
+        let (wanted, unwanted) = (self.query.wanted(), self.query.unwanted());
+        let age_ms = self
+            .effort
+            .now_ms
+            .saturating_sub(self.sessions[self.start + session].at_ms);
+        for (place, turn) in std::mem::take(&mut outcome.turns) {
+            if turn.terms & wanted != wanted || turn.terms & unwanted != 0 {
+                continue;
+            }
+            let Some(best) = turn.best else { continue };
+            let fields = match turn.fields.is_empty() {
+                true => vec![best.field],
+                false => turn.fields.into_values().collect(),
+            };
+            outcome.hits.push(Hit {
+                session: self.start + session,
+                turn: match place {
+                    Place::Turn(turn) => Some(turn),
+                    Place::Outside(..) => None,
+                },
+                score: score(fields.into_iter(), best.closeness, age_ms),
+                texts: turn.texts,
+                part: best.part,
+                line: best.line,
+                block: best.block,
+                field: best.field,
+                role: best.role,
+                tool: best.tool,
+                snippet: best.snippet,
+            });
+        }
+        outcome.unreadable.sort();
+    }
+
+    /// Does jobs in their order on the threads there are, until one says that it is enough, or nobody waits.
+    fn in_parallel<F: FnMut(usize) -> bool>(&self, jobs: usize, worker: &(dyn Fn() -> F + Sync)) {
+        let next = AtomicUsize::new(0);
+        let is_over = AtomicBool::new(false);
+        let work = || {
+            let mut worker = worker();
+            loop {
+                let job = next.fetch_add(1, Ordering::Relaxed);
+                if job >= jobs || is_over.load(Ordering::Relaxed) || (self.reach.is_cancelled)() {
+                    return;
+                }
+                if !worker(job) {
+                    is_over.store(true, Ordering::Relaxed);
+                }
+            }
+        };
+        let others = self.effort.threads.min(jobs).saturating_sub(1);
+        std::thread::scope(|scope| {
+            for _ in 0..others {
+                scope.spawn(work);
+            }
+            work();
+        });
+    }
+}
+
+/// How far the sessions are done, without a gap from the newest on.
+#[derive(Default)]
+struct Progress {
+    sessions: usize,
+    hits: usize,
+    /// Sessions behind a gap, and their hits.
+    ahead: BTreeMap<usize, usize>,
+}
+
+impl Progress {
+    fn done(&mut self, session: usize, hits: usize) {
+        self.ahead.insert(session, hits);
+        while let Some(hits) = self.ahead.remove(&self.sessions) {
+            self.sessions += 1;
+            self.hits += hits;
+        }
+    }
+}
+
+impl Work {
+    fn add(&mut self, other: &Self) {
+        self.sessions += other.sessions;
+        self.asked += other.asked;
+        self.read += other.read;
+        self.bytes_read += other.bytes_read;
+    }
+}
+
+/// Gives every turn that a frame touches, and every stretch outside of turns.
+fn each_place(part: &Part, number: usize, frame: &FrameRange, take: &mut dyn FnMut(Place)) {
+    let end = frame.first_line + frame.lines;
+    let mut line = frame.first_line;
+    while line < end {
+        let before = part.turns.partition_point(|turn| turn.start_line <= line);
+        take(part.place(number, line));
+        let within = before
+            .checked_sub(1)
+            .map(|at| part.turns[at])
+            .filter(|turn| line <= turn.end_line);
+        let next = part.turns.get(before).map_or(end, |turn| turn.start_line);
+        line = within
+            .map_or(next, |turn| next.min(turn.end_line.saturating_add(1)))
+            .max(line + 1);
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

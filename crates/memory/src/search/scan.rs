@@ -1,0 +1,223 @@
+//! One frame, read: which of its turns hold which terms, and the best text of each.
+//!
+//! A line is decoded only where it may hold something: the plain letters of a query stand in a line as they are, unless the
+//! line spells them otherwise.
+
+use std::collections::BTreeMap;
+
+use memchr::memmem;
+use regex::bytes::{Regex as Bytes, RegexBuilder};
+use transcript::{Agent, Field, LineBody, Role, Text, texts};
+
+use super::matching::{About, Found, Matcher};
+use super::query::Query;
+use super::score::Closeness;
+use super::snippet::{Snippet, cut};
+use super::{Fact, Form, Part};
+use crate::packs;
+
+/// A turn, or a stretch of lines that belongs to none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Place {
+    Turn(u32),
+    /// Before, between or behind the turns of a part: the part, and how many of its turns begin before it.
+    Outside(usize, usize),
+}
+
+/// What was found in one turn so far.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Gathered {
+    pub(super) terms: u32,
+    /// For each term the best field it was found in.
+    pub(super) fields: BTreeMap<usize, Field>,
+    /// How many texts hold something.
+    pub(super) texts: u32,
+    pub(super) best: Option<Best>,
+}
+
+/// The text that shows best why a turn is a hit.
+#[derive(Debug, Clone)]
+pub(super) struct Best {
+    pub(super) closeness: Closeness,
+    pub(super) field: Field,
+    pub(super) role: Role,
+    pub(super) tool: Option<Box<str>>,
+    pub(super) part: usize,
+    pub(super) line: u64,
+    pub(super) block: u32,
+    pub(super) snippet: Snippet,
+}
+
+impl Gathered {
+    /// Adds what was found in another frame. The order does not matter.
+    pub(super) fn add(&mut self, other: Self) {
+        self.terms |= other.terms;
+        self.texts += other.texts;
+        self.add_fields(other.fields.into_iter());
+        if other
+            .best
+            .as_ref()
+            .is_some_and(|best| best.is_better_than(self.best.as_ref()))
+        {
+            self.best = other.best;
+        }
+    }
+
+    fn add_fields(&mut self, fields: impl Iterator<Item = (usize, Field)>) {
+        for (term, field) in fields {
+            let best = self.fields.entry(term).or_insert(field);
+            *best = field.min(*best);
+        }
+    }
+}
+
+impl Best {
+    /// Most terms first, then the better field, then the shorter stretch, then the earlier place.
+    fn is_better_than(&self, other: Option<&Self>) -> bool {
+        let rank = |best: &Self| {
+            let place = (best.part, best.line, best.block);
+            (
+                std::cmp::Reverse(best.closeness.terms),
+                best.field,
+                std::cmp::Reverse(best.closeness.minus_bytes),
+                place,
+            )
+        };
+        other.is_none_or(|other| rank(self) < rank(other))
+    }
+}
+
+/// Looks through frames for one query. One per thread.
+pub(super) struct Scanner<'q> {
+    query: &'q Query,
+    matcher: Matcher<'q>,
+    plain: Option<Bytes>,
+}
+
+impl<'q> Scanner<'q> {
+    pub(super) fn new(query: &'q Query) -> Self {
+        Self {
+            query,
+            matcher: Matcher::new(query),
+            plain: plain(query),
+        }
+    }
+
+    /// Reads the lines of a frame.
+    pub(super) fn scan(
+        &mut self,
+        (number, part): (usize, &Part),
+        first_line: u64,
+        lines: &[u8],
+        facts: &[Fact],
+    ) -> BTreeMap<Place, Gathered> {
+        let mut gathered: BTreeMap<Place, Gathered> = BTreeMap::new();
+        let mut line_number = first_line;
+        for line in lines.split_inclusive(|byte| *byte == b'\n') {
+            let line = line.strip_suffix(b"\n").unwrap_or(line);
+            if self.may_hold(part.form, line) {
+                for text in texts_of(part.form, line) {
+                    let fact = fact_of(facts, line_number, text.block);
+                    let Some(found) = self.look(&text, fact) else { continue };
+                    let turn = gathered.entry(part.place(number, line_number)).or_default();
+                    self.gather((number, line_number), &text, fact, &found, turn);
+                }
+            }
+            line_number += 1;
+        }
+        gathered
+    }
+
+    fn look<'t>(&mut self, text: &'t Text, fact: Option<&Fact>) -> Option<Found<'t>> {
+        let about = About {
+            field: text.field,
+            role: text.role,
+            tool: fact.and_then(|fact| fact.tool.as_deref()).or(text.tool.as_deref()),
+            kinds: fact.map(|fact| fact.kinds),
+        };
+        self.matcher.find(&about, &text.text)
+    }
+
+    /// Adds what was found in a text to its turn.
+    fn gather(
+        &self,
+        (part, line): (usize, u64),
+        text: &Text,
+        fact: Option<&Fact>,
+        found: &Found<'_>,
+        turn: &mut Gathered,
+    ) {
+        let wanted = self.query.wanted();
+        turn.terms |= found.terms;
+        turn.texts += u32::from(found.terms & wanted != 0 || wanted == 0);
+        turn.add_fields(
+            (0..32)
+                .filter(|term| found.terms & 1 << term != 0)
+                .map(|term| (term, text.field)),
+        );
+        let (closeness, focus) = Closeness::of(&found.places, wanted);
+        let mut best = Best {
+            closeness,
+            field: text.field,
+            role: text.role,
+            tool: None,
+            part,
+            line,
+            block: text.block,
+            snippet: Snippet::default(),
+        };
+        if best.is_better_than(turn.best.as_ref()) {
+            let marked = found.places.iter().filter(|(_, term)| wanted & 1 << term != 0);
+            let places: Vec<_> = marked.map(|(place, _)| place.clone()).collect();
+            best.snippet = cut(&found.text, focus, &places);
+            best.tool = fact.and_then(|fact| fact.tool.clone()).or_else(|| text.tool.clone());
+            turn.best = Some(best);
+        }
+    }
+
+    /// Whether a line can hold anything that is asked for.
+    fn may_hold(&self, form: Form, line: &[u8]) -> bool {
+        match (&self.plain, form) {
+            // Grok writes what a command printed as numbers.
+            (None, _) | (_, Form::Lines(Agent::Grok)) => true,
+            (Some(plain), _) => plain.is_match(line) || spells_letters(line),
+        }
+    }
+}
+
+/// The search for the plain letters of all terms, if all have some.
+fn plain(query: &Query) -> Option<Bytes> {
+    let plain: Option<Vec<&str>> = query.terms.iter().map(|term| term.plain.as_deref()).collect();
+    let plain = plain.filter(|plain| !plain.is_empty())?.join("|");
+    RegexBuilder::new(&plain).case_insensitive(true).build().ok()
+}
+
+/// Whether a line has escapes by number which may be letters. Those below a space are not: terminals' colours are such.
+fn spells_letters(line: &[u8]) -> bool {
+    memmem::find_iter(line, b"\\u").any(|at| {
+        let digits = line.get(at + 2..at + 5);
+        !matches!(digits, Some(b"000" | b"001"))
+    })
+}
+
+fn texts_of(form: Form, line: &[u8]) -> Vec<Text> {
+    match (form, packs::body(line)) {
+        (_, LineBody::Oversized { .. }) => Vec::new(),
+        (Form::Lines(agent), LineBody::Bytes(line)) => texts(agent, line),
+        (Form::Plain, LineBody::Bytes(line)) => vec![Text {
+            block: 0,
+            field: Field::ToolOutput,
+            role: Role::Tool,
+            tool: None,
+            text: String::from_utf8_lossy(line).into_owned(),
+        }],
+    }
+}
+
+/// Facts are sorted by line and block.
+fn fact_of(facts: &[Fact], line: u64, block: u32) -> Option<&Fact> {
+    let at = facts
+        .binary_search_by_key(&(line, block), |fact| (fact.line, fact.block))
+        .ok()?;
+    facts.get(at)
+}

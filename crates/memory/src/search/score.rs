@@ -1,0 +1,134 @@
+//! How well a turn answers a question: whole numbers only, so that the order is the same everywhere.
+
+use std::ops::Range;
+
+use transcript::Field;
+
+/// The best there is.
+pub const SCORE_MAX: u32 = 1000;
+
+const FIELD_MAX: u32 = 400;
+const CLOSENESS_MAX: u32 = 300;
+const AGE_MAX: u32 = 300;
+
+const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+
+/// What a word is worth by where it stands.
+fn worth(field: Field) -> u32 {
+    match field {
+        Field::Prompt => FIELD_MAX,
+        Field::Answer => 300,
+        Field::Thinking => 220,
+        Field::ToolInput => 180,
+        Field::ToolOutput => 100,
+        Field::Other => 40,
+    }
+}
+
+/// The score of a turn: where its words stand, how close together in the text that holds most of them, and how old it is.
+pub(super) fn score(fields: impl Iterator<Item = Field>, closeness: Closeness, age_ms: i64) -> u32 {
+    let (count, sum) = fields.fold((0, 0), |(count, sum), field| (count + 1, sum + worth(field)));
+    let days = u32::try_from((age_ms / DAY_MS).clamp(0, 1 << 20)).unwrap_or_default();
+    // Half of it is gone after a month.
+    sum / u32::max(count, 1) + closeness.points() + AGE_MAX * 30 / (30 + days)
+}
+
+/// How close together the words stand. The order is from far to near.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Closeness {
+    /// How many of the terms stand in one text.
+    pub(super) terms: u32,
+    /// Bytes of the shortest stretch with all of these, as a negative number.
+    pub(super) minus_bytes: i64,
+    /// Whether all terms of the question do.
+    pub(super) is_whole: bool,
+}
+
+impl Closeness {
+    /// Measures the places of terms in one text; `wanted` has a bit for each term. Says also where the shortest stretch
+    /// with all of them begins.
+    pub(super) fn of(places: &[(Range<usize>, usize)], wanted: u32) -> (Self, usize) {
+        if wanted.count_ones() == 1
+            && let Some((place, _)) = places.iter().find(|(_, term)| wanted & 1 << term != 0)
+        {
+            let minus_bytes = -i64::try_from(place.len()).unwrap_or(i64::MAX);
+            let closeness = Self {
+                terms: 1,
+                minus_bytes,
+                is_whole: true,
+            };
+            return (closeness, place.start);
+        }
+        let wanted_places = || places.iter().filter(|(_, term)| wanted & 1 << term != 0);
+        let found = wanted_places().fold(0u32, |bits, (_, term)| bits | 1 << term);
+        let mut last = [None; 32];
+        let (mut shortest, mut focus) = (usize::MAX, 0);
+        for (place, term) in wanted_places() {
+            last[*term] = Some(place.start);
+            let starts = last.iter().enumerate().filter(|(at, _)| found & 1 << at != 0);
+            let first = starts
+                .map(|(_, start)| *start)
+                .try_fold(usize::MAX, |first, start| Some(first.min(start?)));
+            if let Some(first) = first.filter(|first| place.end - first < shortest) {
+                (shortest, focus) = (place.end - first, first);
+            }
+        }
+        let closeness = Self {
+            terms: found.count_ones(),
+            minus_bytes: -i64::try_from(shortest).unwrap_or(i64::MAX),
+            is_whole: found == wanted,
+        };
+        (closeness, focus)
+    }
+
+    fn points(self) -> u32 {
+        if !self.is_whole {
+            return 0;
+        }
+        let bytes = u32::try_from(-self.minus_bytes).unwrap_or(u32::MAX).min(1 << 20);
+        match self.terms {
+            0 | 1 => CLOSENESS_MAX,
+            // Words of usual length side by side are as close as can be.
+            terms => CLOSENESS_MAX * 200 / (200 + bytes.saturating_sub(terms * 12)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn closeness(places: &[(usize, usize)], wanted: u32) -> Closeness {
+        let places: Vec<(Range<usize>, usize)> =
+            places.iter().map(|(start, term)| (*start..start + 5, *term)).collect();
+        Closeness::of(&places, wanted).0
+    }
+
+    #[test]
+    fn the_shortest_stretch_with_all_words_counts() {
+        assert_eq!(closeness(&[(0, 0), (50, 0), (60, 1), (300, 1)], 0b11).minus_bytes, -15);
+        assert!(closeness(&[(0, 0), (10, 1)], 0b11) > closeness(&[(0, 0), (900, 1)], 0b11));
+        assert!(closeness(&[(0, 0), (900, 1)], 0b11) > closeness(&[(0, 0)], 0b11));
+    }
+
+    #[test]
+    fn a_prompt_is_worth_more_than_an_answer_and_both_more_than_tools() {
+        let of = |field, days: i64| score([field].into_iter(), closeness(&[(0, 0)], 1), days * DAY_MS);
+        let fields = [
+            Field::Prompt,
+            Field::Answer,
+            Field::Thinking,
+            Field::ToolInput,
+            Field::ToolOutput,
+            Field::Other,
+        ];
+        assert!(fields.map(|field| of(field, 3)).is_sorted_by(|a, b| a > b));
+        assert_eq!(of(Field::Prompt, 0), SCORE_MAX);
+        assert_eq!(
+            of(Field::Prompt, -5),
+            SCORE_MAX,
+            "a clock that went wrong earns nothing"
+        );
+        assert!(of(Field::Prompt, 30) < of(Field::Prompt, 1));
+    }
+}

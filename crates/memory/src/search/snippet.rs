@@ -1,0 +1,177 @@
+//! A few words around a hit, on one line, with the hit marked. What a terminal must not see is for the caller to escape.
+
+use std::ops::Range;
+
+use unicode_segmentation::UnicodeSegmentation;
+
+/// Characters of a snippet, as people see them; about, since none is cut in two.
+const CHARS_MAX: usize = 160;
+/// Characters before the first mark.
+const LEAD_CHARS: usize = 40;
+/// A letter with more marks than this is cut after all.
+const CHAR_BYTES_MAX: usize = 64;
+
+/// A snippet and the ranges of bytes in it that were asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Snippet {
+    pub text: String,
+    pub marks: Vec<Range<usize>>,
+}
+
+/// Cuts a snippet out of a text around its focus, and marks some places in it.
+pub fn cut(text: &str, focus: usize, places: &[Range<usize>]) -> Snippet {
+    let start = start_of(text, focus);
+    let mut snippet = Snippet::default();
+    // For each character its place in the text and in the snippet.
+    let mut borders: Vec<(usize, usize)> = Vec::new();
+    let mut at = start;
+    if start > 0 {
+        snippet.text.push('…');
+    }
+    let mut chars = 0;
+    for char in text[start..].graphemes(true) {
+        let is_space = char.chars().all(char::is_whitespace);
+        let is_double = is_space && (snippet.text.is_empty() || snippet.text.ends_with(' '));
+        if !is_double {
+            chars += 1;
+            if chars > CHARS_MAX {
+                break;
+            }
+        }
+        borders.push((at, snippet.text.len()));
+        at += char.len();
+        match (is_space, is_double) {
+            (true, false) => snippet.text.push(' '),
+            (true, true) => {}
+            (false, _) => snippet.text.push_str(limited(char)),
+        }
+    }
+    borders.push((at, snippet.text.len()));
+    let end_in_snippet = |place: usize| {
+        let before = borders.partition_point(|(there, _)| *there < place);
+        borders.get(before).map_or(snippet.text.len(), |(_, here)| *here)
+    };
+    // Where a match begins inside a character, the whole character is marked.
+    let start_in_snippet = |place: usize| {
+        let before = borders.partition_point(|(there, _)| *there <= place);
+        borders[before.saturating_sub(1)].1
+    };
+    let within = places.iter().filter(|place| place.end > start && place.start < at);
+    let marks = within.map(|place| start_in_snippet(place.start)..end_in_snippet(place.end));
+    let marks: Vec<Range<usize>> = marks.filter(|mark| !mark.is_empty()).collect();
+    snippet.marks = joined(marks);
+    if at < text.len() {
+        snippet.text.push('…');
+    }
+    snippet
+}
+
+/// Where a snippet begins: some characters before its focus, at the border of a character and rather of a word.
+fn start_of(text: &str, focus: usize) -> usize {
+    let before = &text[..focus];
+    let from = before.char_indices().rev().nth(LEAD_CHARS * 4).map_or(0, |(at, _)| at);
+    let lead: Vec<(usize, &str)> = before[from..].grapheme_indices(true).collect();
+    // The first one may be the rest of a character.
+    let skipped = lead.len().saturating_sub(LEAD_CHARS).max(usize::from(from > 0));
+    if from == 0 && skipped == 0 {
+        return 0;
+    }
+    let kept = &lead[skipped..];
+    let after_space = kept
+        .iter()
+        .take(LEAD_CHARS / 2)
+        .position(|(_, char)| char.chars().all(char::is_whitespace));
+    let first = kept.get(after_space.map_or(0, |at| at + 1));
+    first.map_or(focus, |(at, _)| from + at)
+}
+
+/// A character, without the marks that are too many.
+fn limited(char: &str) -> &str {
+    let end = char
+        .char_indices()
+        .map(|(at, c)| at + c.len_utf8())
+        .take_while(|end| *end <= CHAR_BYTES_MAX)
+        .last();
+    &char[..end.unwrap_or(char.len())]
+}
+
+/// Marks that touch or overlap are one mark.
+fn joined(mut marks: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    marks.sort_by_key(|mark| (mark.start, mark.end));
+    let mut joined: Vec<Range<usize>> = Vec::new();
+    for mark in marks {
+        match joined.last_mut() {
+            Some(last) if mark.start <= last.end => last.end = last.end.max(mark.end),
+            _ => joined.push(mark),
+        }
+    }
+    joined
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn shown(text: &str, words: &[&str]) -> String {
+        let mut places: Vec<Range<usize>> = words
+            .iter()
+            .filter_map(|word| Some(text.find(word)?..text.find(word)? + word.len()))
+            .collect();
+        places.sort_by_key(|place| place.start);
+        let focus = places.first().map_or(0, |place| place.start);
+        let snippet = cut(text, focus, &places);
+        let mut told = snippet.text.clone();
+        for mark in snippet.marks.iter().rev() {
+            told.insert(mark.end, ']');
+            told.insert(mark.start, '[');
+        }
+        told
+    }
+
+    #[test]
+    fn a_short_text_is_shown_whole_on_one_line_with_its_marks() {
+        assert_eq!(
+            shown("\n fix\n\n\tthe  login\n", &["the", "login"]),
+            "fix [the] [login] "
+        );
+        assert_eq!(shown("abc", &["ab", "bc"]), "[abc]");
+        assert_eq!(shown("", &[]), "");
+    }
+
+    #[test]
+    fn a_long_text_is_cut_at_both_ends_between_words() {
+        let text = format!("{} needle {}", "hay ".repeat(100), "stack ".repeat(100));
+        let told = shown(&text, &["needle"]);
+        assert!(told.starts_with("…hay hay"), "{told}");
+        assert!(told.contains("hay [needle] stack"), "{told}");
+        assert!(told.ends_with('…'), "{told}");
+        assert!((150..170).contains(&told.chars().count()), "{told}");
+    }
+
+    #[test]
+    fn no_character_is_cut_in_two() {
+        let family = "👩\u{200d}👩\u{200d}👧";
+        let text = format!("{}x{}", family.repeat(300), family.repeat(300));
+        let told = shown(&text, &["x"]);
+        let inside = told.trim_matches('…').replace("[x]", "");
+        assert_eq!(inside.replace(family, ""), "");
+    }
+
+    proptest! {
+        #[test]
+        fn marks_lie_within_the_snippet_at_borders_of_characters(text in "\\PC{0,400}", from in 0usize..400, length in 0usize..300) {
+            let borders: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
+            let start = from.min(borders.len() - 1);
+            let end = (start + length).min(borders.len() - 1);
+            let place = borders[start]..borders[end];
+            let snippet = cut(&text, place.start, std::slice::from_ref(&place));
+            for mark in &snippet.marks {
+                prop_assert!(snippet.text.get(mark.clone()).is_some_and(|marked| !marked.is_empty()));
+            }
+            let is_visible = text[borders[start]..borders[end]].chars().any(|c| !c.is_whitespace());
+            prop_assert!(!is_visible || !snippet.marks.is_empty());
+        }
+    }
+}

@@ -1,0 +1,405 @@
+//! What a word is, said once for every engine that searches.
+//!
+//! - A **run** is letters, digits and the marks on them, as far as they go: `parse_config` has two, `main.rs` two, `3.14`
+//!   two, `can't` two. Everything else stands between words: `_`, `/`, punctuation, emoji.
+//! - A **part** is a piece of a run that begins with a capital: `ParseConfig` is a run with the parts `Parse` and `Config`,
+//!   `HTTPServer` has `HTTP` and `Server`, `sha256Sum` has `sha256` and `Sum`.
+//! - Scripts that are written without spaces (Chinese, Japanese, Thai, Lao, Burmese, Khmer; Korean, whose endings stick to
+//!   its words) have no words we could find: each **character** counts, and each **pair** of neighbours.
+//!
+//! The words of a text are its runs and parts, characters and pairs, composed and folded (see [`super::fold`]). A word that
+//! somebody asks for, such as `main.rs`, `src/main.rs`, `parse_config` or 文件名, is a sequence: its characters stand in the
+//! text as they are, and its first and last run are words of the text. So no word is found in the middle of another one.
+
+use std::ops::Range;
+
+use unicode_normalization::char::is_combining_mark;
+
+/// How a word stands in its text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Run,
+    Part,
+    /// One character of a script without spaces.
+    Character,
+    /// Two neighbours of a script without spaces.
+    Pair,
+}
+
+/// Gives every word of a composed text and its place.
+pub fn each(text: &str, take: &mut impl FnMut(Kind, Range<usize>)) {
+    let mut at = 0;
+    while at < text.len() {
+        let (class, width) = class_at(text, at);
+        at = match class {
+            Class::Gap | Class::Mark => at + width,
+            Class::Unspaced => without_spaces(text, at, take),
+            _ => run(text, at, take),
+        };
+    }
+}
+
+/// Whether the range, which some search found, is a word sequence: neither of its ends stands inside a word.
+pub fn is_sequence(text: &str, found: &Range<usize>) -> bool {
+    begins_well(text, found) && ends_well(text, found)
+}
+
+/// Whether the range is the beginning of a word sequence: it begins with a word, and may end anywhere.
+pub fn is_opening(text: &str, found: &Range<usize>) -> bool {
+    match last_run(text, found) {
+        // One run alone: it begins where a run or a part does.
+        Some(run) if run.start == found.start => is_border(text, run.start),
+        _ => begins_well(text, found),
+    }
+}
+
+/// Whether a run of a piece of text is a run of every text that holds the piece: it is bounded on both sides.
+pub fn is_bounded(piece: &str, run: &Range<usize>) -> bool {
+    let is_border = |c: Option<char>| c.is_some_and(|c| matches!(class(c), Class::Gap | Class::Unspaced));
+    is_border(piece[..run.start].chars().next_back()) && is_border(piece[run.end..].chars().next())
+}
+
+/// Whether a text has anything in it that we call a word.
+pub fn has_words(text: &str) -> bool {
+    text.chars().any(|c| !matches!(class(c), Class::Gap | Class::Mark))
+}
+
+/// The text without what stands between words at its two ends.
+pub fn trim(text: &str) -> &str {
+    let text = text.trim_start_matches(|c| matches!(class(c), Class::Gap | Class::Mark));
+    text.trim_end_matches(|c| class(c) == Class::Gap)
+}
+
+/// Whether a character belongs to a word.
+pub fn is_word_char(c: char) -> bool {
+    class(c) != Class::Gap
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Class {
+    /// Belongs to no word.
+    Gap,
+    /// Belongs to the character before it.
+    Mark,
+    Lower,
+    Upper,
+    Digit,
+    /// A letter of a script without capitals.
+    Letter,
+    /// A character of a script without spaces.
+    Unspaced,
+}
+
+const ASCII: [Class; 128] = {
+    let mut classes = [Class::Gap; 128];
+    let mut byte = 0;
+    while byte < 128 {
+        classes[byte] = match byte as u8 {
+            b'a'..=b'z' => Class::Lower,
+            b'A'..=b'Z' => Class::Upper,
+            b'0'..=b'9' => Class::Digit,
+            _ => Class::Gap,
+        };
+        byte += 1;
+    }
+    classes
+};
+
+fn class(c: char) -> Class {
+    match c {
+        '\0'..='\x7f' => ASCII[c as usize],
+        // Joiners hold Persian and Indic words together.
+        '\u{200c}' | '\u{200d}' => Class::Mark,
+        _ if is_unspaced(c) => Class::Unspaced,
+        _ if c.is_lowercase() => Class::Lower,
+        _ if c.is_uppercase() => Class::Upper,
+        _ if is_combining_mark(c) => Class::Mark,
+        _ if c.is_alphabetic() => Class::Letter,
+        _ if c.is_numeric() => Class::Digit,
+        _ => Class::Gap,
+    }
+}
+
+/// The class of the character at a place, and its bytes.
+fn class_at(text: &str, at: usize) -> (Class, usize) {
+    match text.as_bytes()[at] {
+        byte if byte.is_ascii() => (ASCII[byte as usize], 1),
+        _ => text[at..]
+            .chars()
+            .next()
+            .map_or((Class::Gap, 1), |c| (class(c), c.len_utf8())),
+    }
+}
+
+/// The scripts that are written without spaces, with their marks.
+fn is_unspaced(c: char) -> bool {
+    let of_such_a_script = matches!(c,
+        '\u{0e00}'..='\u{0eff}' // Thai, Lao
+        | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' // Burmese, Khmer
+        | '\u{1100}'..='\u{11ff}' | '\u{a960}'..='\u{a97f}' | '\u{ac00}'..='\u{d7ff}' // Korean
+        | '\u{3005}'..='\u{3007}' | '\u{3041}'..='\u{30ff}' | '\u{31f0}'..='\u{31ff}' | '\u{ff66}'..='\u{ff9f}' // Japanese
+        | '\u{3100}'..='\u{318f}' // Bopomofo, Korean letters on their own
+        | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}' // Han
+    );
+    of_such_a_script && (c.is_alphanumeric() || is_combining_mark(c))
+}
+
+/// Gives the words of the run that begins here, and says where it ends.
+fn run(text: &str, start: usize, take: &mut impl FnMut(Kind, Range<usize>)) -> usize {
+    let mut part = start;
+    let mut at = start;
+    // The last two characters that are no marks: what they are, and where the last one stands.
+    let (mut before, mut last, mut last_at) = (Class::Gap, Class::Gap, start);
+    while at < text.len() {
+        let (class, width) = class_at(text, at);
+        if matches!(class, Class::Gap | Class::Unspaced) {
+            break;
+        }
+        if class == Class::Lower && last == Class::Lower {
+            // Most of every text: small letters after small letters.
+            before = Class::Lower;
+            at += width;
+            at += text.as_bytes()[at..]
+                .iter()
+                .take_while(|byte| byte.is_ascii_lowercase())
+                .count();
+            continue;
+        }
+        if class != Class::Mark {
+            let border = match (before, last, class) {
+                (Class::Upper, Class::Upper, Class::Lower) => last_at,
+                (_, Class::Lower | Class::Digit | Class::Letter, Class::Upper) => at,
+                _ => part,
+            };
+            if border > part {
+                take(Kind::Part, part..border);
+                part = border;
+            }
+            (before, last, last_at) = (last, class, at);
+        }
+        at += width;
+    }
+    if part > start {
+        take(Kind::Part, part..at);
+    }
+    take(Kind::Run, start..at);
+    at
+}
+
+/// Gives the characters and pairs of a stretch without spaces, and says where it ends.
+fn without_spaces(text: &str, start: usize, take: &mut impl FnMut(Kind, Range<usize>)) -> usize {
+    let mut before = None;
+    let mut at = start;
+    while at < text.len() {
+        let (class, width) = class_at(text, at);
+        if !matches!(class, Class::Unspaced | Class::Mark) {
+            break;
+        }
+        if class == Class::Unspaced {
+            take(Kind::Character, at..at + width);
+            if let Some(before) = before {
+                take(Kind::Pair, before..at + width);
+            }
+            before = Some(at);
+        }
+        at += width;
+    }
+    at
+}
+
+/// The run with which the range begins is a word of the text; or it begins with something else.
+fn begins_well(text: &str, found: &Range<usize>) -> bool {
+    match first_run(text, found) {
+        Some(run) => is_word(text, &run),
+        None => true,
+    }
+}
+
+/// The run with which the range ends is a word of the text; or it ends with something else.
+fn ends_well(text: &str, found: &Range<usize>) -> bool {
+    match last_run(text, found) {
+        Some(run) => is_word(text, &run),
+        None => true,
+    }
+}
+
+/// Whether a stretch of word characters is a whole run, or one part of it.
+fn is_word(text: &str, stretch: &Range<usize>) -> bool {
+    let (start, end) = (stretch.start, stretch.end);
+    let is_run = is_run_border(text, start) && is_run_border(text, end);
+    let borders_inside = || {
+        text[start..end]
+            .char_indices()
+            .skip(1)
+            .any(|(at, _)| is_part_border(text, start + at))
+    };
+    is_run || (is_border(text, start) && is_border(text, end) && !borders_inside())
+}
+
+fn is_border(text: &str, at: usize) -> bool {
+    is_run_border(text, at) || is_part_border(text, at)
+}
+
+/// Whether a run begins or ends here.
+fn is_run_border(text: &str, at: usize) -> bool {
+    // Marks belong to the character before them; at the beginning they belong to nothing.
+    let before = text[..at].chars().rev().map(class).find(|class| *class != Class::Mark);
+    let after = text[at..].chars().next().map(class);
+    let goes_on = match before {
+        None | Some(Class::Gap) => false,
+        Some(Class::Unspaced) => after == Some(Class::Mark),
+        Some(_) => !matches!(after, None | Some(Class::Gap | Class::Unspaced)),
+    };
+    !goes_on
+}
+
+/// Whether a part ends here and the next one of the same run begins.
+fn is_part_border(text: &str, at: usize) -> bool {
+    let unmarked = |class: &Class| *class != Class::Mark;
+    let mut before = text[..at].chars().rev().map(class).filter(unmarked);
+    let mut after = text[at..].chars().map(class);
+    // The border stands before a character, not between it and its marks.
+    let next = after.next().filter(unmarked);
+    match (before.next(), next) {
+        (Some(Class::Lower | Class::Digit | Class::Letter), Some(Class::Upper)) => true,
+        (Some(Class::Upper), Some(Class::Upper)) => after.find(unmarked) == Some(Class::Lower),
+        _ => false,
+    }
+}
+
+/// The stretch of word characters at the beginning of a range, where it begins with one.
+fn first_run(text: &str, found: &Range<usize>) -> Option<Range<usize>> {
+    let within = &text[found.clone()];
+    let end = within
+        .char_indices()
+        .find(|(_, c)| matches!(class(*c), Class::Gap | Class::Unspaced));
+    let end = end.map_or(within.len(), |(at, _)| at);
+    (end > 0).then(|| found.start..found.start + end)
+}
+
+/// The stretch of word characters at the end of a range, where it ends with one.
+fn last_run(text: &str, found: &Range<usize>) -> Option<Range<usize>> {
+    let within = &text[found.clone()];
+    let mut backwards = within.char_indices().rev();
+    let start = backwards.find(|(_, c)| matches!(class(*c), Class::Gap | Class::Unspaced));
+    let start = start.map_or(0, |(at, c)| at + c.len_utf8());
+    (start < within.len()).then(|| found.start + start..found.end)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn words(text: &str) -> String {
+        let mut told = Vec::new();
+        each(text, &mut |_, place| told.push(text[place].to_owned()));
+        told.join(" ")
+    }
+
+    #[test]
+    fn identifiers_paths_and_numbers_have_the_words_people_look_for() {
+        assert_eq!(
+            words("parse_config ParseConfig parseConfig"),
+            "parse config Parse Config ParseConfig parse Config parseConfig"
+        );
+        assert_eq!(
+            words("HTTPServer sha256Sum utf8 X11"),
+            "HTTP Server HTTPServer sha256 Sum sha256Sum utf8 X11"
+        );
+        assert_eq!(words("src/main.rs -v=3.14"), "src main rs v 3 14");
+        assert_eq!(words("can't naïve ΣίσυφοςΆλφα"), "can t naïve Σίσυφος Άλφα ΣίσυφοςΆλφα");
+    }
+
+    #[test]
+    fn scripts_without_spaces_give_characters_and_pairs_and_emoji_give_nothing() {
+        assert_eq!(words("React组件库!"), "React 组 件 组件 库 件库");
+        assert_eq!(words("ไฟล์"), "ไ ฟ ไฟ ล ฟล ์ ล์");
+        assert_eq!(words("한국어 2"), "한 국 한국 어 국어 2");
+        assert_eq!(words("🎉 ❤\u{fe0f}\u{200d}🔥 → ok"), "ok");
+        assert_eq!(words("می\u{200c}خواهم हिन्दी"), "می\u{200c}خواهم हिन्दी");
+    }
+
+    #[test]
+    fn a_sequence_neither_begins_nor_ends_inside_a_word() {
+        let in_text = |text: &str, word: &str| {
+            text.match_indices(word)
+                .any(|(at, found)| is_sequence(text, &(at..at + found.len())))
+        };
+        assert!(in_text("see src/main.rs:3", "main.rs"));
+        assert!(in_text("see src/main.rs:3", "src/main.rs"));
+        assert!(!in_text("see src/main.rs:3", "ain.rs"));
+        assert!(in_text("MyParseConfig", "Parse"));
+        assert!(
+            !in_text("MyParseConfig", "ParseConfig"),
+            "two parts are no word unless they are the whole run"
+        );
+        assert!(in_text("my_ParseConfig", "ParseConfig"));
+        assert!(!in_text("the", "he") && !in_text("the", "th"));
+        assert!(in_text("新文件名", "文件"));
+        assert!(!in_text("q\u{301}", "q"), "a letter is not found without its mark");
+    }
+
+    #[test]
+    fn folding_makes_no_letter_of_what_is_none_and_the_other_way_round() {
+        let kind = |c| match class(c) {
+            Class::Gap => "gap",
+            Class::Mark => "mark",
+            Class::Unspaced => "unspaced",
+            _ => "letter",
+        };
+        for c in '\0'..=char::MAX {
+            assert_eq!(kind(super::super::fold::fold_char(c)), kind(c), "{c:?}");
+        }
+    }
+
+    #[test]
+    fn an_opening_begins_a_word_and_may_end_inside_one() {
+        let in_text = |text: &str, word: &str| {
+            text.match_indices(word)
+                .any(|(at, found)| is_opening(text, &(at..at + found.len())))
+        };
+        assert!(
+            in_text("migrations", "migrat") && in_text("dbMigrations", "Migrat") && in_text("db_migrations", "migrat")
+        );
+        assert!(!in_text("emigration", "migrat"));
+        assert!(in_text("src/main.rs", "src/ma") && !in_text("xsrc/main.rs", "src/ma"));
+    }
+
+    /// Letters of all classes, marks, gaps.
+    fn texts() -> impl Strategy<Value = String> {
+        let chars = proptest::sample::select(vec![
+            'a', 'b', 'A', 'B', '1', '_', ' ', 'é', 'É', '\u{301}', 'ß', 'ا', '文', '件', '\u{200d}', '🎉', 'ไ', '์',
+        ]);
+        proptest::collection::vec(chars, 0..12).prop_map(String::from_iter)
+    }
+
+    proptest! {
+        #[test]
+        fn a_stretch_is_a_word_exactly_where_the_text_gives_it_as_one(text in texts()) {
+            let mut given = Vec::new();
+            each(&text, &mut |kind, place| if matches!(kind, Kind::Run | Kind::Part) { given.push(place) });
+            let borders: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
+            for (at, start) in borders.iter().enumerate() {
+                for end in &borders[at + 1..] {
+                    let stretch = &text[*start..*end];
+                    let is_stretch = stretch.chars().all(|c| !matches!(class(c), Class::Gap | Class::Unspaced))
+                        && !stretch.chars().next().is_some_and(|c| class(c) == Class::Mark);
+                    if is_stretch {
+                        prop_assert_eq!(is_word(&text, &(*start..*end)), given.contains(&(*start..*end)), "{:?} in {:?}", stretch, text);
+                    }
+                }
+            }
+        }
+
+        #[test]
+        fn every_word_of_a_text_is_a_sequence_in_it(text in "\\PC{0,40}") {
+            let mut places = Vec::new();
+            each(&text, &mut |_, place| places.push(place));
+            for place in places {
+                prop_assert!(is_sequence(&text, &place), "{:?} in {:?}", &text[place.clone()], text);
+            }
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Sessions that lie in memory, cut into frames with their filters, and the questions asked of them.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use memory::search::filter::Builder;
+use memory::search::{
+    Answer, Effort, Fact, Form, FrameRange, Part, Query, Reach, Session, TurnRange, filter_of, search,
+};
+
+/// Frames by their keys: lines, and the filter where there is one.
+#[derive(Default)]
+pub struct Kept {
+    pub sessions: Vec<Session>,
+    pub frames: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+    pub facts: Vec<Vec<Fact>>,
+    /// How many frames were read, by all threads.
+    reads: AtomicUsize,
+    builder: Builder,
+}
+
+impl Kept {
+    /// Adds a session of one part whose lines lie in frames of so many lines; its turns begin at these lines.
+    pub fn add(&mut self, form: Form, lines: &[Vec<u8>], per_frame: usize, triggers: &[u64]) {
+        let part = self.part(form, lines, per_frame, triggers);
+        self.sessions.push(Session {
+            at_ms: 0,
+            parts: vec![part],
+        });
+        self.facts.push(Vec::new());
+    }
+
+    pub fn part(&mut self, form: Form, lines: &[Vec<u8>], per_frame: usize, triggers: &[u64]) -> Part {
+        let mut frames = Vec::new();
+        for (at, chunk) in lines.chunks(per_frame.max(1)).enumerate() {
+            let mut bytes = chunk.join(&b'\n');
+            bytes.push(b'\n');
+            let filter = filter_of(form, &bytes, &mut self.builder);
+            frames.push(FrameRange {
+                key: self.frames.len() as u64,
+                first_line: (at * per_frame.max(1)) as u64 + 1,
+                lines: chunk.len() as u64,
+            });
+            self.frames.push((bytes, Some(filter)));
+        }
+        let ends = triggers.iter().skip(1).map(|next| next - 1).chain([lines.len() as u64]);
+        let turns = triggers.iter().zip(ends).zip(1..);
+        let turns = turns.map(|((start_line, end_line), turn)| TurnRange {
+            turn,
+            start_line: *start_line,
+            end_line,
+        });
+        Part {
+            form,
+            turns: turns.collect(),
+            frames,
+        }
+    }
+
+    pub fn ask(&self, query: &Query) -> Answer {
+        self.ask_with(query, usize::MAX, 2, &|| false)
+    }
+
+    pub fn ask_with(
+        &self,
+        query: &Query,
+        enough: usize,
+        threads: usize,
+        is_cancelled: &(dyn Fn() -> bool + Sync),
+    ) -> Answer {
+        let reach = Reach {
+            filter: &|key| self.frames[key as usize].1.as_deref().map(Cow::Borrowed),
+            lines: &|key| {
+                self.reads.fetch_add(1, Ordering::Relaxed);
+                match self.frames[key as usize].0.as_slice() {
+                    b"damaged" => Err(io::Error::other("its checksum does not fit")),
+                    lines => Ok(lines.to_vec()),
+                }
+            },
+            facts: &|session, part| match part {
+                0 => self.facts[session].clone(),
+                _ => Vec::new(),
+            },
+            is_cancelled,
+        };
+        let effort = Effort {
+            now_ms: 0,
+            enough,
+            threads,
+        };
+        search(query, &self.sessions, &reach, &effort)
+    }
+
+    pub fn reads(&self) -> usize {
+        self.reads.load(Ordering::Relaxed)
+    }
+
+    /// The sessions and turns that hold it.
+    pub fn turns(&self, query: &Query) -> BTreeSet<(usize, Option<u32>)> {
+        self.ask(query).hits.iter().map(|hit| (hit.session, hit.turn)).collect()
+    }
+}
+
+/// Says no after having said yes so many times.
+pub fn after(times: usize) -> impl Fn() -> bool + Sync {
+    let asked = AtomicUsize::new(0);
+    move || asked.fetch_add(1, Ordering::Relaxed) >= times
+}
+
+/// A prompt, an answer, a thought, a tool's input and output, as Claude Code writes them.
+pub mod line {
+    use serde_json::{Value, json};
+
+    pub fn prompt(text: &str) -> Vec<u8> {
+        of(&json!({"type": "user", "message": {"role": "user", "content": text}}))
+    }
+
+    pub fn answer(text: &str) -> Vec<u8> {
+        assistant(&json!({"type": "text", "text": text}))
+    }
+
+    pub fn thought(text: &str) -> Vec<u8> {
+        assistant(&json!({"type": "thinking", "thinking": text}))
+    }
+
+    pub fn call(command: &str) -> Vec<u8> {
+        assistant(&json!({"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": command, "timeout": 10}}))
+    }
+
+    pub fn result(text: &str) -> Vec<u8> {
+        let content = json!([{"type": "tool_result", "tool_use_id": "t", "content": [{"type": "text", "text": text}]}]);
+        of(
+            &json!({"type": "user", "message": {"role": "user", "content": content}, "toolUseResult": {"stdout": "not searched"}}),
+        )
+    }
+
+    fn assistant(block: &Value) -> Vec<u8> {
+        of(&json!({"type": "assistant", "message": {"role": "assistant", "content": [block]}}))
+    }
+
+    fn of(record: &Value) -> Vec<u8> {
+        record.to_string().into_bytes()
+    }
+}

@@ -1,0 +1,512 @@
+//! Planted secrets: one for every rule in every place a log has, and none of them on our disk after a sweep.
+//!
+//! The secrets are made here, from a seed of their own for every place. What a failure tells is the rule and
+//! the place, never the secret.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use jiff::{SignedDuration, Timestamp};
+use memory::mask::{MaskKey, Masker, Tier, UserRule, UserRules, rules};
+use memory::sources::Root;
+use memory::store::Store;
+use memory::sweep::{Report, Sweep, run};
+use samples::{Sample, samples_of};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use transcript::Agent;
+
+use crate::home::WAIT;
+
+#[allow(dead_code, reason = "the unit tests need more of it")]
+#[path = "../../src/mask/tests/samples.rs"]
+mod samples;
+
+const AGENTS: [&str; 3] = ["claude", "codex", "grok"];
+const OPENING: &str = "[REDACTED:";
+
+/// A secret, and where it was planted.
+struct Planted {
+    rule: &'static str,
+    place: String,
+    secret: String,
+    /// A word that stands before it and before no other.
+    mark: String,
+}
+
+/// Logs full of secrets, and a list of these.
+struct Garden {
+    directory: TempDir,
+    planted: Vec<Planted>,
+    seed: u64,
+}
+
+impl Garden {
+    fn new() -> Self {
+        Self {
+            directory: tempfile::tempdir().unwrap(),
+            planted: Vec::new(),
+            seed: 100,
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+
+    /// Makes one text with a secret for every rule, each with its mark.
+    fn plant(&mut self, place: &str) -> Vec<String> {
+        self.seed += 1;
+        let mut texts = Vec::new();
+        for Sample { rule, text, secret } in samples_of(self.seed) {
+            let mark = format!("mark{}q", self.planted.len());
+            texts.push(format!("{mark} {text}"));
+            self.planted.push(Planted {
+                rule,
+                place: place.to_owned(),
+                secret,
+                mark,
+            });
+        }
+        texts
+    }
+
+    /// The records of one log: every rule in every place that a line can have.
+    fn log(&mut self, agent: &str, name: &str, number: usize) -> String {
+        let mut log = head(agent, number);
+        for place in PLACES {
+            for text in self.plant(&format!("{agent} {name}: {place}")) {
+                log += &line(agent, place, &text);
+                log.push('\n');
+            }
+        }
+        log
+    }
+
+    fn sweep(&self, rules: &UserRules) -> Report {
+        let masker = Masker::new(&MaskKey::new([7; 32]), rules).unwrap();
+        let root = |agent, name| Root {
+            agent,
+            path: self.path(name),
+            label: None,
+        };
+        let roots = [
+            root(Agent::Claude, ".claude"),
+            root(Agent::Codex, ".codex"),
+            root(Agent::Grok, ".grok"),
+        ];
+        let (directory, now) = (self.path("store"), Timestamp::now() + SignedDuration::from_hours(1));
+        let sweep = Sweep {
+            threads: 2,
+            ..Sweep::new(&directory, &roots, &masker, now)
+        };
+        run(&sweep, WAIT).unwrap()
+    }
+
+    /// Everything the store holds as text: the kept lines of every part, unpacked.
+    fn kept(&self) -> Vec<u8> {
+        let store = Store::open(&self.path("store")).unwrap();
+        let packs = self.path("store/packs");
+        let mut kept = Vec::new();
+        for name in memory::packs::list(&packs) {
+            let bytes = fs::read(packs.join(name)).unwrap();
+            kept.append(&mut zstd::decode_all(&bytes[..]).unwrap());
+        }
+        let reads = store.reads();
+        for session in reads.sessions().unwrap() {
+            for part in reads.parts(&session.session_uid).unwrap() {
+                if let Some(mut tail) = reads.tail(&session.session_uid, &part).unwrap() {
+                    kept.append(&mut tail.bytes);
+                }
+            }
+        }
+        kept
+    }
+
+    /// Every byte that the store has on disk, as it is and unpacked, and every derived row.
+    fn everything(&self) -> Vec<(String, Vec<u8>)> {
+        let mut all = vec![("what is kept".to_owned(), self.kept())];
+        let store = Store::open(&self.path("store")).unwrap();
+        let rows = store.reads().derived_rows().unwrap().join("\n");
+        all.push(("the rows".to_owned(), rows.into_bytes()));
+        let mut open = vec![self.path("store")];
+        while let Some(path) = open.pop() {
+            if path.is_dir() {
+                open.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+            } else {
+                let name = path.file_name().unwrap().to_string_lossy().into_owned();
+                all.push((name, fs::read(&path).unwrap()));
+            }
+        }
+        all
+    }
+}
+
+/// The places that one line of a log has.
+const PLACES: [&str; 10] = [
+    "prompt",
+    "key",
+    "tool input",
+    "tool output",
+    "escaped JSON",
+    "nested JSON",
+    "bytes",
+    "glued",
+    "glued behind",
+    "no JSON",
+];
+
+/// How the log with a number begins.
+fn head(agent: &str, number: usize) -> String {
+    let meta = json!({ "id": native_id(number), "cwd": "/home/ada/app", "cli_version": "0.145.0" });
+    match agent {
+        "codex" => record(agent, json!({ "type": "session_meta", "payload": meta })) + "\n",
+        _ => String::new(),
+    }
+}
+
+fn native_id(number: usize) -> String {
+    format!("019d4700-0000-7000-8000-{number:012}")
+}
+
+/// A line with a text in one of the places.
+fn line(agent: &str, place: &str, text: &str) -> String {
+    let inner = json!({ "command": text, "cwd": "/home/ada" }).to_string();
+    match place {
+        "prompt" => prompt(agent, text),
+        "key" => tool_input(agent, json!({ (text): "here" })),
+        "tool input" => tool_input(agent, json!({ "command": format!("run {text}"), "n": 1 })),
+        "tool output" => tool_output(agent, json!(format!("total 4\n   1\t{text}\nend"))),
+        "escaped JSON" => tool_output(
+            agent,
+            json!(format!("log: {}", json!({ "text": format!("x\n{text}\n") }))),
+        ),
+        "nested JSON" => tool_input(agent, json!({ "body": inner })),
+        "bytes" => tool_output(agent, json!(format!("total 4\n{text}\nend").as_bytes())),
+        "glued" => prompt(agent, text) + &prompt(agent, "more"),
+        "glued behind" => prompt(agent, "more") + &prompt(agent, text),
+        _ => prompt(agent, text).replacen("\":", "\" ", 1),
+    }
+}
+
+fn prompt(agent: &str, text: &str) -> String {
+    let record_of = match agent {
+        "claude" => json!({ "type": "user", "message": { "role": "user", "content": text } }),
+        "codex" => json!({ "type": "event_msg", "payload": { "type": "user_message", "message": text } }),
+        _ => {
+            let content = json!({ "type": "text", "text": text });
+            json!({ "update": { "sessionUpdate": "user_message_chunk", "content": content } })
+        }
+    };
+    record(agent, record_of)
+}
+
+fn tool_input(agent: &str, input: Value) -> String {
+    let record_of = match agent {
+        "claude" => {
+            let call = json!({ "type": "tool_use", "id": "toolu_1", "name": "Bash", "input": input });
+            json!({ "type": "assistant", "message": { "role": "assistant", "content": [call] } })
+        }
+        "codex" => {
+            let call =
+                json!({ "type": "function_call", "name": "shell", "arguments": input.to_string(), "call_id": "c" });
+            json!({ "type": "response_item", "payload": call })
+        }
+        _ => json!({ "update": { "sessionUpdate": "tool_call", "toolCallId": "c", "rawInput": input } }),
+    };
+    record(agent, record_of)
+}
+
+fn tool_output(agent: &str, output: Value) -> String {
+    let record_of = match agent {
+        "claude" => {
+            let result = json!({ "type": "tool_result", "tool_use_id": "toolu_1", "content": output });
+            json!({ "type": "user", "message": { "role": "user", "content": [result] }, "toolUseResult": output })
+        }
+        "codex" => {
+            let result = json!({ "type": "function_call_output", "call_id": "c", "output": output });
+            json!({ "type": "response_item", "payload": result })
+        }
+        _ => {
+            let raw = json!({ "type": "Bash", "output": output });
+            json!({ "update": { "sessionUpdate": "tool_call_update", "toolCallId": "c", "rawOutput": raw } })
+        }
+    };
+    record(agent, record_of)
+}
+
+/// A record as the agent frames it.
+fn record(agent: &str, mut record: Value) -> String {
+    match agent {
+        "claude" => record["sessionId"] = json!("5e55"),
+        "codex" => record["timestamp"] = json!("2026-04-01T10:00:00Z"),
+        _ => record = json!({ "timestamp": 1_775_037_600, "method": "session/update", "params": record }),
+    }
+    record.to_string()
+}
+
+/// Where the logs of an agent lie, by number.
+fn log_path(agent: &str, number: usize) -> String {
+    match agent {
+        "claude" => format!(".claude/projects/-home-ada-app/5e550000-0000-4000-8000-{number:012}.jsonl"),
+        "codex" => {
+            format!(".codex/sessions/2026/04/01/rollout-2026-04-01T10-00-00-019d4700-0000-7000-8000-{number:012}.jsonl")
+        }
+        _ => format!(".grok/sessions/%2Fhome%2Fada/{}/updates.jsonl", native_id(number)),
+    }
+}
+
+/// Plants everything.
+fn full_garden() -> Garden {
+    let mut garden = Garden::new();
+    for agent in AGENTS {
+        let log = garden.log(agent, "log", 1);
+        garden.write(&log_path(agent, 1), log);
+        let texts = garden.plant(&format!("{agent}: torn last line"));
+        for (number, text) in texts.iter().enumerate() {
+            let line = prompt(agent, text);
+            let text_end = line.rfind("\"}").unwrap();
+            garden.write(
+                &log_path(agent, 1000 + number),
+                head(agent, 1000 + number) + &line[..text_end],
+            );
+        }
+    }
+    companions(&mut garden);
+    stream(&mut garden);
+    garden
+}
+
+/// Plants in subagents' logs and in the small files beside logs.
+fn companions(garden: &mut Garden) {
+    let subagent = ".claude/projects/-home-ada-app/5e550000-0000-4000-8000-000000000001/subagents/agent-a1";
+    let log = garden.log("claude", "subagent", 2);
+    garden.write(&format!("{subagent}.jsonl"), log);
+    let texts = garden.plant("claude: .meta.json");
+    let meta = json!({ "agentType": "general", "description": texts });
+    garden.write(
+        &format!("{subagent}.meta.json"),
+        serde_json::to_string_pretty(&meta).unwrap(),
+    );
+    let log = garden
+        .log("codex", "subagent", 2)
+        .replace("\"cwd\"", "\"source\":{\"subagent\":\"review\"},\"cwd\"");
+    garden.write(&log_path("codex", 2), log);
+    let rows = garden.plant("codex: session_index.jsonl");
+    let native_id = native_id(1);
+    let rows = rows
+        .iter()
+        .map(|text| json!({ "id": native_id, "thread_name": text }).to_string());
+    garden.write(".codex/session_index.jsonl", rows.collect::<Vec<_>>().join("\n"));
+    let log = garden.log("grok", "subagent", 2);
+    garden.write(&log_path("grok", 2), log);
+    let directory = log_path("grok", 1).replace("/updates.jsonl", "");
+    let lines = garden
+        .plant("grok: summary.json, as plain text of many lines")
+        .join("\n\n");
+    garden.write(&format!("{directory}/summary.json"), format!("# notes\n\n{lines}\n"));
+    let events = garden.plant("grok: events.jsonl");
+    let events = events
+        .iter()
+        .map(|text| json!({ "type": "x", "text": text }).to_string());
+    garden.write(
+        &format!("{directory}/events.jsonl"),
+        events.collect::<Vec<_>>().join("\n"),
+    );
+    let texts = garden.plant("grok: meta.json of a subagent");
+    let meta = serde_json::to_string_pretty(&json!({ "description": texts })).unwrap();
+    garden.write(&format!("{directory}/subagents/a1/meta.json"), meta);
+}
+
+/// How many bytes of a secret's end are looked for: they are random, and nobody else's.
+const END: usize = 8;
+
+fn end_of(piece: &[u8]) -> Option<u64> {
+    let end = piece.len().checked_sub(END)?;
+    Some(u64::from_le_bytes(piece[end..].try_into().unwrap()))
+}
+
+/// Finds the secrets whose ends stand in some bytes.
+fn leaks<'g>(planted: &'g [Planted], bytes: &[u8]) -> HashSet<(&'g str, &'g str)> {
+    let mut ends = HashMap::new();
+    let mut is_end = vec![false; 1 << 16];
+    for planted in planted {
+        for piece in planted.secret.lines().filter(|piece| !piece.contains("-----")) {
+            let escaped = serde_json::to_string(piece).unwrap();
+            for form in [piece, escaped.trim_matches('"')] {
+                let end = end_of(form.as_bytes()).unwrap();
+                is_end[end as usize & 0xFFFF] = true;
+                ends.insert(end, planted);
+            }
+        }
+    }
+    let found = bytes.windows(END).filter_map(|window| {
+        let end = u64::from_le_bytes(window.try_into().unwrap());
+        is_end[end as usize & 0xFFFF].then(|| ends.get(&end)).flatten()
+    });
+    found.map(|planted| (planted.rule, planted.place.as_str())).collect()
+}
+
+/// What stands in arrays of bytes, as text.
+fn unrolled(bytes: &[u8]) -> Vec<u8> {
+    let runs = bytes.split(|byte| !byte.is_ascii_digit() && !matches!(byte, b',' | b' '));
+    let runs = runs.filter(|run| run.len() >= 24);
+    let numbers = runs.map(|run| {
+        let numbers = run.split(|byte| *byte == b',');
+        let byte = |number: &[u8]| std::str::from_utf8(number).ok()?.trim().parse::<u8>().ok();
+        numbers
+            .map(move |number| byte(number).unwrap_or(b' '))
+            .collect::<Vec<_>>()
+    });
+    numbers.collect::<Vec<_>>().join(&b'\n')
+}
+
+/// Plants every secret that is known by its form, broken over two records of one stream.
+fn stream(garden: &mut Garden) {
+    let mut log = String::new();
+    let from = garden.planted.len();
+    let texts = garden.plant("grok: broken over two records");
+    let mut planted = garden
+        .planted
+        .split_off(from)
+        .into_iter()
+        .zip(texts)
+        .collect::<Vec<_>>();
+    planted.retain(|(planted, text)| *text == format!("{} {}", planted.mark, planted.secret) && !text.contains('\n'));
+    for (planted, text) in planted {
+        let cut = text.len() - planted.secret.len() / 3;
+        for piece in [&text[..cut], &text[cut..], " is what it is\n"] {
+            let content = json!({ "type": "text", "text": piece });
+            let update = json!({ "update": { "sessionUpdate": "agent_message_chunk", "content": content } });
+            log += &(record("grok", update) + "\n");
+        }
+        garden.planted.push(planted);
+    }
+    garden.write(&log_path("grok", 3), log);
+}
+
+/// Says of which secrets no tag stands behind their mark.
+fn untagged<'g>(planted: &'g [Planted], kept: &str) -> Vec<(&'g str, &'g str)> {
+    let mut after = HashMap::new();
+    for piece in kept.split("mark").skip(1) {
+        if let Some(end) = piece.find('q').filter(|end| *end < 8) {
+            after.entry(piece[..end].to_owned()).or_insert(piece);
+        }
+    }
+    let is_tagged = |planted: &&Planted| {
+        let number = planted.mark.trim_start_matches("mark").trim_end_matches('q');
+        let tag = format!("{OPENING}{}:", planted.rule);
+        after.get(number).is_some_and(|piece| piece.contains(&tag))
+    };
+    let missing = planted.iter().filter(|planted| !is_tagged(planted));
+    missing.map(|planted| (planted.rule, planted.place.as_str())).collect()
+}
+
+#[test]
+fn no_planted_secret_reaches_the_disk() {
+    let garden = full_garden();
+    let rules: HashSet<_> = rules().map(|(rule, _)| rule).collect();
+    let planted: HashSet<_> = garden.planted.iter().map(|planted| planted.rule).collect();
+    assert_eq!(planted, rules, "a rule has no sample");
+    let raw: Vec<u8> = garden
+        .planted
+        .iter()
+        .flat_map(|planted| planted.secret.bytes())
+        .collect();
+    assert!(!leaks(&garden.planted, &raw).is_empty(), "leaks would be seen");
+    let report = garden.sweep(&UserRules::default());
+    assert_eq!(report.unread, []);
+    for (name, bytes) in garden.everything() {
+        let found = leaks(&garden.planted, &bytes);
+        assert!(
+            found.is_empty(),
+            "in {name}, {} of (rule, place): {found:?}",
+            found.len()
+        );
+        let found = leaks(&garden.planted, &unrolled(&bytes));
+        assert!(
+            found.is_empty(),
+            "in {name}, as bytes, {} of (rule, place): {found:?}",
+            found.len()
+        );
+    }
+    let kept = garden.kept();
+    let kept = [&kept[..], b"\n", &unrolled(&kept)].concat();
+    let untagged = untagged(&garden.planted, &String::from_utf8_lossy(&kept));
+    assert!(untagged.is_empty(), "{} of (rule, place): {untagged:?}", untagged.len());
+}
+
+#[test]
+fn a_rule_of_the_user_masks_and_what_the_user_allows_is_kept() {
+    let mut garden = Garden::new();
+    let allowed = garden.plant("allowed").remove(0);
+    let other = garden.plant("not allowed").remove(0);
+    let secret_of = |text: &str| text.split(' ').next_back().unwrap().to_owned();
+    let log = [
+        prompt("claude", &format!("ticket ACME-4711 and ACME-0042, {allowed}")),
+        tool_output("claude", json!(format!("ACME-4712 {other}").as_bytes())),
+    ];
+    garden.write(&log_path("claude", 1), log.join("\n"));
+    let rules = UserRules {
+        rules: vec![UserRule {
+            name: "ticket".to_owned(),
+            pattern: r"ACME-\d{4}".to_owned(),
+            keywords: vec!["ACME-".to_owned()],
+            tier: Tier::B,
+        }],
+        allowed_texts: vec![secret_of(&allowed)],
+        allowed_patterns: vec!["^ACME-00".to_owned()],
+    };
+    garden.sweep(&rules);
+    let kept = garden.kept();
+    let text = String::from_utf8_lossy(&kept).into_owned() + &String::from_utf8_lossy(&unrolled(&kept));
+    assert_eq!(
+        text.matches("[REDACTED:ticket:").count(),
+        2 + 1,
+        "as text, and twice the same bytes"
+    );
+    assert!(text.contains("ACME-0042") && text.contains(&secret_of(&allowed)));
+    for (name, bytes) in garden.everything() {
+        for hidden in ["ACME-4711", "ACME-4712", &secret_of(&other)] {
+            let holds = |bytes: &[u8]| bytes.windows(hidden.len()).any(|window| window == hidden.as_bytes());
+            assert!(!holds(&bytes) && !holds(&unrolled(&bytes)), "{name}");
+        }
+    }
+}
+
+#[test]
+fn the_store_holds_no_key_and_nothing_of_a_log_that_was_torn() {
+    let mut garden = Garden::new();
+    let path = log_path("claude", 1);
+    let texts = garden.plant("a log that was torn, and then went on");
+    let log: String = texts.iter().map(|text| prompt("claude", text) + "\n").collect();
+    // Cut in the middle of a secret, the log is read when it is quiet, and again when it is whole.
+    for part in [log.len() / 3, log.len() / 2, log.len()] {
+        garden.write(&path, &log[..part]);
+        garden.sweep(&UserRules::default());
+    }
+    for (name, bytes) in garden.everything() {
+        assert!(leaks(&garden.planted, &bytes).is_empty(), "{name}");
+        assert!(!bytes.windows(32).any(|window| window == [7; 32]), "{name}");
+    }
+}
+
+/// Where the docs tell of masking.
+fn page() -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/masking.md")).unwrap()
+}
+
+#[test]
+fn the_page_on_masking_names_every_rule() {
+    let page = page();
+    for (rule, _) in rules() {
+        assert!(page.contains(&format!("`{rule}`")), "{rule}");
+    }
+}

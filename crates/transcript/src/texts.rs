@@ -1,0 +1,337 @@
+//! What a line says, block by block: whose words, by which tool, and the text itself.
+//!
+//! Two questions are answered from it: what to show of a line ([`crate::bodies`]) and what to search in it ([`texts`]).
+//! They differ in a tool's input: people read its JSON, a search reads the values inside it, decoded.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use crate::agent::Agent;
+use crate::event::Role;
+use crate::{claude, codex, grok};
+
+/// Where in a conversation a text stands. The order is that of a reader's interest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Field {
+    /// What the agent was asked, by whomever.
+    Prompt,
+    /// What the agent answered.
+    Answer,
+    /// What the agent thought.
+    Thinking,
+    /// What the agent gave to a tool.
+    ToolInput,
+    /// What a tool gave back.
+    ToolOutput,
+    /// What the harness said.
+    Other,
+}
+
+impl Field {
+    /// The word used in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Prompt => "prompt",
+            Self::Answer => "answer",
+            Self::Thinking => "thinking",
+            Self::ToolInput => "input",
+            Self::ToolOutput => "output",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// One text of a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Text {
+    /// Which block of the line: see [`crate::SessionEvent::block`].
+    pub block: u32,
+    pub field: Field,
+    pub role: Role,
+    /// The tool that is called. A result names its call only, which may stand on any line before.
+    pub tool: Option<Box<str>>,
+    pub text: String,
+}
+
+/// The texts of a line that can be searched, decoded, in the order of their blocks. Empty ones are left out.
+pub fn texts(agent: Agent, line: &[u8]) -> Vec<Text> {
+    let blocks = match agent {
+        Agent::Claude => claude::blocks(line),
+        Agent::Grok => grok::blocks(line),
+        Agent::Codex => codex::blocks(line),
+    };
+    let numbered = blocks.into_iter().enumerate();
+    numbered.filter_map(|(at, block)| text(at, block)).collect()
+}
+
+/// A block as a reader's own file tells it.
+#[derive(Debug)]
+pub(crate) struct Block {
+    pub(crate) field: Field,
+    pub(crate) role: Role,
+    pub(crate) tool: Option<Box<str>>,
+    pub(crate) told: Told,
+    /// The human's words inside it, where more stands around them.
+    pub(crate) words: Option<String>,
+}
+
+/// How a block tells its text.
+#[derive(Debug)]
+pub(crate) enum Told {
+    Text(String),
+    /// The input of a tool, as JSON text; or as free text where the agent wrote some.
+    Input(String),
+    /// Stands for something without words, such as a picture.
+    Sign(String),
+}
+
+impl Block {
+    pub(crate) fn new(field: Field, text: String) -> Self {
+        let role = match field {
+            Field::Prompt => Role::User,
+            Field::Answer | Field::Thinking | Field::ToolInput => Role::Assistant,
+            Field::ToolOutput => Role::Tool,
+            Field::Other => Role::System,
+        };
+        Self {
+            field,
+            role,
+            tool: None,
+            told: Told::Text(text),
+            words: None,
+        }
+    }
+
+    pub(crate) fn input(tool: &str, json: &str) -> Self {
+        Self {
+            tool: (!tool.is_empty()).then(|| tool.into()),
+            told: Told::Input(json.to_owned()),
+            ..Self::new(Field::ToolInput, String::new())
+        }
+    }
+}
+
+fn text(at: usize, block: Block) -> Option<Text> {
+    let text = match block.told {
+        Told::Text(text) => text,
+        Told::Input(json) => values(&json),
+        Told::Sign(_) => return None,
+    };
+    (!text.is_empty()).then_some(Text {
+        block: u32::try_from(at).ok()?,
+        field: block.field,
+        role: block.role,
+        tool: block.tool,
+        text,
+    })
+}
+
+/// The strings and numbers inside a JSON text, each on lines of its own. Codex puts JSON into a string, so one level
+/// more is looked into; what is no JSON is a text already.
+fn values(json: &str) -> String {
+    let mut gathered = Values::default();
+    let mut parser = serde_json::Deserializer::from_str(json);
+    let whole = gathered.deserialize_into(&mut parser).is_ok() && parser.end().is_ok();
+    if !whole {
+        return json.to_owned();
+    }
+    if gathered.count == 1
+        && json.trim_start().starts_with('"')
+        && matches!(gathered.text.trim_start().as_bytes().first(), Some(b'{' | b'['))
+    {
+        let mut inner = Values::default();
+        let mut parser = serde_json::Deserializer::from_str(&gathered.text);
+        if inner.deserialize_into(&mut parser).is_ok() && parser.end().is_ok() {
+            return inner.text;
+        }
+    }
+    gathered.text
+}
+
+#[derive(Default)]
+struct Values {
+    text: String,
+    count: usize,
+}
+
+impl Values {
+    fn deserialize_into<'de, D: Deserializer<'de>>(&mut self, deserializer: D) -> Result<(), D::Error> {
+        Into(self).deserialize(deserializer)
+    }
+
+    fn push(&mut self, text: &str) {
+        if self.count > 0 {
+            self.text.push('\n');
+        }
+        self.text.push_str(text);
+        self.count += 1;
+    }
+}
+
+/// Takes the values of whatever comes into a text.
+struct Into<'v>(&'v mut Values);
+
+impl<'de> DeserializeSeed<'de> for Into<'_> {
+    type Value = ();
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Into<'_> {
+    type Value = ();
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("anything")
+    }
+    fn visit_str<E: Error>(self, text: &str) -> Result<(), E> {
+        self.0.push(text);
+        Ok(())
+    }
+    fn visit_u64<E: Error>(self, number: u64) -> Result<(), E> {
+        self.0.push(&number.to_string());
+        Ok(())
+    }
+    fn visit_i64<E: Error>(self, number: i64) -> Result<(), E> {
+        self.0.push(&number.to_string());
+        Ok(())
+    }
+    fn visit_f64<E: Error>(self, number: f64) -> Result<(), E> {
+        self.0.push(&number.to_string());
+        Ok(())
+    }
+    fn visit_bool<E: Error>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+    fn visit_unit<E: Error>(self) -> Result<(), E> {
+        Ok(())
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        while seq.next_element_seed(Into(&mut *self.0))?.is_some() {}
+        Ok(())
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while map.next_key::<IgnoredAny>()?.is_some() {
+            map.next_value_seed(Into(&mut *self.0))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_values_of_an_input_are_decoded_and_its_keys_are_not_told() {
+        assert_eq!(
+            values(r#"{"command":"a\nb","n":[1,-2,true,null],"o":{"k":"é"}}"#),
+            "a\nb\n1\n-2\né"
+        );
+        assert_eq!(values(r#""{\"cmd\":[\"ls\",\"-l\"]}""#), "ls\n-l");
+        assert_eq!(values("\"const x = {\\n}\""), "const x = {\n}");
+        assert_eq!(values(r#""{ not json""#), "{ not json");
+        assert_eq!(values("*** Begin Patch"), "*** Begin Patch");
+        assert_eq!(values(""), "");
+    }
+
+    fn told(agent: Agent, line: &str) -> String {
+        let texts = texts(agent, line.as_bytes()).into_iter().map(|text| {
+            let tool = text.tool.map(|tool| format!(" {tool}")).unwrap_or_default();
+            format!(
+                "{} {:?}/{}{tool}: {}",
+                text.block,
+                text.field,
+                text.role.as_str(),
+                text.text
+            )
+        });
+        texts.collect::<Vec<_>>().join("; ")
+    }
+
+    #[test]
+    fn claudes_blocks_are_told_by_field_and_tool() {
+        let claude = |line: &str| told(Agent::Claude, line);
+        assert_eq!(
+            claude(r#"{"type":"user","message":{"content":"fix it"}}"#),
+            "0 Prompt/user: fix it"
+        );
+        assert_eq!(
+            claude(r#"{"type":"user","isMeta":true,"message":{"content":"a caveat"}}"#),
+            "0 Other/user: a caveat"
+        );
+        let blocks = r#"{"type":"thinking","thinking":"hm"},{"type":"image"},{"type":"text","text":"done"},{"type":"tool_use","name":"Bash","input":{"command":"ls\n-l"}}"#;
+        assert_eq!(
+            claude(&format!(r#"{{"type":"assistant","message":{{"content":[{blocks}]}}}}"#)),
+            "0 Thinking/assistant: hm; 2 Answer/assistant: done; 3 ToolInput/assistant Bash: ls\n-l"
+        );
+        let result = r#"{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}"#;
+        assert_eq!(
+            claude(&format!(
+                r#"{{"type":"user","message":{{"content":[{result}]}},"toolUseResult":{{"stdout":"x"}}}}"#
+            )),
+            "0 ToolOutput/tool: a\nb"
+        );
+        assert_eq!(
+            claude(r#"{"type":"queue-operation","operation":"enqueue","content":"and then"}"#),
+            "0 Prompt/user: and then"
+        );
+    }
+
+    #[test]
+    fn codexs_payloads_are_told_by_field_and_tool() {
+        let codex = |payload: &str| {
+            let line = format!(r#"{{"timestamp":"2026-01-01T00:00:00Z","type":"response_item","payload":{payload}}}"#);
+            told(Agent::Codex, &line)
+        };
+        assert_eq!(
+            codex(r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"fix it"}]}"#),
+            "0 Prompt/user: fix it"
+        );
+        assert_eq!(
+            codex(
+                r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"<environment_context>x</environment_context>"}]}"#
+            ),
+            "0 Other/user: <environment_context>x</environment_context>"
+        );
+        assert_eq!(
+            codex(r#"{"type":"message","role":"assistant","content":[{"type":"output_text","text":"done"}]}"#),
+            "0 Answer/assistant: done"
+        );
+        assert_eq!(
+            codex(r#"{"type":"function_call","name":"shell","arguments":"{\"command\":[\"ls\",\"a\\nb\"]}"}"#),
+            "0 ToolInput/assistant shell: ls\na\nb"
+        );
+        assert_eq!(
+            codex(r#"{"type":"function_call_output","call_id":"c","output":"two\nlines"}"#),
+            "0 ToolOutput/tool: two\nlines"
+        );
+        assert_eq!(
+            codex(r#"{"type":"reasoning","summary":[{"type":"summary_text","text":"hm"}]}"#),
+            "0 Thinking/assistant: hm"
+        );
+        assert_eq!(codex(r#"{"type":"token_count"}"#), "");
+    }
+
+    #[test]
+    fn groks_updates_are_told_by_field_and_tool() {
+        let grok = |update: &str| {
+            let line = format!(r#"{{"timestamp":1,"method":"session/update","params":{{"update":{update}}}}}"#);
+            told(Agent::Grok, &line)
+        };
+        assert_eq!(
+            grok(r#"{"sessionUpdate":"user_message_chunk","content":{"type":"text","text":"fix it"}}"#),
+            "0 Prompt/user: fix it"
+        );
+        assert_eq!(
+            grok(r#"{"sessionUpdate":"agent_thought_chunk","content":{"type":"text","text":"hm"}}"#),
+            "0 Thinking/assistant: hm"
+        );
+        assert_eq!(
+            grok(
+                r#"{"sessionUpdate":"tool_call","_meta":{"x.ai/tool":{"name":"run"}},"rawInput":{"command":"ls"},"status":"completed","rawOutput":{"output":[104,105]}}"#
+            ),
+            "0 ToolInput/assistant run: ls; 1 ToolOutput/tool: hi"
+        );
+    }
+}
