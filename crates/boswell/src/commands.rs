@@ -3,6 +3,7 @@
 //! A verb is added in three lines here (module, variant, arm) and stands in the help by its place in
 //! the table of `cli.rs`.
 
+mod annotate;
 mod cat;
 mod completions;
 mod config;
@@ -10,13 +11,19 @@ mod demo;
 mod doctor;
 mod journal;
 mod man;
+mod name;
+mod note;
 pub(crate) mod read;
 mod rebuild;
+mod restore;
+mod resume;
 mod search;
 mod secrets;
 pub(crate) mod sessions;
+mod show;
 mod status;
 mod sweep;
+mod tag;
 
 use crate::catch_up::catch_up;
 use crate::cli::GlobalArgs;
@@ -32,9 +39,15 @@ pub(crate) enum Command {
     Search(search::SearchArgs),
     Secrets(secrets::SecretsArgs),
     Sessions(sessions::SessionsArgs),
+    Show(show::ShowArgs),
     Read(read::ReadArgs),
     Cat(cat::CatArgs),
+    Restore(restore::RestoreArgs),
+    Resume(resume::ResumeArgs),
     Sweep(sweep::SweepArgs),
+    Tag(tag::TagArgs),
+    Note(note::NoteArgs),
+    Name(name::NameArgs),
     Journal(journal::JournalArgs),
     Rebuild(rebuild::RebuildArgs),
     Config(config::ConfigArgs),
@@ -65,7 +78,18 @@ pub(crate) fn run(
 
 /// Whether a verb looks for what is new before it answers.
 fn answers_from_memory(command: &Command) -> bool {
-    matches!(command, Command::Search(_) | Command::Sessions(_) | Command::Cat(_))
+    // What is given back is what was kept: a log that was cut short since must not be read first.
+    matches!(
+        command,
+        Command::Search(_)
+            | Command::Sessions(_)
+            | Command::Show(_)
+            | Command::Cat(_)
+            | Command::Resume(_)
+            | Command::Tag(_)
+            | Command::Note(_)
+            | Command::Name(_)
+    )
 }
 
 /// Runs a verb that knows the world around it.
@@ -75,6 +99,12 @@ fn run_in(ui: &mut Ui, context: &Context, command: Command) -> Result<Outcome, C
         Command::Cat(_)
             | Command::Search(_)
             | Command::Sessions(_)
+            | Command::Show(_)
+            | Command::Restore(_)
+            | Command::Resume(_)
+            | Command::Tag(_)
+            | Command::Note(_)
+            | Command::Name(_)
             | Command::Sweep(_)
             | Command::Journal(_)
             | Command::Rebuild(_)
@@ -91,8 +121,14 @@ fn run_in(ui: &mut Ui, context: &Context, command: Command) -> Result<Outcome, C
         Command::Search(args) => search::run(ui, context, &args),
         Command::Secrets(args) => secrets::run(ui, context, &args),
         Command::Sessions(args) => sessions::run(ui, context, &args),
+        Command::Show(args) => show::run(ui, context, &args),
         Command::Read(args) => read::run(ui, context, &args),
         Command::Cat(args) => cat::run(ui, context, &args),
+        Command::Restore(args) => restore::run(ui, context, &args),
+        Command::Resume(args) => resume::run(ui, context, &args),
+        Command::Tag(args) => tag::run(ui, context, &args),
+        Command::Note(args) => note::run(ui, context, &args),
+        Command::Name(args) => name::run(ui, context, &args),
         Command::Sweep(args) => sweep::run(ui, context, &args),
         Command::Journal(args) => journal::run(ui, context, &args),
         Command::Rebuild(args) => rebuild::run(ui, context, &args),

@@ -19,7 +19,7 @@ use crate::config::{Assignment, Config, ConfigFile, Origin, Settings, expand_hom
 use crate::env as variables;
 use crate::env::Environment;
 use crate::error::CommandError;
-use crate::ui::{Stream, Ui};
+use crate::ui::{Pager, Stream, Ui};
 
 /// What the process was started with.
 pub(crate) struct Surroundings {
@@ -50,6 +50,29 @@ impl Surroundings {
         let told = self.environment.get(variables::COLUMNS).and_then(OsStr::to_str);
         let asked = || terminal_size::terminal_size().map(|(columns, _)| usize::from(columns.0));
         told.and_then(|columns| columns.parse().ok()).or_else(asked)
+    }
+
+    /// What shows text that is longer than the screen, where there is a screen.
+    pub(crate) fn pager(&self) -> Option<Pager> {
+        let (_, rows) = terminal_size::terminal_size().filter(|_| self.stdout_is_terminal)?;
+        let is_dumb = self.environment.get(variables::TERM).is_some_and(|term| term == "dumb");
+        if is_dumb {
+            return None;
+        }
+        let told = self.environment.get(variables::PAGER).and_then(OsStr::to_str);
+        let mut words = told.unwrap_or("less -R").split_whitespace().map(Into::into);
+        let has_options = self.environment.get(variables::LESS).is_some();
+        Some(Pager {
+            program: words.next()?,
+            arguments: words.collect(),
+            // Colours are shown, and Ctrl-C leaves the pager as it leaves us.
+            variables: if has_options {
+                Vec::new()
+            } else {
+                vec![(variables::LESS, "RK")]
+            },
+            rows: usize::from(rows.0),
+        })
     }
 
     fn stream(&self, choice: ColorChoice, is_terminal: bool) -> Stream {
@@ -171,6 +194,8 @@ pub(crate) struct Context {
     pub(crate) settings: Settings,
     /// The roots of all agents, each once, existing or not.
     pub(crate) roots: Vec<Root>,
+    /// Where programs are looked for.
+    pub(crate) search_path: Vec<PathBuf>,
 }
 
 impl Context {
@@ -201,6 +226,11 @@ impl Context {
             config,
             settings,
             roots,
+            search_path: surroundings
+                .environment
+                .get(variables::PATH)
+                .map(|path| env::split_paths(path).collect())
+                .unwrap_or_default(),
         })
     }
 }

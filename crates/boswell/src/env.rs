@@ -23,6 +23,9 @@ pub(crate) const NO_COLOR: &str = "NO_COLOR";
 pub(crate) const CLICOLOR_FORCE: &str = "CLICOLOR_FORCE";
 pub(crate) const TERM: &str = "TERM";
 pub(crate) const COLUMNS: &str = "COLUMNS";
+pub(crate) const PAGER: &str = "PAGER";
+pub(crate) const LESS: &str = "LESS";
+pub(crate) const PATH: &str = "PATH";
 pub(crate) const PROGRAMDATA: &str = "PROGRAMDATA";
 pub(crate) const RUST_BACKTRACE: &str = "RUST_BACKTRACE";
 
@@ -48,6 +51,9 @@ pub(crate) const VARIABLES: &[Variable] = &[
     Variable { name: CLICOLOR_FORCE, help: "Colour even where the output is not a terminal, unless it is `0`, or `--color never` or `NO_COLOR` is given." },
     Variable { name: TERM, help: "No colour where it is `dumb`." },
     Variable { name: COLUMNS, help: "The width of the terminal, instead of asking the terminal." },
+    Variable { name: PAGER, help: "What shows text that is longer than the screen, instead of `less -R`." },
+    Variable { name: LESS, help: "The options of `less`; where it is not set, `RK` is." },
+    Variable { name: PATH, help: "Where `boswell resume` looks for the agents' programs." },
     Variable { name: RUST_BACKTRACE, help: "A trace where Boswell itself has a bug, for a report." },
 ];
 

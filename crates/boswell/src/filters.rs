@@ -1,4 +1,4 @@
-//! Filters that every question over sessions has: by agent, project and time. Parsed, resolved and asked here
+//! Filters that every question over sessions has: by agent, project, tag and time. Parsed, resolved and asked here
 //! alone, so that they mean the same everywhere.
 
 use std::path::{Path, PathBuf};
@@ -7,6 +7,7 @@ use std::str::FromStr;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan};
+use memory::annotations::tag_of;
 use memory::store::Listed;
 
 use crate::commands::read::AgentName;
@@ -26,6 +27,9 @@ pub(crate) struct FilterArgs {
     /// Only sessions of this directory's repository
     #[arg(long)]
     here: bool,
+    /// Only sessions with this tag; several tags are all wanted
+    #[arg(long, value_name = "TAG")]
+    tag: Vec<String>,
     /// Only what went on after this: a date, a time, `today`, `yesterday`, `7d`, `12h`
     #[arg(long, value_name = "WHEN")]
     since: Option<When>,
@@ -40,6 +44,7 @@ pub(crate) struct Filters<'a> {
     agents: Vec<&'static str>,
     project: Option<Project>,
     here: Option<Vec<PathBuf>>,
+    tags: Vec<String>,
     since: Option<Timestamp>,
     until: Option<Timestamp>,
     args: &'a FilterArgs,
@@ -68,6 +73,7 @@ impl FilterArgs {
             agents: self.agent.iter().map(|name| name.0.as_str()).collect(),
             project,
             here: self.here.then(|| repository(&places.current_dir)),
+            tags: self.tag.iter().map(|tag| tag_of(tag)).collect(),
             since: at(self.since, Edge::Begin)?,
             until: at(self.until, Edge::End)?,
             args: self,
@@ -79,13 +85,15 @@ impl Filters<'_> {
     /// Whether a session is asked for.
     pub(crate) fn take(&self, session: &Listed) -> bool {
         let is_agent = self.agents.is_empty() || self.agents.contains(&session.flavor.as_str());
-        is_agent && self.takes_place(session) && self.takes_time(session)
+        let has_tags = self.tags.iter().all(|tag| session.said.tags.contains(tag));
+        is_agent && has_tags && self.takes_place(session) && self.takes_time(session)
     }
 
     /// Whether anything was asked for.
     pub(crate) fn are_given(&self) -> bool {
         let args = self.args;
-        !args.agent.is_empty() || args.project.is_some() || args.here || args.since.is_some() || args.until.is_some()
+        let is_named = !args.agent.is_empty() || !args.tag.is_empty();
+        is_named || args.project.is_some() || args.here || args.since.is_some() || args.until.is_some()
     }
 
     fn takes_place(&self, session: &Listed) -> bool {

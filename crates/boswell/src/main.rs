@@ -43,7 +43,8 @@ fn main() -> ExitCode {
         _ => Volume::Normal,
     };
     let mut ui = Ui::new(format, volume, surroundings.stdout(color), surroundings.stderr(color))
-        .with_columns(surroundings.columns());
+        .with_columns(surroundings.columns())
+        .with_pager(surroundings.pager());
     ExitCode::from(match parsed {
         Ok(cli) => {
             let result = catch_panic(&surroundings.environment, || run(&mut ui, &surroundings, cli));

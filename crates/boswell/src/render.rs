@@ -1,4 +1,6 @@
 //! Answers to bytes: how what was read is shown to people and to programs.
 
+pub(crate) mod budget;
 pub(crate) mod json;
+pub(crate) mod portrait;
 pub(crate) mod text;

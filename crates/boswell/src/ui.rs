@@ -5,6 +5,7 @@
 
 mod escape;
 pub(crate) mod measure;
+mod pager;
 
 use std::fmt;
 use std::io::{self, BufWriter, Write};
@@ -16,6 +17,9 @@ use serde::Serialize;
 use crate::error::{CommandError, OutputError};
 
 pub(crate) use escape::{escape, escape_json, escape_lines};
+pub(crate) use pager::Pager;
+
+use pager::Paged;
 
 /// Marks what a person looks for first: ids, names, numbers.
 pub(crate) const STRONG: Style = Style::new().bold();
@@ -63,6 +67,8 @@ pub(crate) struct Ui {
     stdout: Stream,
     stderr: Stream,
     columns: Option<usize>,
+    /// What shows text that is longer than the screen.
+    pager: Option<Pager>,
     is_stale: bool,
     out: BufWriter<Box<dyn Write>>,
     err: Box<dyn Write>,
@@ -79,6 +85,7 @@ impl Ui {
             stdout,
             stderr,
             columns: None,
+            pager: None,
             is_stale: false,
             out,
             err,
@@ -89,6 +96,29 @@ impl Ui {
     pub(crate) fn with_columns(mut self, columns: Option<usize>) -> Self {
         self.columns = columns;
         self
+    }
+
+    /// Tells what shows text that is longer than the screen; nothing does where nobody looks at one.
+    pub(crate) fn with_pager(mut self, pager: Option<Pager>) -> Self {
+        self.pager = pager.filter(|_| self.stdout.is_terminal && self.format == Format::Text);
+        self
+    }
+
+    /// Lets data be shown page by page from here on, where it is longer than the screen. It ends with what is returned.
+    pub(crate) fn page(&mut self) -> Result<(), OutputError> {
+        let Some(pager) = self.pager.take() else { return Ok(()) };
+        self.out.flush()?;
+        let screen = std::mem::replace(&mut self.out, BufWriter::new(Box::new(io::sink())));
+        self.out = BufWriter::new(Box::new(Paged::new(pager, screen)));
+        Ok(())
+    }
+
+    /// Hands over the last page, and waits until the reader has seen enough.
+    pub(crate) fn end_pages(&mut self) -> Result<(), OutputError> {
+        let flushed = self.out.flush();
+        // The pager ends when its writer is gone; from here on only its reader speaks to stdout.
+        self.out = BufWriter::with_capacity(BUFFER_BYTES, Box::new(io::stdout()) as Box<dyn Write>);
+        Ok(flushed?)
     }
 
     /// How wide a line of data should be at most; `None` where stdout is not a terminal.

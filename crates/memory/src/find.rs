@@ -165,23 +165,7 @@ fn lay_out(store: &Store, question: &Question<'_>) -> Result<Desk, StoreError> {
         .enumerate()
         .map(|(at, one)| (one.session_uid.as_str(), at))
         .collect();
-    let mut turns: Vec<Vec<TurnRange>> = vec![Vec::new(); listed.len()];
-    for (uid, turn, start_line, end_line) in reads.turn_lines()? {
-        if let Some(at) = at.get(uid.as_str()) {
-            // Turns of a session do not overlap for the engine: where one went on behind the next, it ends before it.
-            if let Some(before) = turns[*at]
-                .last_mut()
-                .filter(|before: &&mut TurnRange| before.end_line >= start_line)
-            {
-                before.end_line = start_line.saturating_sub(1).max(before.start_line);
-            }
-            turns[*at].push(TurnRange {
-                turn,
-                start_line,
-                end_line,
-            });
-        }
-    }
+    let turns = turns_of(store, &at)?;
     let micros_to_ms = |micros: Option<i64>| micros.unwrap_or_default() / 1000;
     let mut desk = Desk {
         sessions: listed
@@ -232,6 +216,28 @@ fn lay_out(store: &Store, question: &Question<'_>) -> Result<Desk, StoreError> {
     drop(at);
     desk.listed = listed;
     Ok(desk)
+}
+
+/// Which lines belong to which turn, by session.
+fn turns_of(store: &Store, at: &HashMap<&str, usize>) -> Result<Vec<Vec<TurnRange>>, StoreError> {
+    let mut turns: Vec<Vec<TurnRange>> = vec![Vec::new(); at.len()];
+    for (uid, turn, start_line, end_line) in store.reads().turn_lines()? {
+        if let Some(at) = at.get(uid.as_str()) {
+            // Turns of a session do not overlap for the engine: where one went on behind the next, it ends before it.
+            if let Some(before) = turns[*at]
+                .last_mut()
+                .filter(|before: &&mut TurnRange| before.end_line >= start_line)
+            {
+                before.end_line = start_line.saturating_sub(1).max(before.start_line);
+            }
+            turns[*at].push(TurnRange {
+                turn,
+                start_line,
+                end_line,
+            });
+        }
+    }
+    Ok(turns)
 }
 
 impl Desk {

@@ -1,9 +1,12 @@
 //! What is kept, read back: the lines of a session, part by part.
 
+use std::collections::{BTreeMap, HashMap};
 use std::io;
+use std::ops::RangeInclusive;
 
-use transcript::{Agent, Line, PartKind};
+use transcript::{Agent, Line, LineBody, PartKind, SafeName, SessionEvent, bodies};
 
+use crate::logs;
 use crate::packs;
 use crate::store::{FrameRow, Store, StoreError};
 
@@ -68,6 +71,115 @@ pub(crate) fn read_frame(
         frame_no: frame.frame_no,
         reason: error.to_string(),
     })
+}
+
+/// Gives each kept line of a part whose number lies in `wanted`, in order. Frames without any are not read.
+pub fn each_line_of(
+    store: &Store,
+    session_uid: &str,
+    part: &str,
+    wanted: &RangeInclusive<u64>,
+    mut take: impl FnMut(u64, &[u8]),
+) -> Result<(), StoreError> {
+    for frame in store.reads().frames(session_uid, part)? {
+        let holds = frame.first_line..frame.first_line + frame.lines;
+        if holds.start <= *wanted.end() && holds.end > *wanted.start() {
+            let bytes = read_frame(store, session_uid, part, &frame)?;
+            number_lines(&bytes, frame.first_line, frame.lines, wanted, &mut take);
+        }
+    }
+    if let Some(tail) = store.reads().tail(session_uid, part)? {
+        number_lines(&tail.bytes, tail.first_line, tail.lines, wanted, &mut take);
+    }
+    Ok(())
+}
+
+/// Gives the lines of a frame with their numbers. Where one more break stands in front than it has lines, that break
+/// belongs to the last line of the frame before.
+pub(crate) fn number_lines(
+    bytes: &[u8],
+    first_line: u64,
+    lines: u64,
+    wanted: &RangeInclusive<u64>,
+    take: &mut impl FnMut(u64, &[u8]),
+) {
+    let count = |bytes: &[u8]| bytes.split_inclusive(|byte| *byte == b'\n').count() as u64;
+    let is_rest = bytes.first() == Some(&b'\n') && count(bytes) > lines;
+    let bytes = &bytes[usize::from(is_rest)..];
+    for (number, line) in (first_line..).zip(bytes.split_inclusive(|byte| *byte == b'\n')) {
+        if wanted.contains(&number) {
+            take(number, line.strip_suffix(b"\n").unwrap_or(line));
+        }
+    }
+}
+
+/// The whole texts of some events, by `seq`, from the packs. Only frames that hold one of them are read.
+pub fn texts(store: &Store, session_uid: &str, events: &[SessionEvent]) -> Result<HashMap<u64, String>, StoreError> {
+    let agent = agent_of(session_uid)?;
+    let mut at_line: BTreeMap<(PartKind, u64), Vec<&SessionEvent>> = BTreeMap::new();
+    for event in events {
+        // Words may stand on an earlier line than the one on which they were delivered.
+        let line = event.text_line.unwrap_or(event.line);
+        at_line.entry((event.part, line)).or_default().push(event);
+    }
+    let mut texts = HashMap::new();
+    for part in [PartKind::Log, PartKind::ChatHistory, PartKind::Events] {
+        let lines: Vec<u64> = at_line
+            .range((part, 0)..=(part, u64::MAX))
+            .map(|((_, line), _)| *line)
+            .collect();
+        for wanted in runs(&lines) {
+            each_line_of(store, session_uid, part.as_str(), &wanted, |number, line| {
+                let (Some(events), LineBody::Bytes(line)) = (at_line.get(&(part, number)), packs::body(line)) else {
+                    return;
+                };
+                let bodies = bodies(agent, line);
+                let found = events
+                    .iter()
+                    .filter_map(|event| Some((event.seq, logs::text_of(event, &bodies)?)));
+                texts.extend(found);
+            })?;
+        }
+    }
+    for event in events {
+        if let Some(text) = spilled(store, session_uid, event)? {
+            texts.insert(event.seq, text);
+        }
+    }
+    Ok(texts)
+}
+
+/// Lines that lie near each other are read at once: a frame is read only once for them.
+fn runs(lines: &[u64]) -> Vec<RangeInclusive<u64>> {
+    const NEAR_LINES: u64 = 2_000;
+    let mut runs: Vec<RangeInclusive<u64>> = Vec::new();
+    for line in lines {
+        match runs.last_mut() {
+            Some(run) if line - run.end() <= NEAR_LINES => *run = *run.start()..=*line,
+            _ => runs.push(*line..=*line),
+        }
+    }
+    runs
+}
+
+/// The whole result of a tool that was too large for the log, where it was kept.
+fn spilled(store: &Store, session_uid: &str, event: &SessionEvent) -> Result<Option<String>, StoreError> {
+    let Some(name) = event.spill.as_deref().and_then(SafeName::new) else {
+        return Ok(None);
+    };
+    let part = format!("{}:tool-results/{}", PartKind::Spill.as_str(), name.as_str());
+    let mut bytes = Vec::new();
+    // A subagent's results lie in its parent's tree.
+    let parent = session_uid.split_once('/').map_or(session_uid, |(parent, _)| parent);
+    for owner in [session_uid, parent] {
+        if bytes.is_empty() {
+            each_bytes(store, owner, &part, |piece| {
+                bytes.extend_from_slice(piece);
+                Ok(())
+            })?;
+        }
+    }
+    Ok((!bytes.is_empty()).then(|| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 /// The parts of a session in the order in which a reader takes them: companions first, then lines.

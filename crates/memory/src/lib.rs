@@ -5,15 +5,19 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod annotations;
+pub mod commits;
 pub mod doctor;
 mod files;
 pub mod find;
+pub mod follow;
 pub mod kept;
 pub mod logs;
 pub mod mask;
 pub mod overview;
 pub mod packs;
 mod prompts;
+pub mod restore;
 pub mod search;
 pub mod secrets;
 pub mod sources;

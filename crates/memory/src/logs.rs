@@ -380,7 +380,7 @@ pub fn each_text<E>(
 }
 
 /// The text of an event among the bodies of its line.
-fn text_of(event: &SessionEvent, bodies: &[Body]) -> Option<String> {
+pub(crate) fn text_of(event: &SessionEvent, bodies: &[Body]) -> Option<String> {
     // A queued prompt is the only thing on the line where it was typed.
     let body = bodies.get(if event.text_line.is_some() {
         0

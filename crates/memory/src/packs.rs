@@ -164,6 +164,11 @@ pub fn body(bytes: &[u8]) -> LineBody<'_> {
     }
 }
 
+/// Whether a kept line stands for one that was left out.
+pub fn is_stand_in(line: &[u8]) -> bool {
+    matches!(body(line), LineBody::Oversized { .. })
+}
+
 /// All packs there are, by their names.
 pub fn list(packs: &Path) -> Vec<String> {
     let directories = fs::read_dir(packs).into_iter().flatten().flatten();

@@ -6,6 +6,7 @@
 //! read is told, and costs itself.
 
 mod image;
+mod remask;
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -59,7 +60,7 @@ pub(crate) fn run(
     store: &mut Store,
     report: &mut Report,
 ) -> Result<(), StoreError> {
-    remask(sweep, patience, store, report)?;
+    remask::remask(sweep, patience, store, report)?;
     let known = known(store)?;
     for history in find_all(sweep, report) {
         if is_unchanged(sweep.now, &history, &known) {
@@ -96,36 +97,6 @@ pub(crate) fn run(
         }
     }
     Ok(())
-}
-
-/// Masks anew what older rules masked.
-fn remask(sweep: &Sweep<'_>, patience: Patience<'_>, store: &mut Store, report: &mut Report) -> Result<(), StoreError> {
-    let version = sweep.masker.version();
-    loop {
-        let stale = store.reads().prompts_masked_otherwise(version, BATCH_PROMPTS as u32)?;
-        if stale.is_empty() {
-            return Ok(());
-        }
-        let mut hits = Vec::new();
-        let mut mask = |text: &String| sweep.masker.mask_str(text, &mut hits).into_owned();
-        let masked = |(_, row): &(Vec<u8>, PromptRow)| PromptRow {
-            project: row.project.as_ref().map(&mut mask),
-            title: row.title.as_ref().map(&mut mask),
-            text: mask(&row.text),
-            mask_version: version,
-            ..row.clone()
-        };
-        let fresh: Vec<PromptRow> = stale.iter().map(masked).collect();
-        let lock = store.lock(patience)?;
-        let told = sentence(report.bytes_read, report.sessions(), report.prompts);
-        store.write(&lock, sweep.now, "sweep", |tx| {
-            for ((key, _), prompt) in stale.iter().zip(fresh) {
-                tx.replace_prompt(key, prompt)?;
-            }
-            Ok(((), told))
-        })?;
-        report.redactions += hits.len() as u64;
-    }
 }
 
 /// Says what would be read.

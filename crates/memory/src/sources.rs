@@ -212,7 +212,7 @@ fn spilled_results(log: &Path) -> Vec<PathBuf> {
 }
 
 /// The files of a Grok session that are read. Others hold copies of the user's files.
-const GROK_PARTS: &[(PartKind, &str)] = &[
+pub(crate) const GROK_PARTS: &[(PartKind, &str)] = &[
     (PartKind::Log, "updates.jsonl"),
     (PartKind::ChatHistory, "chat_history.jsonl"),
     (PartKind::Events, "events.jsonl"),

@@ -3,6 +3,7 @@
 //!
 //! Their text we tolerate and count; our store we never: its first error stops the command.
 
+mod annotations;
 mod calls;
 mod catalog;
 mod cursors;
@@ -18,6 +19,7 @@ mod prompts;
 mod schema;
 mod sessions;
 mod shared;
+mod turns;
 
 use std::fs;
 use std::io;
@@ -26,6 +28,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use thiserror::Error;
 
+pub use annotations::{Annotation, Annotations};
 pub use catalog::{Counted, Listed, Status};
 pub use cursors::{Cursor, Stat};
 pub use derived::{PackedState, derived_version};

@@ -55,12 +55,7 @@ pub(crate) struct ReadArgs {
 }
 
 pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ReadArgs) -> Result<Outcome, CommandError> {
-    let zone = match &args.timezone {
-        Some(name) => TimeZone::get(name).map_err(|_| {
-            CommandError::usage(format_args!("unknown time zone: `{name}`")).with_hint("name it like `Europe/Berlin`")
-        })?,
-        None => context.zone.clone(),
-    };
+    let zone = zone_of(context, args.timezone.as_deref())?;
     // What is shown is masked; a key that is not there yet is not worth writing for that.
     let masker = context.masker(false)?;
     let mut failed = None;
@@ -98,6 +93,16 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ReadArgs) -> Result<Out
         }
         None => Ok(Outcome::Done),
     }
+}
+
+/// The zone in which times are shown.
+pub(crate) fn zone_of(context: &Context, name: Option<&str>) -> Result<TimeZone, CommandError> {
+    let Some(name) = name else {
+        return Ok(context.zone.clone());
+    };
+    TimeZone::get(name).map_err(|_| {
+        CommandError::usage(format_args!("unknown time zone: `{name}`")).with_hint("name it like `Europe/Berlin`")
+    })
 }
 
 /// Shows one turn of a log, as `boswell read --turns` would.
@@ -401,13 +406,13 @@ impl clap::ValueEnum for KindName {
 
 /// Some turns in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct TurnRange {
-    first: u32,
-    last: u32,
+pub(crate) struct TurnRange {
+    pub(crate) first: u32,
+    pub(crate) last: u32,
 }
 
 impl TurnRange {
-    fn has(self, turn: u32) -> bool {
+    pub(crate) fn has(self, turn: u32) -> bool {
         (self.first..=self.last).contains(&turn)
     }
 }

@@ -140,7 +140,8 @@ fn show(
     };
     ui.row(ui.paint(HEADING, format!("{}title or first prompt", padded(HEADINGS))))?;
     for (row, (session, counted)) in rows.iter().zip(shown) {
-        let words = in_one_line(words(session, counted).unwrap_or_default());
+        let tags: String = session.said.tags.iter().map(|tag| format!("#{tag} ")).collect();
+        let words = in_one_line(&(tags + words(session, counted).unwrap_or_default()));
         let words = room.map_or(words.clone(), |room| measure::fit(&words, room).into_owned());
         let line = padded(row.each_ref().map(String::as_str)) + &words;
         // The id is what a person copies.
@@ -232,10 +233,11 @@ fn common_chars(a: &str, b: &str) -> usize {
     a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count()
 }
 
-/// What a session is about, in its own words.
+/// What a session is about: by the user's name for it, else in its own words.
 pub(crate) fn words<'s>(session: &'s Listed, counted: &'s Counted) -> Option<&'s str> {
     let first = counted.first_prompt.as_deref().or(session.first_prompt.as_deref());
-    session.title.as_deref().filter(|title| !title.is_empty()).or(first)
+    let title = session.title.as_deref().filter(|title| !title.is_empty());
+    session.said.name.as_deref().or(title).or(first)
 }
 
 /// Words of strangers, however many lines they had.
@@ -261,6 +263,9 @@ fn to_json(shown: &[(&Listed, Counted)], left_out: &LeftOut) -> Value {
                 "repo": session.repo,
                 "branch": session.branch,
                 "title": session.title,
+                "name": session.said.name,
+                "note": session.said.note,
+                "tags": session.said.tags,
                 "first_prompt": counted.first_prompt.as_ref().or(session.first_prompt.as_ref()),
                 "started_at": time(session.started_micros),
                 "ended_at": time(session.ended_micros),

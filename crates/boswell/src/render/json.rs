@@ -134,11 +134,30 @@ impl<'a> Record<'a> {
     }
 
     pub(crate) fn turn(session_uid: &'a str, turn: &'a Turn) -> Self {
-        Self::Turn(TurnRecord { session_uid, turn })
+        Self::Turn(TurnRecord::new(session_uid, turn))
     }
 
     pub(crate) fn event(session_uid: &'a str, event: &'a SessionEvent, text: Option<String>) -> Self {
-        Self::Event(EventRecord {
+        Self::Event(EventRecord::new(session_uid, event, text))
+    }
+
+    pub(crate) fn fault(path: &Path, fault: &'a Fault) -> Self {
+        Self::Fault(FaultRecord {
+            path: path.display().to_string(),
+            fault,
+        })
+    }
+}
+
+impl<'a> TurnRecord<'a> {
+    pub(crate) fn new(session_uid: &'a str, turn: &'a Turn) -> Self {
+        Self { session_uid, turn }
+    }
+}
+
+impl<'a> EventRecord<'a> {
+    pub(crate) fn new(session_uid: &'a str, event: &'a SessionEvent, text: Option<String>) -> Self {
+        Self {
             session_uid,
             seq: event.seq,
             parent_seq: event.parent_seq,
@@ -167,14 +186,7 @@ impl<'a> Record<'a> {
             files: &event.files,
             spill: event.spill.as_deref(),
             text,
-        })
-    }
-
-    pub(crate) fn fault(path: &Path, fault: &'a Fault) -> Self {
-        Self::Fault(FaultRecord {
-            path: path.display().to_string(),
-            fault,
-        })
+        }
     }
 }
 

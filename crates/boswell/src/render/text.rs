@@ -30,18 +30,22 @@ pub(crate) fn session(
         if !std::ptr::eq(log, &session.main) && !is_asked {
             continue;
         }
-        header(ui, session, log, told, zone)?;
+        let head = Head {
+            told,
+            events: log.reading.events.len() as u64 + log.left_out.events,
+            lines: log.fates().lines(),
+            tokens: tokens(ui, session, log),
+        };
+        rows(ui, header(ui, &head, zone))?;
         let mut shown = None;
         let mut show = |event: &SessionEvent, text: Option<String>| -> Result<(), CommandError> {
             if shown != Some(event.turn) {
                 shown = Some(event.turn);
-                heading(ui, log, event.turn, zone)?;
+                ui.row("")?;
+                ui.row(heading(ui, &log.reading.turns, event.turn, zone))?;
             }
-            row(ui, event, told.is_subagent, zone)?;
-            match text {
-                Some(text) => body(ui, &text),
-                None => Ok(()),
-            }
+            ui.row(row(ui, event, told.is_subagent, zone))?;
+            text.map_or(Ok(()), |text| rows(ui, body(&text)))
         };
         if let Some(masker) = full {
             let with_spill = |event: &SessionEvent, text: Option<String>| {
@@ -60,23 +64,32 @@ pub(crate) fn session(
     Ok(())
 }
 
-fn header(
-    ui: &mut Ui,
-    all: &SessionReading,
-    log: &LogReading,
-    told: &Session,
-    zone: &TimeZone,
-) -> Result<(), CommandError> {
+/// Prints lines that are made already.
+pub(crate) fn rows(ui: &mut Ui, lines: Vec<String>) -> Result<(), CommandError> {
+    lines.iter().try_for_each(|line| Ok(ui.row(line)?))
+}
+
+/// What stands above a transcript.
+pub(crate) struct Head<'a> {
+    pub(crate) told: &'a Session,
+    pub(crate) events: u64,
+    pub(crate) lines: u64,
+    /// The lines of tokens.
+    pub(crate) tokens: Vec<String>,
+}
+
+pub(crate) fn header(ui: &Ui, head: &Head<'_>, zone: &TimeZone) -> Vec<String> {
+    let told = head.told;
     let title = told
         .title
         .as_deref()
         .map(|title| format!("  {}", escape(title)))
         .unwrap_or_default();
-    ui.row(format_args!(
+    let mut lines = vec![format!(
         "{}{}",
         ui.paint(STRONG, escape(told.session_uid.as_str())),
         title
-    ))?;
+    )];
 
     let version = told
         .agent_version
@@ -90,7 +103,7 @@ fn header(
         None => escape(repo).into_owned(),
     }));
     who.extend(told.cwd.as_deref().map(|cwd| escape(cwd).into_owned()));
-    ui.row(format_args!("  {}", who.join(" · ")))?;
+    lines.push(format!("  {}", who.join(" · ")));
 
     let span = told.started_at.zip(told.ended_at).map(|(from, to)| {
         let wall = measure::duration(to.duration_since(from));
@@ -98,10 +111,10 @@ fn header(
     });
     let mut when: Vec<String> = span.into_iter().collect();
     when.push(plural(u64::from(told.cost.turns), "turn"));
-    when.push(plural(log.reading.events.len() as u64 + log.left_out.events, "event"));
-    when.push(plural(log.fates().lines(), "line"));
-    ui.row(format_args!("  {}", when.join(" · ")))?;
-    tokens(ui, all, log)?;
+    when.push(plural(head.events, "event"));
+    when.push(plural(head.lines, "line"));
+    lines.push(format!("  {}", when.join(" · ")));
+    lines.extend(head.tokens.iter().map(|line| format!("  {line}")));
     for lineage in told
         .lineage
         .iter()
@@ -112,35 +125,32 @@ fn header(
             .as_deref()
             .map(|label| format!(": {}", escape(label)))
             .unwrap_or_default();
-        ui.row(format_args!(
+        lines.push(format!(
             "  {} of {}{label}",
             lineage.kind.as_str(),
             escape(lineage.parent_uid.as_str())
-        ))?;
+        ));
     }
-    Ok(())
+    lines
 }
 
-/// The line of tokens: of this log, and of the whole session where it has subagents.
-fn tokens(ui: &mut Ui, all: &SessionReading, log: &LogReading) -> Result<(), CommandError> {
+/// The lines of tokens: of this log, and of the whole session where it has subagents.
+fn tokens(ui: &Ui, all: &SessionReading, log: &LogReading) -> Vec<String> {
     let counted = all.counted_calls();
     let at = all
         .logs()
         .position(|known| std::ptr::eq(known, log))
         .unwrap_or_default();
-    ui.row(format_args!("  tokens: {}", told_tokens(&counted[at])))?;
+    let mut lines = vec![format!("tokens: {}", told_tokens(&counted[at]))];
     if !all.subagents.is_empty() && at == 0 {
         let agents = plural(all.subagents.len() as u64, "subagent");
         let told = told_tokens(&counted.concat());
-        ui.row(format_args!(
-            "  {}",
-            ui.paint(FAINT, format_args!("with {agents}: {told}"))
-        ))?;
+        lines.push(ui.paint(FAINT, format_args!("with {agents}: {told}")).to_string());
     }
-    Ok(())
+    lines
 }
 
-fn told_tokens(calls: &[&Call]) -> String {
+pub(crate) fn told_tokens(calls: &[&Call]) -> String {
     let mut tokens = Tokens::default();
     calls.iter().for_each(|call| tokens.add(&call.tokens));
     let writes = tokens.cache_write_5m.saturating_add(tokens.cache_write_1h);
@@ -155,28 +165,23 @@ fn told_tokens(calls: &[&Call]) -> String {
 }
 
 /// The heading of a turn, or of what stands before the first one.
-fn heading(ui: &mut Ui, log: &LogReading, turn: Option<u32>, zone: &TimeZone) -> Result<(), CommandError> {
-    ui.row("")?;
-    let turns = &log.reading.turns;
+pub(crate) fn heading(ui: &Ui, turns: &[Turn], turn: Option<u32>, zone: &TimeZone) -> String {
     let at = turn.and_then(|turn| turns.binary_search_by_key(&turn, |known| known.turn).ok());
-    let known = at.map(|at| &turns[at]);
-    let Some(turn) = known else {
-        let none = if log.reading.turns.is_empty() {
+    let Some(turn) = at.map(|at| &turns[at]) else {
+        let none = if turns.is_empty() {
             "No prompt of a human"
         } else {
             "Before the first prompt"
         };
-        ui.row(ui.paint(HEADING, none))?;
-        return Ok(());
+        return ui.paint(HEADING, none).to_string();
     };
     let rewound = if turn.rewound { "  rewound" } else { "" };
     let title = format!("Turn {}", turn.turn);
-    ui.row(format_args!(
+    format!(
         "{}  {}{rewound}",
         ui.paint(HEADING, title),
         ui.paint(FAINT, about_turn(turn, zone))
-    ))?;
-    Ok(())
+    )
 }
 
 fn about_turn(turn: &Turn, zone: &TimeZone) -> String {
@@ -200,7 +205,7 @@ fn about_turn(turn: &Turn, zone: &TimeZone) -> String {
 }
 
 /// One event in one line.
-fn row(ui: &mut Ui, event: &SessionEvent, all_side: bool, zone: &TimeZone) -> Result<(), CommandError> {
+pub(crate) fn row(ui: &Ui, event: &SessionEvent, all_side: bool, zone: &TimeZone) -> String {
     let time = event
         .ts
         .map(|ts| ts.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string())
@@ -232,13 +237,12 @@ fn row(ui: &mut Ui, event: &SessionEvent, all_side: bool, zone: &TimeZone) -> Re
     } else {
         format!("  {}", ui.paint(tail_style, tail))
     };
-    ui.row(format_args!(
+    format!(
         "{}  {}  {}{room} {summary}{tail}",
         ui.paint(FAINT, format_args!("{:>6}", event.line)),
         ui.paint(FAINT, format_args!("{time:8}")),
         ui.paint(style, label),
-    ))?;
-    Ok(())
+    )
 }
 
 /// Who or what an event is, and in which colour.
@@ -284,11 +288,9 @@ fn tail(event: &SessionEvent) -> String {
 }
 
 /// The whole text of an event, under its line.
-fn body(ui: &mut Ui, text: &str) -> Result<(), CommandError> {
-    for line in text.lines() {
-        ui.row(format_args!("        {}", escape_lines(line)))?;
-    }
-    Ok(())
+pub(crate) fn body(text: &str) -> Vec<String> {
+    let line = |line: &str| format!("        {}", escape_lines(line));
+    text.lines().map(line).collect()
 }
 
 pub(crate) fn date_time(at: Timestamp, zone: &TimeZone) -> String {

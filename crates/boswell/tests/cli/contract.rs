@@ -24,14 +24,20 @@ fn alone_it_shows_its_verbs_in_their_groups() {
     Ask:
       search        Find turns by words, phrases, any characters or a regular expression
       sessions      List the sessions in the memory, newest first
+      show          Show a session, or the session that made a commit
       secrets       Say where secrets stand in the agents' own logs
 
     Share:
       read          Show a session's log as one clear transcript
       cat           Print a session's log as the agent wrote it
+      restore       Give a session's files back
+      resume        Go on with a session: in its directory, with its agent
 
     Keep:
       sweep         Read what is new in the agents' logs and keep it [aliases: sync, ingest]
+      tag           Put tags on a session, take them off, or show them
+      note          Write a note on a session, or show it
+      name          Give a session a name of your own, or show it
       journal       Show what was done to the memory, newest first
       rebuild       Make every derived row of the memory again
 

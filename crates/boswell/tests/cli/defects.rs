@@ -128,29 +128,6 @@ fn a_deep_look_finds_a_damaged_pack_and_a_whole_memory_whole() {
     );
 }
 
-#[test]
-fn damaged_rows_are_made_again_from_what_is_kept() {
-    let sandbox = sandbox_with(&session());
-    sandbox.run("sweep");
-    let before = sandbox.run("sessions --json");
-    let database = rusqlite::Connection::open(sandbox.home.join(STORE).join("store.db")).unwrap();
-    database
-        .execute_batch("UPDATE events SET bytes = x'00'; UPDATE readers SET state = x'00'")
-        .unwrap();
-    drop(database);
-    let told = sandbox.run("doctor --deep");
-    assert!(
-        told.contains("a row of claude:5e550000-0000-4000-8000-000000000001 in `events` is damaged"),
-        "{told}"
-    );
-    let mended = sandbox.run("doctor --repair");
-    assert!(
-        mended.contains("1 made anew from kept lines") && mended.contains("Memory  whole"),
-        "{mended}"
-    );
-    assert_eq!(sandbox.run("sessions --json"), before);
-}
-
 fn walk(directory: &std::path::Path) -> Vec<std::path::PathBuf> {
     let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     let paths = entries.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] });

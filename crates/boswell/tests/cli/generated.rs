@@ -36,7 +36,7 @@ fn every_command_gets_its_manual_page() {
     let sandbox = Sandbox::new();
     assert_snapshot!(sandbox.run("man -o share/man1"), @"
     --- stderr ---
-    Wrote 18 pages: share/man1
+    Wrote 24 pages: share/man1
     ");
     assert_snapshot!(names_in(&sandbox.home.join("share/man1")).join("\n"), @"
     boswell-cat.1
@@ -49,13 +49,19 @@ fn every_command_gets_its_manual_page() {
     boswell-doctor.1
     boswell-journal.1
     boswell-man.1
+    boswell-name.1
+    boswell-note.1
     boswell-read.1
     boswell-rebuild.1
+    boswell-restore.1
+    boswell-resume.1
     boswell-search.1
     boswell-secrets.1
     boswell-sessions.1
+    boswell-show.1
     boswell-status.1
     boswell-sweep.1
+    boswell-tag.1
     boswell.1
     ");
 }

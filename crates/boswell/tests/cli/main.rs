@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod annotations;
 mod catch_up;
 mod config;
 mod contract;
@@ -10,8 +11,10 @@ mod generated;
 mod keep;
 mod masking;
 mod read;
+mod restore;
 mod sandbox;
 mod search;
 mod secrets;
 mod sessions;
+mod show;
 mod status;

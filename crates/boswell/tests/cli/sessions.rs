@@ -108,13 +108,16 @@ fn as_json_each_session_has_all_fields() {
           "flavor": "claude",
           "is_hidden": false,
           "is_subagent": false,
+          "name": null,
           "native_session_id": "5e550000-0000-4000-8000-000000000001",
+          "note": null,
           "project": "/home/ada/app",
           "prompts": 1,
           "repo": "app",
           "session_uid": "claude:5e550000-0000-4000-8000-000000000001",
           "started_at": "2026-03-31T09:00:00Z",
           "status": "kept",
+          "tags": [],
           "title": null,
           "turns": 1
         }

@@ -3,6 +3,7 @@
 //!
 //! A list of all sessions asks little of each; what has to be counted is asked only of those that are shown.
 
+use super::annotations::Annotations;
 use super::engine::{Row, Value};
 use super::{Reads, StoreError};
 
@@ -48,6 +49,8 @@ pub struct Listed {
     pub is_hidden: bool,
     /// Of a session of which only prompts are left; of others it is counted when asked for.
     pub first_prompt: Option<String>,
+    /// The user's own words on it.
+    pub said: Annotations,
 }
 
 /// What has to be counted in a session.
@@ -90,7 +93,12 @@ impl Reads<'_> {
                 is_subagent: false,
                 is_hidden: false,
                 first_prompt: Some(session.first_prompt).filter(|prompt| !prompt.is_empty()),
+                said: Annotations::default(),
             });
+        }
+        let mut said = self.annotations()?;
+        for session in &mut listed {
+            session.said = said.remove(&session.session_uid).unwrap_or_default();
         }
         listed.sort_by(|a, b| {
             let newest = b.last_micros.cmp(&a.last_micros);
@@ -151,6 +159,7 @@ fn kept(row: &Row<'_>) -> Result<Listed, StoreError> {
         is_subagent: row.int_opt(11)?.is_some_and(|flag| flag != 0),
         is_hidden: row.int_opt(12)?.is_some_and(|flag| flag != 0),
         first_prompt: None,
+        said: Annotations::default(),
     })
 }
 

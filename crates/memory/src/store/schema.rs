@@ -2,7 +2,7 @@
 //! and never take away or give a column another meaning.
 //!
 //! Primary tables hold what no log can tell again: `operations`, `sessions`, `cursors`, `frames`, `tails`,
-//! `shared_files`, `prompts`, `prompt_files`.
+//! `shared_files`, `prompts`, `prompt_files`, `tags`, `annotations`.
 //! All others are derived: they are dropped and made again from the packs, and a test does so. Times are
 //! microseconds since 1970; every table of a session has its key begin with `session_uid`.
 
@@ -190,6 +190,23 @@ const STEPS: &[&str] = &[
         ends_mid_line {int} NOT NULL,
         head_hash {blob} NOT NULL,
         tail_hash {blob} NOT NULL
+    ) {clustered};",
+    // The user's own words on sessions. No log tells them again, and a session may come, go and be made anew under
+    // them, so they hang on its uid alone.
+    "CREATE TABLE tags (
+        session_uid TEXT NOT NULL,
+        tag TEXT NOT NULL,
+        at {int} NOT NULL,
+        mask_version {int} NOT NULL,
+        PRIMARY KEY (session_uid, tag)
+    ) {clustered};
+    CREATE TABLE annotations (
+        session_uid TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        text TEXT NOT NULL,
+        at {int} NOT NULL,
+        mask_version {int} NOT NULL,
+        PRIMARY KEY (session_uid, kind)
     ) {clustered};",
 ];
 

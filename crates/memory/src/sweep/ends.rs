@@ -16,7 +16,7 @@ const END_BYTES: usize = 4 << 10;
 
 /// The first and the last bytes of what was read.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Ends {
+pub(crate) struct Ends {
     head: Vec<u8>,
     tail: Vec<u8>,
 }
@@ -61,15 +61,15 @@ pub(crate) fn hashes(path: &Path, read_to: u64) -> io::Result<([u8; 32], [u8; 32
 }
 
 /// What a look at the ends of a file told.
-pub(super) struct Look {
+pub(crate) struct Look {
     /// Of the file, where it begins with what was read up to the cursor.
-    pub(super) ends: Option<Ends>,
+    pub(crate) ends: Option<Ends>,
     /// Bytes that were read for it.
     pub(super) bytes: u64,
 }
 
 /// Looks whether a file begins with what was read up to the cursor. Its name is only asked how it is packed.
-pub(super) fn look(path: &Path, file: &File, cursor: &Cursor) -> io::Result<Look> {
+pub(crate) fn look(path: &Path, file: &File, cursor: &Cursor) -> io::Result<Look> {
     let mut file = file.try_clone()?;
     let metadata = file.metadata()?;
     let is_packed = logs::is_packed(path);

@@ -1,26 +1,26 @@
 //! What a worker does with the log of one session: finds where to go on, masks and reads the new lines, and
 //! hands them over in pieces that can each be committed alone.
 
+mod companions;
+
 use std::fs::File;
-use std::io::{self, Read, Seek};
+use std::io::{self, Seek};
 use std::path::Path;
 
 use transcript::{Delta, Line, LineBody, Lines, Origin, Part, PartKind, State};
 
+pub(super) use self::companions::{ROW_BYTES_MAX, mask_whole};
 use super::ends::{self, Ends};
-use super::gather::{Gathered, filter_of};
+use super::gather::Gathered;
 use super::piece::{Output, PIECE_BYTES, Piece, Promotion, Replaces, form_of};
 use super::plan::{Job, is_quiet, stat};
-use super::{Sweep, index, path_text};
+use super::{Sweep, path_text};
 use crate::files;
 use crate::logs;
-use crate::mask::{Hit, LineState, Masker, TextState};
+use crate::mask::LineState;
 use crate::packs::{self, Frame};
 use crate::sources::{self, Unread};
 use crate::store::{Cursor, Extent, PackedState, Stat, Store, Tail, stand_in};
-
-/// A companion larger than this is kept as a frame, not as a row.
-pub(super) const ROW_BYTES_MAX: usize = 64 << 10;
 
 /// Reads what is new in one session. Says whether somebody still listens.
 pub(super) fn run(job: &Job, sweep: &Sweep<'_>, store: &Store, send: &dyn Fn(Output) -> bool) -> bool {
@@ -137,102 +137,6 @@ impl<'w> Worker<'w> {
                 }));
             }
         }
-    }
-
-    /// Hands over the small files beside the log that changed.
-    fn companions(&mut self) -> io::Result<bool> {
-        for part in self.job.source.parts.iter().filter(|part| !part.kind.has_lines()) {
-            let name = part_name(part);
-            let known = self.job.cursors.get(&name).filter(|_| !self.is_fresh);
-            if let Some(known) = known.filter(|known| is_moved(known, part)) {
-                if !self.remember_place(part, known) {
-                    return Ok(false);
-                }
-                continue;
-            }
-            let Some((raw, cursor)) = self.companion(part, known)? else {
-                continue;
-            };
-            let mut found = Vec::new();
-            let masked = mask_whole(self.sweep.masker, part.kind, &raw, &mut found);
-            self.state.companion(part.kind, &masked);
-            let lines = masked.split_inclusive(|byte| *byte == b'\n').count() as u64;
-            let mut delta = Delta::default();
-            self.state.close(&mut delta);
-            let form = form_of(self.job.agent, part.kind);
-            let mut frames = Vec::new();
-            let mut tail = Tail::default();
-            if masked.len() > ROW_BYTES_MAX {
-                let mut frame = packs::compress(1, lines, &masked)?;
-                frame.filter = filter_of(form, &masked);
-                frames.push(frame);
-            } else {
-                (tail.first_line, tail.lines, tail.bytes) = (1, lines, masked);
-            }
-            let mut piece = self.piece(part, known, cursor, frames, tail, delta, false);
-            piece.bytes_read = raw.len() as u64;
-            piece.redactions = found.len() as u64;
-            let small = piece.tail.as_ref().map(|tail| tail.bytes.as_slice());
-            piece.tail_filter = filter_of(form, small.unwrap_or_default());
-            if piece.replaces == Replaces::Nothing {
-                piece.replaces = Replaces::Part;
-            }
-            if !(self.send)(Output::Piece(piece)) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    /// A companion that lies elsewhere now and did not change: only its place is new.
-    fn remember_place(&mut self, part: &Part, known: &Cursor) -> bool {
-        let cursor = Cursor {
-            path: path_text(&part.path),
-            ..known.clone()
-        };
-        let mut delta = Delta::default();
-        self.state.close(&mut delta);
-        let mut piece = self.piece(part, Some(known), cursor, Vec::new(), Tail::default(), delta, false);
-        piece.tail = None;
-        (self.send)(Output::Piece(piece))
-    }
-
-    /// The bytes of a companion that changed, and the cursor they lead to.
-    fn companion(&self, part: &Part, known: Option<&Cursor>) -> io::Result<Option<(Vec<u8>, Cursor)>> {
-        if part.kind == PartKind::Index {
-            let lines = self.job.index.clone();
-            return Ok(lines.map(|lines| {
-                let cursor = index::cursor(&self.target(), &part.path, &self.job.root, &lines);
-                (lines, cursor)
-            }));
-        }
-        let (file, metadata) = match files::open(&part.path) {
-            Ok(opened) => opened,
-            Err(error) => {
-                self.failed(part, &error.to_string());
-                return Ok(None);
-            }
-        };
-        let stat = stat(&metadata);
-        if known.is_some_and(|cursor| cursor.stat == stat) {
-            return Ok(None);
-        }
-        if stat.size > files::COMPANION_BYTES_MAX {
-            self.failed(part, "too large for what it is");
-            return Ok(None);
-        }
-        let mut raw = Vec::new();
-        file.take(files::COMPANION_BYTES_MAX).read_to_end(&mut raw)?;
-        let lines = raw.split_inclusive(|byte| *byte == b'\n').count() as u64;
-        let cursor = self.cursor(part, stat, &Ends::of(&raw), (raw.len() as u64, lines, false));
-        Ok(Some((raw, cursor)))
-    }
-
-    fn failed(&self, part: &Part, reason: &str) {
-        (self.send)(Output::Failed(Unread {
-            path: part.path.clone(),
-            reason: reason.to_owned(),
-        }));
     }
 
     /// Reads the new lines of a part. `is_last`: nothing of the session comes after it.
@@ -461,27 +365,6 @@ impl<'w> Worker<'w> {
             tail_hash: ends.tail_hash(),
         }
     }
-}
-
-/// Masks a companion: Codex's index is lines of JSON, others are read as text.
-pub(super) fn mask_whole(masker: &Masker, kind: PartKind, raw: &[u8], found: &mut Vec<Hit>) -> Vec<u8> {
-    let mut text = TextState::default();
-    let mut masked = Vec::with_capacity(raw.len());
-    for line in raw.split_inclusive(|byte| *byte == b'\n') {
-        let (body, end) = line.strip_suffix(b"\n").map_or((line, &b""[..]), |body| (body, b"\n"));
-        match kind {
-            PartKind::Index => masked.extend_from_slice(&masker.mask_json_line(body, found)),
-            _ => masked.extend_from_slice(&masker.mask_text_line(&mut text, body, found)),
-        }
-        masked.extend_from_slice(end);
-    }
-    masked
-}
-
-/// Whether a companion is the one we know, at another place.
-fn is_moved(known: &Cursor, part: &Part) -> bool {
-    let now = std::fs::metadata(&part.path).map(|metadata| stat(&metadata));
-    known.path != path_text(&part.path) && now.is_ok_and(|now| now == known.stat)
 }
 
 fn fresh(job: &Job) -> State {

@@ -39,11 +39,8 @@ fn a_session_that_moved_is_the_same_session_and_not_read_again() {
     let (from, to) = (home.path(".grok/sessions"), home.path(".grok/aside"));
     fs::rename(&from, &to).unwrap();
     fs::create_dir_all(&from).unwrap();
-    for entry in fs::read_dir(&to).unwrap() {
-        let entry = entry.unwrap();
-        fs::rename(entry.path(), from.join("%2Fhome%2Fada%2Felsewhere")).unwrap();
-        break;
-    }
+    let entry = fs::read_dir(&to).unwrap().next().unwrap().unwrap();
+    fs::rename(entry.path(), from.join("%2Fhome%2Fada%2Felsewhere")).unwrap();
     let elsewhere = LOG.replace("-home-ada-app", "-home-ada-other");
     fs::create_dir_all(home.path(&elsewhere).parent().unwrap()).unwrap();
     fs::rename(home.path(LOG), home.path(&elsewhere)).unwrap();

@@ -5,6 +5,7 @@ use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::{SignedDuration, Timestamp};
+use memory::doctor::{DamageKind, examine_store, mark_damaged};
 use memory::mask::{MaskKey, Masker, Tier, UserRule, UserRules};
 use memory::store::Store;
 use memory::sweep::{Sweep, run};
@@ -307,4 +308,18 @@ fn work_for_which_no_time_is_left_is_done_the_next_time() {
         "nothing was read twice"
     );
     assert_eq!(home.rows(), whole.rows());
+}
+
+#[test]
+fn damaged_rows_are_made_again_from_what_is_kept() {
+    let home = full_home();
+    home.sweep();
+    let rows = home.rows();
+    pretend(&home, "UPDATE events SET bytes = x'00' WHERE page = 0");
+    let health = examine_store(&home.path("store"), &|_, _| {}).unwrap();
+    assert!(!health.is_sound() && health.damages.iter().all(|damage| damage.kind == DamageKind::Rows));
+    assert!(mark_damaged(&health, Timestamp::now(), WAIT).unwrap().is_empty());
+    assert!(home.sweep().sessions_refreshed > 0);
+    assert!(examine_store(&home.path("store"), &|_, _| {}).unwrap().is_sound());
+    assert_eq!(home.rows(), rows);
 }

@@ -7,5 +7,6 @@ mod hazards;
 mod home;
 mod keeping;
 mod prompts;
+mod restoring;
 mod secrets;
 mod sweep;

@@ -1,0 +1,69 @@
+//! What `boswell note` and `boswell name` share: a text of the user's on a session.
+
+use std::cell::RefCell;
+
+use memory::annotations::{self, Text};
+use memory::store::{Annotation, Annotations, Patience, Store};
+use serde_json::json;
+
+use super::sweep::say_waiting;
+use super::tag::refused;
+use crate::context::Context;
+use crate::error::{CommandError, Outcome};
+use crate::render::text::plural;
+use crate::session_arg::{open_memory, resolve};
+use crate::ui::{Format, Ui, escape_lines};
+
+/// Gives a session its note or name, or shows it.
+pub(super) fn annotate(
+    ui: &mut Ui,
+    context: &Context,
+    session: &str,
+    kind: Annotation,
+    text: Option<&str>,
+) -> Result<Outcome, CommandError> {
+    let store = open_memory(context)?;
+    let uid = resolve(&store, context, session)?.session_uid;
+    let Some(text) = text else {
+        let said = store.reads().annotations_of(&uid)?;
+        let is_there = own(kind, &said).is_some();
+        tell(ui, &uid, kind, &said)?;
+        return Ok(if is_there { Outcome::Done } else { Outcome::NothingFound });
+    };
+    drop(store);
+    let text = Text::new(kind, text, &context.masker(true)?).map_err(refused)?;
+    let mut store = Store::open(&context.places.data_dir)?;
+    let annotated = {
+        let told = RefCell::new(&mut *ui);
+        let waiting = || say_waiting(&mut told.borrow_mut());
+        annotations::annotate(&mut store, Patience::Wait(&waiting), context.now, &uid, kind, &text)?
+    };
+    if annotated.redactions > 0 {
+        ui.warning(format_args!("{} masked", plural(annotated.redactions, "secret")));
+    }
+    tell(ui, &uid, kind, &annotated.now)?;
+    Ok(Outcome::Done)
+}
+
+fn own(kind: Annotation, said: &Annotations) -> Option<&str> {
+    match kind {
+        Annotation::Name => said.name.as_deref(),
+        Annotation::Note => said.note.as_deref(),
+    }
+}
+
+fn tell(ui: &mut Ui, uid: &str, kind: Annotation, said: &Annotations) -> Result<(), CommandError> {
+    let word = kind.as_str();
+    match (ui.format, own(kind, said)) {
+        (Format::Json, text) => {
+            let mut answer = json!({ "schema": format!("boswell.{word}/1"), "session_uid": uid });
+            answer[word] = text.into();
+            ui.json(&answer)
+        }
+        (Format::Text, Some(text)) => Ok(ui.row(escape_lines(text))?),
+        (Format::Text, None) => {
+            ui.status(format_args!("No {word}: {uid}"));
+            Ok(())
+        }
+    }
+}

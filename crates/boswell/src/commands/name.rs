@@ -1,0 +1,30 @@
+//! `boswell name`: give a session a name of your own, or show it.
+
+use memory::store::Annotation;
+
+use super::annotate::annotate;
+use crate::context::Context;
+use crate::error::{CommandError, Outcome};
+use crate::session_arg::SESSION_HELP;
+use crate::ui::Ui;
+
+/// Give a session a name of your own, or show it
+///
+/// The name is shown instead of the title that the agent gave. It stays whatever becomes of the session; an empty one takes it
+/// away.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  boswell name last \"the parser rewrite\"
+  boswell name 5e55                       what it is called
+  boswell name 5e55 \"\"                    the agent's title again")]
+pub(crate) struct NameArgs {
+    #[arg(help = SESSION_HELP)]
+    session: String,
+    /// The name; without one the name that is there is shown
+    #[arg(value_name = "TITLE", allow_hyphen_values = true)]
+    text: Option<String>,
+}
+
+pub(crate) fn run(ui: &mut Ui, context: &Context, args: &NameArgs) -> Result<Outcome, CommandError> {
+    annotate(ui, context, &args.session, Annotation::Name, args.text.as_deref())
+}

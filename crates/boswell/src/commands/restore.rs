@@ -1,0 +1,153 @@
+//! `boswell restore`: a kept session, as files again.
+
+use std::path::{Path, PathBuf};
+
+use memory::restore::{self, Plan, Planned, RestoreError, Target};
+use memory::store::{Status, Store};
+use serde_json::{Value, json};
+
+use crate::context::Context;
+use crate::error::{CommandError, Outcome};
+use crate::render::text::plural;
+use crate::session_arg::{Named, SESSION_HELP, open_memory, resolve};
+use crate::ui::{FAINT, Format, Ui, escape, measure};
+
+/// Give a session's files back
+///
+/// All that was kept: the log, its subagents, and what lay beside them. Only new files are made; what is there stays as it is.
+/// Secrets were masked before anything was kept, so masked places differ from what the agent wrote.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  boswell restore 5e55 -o /tmp/session
+  boswell restore 5e55 --in-place --dry-run     what would be written, and where
+  boswell restore 5e55 --in-place               so that its agent finds it again")]
+#[command(group = clap::ArgGroup::new("target").required(true))]
+pub(crate) struct RestoreArgs {
+    #[arg(help = SESSION_HELP)]
+    session: String,
+    /// Write into this directory
+    #[arg(short, long, value_name = "DIR", group = "target")]
+    output: Option<PathBuf>,
+    /// Write to where the agent looks for its sessions
+    #[arg(long, group = "target")]
+    in_place: bool,
+    /// Say what would be written, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub(crate) fn run(ui: &mut Ui, context: &Context, args: &RestoreArgs) -> Result<Outcome, CommandError> {
+    let store = open_memory(context)?;
+    let named = resolve(&store, context, &args.session)?;
+    let directory = args.output.as_deref().map(|path| context.places.current_dir.join(path));
+    let plan = plan(context, &store, &named, directory.as_deref())?;
+    let written = if args.dry_run {
+        0
+    } else {
+        restore::apply(&store, &plan).map_err(told)?
+    };
+    match ui.format {
+        Format::Json => ui.json(&to_json(&named.session_uid, &plan, written, args.dry_run))?,
+        Format::Text => show(ui, &plan, args.dry_run)?,
+    }
+    tell_masked(ui, &plan);
+    Ok(Outcome::Done)
+}
+
+/// What restoring a session would write.
+pub(super) fn plan(
+    context: &Context,
+    store: &Store,
+    named: &Named,
+    directory: Option<&Path>,
+) -> Result<Plan, CommandError> {
+    let gone = |message: &str, hint: &str| {
+        let message = format_args!("{message}: `{}`", named.session_uid);
+        Err(CommandError::not_found("text-gone", message).with_hint(hint))
+    };
+    match named.status {
+        Status::Kept => {}
+        Status::PromptsOnly => {
+            return gone(
+                "only prompts are left of this session",
+                "its log was gone before it was swept",
+            );
+        }
+        Status::Evicted => {
+            return gone(
+                "the text of this session was let go",
+                "`boswell show` says what is left",
+            );
+        }
+    }
+    let roots = context.memory_roots();
+    let target = directory.map_or(Target::InPlace(&roots), Target::Directory);
+    restore::plan(store, &named.session_uid, target).map_err(told)
+}
+
+/// What a person can do about a session that cannot be given back.
+pub(super) fn told(error: RestoreError) -> CommandError {
+    match error {
+        RestoreError::Store(error) => error.into(),
+        RestoreError::Io { .. } => CommandError::user("restore-failed", error),
+        RestoreError::UnsafeName(_) | RestoreError::LeadsOut(_) => CommandError::user("restore-refused", error),
+        RestoreError::NoPlace => {
+            CommandError::user("restore-nowhere", error).with_hint("`-o DIR` writes it anywhere else")
+        }
+    }
+}
+
+fn show(ui: &mut Ui, plan: &Plan, is_dry: bool) -> Result<(), CommandError> {
+    for file in &plan.files {
+        let size = measure::bytes(file.bytes);
+        let path = escape(&file.path.display().to_string()).into_owned();
+        let beside = match (file.is_there, is_dry) {
+            (true, _) => "  already there, left as it is",
+            (false, true) => "  would be written",
+            (false, false) => "",
+        };
+        ui.row(format_args!("{size:>10}  {path}{}", ui.paint(FAINT, beside)))?;
+    }
+    Ok(())
+}
+
+/// Says how far files differ from what the agent wrote.
+pub(super) fn tell_masked(ui: &mut Ui, plan: &Plan) {
+    let new = || plan.files.iter().filter(|file| !file.is_there);
+    let sum = |count: fn(&Planned) -> u64| new().map(count).sum::<u64>();
+    let masked = sum(|file| file.redactions);
+    if masked > 0 {
+        let secrets = plural(masked, "masked secret");
+        ui.status(format_args!(
+            "These files differ from what the agent wrote: they hold {secrets}"
+        ));
+    }
+    let long = sum(|file| file.lines_left_out);
+    if long > 0 {
+        let lines = plural(long, "line");
+        ui.warning(format_args!("{lines} too long to be kept: a short one stands for each"));
+    }
+}
+
+fn to_json(uid: &str, plan: &Plan, written: u64, is_dry: bool) -> Value {
+    json!({
+        "schema": "boswell.restore/1",
+        "session_uid": uid,
+        "dry_run": is_dry,
+        "written": written,
+        "files": plan.files.iter().map(file_json).collect::<Vec<_>>(),
+        "left_out": plan.left_out,
+    })
+}
+
+fn file_json(file: &Planned) -> Value {
+    json!({
+        "session_uid": file.session_uid,
+        "part": file.part,
+        "path": file.path,
+        "bytes": file.bytes,
+        "redactions": file.redactions,
+        "lines_left_out": file.lines_left_out,
+        "is_there": file.is_there,
+    })
+}

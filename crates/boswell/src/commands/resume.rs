@@ -1,0 +1,280 @@
+//! `boswell resume`: back to a session, with its agent.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use memory::restore;
+use memory::store::{Listed, Status, Store};
+use serde_json::json;
+use transcript::{Agent, SafeName};
+
+use super::restore::{plan, tell_masked, told};
+use crate::context::{Context, RootOrigin};
+use crate::error::{CommandError, Outcome};
+use crate::render::text::plural;
+use crate::session_arg::{Named, SESSION_HELP, open_memory, resolve};
+use crate::ui::{Format, Ui};
+
+/// Go on with a session: in its directory, with its agent
+///
+/// Where its log is gone, it is given back first, as `boswell restore --in-place` does. Secrets were masked before anything was
+/// kept, so the agent may read masked places in what it said before.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  boswell resume last
+  boswell resume here
+  boswell resume 5e55 --print             the command, and nothing else")]
+pub(crate) struct ResumeArgs {
+    #[arg(help = SESSION_HELP)]
+    session: String,
+    /// Print the command, and neither restore nor start anything
+    #[arg(long)]
+    print: bool,
+}
+
+/// How an agent goes on with a session.
+struct Resume {
+    directory: PathBuf,
+    /// Where the agent is told to look, where that is not its usual place.
+    variable: Option<(&'static str, PathBuf)>,
+    program: &'static str,
+    arguments: Vec<String>,
+}
+
+pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ResumeArgs) -> Result<Outcome, CommandError> {
+    let store = open_memory(context)?;
+    let named = resolve(&store, context, &args.session)?;
+    let listed = store.reads().listed()?;
+    let listed = listed
+        .into_iter()
+        .find(|session| session.session_uid == named.session_uid);
+    let listed = listed.ok_or_else(|| CommandError::internal("a session that was named is not listed"))?;
+    let log = store.reads().log_path(&named.session_uid)?;
+    let is_gone = !Path::new(&log).is_file();
+    let plan = if is_gone {
+        Some(plan(context, &store, &named, None)?)
+    } else {
+        None
+    };
+    let log = match &plan {
+        Some(plan) => plan
+            .files
+            .iter()
+            .find(|file| file.part == "log")
+            .map(|file| file.path.clone()),
+        None => Some(PathBuf::from(log)),
+    };
+    let resume = how(context, &store, &named, &listed, log.as_deref())?;
+    if args.print || ui.format == Format::Json {
+        if ui.format == Format::Json {
+            ui.json(&to_json(&named, &resume, is_gone))?;
+        } else {
+            ui.row(resume.line())?;
+        }
+        if is_gone {
+            ui.hint("its log is gone: `boswell restore --in-place` gives it back, and so does this without `--print`");
+        }
+        return Ok(Outcome::Done);
+    }
+    let program = resume.find(context)?;
+    if let Some(plan) = &plan {
+        let written = restore::apply(&store, plan).map_err(told)?;
+        ui.status(format_args!("Restored: {}", plural(written, "file")));
+        tell_masked(ui, plan);
+    }
+    drop(store);
+    ui.status(format_args!("Going on: {}", resume.line()));
+    ui.flush()?;
+    start(resume.command(&program), resume.program)
+}
+
+/// How the agent goes on with the session, if it can.
+fn how(
+    context: &Context,
+    store: &Store,
+    named: &Named,
+    listed: &Listed,
+    log: Option<&Path>,
+) -> Result<Resume, CommandError> {
+    let uid = &named.session_uid;
+    if named.status == Status::PromptsOnly {
+        let message = format_args!("only prompts are left of this session: `{uid}`");
+        return Err(CommandError::not_found("text-gone", message).with_hint("`boswell show` shows them"));
+    }
+    if listed.is_subagent {
+        let view = store.reads().view(uid)?;
+        let parent = view.and_then(|view| {
+            let own = view.lineage.iter().find(|link| link.child_uid == view.session_uid);
+            own.map(|link| link.parent_uid.to_string())
+        });
+        let error = CommandError::user(
+            "resume-refused",
+            format_args!("a subagent goes on with its session only: `{uid}`"),
+        );
+        return Err(match parent {
+            Some(parent) => error.with_hint(format_args!("`boswell resume {parent}`")),
+            None => error,
+        });
+    }
+    let agent = memory::kept::agent_of(uid)?;
+    // The id is a stranger's word: it must not become an option or a path.
+    let id = SafeName::new(&listed.native_session_id).filter(|id| !id.as_str().starts_with('-'));
+    let refused = || {
+        CommandError::user(
+            "resume-refused",
+            format_args!("this id cannot be given to a program: `{uid}`"),
+        )
+    };
+    let id = id.ok_or_else(refused)?.as_str().to_owned();
+    let cwd = listed.cwd.as_deref().ok_or_else(|| {
+        CommandError::user(
+            "resume-refused",
+            format_args!("nobody knows where this session worked: `{uid}`"),
+        )
+    })?;
+    let (program, arguments) = match agent {
+        Agent::Claude => ("claude", vec!["--resume".to_owned(), id]),
+        Agent::Codex => ("codex", vec!["resume".to_owned(), id]),
+        Agent::Grok => ("grok", vec!["--resume".to_owned(), id]),
+    };
+    Ok(Resume {
+        directory: PathBuf::from(cwd),
+        variable: log.and_then(|log| other_root(context, agent, log)),
+        program,
+        arguments,
+    })
+}
+
+/// The root that the agent has to be told of: one that only our settings name.
+fn other_root(context: &Context, agent: Agent, log: &Path) -> Option<(&'static str, PathBuf)> {
+    let mut own = context
+        .roots
+        .iter()
+        .filter(|root| root.agent == agent && log.starts_with(&root.path));
+    let root = own.next().filter(|root| root.origin == RootOrigin::Config)?;
+    let usual = match agent {
+        Agent::Claude => (crate::env::CLAUDE_CONFIG_DIR, ".claude"),
+        Agent::Codex => (crate::env::CODEX_HOME, ".codex"),
+        Agent::Grok => (crate::env::GROK_HOME, ".grok"),
+    };
+    (root.path != context.places.home.join(usual.1)).then(|| (usual.0, root.path.clone()))
+}
+
+impl Resume {
+    /// The same for a shell.
+    fn line(&self) -> String {
+        let mut words = vec![
+            "cd".to_owned(),
+            quoted(&self.directory.to_string_lossy()),
+            "&&".to_owned(),
+        ];
+        if let Some((name, path)) = &self.variable {
+            words.push(format!("{name}={}", quoted(&path.to_string_lossy())));
+        }
+        words.push(self.program.to_owned());
+        words.extend(self.arguments.iter().map(|argument| quoted(argument)));
+        words.join(" ")
+    }
+
+    /// Where the program lies.
+    fn find(&self, context: &Context) -> Result<PathBuf, CommandError> {
+        if !self.directory.is_dir() {
+            let directory = self.directory.display();
+            let message = format_args!("the directory of this session is no longer there: `{directory}`");
+            return Err(CommandError::user("directory-gone", message)
+                .with_hint("make it again, or `--print` shows the command to run elsewhere"));
+        }
+        let ends: &[&str] = if cfg!(windows) {
+            &[".exe", ".cmd", ".bat"]
+        } else {
+            &[""]
+        };
+        let names = || ends.iter().map(|end| format!("{}{end}", self.program));
+        let mut places = context
+            .search_path
+            .iter()
+            .flat_map(|place| names().map(move |name| place.join(name)));
+        places.find(|place| place.is_file()).ok_or_else(|| {
+            let message = format_args!("the agent's program is not on this machine: `{}`", self.program);
+            CommandError::user("program-missing", message).with_hint("install it, or put its directory into `PATH`")
+        })
+    }
+
+    fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command.args(&self.arguments).current_dir(&self.directory);
+        command.envs(self.variable.iter().map(|(name, path)| (*name, path)));
+        command
+    }
+}
+
+/// Becomes the agent's program.
+#[cfg(unix)]
+fn start(mut command: Command, program: &str) -> Result<Outcome, CommandError> {
+    let error = std::os::unix::process::CommandExt::exec(&mut command);
+    Err(CommandError::user(
+        "program-failed",
+        format_args!("cannot start `{program}`: {error}"),
+    ))
+}
+
+/// Runs the agent's program until it ends.
+#[cfg(not(unix))]
+fn start(mut command: Command, program: &str) -> Result<Outcome, CommandError> {
+    let failed = |error| CommandError::user("program-failed", format_args!("cannot start `{program}`: {error}"));
+    command.status().map_err(failed)?;
+    Ok(Outcome::Done)
+}
+
+/// A word as a shell reads it back, escaped where it could play tricks on a terminal.
+fn quoted(word: &str) -> String {
+    let is_plain =
+        |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '-' | '_' | ':' | '@' | '+' | ',' | '%');
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    let has_hidden = crate::ui::escape(word) != word;
+    if has_hidden {
+        // What cannot be seen is written by its bytes, which most shells read back.
+        let byte = |byte: u8| match byte {
+            b'\'' | b'\\' => format!("\\{}", char::from(byte)),
+            b' '..=b'~' => char::from(byte).to_string(),
+            other => format!("\\x{other:02x}"),
+        };
+        return format!("$'{}'", word.bytes().map(byte).collect::<String>());
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+fn to_json(named: &Named, resume: &Resume, is_gone: bool) -> serde_json::Value {
+    let mut command = vec![resume.program.to_owned()];
+    command.extend(resume.arguments.iter().cloned());
+    let variables: serde_json::Map<String, serde_json::Value> = resume
+        .variable
+        .iter()
+        .map(|(name, path)| ((*name).to_owned(), path.to_string_lossy().into()))
+        .collect();
+    json!({
+        "schema": "boswell.resume/1",
+        "session_uid": named.session_uid,
+        "cwd": resume.directory,
+        "command": command,
+        "variables": variables,
+        "line": resume.line(),
+        "log_is_gone": is_gone,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_quoted_so_that_a_shell_reads_it_back() {
+        assert_eq!(quoted("/home/ada/app"), "/home/ada/app");
+        assert_eq!(quoted("/home/ada/my app"), "'/home/ada/my app'");
+        assert_eq!(quoted("it's $(rm -rf)"), r"'it'\''s $(rm -rf)'");
+        assert_eq!(quoted("a\u{1b}b"), r"$'a\x1bb'");
+        assert_eq!(quoted(""), "''");
+    }
+}

@@ -1,0 +1,311 @@
+//! `boswell show`: a session from memory.
+
+mod blocks;
+mod commit;
+mod follow;
+
+use clap::ValueEnum;
+use jiff::tz::TimeZone;
+use memory::commits::{Place, is_sha};
+use memory::kept;
+use memory::store::{Status, Store};
+use serde_json::{Value, json};
+use transcript::{Kind, PartKind, SessionEvent};
+
+use self::blocks::{Block, LeftOut};
+use super::read::{TurnRange, zone_of};
+use crate::context::Context;
+use crate::error::{CommandError, Outcome};
+use crate::render::portrait::Portrait;
+use crate::render::text::rows;
+use crate::session_arg::{Named, SESSION_HELP, open_memory, resolve};
+use crate::ui::{Format, Ui, escape_lines};
+
+/// No answer is worth less than so many tokens.
+const TOKENS_MIN: u64 = 100;
+
+/// Show a session, or the session that made a commit
+///
+/// The session comes from the memory, whether or not its log is still there. Turns show the prompt, the answers, and each tool
+/// call in one line. The id of a commit, 7 to 40 hexadecimal digits, shows the turn that made it.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  boswell show last
+  boswell show 5e55 --turns 3-7 --depth tools
+  boswell show here --follow                    as its agent goes on
+  boswell show 5e55 --depth full --max-tokens 8000
+  boswell show 1a2b3c4                          who made this commit, and why")]
+pub(crate) struct ShowArgs {
+    #[arg(help = SESSION_HELP.to_owned() + "; or a commit")]
+    session: String,
+    /// Only these turns: `3`, `3-7` or `3-`
+    #[arg(long, alias = "turn", value_name = "TURNS")]
+    turns: Option<TurnRange>,
+    /// How much of each turn
+    #[arg(long, value_name = "DEPTH", default_value = "turns")]
+    depth: Depth,
+    /// Fit the answer into so many tokens of a model, about 4 characters each, and say what was left out
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(TOKENS_MIN..))]
+    max_tokens: Option<u64>,
+    /// Go on as the session does, until Ctrl-C
+    #[arg(long, conflicts_with_all = ["max_tokens", "part"])]
+    follow: bool,
+    /// Only what stands in this part, such as `log` or a spilled result
+    #[arg(long, value_name = "PART")]
+    part: Option<String>,
+    /// Print everything at once, even if it is longer than the screen
+    #[arg(long)]
+    no_pager: bool,
+    /// Show times in this zone, such as `Europe/Berlin`
+    #[arg(long, value_name = "ZONE")]
+    timezone: Option<String>,
+}
+
+/// How much of each turn is shown.
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Depth {
+    /// What the human said
+    Prompts,
+    /// Also the answers, and each tool call in one line
+    Turns,
+    /// Also what tools gave back, and what the agent thought
+    Tools,
+    /// Everything, with whole texts
+    Full,
+}
+
+impl Depth {
+    fn takes(self, event: &SessionEvent) -> bool {
+        let is = |kind| event.kinds.has(kind);
+        match self {
+            Self::Prompts => event.trigger,
+            Self::Turns if is(Kind::ToolResult) => event.trigger || is(Kind::HumanIntervention),
+            Self::Turns => {
+                let is_said = is(Kind::UserMsg) || is(Kind::AssistantMsg);
+                event.trigger || is_said || is(Kind::ToolCall) || is(Kind::HumanIntervention) || is(Kind::Error)
+            }
+            Self::Tools => event.trigger || event.kind() != Kind::Lifecycle,
+            Self::Full => true,
+        }
+    }
+}
+
+pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ShowArgs) -> Result<Outcome, CommandError> {
+    let store = open_memory(context)?;
+    let zone = zone_of(context, args.timezone.as_deref())?;
+    let word = args.session.as_str();
+    match resolve(&store, context, word) {
+        Ok(named) => show(ui, context, &store, &named, args, &zone, None),
+        Err(error) if error.code == "session-unknown" && is_sha(word) => commit::show(ui, context, &store, args, &zone),
+        Err(error) => Err(error),
+    }
+}
+
+/// Shows a session. `made` is where it made the commit that was asked for.
+fn show(
+    ui: &mut Ui,
+    context: &Context,
+    store: &Store,
+    named: &Named,
+    args: &ShowArgs,
+    zone: &TimeZone,
+    made: Option<&Place>,
+) -> Result<Outcome, CommandError> {
+    if let Some(part) = args.part.as_deref().filter(|part| !has_events(part)) {
+        return show_part(ui, store, named, part);
+    }
+    let portrait = Portrait::of(store, named)?;
+    let turns = args.turns.or(made.and_then(|place| place.turn).map(|turn| TurnRange {
+        first: turn,
+        last: turn,
+    }));
+    let events = chosen(store, &portrait, args, turns)?;
+    let is_empty = events.is_empty() && (turns.is_some() || args.part.is_some());
+    let blocks = blocks::of(&portrait, events);
+    let shown = Shown {
+        store,
+        portrait: &portrait,
+        blocks: &blocks,
+        depth: args.depth,
+        max_tokens: args
+            .max_tokens
+            .map(|tokens| usize::try_from(tokens).unwrap_or(usize::MAX)),
+        zone,
+        made,
+    };
+    match ui.format {
+        Format::Json if args.follow => {}
+        Format::Json => shown.print_json(ui)?,
+        Format::Text if args.follow => shown.print(ui)?,
+        Format::Text => {
+            if !args.no_pager {
+                ui.page()?;
+            }
+            shown.print(ui)?;
+            ui.end_pages()?;
+        }
+    }
+    if args.follow {
+        return follow::run(ui, context, store, &portrait, args, zone, &blocks);
+    }
+    if is_empty && portrait.status != Status::PromptsOnly {
+        ui.hint(format_args!(
+            "this session has no such turns or parts; it has {} turns",
+            portrait.turns.len()
+        ));
+        return Ok(Outcome::NothingFound);
+    }
+    Ok(Outcome::Done)
+}
+
+fn has_events(part: &str) -> bool {
+    PartKind::of_name(part).is_some_and(PartKind::has_lines)
+}
+
+/// The events that are asked for. Only the pages that hold them are read.
+fn chosen(
+    store: &Store,
+    portrait: &Portrait,
+    args: &ShowArgs,
+    turns: Option<TurnRange>,
+) -> Result<Vec<SessionEvent>, CommandError> {
+    let uid = portrait.session.session_uid.as_str();
+    let asked = |turn: u32| turns.is_none_or(|turns| turns.has(turn));
+    let mut known = portrait.turns.iter().filter(|turn| asked(turn.turn)).peekable();
+    // The lines of Grok's parts are counted apart: they tell nothing about pages.
+    let is_one_part = portrait.session.flavor != transcript::Agent::Grok;
+    let events = match (turns, known.peek()) {
+        (Some(_), None) => return Ok(Vec::new()),
+        (Some(_), Some(first)) if is_one_part => {
+            let first_line = first.start_line;
+            let last_line = known.last().map_or(first_line, |last| last.end_line);
+            store.reads().events_of_lines(uid, first_line, last_line)?
+        }
+        _ => store.reads().events(uid)?,
+    };
+    let takes = |event: &SessionEvent| {
+        let in_turns = turns.is_none() || event.turn.is_some_and(asked);
+        let in_part = args.part.as_deref().is_none_or(|part| event.part.as_str() == part);
+        in_turns && in_part && args.depth.takes(event)
+    };
+    Ok(events.into_iter().filter(takes).collect())
+}
+
+/// Shows a part that gives no events, as it is.
+fn show_part(ui: &mut Ui, store: &Store, named: &Named, part: &str) -> Result<Outcome, CommandError> {
+    let parts = store.reads().parts(&named.session_uid)?;
+    if !parts.iter().any(|known| known == part) {
+        let message = format_args!("this session has no such part: `{part}`");
+        let parts: Vec<String> = parts.iter().map(|part| format!("`{part}`")).collect();
+        return Err(
+            CommandError::not_found("part-unknown", message).with_hint(format_args!("it has {}", parts.join(", ")))
+        );
+    }
+    let mut bytes = Vec::new();
+    kept::each_bytes(store, &named.session_uid, part, |piece| {
+        bytes.extend_from_slice(piece);
+        Ok(())
+    })?;
+    let text = String::from_utf8_lossy(&bytes);
+    match ui.format {
+        Format::Json => ui.json(&json!({
+            "schema": "boswell.show/1",
+            "session": { "session_uid": named.session_uid },
+            "part": part,
+            "text": text,
+        }))?,
+        Format::Text => text.lines().try_for_each(|line| ui.row(escape_lines(line)))?,
+    }
+    Ok(Outcome::Done)
+}
+
+/// What is shown of a session.
+struct Shown<'a> {
+    store: &'a Store,
+    portrait: &'a Portrait,
+    blocks: &'a [Block],
+    depth: Depth,
+    max_tokens: Option<usize>,
+    zone: &'a TimeZone,
+    made: Option<&'a Place>,
+}
+
+impl Shown<'_> {
+    fn print(&self, ui: &mut Ui) -> Result<(), CommandError> {
+        let mut head = self.portrait.header(ui, self.zone);
+        head.extend(self.made.map(|place| commit::told(ui, place)));
+        let mut foot = Vec::new();
+        if self.portrait.status == Status::PromptsOnly {
+            foot.push(String::new());
+            foot.extend(self.portrait.told_prompts(ui, self.zone));
+        } else if self.portrait.status == Status::Evicted && self.blocks.is_empty() {
+            foot.extend(blocks::marks(ui, &self.portrait.turns, self.zone));
+        }
+        foot.extend(self.portrait.told_subagents(ui));
+        match self.max_tokens {
+            None => {
+                rows(ui, head)?;
+                for block in self.blocks {
+                    let lines = blocks::lines(ui, self.store, self.portrait, block, self.depth, self.zone)?;
+                    rows(ui, lines)?;
+                }
+                rows(ui, foot)
+            }
+            Some(max_tokens) => {
+                let mut turns = Vec::new();
+                for block in self.blocks {
+                    turns.push(blocks::lines(
+                        ui,
+                        self.store,
+                        self.portrait,
+                        block,
+                        self.depth,
+                        self.zone,
+                    )?);
+                }
+                rows(
+                    ui,
+                    blocks::fitted(self.portrait, self.blocks, max_tokens, head, turns, foot),
+                )
+            }
+        }
+    }
+
+    fn print_json(&self, ui: &mut Ui) -> Result<(), CommandError> {
+        let mut answer = json!({
+            "schema": "boswell.show/1",
+            "session": self.portrait.to_json(),
+            "turns": [],
+            "events": [],
+            "subagents": self.portrait.subagents_json(),
+            "prompts": self.portrait.prompts_json(),
+            "commit": self.made.map(commit::to_json),
+            "left_out": Value::Null,
+        });
+        let mut records = Vec::new();
+        for block in self.blocks {
+            records.push(blocks::json(self.store, self.portrait, block, self.depth)?);
+        }
+        // Prompts of turns are told even where nothing else is left of them.
+        if self.blocks.is_empty() {
+            let turns = self.portrait.turns.iter();
+            answer["turns"] = turns.map(|turn| blocks::turn_json(self.portrait, turn)).collect();
+        }
+        let left_out = match self.max_tokens {
+            Some(max_tokens) => blocks::fit_json(self.blocks, max_tokens, &answer, &mut records),
+            None => LeftOut::default(),
+        };
+        let (mut turns, mut events) = (Vec::new(), Vec::new());
+        for record in records {
+            turns.extend(record.turn);
+            events.extend(record.events);
+        }
+        if !turns.is_empty() || !events.is_empty() {
+            (answer["turns"], answer["events"]) = (turns.into(), events.into());
+        }
+        if self.max_tokens.is_some() {
+            answer["left_out"] = left_out.to_json();
+        }
+        ui.json(&answer)
+    }
+}

@@ -1,0 +1,335 @@
+//! The turns of a session as blocks of an answer, which are shown or left out as a whole.
+
+use std::collections::HashMap;
+
+use jiff::tz::TimeZone;
+use memory::kept;
+use memory::store::Store;
+use serde_json::{Value, json};
+use transcript::{SessionEvent, Turn};
+
+use super::Depth;
+use crate::error::CommandError;
+use crate::render::budget::{self, TOKEN_CHARS, choose, visible_chars};
+use crate::render::json::{EventRecord, TurnRecord};
+use crate::render::portrait::Portrait;
+use crate::render::text::{body, heading, plural, row};
+use crate::ui::{Ui, escape, measure};
+
+/// The store keeps so much of a summary.
+const SUMMARY_CHARS_MAX: usize = 120;
+/// The line that says what is left out.
+const GAP_CHARS: usize = 160;
+/// Lines of the header and the foot are cut to so many columns where room is short.
+const NARROW_COLUMNS: usize = 80;
+
+/// Consecutive events of one turn.
+pub(super) struct Block {
+    pub(super) turn: Option<u32>,
+    is_rewound: bool,
+    pub(super) events: Vec<SessionEvent>,
+}
+
+/// The blocks of some events, in order.
+pub(super) fn of(portrait: &Portrait, events: Vec<SessionEvent>) -> Vec<Block> {
+    let mut blocks: Vec<Block> = Vec::new();
+    for event in events {
+        match blocks.last_mut() {
+            Some(block) if block.turn == event.turn => block.events.push(event),
+            _ => blocks.push(Block {
+                turn: event.turn,
+                is_rewound: known(portrait, event.turn).is_some_and(|turn| turn.rewound),
+                events: vec![event],
+            }),
+        }
+    }
+    blocks
+}
+
+fn known(portrait: &Portrait, turn: Option<u32>) -> Option<&Turn> {
+    let at = portrait.turns.binary_search_by_key(&turn?, |known| known.turn).ok()?;
+    portrait.turns.get(at)
+}
+
+fn texts(
+    store: &Store,
+    portrait: &Portrait,
+    block: &Block,
+    depth: Depth,
+) -> Result<HashMap<u64, String>, CommandError> {
+    match depth {
+        Depth::Full => Ok(kept::texts(
+            store,
+            portrait.session.session_uid.as_str(),
+            &block.events,
+        )?),
+        Depth::Prompts | Depth::Turns | Depth::Tools => Ok(HashMap::new()),
+    }
+}
+
+/// A block for people.
+pub(super) fn lines(
+    ui: &Ui,
+    store: &Store,
+    portrait: &Portrait,
+    block: &Block,
+    depth: Depth,
+    zone: &TimeZone,
+) -> Result<Vec<String>, CommandError> {
+    let mut texts = texts(store, portrait, block, depth)?;
+    let mut lines = vec![String::new(), heading(ui, &portrait.turns, block.turn, zone)];
+    for event in &block.events {
+        let event = &with_summary(portrait, event);
+        lines.push(row(ui, event, portrait.session.is_subagent, zone));
+        let text = texts.remove(&event.seq).filter(|text| !is_said(event, text));
+        lines.extend(text.iter().flat_map(|text| body(text)));
+    }
+    Ok(lines)
+}
+
+/// Whether a text is whole in the line of its event: it is not said twice.
+pub(super) fn is_said(event: &SessionEvent, text: &str) -> bool {
+    let text = text.trim();
+    !text.contains('\n') && text == &*event.summary
+}
+
+/// An event with as much of its words as is known without reading its line.
+pub(super) fn with_summary(portrait: &Portrait, event: &SessionEvent) -> SessionEvent {
+    let mut event = event.clone();
+    let turn = known(portrait, event.turn).filter(|turn| turn.trigger_seq == event.seq);
+    if let Some(turn) = turn {
+        event.summary = turn.prompt.clone();
+    } else if event.summary.chars().count() >= SUMMARY_CHARS_MAX {
+        event.summary = format!("{}…", event.summary).into();
+    }
+    event
+}
+
+/// The turns of a session whose events are gone.
+pub(super) fn marks(ui: &Ui, turns: &[Turn], zone: &TimeZone) -> Vec<String> {
+    let mark = |turn: &Turn| {
+        let prompt = crate::commands::sessions::in_one_line(&turn.prompt);
+        [
+            String::new(),
+            heading(ui, turns, Some(turn.turn), zone),
+            format!("        {prompt}"),
+        ]
+    };
+    turns.iter().flat_map(mark).collect()
+}
+
+/// A block for programs.
+pub(super) struct Record {
+    pub(super) turn: Option<Value>,
+    pub(super) events: Vec<Value>,
+}
+
+pub(super) fn turn_json(portrait: &Portrait, turn: &Turn) -> Value {
+    let uid = portrait.session.session_uid.as_str();
+    serde_json::to_value(TurnRecord::new(uid, turn)).unwrap_or_default()
+}
+
+pub(super) fn json(store: &Store, portrait: &Portrait, block: &Block, depth: Depth) -> Result<Record, CommandError> {
+    let uid = portrait.session.session_uid.as_str();
+    let mut texts = texts(store, portrait, block, depth)?;
+    let event = |event: &SessionEvent| {
+        let text = texts.remove(&event.seq);
+        let text = text.or_else(|| (depth == Depth::Full).then(|| event.summary.to_string()));
+        let event = with_summary(portrait, event);
+        serde_json::to_value(EventRecord::new(uid, &event, text)).unwrap_or_default()
+    };
+    Ok(Record {
+        turn: known(portrait, block.turn).map(|turn| turn_json(portrait, turn)),
+        events: block.events.iter().map(event).collect(),
+    })
+}
+
+/// What was left out to fit a budget.
+#[derive(Debug, Default)]
+pub(super) struct LeftOut {
+    turns: Vec<u32>,
+    events: u64,
+    chars: usize,
+}
+
+impl LeftOut {
+    pub(super) fn to_json(&self) -> Value {
+        json!({ "turns": self.turns, "events": self.events, "tokens": budget::tokens(self.chars) })
+    }
+}
+
+fn measured(block: &Block, chars: usize) -> budget::Block {
+    budget::Block {
+        turn: block.turn,
+        is_rewound: block.is_rewound,
+        chars,
+    }
+}
+
+/// The lines of an answer that fit the budget, with a line wherever something was left out.
+pub(super) fn fitted(
+    portrait: &Portrait,
+    blocks: &[Block],
+    max_tokens: usize,
+    mut head: Vec<String>,
+    turns: Vec<Vec<String>>,
+    mut foot: Vec<String>,
+) -> Vec<String> {
+    let chars = |lines: &[String]| lines.iter().map(|line| visible_chars(line)).sum::<usize>();
+    let room = max_tokens.saturating_mul(TOKEN_CHARS);
+    // What stands around the turns may take a third.
+    narrow(&mut head, room / 3);
+    let left = room.saturating_sub(chars(&head));
+    if chars(&foot) > left / 3 && !blocks.is_empty() {
+        foot = vec![format!(
+            "… {} left out",
+            plural(portrait.subagents.len() as u64, "subagent")
+        )];
+    }
+    let left = left.saturating_sub(chars(&foot));
+    if blocks.is_empty() {
+        cut(&mut foot, room.saturating_sub(chars(&head)));
+    }
+    let measures: Vec<budget::Block> = blocks
+        .iter()
+        .zip(&turns)
+        .map(|(block, lines)| measured(block, chars(lines)))
+        .collect();
+    let shown = choose(&measures, left, GAP_CHARS);
+    let gaps: usize = shown.windows(2).filter(|pair| !pair[0] && pair[1]).count() * GAP_CHARS;
+    let mut lines = head;
+    let mut gap: Vec<&budget::Block> = Vec::new();
+    let mut others = measures
+        .iter()
+        .zip(&shown)
+        .filter(|(_, shown)| **shown)
+        .map(|(block, _)| block.chars)
+        .sum::<usize>();
+    for ((block, measure), is_shown) in turns.into_iter().zip(&measures).zip(shown) {
+        if !is_shown {
+            gap.push(measure);
+            continue;
+        }
+        lines.extend(told_gap(portrait, &std::mem::take(&mut gap)));
+        others -= measure.chars;
+        let mut block = block;
+        cut(&mut block, left.saturating_sub(gaps + others));
+        lines.extend(block);
+    }
+    lines.extend(foot);
+    lines
+}
+
+/// Cuts lines short until they fit, the longest ones where that is enough.
+fn narrow(lines: &mut Vec<String>, room: usize) {
+    if lines.iter().map(|line| visible_chars(line)).sum::<usize>() <= room {
+        return;
+    }
+    for line in lines.iter_mut() {
+        // A cut line has no colours: one of them might not end.
+        let plain: String = anstyle_free(line);
+        *line = measure::fit(&plain, NARROW_COLUMNS).into_owned();
+    }
+    cut(lines, room);
+}
+
+/// A line without our colours.
+fn anstyle_free(line: &str) -> String {
+    let mut is_color = false;
+    let keep = |c: &char| match c {
+        '\u{1b}' => {
+            is_color = true;
+            false
+        }
+        'm' if is_color => {
+            is_color = false;
+            false
+        }
+        _ => !is_color,
+    };
+    line.chars().filter(keep).collect()
+}
+
+/// Drops the last lines that do not fit, and says how many.
+fn cut(lines: &mut Vec<String>, room: usize) {
+    let total: usize = lines.iter().map(|line| visible_chars(line)).sum();
+    if total <= room {
+        return;
+    }
+    const SAID_CHARS: usize = 40;
+    let (mut taken, mut kept) = (SAID_CHARS, 0);
+    for line in lines.iter() {
+        taken += visible_chars(line);
+        if taken > room {
+            break;
+        }
+        kept += 1;
+    }
+    let dropped = lines.len() - kept;
+    lines.truncate(kept);
+    lines.push(format!("        … {} left out", plural(dropped as u64, "line")));
+}
+
+/// Says which turns are not shown, and how to see them.
+fn told_gap(portrait: &Portrait, gap: &[&budget::Block]) -> Vec<String> {
+    let turns: Vec<u32> = gap.iter().filter_map(|block| block.turn).collect();
+    let tokens = budget::tokens(gap.iter().map(|block| block.chars).sum());
+    let about = format!("about {} tokens", measure::count(tokens as u64));
+    let id: String = portrait.session.native_session_id.chars().take(36).collect();
+    let told = match (gap, turns.first(), turns.last()) {
+        ([], ..) => return Vec::new(),
+        (_, Some(first), Some(last)) if first == last => {
+            format!(
+                "turn {first} left out, {about}: boswell show {} --turns {first}",
+                escape(&id)
+            )
+        }
+        (_, Some(first), Some(last)) => {
+            format!(
+                "turns {first}–{last} left out, {about}: boswell show {} --turns {first}-{last}",
+                escape(&id)
+            )
+        }
+        _ => format!("what stands before the first prompt left out, {about}"),
+    };
+    vec![String::new(), format!("… {told}")]
+}
+
+/// Empties what does not fit, and says what.
+pub(super) fn fit_json(blocks: &[Block], max_tokens: usize, answer: &Value, records: &mut [Record]) -> LeftOut {
+    let length = |value: &Value| value.to_string().chars().count() + 1;
+    let lengths = |record: &Record| record.turn.iter().chain(&record.events).map(length).sum::<usize>();
+    let measures: Vec<budget::Block> = blocks
+        .iter()
+        .zip(records.iter())
+        .map(|(block, record)| measured(block, lengths(record)))
+        .collect();
+    // Which turns were left out takes room, too.
+    let said = measures.len() * 5 + 60;
+    let room = max_tokens
+        .saturating_mul(TOKEN_CHARS)
+        .saturating_sub(length(answer) + said);
+    let shown = choose(&measures, room, 0);
+    let mut left_out = LeftOut::default();
+    let mut taken: usize = 0;
+    for ((record, measure), is_shown) in records.iter_mut().zip(&measures).zip(&shown) {
+        if *is_shown {
+            taken += measure.chars;
+            continue;
+        }
+        left_out.turns.extend(measure.turn);
+        left_out.events += record.events.len() as u64;
+        left_out.chars += measure.chars;
+        (record.turn, record.events) = (None, Vec::new());
+    }
+    if let Some(last) = records.last_mut() {
+        while taken > room
+            && let Some(event) = last.events.pop()
+        {
+            taken -= length(&event);
+            left_out.events += 1;
+            left_out.chars += length(&event);
+        }
+    }
+    left_out
+}

@@ -1,0 +1,85 @@
+//! `boswell show COMMIT`: the turn that made a commit, or where it is mentioned.
+
+use jiff::tz::TimeZone;
+use memory::commits::{self, Found, Place};
+use memory::store::Store;
+use serde_json::{Value, json};
+
+use super::ShowArgs;
+use crate::commands::sessions::in_one_line;
+use crate::context::Context;
+use crate::error::{CommandError, Outcome};
+use crate::render::text::plural;
+use crate::session_arg::resolve;
+use crate::ui::{FAINT, Format, GOOD, STRONG, Ui, escape, measure};
+
+pub(super) fn show(
+    ui: &mut Ui,
+    context: &Context,
+    store: &Store,
+    args: &ShowArgs,
+    zone: &TimeZone,
+) -> Result<Outcome, CommandError> {
+    let sha = args.session.as_str();
+    let found = commits::find(store, sha, context.threads)?;
+    if let Some(place) = &found.made {
+        let named = resolve(store, context, &place.session_uid)?;
+        return super::show(ui, context, store, &named, args, zone, Some(place));
+    }
+    if found.mentioned.is_empty() {
+        let message = format_args!("no session begins with this, and none made or mentions such a commit: `{sha}`");
+        return Err(CommandError::not_found("commit-unknown", message).with_hint("`boswell sweep` reads what is new"));
+    }
+    match ui.format {
+        Format::Json => ui.json(&mentioned_json(sha, &found))?,
+        Format::Text => show_mentions(ui, sha, &found)?,
+    }
+    Ok(Outcome::Done)
+}
+
+/// Says where the commit was made, under the header of its session.
+pub(super) fn told(ui: &Ui, place: &Place) -> String {
+    let turn = place.turn.map_or(String::new(), |turn| format!(" in turn {turn}"));
+    let sha = ui.paint(GOOD, escape(&place.sha));
+    let call = in_one_line(&place.summary);
+    let told = format!("  commit {sha} was made{turn}, line {}: ", place.line);
+    let room = ui
+        .columns()
+        .map_or(usize::MAX, |all| all.saturating_sub(measure::width(&told)).max(20));
+    format!("{told}{}", measure::fit(&call, room))
+}
+
+fn show_mentions(ui: &mut Ui, sha: &str, found: &Found) -> Result<(), CommandError> {
+    let places = plural(found.mentioned.len() as u64, "place");
+    ui.row(format_args!(
+        "No session in the memory made commit {}; it is mentioned in {places}:",
+        ui.paint(STRONG, escape(sha))
+    ))?;
+    for place in &found.mentioned {
+        let turns = place.turn.map_or(String::new(), |turn| format!(" --turns {turn}"));
+        let lead = format!("  boswell show {}{turns}", escape(&place.session_uid));
+        let room = ui
+            .columns()
+            .map_or(usize::MAX, |all| all.saturating_sub(measure::width(&lead) + 2).max(20));
+        let words = in_one_line(&place.summary);
+        let words = ui.paint(FAINT, measure::fit(&words, room));
+        ui.row(format_args!("{lead}  {words}"))?;
+    }
+    Ok(())
+}
+
+pub(super) fn to_json(place: &Place) -> Value {
+    json!({
+        "sha": place.sha,
+        "session_uid": place.session_uid,
+        "turn": place.turn,
+        "seq": place.seq,
+        "line": place.line,
+        "summary": place.summary,
+    })
+}
+
+fn mentioned_json(sha: &str, found: &Found) -> Value {
+    let mentioned: Vec<Value> = found.mentioned.iter().map(to_json).collect();
+    json!({ "schema": "boswell.show/1", "session": null, "sha": sha, "commit": null, "mentioned": mentioned })
+}

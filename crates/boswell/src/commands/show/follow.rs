@@ -1,0 +1,95 @@
+//! `boswell show --follow`: what the agent appends to its log is shown as it comes. Nothing is written.
+
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+use memory::follow::{Appended, Follow, Lost};
+use memory::store::Store;
+use transcript::{Kind, SessionEvent};
+
+use super::blocks::{Block, is_said};
+use super::{Depth, ShowArgs};
+use crate::context::Context;
+use crate::error::{CommandError, Outcome};
+use crate::render::json::EventRecord;
+use crate::render::portrait::Portrait;
+use crate::render::text::{body, heading, row, rows};
+use crate::ui::{Format, Ui};
+
+/// How often the log is looked at.
+const EVERY: Duration = Duration::from_millis(500);
+
+pub(super) fn run(
+    ui: &mut Ui,
+    context: &Context,
+    store: &Store,
+    portrait: &Portrait,
+    args: &ShowArgs,
+    zone: &TimeZone,
+    blocks: &[Block],
+) -> Result<Outcome, CommandError> {
+    let uid = portrait.session.session_uid.as_str();
+    let Some(mut follow) = Follow::open(store, uid)? else {
+        return Err(CommandError::not_found(
+            "log-gone",
+            "its log is no longer there, so it cannot go on",
+        ));
+    };
+    let masker = context.masker(false)?;
+    // A log that is another one than was kept is read from its start: what was shown is not shown again.
+    let last = store.reads().events(uid)?.last().map(|event| event.seq);
+    let mut turns = portrait.turns.clone();
+    let mut shown = blocks.last().map(|block| block.turn);
+    // Nobody sends: it is the wait that counts. Ctrl-C ends the process, and leaves nothing half done.
+    let (_sender, receiver) = channel::<()>();
+    loop {
+        let Appended { delta, mut texts } = match follow.poll(&masker) {
+            Ok(appended) => appended,
+            Err(Lost::Rewritten) => {
+                ui.status("The log was written anew");
+                ui.hint("`boswell sweep` reads it again");
+                return Ok(Outcome::Done);
+            }
+            Err(Lost::Unreadable(error)) => {
+                let message = format_args!("cannot read {}: {error}", follow.path().display());
+                return Err(CommandError::user("log-unreadable", message));
+            }
+        };
+        for turn in delta.turns {
+            match turns.binary_search_by_key(&turn.turn, |known| known.turn) {
+                Ok(at) => turns[at] = turn,
+                Err(at) => turns.insert(at, turn),
+            }
+        }
+        let is_new = |event: &&SessionEvent| last.is_none_or(|last| event.seq > last);
+        for event in delta.events.iter().filter(is_new).filter(|event| takes(args, event)) {
+            let text = texts.remove(&event.seq).filter(|_| args.depth == Depth::Full);
+            match ui.format {
+                Format::Json => ui.json(&EventRecord::new(uid, event, text))?,
+                Format::Text => {
+                    if shown != Some(event.turn) {
+                        shown = Some(event.turn);
+                        rows(ui, vec![String::new(), heading(ui, &turns, event.turn, zone)])?;
+                    }
+                    ui.row(row(ui, event, portrait.session.is_subagent, zone))?;
+                    let text = text.filter(|text| !is_said(event, text));
+                    rows(ui, text.map(|text| body(&text)).unwrap_or_default())?;
+                }
+            }
+        }
+        ui.flush()?;
+        if receiver.recv_timeout(EVERY) == Err(RecvTimeoutError::Disconnected) {
+            return Ok(Outcome::Done);
+        }
+    }
+}
+
+/// A tool call is shown before it ends: that it failed is told when it did.
+fn takes(args: &ShowArgs, event: &SessionEvent) -> bool {
+    let has_failed = event.kinds.has(Kind::ToolResult) && event.kinds.has(Kind::Error);
+    let in_turns = args
+        .turns
+        .is_none_or(|turns| event.turn.is_some_and(|turn| turns.has(turn)));
+    in_turns && (args.depth.takes(event) || (has_failed && args.depth != Depth::Prompts))
+}

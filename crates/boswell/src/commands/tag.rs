@@ -1,0 +1,76 @@
+//! `boswell tag`: words by which sessions are found again.
+
+use memory::annotations::{self, Tag, Tagging, WordError};
+use memory::store::{Annotations, Patience, Store};
+use serde_json::json;
+use std::cell::RefCell;
+
+use super::sweep::say_waiting;
+use crate::context::Context;
+use crate::error::{CommandError, Outcome};
+use crate::session_arg::{SESSION_HELP, open_memory, resolve};
+use crate::ui::{Format, Ui, escape};
+
+/// Put tags on a session, take them off, or show them
+///
+/// Tags are words of your own. They stay whatever becomes of the session, are shown by `sessions` and `show`, and
+/// `--tag` finds them. They are kept in lower case; a `#` before one may be left out.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  boswell tag last parser urgent
+  boswell tag 5e55                        which it has
+  boswell tag 5e55 urgent --remove
+  boswell sessions --tag parser")]
+pub(crate) struct TagArgs {
+    #[arg(help = SESSION_HELP)]
+    session: String,
+    /// The tags; none shows those that are there
+    #[arg(value_name = "WORD")]
+    words: Vec<String>,
+    /// Take these tags off
+    #[arg(long, requires = "words")]
+    remove: bool,
+}
+
+pub(crate) fn run(ui: &mut Ui, context: &Context, args: &TagArgs) -> Result<Outcome, CommandError> {
+    let store = open_memory(context)?;
+    let uid = resolve(&store, context, &args.session)?.session_uid;
+    if args.words.is_empty() {
+        let said = store.reads().annotations_of(&uid)?;
+        tell(ui, &uid, &said)?;
+        return Ok(if said.tags.is_empty() {
+            Outcome::NothingFound
+        } else {
+            Outcome::Done
+        });
+    }
+    drop(store);
+    let masker = context.masker(true)?;
+    let tags = args.words.iter().map(|word| Tag::new(word, &masker));
+    let tags: Vec<Tag> = tags.collect::<Result<_, WordError>>().map_err(refused)?;
+    let tagging = if args.remove { Tagging::Remove } else { Tagging::Add };
+    let mut store = Store::open(&context.places.data_dir)?;
+    let said = {
+        let told = RefCell::new(&mut *ui);
+        let waiting = || say_waiting(&mut told.borrow_mut());
+        annotations::tag(&mut store, Patience::Wait(&waiting), context.now, &uid, &tags, tagging)?
+    };
+    tell(ui, &uid, &said)?;
+    Ok(Outcome::Done)
+}
+
+/// Words that cannot be kept are the writer's to change.
+pub(super) fn refused(error: WordError) -> CommandError {
+    CommandError::user("annotation-refused", error)
+}
+
+fn tell(ui: &mut Ui, uid: &str, said: &Annotations) -> Result<(), CommandError> {
+    match ui.format {
+        Format::Json => ui.json(&json!({ "schema": "boswell.tag/1", "session_uid": uid, "tags": said.tags })),
+        Format::Text if said.tags.is_empty() => {
+            ui.status(format_args!("No tags: {uid}"));
+            Ok(())
+        }
+        Format::Text => said.tags.iter().try_for_each(|tag| Ok(ui.row(escape(tag))?)),
+    }
+}

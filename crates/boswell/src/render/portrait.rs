@@ -1,0 +1,242 @@
+//! One session from memory, for people and for programs: who, when, what of it is left, its turns, and who worked for it.
+
+use jiff::tz::TimeZone;
+use memory::kept;
+use memory::store::{Annotations, Counted, Status, Store};
+use serde_json::{Value, json};
+use transcript::{Agent, Call, Session, SessionUid, Turn, counted};
+
+use crate::error::CommandError;
+use crate::render::text::{self, Head, date_time, plural, told_tokens};
+use crate::session_arg::Named;
+use crate::ui::{FAINT, Ui, escape, measure};
+
+/// All that is told of a session beside its events.
+pub(crate) struct Portrait {
+    pub(crate) session: Session,
+    pub(crate) status: Status,
+    pub(crate) said: Annotations,
+    pub(crate) turns: Vec<Turn>,
+    pub(crate) subagents: Vec<Session>,
+    counted: Counted,
+    lines: u64,
+    faults: u64,
+    calls: Vec<Call>,
+    subagent_calls: Vec<Call>,
+    /// What histories told, oldest first.
+    pub(crate) prompts: Vec<(Option<i64>, String)>,
+}
+
+impl Portrait {
+    pub(crate) fn of(store: &Store, named: &Named) -> Result<Self, CommandError> {
+        let reads = store.reads();
+        let uid = named.session_uid.as_str();
+        let counted = reads.counted(uid)?;
+        let view = reads.view(uid)?;
+        let mut session = view.map_or_else(|| bare(store, uid), Ok)?;
+        let calls = reads.calls_of(uid)?;
+        let subagents = reads.subagents_of(uid)?;
+        let mut subagent_calls = Vec::new();
+        for child in &subagents {
+            subagent_calls.extend(reads.calls_of(child.session_uid.as_str())?);
+        }
+        session.settle(that_count(&calls).into_iter());
+        session.source_path = Some(reads.log_path(uid)?).filter(|path| !path.is_empty());
+        session.source_bytes = counted.bytes;
+        let parts = reads.parts(uid)?;
+        let has_log = parts.iter().any(|part| part == "log");
+        Ok(Self {
+            status: named.status,
+            said: reads.annotations_of(uid)?,
+            turns: reads.turns(uid)?,
+            lines: reads.line_count(uid, if has_log { "log" } else { "chat_history" })?,
+            faults: reads.fault_count(uid)?,
+            prompts: reads.prompts_of(uid)?,
+            session,
+            subagents,
+            counted,
+            calls,
+            subagent_calls,
+        })
+    }
+
+    /// What stands above the turns.
+    pub(crate) fn header(&self, ui: &Ui, zone: &TimeZone) -> Vec<String> {
+        let mut told = self.session.clone();
+        if let Some(name) = &self.said.name {
+            told.title = Some(name.clone());
+        }
+        let mut tokens = vec![format!("tokens: {}", told_tokens(&that_count(&self.calls)))];
+        if !self.subagents.is_empty() {
+            let agents = plural(self.subagents.len() as u64, "subagent");
+            let all: Vec<&Call> = self.calls.iter().chain(&self.subagent_calls).collect();
+            let all: Vec<&Call> = all
+                .iter()
+                .zip(counted(&all))
+                .filter(|(_, counts)| *counts)
+                .map(|(call, _)| *call)
+                .collect();
+            let told = format!("with {agents}: {}", told_tokens(&all));
+            tokens.push(ui.paint(FAINT, told).to_string());
+        }
+        let head = Head {
+            told: &told,
+            events: self.counted.events,
+            lines: self.lines,
+            tokens,
+        };
+        let mut lines = text::header(ui, &head, zone);
+        if self.status == Status::PromptsOnly {
+            // Nobody counted what nobody read.
+            lines.truncate(2);
+            lines.push(format!("  {}", plural(self.counted.prompts, "prompt")));
+        }
+        lines.push(format!("  {}", self.state()));
+        if !self.said.tags.is_empty() {
+            let tags: Vec<String> = self.said.tags.iter().map(|tag| format!("#{}", escape(tag))).collect();
+            lines.push(format!("  tags: {}", tags.join(" ")));
+        }
+        if let Some(note) = &self.said.note {
+            let mut note = note.lines().map(escape);
+            lines.push(format!("  note: {}", note.next().unwrap_or_default()));
+            lines.extend(note.map(|line| format!("        {line}")));
+        }
+        lines
+    }
+
+    /// What is left of the session.
+    fn state(&self) -> String {
+        let mut state = vec![match self.status {
+            Status::Kept => format!("kept: {} of logs", measure::bytes(self.counted.bytes)),
+            Status::Evicted => "evicted: its text was let go, what it was about is left".to_owned(),
+            Status::PromptsOnly => "prompts only: its log was gone before it was swept".to_owned(),
+        }];
+        if self.faults > 0 {
+            state.push(plural(self.faults, "fault"));
+        }
+        state.join(" · ")
+    }
+
+    /// What a history still tells of a session whose log is gone.
+    pub(crate) fn told_prompts(&self, ui: &Ui, zone: &TimeZone) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (at, text) in &self.prompts {
+            let at = at.and_then(|at| jiff::Timestamp::from_microsecond(at).ok());
+            let at = at.map(|at| date_time(at, zone)).unwrap_or_default();
+            let mut words = text.lines().map(|line| escape(line).into_owned());
+            let first = words.next().unwrap_or_default();
+            lines.push(format!("{}  {first}", ui.paint(FAINT, format_args!("{at:19}"))));
+            lines.extend(words.map(|line| format!("{:21}{line}", "")));
+        }
+        lines
+    }
+
+    /// Who worked for the session, and how to see it.
+    pub(crate) fn told_subagents(&self, ui: &Ui) -> Vec<String> {
+        if self.subagents.is_empty() {
+            return Vec::new();
+        }
+        let mut lines = vec![String::new(), ui.paint(crate::ui::HEADING, "Subagents").to_string()];
+        for child in &self.subagents {
+            let about = about(child)
+                .map(|about| crate::commands::sessions::in_one_line(&about))
+                .unwrap_or_default();
+            let line = format!("  boswell show {}", escape(child.session_uid.as_str()));
+            let room = ui
+                .columns()
+                .map_or(usize::MAX, |all| all.saturating_sub(measure::width(&line) + 2));
+            let about = ui.paint(FAINT, measure::fit(&about, room)).to_string();
+            lines.push(format!("{line}  {about}").trim_end().to_owned());
+        }
+        lines
+    }
+
+    /// The session as programs read it.
+    pub(crate) fn to_json(&self) -> Value {
+        let mut session = serde_json::to_value(&self.session).unwrap_or_default();
+        session["status"] = self.status.as_str().into();
+        session["name"] = self.said.name.clone().into();
+        session["note"] = self.said.note.clone().into();
+        session["tags"] = self.said.tags.clone().into();
+        session["lines"] = self.lines.into();
+        session["events"] = self.counted.events.into();
+        session["faults"] = self.faults.into();
+        session
+    }
+
+    pub(crate) fn subagents_json(&self) -> Vec<Value> {
+        let open = |child: &Session| format!("boswell show {}", child.session_uid);
+        let child = |child: &Session| {
+            json!({
+                "session_uid": child.session_uid,
+                "about": about(child),
+                "started_at": child.started_at,
+                "ended_at": child.ended_at,
+                "turns": child.cost.turns,
+                "open": open(child),
+            })
+        };
+        self.subagents.iter().map(child).collect()
+    }
+
+    pub(crate) fn prompts_json(&self) -> Vec<Value> {
+        let at = |at: &Option<i64>| at.and_then(|at| jiff::Timestamp::from_microsecond(at).ok());
+        let prompt = |(micros, text): &(Option<i64>, String)| json!({ "at": at(micros), "text": text });
+        self.prompts.iter().map(prompt).collect()
+    }
+}
+
+/// What a subagent was made for.
+fn about(child: &Session) -> Option<String> {
+    let own = child.lineage.iter().filter(|link| link.child_uid == child.session_uid);
+    let label = own.filter_map(|link| link.label.as_deref()).next();
+    child.title.clone().or_else(|| label.map(str::to_owned))
+}
+
+fn that_count(calls: &[Call]) -> Vec<&Call> {
+    let calls: Vec<&Call> = calls.iter().collect();
+    let counts = counted(&calls);
+    calls
+        .into_iter()
+        .zip(counts)
+        .filter(|(_, counts)| *counts)
+        .map(|(call, _)| call)
+        .collect()
+}
+
+/// What a list knows of a session of which no view was made.
+fn bare(store: &Store, uid: &str) -> Result<Session, CommandError> {
+    let agent: Agent = kept::agent_of(uid)?;
+    let listed = store.reads().listed()?;
+    let listed = listed.into_iter().find(|session| session.session_uid == uid);
+    let native = uid.split_once(':').map_or(uid, |(_, native)| native);
+    let at = |micros: Option<i64>| micros.and_then(|at| jiff::Timestamp::from_microsecond(at).ok());
+    Ok(Session {
+        session_uid: SessionUid::new(agent, native),
+        flavor: agent,
+        native_session_id: native.to_owned(),
+        repo: listed.as_ref().and_then(|session| session.repo.clone()),
+        domain: None,
+        cwd: listed.as_ref().and_then(|session| session.cwd.clone()),
+        git_branch: None,
+        model: None,
+        started_at: at(listed.as_ref().and_then(|session| session.started_micros)),
+        ended_at: at(listed.as_ref().and_then(|session| session.ended_micros)),
+        outcome: transcript::Outcome::Unknown,
+        cost: transcript::Cost::default(),
+        task_ref: None,
+        source_path: None,
+        source_bytes: 0,
+        schema_version: transcript::SCHEMA_VERSION,
+        ingested_at: None,
+        analyzed_at: None,
+        evicted_at: None,
+        agent_version: None,
+        entrypoint: None,
+        title: listed.and_then(|session| session.title),
+        is_subagent: false,
+        is_hidden: false,
+        lineage: Vec::new(),
+        inherited: None,
+    })
+}

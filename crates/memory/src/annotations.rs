@@ -1,0 +1,169 @@
+//! A user's own words on a session: tags, a note, a name. They are masked before they are kept, like all text.
+
+use jiff::Timestamp;
+use thiserror::Error;
+
+use crate::mask::{MASK_VERSION, Masker};
+use crate::store::{Annotation, Annotations, Patience, Store, StoreError};
+
+/// A tag is a word, and no text.
+const TAG_CHARS_MAX: usize = 64;
+/// A name stands in lists.
+const NAME_CHARS_MAX: usize = 200;
+/// A note is a page at most.
+const NOTE_CHARS_MAX: usize = 20_000;
+
+/// Why words cannot be kept as they are.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum WordError {
+    #[error("a tag is one word: `{0}`")]
+    NoWord(String),
+    #[error("a tag has at most {TAG_CHARS_MAX} characters")]
+    LongTag,
+    #[error("a tag cannot hold what looks like a secret")]
+    Secret,
+    #[error("a {what} has at most {max} characters, and this one has {chars}")]
+    Long {
+        what: &'static str,
+        chars: usize,
+        max: usize,
+    },
+}
+
+/// A tag that may be kept: in lower case, without the `#` that some put before it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Tag(String);
+
+impl Tag {
+    /// Takes a word as people write it.
+    pub fn new(word: &str, masker: &Masker) -> Result<Self, WordError> {
+        let tag = tag_of(word);
+        let is_word = |c: char| !c.is_whitespace() && !c.is_control() && !matches!(c, ',' | '#');
+        if tag.is_empty() || !tag.chars().all(is_word) {
+            return Err(WordError::NoWord(word.to_owned()));
+        }
+        if tag.chars().count() > TAG_CHARS_MAX {
+            return Err(WordError::LongTag);
+        }
+        let mut found = Vec::new();
+        masker.mask_str(word, &mut found);
+        masker.mask_str(&tag, &mut found);
+        if found.is_empty() {
+            Ok(Self(tag))
+        } else {
+            Err(WordError::Secret)
+        }
+    }
+
+    /// The word itself.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A word as tags are compared.
+pub fn tag_of(word: &str) -> String {
+    let word = word.trim();
+    word.strip_prefix('#').unwrap_or(word).to_lowercase()
+}
+
+/// Whether tags come or go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tagging {
+    Add,
+    Remove,
+}
+
+/// Adds or removes tags. Gives back what is said of the session then.
+pub fn tag(
+    store: &mut Store,
+    patience: Patience<'_>,
+    at: Timestamp,
+    session_uid: &str,
+    tags: &[Tag],
+    tagging: Tagging,
+) -> Result<Annotations, StoreError> {
+    let lock = store.lock(patience)?;
+    store.write(&lock, at, "tag", |tx| {
+        for tag in tags {
+            match tagging {
+                Tagging::Add => tx.add_tag(session_uid, tag.as_str(), at, MASK_VERSION)?,
+                Tagging::Remove => tx.drop_tag(session_uid, tag.as_str())?,
+            };
+        }
+        let words: Vec<&str> = tags.iter().map(Tag::as_str).collect();
+        let words = words.join(", ");
+        let sentence = match tagging {
+            Tagging::Add => format!("tagged {session_uid}: {words}"),
+            Tagging::Remove => format!("took tags from {session_uid}: {words}"),
+        };
+        Ok((tx.reads().annotations_of(session_uid)?, sentence))
+    })
+}
+
+/// What became of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Annotated {
+    pub now: Annotations,
+    /// Secrets that were masked in it.
+    pub redactions: u64,
+}
+
+/// Gives a session its note or its name; an empty text takes it away.
+pub fn annotate(
+    store: &mut Store,
+    patience: Patience<'_>,
+    at: Timestamp,
+    session_uid: &str,
+    kind: Annotation,
+    text: &Text,
+) -> Result<Annotated, StoreError> {
+    let lock = store.lock(patience)?;
+    store.write(&lock, at, kind.as_str(), |tx| {
+        tx.annotate(session_uid, kind, &text.masked, at, MASK_VERSION)?;
+        let sentence = match (kind, text.masked.is_empty()) {
+            (Annotation::Name, false) => format!("named {session_uid}: {}", text.masked),
+            (Annotation::Name, true) => format!("took the name of {session_uid} away"),
+            (Annotation::Note, false) => format!("noted something on {session_uid}"),
+            (Annotation::Note, true) => format!("took the note on {session_uid} away"),
+        };
+        let annotated = Annotated {
+            now: tx.reads().annotations_of(session_uid)?,
+            redactions: text.redactions,
+        };
+        Ok((annotated, sentence))
+    })
+}
+
+/// A text that may be kept: masked, and not too long.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Text {
+    masked: String,
+    redactions: u64,
+}
+
+impl Text {
+    /// Takes a text as people write it.
+    pub fn new(kind: Annotation, text: &str, masker: &Masker) -> Result<Self, WordError> {
+        let text = match kind {
+            // A name stands on one line.
+            Annotation::Name => text.split_whitespace().collect::<Vec<_>>().join(" "),
+            Annotation::Note => text.trim().to_owned(),
+        };
+        let max = match kind {
+            Annotation::Name => NAME_CHARS_MAX,
+            Annotation::Note => NOTE_CHARS_MAX,
+        };
+        let chars = text.chars().count();
+        if chars > max {
+            let what = kind.as_str();
+            return Err(WordError::Long { what, chars, max });
+        }
+        let mut found = Vec::new();
+        let masked = masker.mask_str(&text, &mut found).into_owned();
+        Ok(Self {
+            masked,
+            redactions: found.len() as u64,
+        })
+    }
+}

@@ -1,0 +1,331 @@
+//! Which session made a commit: told by what its tools gave back. Git says `[main abc1234] words` when a commit is
+//! made; whoever asks git right after it sees the same id. Everything else only mentions it.
+//!
+//! All kept lines are looked through, newest session first, until one made it.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use memchr::memmem::Finder;
+use transcript::{Kind, PartKind, SessionEvent, bodies};
+
+use crate::kept;
+use crate::packs;
+use crate::store::{FrameRow, Status, Store, StoreError};
+
+/// Git abbreviates ids to so many digits, at least.
+pub const SHA_CHARS_MIN: usize = 7;
+pub const SHA_CHARS_MAX: usize = 40;
+/// So many frames are looked through before what was found is judged.
+const BATCH_FRAMES: usize = 64;
+/// So many places that only mention a commit are told.
+const MENTIONS_MAX: usize = 20;
+
+/// Where a commit stands in a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    pub session_uid: String,
+    /// None in what stands before the first prompt.
+    pub turn: Option<u32>,
+    pub seq: u64,
+    pub line: u64,
+    /// The id as it stands there.
+    pub sha: String,
+    /// The tool call that made it, or the words that mention it, in one line.
+    pub summary: String,
+}
+
+/// What the memory knows of a commit.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Found {
+    pub made: Option<Place>,
+    /// Newest session first; not looked for further once it is known who made the commit.
+    pub mentioned: Vec<Place>,
+}
+
+/// Whether a word can be the id of a commit.
+pub fn is_sha(word: &str) -> bool {
+    (SHA_CHARS_MIN..=SHA_CHARS_MAX).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Looks for the session that made a commit.
+pub fn find(store: &Store, sha: &str, threads: usize) -> Result<Found, StoreError> {
+    let sha = sha.to_ascii_lowercase();
+    let mut found = Found::default();
+    let mut batch = Vec::new();
+    let listed = store.reads().listed()?;
+    let kept = listed.iter().filter(|session| session.status == Status::Kept);
+    let mut kept = kept.peekable();
+    while let Some(session) = kept.next() {
+        let uid = session.session_uid.as_str();
+        for part in [PartKind::Log, PartKind::ChatHistory] {
+            let frames = store.reads().frames(uid, part.as_str())?;
+            batch.extend(frames.into_iter().map(|frame| Piece::Frame(uid, part, frame)));
+            if let Some(tail) = store.reads().tail(uid, part.as_str())? {
+                batch.push(Piece::Tail(uid, part, tail.first_line, tail.lines, tail.bytes));
+            }
+        }
+        if batch.len() >= BATCH_FRAMES || kept.peek().is_none() {
+            judge(store, &sha, &look_through(store, &sha, &batch, threads)?, &mut found)?;
+            batch.clear();
+        }
+        if found.made.is_some() {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// Kept lines of a session.
+enum Piece<'u> {
+    Frame(&'u str, PartKind, FrameRow),
+    Tail(&'u str, PartKind, u64, u64, Vec<u8>),
+}
+
+/// A line that holds the id: place of its session among those looked through, part, number, and the line.
+type Hit<'u> = (usize, &'u str, PartKind, u64, Vec<u8>);
+
+/// The lines of a batch that hold the id, in the order of the batch.
+fn look_through<'u>(store: &Store, sha: &str, batch: &[Piece<'u>], threads: usize) -> Result<Vec<Hit<'u>>, StoreError> {
+    let directory = store.packs();
+    let finder = Finder::new(&sha.as_bytes()[..SHA_CHARS_MIN]);
+    let next = AtomicUsize::new(0);
+    let hits = Mutex::new(Vec::new());
+    let failed = Mutex::new(None);
+    let look = |at: usize| -> Result<(), StoreError> {
+        let take = |uid: &'u str, part: PartKind, first: u64, lines: u64, bytes: &[u8]| {
+            if finder.find(bytes).is_none() {
+                return;
+            }
+            kept::number_lines(bytes, first, lines, &(0..=u64::MAX), &mut |number, line| {
+                // What is escaped in the line is judged later, in its text.
+                if finder.find(line).is_some() {
+                    let hit = (at, uid, part, number, line.to_vec());
+                    hits.lock().unwrap_or_else(PoisonError::into_inner).push(hit);
+                }
+            });
+        };
+        match &batch[at] {
+            Piece::Tail(uid, part, first, lines, bytes) => take(uid, *part, *first, *lines, bytes),
+            Piece::Frame(uid, part, frame) => {
+                let bytes = packs::read(&directory, frame).map_err(|error| StoreError::DamagedFrame {
+                    session_uid: (*uid).to_owned(),
+                    part: part.as_str().to_owned(),
+                    frame_no: frame.frame_no,
+                    reason: error.to_string(),
+                })?;
+                take(uid, *part, frame.first_line, frame.lines, &bytes);
+            }
+        }
+        Ok(())
+    };
+    thread::scope(|scope| {
+        for _ in 0..threads.clamp(1, batch.len().max(1)) {
+            scope.spawn(|| {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    if at >= batch.len() {
+                        return;
+                    }
+                    if let Err(error) = look(at) {
+                        *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                    }
+                }
+            });
+        }
+    });
+    if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return Err(error);
+    }
+    let mut hits = hits.into_inner().unwrap_or_else(PoisonError::into_inner);
+    hits.sort_by_key(|(at, _, _, number, _)| (*at, *number));
+    Ok(hits)
+}
+
+/// Says of each hit whether it made the commit or mentions it.
+fn judge(store: &Store, sha: &str, hits: &[Hit<'_>], found: &mut Found) -> Result<(), StoreError> {
+    let mut by_session: Vec<(&str, Vec<&Hit<'_>>)> = Vec::new();
+    for hit in hits {
+        match by_session.last_mut() {
+            Some((uid, hits)) if *uid == hit.1 => hits.push(hit),
+            _ => by_session.push((hit.1, vec![hit])),
+        }
+    }
+    for (uid, hits) in by_session {
+        let events = store.reads().events(uid)?;
+        let by_seq: BTreeMap<u64, &SessionEvent> = events.iter().map(|event| (event.seq, event)).collect();
+        for (_, _, part, number, line) in hits {
+            let bodies = bodies(kept::agent_of(uid)?, line);
+            for event in events
+                .iter()
+                .filter(|event| event.line == *number && event.part == *part)
+            {
+                let Some(body) = bodies.get(event.block as usize) else {
+                    continue;
+                };
+                let raw = String::from_utf8_lossy(line);
+                let Some(there) = shas_in(&body.text, sha).next().or_else(|| recorded(&raw, sha)) else {
+                    continue;
+                };
+                let place = |of: &SessionEvent| Place {
+                    session_uid: uid.to_owned(),
+                    turn: event.turn,
+                    seq: of.seq,
+                    line: of.line,
+                    sha: there.to_owned(),
+                    summary: of.summary.to_string(),
+                };
+                match maker(event, &body.text, &raw, sha, &by_seq, store, uid)? {
+                    Some(call) => {
+                        found.made = Some(place(call));
+                        return Ok(());
+                    }
+                    None if found.mentioned.len() < MENTIONS_MAX => found.mentioned.push(place(event)),
+                    None => {}
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The tool call that made the commit which the result `event` shows, if it did.
+fn maker<'e>(
+    event: &SessionEvent,
+    text: &str,
+    raw: &str,
+    sha: &str,
+    events: &BTreeMap<u64, &'e SessionEvent>,
+    store: &Store,
+    uid: &str,
+) -> Result<Option<&'e SessionEvent>, StoreError> {
+    // Copied history belongs to no turn: it is another session's work.
+    if !event.kinds.has(Kind::ToolResult) || event.turn.is_none() {
+        return Ok(None);
+    }
+    let is_call = |event: &&&SessionEvent| event.kinds.has(Kind::ToolCall);
+    let own = event.parent_seq.and_then(|seq| events.get(&seq)).filter(is_call);
+    let before = || events.range(..event.seq).rev().map(|(_, event)| event).find(is_call);
+    let Some(call) = own.or_else(before).copied() else {
+        return Ok(None);
+    };
+    let commits = |call: &SessionEvent| -> Result<bool, StoreError> {
+        let texts = kept::texts(store, uid, std::slice::from_ref(call))?;
+        Ok(texts.get(&call.seq).is_some_and(|text| makes_commits(text)) || makes_commits(&call.summary))
+    };
+    if recorded(raw, sha).is_some() {
+        return Ok(Some(call));
+    }
+    if !commits(call)? {
+        // Somebody asked git what the commit before is called.
+        let asks = call.summary.contains("git ");
+        let earlier = events.range(..call.seq).rev().map(|(_, event)| *event);
+        let earlier = earlier.filter(|event| event.turn == call.turn && event.kinds.has(Kind::ToolCall));
+        let last = earlier.into_iter().next();
+        return match last {
+            Some(last) if asks && is_newest(text, sha) && commits(last)? => Ok(Some(last)),
+            _ => Ok(None),
+        };
+    }
+    Ok((is_announced(text, sha) || is_newest(text, sha)).then_some(call))
+}
+
+/// Whether a tool call makes commits, as far as its words tell.
+fn makes_commits(words: &str) -> bool {
+    let mut rest = words;
+    while let Some(at) = rest.find("git ") {
+        rest = &rest[at + 4..];
+        let end = rest.find([';', '|', '&', '\n']).unwrap_or(rest.len());
+        let makes = ["commit", "merge", "cherry-pick", "revert", "rebase", "am", "pull"];
+        let is_verb = |word: &str| makes.contains(&word.trim_matches(['"', '\'', '\\', '}', ']', ',']));
+        if rest[..end].split_whitespace().any(is_verb) {
+            return true;
+        }
+    }
+    false
+}
+
+/// Whether git says that it made the commit: `[main abc1234] words`.
+fn is_announced(text: &str, sha: &str) -> bool {
+    let is = |line: &str| {
+        let inside = line
+            .trim_start()
+            .strip_prefix('[')
+            .and_then(|rest| rest.split_once(']'));
+        let last = inside.and_then(|(inside, _)| inside.split_whitespace().next_back());
+        last.is_some_and(|word| is_sha(word) && agree(&word.to_ascii_lowercase(), sha))
+    };
+    text.lines().any(is)
+}
+
+/// Whether the commit is the first one a text names, as in `git log` and `git rev-parse HEAD`.
+fn is_newest(text: &str, sha: &str) -> bool {
+    let mut words = text.split(|c: char| !c.is_ascii_alphanumeric());
+    let is_id = |word: &&str| is_sha(word) && word.bytes().any(|byte| byte.is_ascii_digit());
+    words
+        .find(is_id)
+        .is_some_and(|word| agree(&word.to_ascii_lowercase(), sha))
+}
+
+/// What the agent itself notes of a commit that a tool made.
+fn recorded<'t>(raw: &'t str, sha: &str) -> Option<&'t str> {
+    let (_, noted) = raw.split_once("\"gitOperation\":")?;
+    let (_, noted) = noted.split_once("\"sha\":\"")?;
+    let (noted, _) = noted.split_once('"')?;
+    (is_sha(noted) && agree(&noted.to_ascii_lowercase(), sha)).then_some(noted)
+}
+
+/// The ids in a text that may be the same commit's.
+fn shas_in<'t>(text: &'t str, sha: &str) -> impl Iterator<Item = &'t str> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric());
+    words.filter(move |word| is_sha(word) && agree(&word.to_ascii_lowercase(), sha))
+}
+
+/// Whether one is an abbreviation of the other.
+fn agree(a: &str, b: &str) -> bool {
+    a.starts_with(b) || b.starts_with(a)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_that_make_commits_are_told_from_those_that_only_look() {
+        for makes in [
+            "git commit -m 'x'",
+            "cd /w && git -C app commit --amend",
+            "{\"command\":\"git add -A && git commit -m x\"}",
+            "git merge side",
+        ] {
+            assert!(makes_commits(makes), "{makes}");
+        }
+        for looks in [
+            "git log --oneline",
+            "git show abc1234",
+            "echo commit",
+            "git diff; echo commit",
+        ] {
+            assert!(!makes_commits(looks), "{looks}");
+        }
+    }
+
+    #[test]
+    fn git_announces_a_commit_at_the_beginning_of_a_line() {
+        assert!(is_announced("[main abc1234] words", "abc1234def"));
+        assert!(is_announced(
+            "ok\n[main (root-commit) abc1234] words\n 1 file",
+            "abc1234"
+        ));
+        assert!(!is_announced("see abc1234]", "abc1234"));
+        assert!(!is_announced("[main abc1235] words", "abc1234"));
+    }
+
+    #[test]
+    fn only_the_first_id_of_a_text_is_the_newest() {
+        assert!(is_newest("abc1234 words\nbbb1234 older", "abc1234"));
+        assert!(!is_newest("abc1234 words\nbbb1234 older", "bbb1234"));
+    }
+}

@@ -1,0 +1,140 @@
+//! A session that still runs, followed: what its agent appends to the log becomes events at once. Nothing is written;
+//! the next sweep keeps it.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use transcript::{Agent, Delta, Line, LineBody, Lines, Origin, PartKind, State, bodies};
+
+use crate::files;
+use crate::kept;
+use crate::logs;
+use crate::mask::Masker;
+use crate::store::{Cursor, Store, StoreError};
+use crate::sweep::ends;
+
+/// How far a log was followed.
+pub struct Follow {
+    agent: Agent,
+    path: PathBuf,
+    part: PartKind,
+    state: State,
+    lines: u64,
+    read_to: u64,
+    ends_mid_line: bool,
+}
+
+/// What was appended.
+#[derive(Debug, Default)]
+pub struct Appended {
+    pub delta: Delta,
+    /// The whole texts of its events, by `seq`.
+    pub texts: HashMap<u64, String>,
+}
+
+/// Why a log can no longer be followed.
+#[derive(Debug)]
+pub enum Lost {
+    /// It is shorter than what was read of it.
+    Rewritten,
+    Unreadable(io::Error),
+}
+
+impl Follow {
+    /// Begins where the memory ends; none where the log is not there, or cannot be followed. The first poll gives all
+    /// that the memory does not have yet, or the whole log where it is another one than was kept.
+    pub fn open(store: &Store, session_uid: &str) -> Result<Option<Self>, StoreError> {
+        let cursors = store.reads().cursors_of(session_uid)?;
+        let is_log = |cursor: &&Cursor| matches!(cursor.part.as_str(), "log" | "chat_history");
+        let mut logs = cursors.iter().filter(is_log).filter(|cursor| !cursor.is_of_copy());
+        let Some(cursor) = logs.rfind(|cursor| Path::new(&cursor.path).is_file()) else {
+            return Ok(None);
+        };
+        let path = PathBuf::from(&cursor.path);
+        if logs::is_packed(&path) {
+            return Ok(None);
+        }
+        let state = store.reads().reader_state(session_uid)?;
+        let state = state.and_then(|bytes| State::from_bytes(&bytes).ok());
+        let look = files::open(&path).and_then(|(file, _)| ends::look(&path, &file, cursor));
+        let goes_on = look.is_ok_and(|look| look.ends.is_some());
+        let agent = kept::agent_of(session_uid)?;
+        let part = PartKind::of_name(&cursor.part).unwrap_or(PartKind::Log);
+        Ok(Some(match state.filter(|_| goes_on) {
+            Some(state) => Self {
+                agent,
+                path,
+                part,
+                state,
+                lines: cursor.lines,
+                read_to: cursor.read_to,
+                ends_mid_line: cursor.ends_mid_line,
+            },
+            None => Self {
+                state: State::new(agent, Origin::of(&cursor.path)),
+                agent,
+                path,
+                part,
+                lines: 0,
+                read_to: 0,
+                ends_mid_line: false,
+            },
+        }))
+    }
+
+    /// Where the log lies.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What was appended since the last time. A line that is still being written waits for its end.
+    pub fn poll(&mut self, masker: &Masker) -> Result<Appended, Lost> {
+        let mut appended = Appended::default();
+        let delta = &mut appended.delta;
+        let (file, metadata) = files::open(&self.path).map_err(Lost::Unreadable)?;
+        if metadata.len() < self.read_to {
+            return Err(Lost::Rewritten);
+        }
+        if metadata.len() == self.read_to {
+            return Ok(appended);
+        }
+        let mut source = logs::unpacked(&self.path, file).map_err(Lost::Unreadable)?;
+        source.seek_to(self.read_to).map_err(Lost::Unreadable)?;
+        let mut lines = Lines::resume(source, self.lines, self.read_to);
+        while let Some(line) = lines.next().map_err(Lost::Unreadable)? {
+            if !line.terminated {
+                break;
+            }
+            let length = match line.body {
+                LineBody::Bytes(bytes) => bytes.len() as u64,
+                LineBody::Oversized { length, .. } => length,
+            };
+            self.read_to += length + 1;
+            // The break of a line that was taken without one.
+            if std::mem::take(&mut self.ends_mid_line) && length == 0 {
+                continue;
+            }
+            self.lines += 1;
+            let masked = match line.body {
+                LineBody::Bytes(bytes) => Some(masker.mask_json_line(bytes, &mut Vec::new())),
+                LineBody::Oversized { .. } => None,
+            };
+            let line = Line {
+                number: self.lines,
+                body: masked.as_deref().map_or(line.body, LineBody::Bytes),
+                ..line
+            };
+            let first = delta.events.len();
+            self.state.take(self.part, &line, delta);
+            if let LineBody::Bytes(bytes) = line.body {
+                let bodies = bodies(self.agent, bytes);
+                let own = delta.events[first..].iter().filter(|event| event.text_line.is_none());
+                let found = own.filter_map(|event| Some((event.seq, logs::text_of(event, &bodies)?)));
+                appended.texts.extend(found);
+            }
+        }
+        self.state.close(delta);
+        Ok(appended)
+    }
+}

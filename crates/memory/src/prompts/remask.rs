@@ -1,0 +1,40 @@
+//! Prompts that older rules masked are masked anew.
+
+use super::BATCH_PROMPTS;
+use crate::store::{Patience, PromptRow, Store, StoreError};
+use crate::sweep::{Report, Sweep, sentence};
+
+/// Masks anew what older rules masked.
+pub(super) fn remask(
+    sweep: &Sweep<'_>,
+    patience: Patience<'_>,
+    store: &mut Store,
+    report: &mut Report,
+) -> Result<(), StoreError> {
+    let version = sweep.masker.version();
+    loop {
+        let stale = store.reads().prompts_masked_otherwise(version, BATCH_PROMPTS as u32)?;
+        if stale.is_empty() {
+            return Ok(());
+        }
+        let mut hits = Vec::new();
+        let mut mask = |text: &String| sweep.masker.mask_str(text, &mut hits).into_owned();
+        let masked = |(_, row): &(Vec<u8>, PromptRow)| PromptRow {
+            project: row.project.as_ref().map(&mut mask),
+            title: row.title.as_ref().map(&mut mask),
+            text: mask(&row.text),
+            mask_version: version,
+            ..row.clone()
+        };
+        let fresh: Vec<PromptRow> = stale.iter().map(masked).collect();
+        let lock = store.lock(patience)?;
+        let told = sentence(report.bytes_read, report.sessions(), report.prompts);
+        store.write(&lock, sweep.now, "sweep", |tx| {
+            for ((key, _), prompt) in stale.iter().zip(fresh) {
+                tx.replace_prompt(key, prompt)?;
+            }
+            Ok(((), told))
+        })?;
+        report.redactions += hits.len() as u64;
+    }
+}

@@ -1,0 +1,388 @@
+//! Kept sessions, given back as files: into a directory of the user's, or to where the agent looks for them.
+//!
+//! Only new files are made, private ones, and only below the target. Names come from logs and from the agents' trees: each
+//! passes through [`SafeName`]. What is planned can be shown first; what is applied is the plan.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Component, Path, PathBuf};
+
+use jiff::tz::TimeZone;
+use thiserror::Error;
+use transcript::{Agent, PartKind, SafeName, Session};
+
+use crate::kept;
+use crate::packs;
+use crate::sources::Root;
+use crate::store::{Store, StoreError};
+
+/// What every masked secret begins with.
+const TAG: &[u8] = b"[REDACTED:";
+/// The longest directory name that Claude Code makes of a path without a hash behind it.
+const CLAUDE_PROJECT_CHARS_MAX: usize = 200;
+const NAME_BYTES_MAX: usize = 255;
+
+/// Why a session cannot be given back.
+#[derive(Debug, Error)]
+pub enum RestoreError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("cannot write {path}: {source}")]
+    Io { path: PathBuf, source: io::Error },
+    #[error("a name in this session cannot be a file's: `{0}`")]
+    UnsafeName(String),
+    #[error("a link leads out of the target: {0}")]
+    LeadsOut(PathBuf),
+    #[error("nobody knows where its agent would look for this session")]
+    NoPlace,
+}
+
+/// Where a session is to lie.
+#[derive(Debug, Clone, Copy)]
+pub enum Target<'a> {
+    Directory(&'a Path),
+    /// The agents' own trees.
+    InPlace(&'a [Root]),
+}
+
+/// What would be written.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Plan {
+    pub files: Vec<Planned>,
+    /// Parts that are no file of the session's own, such as an entry in a list over all sessions.
+    pub left_out: Vec<String>,
+}
+
+/// One file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Planned {
+    pub session_uid: String,
+    pub part: String,
+    /// Nothing is written outside of it.
+    pub below: PathBuf,
+    pub path: PathBuf,
+    pub bytes: u64,
+    /// Secrets that are masked in it.
+    pub redactions: u64,
+    /// Lines that were too long to keep, for which a short one stands.
+    pub lines_left_out: u64,
+    /// Something lies there already, and stays.
+    pub is_there: bool,
+}
+
+/// Says what restoring a session would write: all its parts, and those of its subagents.
+pub fn plan(store: &Store, session_uid: &str, target: Target<'_>) -> Result<Plan, RestoreError> {
+    let mut plan = Plan::default();
+    let mut todo = vec![(session_uid.to_owned(), None)];
+    let mut done: Vec<String> = Vec::new();
+    while let Some((uid, parent)) = todo.pop() {
+        if done.contains(&uid) {
+            continue;
+        }
+        let view = store.reads().view(&uid)?;
+        let agent = kept::agent_of(&uid)?;
+        // A Claude subagent lies in the tree of its session; others are sessions like any other.
+        let base = match parent.filter(|_| agent == Agent::Claude) {
+            Some(base) => base,
+            None => base_of(store, &uid, agent, view.as_ref(), target)?,
+        };
+        add_parts(store, &uid, agent, &base, &mut plan)?;
+        for child in store.reads().subagents_of(&uid)? {
+            todo.push((child.session_uid.as_str().to_owned(), Some(base.clone())));
+        }
+        done.push(uid);
+    }
+    plan.files.sort_by(|a, b| a.path.cmp(&b.path));
+    plan.files.dedup_by(|a, b| a.path == b.path);
+    Ok(plan)
+}
+
+/// Writes what is planned, but for what is there already. Gives the number of files written.
+pub fn apply(store: &Store, plan: &Plan) -> Result<u64, RestoreError> {
+    let mut written = 0;
+    for file in plan.files.iter().filter(|file| !file.is_there) {
+        let failed = |source| RestoreError::Io {
+            path: file.path.clone(),
+            source,
+        };
+        let directory = file.path.parent().unwrap_or(&file.below);
+        make_directory(&file.below, directory).map_err(failed)?;
+        // Whatever was a link to elsewhere before we came is seen now.
+        let is_inside = || io::Result::Ok(directory.canonicalize()?.starts_with(file.below.canonicalize()?));
+        if !is_inside().map_err(failed)? {
+            return Err(RestoreError::LeadsOut(directory.to_owned()));
+        }
+        let mut out = match private_file().open(&file.path) {
+            Ok(out) => out,
+            // Somebody was faster: what is there stays.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+            Err(error) => return Err(failed(error)),
+        };
+        let kept = kept::cat(store, &file.session_uid, &file.part, &mut out);
+        let whole = kept.map(|done| done.and_then(|()| out.flush()).and_then(|()| out.sync_all()));
+        match whole {
+            Ok(Ok(())) => written += 1,
+            failure => {
+                // Half a log is worse than none: the file is ours, so we take it away.
+                _ = fs::remove_file(&file.path);
+                return Err(failure.map_or_else(RestoreError::from, |done| {
+                    done.map_or_else(failed, |()| failed(io::ErrorKind::Other.into()))
+                }));
+            }
+        }
+    }
+    Ok(written)
+}
+
+/// The directory that a session's files are named from, where it lay before and where it is to lie.
+#[derive(Debug, Clone)]
+struct Base {
+    /// Of the log as it was read; nothing where nobody knows.
+    old: PathBuf,
+    new: PathBuf,
+    /// Nothing is written outside of it.
+    below: PathBuf,
+    /// The names of the session's own files begin with it.
+    stem: String,
+}
+
+fn base_of(
+    store: &Store,
+    uid: &str,
+    agent: Agent,
+    view: Option<&Session>,
+    target: Target<'_>,
+) -> Result<Base, RestoreError> {
+    let log = PathBuf::from(store.reads().log_path(uid)?);
+    // A Grok session is a directory, the others are files in one.
+    let old = match agent {
+        Agent::Grok => log.parent().and_then(Path::parent),
+        Agent::Claude | Agent::Codex => log.parent(),
+    };
+    let old = old.unwrap_or(Path::new("")).to_owned();
+    let native = uid.split_once(':').map_or(uid, |(_, native)| native);
+    let stem = match agent {
+        Agent::Codex => codex_stem(&log, native, view),
+        Agent::Claude => native.split('/').next().unwrap_or(native).to_owned(),
+        Agent::Grok => native.to_owned(),
+    };
+    let (new, below) = match target {
+        Target::Directory(directory) => (directory.to_owned(), directory.to_owned()),
+        Target::InPlace(roots) => in_place(&old, agent, view, roots)?,
+    };
+    Ok(Base { old, new, below, stem })
+}
+
+/// Where an agent looks for a session: where it lay, or where the agent would put it.
+fn in_place(
+    old: &Path,
+    agent: Agent,
+    view: Option<&Session>,
+    roots: &[Root],
+) -> Result<(PathBuf, PathBuf), RestoreError> {
+    // Another machine's copy is not where this machine's agent looks.
+    let mut own = roots.iter().filter(|root| root.agent == agent && root.label.is_none());
+    let known = own.clone().find_map(|root| {
+        let inside = old.strip_prefix(&root.path).ok()?;
+        checked(inside)
+            .ok()
+            .map(|inside| (root.path.join(inside), root.path.clone()))
+    });
+    if let Some(known) = known {
+        return Ok(known);
+    }
+    let root = own.next().ok_or(RestoreError::NoPlace)?;
+    let view = view.ok_or(RestoreError::NoPlace)?;
+    let cwd = view.cwd.as_deref();
+    let inside = match agent {
+        Agent::Claude => {
+            let name: String = cwd.ok_or(RestoreError::NoPlace)?.chars().map(dashed).collect();
+            if name.len() > CLAUDE_PROJECT_CHARS_MAX {
+                return Err(RestoreError::NoPlace);
+            }
+            Path::new("projects").join(name)
+        }
+        Agent::Codex => {
+            let at = view.started_at.ok_or(RestoreError::NoPlace)?;
+            let day = at.to_zoned(TimeZone::UTC).strftime("%Y/%m/%d").to_string();
+            Path::new("sessions").join(day)
+        }
+        Agent::Grok => {
+            let name = percent_encoded(cwd.ok_or(RestoreError::NoPlace)?);
+            if name.len() > NAME_BYTES_MAX {
+                return Err(RestoreError::NoPlace);
+            }
+            Path::new("sessions").join(name)
+        }
+    };
+    Ok((root.path.join(checked(&inside)?), root.path.clone()))
+}
+
+fn dashed(c: char) -> char {
+    if c.is_ascii_alphanumeric() { c } else { '-' }
+}
+
+/// A path as Grok names a directory after it.
+fn percent_encoded(path: &str) -> String {
+    let mut name = String::new();
+    for byte in path.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => name.push(char::from(byte)),
+            other => name += &format!("%{other:02X}"),
+        }
+    }
+    name
+}
+
+/// The name of a Codex log without its ending.
+fn codex_stem(log: &Path, native: &str, view: Option<&Session>) -> String {
+    let name = log.file_name().unwrap_or_default().to_string_lossy();
+    let stem = [".jsonl.zst", ".jsonl", ".json"]
+        .iter()
+        .find_map(|end| name.strip_suffix(end));
+    match (stem, view.and_then(|view| view.started_at)) {
+        (Some(stem), _) if !stem.is_empty() => stem.to_owned(),
+        (_, Some(at)) => {
+            let at = at.to_zoned(TimeZone::UTC).strftime("%Y-%m-%dT%H-%M-%S").to_string();
+            format!("rollout-{at}-{native}")
+        }
+        _ => format!("rollout-{native}"),
+    }
+}
+
+fn add_parts(store: &Store, uid: &str, agent: Agent, base: &Base, plan: &mut Plan) -> Result<(), RestoreError> {
+    let cursors = store.reads().cursors_of(uid)?;
+    for (kind, part) in kept::parts(store, uid)? {
+        if kind == PartKind::Index {
+            plan.left_out.push(part);
+            continue;
+        }
+        let known = cursors
+            .iter()
+            .find(|cursor| cursor.part == part && !cursor.is_of_copy());
+        let known = known.and_then(|cursor| Path::new(&cursor.path).strip_prefix(&base.old).ok());
+        let known =
+            known.filter(|path| !base.old.as_os_str().is_empty() && path.extension().is_none_or(|end| end != "zst"));
+        let inside = match known.map(checked) {
+            Some(Ok(inside)) => inside,
+            _ => checked(&by_rule(agent, uid, kind, &part, &base.stem))?,
+        };
+        let path = base.new.join(inside);
+        let told = measure(store, uid, &part)?;
+        plan.files.push(Planned {
+            session_uid: uid.to_owned(),
+            below: base.below.clone(),
+            // What is there and cannot be looked at is there, too.
+            is_there: path.symlink_metadata().is_ok(),
+            path,
+            part,
+            bytes: told.0,
+            redactions: told.1,
+            lines_left_out: told.2,
+        });
+    }
+    Ok(())
+}
+
+/// Where a part lies, named from the directory of the session's log.
+fn by_rule(agent: Agent, uid: &str, kind: PartKind, part: &str, stem: &str) -> PathBuf {
+    // Behind the colon stand the last two names of its path.
+    let name = part.split_once(':').map_or("", |(_, name)| name);
+    let (parent, own) = name.rsplit_once('/').unwrap_or(("", name));
+    let tree = Path::new(stem);
+    match (agent, kind) {
+        (Agent::Codex, _) => PathBuf::from(format!("{stem}.jsonl")),
+        (Agent::Claude, PartKind::Spill) => tree.join("tool-results").join(own),
+        (Agent::Claude, kind) => {
+            let end = if kind == PartKind::Meta { "meta.json" } else { "jsonl" };
+            match uid.split_once('/') {
+                Some((_, agent)) => tree.join("subagents").join(format!("agent-{agent}.{end}")),
+                None => PathBuf::from(format!("{stem}.{end}")),
+            }
+        }
+        (Agent::Grok, PartKind::Meta) => tree.join("subagents").join(parent).join("meta.json"),
+        (Agent::Grok, kind) => {
+            let known = crate::sources::GROK_PARTS.iter().find(|(known, _)| *known == kind);
+            tree.join(known.map_or("updates.jsonl", |(_, name)| name))
+        }
+    }
+}
+
+/// A path below a target: every name of it is one that a file may have.
+fn checked(path: &Path) -> Result<PathBuf, RestoreError> {
+    let mut safe = PathBuf::new();
+    for component in path.components() {
+        let name = match component {
+            Component::Normal(name) => name.to_str().and_then(SafeName::new),
+            _ => None,
+        };
+        let refused = || RestoreError::UnsafeName(component.as_os_str().to_string_lossy().into_owned());
+        safe.push(name.ok_or_else(refused)?.as_str());
+    }
+    Ok(safe)
+}
+
+/// How many bytes, masked secrets and left-out lines a part has.
+fn measure(store: &Store, uid: &str, part: &str) -> Result<(u64, u64, u64), StoreError> {
+    let finder = memchr::memmem::Finder::new(TAG);
+    let (mut bytes, mut redactions, mut left_out) = (0, 0, 0);
+    kept::each_bytes(store, uid, part, |piece| {
+        bytes += piece.len() as u64;
+        redactions += finder.find_iter(piece).count() as u64;
+        let lines = piece.split(|byte| *byte == b'\n');
+        left_out += lines.filter(|line| packs::is_stand_in(line)).count() as u64;
+        Ok(())
+    })?;
+    Ok((bytes, redactions, left_out))
+}
+
+/// A new file that only its owner can read. Its time stays that of today: an agent that deletes by age would delete it
+/// again at once.
+fn private_file() -> fs::OpenOptions {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+/// Makes the directories between `below` and `directory` that are missing, for their owner alone.
+fn make_directory(below: &Path, directory: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(below)?;
+    let mut at = below.to_owned();
+    let inside = directory.strip_prefix(below).unwrap_or(Path::new(""));
+    for component in inside.components() {
+        // A link in the way could lead anywhere: nothing is made behind it.
+        if !at.canonicalize()?.starts_with(below.canonicalize()?) {
+            return Err(io::Error::new(
+                io::ErrorKind::PermissionDenied,
+                "a link leads out of the target",
+            ));
+        }
+        at.push(component);
+        builder.create(&at)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_climbs_out_or_begins_elsewhere_is_refused() {
+        for bad in ["../x", "a/../../x", "/etc/passwd", "a/.hidden", "a/con.txt"] {
+            assert!(checked(Path::new(bad)).is_err(), "{bad}");
+        }
+        assert_eq!(checked(Path::new("a/b.jsonl")).unwrap(), Path::new("a/b.jsonl"));
+    }
+
+    #[test]
+    fn grok_names_a_directory_after_a_path() {
+        assert_eq!(percent_encoded("/home/ada/my app"), "%2Fhome%2Fada%2Fmy%20app");
+    }
+}

@@ -1,0 +1,148 @@
+//! The `tags` and `annotations` tables: a user's own words on a session. No other file writes them.
+//!
+//! They belong to a uid and to no row of `sessions`: whatever becomes of a session, its log and its rows, they stay.
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+
+use super::engine::Value;
+use super::{Reads, StoreError, Tx, micros};
+
+/// What a user said of a session.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Annotations {
+    /// What the user calls it.
+    pub name: Option<String>,
+    pub note: Option<String>,
+    /// In order of the alphabet.
+    pub tags: Vec<String>,
+}
+
+/// Words of which a session has one text at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Annotation {
+    Name,
+    Note,
+}
+
+impl Annotation {
+    /// The word used in the table and in the journal.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Name => "name",
+            Self::Note => "note",
+        }
+    }
+}
+
+impl Tx<'_> {
+    /// Adds a tag. Says whether it is new.
+    pub fn add_tag(&self, session_uid: &str, tag: &str, at: Timestamp, mask_version: u32) -> Result<bool, StoreError> {
+        let added = self.engine.execute(
+            "INSERT INTO tags (session_uid, tag, at, mask_version) VALUES ($1, $2, $3, $4)
+             ON CONFLICT (session_uid, tag) DO NOTHING",
+            &[
+                Value::Text(session_uid),
+                Value::Text(tag),
+                Value::Int(micros(at)),
+                Value::Int(i64::from(mask_version)),
+            ],
+        )?;
+        Ok(added > 0)
+    }
+
+    /// Takes a tag away. Says whether it was there.
+    pub fn drop_tag(&self, session_uid: &str, tag: &str) -> Result<bool, StoreError> {
+        let dropped = self.engine.execute(
+            "DELETE FROM tags WHERE session_uid = $1 AND tag = $2",
+            &[Value::Text(session_uid), Value::Text(tag)],
+        )?;
+        Ok(dropped > 0)
+    }
+
+    /// Puts a text in the place of the one before; an empty one takes it away.
+    pub fn annotate(
+        &self,
+        session_uid: &str,
+        kind: Annotation,
+        text: &str,
+        at: Timestamp,
+        mask_version: u32,
+    ) -> Result<(), StoreError> {
+        let key = [Value::Text(session_uid), Value::Text(kind.as_str())];
+        if text.is_empty() {
+            self.engine
+                .execute("DELETE FROM annotations WHERE session_uid = $1 AND kind = $2", &key)?;
+            return Ok(());
+        }
+        let text = text.replace('\0', "\u{2400}");
+        self.engine.execute(
+            "INSERT INTO annotations (session_uid, kind, text, at, mask_version) VALUES ($1, $2, $3, $4, $5)
+             ON CONFLICT (session_uid, kind) DO UPDATE SET text = $3, at = $4, mask_version = $5",
+            &[
+                key[0],
+                key[1],
+                Value::Text(&text),
+                Value::Int(micros(at)),
+                Value::Int(i64::from(mask_version)),
+            ],
+        )?;
+        Ok(())
+    }
+
+    /// Forgets all words on a session: whoever forgets the session forgets these, too.
+    pub fn drop_annotations(&self, session_uid: &str) -> Result<(), StoreError> {
+        for sql in [
+            "DELETE FROM tags WHERE session_uid = $1",
+            "DELETE FROM annotations WHERE session_uid = $1",
+        ] {
+            self.engine.execute(sql, &[Value::Text(session_uid)])?;
+        }
+        Ok(())
+    }
+}
+
+impl Reads<'_> {
+    /// What the user said of one session.
+    pub fn annotations_of(&self, session_uid: &str) -> Result<Annotations, StoreError> {
+        let mut all = self.annotations_where("session_uid = $1", &[Value::Text(session_uid)])?;
+        Ok(all.remove(session_uid).unwrap_or_default())
+    }
+
+    /// What the user said of all sessions, by uid.
+    pub fn annotations(&self) -> Result<HashMap<String, Annotations>, StoreError> {
+        self.annotations_where("1 = 1", &[])
+    }
+
+    fn annotations_where(&self, which: &str, values: &[Value<'_>]) -> Result<HashMap<String, Annotations>, StoreError> {
+        let mut all: HashMap<String, Annotations> = HashMap::new();
+        // A store that an older binary made has no such tables until somebody writes to it.
+        if !self.engine.has_table("annotations")? {
+            return Ok(all);
+        }
+        let tags = self.engine.query(
+            &format!("SELECT session_uid, tag FROM tags WHERE {which} ORDER BY session_uid, tag"),
+            values,
+            |row| Ok((row.text(0)?, row.text(1)?)),
+        )?;
+        for (uid, tag) in tags {
+            all.entry(uid).or_default().tags.push(tag);
+        }
+        let texts = self.engine.query(
+            &format!("SELECT session_uid, kind, text FROM annotations WHERE {which} ORDER BY session_uid, kind"),
+            values,
+            |row| Ok((row.text(0)?, row.text(1)?, row.text(2)?)),
+        )?;
+        for (uid, kind, text) in texts {
+            let known = all.entry(uid).or_default();
+            match kind.as_str() {
+                "name" => known.name = Some(text),
+                "note" => known.note = Some(text),
+                // A newer binary was here.
+                _ => {}
+            }
+        }
+        Ok(all)
+    }
+}

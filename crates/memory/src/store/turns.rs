@@ -1,0 +1,102 @@
+//! Questions about one session: how its log tells it, its turns, its faults, and who works for it. Nothing is
+//! written here.
+
+use jiff::Timestamp;
+use transcript::{LineageKind, Session, Turn};
+
+use super::engine::{Row, Value};
+use super::{Reads, StoreError};
+
+impl Reads<'_> {
+    /// A session as its log tells it; none where nothing was made of its lines.
+    pub fn view(&self, session_uid: &str) -> Result<Option<Session>, StoreError> {
+        let view = self.engine.query_opt(
+            "SELECT view FROM views WHERE session_uid = $1",
+            &[Value::Text(session_uid)],
+            |row| row.text(0),
+        )?;
+        let damaged = || StoreError::DamagedRow {
+            session_uid: session_uid.to_owned(),
+            table: "views",
+        };
+        view.map(|view| serde_json::from_str(&view).map_err(|_| damaged()))
+            .transpose()
+    }
+
+    /// The turns of a session, in order.
+    pub fn turns(&self, session_uid: &str) -> Result<Vec<Turn>, StoreError> {
+        self.engine.query(
+            "SELECT turn, trigger_seq, start_line, end_line, started_at, ended_at, prompt, events, tool_calls, errors,
+                is_rewound
+             FROM turns WHERE session_uid = $1 ORDER BY turn",
+            &[Value::Text(session_uid)],
+            turn,
+        )
+    }
+
+    /// How many lines of a session could not be read as they stand.
+    pub fn fault_count(&self, session_uid: &str) -> Result<u64, StoreError> {
+        let count = self.engine.query_opt(
+            "SELECT count(*) FROM faults WHERE session_uid = $1",
+            &[Value::Text(session_uid)],
+            |row| row.count(0),
+        )?;
+        Ok(count.unwrap_or_default())
+    }
+
+    /// How many lines of a part were read.
+    pub fn line_count(&self, session_uid: &str, part: &str) -> Result<u64, StoreError> {
+        let count = self.engine.query_opt(
+            "SELECT coalesce(max(lines), 0) FROM cursors WHERE session_uid = $1 AND part = $2",
+            &[Value::Text(session_uid), Value::Text(part)],
+            |row| row.count(0),
+        )?;
+        Ok(count.unwrap_or_default())
+    }
+
+    /// The sessions that work for a session, as they tell it themselves, by uid.
+    pub fn subagents_of(&self, session_uid: &str) -> Result<Vec<Session>, StoreError> {
+        // Most views do not name the session: they are not taken apart.
+        let views = self.engine.query(
+            "SELECT views.view FROM views JOIN sessions ON sessions.session_uid = views.session_uid
+             WHERE stands_for IS NULL AND views.session_uid <> $1 AND instr(view, $1) > 0 ORDER BY views.session_uid",
+            &[Value::Text(session_uid)],
+            |row| row.text(0),
+        )?;
+        let views = views
+            .iter()
+            .filter_map(|view| serde_json::from_str::<Session>(view).ok());
+        let is_child = |session: &Session| {
+            let own = session.session_uid.as_str();
+            let below = own.strip_prefix(session_uid).is_some_and(|rest| rest.starts_with('/'));
+            let told = session.lineage.iter().any(|link| {
+                link.kind == LineageKind::Subagent
+                    && link.parent_uid.as_str() == session_uid
+                    && link.child_uid.as_str() == own
+            });
+            below || told
+        };
+        Ok(views.filter(is_child).collect())
+    }
+}
+
+fn turn(row: &Row<'_>) -> Result<Turn, StoreError> {
+    let small = |column| Ok::<_, StoreError>(u32::try_from(row.count(column)?).unwrap_or(u32::MAX));
+    let at = |column| {
+        let micros = row.int_opt(column)?;
+        Ok::<_, StoreError>(micros.and_then(|micros| Timestamp::from_microsecond(micros).ok()))
+    };
+    Ok(Turn {
+        turn: small(0)?,
+        trigger_seq: row.count(1)?,
+        start_line: row.count(2)?,
+        end_line: row.count(3)?,
+        started_at: at(4)?,
+        ended_at: at(5)?,
+        prompt: row.text(6)?.into(),
+        events: small(7)?,
+        tool_calls: small(8)?,
+        errors: small(9)?,
+        rewound: row.int(10)? != 0,
+    })
+}
