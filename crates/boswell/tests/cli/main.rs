@@ -6,6 +6,7 @@ mod catch_up;
 mod config;
 mod contract;
 mod defects;
+mod finder;
 mod generated;
 mod keep;
 mod masking;
