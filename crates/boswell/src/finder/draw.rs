@@ -6,7 +6,7 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Block, Borders, Clear, Paragraph, Wrap};
+use ratatui::widgets::{Block, Borders, Clear, Padding, Paragraph, Wrap};
 
 use super::state::{Mark, Place, Preview, Row, Since, Stage, State};
 use crate::ui::{escape, measure};
@@ -108,16 +108,21 @@ fn draw_filters(frame: &mut Frame<'_>, area: Rect, state: &State, look: &Look) {
         Since::Days7 => "7 days",
         Since::Days30 => "30 days",
     };
-    let style = |is_set: bool| if is_set { look.accent } else { look.faint };
     let narrow = &state.narrow;
-    let spans = vec![
-        Span::raw("  "),
-        Span::styled(agent, style(narrow.agent.is_some())),
-        Span::styled(" · ", look.faint),
-        Span::styled(place, style(narrow.place != Place::default())),
-        Span::styled(" · ", look.faint),
-        Span::styled(since, style(narrow.since != Since::default())),
+    let filters = [
+        (agent, narrow.agent.is_some()),
+        (place, narrow.place != Place::default()),
+        (since, narrow.since != Since::default()),
     ];
+    let mut spans = vec![Span::raw(" ")];
+    for (name, is_set) in filters {
+        // Where there is little room, what is not filtered by is not said.
+        if is_set || area.width >= BESIDE_COLUMNS_MIN {
+            let sign = if spans.len() > 1 { " · " } else { " " };
+            spans.push(Span::styled(sign, look.faint));
+            spans.push(Span::styled(name, if is_set { look.accent } else { look.faint }));
+        }
+    }
     let line = Line::from(spans);
     let room = usize::from(area.width).saturating_sub(line.width() + 2);
     let count = if state.is_asking { "searching…" } else { &state.count };
@@ -141,7 +146,10 @@ fn draw_body(frame: &mut Frame<'_>, area: Rect, state: &State, look: &Look) {
     };
     draw_list(frame, list, state, look);
     if let Some(row) = state.row().filter(|_| !preview.is_empty()) {
-        let block = Block::new().borders(border).border_style(look.faint);
+        let block = Block::new()
+            .borders(border)
+            .border_style(look.faint)
+            .padding(Padding::horizontal(1));
         let inner = block.inner(preview);
         frame.render_widget(block, preview);
         let lines = preview_lines(row, state.preview.as_ref(), inner.width, look);
@@ -175,7 +183,7 @@ fn row_lines<'a>(row: &Row, is_selected: bool, columns: usize, look: &Look) -> [
     let id: String = row.id.chars().take(ID_CHARS).collect();
     let id = measure::fit(&escape(&id), room).into_owned();
     let turn = row.turn.map(|turn| format!("  turn {turn}")).unwrap_or_default();
-    let about = format!("  {}  {}  {}{turn}", row.agent, row.project, age(row, look));
+    let about = format!("{turn}  {}  {}  {}", row.agent, row.project, age(row, look));
     let about = measure::fit(&about, room.saturating_sub(measure::width(&id))).into_owned();
     let head = Line::from(vec![
         Span::styled(sign, look.selected),
@@ -226,11 +234,12 @@ fn preview_lines<'a>(row: &'a Row, preview: Option<&'a Preview>, columns: u16, l
     let fit = |text: &str| measure::fit(text, columns).into_owned();
     let facts = [row.agent.as_str(), &row.project, &row.branch, &age(row, look)];
     let facts: Vec<&str> = facts.into_iter().filter(|fact| !fact.is_empty()).collect();
-    let mut lines = vec![
-        Line::from(Span::styled(fit(&row.title), look.strong)),
-        Line::from(Span::styled(fit(&facts.join(" · ")), look.faint)),
-        Line::from(Span::styled(fit(&escape(&row.id)), look.faint)),
-    ];
+    let mut lines = Vec::new();
+    if !row.title.is_empty() {
+        lines.push(Line::from(Span::styled(fit(&row.title), look.strong)));
+    }
+    lines.push(Line::from(Span::styled(fit(&facts.join(" · ")), look.faint)));
+    lines.push(Line::from(Span::styled(fit(&escape(&row.id)), look.faint)));
     let turn = row.turn.map(|turn| format!("turn {turn}: ")).unwrap_or_default();
     if !row.prompt.is_empty() && (row.line.is_some() || row.prompt != row.title) {
         lines.push(Line::default());

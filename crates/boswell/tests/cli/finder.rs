@@ -161,7 +161,7 @@ fn somebody_types_moves_filters_resizes_and_leaves_without_a_trace() {
     let screen = terminal.wait_for("3 sessions");
     assert!(screen.contains("type to search"), "{screen}");
 
-    terminal.write("tests");
+    terminal.write("cookie");
     let screen = terminal.wait("hits of two agents", |screen| {
         screen.contains("turns in") && screen.contains("claude  shop") && screen.contains("codex  shop")
     });
@@ -212,7 +212,7 @@ fn enter_opens_the_turn_that_was_found() {
     terminal.write("changelog agent");
     terminal.press(&["C-w"]);
     terminal.wait("a preview of the hit", |screen| {
-        screen.contains("turn in") && screen.contains('▸')
+        screen.contains("019d4700") && screen.contains(" in ") && screen.contains('▸')
     });
     terminal.press(&["Enter"]);
     // A pager may stand between the session and the end.

@@ -19,9 +19,19 @@ fn drawn(state: &State, columns: u16, rows: u16) -> Terminal<TestBackend> {
 
 /// The screen as text, without what is empty at the ends of lines.
 fn screen(state: &State, columns: u16, rows: u16) -> String {
-    let text = drawn(state, columns, rows).backend().to_string();
-    let line = |line: &str| line.trim_matches('"').trim_end().to_owned();
-    text.lines().map(line).collect::<Vec<_>>().join("\n")
+    let terminal = drawn(state, columns, rows);
+    let buffer = terminal.backend().buffer();
+    let line = |y: u16| {
+        let mut text = String::new();
+        let mut x = 0;
+        // What is two columns wide covers the cell behind it.
+        while x < columns {
+            text += buffer[(x, y)].symbol();
+            x += measure::width(buffer[(x, y)].symbol()).clamp(1, 2) as u16;
+        }
+        text.trim_end().to_owned()
+    };
+    (0..rows).map(line).collect::<Vec<_>>().join("\n")
 }
 
 fn hit(turn: u32, before: &str, marked: &str, after: &str) -> Row {
@@ -95,29 +105,156 @@ fn found() -> State {
 
 #[test]
 fn hits_stand_left_and_the_preview_beside_them() {
-    insta::assert_snapshot!(screen(&found(), 80, 24));
+    insta::assert_snapshot!(screen(&found(), 80, 24), @"
+    > discount
+      claude · everywhere · any time                            3 turns in 1 session
+    ▌ 5e55a0ad  turn 1  claude  shop  … │ Make the discount code work again
+    ▌ …tests/test_discount.py::test_co… │ claude · shop · main · 1 day ago
+      5e55a0ad  turn 2  claude  shop  … │ 5e55a0ad-0001-4000-8000-0000000000aa
+      … for, then discount and more     │
+      5e55a0ad  turn 3  claude  shop  … │ turn 1: the discount code is refused at
+      …す、そして割引コードは動きませ…  │ checkout, please find out why and add a
+                                        │ test
+                                        │
+                                        │ Bash: FAILED
+                                        │ tests/test_discount.py::test_code -
+                                        │ assert 90 == 100
+                                        │
+                                        │   user       the discount code is refuse…
+                                        │ ▸ Bash       pytest -q tests/test_discou…
+                                        │   mcp__very… done
+                                        │   assistant  割引コードのテストを直しま…
+                                        │
+                                        │
+                                        │
+                                        │
+                                        │
+      Enter open  F1 help  Esc leave  Tab agent  ^E here  ^S since  ^Y copy id
+    ");
 }
 
 #[test]
 fn a_large_screen_shows_more() {
-    insta::assert_snapshot!(screen(&found(), 120, 40));
+    insta::assert_snapshot!(screen(&found(), 120, 40), @"
+    > discount
+      claude · everywhere · any time                                                                    3 turns in 1 session
+    ▌ 5e55a0ad  turn 1  claude  shop  1 day ago           │ Make the discount code work again
+    ▌ …AILED tests/test_discount.py::test_code - assert … │ claude · shop · main · 1 day ago
+      5e55a0ad  turn 2  claude  shop  1 day ago           │ 5e55a0ad-0001-4000-8000-0000000000aa
+      …s room for, then discount and more                 │
+      5e55a0ad  turn 3  claude  shop  1 day ago           │ turn 1: the discount code is refused at checkout, please find
+      …あります、そして割引コードは動きません 👩‍👩‍👧          │ out why and add a test
+                                                          │
+                                                          │ Bash: FAILED tests/test_discount.py::test_code - assert 90 ==
+                                                          │ 100
+                                                          │
+                                                          │   user       the discount code is refused at checkout
+                                                          │ ▸ Bash       pytest -q tests/test_discount.py
+                                                          │   mcp__very… done
+                                                          │   assistant  割引コードのテストを直しました。もう一度実行して…
+                                                          │
+                                                          │
+                                                          │
+                                                          │
+                                                          │
+                                                          │
+                                                          │
+                                                          │
+                                                          │
+                                                          │
+                                                          │
+                                                          │
+                                                          │
+                                                          │
+                                                          │
+                                                          │
+                                                          │
+                                                          │
+                                                          │
+                                                          │
+                                                          │
+                                                          │
+                                                          │
+      Enter open  F1 help  Esc leave  Tab agent  ^E here  ^S since  ^Y copy id  ^R copy resume
+    ");
 }
 
 #[test]
 fn a_small_screen_shows_the_list_alone() {
-    insta::assert_snapshot!(screen(&found(), 40, 10));
+    insta::assert_snapshot!(screen(&found(), 40, 10), @"
+    > discount
+      claude            3 turns in 1 session
+    ▌ 5e55a0ad  turn 1  claude  shop  1 da…
+    ▌ … tests/test_discount.py::test_code …
+      5e55a0ad  turn 2  claude  shop  1 da…
+      …m for, then discount and more
+      5e55a0ad  turn 3  claude  shop  1 da…
+      …ます、そして割引コードは動きません …
+
+      Enter open  F1 help  Esc leave
+    ");
 }
 
 #[test]
 fn a_narrow_and_high_screen_has_the_preview_below() {
-    insta::assert_snapshot!(screen(&found(), 50, 24));
+    insta::assert_snapshot!(screen(&found(), 50, 24), @"
+    > discount
+      claude                      3 turns in 1 session
+    ▌ 5e55a0ad  turn 1  claude  shop  1 day ago
+    ▌ …LED tests/test_discount.py::test_code - asser…
+      5e55a0ad  turn 2  claude  shop  1 day ago
+      …room for, then discount and more
+      5e55a0ad  turn 3  claude  shop  1 day ago
+      …ります、そして割引コードは動きません 👩‍👩‍👧
+
+
+
+    ──────────────────────────────────────────────────
+     Make the discount code work again
+     claude · shop · main · 1 day ago
+     5e55a0ad-0001-4000-8000-0000000000aa
+
+     turn 1: the discount code is refused at
+     checkout, please find out why and add a test
+
+     Bash: FAILED tests/test_discount.py::test_code -
+     assert 90 == 100
+
+       user       the discount code is refused at ch…
+      Enter open  F1 help  Esc leave  Tab agent
+    ");
 }
 
 #[test]
 fn help_lies_over_everything() {
     let mut state = found();
     state.is_help = true;
-    insta::assert_snapshot!(screen(&state, 80, 24));
+    insta::assert_snapshot!(screen(&state, 80, 24), @r#"
+    > discount
+      claude · everywhere · any time                            3 turns in 1 session
+    ▌ 5e55a0ad  turn 1  claude  shop  … │ Make the discount code work again
+    ▌ …tests/test_discount.py::test_co… │ claude · shop · main · 1 day ago
+      5e55a0ad  turn 2  claude  shop  … │ 5e55a0ad-0001-4000-8000-0000000000aa
+      … for, t┌ Keys ────────────────────────────────────────────────────┐
+      5e55a0ad│ Enter                open the turn or session            │used at
+      …す、そし Up Down PgUp PgDn    move in the list                    │d add a
+              │ Shift-Up Shift-Down  move in the preview                 │
+              │ Tab Shift-Tab        which agent                         │
+              │ Ctrl-E               this repository, or everywhere      │
+              │ Ctrl-S               7 days, 30 days, any time           │e -
+              │ Ctrl-Y               copy the id                         │
+              │ Ctrl-R               copy the command that resumes       │
+              │ Ctrl-W Ctrl-U        take back a word, or all            │s refuse…
+              │ Esc Ctrl-C           leave; `q` where nothing is typed   │t_discou…
+              │ "a b" be* -no        phrase, beginning, without          │
+              │ tool:Bash file:a.rs  fields, as `boswell search` has     │ 直しま…
+              └──────────────────────────────────────────────────────────┘
+                                        │
+                                        │
+                                        │
+                                        │
+      Enter open  F1 help  Esc leave  Tab agent  ^E here  ^S since  ^Y copy id
+    "#);
 }
 
 #[test]
@@ -126,7 +263,13 @@ fn an_empty_memory_says_what_to_do() {
         stage: Stage::Empty,
         ..State::default()
     };
-    insta::assert_snapshot!(screen(&state, 80, 10));
+    insta::assert_snapshot!(screen(&state, 80, 10), @"
+    There is no session in the memory yet
+
+    s  boswell sweep  keep what your agents wrote
+    d  boswell demo   see it on made-up logs
+    q                 leave
+    ");
 }
 
 #[test]
@@ -140,10 +283,30 @@ fn sessions_are_listed_where_nothing_is_asked_and_nothing_found_is_said() {
     };
     state.take_rows(vec![session], "1 session".to_owned());
     state.message = Some("Copied: 5e55a0ad".to_owned());
-    insta::assert_snapshot!(screen(&state, 80, 12));
+    insta::assert_snapshot!(screen(&state, 80, 12), @"
+    > type to search every session
+      all agents · everywhere · any time                                   1 session
+    ▌ 5e55a0ad  claude  shop  1 day ago │ Make the discount code work again
+    ▌ Make the discount code work again │ claude · shop · main · 1 day ago
+                                        │ 5e55a0ad-0001-4000-8000-0000000000aa
+                                        │
+                                        │ the discount code is refused at checkout,
+                                        │ please find out why and add a test
+                                        │
+                                        │
+                                        │
+      Copied: 5e55a0ad
+    ");
     state.take_rows(Vec::new(), "0 turns in 0 sessions".to_owned());
     state.query = "a question that is longer than the screen is wide, of which the end is seen".to_owned();
-    insta::assert_snapshot!(screen(&state, 40, 6));
+    insta::assert_snapshot!(screen(&state, 40, 6), @"
+    > een is wide, of which the end is seen
+                       0 turns in 0 sessions
+      Nothing found
+
+
+      Copied: 5e55a0ad
+    ");
 }
 
 #[test]
@@ -191,6 +354,6 @@ fn the_selected_row_is_always_on_the_screen() {
         state.selected = selected;
         let text = screen(&state, 40, 10);
         let at = text.lines().find(|line| line.starts_with('▌')).unwrap();
-        assert!(at.ends_with(&format!("turn {}", selected + 1)), "{at}");
+        assert!(at.contains(&format!("turn {} ", selected + 1)), "{at}");
     }
 }
