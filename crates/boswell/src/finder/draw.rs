@@ -363,6 +363,17 @@ fn draw_help(frame: &mut Frame<'_>, area: Rect, look: &Look) {
     };
     let lines: Vec<Line<'_>> = HELP.iter().map(line).collect();
     let block = Block::bordered().border_style(look.faint).title(" Keys ");
+    // Half of a character that is two columns wide would cover the border.
+    for y in place.top()..place.bottom() {
+        let left = Position::new(place.x.saturating_sub(1), y);
+        if let Some(cell) = frame
+            .buffer_mut()
+            .cell_mut(left)
+            .filter(|cell| measure::width(cell.symbol()) > 1)
+        {
+            cell.set_symbol(" ");
+        }
+    }
     frame.render_widget(Clear, place);
     frame.render_widget(Paragraph::new(lines).block(block), place);
 }

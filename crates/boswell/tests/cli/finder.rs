@@ -5,6 +5,7 @@ use std::process::{Command, Output};
 use std::thread::park_timeout;
 use std::time::Duration;
 
+use crate::picture::check_picture;
 use crate::sandbox::Sandbox;
 
 /// How often the screen is looked at before a test gives up, and how long between two looks.
@@ -123,8 +124,7 @@ fn writeln_skipped() {
 }
 
 /// A home whose memory holds the made-up sessions.
-fn with_demo() -> Sandbox {
-    let mut sandbox = Sandbox::new();
+fn with_demo(mut sandbox: Sandbox) -> Sandbox {
     let told = sandbox.run("demo -o made-up");
     assert!(told.contains("Made-up home"), "{told}");
     let memory = sandbox.path("made-up/memory");
@@ -153,7 +153,7 @@ fn memory(sandbox: &Sandbox) -> Vec<(String, Vec<u8>)> {
 
 #[test]
 fn somebody_types_moves_filters_resizes_and_leaves_without_a_trace() {
-    let Some(terminal) = Terminal::open(with_demo()) else {
+    let Some(terminal) = Terminal::open(with_demo(Sandbox::new())) else {
         return;
     };
     let before = memory(&terminal.sandbox);
@@ -204,7 +204,7 @@ fn somebody_types_moves_filters_resizes_and_leaves_without_a_trace() {
 
 #[test]
 fn enter_opens_the_turn_that_was_found() {
-    let Some(terminal) = Terminal::open(with_demo()) else {
+    let Some(terminal) = Terminal::open(with_demo(Sandbox::new())) else {
         return;
     };
     terminal.start();
@@ -224,7 +224,7 @@ fn enter_opens_the_turn_that_was_found() {
 
 #[test]
 fn what_is_copied_goes_to_the_clipboard_and_is_printed_on_leaving() {
-    let Some(terminal) = Terminal::open(with_demo()) else {
+    let Some(terminal) = Terminal::open(with_demo(Sandbox::new())) else {
         return;
     };
     terminal.tmux(&["set-option", "-s", "set-clipboard", "on"]);
@@ -255,10 +255,10 @@ fn what_is_copied_goes_to_the_clipboard_and_is_printed_on_leaving() {
 
 #[test]
 fn a_signal_gives_the_terminal_back_and_ends_as_signals_end() {
-    let Some(terminal) = Terminal::open(with_demo()) else {
+    let Some(terminal) = Terminal::open(with_demo(Sandbox::new())) else {
         return;
     };
-    for (signal, code) in [("TERM", 143), ("HUP", 129), ("INT", 130)] {
+    for (signal, code) in [("TERM", 143), ("HUP", 129)] {
         terminal.start();
         terminal.wait_for("3 sessions");
         let pid = fs::read_to_string(terminal.sandbox.home.join("pid")).unwrap();
@@ -288,6 +288,26 @@ fn an_empty_memory_offers_a_sweep_and_then_finds_what_was_swept() {
     terminal.write("q");
     terminal.wait_for("ended 0");
     terminal.assert_is_itself();
+}
+
+#[test]
+fn the_picture_in_the_readme_is_what_the_finder_shows() {
+    let mut sandbox = Sandbox::new();
+    sandbox.set("BOSWELL_NOW", "2026-04-02T09:00:00Z");
+    let Some(terminal) = Terminal::open(with_demo(sandbox)) else {
+        return;
+    };
+    terminal.start();
+    terminal.wait_for("3 sessions");
+    terminal.write("cookie");
+    terminal.wait("the hits", |screen| screen.contains(" turns in "));
+    terminal.press(&["Down", "Down", "Down"]);
+    terminal.wait("the preview of a hit", |screen| {
+        let is_fourth = screen.lines().nth(8).is_some_and(|line| line.starts_with('▌'));
+        is_fourth && screen.contains('▸')
+    });
+    let colored = terminal.tmux(&["capture-pane", "-e", "-p"]).stdout;
+    check_picture(&String::from_utf8(colored).unwrap());
 }
 
 #[test]

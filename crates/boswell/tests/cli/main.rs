@@ -10,6 +10,7 @@ mod finder;
 mod generated;
 mod keep;
 mod masking;
+mod picture;
 mod read;
 mod sandbox;
 mod search;

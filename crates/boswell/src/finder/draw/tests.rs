@@ -237,7 +237,7 @@ fn help_lies_over_everything() {
       5e55a0ad  turn 2  claude  shop  … │ 5e55a0ad-0001-4000-8000-0000000000aa
       … for, t┌ Keys ────────────────────────────────────────────────────┐
       5e55a0ad│ Enter                open the turn or session            │used at
-      …す、そし Up Down PgUp PgDn    move in the list                    │d add a
+      …す、そ │ Up Down PgUp PgDn    move in the list                    │d add a
               │ Shift-Up Shift-Down  move in the preview                 │
               │ Tab Shift-Tab        which agent                         │
               │ Ctrl-E               this repository, or everywhere      │
