@@ -34,7 +34,7 @@ const WAIT_IDLE: Duration = Duration::from_millis(200);
 /// How the finder was left.
 enum End {
     Left,
-    Open(Row),
+    Open(Box<Row>),
     Sweep,
     Demo,
 }
@@ -100,7 +100,7 @@ fn show(ui: &Ui, context: &Arc<Context>, copied: &mut Option<String>) -> Result<
             Action::Leave => break End::Left,
             Action::Sweep => break End::Sweep,
             Action::Demo => break End::Demo,
-            Action::Open => break state.row().cloned().map_or(End::Left, End::Open),
+            Action::Open => break state.row().map_or(End::Left, |row| End::Open(Box::new(row.clone()))),
             Action::CopyId | Action::CopyResume => {
                 let text = state.row().and_then(|row| to_copy(row, action));
                 if let Some(text) = &text {

@@ -134,7 +134,7 @@ fn draw_filters(frame: &mut Frame<'_>, area: Rect, state: &State, look: &Look) {
 fn draw_body(frame: &mut Frame<'_>, area: Rect, state: &State, look: &Look) {
     let is_beside = area.width >= BESIDE_COLUMNS_MIN;
     let is_below = !is_beside && area.height >= BELOW_ROWS_MIN;
-    let halves = [Constraint::Percentage(45), Constraint::Percentage(55)];
+    let halves = [Constraint::Percentage(48), Constraint::Percentage(52)];
     let (list, preview, border) = if is_beside {
         let [list, preview] = Layout::horizontal(halves).areas(area);
         (list, preview, Borders::LEFT)
@@ -182,9 +182,16 @@ fn row_lines<'a>(row: &Row, is_selected: bool, columns: usize, look: &Look) -> [
     let room = columns.saturating_sub(3);
     let id: String = row.id.chars().take(ID_CHARS).collect();
     let id = measure::fit(&escape(&id), room).into_owned();
-    let turn = row.turn.map(|turn| format!("  turn {turn}")).unwrap_or_default();
-    let about = format!("{turn}  {}  {}  {}", row.agent, row.project, age(row, look));
-    let about = measure::fit(&about, room.saturating_sub(measure::width(&id))).into_owned();
+    let turn = row.turn.map(|turn| format!("turn {turn}")).unwrap_or_default();
+    let mut about = String::new();
+    for fact in [turn.as_str(), &row.agent, &row.project, &age(row, look)] {
+        // What does not fit is left out: half a fact tells nothing.
+        let taken = measure::width(&id) + measure::width(&about) + 2 + measure::width(fact);
+        if !fact.is_empty() && taken <= room {
+            about += "  ";
+            about += fact;
+        }
+    }
     let head = Line::from(vec![
         Span::styled(sign, look.selected),
         Span::styled(id, style),

@@ -108,27 +108,27 @@ fn hits_stand_left_and_the_preview_beside_them() {
     insta::assert_snapshot!(screen(&found(), 80, 24), @"
     > discount
       claude · everywhere · any time                            3 turns in 1 session
-    ▌ 5e55a0ad  turn 1  claude  shop  … │ Make the discount code work again
-    ▌ …tests/test_discount.py::test_co… │ claude · shop · main · 1 day ago
-      5e55a0ad  turn 2  claude  shop  … │ 5e55a0ad-0001-4000-8000-0000000000aa
-      … for, then discount and more     │
-      5e55a0ad  turn 3  claude  shop  … │ turn 1: the discount code is refused at
-      …す、そして割引コードは動きませ…  │ checkout, please find out why and add a
-                                        │ test
-                                        │
-                                        │ Bash: FAILED
-                                        │ tests/test_discount.py::test_code -
-                                        │ assert 90 == 100
-                                        │
-                                        │   user       the discount code is refuse…
-                                        │ ▸ Bash       pytest -q tests/test_discou…
-                                        │   mcp__very… done
-                                        │   assistant  割引コードのテストを直しま…
-                                        │
-                                        │
-                                        │
-                                        │
-                                        │
+    ▌ 5e55a0ad  turn 1  claude  shop      │ Make the discount code work again
+    ▌ …tests/test_discount.py::test_code… │ claude · shop · main · 1 day ago
+      5e55a0ad  turn 2  claude  shop      │ 5e55a0ad-0001-4000-8000-0000000000aa
+      … for, then discount and more       │
+      5e55a0ad  turn 3  claude  shop      │ turn 1: the discount code is refused at
+      …す、そして割引コードは動きません … │ checkout, please find out why and add a
+                                          │ test
+                                          │
+                                          │ Bash: FAILED
+                                          │ tests/test_discount.py::test_code -
+                                          │ assert 90 == 100
+                                          │
+                                          │   user       the discount code is refu…
+                                          │ ▸ Bash       pytest -q tests/test_disc…
+                                          │   mcp__very… done
+                                          │   assistant  割引コードのテストを直し…
+                                          │
+                                          │
+                                          │
+                                          │
+                                          │
       Enter open  F1 help  Esc leave  Tab agent  ^E here  ^S since  ^Y copy id
     ");
 }
@@ -138,43 +138,43 @@ fn a_large_screen_shows_more() {
     insta::assert_snapshot!(screen(&found(), 120, 40), @"
     > discount
       claude · everywhere · any time                                                                    3 turns in 1 session
-    ▌ 5e55a0ad  turn 1  claude  shop  1 day ago           │ Make the discount code work again
-    ▌ …AILED tests/test_discount.py::test_code - assert … │ claude · shop · main · 1 day ago
-      5e55a0ad  turn 2  claude  shop  1 day ago           │ 5e55a0ad-0001-4000-8000-0000000000aa
-      …s room for, then discount and more                 │
-      5e55a0ad  turn 3  claude  shop  1 day ago           │ turn 1: the discount code is refused at checkout, please find
-      …あります、そして割引コードは動きません 👩‍👩‍👧          │ out why and add a test
-                                                          │
-                                                          │ Bash: FAILED tests/test_discount.py::test_code - assert 90 ==
-                                                          │ 100
-                                                          │
-                                                          │   user       the discount code is refused at checkout
-                                                          │ ▸ Bash       pytest -q tests/test_discount.py
-                                                          │   mcp__very… done
-                                                          │   assistant  割引コードのテストを直しました。もう一度実行して…
-                                                          │
-                                                          │
-                                                          │
-                                                          │
-                                                          │
-                                                          │
-                                                          │
-                                                          │
-                                                          │
-                                                          │
-                                                          │
-                                                          │
-                                                          │
-                                                          │
-                                                          │
-                                                          │
-                                                          │
-                                                          │
-                                                          │
-                                                          │
-                                                          │
-                                                          │
-                                                          │
+    ▌ 5e55a0ad  turn 1  claude  shop  1 day ago               │ Make the discount code work again
+    ▌ FAILED tests/test_discount.py::test_code - assert 90 =… │ claude · shop · main · 1 day ago
+      5e55a0ad  turn 2  claude  shop  1 day ago               │ 5e55a0ad-0001-4000-8000-0000000000aa
+      …as room for, then discount and more                    │
+      5e55a0ad  turn 3  claude  shop  1 day ago               │ turn 1: the discount code is refused at checkout, please
+      …にあります、そして割引コードは動きません 👩‍👩‍👧            │ find out why and add a test
+                                                              │
+                                                              │ Bash: FAILED tests/test_discount.py::test_code - assert 90
+                                                              │ == 100
+                                                              │
+                                                              │   user       the discount code is refused at checkout
+                                                              │ ▸ Bash       pytest -q tests/test_discount.py
+                                                              │   mcp__very… done
+                                                              │   assistant  割引コードのテストを直しました。もう一度実行…
+                                                              │
+                                                              │
+                                                              │
+                                                              │
+                                                              │
+                                                              │
+                                                              │
+                                                              │
+                                                              │
+                                                              │
+                                                              │
+                                                              │
+                                                              │
+                                                              │
+                                                              │
+                                                              │
+                                                              │
+                                                              │
+                                                              │
+                                                              │
+                                                              │
+                                                              │
+                                                              │
       Enter open  F1 help  Esc leave  Tab agent  ^E here  ^S since  ^Y copy id  ^R copy resume
     ");
 }
@@ -184,11 +184,11 @@ fn a_small_screen_shows_the_list_alone() {
     insta::assert_snapshot!(screen(&found(), 40, 10), @"
     > discount
       claude            3 turns in 1 session
-    ▌ 5e55a0ad  turn 1  claude  shop  1 da…
+    ▌ 5e55a0ad  turn 1  claude  shop
     ▌ … tests/test_discount.py::test_code …
-      5e55a0ad  turn 2  claude  shop  1 da…
+      5e55a0ad  turn 2  claude  shop
       …m for, then discount and more
-      5e55a0ad  turn 3  claude  shop  1 da…
+      5e55a0ad  turn 3  claude  shop
       …ます、そして割引コードは動きません …
 
       Enter open  F1 help  Esc leave
@@ -209,6 +209,7 @@ fn a_narrow_and_high_screen_has_the_preview_below() {
 
 
 
+
     ──────────────────────────────────────────────────
      Make the discount code work again
      claude · shop · main · 1 day ago
@@ -220,7 +221,6 @@ fn a_narrow_and_high_screen_has_the_preview_below() {
      Bash: FAILED tests/test_discount.py::test_code -
      assert 90 == 100
 
-       user       the discount code is refused at ch…
       Enter open  F1 help  Esc leave  Tab agent
     ");
 }
@@ -232,27 +232,27 @@ fn help_lies_over_everything() {
     insta::assert_snapshot!(screen(&state, 80, 24), @r#"
     > discount
       claude · everywhere · any time                            3 turns in 1 session
-    ▌ 5e55a0ad  turn 1  claude  shop  … │ Make the discount code work again
-    ▌ …tests/test_discount.py::test_co… │ claude · shop · main · 1 day ago
-      5e55a0ad  turn 2  claude  shop  … │ 5e55a0ad-0001-4000-8000-0000000000aa
+    ▌ 5e55a0ad  turn 1  claude  shop      │ Make the discount code work again
+    ▌ …tests/test_discount.py::test_code… │ claude · shop · main · 1 day ago
+      5e55a0ad  turn 2  claude  shop      │ 5e55a0ad-0001-4000-8000-0000000000aa
       … for, t┌ Keys ────────────────────────────────────────────────────┐
-      5e55a0ad│ Enter                open the turn or session            │used at
-      …す、そ │ Up Down PgUp PgDn    move in the list                    │d add a
+      5e55a0ad│ Enter                open the turn or session            │efused at
+      …す、そ │ Up Down PgUp PgDn    move in the list                    │and add a
               │ Shift-Up Shift-Down  move in the preview                 │
               │ Tab Shift-Tab        which agent                         │
               │ Ctrl-E               this repository, or everywhere      │
-              │ Ctrl-S               7 days, 30 days, any time           │e -
+              │ Ctrl-S               7 days, 30 days, any time           │ode -
               │ Ctrl-Y               copy the id                         │
               │ Ctrl-R               copy the command that resumes       │
-              │ Ctrl-W Ctrl-U        take back a word, or all            │s refuse…
-              │ Esc Ctrl-C           leave; `q` where nothing is typed   │t_discou…
+              │ Ctrl-W Ctrl-U        take back a word, or all            │ is refu…
+              │ Esc Ctrl-C           leave; `q` where nothing is typed   │est_disc…
               │ "a b" be* -no        phrase, beginning, without          │
-              │ tool:Bash file:a.rs  fields, as `boswell search` has     │ 直しま…
+              │ tool:Bash file:a.rs  fields, as `boswell search` has     │ を直し…
               └──────────────────────────────────────────────────────────┘
-                                        │
-                                        │
-                                        │
-                                        │
+                                          │
+                                          │
+                                          │
+                                          │
       Enter open  F1 help  Esc leave  Tab agent  ^E here  ^S since  ^Y copy id
     "#);
 }
@@ -286,15 +286,15 @@ fn sessions_are_listed_where_nothing_is_asked_and_nothing_found_is_said() {
     insta::assert_snapshot!(screen(&state, 80, 12), @"
     > type to search every session
       all agents · everywhere · any time                                   1 session
-    ▌ 5e55a0ad  claude  shop  1 day ago │ Make the discount code work again
-    ▌ Make the discount code work again │ claude · shop · main · 1 day ago
-                                        │ 5e55a0ad-0001-4000-8000-0000000000aa
-                                        │
-                                        │ the discount code is refused at checkout,
-                                        │ please find out why and add a test
-                                        │
-                                        │
-                                        │
+    ▌ 5e55a0ad  claude  shop  1 day ago   │ Make the discount code work again
+    ▌ Make the discount code work again   │ claude · shop · main · 1 day ago
+                                          │ 5e55a0ad-0001-4000-8000-0000000000aa
+                                          │
+                                          │ the discount code is refused at
+                                          │ checkout, please find out why and add a
+                                          │ test
+                                          │
+                                          │
       Copied: 5e55a0ad
     ");
     state.take_rows(Vec::new(), "0 turns in 0 sessions".to_owned());
