@@ -5,6 +5,9 @@ use std::process::{Command, Output};
 use std::thread::park_timeout;
 use std::time::Duration;
 
+use serde_json::json;
+use testkit::logs::ClaudeLog;
+
 use crate::picture::check_picture;
 use crate::sandbox::Sandbox;
 
@@ -288,6 +291,43 @@ fn an_empty_memory_offers_a_sweep_and_then_finds_what_was_swept() {
     terminal.write("q");
     terminal.wait_for("ended 0");
     terminal.assert_is_itself();
+}
+
+#[test]
+fn a_hostile_log_cannot_move_the_cursor_and_a_bad_question_ends_nothing() {
+    let sandbox = Sandbox::new();
+    let hostile = "needle \u{1b}[2J\u{1b}]0;taken\u{7} \u{202e}gpj.exe";
+    let log = ClaudeLog::new("5e550001-0000-4000-8000-000000000001").cwd("/home/ada/\u{1b}[31mapp");
+    let log =
+        log.at("2026-03-31T09:00:00Z")
+            .prompt(hostile)
+            .tool("Ba\u{1b}[7msh", json!({ "command": hostile }), hostile);
+    let path = ".claude/projects/-home-ada-app/5e550001-0000-4000-8000-000000000001.jsonl";
+    sandbox.write(path, &log.reply(hostile).jsonl());
+    sandbox.run("sweep");
+    let Some(terminal) = Terminal::open(sandbox) else {
+        return;
+    };
+    terminal.start();
+    terminal.wait_for("1 session");
+    let escaped = r"needle \u{1b}[2J\u{1b}]0;taken\u{7} \u{202e}";
+    for query in ["", "needle"] {
+        terminal.write(query);
+        let is_there = |screen: &str| screen.contains(escaped) && (query.is_empty() || screen.contains('▸'));
+        let screen = terminal.wait("the hostile text, escaped", is_there);
+        assert!(screen.contains(r"\u{1b}[31mapp"), "{screen}");
+    }
+    let title = String::from_utf8(terminal.tmux(&["display-message", "-p", "#{pane_title}"]).stdout).unwrap();
+    assert_ne!(title.trim(), "taken");
+
+    terminal.write(" kind:nonsense");
+    terminal.wait_for("unknown value for");
+    terminal.press(&["C-w"]);
+    terminal.wait("hits again", |screen| {
+        screen.contains("Enter open") && screen.contains(" in 1 session")
+    });
+    terminal.press(&["Escape"]);
+    terminal.wait_for("ended 0");
 }
 
 #[test]
