@@ -295,3 +295,65 @@ fn around(reads: &Reads<'_>, row: &Row) -> Result<Vec<Around>, StoreError> {
         })
         .collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use jiff::tz::TimeZone;
+
+    use super::*;
+    use crate::config::{Config, ConfigFile, Settings};
+    use crate::context::Places;
+    use crate::env::Environment;
+
+    /// A desk over a memory that is not there.
+    fn desk(directory: &Path) -> Desk {
+        let none = ConfigFile {
+            path: PathBuf::new(),
+            is_required: false,
+        };
+        let places = Places {
+            home: directory.to_owned(),
+            current_dir: directory.to_owned(),
+            system_config: none.clone(),
+            user_config: none,
+            data_dir: directory.to_owned(),
+        };
+        let (settings, _) = Settings::merge(&[], &Environment::default(), &[]).unwrap();
+        let config = Config::read(&settings, &places.home).unwrap();
+        Desk::open(&Arc::new(Context {
+            now: Timestamp::UNIX_EPOCH,
+            zone: TimeZone::UTC,
+            threads: 1,
+            places,
+            config,
+            settings,
+            roots: Vec::new(),
+        }))
+    }
+
+    fn next(desk: &Desk) -> Answer {
+        loop {
+            match desk.answer() {
+                Some(answer) => return answer,
+                None => thread::park_timeout(Duration::from_millis(5)),
+            }
+        }
+    }
+
+    #[test]
+    fn only_the_newest_question_is_answered() {
+        let directory = tempfile::tempdir().unwrap();
+        let desk = desk(directory.path());
+        for query in ["", "kind:one", "kind:two", "kind:three"] {
+            desk.ask(query, Narrow::default());
+        }
+        assert!(matches!(next(&desk), Answer::Refused(why) if why.contains("three")));
+        assert!(desk.answer().is_none());
+        desk.ask("words", Narrow::default());
+        assert!(matches!(next(&desk), Answer::Rows { rows, .. } if rows.is_empty()));
+        desk.ask(" ", Narrow::default());
+        assert!(matches!(next(&desk), Answer::Empty));
+    }
+}
