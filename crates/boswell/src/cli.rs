@@ -30,6 +30,7 @@ const HELP_COLUMNS: usize = 100;
 #[derive(Parser, Debug)]
 #[command(name = "boswell", bin_name = "boswell", version, max_term_width = HELP_COLUMNS)]
 #[command(after_help = "Examples:
+  boswell                      the finder, on a terminal
   boswell config show          what holds, and where each value comes from
   boswell help config          what a command does, with examples")]
 pub(crate) struct Cli {

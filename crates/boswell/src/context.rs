@@ -24,6 +24,7 @@ use crate::ui::{Pager, Stream, Ui};
 /// What the process was started with.
 pub(crate) struct Surroundings {
     pub(crate) environment: Environment,
+    stdin_is_terminal: bool,
     stdout_is_terminal: bool,
     stderr_is_terminal: bool,
 }
@@ -32,6 +33,7 @@ impl Surroundings {
     pub(crate) fn ask() -> Self {
         Self {
             environment: env::vars_os().collect(),
+            stdin_is_terminal: io::stdin().is_terminal(),
             stdout_is_terminal: io::stdout().is_terminal(),
             stderr_is_terminal: io::stderr().is_terminal(),
         }
@@ -43,6 +45,12 @@ impl Surroundings {
 
     pub(crate) fn stderr(&self, choice: ColorChoice) -> Stream {
         self.stream(choice, self.stderr_is_terminal)
+    }
+
+    /// Whether somebody sits at a terminal that can show a whole screen.
+    pub(crate) fn has_screen(&self) -> bool {
+        let is_dumb = self.environment.get(variables::TERM).is_some_and(|term| term == "dumb");
+        self.stdin_is_terminal && self.stdout_is_terminal && !is_dumb
     }
 
     /// How wide the terminal is, where there is one.

@@ -20,22 +20,22 @@ use crate::error::CommandError;
 pub(crate) struct FilterArgs {
     /// Only sessions of this agent
     #[arg(long, value_name = "AGENT")]
-    agent: Vec<AgentName>,
+    pub(crate) agent: Vec<AgentName>,
     /// Only sessions in this directory or below it, or in one with this in its name
     #[arg(long, value_name = "PROJECT")]
-    project: Option<String>,
+    pub(crate) project: Option<String>,
     /// Only sessions of this directory's repository
     #[arg(long)]
-    here: bool,
+    pub(crate) here: bool,
     /// Only sessions with this tag; several tags are all wanted
     #[arg(long, value_name = "TAG")]
-    tag: Vec<String>,
+    pub(crate) tag: Vec<String>,
     /// Only what went on after this: a date, a time, `today`, `yesterday`, `7d`, `12h`
     #[arg(long, value_name = "WHEN")]
-    since: Option<When>,
+    pub(crate) since: Option<When>,
     /// Only what began before this, the day itself included
     #[arg(long, value_name = "WHEN")]
-    until: Option<When>,
+    pub(crate) until: Option<When>,
 }
 
 /// The filters, resolved.

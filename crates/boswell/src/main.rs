@@ -12,6 +12,7 @@ mod docs;
 mod env;
 mod error;
 mod filters;
+mod finder;
 mod render;
 mod session_arg;
 #[allow(dead_code, reason = "the words that verbs share; not every verb uses each")]
@@ -60,6 +61,7 @@ fn run(ui: &mut Ui, surroundings: &Surroundings, cli: Cli) -> Result<Outcome, Co
         None if ui.format == Format::Json => {
             Err(CommandError::usage("a command is missing").with_hint("see `boswell help`"))
         }
+        None if surroundings.has_screen() => finder::run(ui, surroundings, &cli.global),
         None => {
             ui.styled(&cli::command().render_help())?;
             Ok(Outcome::Done)

@@ -126,6 +126,11 @@ impl Ui {
         self.columns.filter(|_| self.stdout.is_terminal)
     }
 
+    /// Whether stdout shows colours.
+    pub(crate) fn has_color(&self) -> bool {
+        self.stdout.has_color
+    }
+
     /// Whether nothing is to be said beside data, warnings and errors.
     pub(crate) fn is_quiet(&self) -> bool {
         self.volume == Volume::Quiet

@@ -52,6 +52,7 @@ fn alone_it_shows_its_verbs_in_their_groups() {
       -V, --version             Print version
 
     Examples:
+      boswell                      the finder, on a terminal
       boswell config show          what holds, and where each value comes from
       boswell help config          what a command does, with examples
     ");

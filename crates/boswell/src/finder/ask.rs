@@ -1,0 +1,360 @@
+//! The finder's questions to the memory, on threads of their own, so that typing never waits. What a thread answers is
+//! safe to show. It only reads; it knows no screen.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
+use std::thread;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use memory::find::{Found, Question, find};
+use memory::search::Query;
+use memory::store::{Listed, Reads, Store, StoreError};
+use transcript::{Kind, SessionEvent};
+
+use super::state::{Around, Mark, Narrow, Place, Preview, Row, Since};
+use crate::commands::read::AgentName;
+use crate::commands::sessions::in_one_line;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::filters::{FilterArgs, When};
+use crate::render::text::plural;
+use crate::ui::escape;
+
+/// Whoever types faster than this is not done yet.
+const PAUSE: Duration = Duration::from_millis(60);
+/// Nobody goes further down a list than this; more words find it sooner.
+const ROWS_MAX: usize = 200;
+/// Events shown before the hit, and in all.
+const EVENTS_BEFORE: usize = 4;
+const EVENTS_MAX: usize = 60;
+/// Of a session without a hit its beginning is read.
+const BEGINNING_LINES: u64 = 400;
+
+/// What comes back.
+pub(crate) enum Answer {
+    Rows {
+        rows: Vec<Row>,
+        count: String,
+    },
+    /// There is no session at all.
+    Empty,
+    /// This cannot be asked, and why.
+    Refused(String),
+    Preview(Preview),
+    Failed(CommandError),
+}
+
+/// The two threads: one finds, one looks closer.
+pub(crate) struct Desk {
+    wishes: Sender<Wish>,
+    looks: Sender<Row>,
+    answers: Receiver<(u64, Answer)>,
+    newest: Arc<AtomicU64>,
+}
+
+struct Wish {
+    number: u64,
+    query: String,
+    narrow: Narrow,
+}
+
+impl Desk {
+    pub(crate) fn open(context: &Arc<Context>) -> Self {
+        let newest = Arc::new(AtomicU64::new(0));
+        let (wishes, wished) = channel();
+        let (looks, looked) = channel();
+        let (answer, answers) = channel();
+        let finder = (Arc::clone(context), Arc::clone(&newest), answer.clone());
+        // Nobody waits for these threads: whoever leaves has left. They end when the desk is gone.
+        thread::spawn(move || find_all(&finder.0, &wished, &finder.1, &finder.2));
+        let looker = Arc::clone(context);
+        thread::spawn(move || look_at_all(&looker, &looked, &answer));
+        Self {
+            wishes,
+            looks,
+            answers,
+            newest,
+        }
+    }
+
+    /// Asks; whatever was asked before is no longer wanted.
+    pub(crate) fn ask(&self, query: &str, narrow: Narrow) {
+        let wish = Wish {
+            number: self.newest.fetch_add(1, Ordering::Relaxed) + 1,
+            query: query.to_owned(),
+            narrow,
+        };
+        // A thread that is gone has left its last answer, or is missed by `answer`.
+        _ = self.wishes.send(wish);
+    }
+
+    pub(crate) fn look(&self, row: &Row) {
+        _ = self.looks.send(row.clone());
+    }
+
+    /// The next answer that is still wanted, if there is one.
+    pub(crate) fn answer(&self) -> Option<Answer> {
+        loop {
+            match self.answers.try_recv() {
+                Ok((number, _)) if number > 0 && number != self.newest.load(Ordering::Relaxed) => {}
+                Ok((_, answer)) => return Some(answer),
+                Err(TryRecvError::Empty) => return None,
+                Err(TryRecvError::Disconnected) => {
+                    return Some(Answer::Failed(CommandError::internal("the finder's threads are gone")));
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Desk {
+    fn drop(&mut self) {
+        self.newest.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Answers the newest question, once nobody types any more.
+fn find_all(context: &Context, wished: &Receiver<Wish>, newest: &AtomicU64, answers: &Sender<(u64, Answer)>) {
+    while let Ok(mut wish) = wished.recv() {
+        // The first list is there at once.
+        while wish.number > 1 {
+            match wished.recv_timeout(PAUSE) {
+                Ok(newer) => wish = newer,
+                Err(RecvTimeoutError::Timeout) => break,
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+        let is_cancelled = || newest.load(Ordering::Relaxed) != wish.number;
+        let answer = answer(context, &wish, &is_cancelled).unwrap_or_else(Answer::Failed);
+        if answers.send((wish.number, answer)).is_err() {
+            return;
+        }
+    }
+}
+
+fn answer(context: &Context, wish: &Wish, is_cancelled: &(dyn Fn() -> bool + Sync)) -> Result<Answer, CommandError> {
+    let args = filters(wish.narrow);
+    let filters = args.resolve(context)?;
+    let takes = |session: &Listed| filters.take(session);
+    if wish.query.trim().is_empty() {
+        return newest(context, &takes);
+    }
+    let query = match Query::words(&wish.query) {
+        Ok(query) => query,
+        Err(error) => return Ok(Answer::Refused(in_one_line(&error.to_string()))),
+    };
+    let question = Question {
+        query: &query,
+        now: context.now,
+        threads: context.threads,
+        enough: ROWS_MAX,
+        takes: &takes,
+        is_cancelled,
+    };
+    let findings = find(&context.places.data_dir, &question)?;
+    let mut uids: Vec<&str> = findings
+        .found
+        .iter()
+        .map(|found| found.session.session_uid.as_str())
+        .collect();
+    uids.sort_unstable();
+    uids.dedup();
+    let or_more = if findings.is_partial { ", and older ones" } else { "" };
+    let count = format!(
+        "{} in {}{or_more}",
+        plural(findings.found.len() as u64, "turn"),
+        plural(uids.len() as u64, "session")
+    );
+    let rows = findings.found.iter().take(ROWS_MAX).map(row_of_hit).collect();
+    Ok(Answer::Rows { rows, count })
+}
+
+fn filters(narrow: Narrow) -> FilterArgs {
+    let days = |days: i64| Some(When::Ago(SignedDuration::from_hours(24 * days)));
+    FilterArgs {
+        agent: narrow.agent.into_iter().map(AgentName).collect(),
+        here: narrow.place == Place::Here,
+        since: match narrow.since {
+            Since::Ever => None,
+            Since::Days7 => days(7),
+            Since::Days30 => days(30),
+        },
+        ..FilterArgs::default()
+    }
+}
+
+/// The newest sessions, where nothing is asked. Subagents are found by their words alone.
+fn newest(context: &Context, takes: &dyn Fn(&Listed) -> bool) -> Result<Answer, CommandError> {
+    let Some(store) = Store::open_existing(&context.places.data_dir)? else {
+        return Ok(Answer::Empty);
+    };
+    let reads = store.reads();
+    let listed = reads.listed()?;
+    if listed.is_empty() {
+        return Ok(Answer::Empty);
+    }
+    let own = |session: &&Listed| takes(session) && !session.is_subagent && !session.is_hidden;
+    let found: Vec<&Listed> = listed.iter().filter(own).collect();
+    let mut rows = Vec::new();
+    for session in found.iter().take(ROWS_MAX) {
+        let mut row = row_of(session);
+        let first = match &session.first_prompt {
+            Some(prompt) => Some(prompt.clone()),
+            None => reads.turn_prompt(&session.session_uid, 1)?,
+        };
+        row.prompt = first.as_deref().map(in_one_line).unwrap_or_default();
+        if row.title.is_empty() {
+            row.title = row.prompt.clone();
+        }
+        rows.push(row);
+    }
+    let count = plural(found.len() as u64, "session");
+    Ok(Answer::Rows { rows, count })
+}
+
+fn row_of(session: &Listed) -> Row {
+    Row {
+        session_uid: session.session_uid.clone(),
+        id: session.native_session_id.clone(),
+        agent: in_one_line(&session.flavor),
+        project: in_one_line(session.repo.as_deref().unwrap_or("-")),
+        branch: session.branch.as_deref().map(in_one_line).unwrap_or_default(),
+        at: session.last_micros.and_then(|at| Timestamp::from_microsecond(at).ok()),
+        title: session.title.as_deref().map(in_one_line).unwrap_or_default(),
+        ..Row::default()
+    }
+}
+
+fn row_of_hit(found: &Found) -> Row {
+    let snippet = &found.snippet;
+    let mut pieces = Vec::new();
+    let mut from = 0;
+    for mark in &snippet.marks {
+        pieces.push((escape(&snippet.text[from..mark.start]).into_owned(), Mark::Plain));
+        pieces.push((escape(&snippet.text[mark.clone()]).into_owned(), Mark::Hit));
+        from = mark.end;
+    }
+    pieces.push((escape(&snippet.text[from..]).into_owned(), Mark::Plain));
+    pieces.retain(|(text, _)| !text.is_empty());
+    let place = found.tool.as_deref().unwrap_or(found.field.as_str());
+    Row {
+        turn: found.turn,
+        prompt: found.prompt.as_deref().map(in_one_line).unwrap_or_default(),
+        line: Some(found.line),
+        at: found.ts.or(row_of(&found.session).at),
+        place: in_one_line(place),
+        pieces,
+        ..row_of(&found.session)
+    }
+}
+
+/// Looks at the newest row that somebody is at.
+fn look_at_all(context: &Context, looked: &Receiver<Row>, answers: &Sender<(u64, Answer)>) {
+    while let Ok(row) = looked.recv() {
+        let row = looked.try_iter().last().unwrap_or(row);
+        let preview = look(context, &row).map_or_else(|error| Answer::Failed(error.into()), Answer::Preview);
+        if answers.send((0, preview)).is_err() {
+            return;
+        }
+    }
+}
+
+fn look(context: &Context, row: &Row) -> Result<Preview, StoreError> {
+    let store = Store::open_existing(&context.places.data_dir)?;
+    let events = match &store {
+        Some(store) => around(&store.reads(), row)?,
+        None => Vec::new(),
+    };
+    Ok(Preview {
+        session_uid: row.session_uid.clone(),
+        line: row.line,
+        events,
+    })
+}
+
+/// What went on around the hit, or in the beginning.
+fn around(reads: &Reads<'_>, row: &Row) -> Result<Vec<Around>, StoreError> {
+    let (first, last) = match row.line {
+        Some(line) => (line.saturating_sub(EVENTS_BEFORE as u64), line + EVENTS_MAX as u64),
+        None => (0, BEGINNING_LINES),
+    };
+    let mut events = reads.events_of_lines(&row.session_uid, first, last)?;
+    let line_of = |event: &SessionEvent| event.text_line.unwrap_or(event.line);
+    let is_hit = |event: &SessionEvent| row.line == Some(line_of(event));
+    events.retain(|event| is_hit(event) || (event.kind() != Kind::Lifecycle && !event.summary.is_empty()));
+    let hit = events.iter().position(is_hit);
+    let from = hit.unwrap_or(0).saturating_sub(EVENTS_BEFORE);
+    let told = events.iter().skip(from).take(EVENTS_MAX);
+    Ok(told
+        .map(|event| Around {
+            label: in_one_line(event.tool.as_deref().unwrap_or(event.role.as_str())),
+            text: in_one_line(&event.summary),
+            mark: if is_hit(event) { Mark::Hit } else { Mark::Plain },
+        })
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use jiff::tz::TimeZone;
+
+    use super::*;
+    use crate::config::{Config, ConfigFile, Settings};
+    use crate::context::Places;
+    use crate::env::Environment;
+
+    /// A desk over a memory that is not there.
+    fn desk(directory: &Path) -> Desk {
+        let none = ConfigFile {
+            path: PathBuf::new(),
+            is_required: false,
+        };
+        let places = Places {
+            home: directory.to_owned(),
+            current_dir: directory.to_owned(),
+            system_config: none.clone(),
+            user_config: none,
+            data_dir: directory.to_owned(),
+        };
+        let (settings, _) = Settings::merge(&[], &Environment::default(), &[]).unwrap();
+        let config = Config::read(&settings, &places.home).unwrap();
+        Desk::open(&Arc::new(Context {
+            search_path: Vec::new(),
+            now: Timestamp::UNIX_EPOCH,
+            zone: TimeZone::UTC,
+            threads: 1,
+            places,
+            config,
+            settings,
+            roots: Vec::new(),
+        }))
+    }
+
+    fn next(desk: &Desk) -> Answer {
+        loop {
+            match desk.answer() {
+                Some(answer) => return answer,
+                None => thread::park_timeout(Duration::from_millis(5)),
+            }
+        }
+    }
+
+    #[test]
+    fn only_the_newest_question_is_answered() {
+        let directory = tempfile::tempdir().unwrap();
+        let desk = desk(directory.path());
+        for query in ["", "kind:one", "kind:two", "kind:three"] {
+            desk.ask(query, Narrow::default());
+        }
+        assert!(matches!(next(&desk), Answer::Refused(why) if why.contains("three")));
+        assert!(desk.answer().is_none());
+        desk.ask("words", Narrow::default());
+        assert!(matches!(next(&desk), Answer::Rows { rows, .. } if rows.is_empty()));
+        desk.ask(" ", Narrow::default());
+        assert!(matches!(next(&desk), Answer::Empty));
+    }
+}

@@ -1,0 +1,389 @@
+//! The finder's screen, drawn from its state alone. Every text in the state is safe to show already; here it is cut to
+//! the columns there are.
+
+use jiff::Timestamp;
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Position, Rect};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, Borders, Clear, Padding, Paragraph, Wrap};
+
+use super::state::{Mark, Place, Preview, Row, Since, Stage, State};
+use crate::ui::{escape, measure};
+
+/// Narrower, the preview goes below the list; lower, it goes away.
+const BESIDE_COLUMNS_MIN: u16 = 70;
+const BELOW_ROWS_MIN: u16 = 18;
+/// Each entry of the list: what and where, then its words.
+const ROW_LINES: u16 = 2;
+/// Of an id, for a person to know it again.
+const ID_CHARS: usize = 8;
+/// The name of a tool or role before an event.
+const LABEL_COLUMNS: usize = 10;
+
+/// How things look, and what time it is.
+pub(crate) struct Look {
+    strong: Style,
+    faint: Style,
+    mark: Style,
+    selected: Style,
+    accent: Style,
+    now: Timestamp,
+}
+
+impl Look {
+    pub(crate) fn new(has_color: bool, now: Timestamp) -> Self {
+        let plain = Style::new();
+        let color = |color: Color| if has_color { plain.fg(color) } else { plain };
+        Self {
+            strong: plain.add_modifier(Modifier::BOLD),
+            faint: plain.add_modifier(Modifier::DIM),
+            // Marks are seen without colour, too.
+            mark: color(Color::Yellow).add_modifier(Modifier::BOLD | Modifier::UNDERLINED),
+            selected: color(Color::Cyan).add_modifier(Modifier::BOLD),
+            accent: color(Color::Cyan),
+            now,
+        }
+    }
+}
+
+pub(crate) fn draw(frame: &mut Frame<'_>, state: &State, look: &Look) {
+    let area = frame.area();
+    let parts = [
+        Constraint::Length(1),
+        Constraint::Length(1),
+        Constraint::Min(0),
+        Constraint::Length(1),
+    ];
+    let [query, filters, body, keys] = Layout::vertical(parts).areas(area);
+    if state.stage == Stage::Empty {
+        draw_empty(frame, area, look);
+    } else {
+        draw_query(frame, query, state, look);
+        draw_filters(frame, filters, state, look);
+        draw_body(frame, body, state, look);
+        draw_keys(frame, keys, state, look);
+    }
+    if state.is_help {
+        draw_help(frame, area, look);
+    }
+}
+
+fn draw_query(frame: &mut Frame<'_>, area: Rect, state: &State, look: &Look) {
+    let room = usize::from(area.width).saturating_sub(3);
+    let shown = end_of(&escape(&state.query), room);
+    let column = u16::try_from(measure::width(&shown)).unwrap_or_default();
+    let words = if state.query.is_empty() {
+        Span::styled(
+            measure::fit("type to search every session", room).into_owned(),
+            look.faint,
+        )
+    } else {
+        Span::raw(shown)
+    };
+    frame.render_widget(Line::from(vec![Span::styled("> ", look.accent), words]), area);
+    if !state.is_help {
+        let x = (area.x + 2 + column).min(area.right().saturating_sub(1));
+        frame.set_cursor_position(Position::new(x, area.y));
+    }
+}
+
+/// The end of a text, where somebody types.
+fn end_of(text: &str, columns: usize) -> String {
+    let mut from = 0;
+    while measure::width(&text[from..]) > columns {
+        from += text[from..].chars().next().map_or(1, char::len_utf8);
+    }
+    text[from..].to_owned()
+}
+
+fn draw_filters(frame: &mut Frame<'_>, area: Rect, state: &State, look: &Look) {
+    let agent = state.narrow.agent.map_or("all agents", |agent| agent.as_str());
+    let place = match state.narrow.place {
+        Place::Everywhere => "everywhere",
+        Place::Here => "here",
+    };
+    let since = match state.narrow.since {
+        Since::Ever => "any time",
+        Since::Days7 => "7 days",
+        Since::Days30 => "30 days",
+    };
+    let narrow = &state.narrow;
+    let filters = [
+        (agent, narrow.agent.is_some()),
+        (place, narrow.place != Place::default()),
+        (since, narrow.since != Since::default()),
+    ];
+    let mut spans = vec![Span::raw(" ")];
+    for (name, is_set) in filters {
+        // Where there is little room, what is not filtered by is not said.
+        if is_set || area.width >= BESIDE_COLUMNS_MIN {
+            let sign = if spans.len() > 1 { " · " } else { " " };
+            spans.push(Span::styled(sign, look.faint));
+            spans.push(Span::styled(name, if is_set { look.accent } else { look.faint }));
+        }
+    }
+    let line = Line::from(spans);
+    let room = usize::from(area.width).saturating_sub(line.width() + 2);
+    let count = if state.is_asking { "searching…" } else { &state.count };
+    let count = measure::fit(count, room).into_owned();
+    frame.render_widget(line, area);
+    frame.render_widget(Line::from(Span::styled(count, look.faint)).right_aligned(), area);
+}
+
+fn draw_body(frame: &mut Frame<'_>, area: Rect, state: &State, look: &Look) {
+    let is_beside = area.width >= BESIDE_COLUMNS_MIN;
+    let is_below = !is_beside && area.height >= BELOW_ROWS_MIN;
+    let halves = [Constraint::Percentage(48), Constraint::Percentage(52)];
+    let (list, preview, border) = if is_beside {
+        let [list, preview] = Layout::horizontal(halves).areas(area);
+        (list, preview, Borders::LEFT)
+    } else if is_below {
+        let [list, preview] = Layout::vertical(halves).areas(area);
+        (list, preview, Borders::TOP)
+    } else {
+        (area, Rect::ZERO, Borders::NONE)
+    };
+    draw_list(frame, list, state, look);
+    if let Some(row) = state.row().filter(|_| !preview.is_empty()) {
+        let block = Block::new()
+            .borders(border)
+            .border_style(look.faint)
+            .padding(Padding::horizontal(1));
+        let inner = block.inner(preview);
+        frame.render_widget(block, preview);
+        let lines = preview_lines(row, state.preview.as_ref(), inner.width, look);
+        let text = Paragraph::new(lines).wrap(Wrap { trim: false });
+        frame.render_widget(text.scroll((state.preview_scroll, 0)), inner);
+    }
+}
+
+fn draw_list(frame: &mut Frame<'_>, area: Rect, state: &State, look: &Look) {
+    if state.rows.is_empty() {
+        let words = if state.is_asking { "" } else { "  Nothing found" };
+        frame.render_widget(Line::from(Span::styled(words, look.faint)), area);
+        return;
+    }
+    let fitting = usize::from(area.height / ROW_LINES).max(1);
+    let first = (state.selected + 1).saturating_sub(fitting);
+    let mut lines = Vec::new();
+    for (at, row) in state.rows.iter().enumerate().skip(first).take(fitting) {
+        lines.extend(row_lines(row, at == state.selected, usize::from(area.width), look));
+    }
+    frame.render_widget(Paragraph::new(lines), area);
+}
+
+fn row_lines<'a>(row: &Row, is_selected: bool, columns: usize, look: &Look) -> [Line<'a>; 2] {
+    let (sign, style) = if is_selected {
+        ("▌ ", look.selected)
+    } else {
+        ("  ", look.strong)
+    };
+    let room = columns.saturating_sub(3);
+    let id: String = row.id.chars().take(ID_CHARS).collect();
+    let id = measure::fit(&escape(&id), room).into_owned();
+    let turn = row.turn.map(|turn| format!("turn {turn}")).unwrap_or_default();
+    let mut about = String::new();
+    for fact in [turn.as_str(), &row.agent, &row.project, &age(row, look)] {
+        // What does not fit is left out: half a fact tells nothing.
+        let taken = measure::width(&id) + measure::width(&about) + 2 + measure::width(fact);
+        if !fact.is_empty() && taken <= room {
+            about += "  ";
+            about += fact;
+        }
+    }
+    let head = Line::from(vec![
+        Span::styled(sign, look.selected),
+        Span::styled(id, style),
+        Span::styled(about, look.faint),
+    ]);
+    let mut words = vec![Span::styled(sign, look.selected)];
+    if row.pieces.is_empty() {
+        words.push(Span::raw(measure::fit(&row.title, room).into_owned()));
+    } else {
+        words.extend(fit_pieces(&row.pieces, room, look));
+    }
+    [head, Line::from(words)]
+}
+
+fn age(row: &Row, look: &Look) -> String {
+    row.at.map(|at| measure::age(look.now, at)).unwrap_or_default()
+}
+
+/// A snippet in one line: where it is too long, it begins close before its first mark.
+fn fit_pieces<'a>(pieces: &[(String, Mark)], columns: usize, look: &Look) -> Vec<Span<'a>> {
+    let all: usize = pieces.iter().map(|(text, _)| measure::width(text)).sum();
+    let mut spans = Vec::new();
+    let mut room = columns;
+    for (at, (text, mark)) in pieces.iter().enumerate() {
+        let is_lead = at == 0 && *mark == Mark::Plain && all > columns && measure::width(text) > columns / 3;
+        let text = if is_lead {
+            format!("…{}", end_of(text, columns / 3))
+        } else {
+            text.clone()
+        };
+        let text = measure::fit(&text, room).into_owned();
+        room = room.saturating_sub(measure::width(&text));
+        spans.push(Span::styled(text, style_of(*mark, look)));
+    }
+    spans
+}
+
+fn style_of(mark: Mark, look: &Look) -> Style {
+    match mark {
+        Mark::Plain => Style::new(),
+        Mark::Hit => look.mark,
+    }
+}
+
+fn preview_lines<'a>(row: &'a Row, preview: Option<&'a Preview>, columns: u16, look: &Look) -> Vec<Line<'a>> {
+    let columns = usize::from(columns);
+    let fit = |text: &str| measure::fit(text, columns).into_owned();
+    let facts = [row.agent.as_str(), &row.project, &row.branch, &age(row, look)];
+    let facts: Vec<&str> = facts.into_iter().filter(|fact| !fact.is_empty()).collect();
+    let mut lines = Vec::new();
+    if !row.title.is_empty() {
+        lines.push(Line::from(Span::styled(fit(&row.title), look.strong)));
+    }
+    lines.push(Line::from(Span::styled(fit(&facts.join(" · ")), look.faint)));
+    lines.push(Line::from(Span::styled(fit(&escape(&row.id)), look.faint)));
+    let turn = row.turn.map(|turn| format!("turn {turn}: ")).unwrap_or_default();
+    if !row.prompt.is_empty() && (row.line.is_some() || row.prompt != row.title) {
+        lines.push(Line::default());
+        lines.push(Line::from(vec![
+            Span::styled(turn, look.accent),
+            // A prompt can be a book.
+            Span::raw(measure::fit(&row.prompt, columns * 4).into_owned()),
+        ]));
+    }
+    if !row.pieces.is_empty() {
+        let place = Span::styled(format!("{}: ", row.place), look.accent);
+        let pieces = row
+            .pieces
+            .iter()
+            .map(|(text, mark)| Span::styled(text.as_str(), style_of(*mark, look)));
+        lines.push(Line::default());
+        lines.push(Line::from_iter(std::iter::once(place).chain(pieces)));
+    }
+    let events = preview.map(|preview| preview.events.as_slice()).unwrap_or_default();
+    if !events.is_empty() {
+        lines.push(Line::default());
+    }
+    for event in events {
+        let (sign, style) = match event.mark {
+            Mark::Hit => ("▸ ", look.accent),
+            Mark::Plain => ("  ", look.faint),
+        };
+        let label = measure::fit(&event.label, LABEL_COLUMNS).into_owned();
+        let gap = " ".repeat(LABEL_COLUMNS + 1 - measure::width(&label));
+        let room = columns.saturating_sub(LABEL_COLUMNS + 3);
+        lines.push(Line::from(vec![
+            Span::styled(format!("{sign}{label}{gap}"), style),
+            Span::raw(measure::fit(&event.text, room).into_owned()),
+        ]));
+    }
+    lines
+}
+
+/// The keys, as many as there is room for, or what was said last.
+fn draw_keys(frame: &mut Frame<'_>, area: Rect, state: &State, look: &Look) {
+    let columns = usize::from(area.width);
+    if let Some(message) = &state.message {
+        let text = measure::fit(message, columns.saturating_sub(2)).into_owned();
+        frame.render_widget(Line::from(vec![Span::raw("  "), Span::styled(text, look.accent)]), area);
+        return;
+    }
+    let keys = [
+        ("Enter", "open"),
+        ("F1", "help"),
+        ("Esc", "leave"),
+        ("Tab", "agent"),
+        ("^E", "here"),
+        ("^S", "since"),
+        ("^Y", "copy id"),
+        ("^R", "copy resume"),
+    ];
+    let mut spans = Vec::new();
+    let mut room = columns;
+    for (key, does) in keys {
+        let taken = 2 + key.len() + 1 + does.len();
+        if taken > room {
+            break;
+        }
+        room -= taken;
+        spans.push(Span::styled(format!("  {key}"), look.strong));
+        spans.push(Span::styled(format!(" {does}"), look.faint));
+    }
+    frame.render_widget(Line::from(spans), area);
+}
+
+/// There is nothing to find yet: what to do about it.
+fn draw_empty(frame: &mut Frame<'_>, area: Rect, look: &Look) {
+    let key = |key: &'static str, command: &'static str, does: &'static str| {
+        Line::from(vec![
+            Span::styled(format!("  {key}  "), look.selected),
+            Span::styled(format!("{command:<15}"), look.strong),
+            Span::styled(does, look.faint),
+        ])
+    };
+    let lines = vec![
+        Line::from(Span::styled("  There is no session in the memory yet", look.strong)),
+        Line::default(),
+        key("s", "boswell sweep", "keep what your agents wrote"),
+        key("d", "boswell demo", "see it on made-up logs"),
+        key("q", "", "leave"),
+    ];
+    frame.render_widget(Paragraph::new(lines), area);
+}
+
+const HELP: [(&str, &str); 12] = [
+    ("Enter", "open the turn or session"),
+    ("Up Down PgUp PgDn", "move in the list"),
+    ("Shift-Up Shift-Down", "move in the preview"),
+    ("Tab Shift-Tab", "which agent"),
+    ("Ctrl-E", "this repository, or everywhere"),
+    ("Ctrl-S", "7 days, 30 days, any time"),
+    ("Ctrl-Y", "copy the id"),
+    ("Ctrl-R", "copy the command that resumes"),
+    ("Ctrl-W Ctrl-U", "take back a word, or all"),
+    ("Esc Ctrl-C", "leave; `q` where nothing is typed"),
+    ("\"a b\" be* -no", "phrase, beginning, without"),
+    ("tool:Bash file:a.rs", "fields, as `boswell search` has"),
+];
+
+fn draw_help(frame: &mut Frame<'_>, area: Rect, look: &Look) {
+    let width = 60.min(area.width);
+    let height = (HELP.len() as u16 + 2).min(area.height);
+    let place = Rect::new(
+        area.x + (area.width - width) / 2,
+        area.y + (area.height - height) / 2,
+        width,
+        height,
+    );
+    let room = usize::from(width).saturating_sub(4);
+    let line = |(keys, does): &(&'static str, &'static str)| {
+        let text = measure::fit(does, room.saturating_sub(21)).into_owned();
+        Line::from(vec![
+            Span::styled(format!(" {keys:<20} "), look.strong),
+            Span::raw(text),
+        ])
+    };
+    let lines: Vec<Line<'_>> = HELP.iter().map(line).collect();
+    let block = Block::bordered().border_style(look.faint).title(" Keys ");
+    // Half of a character that is two columns wide would cover the border.
+    for y in place.top()..place.bottom() {
+        let left = Position::new(place.x.saturating_sub(1), y);
+        if let Some(cell) = frame
+            .buffer_mut()
+            .cell_mut(left)
+            .filter(|cell| measure::width(cell.symbol()) > 1)
+        {
+            cell.set_symbol(" ");
+        }
+    }
+    frame.render_widget(Clear, place);
+    frame.render_widget(Paragraph::new(lines).block(block), place);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,109 @@
+//! The terminal while the finder has it: another screen, keys as they are pressed, and all of it given back however the
+//! finder ends: by leaving, by a bug, or by a signal.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::{panic, thread};
+
+use crossterm::clipboard::CopyToClipboard;
+use crossterm::event::{DisableBracketedPaste, EnableBracketedPaste};
+use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
+use crossterm::{cursor, execute};
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+
+/// The screen. Dropped, the terminal is as it was.
+pub(crate) struct Screen {
+    pub(crate) terminal: Terminal<CrosstermBackend<io::Stdout>>,
+    is_open: Arc<AtomicBool>,
+}
+
+impl Screen {
+    pub(crate) fn open() -> io::Result<Self> {
+        let is_open = Arc::new(AtomicBool::new(true));
+        restore_before_a_trace(&is_open);
+        enable_raw_mode()?;
+        // From here on dropping gives the terminal back, whatever fails.
+        let screen = Self {
+            terminal: Terminal::new(CrosstermBackend::new(io::stdout()))?,
+            is_open,
+        };
+        execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste)?;
+        Ok(screen)
+    }
+
+    /// Hands a text to the clipboard of whoever sits at the terminal, wherever this runs. Not every terminal takes it.
+    pub(crate) fn copy(&self, text: &str) -> io::Result<()> {
+        execute!(io::stdout(), CopyToClipboard::to_clipboard_from(text))
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        restore(&self.is_open);
+    }
+}
+
+/// Gives the terminal back, once.
+fn restore(is_open: &AtomicBool) {
+    if is_open.swap(false, Ordering::Relaxed) {
+        // Where the terminal itself is gone there is nobody to tell.
+        _ = execute!(io::stdout(), DisableBracketedPaste, LeaveAlternateScreen, cursor::Show);
+        _ = io::stdout().flush();
+        _ = disable_raw_mode();
+    }
+}
+
+/// The trace of a bug would be lost with the other screen.
+fn restore_before_a_trace(is_open: &Arc<AtomicBool>) {
+    let is_open = Arc::clone(is_open);
+    let owner = thread::current().id();
+    let before = panic::take_hook();
+    panic::set_hook(Box::new(move |bug| {
+        if thread::current().id() == owner {
+            restore(&is_open);
+        }
+        before(bug);
+    }));
+}
+
+/// Notes a signal that ends the process, so that the terminal can be given back first.
+pub(crate) struct Signals(Arc<AtomicUsize>);
+
+#[cfg(unix)]
+impl Signals {
+    pub(crate) fn note() -> io::Result<Self> {
+        use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+        let noted = Arc::new(AtomicUsize::new(0));
+        for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
+            let number = usize::try_from(signal).unwrap_or_default();
+            signal_hook::flag::register_usize(signal, Arc::clone(&noted), number)?;
+        }
+        Ok(Self(noted))
+    }
+
+    pub(crate) fn is_noted(&self) -> bool {
+        self.0.load(Ordering::Relaxed) != 0
+    }
+
+    /// Ends as the signal would have. To be called without a screen.
+    pub(crate) fn obey(&self) {
+        if let Ok(signal @ 1..) = i32::try_from(self.0.load(Ordering::Relaxed)) {
+            _ = signal_hook::low_level::emulate_default_handler(signal);
+        }
+    }
+}
+
+#[cfg(not(unix))]
+impl Signals {
+    pub(crate) fn note() -> io::Result<Self> {
+        Ok(Self(Arc::new(AtomicUsize::new(0))))
+    }
+
+    pub(crate) fn is_noted(&self) -> bool {
+        self.0.load(Ordering::Relaxed) != 0
+    }
+
+    pub(crate) fn obey(&self) {}
+}
