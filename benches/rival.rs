@@ -15,25 +15,42 @@ pub fn beside(home: &Path, binary: &Path) {
     };
     let claude = home.join(".claude");
     let source = size_below(&claude.join("projects"));
-    println!("| first sweep of {:.0} MB of Claude Code's logs | s | bytes on disk, of the source |", source as f64 / 1e6);
+    println!(
+        "| first sweep of {:.0} MB of Claude Code's logs | s | bytes on disk, of the source |",
+        source as f64 / 1e6
+    );
     println!("|---|---:|---:|");
     let mut ratios = Vec::new();
     for _ in 0..2 {
         let data = fresh("agentsview-data");
         let mut sync = Command::new(&rival);
-        sync.arg("sync").env("HOME", fresh("agentsview-home")).env("CLAUDE_PROJECTS_DIR", claude.join("projects"));
-        sync.env("AGENTSVIEW_NO_DAEMON", "1").env("AGENTSVIEW_TELEMETRY_ENABLED", "0").env("AGENTSVIEW_DATA_DIR", &data);
+        sync.arg("sync")
+            .env("HOME", fresh("agentsview-home"))
+            .env("CLAUDE_PROJECTS_DIR", claude.join("projects"));
+        sync.env("AGENTSVIEW_NO_DAEMON", "1")
+            .env("AGENTSVIEW_TELEMETRY_ENABLED", "0")
+            .env("AGENTSVIEW_DATA_DIR", &data);
         let Some(theirs) = seconds(&mut sync) else {
             return println!("`agentsview sync` failed");
         };
-        println!("| `agentsview sync` | {theirs:.1} | {:.2} |", size_below(&data) as f64 / source as f64);
+        println!(
+            "| `agentsview sync` | {theirs:.1} | {:.2} |",
+            size_below(&data) as f64 / source as f64
+        );
         let data = fresh("beside-data");
         let mut sweep = Command::new(binary);
-        sweep.arg("sweep").env("HOME", fresh("beside-home")).env("BOSWELL_HOME", &data).env("CLAUDE_CONFIG_DIR", &claude);
+        sweep
+            .arg("sweep")
+            .env("HOME", fresh("beside-home"))
+            .env("BOSWELL_HOME", &data)
+            .env("CLAUDE_CONFIG_DIR", &claude);
         let Some(ours) = seconds(&mut sweep) else {
             return println!("`boswell sweep` failed");
         };
-        println!("| `boswell sweep` | {ours:.1} | {:.2} |", size_below(&data) as f64 / source as f64);
+        println!(
+            "| `boswell sweep` | {ours:.1} | {:.2} |",
+            size_below(&data) as f64 / source as f64
+        );
         ratios.push(format!("{:.1}", theirs / ours));
     }
     println!();
@@ -76,5 +93,8 @@ fn fresh(name: &str) -> PathBuf {
 fn size_below(folder: &Path) -> u64 {
     let mut files = Vec::new();
     files_below(folder, &mut files);
-    files.iter().map(|path| fs::metadata(path).map_or(0, |metadata| metadata.len())).sum()
+    files
+        .iter()
+        .map(|path| fs::metadata(path).map_or(0, |metadata| metadata.len()))
+        .sum()
 }

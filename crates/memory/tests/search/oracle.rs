@@ -65,11 +65,12 @@ fn add_words(text: &str, words: &mut HashSet<String>) {
         let chars: Vec<char> = run.chars().collect();
         let mut from = 0;
         for at in 1..=chars.len() {
-            let is_end = at == chars.len() || chars[at].is_uppercase() && {
-                let ends_small = !chars[at - 1].is_uppercase();
-                // The last capital of several belongs to the small letters behind it.
-                ends_small || chars.get(at + 1).is_some_and(|next| next.is_lowercase())
-            };
+            let is_end = at == chars.len()
+                || chars[at].is_uppercase() && {
+                    let ends_small = !chars[at - 1].is_uppercase();
+                    // The last capital of several belongs to the small letters behind it.
+                    ends_small || chars.get(at + 1).is_some_and(|next| next.is_lowercase())
+                };
             if is_end && (from, at) != (0, chars.len()) {
                 words.insert(small(&chars[from..at].iter().collect::<String>()));
             }
@@ -99,6 +100,18 @@ impl Shape {
 }
 
 fn is_way_in(way: &[Choice], small: &str) -> bool {
+    // Most texts lack the letters that are told before or behind the choice, which is quickly seen.
+    let is_open = |choice: &Choice| !matches!(choice, Choice::Of(one) if one.len() == 1);
+    let stretches = way.split(is_open).map(|stretch| {
+        let letters = stretch.iter().filter_map(|choice| match choice {
+            Choice::Of(one) => one.first(),
+            _ => None,
+        });
+        letters.collect::<String>()
+    });
+    if stretches.into_iter().any(|stretch| !small.contains(&stretch)) {
+        return false;
+    }
     let mut rest = small.chars();
     loop {
         let mut here = rest.clone();
@@ -161,17 +174,27 @@ fn of_claude(record: &Value, told: &mut Told) {
             "thinking" => told.add(block["thinking"].as_str().unwrap_or_default()),
             kind if kind.ends_with("tool_use") => told.add(&values(&block["input"])),
             "image" | "document" => {}
-            _ => told.add(&words(if block["text"].is_string() { &block["text"] } else { &block["content"] })),
+            _ => told.add(&words(if block["text"].is_string() {
+                &block["text"]
+            } else {
+                &block["content"]
+            })),
         }
     }
 }
 
 fn of_codex(record: &Value, told: &mut Told) {
-    let payload = if record["payload"].is_object() { &record["payload"] } else { record };
+    let payload = if record["payload"].is_object() {
+        &record["payload"]
+    } else {
+        record
+    };
     match payload["type"].as_str().unwrap_or_default() {
         "function_call" | "custom_tool_call" | "tool_search_call" => {
             let input = ["input", "arguments"].map(|name| &payload[name]);
-            told.add(&values(input.into_iter().find(|input| !input.is_null()).unwrap_or(&Value::Null)));
+            told.add(&values(
+                input.into_iter().find(|input| !input.is_null()).unwrap_or(&Value::Null),
+            ));
         }
         "function_call_output" | "custom_tool_call_output" => told.add(&words(&payload["output"])),
         "exec_command_end" | "patch_apply_end" | "mcp_tool_call_end" => {
