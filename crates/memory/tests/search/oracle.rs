@@ -40,6 +40,10 @@ impl Told {
         self.texts.push(text);
     }
 
+    pub fn add_all(&mut self, texts: &[String]) {
+        texts.iter().for_each(|text| self.add(text));
+    }
+
     pub fn holds(&self, characters: &str) -> bool {
         self.small.iter().any(|text| text.contains(characters))
     }
@@ -172,7 +176,7 @@ fn of_claude(record: &Value, told: &mut Told) {
     for block in blocks {
         match block["type"].as_str().unwrap_or_default() {
             "thinking" => told.add(block["thinking"].as_str().unwrap_or_default()),
-            kind if kind.ends_with("tool_use") => told.add(&values(&block["input"])),
+            kind if kind.ends_with("tool_use") => told.add_all(&values(&block["input"])),
             "image" | "document" => {}
             _ => told.add(&words(if block["text"].is_string() {
                 &block["text"]
@@ -192,15 +196,25 @@ fn of_codex(record: &Value, told: &mut Told) {
     match payload["type"].as_str().unwrap_or_default() {
         "function_call" | "custom_tool_call" | "tool_search_call" => {
             let input = ["input", "arguments"].map(|name| &payload[name]);
-            told.add(&values(
+            told.add_all(&values(
                 input.into_iter().find(|input| !input.is_null()).unwrap_or(&Value::Null),
             ));
         }
-        "function_call_output" | "custom_tool_call_output" => told.add(&words(&payload["output"])),
+        "function_call_output" | "custom_tool_call_output" => {
+            // Older versions put the output into JSON, beside an exit code, and that into a text: decoded it is the inner one.
+            let output = words(&payload["output"]);
+            let inner = serde_json::from_str::<Value>(&output).ok();
+            let inner = inner.as_ref().filter(|inner| inner["metadata"].is_object());
+            told.add(inner.and_then(|inner| inner["output"].as_str()).unwrap_or(&output));
+        }
+        "reasoning" => {
+            told.add(&words(&payload["summary"]));
+            told.add(&words(&payload["content"]));
+        }
         "exec_command_end" | "patch_apply_end" | "mcp_tool_call_end" => {
             told.add(&joined(&payload["command"], " "));
-            told.add(&values(&payload["invocation"]["arguments"]));
-            told.add(&values(&payload["changes"]));
+            told.add_all(&values(&payload["invocation"]["arguments"]));
+            told.add_all(&values(&payload["changes"]));
             told.add(&words(&payload["result"]["Ok"]["content"]));
             told.add(payload["result"]["Err"].as_str().unwrap_or_default());
             for stream in ["stdout", "stderr", "aggregated_output"] {
@@ -208,7 +222,7 @@ fn of_codex(record: &Value, told: &mut Told) {
             }
         }
         _ => {
-            for name in ["summary", "message", "text", "content"] {
+            for name in ["message", "text", "content"] {
                 told.add(&words(&payload[name]));
             }
         }
@@ -217,12 +231,17 @@ fn of_codex(record: &Value, told: &mut Told) {
 
 fn of_grok(record: &Value, told: &mut Told) {
     if record["params"].is_null() {
+        // What stands in front of every session alike, the agent's own instructions, is nobody's text.
+        if record["type"] == "system" || record["role"] == "system" {
+            return;
+        }
         told.add(record["reasoning_content"].as_str().unwrap_or_default());
         told.add(&words(&record["content"]));
+        told.add_all(&values(&record["kind"]["action"]));
         told.add(&words(&record["summary"]));
         for call in record["tool_calls"].as_array().into_iter().flatten() {
             for input in [&call["function"]["arguments"], &call["arguments"]] {
-                told.add(&values(input));
+                told.add_all(&values(input));
             }
         }
         return;
@@ -232,10 +251,17 @@ fn of_grok(record: &Value, told: &mut Told) {
         "user_message_chunk" | "agent_message_chunk" | "agent_thought_chunk" => told.add(&words(&update["content"])),
         kind @ ("tool_call" | "tool_call_update") => {
             if kind == "tool_call" {
-                told.add(&values(&update["rawInput"]));
+                told.add_all(&values(&update["rawInput"]));
             }
             if matches!(update["status"].as_str(), Some("completed" | "failed" | "cancelled")) {
                 told.add(&words(&update["content"]));
+                for output in update["rawOutput"]
+                    .as_object()
+                    .into_iter()
+                    .flat_map(|output| output.values())
+                {
+                    told.add(output["tool_output_for_prompt"].as_str().unwrap_or_default());
+                }
             }
         }
         _ => {}
@@ -261,12 +287,12 @@ fn words(content: &Value) -> String {
 }
 
 /// The strings and numbers inside a tool's input, which is JSON, or JSON in a text, or a text.
-fn values(input: &Value) -> String {
+fn values(input: &Value) -> Vec<String> {
     let inner = input.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
     let input = inner.as_ref().filter(|inner| !inner.is_string()).unwrap_or(input);
     let mut leaves = Vec::new();
     gather(input, &mut leaves);
-    leaves.join("\n")
+    leaves
 }
 
 fn gather(value: &Value, leaves: &mut Vec<String>) {

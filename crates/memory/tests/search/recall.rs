@@ -113,14 +113,15 @@ impl Trial {
         }
     }
 
-    /// Some characters of a text.
+    /// Some characters of a line: what stands beside what in a tool's input is told by the order of its arguments, which the
+    /// oracle's JSON does not keep.
     fn piece(&self, dice: &mut Dice, least: usize, most: usize) -> String {
         loop {
             let chars: Vec<char> = self.draw(dice).chars().collect();
             let start = dice.below(chars.len());
             let length = least + dice.below(most - least + 1);
-            if start + length <= chars.len() {
-                return chars[start..start + length].iter().collect();
+            if let Some(piece) = chars.get(start..start + length).filter(|piece| !piece.contains(&'\n')) {
+                return piece.iter().collect();
             }
         }
     }
