@@ -133,7 +133,7 @@ impl Choice {
         match self {
             Self::Of(choices) => choices.contains(&c),
             Self::Any => c != '\n',
-            Self::Digit => c.is_ascii_digit() || !c.is_ascii() && c.is_numeric() && c.to_digit(10).is_some(),
+            Self::Digit => c.is_ascii_digit(),
         }
     }
 }
