@@ -205,10 +205,15 @@ impl Memory {
         let mut command = Command::new(&self.binary);
         command
             .args(args)
-            .env("HOME", &self.home)
-            .env("BOSWELL_HOME", &self.data);
-        for name in ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "GROK_HOME", "XDG_CONFIG_HOME"] {
-            command.env_remove(name);
+            .env("HOME", &self.data)
+            .env("BOSWELL_HOME", &self.data)
+            .env_remove("XDG_CONFIG_HOME");
+        for (name, folder) in [
+            ("CLAUDE_CONFIG_DIR", ".claude"),
+            ("CODEX_HOME", ".codex"),
+            ("GROK_HOME", ".grok"),
+        ] {
+            command.env(name, self.home.join(folder));
         }
         command
     }
@@ -241,24 +246,20 @@ impl Words {
     fn of(memory: &Memory) -> Self {
         let mut files = Vec::new();
         seeded::files_below(&memory.home.join(".claude/projects"), &mut files);
-        let middle = fs::read_to_string(&files[files.len() / 2]).expect("a log can be read");
-        let is_letter = |c: char| c.is_ascii_alphabetic();
-        let mut long: Vec<&str> = middle
-            .split(|c: char| !is_letter(c))
-            .filter(|word| word.len() > 12)
-            .collect();
-        long.dedup();
-        let seldom = |args: &[&str]| (1..=3).contains(&memory.sessions(args));
-        let rare = long
-            .iter()
-            .find(|word| seldom(&[word]))
-            .expect("a corpus has rare words");
+        let seldom = |word: &str| (1..=3).contains(&memory.sessions(&[word]));
+        let rare = files.iter().skip(files.len() / 2).find_map(|path| {
+            let log = fs::read_to_string(path).expect("a log can be read");
+            let words = log.split(|c: char| !c.is_ascii_alphanumeric());
+            let long = words.filter(|word| (10..30).contains(&word.len())).take(200);
+            long.map(str::to_owned).find(|word| seldom(word))
+        });
+        let rare = rare.expect("a corpus has rare words");
         // An expression and characters that cut the word, so that words cannot help.
         let cut = &rare[1..rare.len() - 1];
-        let regex = format!("{}[a-z]{}", &cut[..4], &cut[5..]);
+        let regex = format!("{}[a-z0-9]{}", &cut[..4], &cut[5..]);
         println!("rare word: `{rare}`, characters: `{cut}`, expression: `{regex}`");
         Self {
-            rare: (*rare).to_owned(),
+            rare: rare.clone(),
             exact: cut.to_owned(),
             regex,
         }
