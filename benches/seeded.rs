@@ -86,6 +86,7 @@ fn fingerprint() -> u64 {
 }
 
 /// Where real logs lie, if there are any.
+#[allow(dead_code)] // Not every bench asks for them.
 pub fn real() -> Option<PathBuf> {
     env::var_os("BOSWELL_CORPUS").map(PathBuf::from)
 }

@@ -2,7 +2,7 @@
 //! the words of sessions.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -46,8 +46,10 @@ pub struct Found {
     pub field: transcript::Field,
     pub snippet: Snippet,
     pub score: u32,
-    /// Sessions that hold the same turn again, because they were forked or resumed from it.
+    /// How many sessions hold the same turn again, because they were forked or resumed from it.
     pub copies: u64,
+    /// Which ones.
+    pub copied_in: Vec<String>,
 }
 
 /// What was found, best first.
@@ -288,7 +290,6 @@ fn tell(store: &Store, desk: Desk, answer: Answer) -> Result<Findings, StoreErro
         ..Findings::default()
     };
     let mut seen: HashMap<(Option<Timestamp>, String), usize> = HashMap::new();
-    let mut known: HashSet<String> = HashSet::new();
     for hit in answer.hits {
         let session = &desk.listed[hit.session];
         let uid = session.session_uid.as_str();
@@ -306,7 +307,8 @@ fn tell(store: &Store, desk: Desk, answer: Answer) -> Result<Findings, StoreErro
         let key = (ts, hit.snippet.text.clone());
         if let Some(first) = seen.get(&key).filter(|_| ts.is_some()) {
             let first: &mut Found = &mut findings.found[*first];
-            if first.session.session_uid != uid && known.insert(format!("{first:p} {uid}")) {
+            if first.session.session_uid != uid && !first.copied_in.iter().any(|known| known == uid) {
+                first.copied_in.push(uid.to_owned());
                 first.copies += 1;
             }
             continue;
@@ -326,6 +328,7 @@ fn tell(store: &Store, desk: Desk, answer: Answer) -> Result<Findings, StoreErro
             snippet: hit.snippet,
             score: hit.score,
             copies: 0,
+            copied_in: Vec::new(),
         });
     }
     Ok(findings)

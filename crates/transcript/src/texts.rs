@@ -294,6 +294,16 @@ mod tests {
             ),
             "0 Other/user: <environment_context>x</environment_context>"
         );
+        // What an editor put before the human's words is searched with them, and not shown.
+        let from_editor = r#"{"type":"user_message","message":"Active file: a.md\n## My request for Codex:\nfix it"}"#;
+        assert_eq!(
+            codex(from_editor),
+            "0 Prompt/user: Active file: a.md\n## My request for Codex:\nfix it"
+        );
+        assert_eq!(
+            crate::bodies(Agent::Codex, format!(r#"{{"payload":{from_editor}}}"#).as_bytes())[0].text,
+            "fix it"
+        );
         assert_eq!(
             codex(r#"{"type":"message","role":"assistant","content":[{"type":"output_text","text":"done"}]}"#),
             "0 Answer/assistant: done"

@@ -8,20 +8,8 @@ use memory::search::{Form, Query};
 use transcript::{Agent, texts};
 use unicode_normalization::UnicodeNormalization;
 
+use crate::dice::Dice;
 use crate::kept::Kept;
-
-/// A small generator, so that every run draws the same.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % end.max(1)
-    }
-}
 
 /// The texts of each session, composed.
 struct Told {

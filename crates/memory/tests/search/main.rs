@@ -3,6 +3,9 @@
 #![allow(clippy::unwrap_used)]
 
 mod corpus;
+mod dice;
 mod kept;
+mod oracle;
 mod planted;
+mod recall;
 mod runs;

@@ -13,7 +13,7 @@ const START_MS: u64 = 1_786_853_400_000;
 
 /// Writes `sessions` sessions (at least two). Every trap is planted at least once.
 ///
-/// The traps, by the name they have in [`Truth::traps`]:
+/// The traps, by the name they have in [`crate::truth::Truth::traps`]:
 ///
 /// | name | what is planted | what counts |
 /// |---|---|---|

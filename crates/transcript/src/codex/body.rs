@@ -15,11 +15,12 @@ use crate::wording::pretty;
 /// The texts of all blocks of a line, in the order in which the reader numbers them.
 pub(crate) fn bodies(line: &[u8]) -> Vec<Body> {
     let body = |block: Block| Body {
-        text: match block.told {
-            Told::Text(text) | Told::Sign(text) => text,
-            Told::Input(json) => readable(&json),
+        text: match (block.words, block.told) {
+            (Some(words), _) => words,
+            (None, Told::Text(text) | Told::Sign(text)) => text,
+            (None, Told::Input(json)) => readable(&json),
         },
-        words: block.words,
+        words: None,
     };
     blocks(line).into_iter().map(body).collect()
 }
@@ -29,7 +30,7 @@ pub(crate) fn blocks(line: &[u8]) -> Vec<Block> {
     // A log that is one object over many lines: what a line holds is told by its name alone.
     if let Some((name, words)) = std::str::from_utf8(line).ok().and_then(words_in) {
         return vec![match name {
-            "text" => Block::new(Field::Other, prompt(words.into()).into_owned()),
+            "text" => of_prompt(Field::Other, words.into()),
             "output" => Block::new(Field::ToolOutput, bare(&words).into_owned()),
             _ => Block::input("", &words),
         }];
@@ -75,7 +76,7 @@ fn of_payload(payload: &Payload<'_>, blocks: &mut Vec<Block>) {
         "function_call_output" | "custom_tool_call_output" => {
             Block::new(Field::ToolOutput, bare(&payload.output.text()).into_owned())
         }
-        "user_message" => Block::new(Field::Prompt, prompt(payload.message.or_empty().into()).into_owned()),
+        "user_message" => of_prompt(Field::Prompt, payload.message.or_empty().into()),
         "item_completed" => return of_item(payload, blocks),
         "exec_command_end" | "patch_apply_end" | "mcp_tool_call_end" | "dynamic_tool_call_response" => {
             return of_end(payload, blocks);
@@ -98,10 +99,18 @@ fn of_user(content: &Content<'_>) -> Block {
         Said::Prompt(_) | Said::Shell(_) | Said::OtherAgent => Field::Prompt,
         Said::Setup | Said::Interrupt | Said::Harness => Field::Other,
     };
-    let told = prompt(words(content)).into_owned();
     Block {
         role: Role::User,
-        ..Block::new(field, told)
+        ..of_prompt(field, words(content))
+    }
+}
+
+/// A prompt is shown as the human's own words, and searched with what an editor put before them: names of open files.
+fn of_prompt(field: Field, text: Cow<'_, str>) -> Block {
+    let own = prompt(Cow::Borrowed(&text)).into_owned();
+    Block {
+        words: Some(own).filter(|own| *own != text),
+        ..Block::new(field, text.into_owned())
     }
 }
 
