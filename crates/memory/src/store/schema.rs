@@ -2,7 +2,7 @@
 //! and never take away or give a column another meaning.
 //!
 //! Primary tables hold what no log can tell again: `operations`, `sessions`, `cursors`, `frames`, `tails`,
-//! `shared_files`, `prompts`, `prompt_files`, `tags`, `annotations`.
+//! `shared_files`, `prompts`, `prompt_files`, `tags`, `annotations`, `digests`, `decisions`, `keeps`, `tombstones`.
 //! All others are derived: they are dropped and made again from the packs, and a test does so. Times are
 //! microseconds since 1970; every table of a session has its key begin with `session_uid`.
 
@@ -208,6 +208,33 @@ const STEPS: &[&str] = &[
         mask_version {int} NOT NULL,
         PRIMARY KEY (session_uid, kind)
     ) {clustered};",
+    // What outlives the raw bytes, and who decides about them. A digest is made again while the packs are there and
+    // sealed when they go. A tombstone names a session that may never come back, so it belongs to no row of `sessions`;
+    // nor does a decision, which may be about none.
+    "CREATE TABLE digests (
+        session_uid TEXT NOT NULL PRIMARY KEY REFERENCES sessions ON DELETE CASCADE,
+        version {int} NOT NULL,
+        made_at {int} NOT NULL,
+        is_sealed {int} NOT NULL,
+        digest TEXT NOT NULL
+    ) {strict};
+    CREATE TABLE decisions (
+        decision_id {int} PRIMARY KEY,
+        session_uid TEXT,
+        at {int} NOT NULL,
+        text TEXT NOT NULL,
+        mask_version {int} NOT NULL
+    ) {strict};
+    CREATE TABLE keeps (
+        session_uid TEXT NOT NULL PRIMARY KEY,
+        at {int} NOT NULL
+    ) {clustered};
+    CREATE TABLE tombstones (
+        session_uid TEXT NOT NULL PRIMARY KEY,
+        at {int} NOT NULL
+    ) {clustered};
+    ALTER TABLE sessions ADD COLUMN evicting_at {int};
+    ALTER TABLE sessions ADD COLUMN generation {int} NOT NULL DEFAULT 0;",
 ];
 
 /// Brings a store to the newest step, all or nothing.
