@@ -22,8 +22,10 @@ mod secrets;
 pub(crate) mod sessions;
 mod show;
 mod status;
+mod statusline;
 mod sweep;
 mod tag;
+mod usage;
 
 use crate::catch_up::catch_up;
 use crate::cli::GlobalArgs;
@@ -40,6 +42,8 @@ pub(crate) enum Command {
     Secrets(secrets::SecretsArgs),
     Sessions(sessions::SessionsArgs),
     Show(show::ShowArgs),
+    Usage(usage::UsageArgs),
+    Statusline(statusline::StatuslineArgs),
     Read(read::ReadArgs),
     Cat(cat::CatArgs),
     Restore(restore::RestoreArgs),
@@ -84,6 +88,8 @@ fn answers_from_memory(command: &Command) -> bool {
         Command::Search(_)
             | Command::Sessions(_)
             | Command::Show(_)
+            | Command::Usage(_)
+            | Command::Statusline(_)
             | Command::Cat(_)
             | Command::Resume(_)
             | Command::Tag(_)
@@ -100,6 +106,8 @@ fn run_in(ui: &mut Ui, context: &Context, command: Command) -> Result<Outcome, C
             | Command::Search(_)
             | Command::Sessions(_)
             | Command::Show(_)
+            | Command::Usage(_)
+            | Command::Statusline(_)
             | Command::Restore(_)
             | Command::Resume(_)
             | Command::Tag(_)
@@ -122,6 +130,8 @@ fn run_in(ui: &mut Ui, context: &Context, command: Command) -> Result<Outcome, C
         Command::Secrets(args) => secrets::run(ui, context, &args),
         Command::Sessions(args) => sessions::run(ui, context, &args),
         Command::Show(args) => show::run(ui, context, &args),
+        Command::Usage(args) => usage::run(ui, context, &args),
+        Command::Statusline(args) => statusline::run(ui, context, &args),
         Command::Read(args) => read::run(ui, context, &args),
         Command::Cat(args) => cat::run(ui, context, &args),
         Command::Restore(args) => restore::run(ui, context, &args),

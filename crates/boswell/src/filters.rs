@@ -89,6 +89,12 @@ impl Filters<'_> {
         is_agent && has_tags && self.takes_place(session) && self.takes_time(session)
     }
 
+    /// Whether something that happened at a moment lies in the time asked for.
+    pub(crate) fn takes_moment(&self, at: Option<Timestamp>) -> bool {
+        let is_later = self.since.is_none_or(|since| at.is_some_and(|at| at >= since));
+        is_later && self.until.is_none_or(|until| at.is_some_and(|at| at < until))
+    }
+
     /// Whether anything was asked for.
     pub(crate) fn are_given(&self) -> bool {
         let args = self.args;

@@ -86,11 +86,15 @@ fn show(ui: &Ui, context: &Arc<Context>, copied: &mut Option<String>) -> Result<
         }
         let is_due = state.is_asking || (state.preview.is_none() && state.row().is_some());
         let wait = if is_due { WAIT_ASKING } else { WAIT_IDLE };
-        let key = next_event(wait).map_err(cannot);
-        if signals.is_noted() {
+        let key = next_event(wait);
+        if signals.is_noted()
+            || key
+                .as_ref()
+                .is_err_and(|error| error.kind() == io::ErrorKind::UnexpectedEof)
+        {
             break End::Left;
         }
-        let key = key?;
+        let key = key.map_err(cannot)?;
         is_changed = key.is_some();
         let action = key.map_or(Action::Nothing, |key| take_event(&mut state, &key));
         match action {
@@ -124,7 +128,12 @@ fn show(ui: &Ui, context: &Arc<Context>, copied: &mut Option<String>) -> Result<
 }
 
 fn next_event(wait: Duration) -> io::Result<Option<Event>> {
-    match event::poll(wait) {
+    // What was read with an earlier key may still wait inside.
+    let mut rest = screen::wait_for_input(Duration::ZERO)?;
+    if !event::poll(Duration::ZERO).unwrap_or(false) {
+        rest = screen::wait_for_input(wait)?;
+    }
+    match event::poll(rest) {
         Ok(true) => event::read().map(Some),
         Ok(false) => Ok(None),
         // A signal came instead of a key.

@@ -13,6 +13,7 @@ mod env;
 mod error;
 mod filters;
 mod finder;
+mod prices;
 mod render;
 mod session_arg;
 #[allow(dead_code, reason = "the words that verbs share; not every verb uses each")]

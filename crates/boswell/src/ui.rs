@@ -6,6 +6,7 @@
 mod escape;
 pub(crate) mod measure;
 mod pager;
+pub(crate) mod table;
 
 use std::fmt;
 use std::io::{self, BufWriter, Write};

@@ -1,5 +1,7 @@
 //! Ids of the agents' own, kept as hashes: a reader's state knows thousands of them.
 
+use std::num::NonZeroU32;
+
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -57,6 +59,25 @@ pub(crate) fn uuid(id: &str) -> Option<u128> {
     (dashed && odd < 16).then_some(u128::from(high) << 64 | u128::from(low))
 }
 
+/// An event's `seq`, or none, in a quarter of the room: a long log has a million of them in mind. It is written as
+/// the `Option<u64>` it stands for. No log has four billion events; if one had, what follows would follow from none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Option<u64>", into = "Option<u64>")]
+pub(crate) struct MaybeSeq(Option<NonZeroU32>);
+
+impl From<Option<u64>> for MaybeSeq {
+    fn from(seq: Option<u64>) -> Self {
+        let above_zero = seq.and_then(|seq| u32::try_from(seq.checked_add(1)?).ok());
+        Self(above_zero.and_then(NonZeroU32::new))
+    }
+}
+
+impl From<MaybeSeq> for Option<u64> {
+    fn from(seq: MaybeSeq) -> Self {
+        seq.0.map(|above_zero| u64::from(above_zero.get() - 1))
+    }
+}
+
 /// Maps are kept in order, so that equal states are equal bytes.
 pub(crate) fn in_order<K: Ord + Serialize, V: Serialize, S: Serializer>(
     map: &FxHashMap<K, V>,
@@ -80,6 +101,17 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_small_seq_comes_back() {
+        let back = |seq| Option::<u64>::from(MaybeSeq::from(seq));
+        for seq in [None, Some(0), Some(1), Some(u64::from(u32::MAX) - 1)] {
+            assert_eq!(back(seq), seq);
+        }
+        assert_eq!(back(Some(u64::from(u32::MAX))), None);
+        assert_eq!(back(Some(u64::MAX)), None);
+        assert_eq!(size_of::<MaybeSeq>(), 4);
+    }
 
     #[test]
     fn only_a_uuid_is_a_uuid() {

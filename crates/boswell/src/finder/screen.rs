@@ -4,6 +4,7 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 use std::{panic, thread};
 
 use crossterm::clipboard::CopyToClipboard;
@@ -66,6 +67,33 @@ fn restore_before_a_trace(is_open: &Arc<AtomicBool>) {
         }
         before(bug);
     }));
+}
+
+/// Waits for a key, and says how long to wait on for one. A terminal that was closed reads as empty for ever, which
+/// whoever reads it for us would go on doing: it is an end.
+#[cfg(unix)]
+pub(crate) fn wait_for_input(wait: Duration) -> io::Result<Duration> {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let stdin = io::stdin();
+    let mut asked = [PollFd::new(&stdin, PollFlags::IN)];
+    let wait = Timespec::try_from(wait).map_err(io::Error::other)?;
+    match poll(&mut asked, Some(&wait)) {
+        Ok(_)
+            if asked[0]
+                .revents()
+                .intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) =>
+        {
+            Err(io::ErrorKind::UnexpectedEof.into())
+        }
+        // A signal is no key, but the terminal may have another size now.
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(Duration::ZERO),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(not(unix))]
+pub(crate) fn wait_for_input(wait: Duration) -> io::Result<Duration> {
+    Ok(wait)
 }
 
 /// Notes a signal that ends the process, so that the terminal can be given back first.

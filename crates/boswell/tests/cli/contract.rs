@@ -25,6 +25,8 @@ fn alone_it_shows_its_verbs_in_their_groups() {
       search        Find turns by words, phrases, any characters or a regular expression
       sessions      List the sessions in the memory, newest first
       show          Show a session, or the session that made a commit
+      usage         Count tokens and money, each API call once
+      statusline    Print one line for a status line: today, this session, context used
       secrets       Say where secrets stand in the agents' own logs
 
     Share:

@@ -273,6 +273,29 @@ fn a_signal_gives_the_terminal_back_and_ends_as_signals_end() {
 }
 
 #[test]
+fn a_terminal_that_is_closed_ends_the_finder() {
+    let Some(terminal) = Terminal::open(with_demo(Sandbox::new())) else {
+        return;
+    };
+    terminal.start();
+    terminal.wait_for("3 sessions");
+    let pid = fs::read_to_string(terminal.sandbox.home.join("pid")).unwrap();
+    let is_there = || {
+        let asked = Command::new("kill").args(["-0", pid.trim()]).output().unwrap();
+        asked.status.success()
+    };
+    assert!(is_there());
+    terminal.tmux(&["kill-server"]);
+    for _ in 0..LOOKS_MAX {
+        if !is_there() {
+            return;
+        }
+        park_timeout(BETWEEN_LOOKS);
+    }
+    panic!("the finder goes on without a terminal");
+}
+
+#[test]
 fn an_empty_memory_offers_a_sweep_and_then_finds_what_was_swept() {
     let sandbox = Sandbox::new();
     sandbox.run("demo -o made-up");

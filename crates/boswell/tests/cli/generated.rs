@@ -36,7 +36,7 @@ fn every_command_gets_its_manual_page() {
     let sandbox = Sandbox::new();
     assert_snapshot!(sandbox.run("man -o share/man1"), @"
     --- stderr ---
-    Wrote 24 pages: share/man1
+    Wrote 26 pages: share/man1
     ");
     assert_snapshot!(names_in(&sandbox.home.join("share/man1")).join("\n"), @"
     boswell-cat.1
@@ -60,8 +60,10 @@ fn every_command_gets_its_manual_page() {
     boswell-sessions.1
     boswell-show.1
     boswell-status.1
+    boswell-statusline.1
     boswell-sweep.1
     boswell-tag.1
+    boswell-usage.1
     boswell.1
     ");
 }

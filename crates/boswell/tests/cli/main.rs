@@ -20,3 +20,4 @@ mod secrets;
 mod sessions;
 mod show;
 mod status;
+mod usage;

@@ -6,7 +6,7 @@ use transcript::{Call, Tokens};
 
 use super::derived::time;
 use super::engine::{Engine, Row, Value};
-use super::{Reads, StoreError};
+use super::{Reads, StoreError, micros};
 
 /// Adds calls. A fuller row of a call stands for all that was known of it.
 pub(super) fn put(engine: &Engine, session_uid: &str, calls: &[Call]) -> Result<(), StoreError> {
@@ -55,6 +55,12 @@ impl Reads<'_> {
     pub fn calls(&self) -> Result<Vec<(String, Call)>, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM calls ORDER BY session_uid, line, call_key");
         self.engine.query(&sql, &[], call)
+    }
+
+    /// The calls that were billed since a moment.
+    pub fn calls_since(&self, at: Timestamp) -> Result<Vec<(String, Call)>, StoreError> {
+        let sql = format!("SELECT {COLUMNS} FROM calls WHERE ts >= $1 ORDER BY session_uid, line, call_key");
+        self.engine.query(&sql, &[Value::Int(micros(at))], call)
     }
 
     /// The calls of a session.

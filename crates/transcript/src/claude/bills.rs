@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::record::{CacheCreation, Iteration, Usage};
 use crate::call::{Call, Tokens};
-use crate::ids::{from_entries, hash, hash_pair, in_order};
+use crate::ids::{MaybeSeq, from_entries, hash, hash_pair, in_order};
 use crate::reading::{Amendment, Delta};
 use crate::wire::{Maybe, Number};
 use crate::wording::{NAME_CHARS_MAX, cut};
@@ -33,7 +33,7 @@ pub(super) struct Row<'r> {
 struct Bill {
     rank: (bool, bool, u64, u64),
     request: Option<u64>,
-    seq: Option<u64>,
+    seq: MaybeSeq,
     turn: Option<u32>,
     line: u64,
     first_ts: Option<Timestamp>,
@@ -46,7 +46,7 @@ struct Seen {
     key: u64,
     in_main: bool,
     /// The event that bears the tokens of a sidechain row, until the main one comes.
-    side_seq: Option<u64>,
+    side_seq: MaybeSeq,
 }
 
 /// All API calls of a log so far.
@@ -99,24 +99,25 @@ impl Bills {
         let bill = self.bills.entry(key).or_insert(Bill {
             rank,
             request,
-            seq: row.seq,
+            seq: row.seq.into(),
             turn: row.turn,
             line: row.line,
             first_ts: row.ts,
         });
-        bill.seq = bill.seq.or(row.seq);
+        let seq = Option::from(bill.seq).or(row.seq);
+        bill.seq = seq.into();
         bill.request = bill.request.or(request);
         if rank < bill.rank {
             return;
         }
         bill.rank = rank;
         call.request = bill.request;
-        (call.seq, call.turn, call.line, call.first_ts) = (bill.seq, bill.turn, bill.line, bill.first_ts);
+        (call.seq, call.turn, call.line, call.first_ts) = (seq, bill.turn, bill.line, bill.first_ts);
         if let Some(seq) = call.seq {
             let tokens = Some(tokens);
             delta.amend(Amendment::Billed { seq, tokens });
             if row.is_sidechain {
-                seen.side_seq = Some(seq);
+                seen.side_seq = Some(seq).into();
             }
         }
         upsert(&mut delta.calls, call);
@@ -139,7 +140,8 @@ impl Seen {
             return None;
         }
         if !row.is_sidechain {
-            if let Some(seq) = self.side_seq.take().filter(|_| key != self.key) {
+            let side_seq = Option::from(std::mem::take(&mut self.side_seq));
+            if let Some(seq) = side_seq.filter(|_| key != self.key) {
                 delta.amend(Amendment::Billed { seq, tokens: None });
             }
             self.in_main = true;

@@ -6,13 +6,13 @@
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::ids::{from_entries, hash, in_order};
+use crate::ids::{MaybeSeq, from_entries, hash, in_order};
 
 /// A record we met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Node {
     /// The last event of the record, or of the nearest record above it that has one.
-    seq: Option<u64>,
+    seq: MaybeSeq,
     /// Tells a copy of the record from another record with the same id.
     stamp: u32,
 }
@@ -24,7 +24,7 @@ pub(super) struct Nodes(FxHashMap<u64, Node>);
 impl Nodes {
     /// The event that the record `uuid` stands for: none if it is not known, `Some(None)` at a root.
     pub(super) fn seq(&self, uuid: &str) -> Option<Option<u64>> {
-        self.0.get(&hash(uuid)).map(|node| node.seq)
+        self.0.get(&hash(uuid)).map(|node| node.seq.into())
     }
 
     /// Whether the very same record was here before.
@@ -34,6 +34,7 @@ impl Nodes {
 
     /// Remembers a record.
     pub(super) fn add(&mut self, uuid: &str, seq: Option<u64>, stamp: u32) {
+        let seq = seq.into();
         self.0.insert(hash(uuid), Node { seq, stamp });
     }
 }

@@ -1,0 +1,169 @@
+//! `boswell usage`: tokens and money, by whatever a person wants to see them by.
+
+mod blocks;
+mod rows;
+
+pub(super) use rows::dollars;
+
+use clap::ValueEnum;
+use memory::store::Listed;
+use memory::usage::{self, Bill, Dimension};
+
+use super::read::zone_of;
+use crate::context::Context;
+use crate::error::{CommandError, Outcome};
+use crate::filters::FilterArgs;
+use crate::prices;
+use crate::session_arg::open_memory;
+use crate::ui::{Format, Ui};
+
+/// Count tokens and money, each API call once
+///
+/// A call that stands in several logs (a fork, a resumed session, a side question) is counted once. Input leaves out what came
+/// from the cache, for every agent. Costs are computed from dated prices; where a log says itself what a call cost, that counts
+/// and is marked with `*`. A model without a price is told as unpriced, never as free. The numbers stay when raw logs are dropped.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  boswell usage                                 by day, agent and model
+  boswell usage monthly --agent claude
+  boswell usage session --since 7d
+  boswell usage blocks --since 3d               five-hour blocks, burn rate and projection
+  boswell usage --by project,month --csv
+  boswell usage --prices                        the price rows that are built in
+
+Prices of your own: a `prices.toml` beside `config.toml`, in the form that `--prices` shows.")]
+pub(crate) struct UsageArgs {
+    /// What to sum by
+    #[arg(value_name = "REPORT", default_value = "daily")]
+    report: Report,
+    /// Sum by these instead, in this order
+    #[arg(long, value_name = "WHAT,…", value_delimiter = ',', conflicts_with = "report")]
+    by: Vec<By>,
+    #[command(flatten)]
+    filters: FilterArgs,
+    /// At most so many rows, the newest or dearest; `0` shows all
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    limit: usize,
+    /// Comma-separated values
+    #[arg(long)]
+    csv: bool,
+    /// Print the price rows that are built in, and stop
+    #[arg(long)]
+    prices: bool,
+    /// Days begin at midnight in this zone, such as `Europe/Berlin`
+    #[arg(long, value_name = "ZONE")]
+    timezone: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Report {
+    Daily,
+    Weekly,
+    Monthly,
+    Session,
+    Model,
+    Project,
+    Blocks,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum By {
+    Day,
+    Week,
+    Month,
+    Agent,
+    Model,
+    Project,
+    Branch,
+    Session,
+}
+
+impl By {
+    fn dimension(self) -> Dimension {
+        match self {
+            Self::Day => Dimension::Day,
+            Self::Week => Dimension::Week,
+            Self::Month => Dimension::Month,
+            Self::Agent => Dimension::Agent,
+            Self::Model => Dimension::Model,
+            Self::Project => Dimension::Project,
+            Self::Branch => Dimension::Branch,
+            Self::Session => Dimension::Session,
+        }
+    }
+}
+
+impl UsageArgs {
+    fn dimensions(&self) -> Vec<Dimension> {
+        if !self.by.is_empty() {
+            return self.by.iter().map(|by| by.dimension()).collect();
+        }
+        match self.report {
+            Report::Daily => vec![Dimension::Day, Dimension::Agent, Dimension::Model],
+            Report::Weekly => vec![Dimension::Week, Dimension::Agent, Dimension::Model],
+            Report::Monthly => vec![Dimension::Month, Dimension::Agent, Dimension::Model],
+            Report::Session => vec![Dimension::Session, Dimension::Agent, Dimension::Model],
+            Report::Model => vec![Dimension::Agent, Dimension::Model],
+            Report::Project => vec![Dimension::Project, Dimension::Agent],
+            Report::Blocks => Vec::new(),
+        }
+    }
+}
+
+pub(crate) fn run(ui: &mut Ui, context: &Context, args: &UsageArgs) -> Result<Outcome, CommandError> {
+    if args.prices {
+        ui.write(|out| out.write_all(prices::EMBEDDED.as_bytes()))?;
+        return Ok(Outcome::Done);
+    }
+    let zone = zone_of(context, args.timezone.as_deref())?;
+    let prices = prices::load(Some(&prices::user_file(context)))?;
+    let store = open_memory(context)?;
+    let filters = args.filters.resolve(context)?;
+    let sessions: Vec<Listed> = store.reads().listed()?;
+    let takes: Vec<bool> = sessions.iter().map(|session| filters.take(session)).collect();
+    let bills = usage::bills(&store, &sessions, &prices, &|session, call| {
+        let began = || jiff::Timestamp::from_microsecond(sessions[session].started_micros?).ok();
+        takes[session] && filters.takes_moment(call.ts.or_else(began))
+    })?;
+    if bills.is_empty() {
+        return nothing(ui, sessions.is_empty(), args);
+    }
+    tell_unpriced(ui, &bills);
+    if args.report == Report::Blocks && args.by.is_empty() {
+        return blocks::show(ui, context, &zone, args, &bills);
+    }
+    rows::show(ui, args, &zone, &sessions, &bills)?;
+    Ok(Outcome::Done)
+}
+
+fn nothing(ui: &mut Ui, is_empty: bool, args: &UsageArgs) -> Result<Outcome, CommandError> {
+    match ui.format {
+        Format::Json if args.report == Report::Blocks => ui.json(&blocks::json(&[], &[]))?,
+        Format::Json => ui.json(&rows::json(&[], &usage::Sum::default(), &[]))?,
+        Format::Text => {
+            ui.status("No usage is known here");
+            ui.hint(if is_empty {
+                "`boswell sweep` reads the agents' logs"
+            } else {
+                "fewer filters find more"
+            });
+        }
+    }
+    Ok(Outcome::NothingFound)
+}
+
+/// What has no price is said once, with what to do about it.
+fn tell_unpriced(ui: &mut Ui, bills: &[Bill]) {
+    let mut models: Vec<&str> = bills
+        .iter()
+        .filter(|bill| bill.cost == usage::Cost::Unpriced)
+        .map(|bill| bill.call.model.as_deref().unwrap_or("a model without a name"))
+        .collect();
+    models.sort_unstable();
+    models.dedup();
+    if !models.is_empty() && ui.format == Format::Text {
+        let models = crate::ui::escape(&models.join(", ")).into_owned();
+        ui.warning(format_args!("no price is known for: {models}"));
+        ui.hint("add it to `prices.toml` beside `config.toml`: `boswell usage --prices` shows the form");
+    }
+}

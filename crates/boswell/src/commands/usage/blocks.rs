@@ -1,0 +1,114 @@
+//! Usage in blocks of five hours, with the pace of the one that runs.
+
+use jiff::tz::TimeZone;
+use memory::usage::Bill;
+use memory::usage::blocks::{self, Block};
+use serde_json::{Value, json};
+
+use super::UsageArgs;
+use super::rows::{cost, dollars, sum_json};
+use crate::context::Context;
+use crate::error::{CommandError, Outcome};
+use crate::render::text::date_time;
+use crate::ui::{FAINT, Format, HEADING, STRONG, Ui, measure, table};
+
+pub(super) fn show(
+    ui: &mut Ui,
+    context: &Context,
+    zone: &TimeZone,
+    args: &UsageArgs,
+    bills: &[Bill],
+) -> Result<Outcome, CommandError> {
+    let mut found = blocks::of(bills, context.now);
+    if args.limit > 0 && found.len() > args.limit {
+        found.drain(..found.len() - args.limit);
+    }
+    match ui.format {
+        Format::Json => ui.json(&json(&found, bills))?,
+        Format::Text => text(ui, context, zone, &found)?,
+    }
+    Ok(if found.is_empty() {
+        Outcome::NothingFound
+    } else {
+        Outcome::Done
+    })
+}
+
+fn text(ui: &mut Ui, context: &Context, zone: &TimeZone, found: &[Block]) -> Result<(), CommandError> {
+    let headings = [
+        ("from", false),
+        ("for", true),
+        ("tokens", true),
+        ("cost", true),
+        ("tokens/min", true),
+        ("per hour", true),
+    ];
+    let rows: Vec<Vec<String>> = found.iter().map(|block| cells(block, zone)).collect();
+    for (at, line) in table::lines(&headings, &rows).into_iter().enumerate() {
+        let block = at.checked_sub(1).map(|at| &found[at]);
+        match block {
+            None => ui.row(ui.paint(HEADING, line))?,
+            Some(Block { work: None, .. }) => ui.row(ui.paint(FAINT, line))?,
+            Some(Block { work: Some(work), .. }) if work.is_active => ui.row(ui.paint(STRONG, line))?,
+            Some(_) => ui.row(line)?,
+        }
+    }
+    if let Some(Block {
+        end, work: Some(work), ..
+    }) = found.last()
+        && work.is_active
+    {
+        let left = measure::duration(end.duration_since(context.now));
+        let projected = work.projected_micros(*end).map(dollars);
+        let told = projected.map_or(String::new(), |money| {
+            format!(", {money} at its end if it goes on like this")
+        });
+        ui.status(format_args!("The last block runs: {left} left{told}"));
+    }
+    Ok(())
+}
+
+fn cells(block: &Block, zone: &TimeZone) -> Vec<String> {
+    let from = date_time(block.start, zone);
+    let Some(work) = &block.work else {
+        let span = measure::duration(block.end.duration_since(block.start));
+        return vec![from, span, "nothing".to_owned()];
+    };
+    let pace = |number: Option<f64>| number.map(|number| number.round() as u64);
+    vec![
+        from,
+        measure::duration(work.last.duration_since(work.first)),
+        measure::count(work.sum.tokens.total()),
+        cost(&work.sum),
+        pace(work.tokens_per_minute()).map(measure::count).unwrap_or_default(),
+        pace(work.micros_per_hour()).map(dollars).unwrap_or_default(),
+    ]
+}
+
+pub(super) fn json(found: &[Block], bills: &[Bill]) -> Value {
+    let blocks: Vec<Value> = found.iter().map(block_json).collect();
+    let total = memory::usage::total(bills);
+    json!({ "schema": "boswell.usage/1", "blocks": blocks, "totals": sum_json(&total) })
+}
+
+fn block_json(block: &Block) -> Value {
+    let Some(work) = &block.work else {
+        return json!({ "start": block.start, "end": block.end, "is_gap": true });
+    };
+    let mut object = sum_json(&work.sum);
+    let rest = json!({
+        "start": block.start,
+        "end": block.end,
+        "is_gap": false,
+        "first": work.first,
+        "last": work.last,
+        "is_active": work.is_active,
+        "tokens_per_minute": work.tokens_per_minute().map(f64::round),
+        "microusd_per_hour": work.micros_per_hour().map(|micros| micros.round() as u64),
+        "projected_microusd": work.is_active.then(|| work.projected_micros(block.end)).flatten(),
+    });
+    if let Value::Object(rest) = rest {
+        object.extend(rest);
+    }
+    Value::Object(object)
+}

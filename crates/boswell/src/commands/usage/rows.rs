@@ -1,0 +1,313 @@
+//! Usage as rows of sums: a table, CSV or JSON.
+
+use jiff::tz::TimeZone;
+use memory::store::Listed;
+use memory::usage::{self, Bill, Dimension, Key, Row, Sum};
+use serde_json::{Map, Value, json};
+
+use super::{Report, UsageArgs};
+use crate::error::CommandError;
+use crate::ui::table::{self, Heading};
+use crate::ui::{Format, HEADING, STRONG, Ui, escape, escape_lines, measure};
+
+/// How wide a bar is at most.
+const BAR_COLUMNS: usize = 12;
+const NAME_COLUMNS_MAX: usize = 40;
+
+pub(super) fn show(
+    ui: &mut Ui,
+    args: &UsageArgs,
+    zone: &TimeZone,
+    sessions: &[Listed],
+    bills: &[Bill],
+) -> Result<(), CommandError> {
+    let by = args.dimensions();
+    let mut rows = usage::group(bills, sessions, &by, zone);
+    let is_by_time = matches!(by.first(), Some(Dimension::Day | Dimension::Week | Dimension::Month));
+    if !is_by_time {
+        // Rows of one thing stay together, the dearest thing first.
+        rows = dearest_first(rows);
+    }
+    let total = rows_total(&rows);
+    let left_out = rows.len().saturating_sub(args.limit);
+    if args.limit > 0 && left_out > 0 {
+        let from = if is_by_time { left_out } else { 0 };
+        rows = rows.drain(from..from + args.limit).collect();
+        ui.hint(format_args!(
+            "{} more rows: the total is of all",
+            measure::count(left_out as u64)
+        ));
+    }
+    match ui.format {
+        _ if args.csv => csv(ui, &rows, &by),
+        Format::Json => ui.json(&json(&rows, &total, &by)),
+        Format::Text => table_of(ui, args, &rows, &total, &by, sessions),
+    }
+}
+
+fn rows_total(rows: &[Row]) -> Sum {
+    let mut total = Sum::default();
+    for row in rows {
+        total.merge(&row.sum);
+    }
+    total
+}
+
+fn dearest_first(rows: Vec<Row>) -> Vec<Row> {
+    let mut groups: Vec<(Sum, Vec<Row>)> = Vec::new();
+    for row in rows {
+        match groups.last_mut() {
+            Some((sum, group)) if group[0].keys.first() == row.keys.first() => {
+                sum.merge(&row.sum);
+                group.push(row);
+            }
+            _ => groups.push((row.sum, vec![row])),
+        }
+    }
+    groups.sort_by_key(|(sum, _)| std::cmp::Reverse((sum.money, sum.tokens.total())));
+    groups.into_iter().flat_map(|(_, group)| group).collect()
+}
+
+fn table_of(
+    ui: &mut Ui,
+    args: &UsageArgs,
+    rows: &[Row],
+    total: &Sum,
+    by: &[Dimension],
+    sessions: &[Listed],
+) -> Result<(), CommandError> {
+    let mut headings: Vec<Heading> = by.iter().map(|dimension| (name(*dimension), false)).collect();
+    headings.extend([
+        ("input", true),
+        ("output", true),
+        ("cache read", true),
+        ("cache write", true),
+        ("reasoning", true),
+        ("cost", true),
+        ("", false),
+    ]);
+    let most = rows.iter().map(|row| weight(&row.sum, total)).fold(0.0, f64::max);
+    let mut before: &[Key] = &[];
+    let mut lines = Vec::new();
+    for row in rows {
+        // What stands in the line above is not said again.
+        let same = row.keys.iter().zip(before).take_while(|(a, b)| a == b).count();
+        let mut cells: Vec<String> = row
+            .keys
+            .iter()
+            .zip(by)
+            .map(|(key, by)| cell(key, *by, sessions))
+            .collect();
+        cells.iter_mut().take(same.min(1)).for_each(String::clear);
+        cells.extend(numbers(&row.sum));
+        if ui.columns().is_some() {
+            cells.push(table::bar(weight(&row.sum, total), most, BAR_COLUMNS));
+        }
+        lines.push(cells);
+        before = &row.keys;
+    }
+    let mut sum = vec![String::new(); by.len()];
+    if let Some(first) = sum.first_mut() {
+        "total".clone_into(first);
+    }
+    sum.extend(numbers(total));
+    lines.push(sum);
+    let lines = table::lines(&headings, &lines);
+    let last = lines.len() - 1;
+    for (at, line) in lines.into_iter().enumerate() {
+        match at {
+            0 => ui.row(ui.paint(HEADING, line))?,
+            at if at == last => ui.row(ui.paint(STRONG, line))?,
+            _ => ui.row(line)?,
+        }
+    }
+    if total.reported.micros() > 0 {
+        ui.hint("`*`: as the log itself says");
+    }
+    if args.report == Report::Session && args.by.is_empty() {
+        ui.hint("what subagents used is counted with the session that called them");
+    }
+    Ok(())
+}
+
+/// What a bar shows: money, or tokens where nothing has a price.
+fn weight(sum: &Sum, total: &Sum) -> f64 {
+    if total.money.micros() > 0 {
+        sum.money.micros() as f64
+    } else {
+        sum.tokens.total() as f64
+    }
+}
+
+fn numbers(sum: &Sum) -> [String; 6] {
+    let tokens = &sum.tokens;
+    let some = |number: u64| {
+        if number == 0 {
+            String::new()
+        } else {
+            measure::count(number)
+        }
+    };
+    [
+        measure::count(tokens.input),
+        measure::count(tokens.output),
+        some(tokens.cache_read),
+        some(tokens.cache_write_5m.saturating_add(tokens.cache_write_1h)),
+        some(tokens.reasoning),
+        cost(sum),
+    ]
+}
+
+/// Money for people. What has no price is said, and never shown as nothing.
+pub(super) fn cost(sum: &Sum) -> String {
+    let Some(micros) = sum.micros() else {
+        return "unpriced".to_owned();
+    };
+    let is_reported = sum.reported.micros() > 0;
+    let mut told = dollars(micros);
+    if is_reported {
+        told.push('*');
+    }
+    if sum.unpriced_calls > 0 {
+        told += " + unpriced";
+    }
+    told
+}
+
+pub(in crate::commands) fn dollars(micros: u64) -> String {
+    let cents = (micros + 5_000) / 10_000;
+    if cents == 0 && micros > 0 {
+        return "<$0.01".to_owned();
+    }
+    format!("${}.{:02}", measure::count(cents / 100), cents % 100)
+}
+
+fn name(dimension: Dimension) -> &'static str {
+    match dimension {
+        Dimension::Day => "day",
+        Dimension::Week => "week of",
+        Dimension::Month => "month",
+        Dimension::Agent => "agent",
+        Dimension::Model => "model",
+        Dimension::Project => "project",
+        Dimension::Branch => "branch",
+        Dimension::Session => "session",
+    }
+}
+
+fn cell(key: &Key, by: Dimension, sessions: &[Listed]) -> String {
+    let text = match (key, by) {
+        (Key::Date(None), _) => "no date".to_owned(),
+        (Key::Date(Some(day)), Dimension::Month) => day.strftime("%Y-%m").to_string(),
+        (Key::Date(Some(day)), _) => day.to_string(),
+        (Key::Text(uid), Dimension::Session) => session_words(uid, sessions),
+        (Key::Text(text), Dimension::Project) => short_path(text),
+        (Key::Text(text), _) if text.is_empty() => "-".to_owned(),
+        (Key::Text(text), _) => text.clone(),
+    };
+    measure::fit(&escape(&text), NAME_COLUMNS_MAX).into_owned()
+}
+
+/// The end of a path says most.
+fn short_path(path: &str) -> String {
+    let parts: Vec<&str> = path.split(['/', '\\']).filter(|part| !part.is_empty()).collect();
+    match parts.len() {
+        0 => "-".to_owned(),
+        1 | 2 => path.to_owned(),
+        count => format!("…/{}", parts[count - 2..].join("/")),
+    }
+}
+
+fn session_words(uid: &str, sessions: &[Listed]) -> String {
+    let session = sessions.iter().find(|session| session.session_uid == uid);
+    let id: String = uid.split_once(':').map_or(uid, |(_, id)| id).chars().take(13).collect();
+    let words = session.and_then(|session| session.said.name.as_deref().or(session.title.as_deref()));
+    words.map_or(id.clone(), |words| format!("{id} {words}"))
+}
+
+const NUMBERS: [&str; 9] = [
+    "input_tokens",
+    "output_tokens",
+    "cache_read_tokens",
+    "cache_write_tokens",
+    "reasoning_tokens",
+    "cost_microusd",
+    "reported_microusd",
+    "calls",
+    "unpriced_calls",
+];
+
+pub(super) fn sum_json(sum: &Sum) -> Map<String, Value> {
+    let tokens = &sum.tokens;
+    let values = [
+        json!(tokens.input),
+        json!(tokens.output),
+        json!(tokens.cache_read),
+        json!(tokens.cache_write_5m.saturating_add(tokens.cache_write_1h)),
+        json!(tokens.reasoning),
+        json!(sum.micros()),
+        json!(sum.reported.micros()),
+        json!(sum.calls),
+        json!(sum.unpriced_calls),
+    ];
+    NUMBERS.iter().map(|name| (*name).to_owned()).zip(values).collect()
+}
+
+fn json_name(by: Dimension) -> &'static str {
+    match by {
+        Dimension::Day | Dimension::Week | Dimension::Month => "date",
+        Dimension::Session => "session_uid",
+        by => name(by),
+    }
+}
+
+/// The names of the columns that say what a row is of. Some are always there, so that a program need not ask.
+fn key_json(row: &Row, by: &[Dimension]) -> Map<String, Value> {
+    let mut keys = Map::new();
+    for name in ["date", "agent", "model"] {
+        keys.insert(name.to_owned(), Value::Null);
+    }
+    for (key, by) in row.keys.iter().zip(by) {
+        let value = match key {
+            Key::Date(day) => json!(day.map(|day| match by {
+                Dimension::Month => day.strftime("%Y-%m").to_string(),
+                _ => day.to_string(),
+            })),
+            Key::Text(text) if text.is_empty() => Value::Null,
+            Key::Text(text) => json!(text),
+        };
+        keys.insert(json_name(*by).to_owned(), value);
+    }
+    keys
+}
+
+pub(super) fn json(rows: &[Row], total: &Sum, by: &[Dimension]) -> Value {
+    let rows: Vec<Value> = rows
+        .iter()
+        .map(|row| {
+            let mut object = key_json(row, by);
+            object.extend(sum_json(&row.sum));
+            Value::Object(object)
+        })
+        .collect();
+    json!({ "schema": "boswell.usage/1", "rows": rows, "totals": sum_json(total) })
+}
+
+fn csv(ui: &mut Ui, rows: &[Row], by: &[Dimension]) -> Result<(), CommandError> {
+    let plain = |value: &Value| match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        value => value.to_string(),
+    };
+    let mut names: Vec<&str> = by.iter().map(|by| json_name(*by)).collect();
+    names.extend(NUMBERS);
+    let heading: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    ui.row(table::csv(&heading))?;
+    for row in rows {
+        let mut object = key_json(row, by);
+        object.extend(sum_json(&row.sum));
+        let cells: Vec<String> = names.iter().filter_map(|name| object.get(*name).map(plain)).collect();
+        ui.row(escape_lines(&table::csv(&cells)))?;
+    }
+    Ok(())
+}

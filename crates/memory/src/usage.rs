@@ -1,0 +1,236 @@
+//! Usage: what was billed, once, by whatever a person wants to see it by. It asks only the small durable rows, so the
+//! answer is the same before and after a session's raw text is gone, and in whichever order logs were read.
+
+pub mod blocks;
+
+use std::collections::{BTreeMap, HashMap};
+
+use jiff::civil::{Date, Weekday};
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan};
+use transcript::{Call, Tokens};
+
+use crate::prices::{Money, Prices};
+use crate::store::{Listed, Store, StoreError};
+
+/// One counted call, and what it cost.
+#[derive(Debug, Clone)]
+pub struct Bill {
+    /// Where the call's session stands in the list.
+    pub session: usize,
+    pub call: Call,
+    pub cost: Cost,
+}
+
+/// What is known of the price of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cost {
+    /// The log itself says it.
+    Reported(Money),
+    /// Tokens times prices.
+    Computed(Money),
+    /// No price is known, which is not nothing.
+    Unpriced,
+}
+
+/// What usage can be told by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Dimension {
+    Day,
+    Week,
+    Month,
+    Agent,
+    Model,
+    Project,
+    Branch,
+    Session,
+}
+
+/// Where a bill belongs in one dimension. Text that is not known is empty.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Key {
+    /// The day, or the first day of the week or month; none where the log tells no time.
+    Date(Option<Date>),
+    Text(String),
+}
+
+/// The sum of some bills.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sum {
+    pub tokens: Tokens,
+    pub calls: u64,
+    /// Of the calls that have a price.
+    pub money: Money,
+    /// The part of it that logs report.
+    pub reported: Money,
+    pub unpriced_calls: u64,
+    pub web_searches: u64,
+}
+
+impl Sum {
+    /// Adds one bill.
+    pub fn add(&mut self, bill: &Bill) {
+        self.add_call(&bill.call, bill.cost);
+    }
+
+    fn add_call(&mut self, call: &Call, cost: Cost) {
+        self.tokens.add(&call.tokens);
+        self.calls += 1;
+        self.web_searches += call.web_searches;
+        match cost {
+            Cost::Reported(money) => {
+                self.money.add(money);
+                self.reported.add(money);
+            }
+            Cost::Computed(money) => self.money.add(money),
+            Cost::Unpriced => self.unpriced_calls += 1,
+        }
+    }
+
+    /// Adds another sum.
+    pub fn merge(&mut self, other: &Self) {
+        self.tokens.add(&other.tokens);
+        self.calls += other.calls;
+        self.web_searches += other.web_searches;
+        self.money.add(other.money);
+        self.reported.add(other.reported);
+        self.unpriced_calls += other.unpriced_calls;
+    }
+
+    /// In micro-dollars; none where nothing of it has a price.
+    pub fn micros(&self) -> Option<u64> {
+        (self.calls == 0 || self.unpriced_calls < self.calls).then(|| self.money.micros())
+    }
+}
+
+/// One line of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// In the order of the dimensions asked for.
+    pub keys: Vec<Key>,
+    pub sum: Sum,
+}
+
+/// Every call of the store that counts, of the sessions that `takes` wants.
+///
+/// Which copy counts is decided over all sessions first: a filter must not turn a copy into a call.
+pub fn bills(
+    store: &Store,
+    sessions: &[Listed],
+    prices: &Prices,
+    takes: &dyn Fn(usize, &Call) -> bool,
+) -> Result<Vec<Bill>, StoreError> {
+    let calls = store.reads().calls()?;
+    let counts = {
+        let all: Vec<&Call> = calls.iter().map(|(_, call)| call).collect();
+        transcript::counted(&all)
+    };
+    let places: HashMap<&str, usize> = sessions
+        .iter()
+        .enumerate()
+        .map(|(at, session)| (session.session_uid.as_str(), at))
+        .collect();
+    let mut bills = Vec::new();
+    for ((uid, call), counts) in calls.into_iter().zip(counts) {
+        let Some(&session) = places.get(uid.as_str()).filter(|_| counts) else {
+            continue;
+        };
+        if call.tokens.total() == 0 && call.cost_usd_ticks.is_none() || !takes(session, &call) {
+            continue;
+        }
+        let cost = cost(&call, prices);
+        bills.push(Bill { session, call, cost });
+    }
+    Ok(bills)
+}
+
+/// The sum of calls of which each copy counts once.
+pub fn sum<'c>(calls: impl Iterator<Item = &'c Call>, prices: &Prices) -> Sum {
+    let calls: Vec<&Call> = calls.collect();
+    let counts = transcript::counted(&calls);
+    let mut sum = Sum::default();
+    for (call, _) in calls.into_iter().zip(counts).filter(|(_, counts)| *counts) {
+        sum.add_call(call, cost(call, prices));
+    }
+    sum
+}
+
+fn cost(call: &Call, prices: &Prices) -> Cost {
+    if let Some(ticks) = call.cost_usd_ticks {
+        return Cost::Reported(Money::from_ticks(ticks));
+    }
+    let price = call.model.as_deref().and_then(|model| prices.of(model, call.ts));
+    price.map_or(Cost::Unpriced, |price| Cost::Computed(price.cost(call)))
+}
+
+/// Sums bills by dimensions, in the order of their keys.
+pub fn group(bills: &[Bill], sessions: &[Listed], by: &[Dimension], zone: &TimeZone) -> Vec<Row> {
+    let roots = Roots::of(sessions);
+    let mut sums: BTreeMap<Vec<Key>, Sum> = BTreeMap::new();
+    for bill in bills {
+        let keys = by
+            .iter()
+            .map(|dimension| key(*dimension, bill, sessions, &roots, zone))
+            .collect();
+        sums.entry(keys).or_default().add(bill);
+    }
+    sums.into_iter().map(|(keys, sum)| Row { keys, sum }).collect()
+}
+
+/// Everything in one sum.
+pub fn total(bills: &[Bill]) -> Sum {
+    let mut sum = Sum::default();
+    bills.iter().for_each(|bill| sum.add(bill));
+    sum
+}
+
+fn key(dimension: Dimension, bill: &Bill, sessions: &[Listed], roots: &Roots, zone: &TimeZone) -> Key {
+    let session = &sessions[bill.session];
+    let text = |text: Option<&str>| Key::Text(text.unwrap_or_default().to_owned());
+    let date =
+        |first: fn(Date) -> Date| Key::Date(when(bill, session).map(|at| first(at.to_zoned(zone.clone()).date())));
+    match dimension {
+        Dimension::Day => date(|day| day),
+        Dimension::Week => date(monday),
+        Dimension::Month => date(Date::first_of_month),
+        Dimension::Agent => Key::Text(session.flavor.clone()),
+        Dimension::Model => text(bill.call.model.as_deref()),
+        Dimension::Project => text(session.cwd.as_deref().or(session.repo.as_deref())),
+        Dimension::Branch => text(session.branch.as_deref()),
+        Dimension::Session => Key::Text(sessions[roots.of_session(bill.session)].session_uid.clone()),
+    }
+}
+
+/// When a call was billed: as its row says, else when its session began.
+pub fn when(bill: &Bill, session: &Listed) -> Option<Timestamp> {
+    let began = || Timestamp::from_microsecond(session.started_micros?).ok();
+    bill.call.ts.or_else(began)
+}
+
+fn monday(day: Date) -> Date {
+    let since = day.weekday().since(Weekday::Monday);
+    day.checked_sub(i64::from(since).days()).unwrap_or(day)
+}
+
+/// Which session's work a subagent's is. Its uid is its parent's with a name behind it where the log tells no more.
+struct Roots(Vec<usize>);
+
+impl Roots {
+    fn of(sessions: &[Listed]) -> Self {
+        let places: HashMap<&str, usize> = sessions
+            .iter()
+            .enumerate()
+            .map(|(at, session)| (session.session_uid.as_str(), at))
+            .collect();
+        let root = |(at, session): (usize, &Listed)| {
+            let uid = session.session_uid.as_str();
+            let parent = uid.split_once('/').map(|(parent, _)| parent);
+            parent.and_then(|parent| places.get(parent).copied()).unwrap_or(at)
+        };
+        Self(sessions.iter().enumerate().map(root).collect())
+    }
+
+    fn of_session(&self, session: usize) -> usize {
+        self.0[session]
+    }
+}

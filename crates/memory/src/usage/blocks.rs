@@ -1,0 +1,111 @@
+//! Blocks of five hours, as a subscription counts them: a block begins with the hour of its first call and ends five hours
+//! later, or earlier where nothing happens for so long.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::{Bill, Sum};
+
+const HOURS: i64 = 5;
+const HOUR_SECONDS: i64 = 3_600;
+
+/// Five hours of work, or a time without any.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Block {
+    pub start: Timestamp,
+    /// When it is over, not when its last call was.
+    pub end: Timestamp,
+    /// None where nothing happened.
+    pub work: Option<Work>,
+}
+
+/// What was done in a block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Work {
+    pub first: Timestamp,
+    pub last: Timestamp,
+    pub sum: Sum,
+    /// Whether it still runs.
+    pub is_active: bool,
+}
+
+impl Work {
+    /// Minutes from the first call to the last; none where that is no time at all.
+    fn minutes(&self) -> Option<f64> {
+        let minutes = self.last.duration_since(self.first).as_secs_f64() / 60.0;
+        (minutes > 0.0).then_some(minutes)
+    }
+
+    /// How fast tokens are used.
+    pub fn tokens_per_minute(&self) -> Option<f64> {
+        self.minutes().map(|minutes| self.sum.tokens.total() as f64 / minutes)
+    }
+
+    /// How fast money is spent, in micro-dollars.
+    pub fn micros_per_hour(&self) -> Option<f64> {
+        let micros = self.sum.micros()? as f64;
+        self.minutes().map(|minutes| micros / minutes * 60.0)
+    }
+
+    /// What the block will have cost at its end if work goes on like this.
+    pub fn projected_micros(&self, end: Timestamp) -> Option<u64> {
+        let rest = end.duration_since(self.last).as_secs_f64().max(0.0) / 3_600.0;
+        let micros = self.sum.micros()? as f64 + self.micros_per_hour()? * rest;
+        Some(micros.round() as u64)
+    }
+}
+
+/// The blocks of bills, oldest first, with the gaps between them. Bills that tell no time are left out.
+pub fn of(bills: &[Bill], now: Timestamp) -> Vec<Block> {
+    let mut timed: Vec<(Timestamp, &Bill)> = bills
+        .iter()
+        .filter_map(|bill| bill.call.ts.map(|at| (at, bill)))
+        .collect();
+    timed.sort_by_key(|(at, _)| *at);
+    let mut blocks: Vec<Block> = Vec::new();
+    for (at, bill) in timed {
+        match blocks.last_mut() {
+            Some(Block {
+                end, work: Some(work), ..
+            }) if at < *end => {
+                work.last = at;
+                work.sum.add(bill);
+            }
+            before => {
+                let gap = before.filter(|block| at > block.end).map(|block| block.end);
+                let block = begin(at, bill);
+                let gap = gap.filter(|end| *end < block.start).map(|start| Block {
+                    start,
+                    end: block.start,
+                    work: None,
+                });
+                blocks.extend(gap);
+                blocks.push(block);
+            }
+        }
+    }
+    if let Some(Block {
+        end, work: Some(work), ..
+    }) = blocks.last_mut()
+    {
+        work.is_active = now < *end;
+    }
+    blocks
+}
+
+fn begin(at: Timestamp, bill: &Bill) -> Block {
+    let second = at.as_second();
+    let start = Timestamp::from_second(second - second.rem_euclid(HOUR_SECONDS)).unwrap_or(at);
+    let mut sum = Sum::default();
+    sum.add(bill);
+    let work = Work {
+        first: at,
+        last: at,
+        sum,
+        is_active: false,
+    };
+    Block {
+        start,
+        end: start.saturating_add(SignedDuration::from_hours(HOURS)).unwrap_or(at),
+        work: Some(work),
+    }
+}
