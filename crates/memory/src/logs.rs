@@ -1,6 +1,7 @@
 //! Reads logs from disk: one file, or a session with all its parts.
 
 mod head;
+mod sketch;
 mod spills;
 mod survey;
 
@@ -18,6 +19,7 @@ use transcript::{
 pub use head::{agent_of_head, cwd_of_head};
 use spills::mask_text;
 pub use spills::spilled;
+pub(crate) use sketch::sketch;
 pub(crate) use spills::{session_tree, spills_of};
 pub(crate) use survey::{Survey, survey};
 

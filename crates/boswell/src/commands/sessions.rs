@@ -217,15 +217,20 @@ fn cells(context: &Context, session: &Listed, counted: &Counted, ids: &BTreeSet<
 
 /// As much of an id as names the session alone. Ids that are made from the time begin alike.
 fn short_id<'i>(id: &'i str, ids: &BTreeSet<&str>) -> &'i str {
+    // A session's id begins those of its subagents; then the session is meant.
+    let own = |other: &&&str| !other.contains('/');
+    let before = ids.range(..id).rev().find(own);
+    let after = ids.range(id..).skip(1).find(own);
+    short_among(id, before.into_iter().chain(after).copied())
+}
+
+/// The same among its neighbours in the order of ids.
+pub(crate) fn short_among<'i, 'o>(id: &'i str, others: impl Iterator<Item = &'o str>) -> &'i str {
     if id.contains('/') {
         return id;
     }
-    let alike = |other: Option<&&str>| other.map_or(0, |other| common_chars(id, other));
-    // A session's id begins those of its subagents; then the session is meant.
-    let own = |other: &&&str| !other.contains('/');
-    let before = alike(ids.range(..id).rev().find(own));
-    let after = alike(ids.range(id..).skip(1).find(own));
-    let chars = (before.max(after) + 1).max(ID_CHARS_MIN);
+    let alike = others.map(|other| common_chars(id, other)).max();
+    let chars = alike.map_or(0, |alike| alike + 1).max(ID_CHARS_MIN);
     id.char_indices().nth(chars).map_or(id, |(end, _)| &id[..end])
 }
 

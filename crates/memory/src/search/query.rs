@@ -195,10 +195,15 @@ impl Query {
     }
 
     fn note_cost(&mut self) {
-        let narrows = |term: &Term| !term.is_negated && term.need != Need::Anything;
-        if !self.terms.iter().any(narrows) {
+        if !self.narrows() {
             self.notes.push(Note::ReadsEverything);
         }
+    }
+
+    /// Whether filters can say no to it.
+    pub fn narrows(&self) -> bool {
+        let narrows = |term: &Term| !term.is_negated && term.need != Need::Anything;
+        self.terms.iter().any(narrows)
     }
 
     /// One bit for each term that must be found.

@@ -91,7 +91,7 @@ impl Best {
 pub(super) struct Scanner<'q> {
     query: &'q Query,
     matcher: Matcher<'q>,
-    plain: Option<Bytes>,
+    glance: Glance,
 }
 
 impl<'q> Scanner<'q> {
@@ -99,7 +99,7 @@ impl<'q> Scanner<'q> {
         Self {
             query,
             matcher: Matcher::new(query),
-            plain: plain(query),
+            glance: Glance::new(query),
         }
     }
 
@@ -115,7 +115,7 @@ impl<'q> Scanner<'q> {
         let mut line_number = first_line;
         for line in lines.split_inclusive(|byte| *byte == b'\n') {
             let line = line.strip_suffix(b"\n").unwrap_or(line);
-            if self.may_hold(part.form, line) {
+            if self.glance.may_hold(part.form, line) {
                 for text in texts_of(part.form, line) {
                     let fact = fact_of(facts, line_number, text.block);
                     let Some(found) = self.look(&text, fact) else { continue };
@@ -174,9 +174,20 @@ impl<'q> Scanner<'q> {
             turn.best = Some(best);
         }
     }
+}
+
+/// A first look at lines, before they are decoded.
+pub struct Glance {
+    plain: Option<Bytes>,
+}
+
+impl Glance {
+    pub fn new(query: &Query) -> Self {
+        Self { plain: plain(query) }
+    }
 
     /// Whether a line can hold anything that is asked for.
-    fn may_hold(&self, form: Form, line: &[u8]) -> bool {
+    pub fn may_hold(&self, form: Form, line: &[u8]) -> bool {
         match (&self.plain, form) {
             // Grok writes what a command printed as numbers.
             (None, _) | (_, Form::Lines(Agent::Grok)) => true,

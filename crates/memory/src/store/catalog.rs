@@ -128,6 +128,25 @@ impl Reads<'_> {
         })
     }
 
+    /// Which models each session called: the session, and the model.
+    pub fn models(&self) -> Result<Vec<(String, String)>, StoreError> {
+        self.pairs("SELECT DISTINCT session_uid, model FROM calls WHERE model IS NOT NULL")
+    }
+
+    /// From which root each session was read: the session, and the root's label, or its path where it has none.
+    pub fn roots_of_sessions(&self) -> Result<Vec<(String, String)>, StoreError> {
+        self.pairs("SELECT DISTINCT session_uid, root FROM cursors")
+    }
+
+    /// What was asked for in all turns: the session, and the prompt.
+    pub fn prompts_of_turns(&self) -> Result<Vec<(String, String)>, StoreError> {
+        self.pairs("SELECT session_uid, prompt FROM turns")
+    }
+
+    fn pairs(&self, sql: &str) -> Result<Vec<(String, String)>, StoreError> {
+        self.engine.query(sql, &[], |row| Ok((row.text(0)?, row.text(1)?)))
+    }
+
     /// The session that the log at `path` belongs to.
     pub fn uid_of_log(&self, path: &str) -> Result<Option<String>, StoreError> {
         self.engine.query_opt(
