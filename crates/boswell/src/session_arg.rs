@@ -36,7 +36,18 @@ pub(crate) fn open_memory(context: &Context) -> Result<Store, CommandError> {
 
 /// The one session that `word` names.
 pub(crate) fn resolve(store: &Store, context: &Context, word: &str) -> Result<Named, CommandError> {
-    let listed = store.reads().listed()?;
+    resolve_among(store, context, word, &|_| true)
+}
+
+/// The same among the sessions that are taken.
+pub(crate) fn resolve_among(
+    store: &Store,
+    context: &Context,
+    word: &str,
+    takes: &dyn Fn(&Listed) -> bool,
+) -> Result<Named, CommandError> {
+    let mut listed = store.reads().listed()?;
+    listed.retain(takes);
     let named = |session: &Listed| Named {
         session_uid: session.session_uid.clone(),
         status: session.status,

@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use transcript::{Field, Kind, SessionEvent};
 
 pub use self::bare::{Bare, find_bare};
+pub(crate) use self::kept::Asked;
 use crate::search::{Hit, Query, Snippet, Work};
 use crate::store::{Listed, Store, StoreError};
 

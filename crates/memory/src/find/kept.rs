@@ -86,7 +86,7 @@ fn form_of(part: &str, agent: Agent) -> Option<Form> {
 }
 
 /// What the filters of some sessions say.
-struct Asked {
+pub(crate) struct Asked {
     /// Sessions that may hold what is wanted, newest first.
     chosen: Vec<usize>,
     /// By session: which terms its frames may hold, by part and number. A frame without a filter is not there.
@@ -96,7 +96,13 @@ struct Asked {
 }
 
 impl Asked {
-    fn of(store: &Store, listed: &[Listed], range: Range<usize>, query: &Query) -> Result<Self, StoreError> {
+    /// Asks the filters of some sessions of a list.
+    pub(crate) fn of(
+        store: &Store,
+        listed: &[Listed],
+        range: Range<usize>,
+        query: &Query,
+    ) -> Result<Self, StoreError> {
         let mut asked = Self {
             chosen: range.clone().collect(),
             terms: HashMap::new(),
@@ -108,7 +114,7 @@ impl Asked {
         let reads = store.reads();
         // By session: how many filters there are, and how many there should be.
         let mut counts: HashMap<usize, (usize, usize)> = HashMap::new();
-        if range.start == 0 {
+        if range.len() <= NEWEST {
             for at in range.clone() {
                 let whose = Whose::Of(&listed[at].session_uid);
                 reads.each_filter(whose, &mut |_, part, number, bytes| {
@@ -148,6 +154,17 @@ impl Asked {
         });
         asked.frames = counts.values().map(|(_, frames)| frames).sum();
         Ok(asked)
+    }
+
+    /// Whether a frame may hold anything, as far as its filter tells.
+    pub(crate) fn may_hold(&self, at: usize, part: &str, number: i64) -> bool {
+        self.terms_of(at, part, number).is_none_or(|terms| terms != 0)
+    }
+
+    fn terms_of(&self, at: usize, part: &str, number: i64) -> Option<u32> {
+        let own = self.terms.get(&at)?;
+        let known = own.iter().find(|(name, no, _)| **name == *part && *no == number);
+        known.map(|(_, _, terms)| *terms)
     }
 
     fn take(&mut self, at: usize, part: &str, number: i64, terms: u32) {
@@ -245,11 +262,7 @@ impl Desk {
                 continue;
             };
             let key = self.places.len() as u64;
-            let own = asked.terms.get(&self.chosen[session]).into_iter().flatten();
-            let known = own
-                .filter(|(name, no, _)| **name == *part && *no == frame_no(&place))
-                .map(|(_, _, terms)| *terms)
-                .next();
+            let known = asked.terms_of(self.chosen[session], &part, frame_no(&place));
             self.sessions[session].parts[number]
                 .frames
                 .push(FrameRange { key, first_line, lines });

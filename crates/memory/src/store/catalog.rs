@@ -3,6 +3,8 @@
 //!
 //! A list of all sessions asks little of each; what has to be counted is asked only of those that are shown.
 
+use transcript::{Call, counted};
+
 use super::annotations::Annotations;
 use super::engine::{Row, Value};
 use super::{Reads, StoreError};
@@ -62,6 +64,8 @@ pub struct Counted {
     pub prompts: u64,
     /// How much the agent wrote of it.
     pub bytes: u64,
+    /// Tokens of all kinds, of the calls that count within the session.
+    pub tokens: u64,
     pub first_prompt: Option<String>,
 }
 
@@ -119,7 +123,11 @@ impl Reads<'_> {
             &uid,
             |row| row.text(0),
         )?;
+        let calls = self.calls_of(session_uid)?;
+        let borrowed: Vec<&Call> = calls.iter().collect();
+        let that_count = calls.iter().zip(counted(&borrowed)).filter(|(_, counts)| *counts);
         Ok(Counted {
+            tokens: that_count.map(|(call, _)| call.tokens.total()).sum(),
             turns: number("SELECT count(*) FROM turns WHERE session_uid = $1")?,
             events: number("SELECT sum(events) FROM events WHERE session_uid = $1")?,
             prompts: self.prompt_count(session_uid)?,
