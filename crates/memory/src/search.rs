@@ -17,6 +17,7 @@ pub mod fold;
 pub mod matching;
 mod pattern;
 pub mod query;
+mod raw;
 mod run;
 mod scan;
 pub mod score;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::query::Query;
-use super::scan::{Gathered, Place, Scanner};
+use super::scan::{Gathered, Glance, Place, Scanner};
 use super::score::score;
 use super::{Answer, Effort, Fact, FrameRange, Hit, Part, Reach, Session, Work};
 
@@ -19,6 +19,7 @@ const WAVE_SESSIONS: usize = 16;
 /// Answers a question.
 pub fn search(query: &Query, sessions: &[Session], reach: &Reach<'_>, effort: &Effort) -> Answer {
     let mut answer = Answer::default();
+    let glance = Glance::new(query);
     let mut start = 0;
     let mut size = WAVE_SESSIONS;
     while start < sessions.len() && !answer.is_partial && !answer.is_cancelled {
@@ -28,6 +29,7 @@ pub fn search(query: &Query, sessions: &[Session], reach: &Reach<'_>, effort: &E
             sessions,
             reach,
             effort,
+            glance: &glance,
             start,
             wanted: effort.enough.saturating_sub(answer.hits.len()).max(1),
         };
@@ -49,6 +51,7 @@ struct Wave<'w, 'r> {
     sessions: &'w [Session],
     reach: &'w Reach<'r>,
     effort: &'w Effort,
+    glance: &'w Glance,
     /// The number of its first session.
     start: usize,
     /// Hits after which it may stop.
@@ -94,7 +97,7 @@ impl Wave<'_, '_> {
             }
         }
         self.in_parallel(jobs.len(), &|| {
-            let mut scanner = Scanner::new(self.query);
+            let mut scanner = Scanner::new(self.query, self.glance.clone());
             let (jobs, outcomes, progress) = (&jobs, &outcomes, &progress);
             move |job: usize| {
                 let job = jobs[job];
@@ -225,6 +228,9 @@ impl Wave<'_, '_> {
 
     /// Does jobs in their order on the threads there are, until one says that it is enough, or nobody waits.
     fn in_parallel<F: FnMut(usize) -> bool>(&self, jobs: usize, worker: &(dyn Fn() -> F + Sync)) {
+        if jobs == 0 {
+            return;
+        }
         let next = AtomicUsize::new(0);
         let is_over = AtomicBool::new(false);
         let work = || {

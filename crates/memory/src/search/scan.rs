@@ -95,11 +95,12 @@ pub(super) struct Scanner<'q> {
 }
 
 impl<'q> Scanner<'q> {
-    pub(super) fn new(query: &'q Query) -> Self {
+    /// `glance` is the query's.
+    pub(super) fn new(query: &'q Query, glance: Glance) -> Self {
         Self {
             query,
             matcher: Matcher::new(query),
-            glance: Glance::new(query),
+            glance,
         }
     }
 
@@ -176,22 +177,39 @@ impl<'q> Scanner<'q> {
     }
 }
 
-/// A first look at lines, before they are decoded.
+/// A first look at lines, before they are decoded. A copy costs nothing and is for another thread.
+#[derive(Clone)]
 pub struct Glance {
     plain: Option<Bytes>,
+    /// Asked of lines of ASCII, where there are no plain letters.
+    raw: Option<Bytes>,
 }
 
 impl Glance {
     pub fn new(query: &Query) -> Self {
-        Self { plain: plain(query) }
+        let plain = plain(query);
+        let raw = match query.terms.as_slice() {
+            [only] if plain.is_none() => only.raw.as_deref(),
+            _ => None,
+        };
+        // Of ASCII alone, an expression over bytes is the smaller one.
+        let build = |raw: &str| RegexBuilder::new(raw).unicode(false).build().ok();
+        Self {
+            plain,
+            raw: raw.and_then(build),
+        }
     }
 
     /// Whether a line can hold anything that is asked for.
     pub fn may_hold(&self, form: Form, line: &[u8]) -> bool {
-        match (&self.plain, form) {
-            // Grok writes what a command printed as numbers.
-            (None, _) | (_, Form::Lines(Agent::Grok)) => true,
+        // Grok writes what a command printed as numbers.
+        if form == Form::Lines(Agent::Grok) {
+            return true;
+        }
+        match (&self.plain, &self.raw) {
             (Some(plain), _) => plain.is_match(line) || spells_letters(line),
+            (None, Some(raw)) => !line.is_ascii() || raw.is_match(line) || spells_letters(line),
+            (None, None) => true,
         }
     }
 }
