@@ -47,6 +47,10 @@ pub(crate) fn resolve_among(
     takes: &dyn Fn(&Listed) -> bool,
 ) -> Result<Named, CommandError> {
     let mut listed = store.reads().listed()?;
+    let none = match listed.is_empty() {
+        true => "there is no session in the memory yet",
+        false => "no session in the memory matches",
+    };
     listed.retain(takes);
     let named = |session: &Listed| Named {
         session_uid: session.session_uid.clone(),
@@ -61,7 +65,7 @@ pub(crate) fn resolve_among(
             return own
                 .next()
                 .map(named)
-                .ok_or_else(|| unknown("there is no session in the memory yet"));
+                .ok_or_else(|| unknown(none));
         }
         "here" => {
             let here = repository(&context.places.current_dir);

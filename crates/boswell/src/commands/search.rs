@@ -109,7 +109,8 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &SearchArgs) -> Result<O
     };
     let blocks = by_session(&findings.found);
     let shown: Vec<&Vec<&Found>> = blocks.iter().skip(page.skip).take(limit).collect();
-    let next = page.next(&findings, blocks.len(), limit);
+    // Logs without a memory are not asked page by page.
+    let next = store.as_ref().and_then(|_| page.next(&findings, blocks.len(), limit));
     match ui.format {
         Format::Json => {
             let mut answer = to_json(&findings, &shown, next.as_ref(), clock.elapsed_ms());
@@ -119,7 +120,8 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &SearchArgs) -> Result<O
         Format::Text => {
             let ids = text::ids(store.as_ref(), &shown)?;
             text::show(ui, context, &shown, &ids, args.room_chars())?;
-            tell(ui, &findings, blocks.len(), shown.len(), next.as_ref());
+            let left = blocks.len().saturating_sub(page.skip);
+            tell(ui, &findings, left, shown.len(), next.as_ref());
         }
     }
     for reason in &findings.unreadable {
@@ -229,6 +231,10 @@ fn tell(ui: &mut Ui, findings: &Findings, sessions: usize, shown: usize, next: O
             plural(sessions as u64, "session")
         )),
         None if findings.is_partial => ui.hint("these are the best of the newest; `--limit 0` asks all"),
+        None if sessions > shown => {
+            let all = plural(sessions as u64, "session");
+            ui.hint(format_args!("found in {all}, shown are {shown}; `--limit 0` shows all"));
+        }
         None => {}
     }
     if findings.hidden > 0 {
