@@ -16,7 +16,9 @@ use std::{env, fs};
 
 use memory::search::filter::{Builder, Filter};
 use memory::search::fold::{Folded, compose};
-use memory::search::{Effort, Form, FrameRange, Part, Query, Reach, Session, TurnRange, filter_of, may_hold, search, words};
+use memory::search::{
+    Effort, Form, FrameRange, Part, Query, Reach, Session, TurnRange, filter_of, may_hold, search, words,
+};
 use testkit::truth;
 use transcript::{Agent, texts};
 

@@ -147,7 +147,11 @@ impl Filters<'_> {
                 let words = [session.branch, session.title, session.said.name, session.first_prompt];
                 (session.session_uid, words.map(Option::unwrap_or_default).join("\n"))
             });
-            let is_about = |text: &str| pattern.find_iter(text).any(|found| found.as_str().eq_ignore_ascii_case(task));
+            let is_about = |text: &str| {
+                pattern
+                    .find_iter(text)
+                    .any(|found| found.as_str().eq_ignore_ascii_case(task))
+            };
             self.narrow(prompts.chain(branches).filter(|(_, text)| is_about(text)));
         }
         if let Some(name) = self.args.tool.as_ref().filter(|_| tool == ToolMeans::Sessions) {

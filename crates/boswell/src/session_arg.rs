@@ -62,10 +62,7 @@ pub(crate) fn resolve_among(
         .filter(|session| session.status == Status::Kept && !session.is_subagent && !session.is_hidden);
     match word {
         "last" => {
-            return own
-                .next()
-                .map(named)
-                .ok_or_else(|| unknown(none));
+            return own.next().map(named).ok_or_else(|| unknown(none));
         }
         "here" => {
             let here = repository(&context.places.current_dir);

@@ -54,12 +54,7 @@ pub fn is_sha(word: &str) -> bool {
 }
 
 /// Looks for the session that made a commit, among those that are taken.
-pub fn find(
-    store: &Store,
-    sha: &str,
-    threads: usize,
-    takes: &dyn Fn(&Listed) -> bool,
-) -> Result<Found, StoreError> {
+pub fn find(store: &Store, sha: &str, threads: usize, takes: &dyn Fn(&Listed) -> bool) -> Result<Found, StoreError> {
     let sha = sha.to_ascii_lowercase();
     let mut found = Found::default();
     let listed = store.reads().listed()?;

@@ -48,9 +48,7 @@ impl Behind {
     /// Whether a session of the list stands behind it: newest first, then by uid.
     pub fn has(&self, session: &Listed) -> bool {
         let order = self.last_micros.cmp(&session.last_micros);
-        order
-            .then_with(|| session.session_uid.cmp(&self.session_uid))
-            .is_gt()
+        order.then_with(|| session.session_uid.cmp(&self.session_uid)).is_gt()
     }
 }
 

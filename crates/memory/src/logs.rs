@@ -17,9 +17,9 @@ use transcript::{
 };
 
 pub use head::{agent_of_head, cwd_of_head};
+pub(crate) use sketch::sketch;
 use spills::mask_text;
 pub use spills::spilled;
-pub(crate) use sketch::sketch;
 pub(crate) use spills::{session_tree, spills_of};
 pub(crate) use survey::{Survey, survey};
 

@@ -88,7 +88,9 @@ impl SearchArgs {
 
     fn room_chars(&self) -> usize {
         self.max_tokens.map_or(usize::MAX, |tokens| {
-            usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(TOKEN_CHARS)
+            usize::try_from(tokens)
+                .unwrap_or(usize::MAX)
+                .saturating_mul(TOKEN_CHARS)
         })
     }
 }

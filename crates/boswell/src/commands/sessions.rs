@@ -351,7 +351,16 @@ mod tests {
     #[test]
     fn a_narrow_terminal_does_without_some_columns_and_nobody_sees_empty_ones() {
         let row = [
-            "5e550000", "2 days ago", "claude", "app", "3", "", "1.5M", "12 min", "1.2 KiB", "kept",
+            "5e550000",
+            "2 days ago",
+            "claude",
+            "app",
+            "3",
+            "",
+            "1.5M",
+            "12 min",
+            "1.2 KiB",
+            "kept",
         ]
         .map(str::to_owned);
         let check = |terminal| {

@@ -16,9 +16,9 @@ use self::blocks::{Block, LeftOut};
 use super::read::{TurnRange, zone_of};
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
+use crate::filters::{FilterArgs, ToolMeans};
 use crate::render::portrait::Portrait;
 use crate::render::text::rows;
-use crate::filters::{FilterArgs, ToolMeans};
 use crate::session_arg::{Named, SESSION_HELP, open_memory, resolve_among};
 use crate::ui::{Format, Ui, escape_lines};
 

@@ -138,7 +138,8 @@ fn filters_hide_and_say_so_and_a_copied_turn_is_one_hit() {
 /// The uids of all hits of an answer, in its order.
 fn uids(answer: &Value) -> Vec<String> {
     let hits = answer["hits"].as_array().unwrap().iter();
-    hits.map(|hit| hit["session_uid"].as_str().unwrap().to_owned()).collect()
+    hits.map(|hit| hit["session_uid"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 fn asked(sandbox: &Sandbox, line: &str) -> Value {
@@ -157,7 +158,11 @@ fn names_notes_tags_titles_and_prompts_of_lost_logs_are_found() {
     sandbox.run("tag 5e550002 walrus");
     sandbox.run_args(&["note", "5e550002", "the schema that nobody dared to touch"]);
     sandbox.run_args(&["name", "5e550001", "Login saga"]);
-    assert_snapshot!(sandbox.run("search dared schema walrus"), @"");
+    assert_snapshot!(sandbox.run("search dared schema walrus"), @"
+    5e550002  claude  app  1 day ago
+        note: the schema that nobody dared to touch
+      boswell show 5e550002
+    ");
     for (words, kind, uid) in [
         ("walrus", "tag", "5e550002"),
         ("dared", "note", "5e550002"),
@@ -186,21 +191,49 @@ fn logs_that_no_memory_holds_are_searched_where_they_lie_and_masked() {
     let first = log(1)
         .at("2026-03-31T09:00:00Z")
         .prompt("why does the login time out?")
-        .tool("Bash", json!({"command": format!("deploy --key {key} walrus")}), "boom\nwalrus")
+        .tool(
+            "Bash",
+            json!({"command": format!("deploy --key {key} walrus")}),
+            "boom\nwalrus",
+        )
         .prompt("mend it, please")
         .reply("The walrus never sleeps.");
     sandbox.write("backup/one.jsonl", &first.jsonl());
     sandbox.write("backup/notes.jsonl", "{\"walrus\": 1}\n");
-    sandbox.write("backup/torn.jsonl", "{\"type\":\"user\",\"message\":{\"content\":\"a walr");
-    assert_snapshot!(sandbox.run("search walrus --in backup"), @"");
+    sandbox.write(
+        "backup/torn.jsonl",
+        "{\"type\":\"user\",\"message\":{\"content\":\"a walr",
+    );
+    // The fingerprint is another one on every machine.
+    let told = sandbox.run("search walrus --in backup");
+    let (before, after) = told.split_once("aws-access-key:").unwrap();
+    assert_snapshot!(format!("{before}aws-access-key:…{}", &after[8..]), @"
+    5e550001  claude  app  23 hours ago
+      turn 2  mend it, please
+        answer: The walrus never sleeps.
+      turn 1  why does the login time out?
+        Bash: …[REDACTED:aws-access-key:…] walrus
+      boswell read [HOME]/backup/one.jsonl --turns 2
+    ");
     let told = sandbox.run("search deploy walrus --in backup --json");
     assert!(!told.contains("IOSFODNN7") && told.contains("[REDACTED:"), "{told}");
     let told = asked(&sandbox, "search walrus tool:Bash --in backup --json");
-    assert_eq!((&told["total"], &told["hits"][0]["turn"]), (&json!(1), &json!(1)), "{told}");
-    assert_eq!(told["hits"][0]["path"], sandbox.path("backup/one.jsonl"));
-    assert_eq!(asked(&sandbox, "search walrus --in backup --until 2026-03-30 --json")["hidden"], 1);
+    assert_eq!(
+        (&told["total"], &told["hits"][0]["turn"]),
+        (&json!(1), &json!(1)),
+        "{told}"
+    );
+    assert_eq!(told["hits"][0]["path"], "[HOME]/backup/one.jsonl");
+    assert_eq!(
+        asked(&sandbox, "search walrus --in backup --until 2026-03-30 --json")["hidden"],
+        1
+    );
     assert!(sandbox.run("search walrus --in nowhere").contains("no such directory"));
-    assert!(sandbox.run("search walrus --in backup --tag x").contains("asks the memory"));
+    assert!(
+        sandbox
+            .run("search walrus --in backup --tag x")
+            .contains("asks the memory")
+    );
     assert_eq!(names_in(&sandbox.home), ["backup"], "a search writes nothing");
 }
 
@@ -218,17 +251,36 @@ fn logs_of_all_agents_are_searched_and_give_what_the_memory_gives() {
         let told = asked(&sandbox, line);
         let hits = told["hits"].as_array().unwrap().iter();
         let mut places: Vec<String> = hits
-            .map(|hit| format!("{} {} {} {}", hit["session_uid"], hit["turn"], hit["line"], hit["snippet"]))
+            .map(|hit| {
+                format!(
+                    "{} {} {} {}",
+                    hit["session_uid"], hit["turn"], hit["line"], hit["snippet"]
+                )
+            })
             .collect();
         places.sort();
         places
     };
     let mut agents = std::collections::BTreeSet::new();
-    for question in ["test", "the", "cargo", "error -the", "--regex [a-z]+_[a-z]+", "kind:error", "tool:Bash test"] {
+    for question in [
+        "test",
+        "the",
+        "cargo",
+        "error -the",
+        "--regex [a-z]+_[a-z]+",
+        "kind:error",
+        "tool:Bash test",
+    ] {
         let kept = places(&format!("search {question} --limit 0 --json"));
-        let bare = places(&format!("search {question} --limit 0 --json --in {}", sandbox.home.display()));
+        let bare = places(&format!(
+            "search {question} --limit 0 --json --in {}",
+            sandbox.home.display()
+        ));
         assert_eq!(bare, kept, "{question}");
-        agents.extend(kept.iter().filter_map(|place| place.split(':').next().map(str::to_owned)));
+        agents.extend(
+            kept.iter()
+                .filter_map(|place| place.split(':').next().map(str::to_owned)),
+        );
     }
     assert_eq!(agents.len(), 3, "{agents:?}");
 }
@@ -245,7 +297,11 @@ fn crowd() -> Sandbox {
             .branch(branch)
             .at(&format!("2026-03-{:02}T09:00:00Z", number - 9))
             .prompt(&format!("a walrus for ABC-{number}"))
-            .tool(if number % 2 == 0 { "Bash" } else { "Read" }, json!({"command": "look"}), "walrus here");
+            .tool(
+                if number % 2 == 0 { "Bash" } else { "Read" },
+                json!({"command": "look"}),
+                "walrus here",
+            );
         sandbox.write(&format!(".claude/projects/-home-ada-app/{id}.jsonl"), &log.jsonl());
     }
     sandbox.run("sweep");
@@ -298,7 +354,10 @@ fn filters_by_branch_tool_task_model_and_repository_narrow_lists_and_searches() 
         assert_eq!(found["sessions"], count, "{flags}: {found}");
     }
     sandbox.write_user_config("[session_memory.domains]\nsite = \"work\"\n");
-    assert_eq!(asked(&sandbox, "search walrus --limit 0 --json --domain Work")["sessions"], 10);
+    assert_eq!(
+        asked(&sandbox, "search walrus --limit 0 --json --domain Work")["sessions"],
+        10
+    );
     // A tool is one of texts for a search: what it gave back is found, the prompt is not.
     let told = asked(&sandbox, "search walrus --tool Read --limit 1 --json");
     assert_eq!(told["hits"][0]["field"], "output", "{told}");
@@ -308,10 +367,16 @@ fn filters_by_branch_tool_task_model_and_repository_narrow_lists_and_searches() 
 fn an_answer_fits_its_budget_and_says_what_was_left_out() {
     let sandbox = crowd();
     let told = sandbox.run("search walrus --limit 0 --max-tokens 200");
-    assert!(told.chars().count() <= 800 && told.contains("sessions left out"), "{told}");
+    assert!(
+        told.chars().count() <= 800 && told.contains("sessions left out"),
+        "{told}"
+    );
     let whole = sandbox.run("search walrus --limit 0 --json --max-tokens 1000");
     let json = asked(&sandbox, "search walrus --limit 0 --json --max-tokens 1000");
-    let (shown, left_out) = (json["hits"].as_array().unwrap().len(), json["left_out"].as_u64().unwrap() as usize);
+    let (shown, left_out) = (
+        json["hits"].as_array().unwrap().len(),
+        json["left_out"].as_u64().unwrap() as usize,
+    );
     assert!(whole.chars().count() <= 4000 && shown > 2, "{whole}");
     assert_eq!(shown + left_out, 30);
 }
@@ -322,12 +387,16 @@ fn an_id_that_is_told_names_its_session_alone() {
     sandbox.set("TZ", "UTC");
     for number in [1, 2] {
         let id = format!("019d4700-0000-7000-8000-00000000000{number}");
-        let log = ClaudeLog::new(&id).at("2026-03-31T09:00:00Z").prompt("a walrus");
+        let at = format!("2026-03-3{}T09:00:00Z", number - 1);
+        let log = ClaudeLog::new(&id).at(&at).prompt(&format!("a walrus, the {number}th"));
         sandbox.write(&format!(".claude/projects/-home-ada-app/{id}.jsonl"), &log.jsonl());
     }
     sandbox.run("sweep");
     let told = sandbox.run("search walrus");
-    let opens: Vec<&str> = told.lines().filter_map(|line| line.trim().strip_prefix("boswell ")).collect();
+    let opens: Vec<&str> = told
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("boswell "))
+        .collect();
     assert_eq!(opens.len(), 2, "{told}");
     for open in opens {
         assert!(sandbox.run(open).contains("a walrus"), "{open}");

@@ -113,7 +113,8 @@ fn glance(bare: &Bare<'_>, question: &Question<'_>, log: &Log) -> io::Result<boo
     let spills = spills_of(log);
     let is_plain = |path: &Path| {
         let text = read_spill(bare.masker, path).unwrap_or_default();
-        text.split(|byte| *byte == b'\n').any(|line| glance.may_hold(Form::Plain, line))
+        text.split(|byte| *byte == b'\n')
+            .any(|line| glance.may_hold(Form::Plain, line))
     };
     if spills.iter().any(|path| is_plain(path)) {
         return Ok(true);
@@ -317,7 +318,9 @@ fn listed(log: &Log, reading: &Reading) -> Listed {
     Listed {
         session_uid: session.map_or(path, |session| session.session_uid.as_str().to_owned()),
         flavor: log.agent.as_str().to_owned(),
-        native_session_id: session.map(|session| session.native_session_id.clone()).unwrap_or_default(),
+        native_session_id: session
+            .map(|session| session.native_session_id.clone())
+            .unwrap_or_default(),
         status: Status::Kept,
         started_micros: started,
         ended_micros: ended,

@@ -97,12 +97,7 @@ pub(crate) struct Asked {
 
 impl Asked {
     /// Asks the filters of some sessions of a list.
-    pub(crate) fn of(
-        store: &Store,
-        listed: &[Listed],
-        range: Range<usize>,
-        query: &Query,
-    ) -> Result<Self, StoreError> {
+    pub(crate) fn of(store: &Store, listed: &[Listed], range: Range<usize>, query: &Query) -> Result<Self, StoreError> {
         let mut asked = Self {
             chosen: range.clone().collect(),
             terms: HashMap::new(),
@@ -126,10 +121,7 @@ impl Asked {
                 })?;
             }
         } else {
-            let at: HashMap<&str, usize> = range
-                .clone()
-                .map(|at| (listed[at].session_uid.as_str(), at))
-                .collect();
+            let at: HashMap<&str, usize> = range.clone().map(|at| (listed[at].session_uid.as_str(), at)).collect();
             reads.each_filter(Whose::Everybodys, &mut |uid, part, number, bytes| {
                 if let Some(at) = at.get(uid) {
                     asked.take(*at, part, number, may_hold(query, Some(bytes)));
@@ -217,7 +209,11 @@ impl Desk {
             .collect();
         let whose: Vec<Whose<'_>> = match desk.chosen.len() > ONE_BY_ONE_MAX {
             true => vec![Whose::Everybodys],
-            false => desk.chosen.iter().map(|at| Whose::Of(&listed[*at].session_uid)).collect(),
+            false => desk
+                .chosen
+                .iter()
+                .map(|at| Whose::Of(&listed[*at].session_uid))
+                .collect(),
         };
         for whose in whose {
             desk.add(store, whose, &numbers, listed, asked)?;

@@ -23,7 +23,9 @@ pub fn judge(matcher: &mut Matcher<'_>, texts: &[(About<'_>, &str)], field: Fiel
     let mut terms = 0;
     let mut best: Option<(Closeness, usize, Snippet)> = None;
     for (at, (about, text)) in texts.iter().enumerate() {
-        let Some(found) = matcher.find(about, text) else { continue };
+        let Some(found) = matcher.find(about, text) else {
+            continue;
+        };
         terms |= found.terms;
         let (closeness, focus) = Closeness::of(&found.places, wanted);
         if best.as_ref().is_none_or(|(before, ..)| closeness > *before) {

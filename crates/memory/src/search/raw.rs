@@ -72,7 +72,10 @@ mod tests {
     #[test]
     fn a_line_with_a_match_in_its_text_matches_too() {
         for (expression, text) in [(r"^\d{2}:\d{2}$", "at\n12:30\nnoon"), (r"\bE\d+\b", "an e42")] {
-            let regex = regex::RegexBuilder::new(expression).case_insensitive(true).multi_line(true).build();
+            let regex = regex::RegexBuilder::new(expression)
+                .case_insensitive(true)
+                .multi_line(true)
+                .build();
             assert!(regex.unwrap().is_match(text));
             let line = serde_json::to_string(text).unwrap();
             let raw = regex::bytes::Regex::new(&told(expression).unwrap()).unwrap();

@@ -149,19 +149,14 @@ impl Reads<'_> {
     /// Tails without their bytes: the session, the part, the first line, and how many lines.
     pub fn tails_of(&self, whose: Whose<'_>) -> Result<Vec<(String, String, u64, u64)>, StoreError> {
         let (clause, values) = whose.clause();
-        let sql =
-            format!("SELECT session_uid, part, first_line, lines FROM tails{clause} ORDER BY session_uid, part");
+        let sql = format!("SELECT session_uid, part, first_line, lines FROM tails{clause} ORDER BY session_uid, part");
         self.engine.query(&sql, &values, |row| {
             Ok((row.text(0)?, row.text(1)?, row.count(2)?, row.count(3)?))
         })
     }
 
     /// Shows the names of frames and tails in any order: the session, the part, and the number.
-    pub fn each_frame_name(
-        &self,
-        whose: Whose<'_>,
-        take: &mut dyn FnMut(&str, &str, i64),
-    ) -> Result<(), StoreError> {
+    pub fn each_frame_name(&self, whose: Whose<'_>, take: &mut dyn FnMut(&str, &str, i64)) -> Result<(), StoreError> {
         let (clause, values) = whose.clause();
         let frames = format!("SELECT session_uid, part, frame_no FROM frames{clause}");
         self.engine.each(&frames, &values, |row| {
