@@ -6,7 +6,6 @@
 #![expect(clippy::print_stdout, reason = "a bench prints its table")]
 #![expect(clippy::unwrap_used, reason = "a bench that cannot go on stops")]
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::hint::black_box;
@@ -17,7 +16,9 @@ use std::{env, fs};
 
 use memory::search::filter::{Builder, Filter};
 use memory::search::fold::{Folded, compose};
-use memory::search::{Effort, Form, FrameRange, Part, Query, Reach, Session, TurnRange, filter_of, search, words};
+use memory::search::{
+    Effort, Form, FrameRange, Part, Query, Reach, Session, TurnRange, filter_of, may_hold, search, words,
+};
 use testkit::truth;
 use transcript::{Agent, texts};
 
@@ -290,20 +291,6 @@ fn questions(frames: &[Frame], filters: &[Vec<u8>]) {
         bytes
     };
     drop(all_filters);
-    let reach = Reach {
-        filter: &|key| {
-            let place = &places[key as usize];
-            let mut file = File::open(&filter_file).unwrap();
-            Some(Cow::Owned(read_at(&mut file, place.filter.0, place.filter.1)))
-        },
-        lines: &|key| {
-            let place = &places[key as usize];
-            let bytes = read_at(&mut File::open(&place.path)?, place.start, place.length);
-            zstd::bulk::decompress(&bytes, place.raw)
-        },
-        facts: &|_, _| Vec::new(),
-        is_cancelled: &|| false,
-    };
     println!(
         "| question | hits | frames asked | frames read | MB read | 1 thread, ms | 2 threads, ms |\n|---|---:|---:|---:|---:|---:|---:|"
     );
@@ -312,6 +299,20 @@ fn questions(frames: &[Frame], filters: &[Vec<u8>]) {
             "words" => Query::words(text).unwrap(),
             "exact" => Query::exact(text).unwrap(),
             _ => Query::regex(text).unwrap(),
+        };
+        let reach = Reach {
+            terms: &|key| {
+                let place = &places[key as usize];
+                let mut file = File::open(&filter_file).unwrap();
+                may_hold(&query, Some(&read_at(&mut file, place.filter.0, place.filter.1)))
+            },
+            lines: &|key| {
+                let place = &places[key as usize];
+                let bytes = read_at(&mut File::open(&place.path)?, place.start, place.length);
+                zstd::bulk::decompress(&bytes, place.raw)
+            },
+            facts: &|_, _| Vec::new(),
+            is_cancelled: &|| false,
         };
         let ask = |threads| {
             search(

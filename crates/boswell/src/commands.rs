@@ -82,11 +82,13 @@ pub(crate) fn run(
 
 /// Whether a verb looks for what is new before it answers.
 fn answers_from_memory(command: &Command) -> bool {
+    if let Command::Search(args) = command {
+        return args.asks_memory();
+    }
     // What is given back is what was kept: a log that was cut short since must not be read first.
     matches!(
         command,
-        Command::Search(_)
-            | Command::Sessions(_)
+        Command::Sessions(_)
             | Command::Show(_)
             | Command::Usage(_)
             | Command::Statusline(_)

@@ -1,6 +1,7 @@
-//! Filters that every question over sessions has: by agent, project, tag and time. Parsed, resolved and asked here
-//! alone, so that they mean the same everywhere.
+//! Filters that every question over sessions has: by agent, place, branch, model, tool, task, tag and time. Parsed,
+//! resolved and asked here alone, so that they mean the same everywhere.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -8,7 +9,7 @@ use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan};
 use memory::annotations::tag_of;
-use memory::store::Listed;
+use memory::store::{Listed, Store, StoreError};
 
 use crate::commands::read::AgentName;
 use crate::config::expand_home;
@@ -24,9 +25,30 @@ pub(crate) struct FilterArgs {
     /// Only sessions in this directory or below it, or in one with this in its name
     #[arg(long, value_name = "PROJECT")]
     pub(crate) project: Option<String>,
+    /// Only sessions of the repository with this name
+    #[arg(long, value_name = "REPO")]
+    pub(crate) repo: Option<String>,
+    /// Only sessions of repositories in this domain, as the settings say
+    #[arg(long, value_name = "DOMAIN")]
+    pub(crate) domain: Option<String>,
     /// Only sessions of this directory's repository
     #[arg(long)]
     pub(crate) here: bool,
+    /// Only sessions on this git branch; `feat/*` is every branch that begins so
+    #[arg(long, value_name = "BRANCH")]
+    pub(crate) branch: Option<String>,
+    /// Only sessions about this task, such as `ABC-42`, by their branch, title, name or prompts
+    #[arg(long, value_name = "TASK")]
+    pub(crate) task: Option<String>,
+    /// Only sessions that called a model with this in its name
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// Only sessions that used this tool; a search looks only at what it was given and gave back
+    #[arg(long, value_name = "TOOL")]
+    pub(crate) tool: Option<String>,
+    /// Only sessions from the root with this label, such as another machine's copy
+    #[arg(long, value_name = "LABEL")]
+    pub(crate) machine: Option<String>,
     /// Only sessions with this tag; several tags are all wanted
     #[arg(long, value_name = "TAG")]
     pub(crate) tag: Vec<String>,
@@ -43,7 +65,16 @@ pub(crate) struct FilterArgs {
 pub(crate) struct Filters<'a> {
     agents: Vec<&'static str>,
     project: Option<Project>,
+    /// In lower case.
+    repo: Option<String>,
+    /// The repositories of the domain, in lower case.
+    domain: Option<HashSet<String>>,
     here: Option<Vec<PathBuf>>,
+    branch: Option<&'a str>,
+    /// Sessions that the store was asked for: by model, tool, task and machine. A place for the outcome, too, once
+    /// digests tell it.
+    among: Option<HashSet<String>>,
+    task: Option<(&'a str, regex::Regex)>,
     tags: Vec<String>,
     since: Option<Timestamp>,
     until: Option<Timestamp>,
@@ -72,7 +103,16 @@ impl FilterArgs {
         Ok(Filters {
             agents: self.agent.iter().map(|name| name.0.as_str()).collect(),
             project,
+            repo: self.repo.as_ref().map(|repo| repo.to_lowercase()),
+            domain: self.domain.as_deref().map(|domain| {
+                let own = context.config.domains.iter();
+                let own = own.filter(|(_, known)| known.eq_ignore_ascii_case(domain));
+                own.map(|(repo, _)| repo.to_lowercase()).collect()
+            }),
             here: self.here.then(|| repository(&places.current_dir)),
+            branch: self.branch.as_deref(),
+            among: None,
+            task: self.task.as_deref().map(|task| (task, context.config.task_ref.clone())),
             tags: self.tag.iter().map(|tag| tag_of(tag)).collect(),
             since: at(self.since, Edge::Begin)?,
             until: at(self.until, Edge::End)?,
@@ -81,12 +121,71 @@ impl FilterArgs {
     }
 }
 
+/// What `--tool` means: a list is of sessions that used it, a search is of its texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ToolMeans {
+    Sessions,
+    Texts,
+}
+
 impl Filters<'_> {
+    /// Asks the store what no list of sessions tells: models, tools, prompts about a task, and machines.
+    pub(crate) fn look_up(&mut self, store: &Store, tool: ToolMeans) -> Result<(), StoreError> {
+        let reads = store.reads();
+        if let Some(model) = &self.args.model {
+            let model = model.to_lowercase();
+            let known = reads.models()?.into_iter();
+            self.narrow(known.filter(|(_, known)| known.to_lowercase().contains(&model)));
+        }
+        if let Some(machine) = &self.args.machine {
+            let known = reads.roots_of_sessions()?.into_iter();
+            self.narrow(known.filter(|(_, label)| label == machine));
+        }
+        if let Some((task, pattern)) = self.task.clone() {
+            let prompts = reads.prompts_of_turns()?.into_iter();
+            let branches = reads.listed()?.into_iter().map(|session| {
+                let words = [session.branch, session.title, session.said.name, session.first_prompt];
+                (session.session_uid, words.map(Option::unwrap_or_default).join("\n"))
+            });
+            let is_about = |text: &str| {
+                pattern
+                    .find_iter(text)
+                    .any(|found| found.as_str().eq_ignore_ascii_case(task))
+            };
+            self.narrow(prompts.chain(branches).filter(|(_, text)| is_about(text)));
+        }
+        if let Some(name) = self.args.tool.as_ref().filter(|_| tool == ToolMeans::Sessions) {
+            let mut known = Vec::new();
+            for session in reads.listed()? {
+                // Only those that the other filters leave are worth the look.
+                if self.take(&session) {
+                    let tools = reads.tools_of(&session.session_uid)?;
+                    let is_it = tools.iter().any(|tool| tool.eq_ignore_ascii_case(name));
+                    known.extend(is_it.then_some((session.session_uid, String::new())));
+                }
+            }
+            self.narrow(known.into_iter());
+        }
+        Ok(())
+    }
+
+    fn narrow(&mut self, found: impl Iterator<Item = (String, String)>) {
+        let found: HashSet<String> = found.map(|(uid, _)| uid).collect();
+        self.among = Some(match self.among.take() {
+            Some(among) => among.intersection(&found).cloned().collect(),
+            None => found,
+        });
+    }
+
     /// Whether a session is asked for.
     pub(crate) fn take(&self, session: &Listed) -> bool {
         let is_agent = self.agents.is_empty() || self.agents.contains(&session.flavor.as_str());
         let has_tags = self.tags.iter().all(|tag| session.said.tags.contains(tag));
-        is_agent && has_tags && self.takes_place(session) && self.takes_time(session)
+        let is_among = self
+            .among
+            .as_ref()
+            .is_none_or(|among| among.contains(&session.session_uid));
+        is_agent && has_tags && is_among && self.takes_place(session) && self.takes_time(session)
     }
 
     /// Whether something that happened at a moment lies in the time asked for.
@@ -98,8 +197,18 @@ impl Filters<'_> {
     /// Whether anything was asked for.
     pub(crate) fn are_given(&self) -> bool {
         let args = self.args;
-        let is_named = !args.agent.is_empty() || !args.tag.is_empty();
-        is_named || args.project.is_some() || args.here || args.since.is_some() || args.until.is_some()
+        let texts = [
+            &args.project,
+            &args.repo,
+            &args.domain,
+            &args.branch,
+            &args.task,
+            &args.model,
+            &args.tool,
+            &args.machine,
+        ];
+        let is_named = !args.agent.is_empty() || !args.tag.is_empty() || texts.iter().any(|text| text.is_some());
+        is_named || args.here || args.since.is_some() || args.until.is_some()
     }
 
     fn takes_place(&self, session: &Listed) -> bool {
@@ -114,7 +223,20 @@ impl Filters<'_> {
             }
         };
         let is_here = self.here.as_ref().is_none_or(|here| lies_in(session, here));
-        is_project && is_here
+        let repo = session.repo.as_ref().map(|repo| repo.to_lowercase());
+        let is_repo = self.repo.is_none() || self.repo == repo;
+        let is_domain = self
+            .domain
+            .as_ref()
+            .is_none_or(|repos| repo.is_some_and(|repo| repos.contains(&repo)));
+        let is_branch = self.branch.is_none_or(|branch| {
+            let own = session.branch.as_deref().unwrap_or_default();
+            match branch.strip_suffix('*') {
+                Some(beginning) => own.starts_with(beginning),
+                None => own == branch,
+            }
+        });
+        is_project && is_here && is_repo && is_domain && is_branch
     }
 
     /// A session takes as long as it takes: any part of it will do.

@@ -13,7 +13,6 @@ use std::time::Duration;
 
 use crossterm::event::{self, Event, KeyEventKind};
 use memory::store::Store;
-use transcript::Agent;
 
 use self::ask::{Answer, Desk};
 use self::draw::Look;
@@ -25,7 +24,7 @@ use crate::commands;
 use crate::commands::sessions::in_one_line;
 use crate::context::{Context, Surroundings};
 use crate::error::{CommandError, Outcome};
-use crate::ui::{FAINT, Ui};
+use crate::ui::Ui;
 
 /// How long a key is waited for while an answer is due, and while none is.
 const WAIT_ASKING: Duration = Duration::from_millis(15);
@@ -65,7 +64,13 @@ pub(crate) fn run(ui: &mut Ui, surroundings: &Surroundings, global: &GlobalArgs)
             }
         }
         End::Demo => verb(&["demo"]),
-        End::Open(row) => open_session(ui, surroundings, global, &context, &row),
+        // The turn that was found, or the session.
+        End::Open(row) => {
+            let turn = row.turn.map(|turn| turn.to_string());
+            let mut words = vec!["show", row.session_uid.as_str()];
+            words.extend(turn.iter().flat_map(|turn| ["--turns", turn]));
+            verb(&words)
+        }
     }
 }
 
@@ -193,49 +198,13 @@ fn to_copy(row: &Row, action: Action) -> Option<String> {
     if id.is_empty() || id.starts_with('-') || !id.chars().all(is_plain) {
         return None;
     }
-    if cli::command().find_subcommand("resume").is_some() {
-        return Some(format!("boswell resume {id}"));
-    }
-    let agent = memory::kept::agent_of(&row.session_uid).ok()?;
-    Some(match agent {
-        Agent::Claude => format!("claude --resume {id}"),
-        Agent::Codex => format!("codex resume {id}"),
-        Agent::Grok => format!("grok --resume {id}"),
-    })
+    Some(format!("boswell resume {id}"))
 }
 
 /// A verb with its arguments, where there is such a verb.
 fn parse(words: &[&str]) -> Option<commands::Command> {
     let line: Vec<OsString> = ["boswell"].iter().chain(words).map(OsString::from).collect();
     cli::parse(&line).ok()?.command
-}
-
-/// Shows the session, or the turn that was found, as `boswell show` does.
-fn open_session(
-    ui: &mut Ui,
-    surroundings: &Surroundings,
-    global: &GlobalArgs,
-    context: &Context,
-    row: &Row,
-) -> Result<Outcome, CommandError> {
-    let turn = row.turn.map(|turn| turn.to_string());
-    let mut words = vec!["show", row.session_uid.as_str()];
-    words.extend(turn.iter().flat_map(|turn| ["--turns", turn]));
-    if let Some(command) = parse(&words) {
-        return commands::run(ui, surroundings, global, command);
-    }
-    let store = Store::open_existing(&context.places.data_dir)?;
-    let store = store.ok_or_else(|| CommandError::not_found("no-memory", "there is no memory any more"))?;
-    let turns = turn.map(|turn| format!("  turn {turn}")).unwrap_or_default();
-    ui.row(format_args!("{}{turns}", in_one_line(&row.session_uid)))?;
-    for event in store.reads().events(&row.session_uid)? {
-        if row.turn.is_none_or(|turn| event.turn == Some(turn)) && !event.summary.is_empty() {
-            let label = in_one_line(event.tool.as_deref().unwrap_or(event.role.as_str()));
-            let label = ui.paint(FAINT, label).to_string();
-            ui.row(format_args!("  {label}  {}", in_one_line(&event.summary)))?;
-        }
-    }
-    Ok(Outcome::Done)
 }
 
 #[cfg(test)]

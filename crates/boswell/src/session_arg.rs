@@ -36,7 +36,22 @@ pub(crate) fn open_memory(context: &Context) -> Result<Store, CommandError> {
 
 /// The one session that `word` names.
 pub(crate) fn resolve(store: &Store, context: &Context, word: &str) -> Result<Named, CommandError> {
-    let listed = store.reads().listed()?;
+    resolve_among(store, context, word, &|_| true)
+}
+
+/// The same among the sessions that are taken.
+pub(crate) fn resolve_among(
+    store: &Store,
+    context: &Context,
+    word: &str,
+    takes: &dyn Fn(&Listed) -> bool,
+) -> Result<Named, CommandError> {
+    let mut listed = store.reads().listed()?;
+    let none = match listed.is_empty() {
+        true => "there is no session in the memory yet",
+        false => "no session in the memory matches",
+    };
+    listed.retain(takes);
     let named = |session: &Listed| Named {
         session_uid: session.session_uid.clone(),
         status: session.status,
@@ -47,10 +62,7 @@ pub(crate) fn resolve(store: &Store, context: &Context, word: &str) -> Result<Na
         .filter(|session| session.status == Status::Kept && !session.is_subagent && !session.is_hidden);
     match word {
         "last" => {
-            return own
-                .next()
-                .map(named)
-                .ok_or_else(|| unknown("there is no session in the memory yet"));
+            return own.next().map(named).ok_or_else(|| unknown(none));
         }
         "here" => {
             let here = repository(&context.places.current_dir);

@@ -1,7 +1,8 @@
 //! Which session made a commit: told by what its tools gave back. Git says `[main abc1234] words` when a commit is
 //! made; whoever asks git right after it sees the same id. Everything else only mentions it.
 //!
-//! All kept lines are looked through, newest session first, until one made it.
+//! Lines are looked through newest session first until one made it: those whose filters may hold the id, and only if none
+//! of them made it all others, since an agent may note a commit beside the texts that are searched.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,9 +12,11 @@ use std::thread;
 use memchr::memmem::Finder;
 use transcript::{Kind, PartKind, SessionEvent, bodies};
 
+use crate::find::Asked;
 use crate::kept;
 use crate::packs;
-use crate::store::{FrameRow, Status, Store, StoreError};
+use crate::search::Query;
+use crate::store::{FrameRow, Listed, Status, Store, StoreError, TAIL_NO};
 
 /// Git abbreviates ids to so many digits, at least.
 pub const SHA_CHARS_MIN: usize = 7;
@@ -50,32 +53,64 @@ pub fn is_sha(word: &str) -> bool {
     (SHA_CHARS_MIN..=SHA_CHARS_MAX).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Looks for the session that made a commit.
-pub fn find(store: &Store, sha: &str, threads: usize) -> Result<Found, StoreError> {
+/// Looks for the session that made a commit, among those that are taken.
+pub fn find(store: &Store, sha: &str, threads: usize, takes: &dyn Fn(&Listed) -> bool) -> Result<Found, StoreError> {
     let sha = sha.to_ascii_lowercase();
     let mut found = Found::default();
-    let mut batch = Vec::new();
     let listed = store.reads().listed()?;
-    let kept = listed.iter().filter(|session| session.status == Status::Kept);
-    let mut kept = kept.peekable();
-    while let Some(session) = kept.next() {
-        let uid = session.session_uid.as_str();
-        for part in [PartKind::Log, PartKind::ChatHistory] {
-            let frames = store.reads().frames(uid, part.as_str())?;
-            batch.extend(frames.into_iter().map(|frame| Piece::Frame(uid, part, frame)));
-            if let Some(tail) = store.reads().tail(uid, part.as_str())? {
-                batch.push(Piece::Tail(uid, part, tail.first_line, tail.lines, tail.bytes));
+    let kept = |session: &Listed| session.status == Status::Kept && takes(session);
+    let listed: Vec<Listed> = listed.into_iter().filter(kept).collect();
+    let Ok(query) = Query::exact(&sha[..SHA_CHARS_MIN]) else {
+        return Ok(found);
+    };
+    let asked = Asked::of(store, &listed, 0..listed.len(), &query)?;
+    for round in [Round::MayHold, Round::Others] {
+        let mut batch = Vec::new();
+        let mut sessions = listed.iter().enumerate().peekable();
+        while let Some((at, session)) = sessions.next() {
+            for part in [PartKind::Log, PartKind::ChatHistory] {
+                gather(store, session, part, &mut batch, &|number| {
+                    asked.may_hold(at, part.as_str(), number) == (round == Round::MayHold)
+                })?;
             }
-        }
-        if batch.len() >= BATCH_FRAMES || kept.peek().is_none() {
-            judge(store, &sha, &look_through(store, &sha, &batch, threads)?, &mut found)?;
-            batch.clear();
-        }
-        if found.made.is_some() {
-            break;
+            if batch.len() >= BATCH_FRAMES || sessions.peek().is_none() {
+                judge(store, &sha, &look_through(store, &sha, &batch, threads)?, &mut found)?;
+                batch.clear();
+            }
+            if found.made.is_some() {
+                return Ok(found);
+            }
         }
     }
     Ok(found)
+}
+
+/// Which lines are looked through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Round {
+    /// Those whose filters may hold the id.
+    MayHold,
+    Others,
+}
+
+/// Adds the lines of a part that are wanted, by the numbers of their frames.
+fn gather<'u>(
+    store: &Store,
+    session: &'u Listed,
+    part: PartKind,
+    batch: &mut Vec<Piece<'u>>,
+    wants: &dyn Fn(i64) -> bool,
+) -> Result<(), StoreError> {
+    let uid = session.session_uid.as_str();
+    let frames = store.reads().frames(uid, part.as_str())?;
+    let frames = frames.into_iter().filter(|frame| wants(frame.frame_no.cast_signed()));
+    batch.extend(frames.map(|frame| Piece::Frame(uid, part, frame)));
+    if wants(TAIL_NO)
+        && let Some(tail) = store.reads().tail(uid, part.as_str())?
+    {
+        batch.push(Piece::Tail(uid, part, tail.first_line, tail.lines, tail.bytes));
+    }
+    Ok(())
 }
 
 /// Kept lines of a session.

@@ -1,6 +1,7 @@
 //! Reads logs from disk: one file, or a session with all its parts.
 
 mod head;
+mod sketch;
 mod spills;
 mod survey;
 
@@ -16,6 +17,7 @@ use transcript::{
 };
 
 pub use head::{agent_of_head, cwd_of_head};
+pub(crate) use sketch::sketch;
 use spills::mask_text;
 pub use spills::spilled;
 pub(crate) use spills::{session_tree, spills_of};

@@ -7,24 +7,27 @@
 //! Nothing here knows the store, the clock or the terminal: sessions and frames are numbers, and whoever asks gives functions
 //! which read them. The same question over the same sessions has the same answer, on any number of threads.
 
-use std::borrow::Cow;
 use std::io;
 
 use transcript::{Agent, Field, Kinds, Role, texts};
 
+mod beside;
 pub mod filter;
 pub mod fold;
 pub mod matching;
 mod pattern;
 pub mod query;
+mod raw;
 mod run;
 mod scan;
 pub mod score;
 pub mod snippet;
 pub mod words;
 
+pub use beside::{Judged, judge};
 pub use query::Query;
-pub use run::search;
+pub use run::{rank, search};
+pub use scan::Glance;
 pub use snippet::Snippet;
 
 use scan::Place;
@@ -83,8 +86,8 @@ pub struct Fact {
 
 /// The functions by which search reaches what is kept. They are called from several threads.
 pub struct Reach<'r> {
-    /// The filter of a frame; none where there is none, and the frame is read.
-    pub filter: &'r (dyn Fn(u64) -> Option<Cow<'r, [u8]>> + Sync),
+    /// Which terms a frame may hold, one bit for each, as [`may_hold`] tells it from the frame's filter.
+    pub terms: &'r (dyn Fn(u64) -> u32 + Sync),
     /// The lines of a frame.
     pub lines: &'r (dyn Fn(u64) -> io::Result<Vec<u8>> + Sync),
     /// The facts of a part, sorted by line and block: the number of the session, and of its part. Asked only where fields
@@ -157,6 +160,18 @@ pub fn filter_of(form: Form, lines: &[u8], builder: &mut filter::Builder) -> Vec
         }
     }
     builder.finish()
+}
+
+/// Which terms of a question a frame with this filter may hold, one bit for each. A frame without one may hold all.
+pub fn may_hold(query: &Query, filter: Option<&[u8]>) -> u32 {
+    let all = query.wanted() | query.unwanted();
+    let Some(Ok(filter)) = filter.map(filter::Filter::read) else {
+        return all;
+    };
+    let terms = query.terms.iter().enumerate();
+    terms
+        .filter(|(_, term)| filter.may_hold(&term.need))
+        .fold(0, |mask, (at, _)| mask | 1 << at)
 }
 
 impl Part {

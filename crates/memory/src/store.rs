@@ -32,7 +32,7 @@ pub use annotations::{Annotation, Annotations};
 pub use catalog::{Counted, Listed, Status};
 pub use cursors::{Cursor, Stat};
 pub use derived::{PackedState, derived_version};
-pub use filters::{FilterRow, TAIL_NO};
+pub use filters::{FilterRow, TAIL_NO, Whose};
 pub use frames::{FrameRow, Tail};
 pub use operations::Operation;
 pub use prompts::{PromptFile, PromptRow, PromptSource, PromptsOnly};
@@ -188,6 +188,11 @@ impl Store {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Where it lies.
+    pub fn directory(&self) -> &Path {
+        &self.directory
     }
 
     /// Takes the right to write, one batch long. Readers never ask for it.

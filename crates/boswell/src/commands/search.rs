@@ -1,39 +1,43 @@
 //! `boswell search`: which turns of which sessions hold what somebody asks for.
 
-use jiff::Timestamp;
-use memory::find::{Findings, Found, Question, find};
+mod page;
+mod text;
+
+use std::path::PathBuf;
+
+use memory::find::{Bare, Findings, Found, Question, find, find_bare};
 use memory::search::Query;
 use memory::search::query::QueryError;
-use memory::store::Listed;
+use memory::store::{Listed, Store};
 use serde_json::{Value, json};
 
-use super::sessions::in_one_line;
+use self::page::Page;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
-use crate::filters::FilterArgs;
-use crate::render::text::plural;
+use crate::filters::{FilterArgs, Filters, ToolMeans};
+use crate::render::budget::TOKEN_CHARS;
 use crate::session_arg::open_memory;
-use crate::ui::{BAD, FAINT, Format, STRONG, Ui, escape, measure};
+use crate::ui::{Format, Ui};
 
-/// Turns shown of one session.
-const TURNS_SHOWN_MAX: usize = 3;
-/// So many turns are gathered for each session that is shown, so that the best of them can be told.
-const TURNS_PER_SESSION: usize = 4;
-/// Of an id, for a person to copy.
-const ID_CHARS: usize = 8;
+/// No answer is worth less than so many tokens.
+const TOKENS_MIN: u64 = 100;
+/// What is left out takes so much of an answer to say.
+const LEFT_OUT_CHARS: usize = 80;
 
 /// Find turns by words, phrases, any characters or a regular expression
 ///
 /// All words have to stand in one turn, in any order: in its prompt, its answers, its thinking, or in what
-/// tools were given or gave back. Case never counts. `"exact phrase"`, `begin*`, `-without`, and the
-/// fields `tool:Bash file:src/main.rs kind:error role:user in:prompt|answer|thinking|tool` narrow it down.
+/// tools were given or gave back. Titles, and your own names, notes and tags are found, too. Case never counts.
+/// `"exact phrase"`, `begin*`, `-without`, and the fields
+/// `tool:Bash file:src/main.rs kind:error role:user in:prompt|answer|thinking|tool` narrow it down.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell search login timeout
   boswell search '\"cannot borrow\" tool:Bash' --since 30d
   boswell search migrat* -draft --here
   boswell search --exact 'fn main(' --agent codex
-  boswell search --regex 'E0[0-9]{3}' --json")]
+  boswell search --regex 'E0[0-9]{3}' --json
+  boswell search login --in ~/backup/claude     logs that no memory holds")]
 pub(crate) struct SearchArgs {
     /// What to look for
     #[arg(required = true, value_name = "QUERY")]
@@ -44,46 +48,88 @@ pub(crate) struct SearchArgs {
     /// Take it as a regular expression
     #[arg(long)]
     regex: bool,
+    /// Search the logs in this directory, without any memory
+    #[arg(long = "in", value_name = "DIR")]
+    directory: Option<PathBuf>,
     #[command(flatten)]
     filters: FilterArgs,
     /// Show at most so many sessions; `0` asks them all
     #[arg(long, value_name = "N", default_value_t = 10)]
     limit: usize,
+    /// Go on where the page before ended, as its answer says
+    #[arg(long, value_name = "CURSOR", conflicts_with = "directory")]
+    cursor: Option<Page>,
+    /// Fit the answer into so many tokens of a model, about 4 characters each, and say what was left out
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(TOKENS_MIN..))]
+    max_tokens: Option<u64>,
+}
+
+impl SearchArgs {
+    /// Whether the answer comes from memory.
+    pub(crate) fn asks_memory(&self) -> bool {
+        self.directory.is_none()
+    }
+
+    fn query(&self) -> Result<Query, CommandError> {
+        let text = self.query.join(" ");
+        let query = match (self.exact, self.regex) {
+            (true, _) => Query::exact(&text),
+            (_, true) => Query::regex(&text),
+            _ => Query::words(&text),
+        };
+        let mut query = query.map_err(refused)?;
+        query
+            .only
+            .tools
+            .wanted
+            .extend(self.filters.tool.iter().map(|tool| tool.to_lowercase()));
+        Ok(query)
+    }
+
+    fn room_chars(&self) -> usize {
+        self.max_tokens.map_or(usize::MAX, |tokens| {
+            usize::try_from(tokens)
+                .unwrap_or(usize::MAX)
+                .saturating_mul(TOKEN_CHARS)
+        })
+    }
 }
 
 pub(crate) fn run(ui: &mut Ui, context: &Context, args: &SearchArgs) -> Result<Outcome, CommandError> {
     let clock = context.clock();
-    let text = args.query.join(" ");
-    let query = match (args.exact, args.regex) {
-        (true, _) => Query::exact(&text),
-        (_, true) => Query::regex(&text),
-        _ => Query::words(&text),
-    };
-    let query = query.map_err(refused)?;
+    let query = args.query()?;
     for note in &query.notes {
         ui.status(format_args!("Note: {note}"));
     }
-    drop(open_memory(context)?);
-    let filters = args.filters.resolve(context)?;
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
-    let question = Question {
-        query: &query,
-        now: context.now,
-        threads: context.threads,
-        enough: limit.saturating_mul(TURNS_PER_SESSION),
-        takes: &|session: &Listed| filters.take(session),
-        is_cancelled: &|| false,
+    let page = args.cursor.clone().unwrap_or_else(|| Page::first(limit));
+    let mut filters = args.filters.resolve(context)?;
+    let store = args.asks_memory().then(|| open_memory(context)).transpose()?;
+    let findings = match &store {
+        Some(store) => ask_memory(store, context, &query, &mut filters, &page)?,
+        None => ask_logs(context, args, &query, &filters, &page)?,
     };
-    let findings = find(&context.places.data_dir, &question)?;
-    let blocks = by_session(&findings.found, limit);
+    let blocks = by_session(&findings.found);
+    let shown: Vec<&Vec<&Found>> = blocks.iter().skip(page.skip).take(limit).collect();
+    // Logs without a memory are not asked page by page.
+    let next = store.as_ref().and_then(|_| page.next(&findings, blocks.len(), limit));
     match ui.format {
-        Format::Json => ui.json(&to_json(&findings, &blocks, clock.elapsed_ms()))?,
-        Format::Text => show(ui, context, &findings, &blocks)?,
+        Format::Json => {
+            let mut answer = to_json(&findings, &shown, next.as_ref(), clock.elapsed_ms());
+            fit(&mut answer, args.room_chars());
+            ui.json(&answer)?;
+        }
+        Format::Text => {
+            let ids = text::ids(store.as_ref(), &shown)?;
+            text::show(ui, context, &shown, &ids, args.room_chars())?;
+            let left = blocks.len().saturating_sub(page.skip);
+            tell(ui, &findings, left, shown.len(), next.as_ref());
+        }
     }
     for reason in &findings.unreadable {
-        ui.warning(format_args!("a frame cannot be read: {reason}"));
+        ui.warning(format_args!("cannot be read: {reason}"));
     }
-    Ok(if blocks.is_empty() {
+    Ok(if shown.is_empty() {
         Outcome::NothingFound
     } else {
         Outcome::Done
@@ -95,109 +141,121 @@ fn refused(error: QueryError) -> CommandError {
     CommandError::user("query", error).with_hint(hint)
 }
 
+fn ask_memory(
+    store: &Store,
+    context: &Context,
+    query: &Query,
+    filters: &mut Filters<'_>,
+    page: &Page,
+) -> Result<Findings, CommandError> {
+    filters.look_up(store, ToolMeans::Texts)?;
+    let question = Question {
+        query,
+        now: context.now,
+        threads: context.threads,
+        enough: page.enough,
+        takes: &|session: &Listed| filters.take(session),
+        behind: page.behind.clone(),
+        is_cancelled: &|| false,
+    };
+    Ok(find(store, &question)?)
+}
+
+/// Asks logs where they lie. What only a memory knows of a session, no filter can ask.
+fn ask_logs(
+    context: &Context,
+    args: &SearchArgs,
+    query: &Query,
+    filters: &Filters<'_>,
+    page: &Page,
+) -> Result<Findings, CommandError> {
+    let only_kept = [
+        ("--model", args.filters.model.is_some()),
+        ("--machine", args.filters.machine.is_some()),
+        ("--task", args.filters.task.is_some()),
+        ("--tag", !args.filters.tag.is_empty()),
+    ];
+    if let Some((flag, _)) = only_kept.iter().find(|(_, is_given)| *is_given) {
+        return Err(CommandError::usage(format_args!(
+            "`{flag}` asks the memory, and `--in` asks none"
+        )));
+    }
+    let given = args.directory.as_deref().unwrap_or(&context.places.current_dir);
+    let directory = context.places.current_dir.join(given);
+    if !directory.is_dir() {
+        let message = format_args!("no such directory: {}", given.display());
+        return Err(CommandError::not_found("no-logs", message));
+    }
+    let bare = Bare {
+        directory: &directory,
+        // What is shown is masked; a key that is not there yet is not worth writing for that.
+        masker: &context.masker(false)?,
+    };
+    let question = Question {
+        query,
+        now: context.now,
+        threads: context.threads,
+        enough: page.enough,
+        takes: &|session: &Listed| filters.take(session),
+        behind: None,
+        is_cancelled: &|| false,
+    };
+    Ok(find_bare(&bare, &question))
+}
+
 /// The turns of each session, the session with the best one first.
-fn by_session(found: &[Found], limit: usize) -> Vec<Vec<&Found>> {
+fn by_session(found: &[Found]) -> Vec<Vec<&Found>> {
     let mut blocks: Vec<Vec<&Found>> = Vec::new();
+    let mut at = std::collections::HashMap::new();
     for one in found {
-        let uid = &one.session.session_uid;
-        match blocks.iter().position(|block| block[0].session.session_uid == *uid) {
-            Some(at) => blocks[at].push(one),
-            None if blocks.len() < limit => blocks.push(vec![one]),
-            None => {}
+        let next = blocks.len();
+        let block = *at.entry(one.session.session_uid.as_str()).or_insert(next);
+        match blocks.get_mut(block) {
+            Some(block) => block.push(one),
+            None => blocks.push(vec![one]),
         }
     }
     blocks
 }
 
-fn show(ui: &mut Ui, context: &Context, findings: &Findings, blocks: &[Vec<&Found>]) -> Result<(), CommandError> {
-    for (at, block) in blocks.iter().enumerate() {
-        if at > 0 {
-            ui.row("")?;
-        }
-        show_block(ui, context, block)?;
-    }
-    if blocks.is_empty() {
+/// Says what is not shown, and why.
+fn tell(ui: &mut Ui, findings: &Findings, sessions: usize, shown: usize, next: Option<&Page>) {
+    use crate::render::text::plural;
+    if shown == 0 {
         ui.status("Nothing found");
     }
-    if findings.is_partial {
-        ui.hint("these are the best of the newest; `--limit 0` asks all sessions");
+    match next {
+        Some(next) if findings.is_partial => ui.hint(format_args!(
+            "these are the best of the newest; `--limit 0` asks all sessions, `--cursor {next}` goes on"
+        )),
+        Some(next) => ui.hint(format_args!(
+            "found in {}, shown are {shown}; `--limit 0` shows all, `--cursor {next}` goes on",
+            plural(sessions as u64, "session")
+        )),
+        None if findings.is_partial => ui.hint("these are the best of the newest; `--limit 0` asks all"),
+        None if sessions > shown => {
+            let all = plural(sessions as u64, "session");
+            ui.hint(format_args!("found in {all}, shown are {shown}; `--limit 0` shows all"));
+        }
+        None => {}
     }
     if findings.hidden > 0 {
         let hidden = plural(findings.hidden as u64, "session");
         ui.hint(format_args!("{hidden} not asked because of the filters"));
     }
-    Ok(())
 }
 
-fn show_block(ui: &mut Ui, context: &Context, block: &[&Found]) -> Result<(), CommandError> {
-    let session = &block[0].session;
-    let id: String = session.native_session_id.chars().take(ID_CHARS).collect();
-    let project = session.repo.as_deref().unwrap_or("-");
-    let at = session.last_micros.and_then(|at| Timestamp::from_microsecond(at).ok());
-    let age = at.map(|at| measure::age(context.now, at)).unwrap_or_default();
-    let title = session.title.as_deref().map(in_one_line).unwrap_or_default();
-    let head = format!("{}  {}  {age}", session.flavor, escape(project));
-    let room = ui
-        .columns()
-        .unwrap_or(usize::MAX)
-        .saturating_sub(id.len() + head.len() + 4);
-    let title = measure::fit(&title, room);
-    let line = format!("{}  {head}  {}", ui.paint(STRONG, &id), ui.paint(FAINT, title));
-    ui.row(line.trim_end())?;
-    for one in block.iter().take(TURNS_SHOWN_MAX) {
-        show_turn(ui, one)?;
-    }
-    if block.len() > TURNS_SHOWN_MAX {
-        let more = plural((block.len() - TURNS_SHOWN_MAX) as u64, "more turn");
-        ui.row(ui.paint(FAINT, format!("  {more}")))?;
-    }
-    let turn = block[0].turn.map(|turn| format!(" --turns {turn}")).unwrap_or_default();
-    ui.row(ui.paint(FAINT, format!("  boswell show {id}{turn}")))?;
-    Ok(())
-}
-
-fn show_turn(ui: &mut Ui, found: &Found) -> Result<(), CommandError> {
-    let turn = found.turn.map(|turn| format!("turn {turn}")).unwrap_or_default();
-    let room = ui.columns().unwrap_or(120).saturating_sub(turn.len() + 4);
-    let prompt = in_one_line(found.prompt.as_deref().unwrap_or_default());
-    let head = format!("  {turn}  {}", measure::fit(&prompt, room));
-    ui.row(ui.paint(FAINT, head.trim_end()))?;
-    let place = match (&found.tool, found.field) {
-        (Some(tool), _) => tool.clone(),
-        (None, field) => field.as_str().to_owned(),
-    };
-    let copies = match found.copies {
-        0 => String::new(),
-        copies => format!(" (and in {})", plural(copies, "copy of it")),
-    };
-    let text = marked(ui, found);
-    ui.row(format_args!("    {}: {text}{copies}", escape(&place)))?;
-    Ok(())
-}
-
-/// The snippet with its matches marked: by colour where there is any.
-fn marked(ui: &Ui, found: &Found) -> String {
-    let snippet = &found.snippet;
-    let mut told = String::new();
-    let mut from = 0;
-    for mark in &snippet.marks {
-        told += &escape(&snippet.text[from..mark.start]);
-        told += &ui.paint(BAD, escape(&snippet.text[mark.clone()])).to_string();
-        from = mark.end;
-    }
-    told += &escape(&snippet.text[from..]);
-    told
-}
-
-fn to_json(findings: &Findings, blocks: &[Vec<&Found>], took_ms: u64) -> Value {
-    let hits: Vec<Value> = blocks.iter().flatten().map(|found| hit_json(found)).collect();
+fn to_json(findings: &Findings, shown: &[&Vec<&Found>], next: Option<&Page>, took_ms: u64) -> Value {
+    let hits: Vec<Value> = shown.iter().copied().flatten().map(|found| hit_json(found)).collect();
     json!({
         "schema": "boswell.search/1",
-        "total": hits.len(),
+        "total": findings.found.len(),
         "hits": hits,
-        "sessions": blocks.len(),
+        "sessions": shown.len(),
         "is_partial": findings.is_partial,
+        "next_cursor": next.map(ToString::to_string),
         "hidden": findings.hidden,
+        "left_out": 0,
         "took_ms": took_ms,
         "frames_asked": findings.work.asked,
         "frames_read": findings.work.read,
@@ -211,10 +269,11 @@ fn hit_json(found: &Found) -> Value {
         "turn": found.turn,
         "line": found.line,
         "part": found.part,
+        "path": found.path,
         "ts": found.ts,
         "agent": found.session.flavor,
         "project": found.session.cwd,
-        "kind": found.kind,
+        "kind": found.what.as_str(),
         "field": found.field.as_str(),
         "tool": found.tool,
         "prompt": found.prompt,
@@ -223,4 +282,22 @@ fn hit_json(found: &Found) -> Value {
         "score": found.score,
         "copies": found.copies,
     })
+}
+
+/// Takes hits away from the end until the answer fits, and says how many.
+fn fit(answer: &mut Value, room_chars: usize) {
+    let length = |value: &Value| value.to_string().chars().count() + 1;
+    let Some(mut hits) = answer["hits"].as_array_mut().map(std::mem::take) else {
+        return;
+    };
+    let mut taken = length(answer);
+    let fits = hits.iter().take_while(|hit| {
+        taken += length(hit);
+        taken <= room_chars
+    });
+    let count = fits.count();
+    let left_out = hits.len() - count;
+    hits.truncate(count);
+    answer["hits"] = hits.into();
+    answer["left_out"] = left_out.into();
 }

@@ -1,14 +1,17 @@
 //! `boswell sessions`: what there is, newest first.
 
 use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
+use memory::find::Behind;
 use memory::store::{Counted, Listed, Status};
 use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
-use crate::filters::FilterArgs;
+use crate::filters::{FilterArgs, ToolMeans};
 use crate::render::text::plural;
 use crate::session_arg::open_memory;
 use crate::ui::{FAINT, Format, HEADING, STRONG, Ui, escape, measure};
@@ -40,24 +43,62 @@ pub(crate) struct SessionsArgs {
     /// List at most so many; `0` lists all
     #[arg(long, value_name = "N", default_value_t = 50)]
     limit: usize,
+    /// Go on behind this session, as the answer before says
+    #[arg(long, value_name = "CURSOR")]
+    cursor: Option<Cursor>,
+}
+
+/// Where a page of the list begins: behind a session, wherever new ones come.
+#[derive(Debug, Clone)]
+struct Cursor(Behind);
+
+impl FromStr for Cursor {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wrong = "write it as the answer before gave it in `next_cursor`";
+        let (at, uid) = text.split_once('.').filter(|(_, uid)| !uid.is_empty()).ok_or(wrong)?;
+        let last_micros = match at {
+            "" => None,
+            at => Some(at.parse().map_err(|_| wrong)?),
+        };
+        let session_uid = uid.to_owned();
+        Ok(Self(Behind {
+            last_micros,
+            session_uid,
+        }))
+    }
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let at = self.0.last_micros.map(|at| at.to_string()).unwrap_or_default();
+        write!(f, "{at}.{}", self.0.session_uid)
+    }
 }
 
 pub(crate) fn run(ui: &mut Ui, context: &Context, args: &SessionsArgs) -> Result<Outcome, CommandError> {
     let store = open_memory(context)?;
-    let filters = args.filters.resolve(context)?;
+    let mut filters = args.filters.resolve(context)?;
+    filters.look_up(&store, ToolMeans::Sessions)?;
     let listed = store.reads().listed()?;
     let found: Vec<&Listed> = listed.iter().filter(|session| filters.take(session)).collect();
     let is_side = |session: &Listed| !args.all && (session.is_subagent || session.is_hidden);
+    let is_behind = |session: &Listed| args.cursor.as_ref().is_none_or(|cursor| cursor.0.has(session));
     let wanted = found.iter().copied().filter(|session| !is_side(session));
+    let mut wanted = wanted.filter(|session| is_behind(session)).peekable();
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
     let mut shown = Vec::new();
-    for session in wanted.take(limit) {
+    while let Some(session) = wanted.next_if(|_| shown.len() < limit) {
         shown.push((session, store.reads().counted(&session.session_uid)?));
     }
+    let last = shown.last().filter(|_| wanted.peek().is_some());
     let left_out = LeftOut {
         side: found.iter().filter(|session| is_side(session)).count(),
         total: found.len(),
         shown: shown.len(),
+        older: wanted.count(),
+        next: last.map(|(session, _)| Cursor(Behind::new(session))),
     };
     match ui.format {
         Format::Json => ui.json(&to_json(&shown, &left_out))?,
@@ -77,12 +118,9 @@ struct LeftOut {
     side: usize,
     total: usize,
     shown: usize,
-}
-
-impl LeftOut {
-    fn beyond_limit(&self) -> usize {
-        self.total - self.side - self.shown
-    }
+    /// Those that further pages list, and where the next one begins.
+    older: usize,
+    next: Option<Cursor>,
 }
 
 fn tell_nothing(ui: &mut Ui, is_filtered: bool, is_empty: bool, left_out: &LeftOut) {
@@ -102,10 +140,13 @@ fn tell_nothing(ui: &mut Ui, is_filtered: bool, is_empty: bool, left_out: &LeftO
     }
 }
 
-const HEADINGS: [&str; 8] = ["id", "last", "agent", "project", "turns", "prompts", "size", "status"];
-const IS_NUMBER: [bool; 8] = [false, false, false, false, true, true, true, false];
+const COLUMNS: usize = 10;
+const HEADINGS: [&str; COLUMNS] = [
+    "id", "last", "agent", "project", "turns", "prompts", "tokens", "took", "size", "status",
+];
+const IS_NUMBER: [bool; COLUMNS] = [false, false, false, false, true, true, true, true, true, false];
 /// What a narrow terminal does without, the first one first.
-const DISPENSABLE: [usize; 4] = [6, 5, 4, 2];
+const DISPENSABLE: [usize; 6] = [8, 5, 7, 6, 4, 2];
 
 fn show(
     ui: &mut Ui,
@@ -118,14 +159,14 @@ fn show(
         .iter()
         .map(|session| session.native_session_id.as_str())
         .collect();
-    let rows: Vec<[String; 8]> = shown
+    let rows: Vec<[String; COLUMNS]> = shown
         .iter()
         .map(|(session, counted)| cells(context, session, counted, &ids))
         .collect();
     let columns = columns(&rows, ui.columns());
     let lead: usize = columns.iter().map(|(_, width)| width + 2).sum();
     let room = ui.columns().map(|all| all.saturating_sub(lead).max(WORDS_COLUMNS_MIN));
-    let padded = |cells: [&str; 8]| {
+    let padded = |cells: [&str; COLUMNS]| {
         let mut line = String::new();
         for (at, width) in &columns {
             let gap = " ".repeat(width - measure::width(cells[*at]));
@@ -153,8 +194,8 @@ fn show(
             }
         }
     }
-    if left_out.beyond_limit() > 0 {
-        let more = measure::count(left_out.beyond_limit() as u64);
+    if left_out.older > 0 {
+        let more = measure::count(left_out.older as u64);
         ui.hint(format_args!("{more} older: `--limit 0` lists all"));
     }
     if left_out.side > 0 {
@@ -167,7 +208,7 @@ fn show(
 }
 
 /// Which columns are shown, and how wide: not those in which nothing stands, nor those for which there is no room.
-fn columns(rows: &[[String; 8]], terminal: Option<usize>) -> Vec<(usize, usize)> {
+fn columns(rows: &[[String; COLUMNS]], terminal: Option<usize>) -> Vec<(usize, usize)> {
     let mut columns = Vec::new();
     for (at, heading) in HEADINGS.iter().enumerate() {
         let widest = rows.iter().map(|row| measure::width(&row[at])).max().unwrap_or(0);
@@ -184,7 +225,7 @@ fn columns(rows: &[[String; 8]], terminal: Option<usize>) -> Vec<(usize, usize)>
     columns
 }
 
-fn cells(context: &Context, session: &Listed, counted: &Counted, ids: &BTreeSet<&str>) -> [String; 8] {
+fn cells(context: &Context, session: &Listed, counted: &Counted, ids: &BTreeSet<&str>) -> [String; COLUMNS] {
     let some = |number: u64| {
         if number == 0 {
             String::new()
@@ -210,6 +251,8 @@ fn cells(context: &Context, session: &Listed, counted: &Counted, ids: &BTreeSet<
         measure::fit(&project, PROJECT_COLUMNS_MAX).into_owned(),
         some(counted.turns),
         some(counted.prompts),
+        measure::short_count(counted.tokens),
+        took(session).map(measure::duration).unwrap_or_default(),
         bytes,
         status.to_owned(),
     ]
@@ -217,15 +260,20 @@ fn cells(context: &Context, session: &Listed, counted: &Counted, ids: &BTreeSet<
 
 /// As much of an id as names the session alone. Ids that are made from the time begin alike.
 fn short_id<'i>(id: &'i str, ids: &BTreeSet<&str>) -> &'i str {
+    // A session's id begins those of its subagents; then the session is meant.
+    let own = |other: &&&str| !other.contains('/');
+    let before = ids.range(..id).rev().find(own);
+    let after = ids.range(id..).skip(1).find(own);
+    short_among(id, before.into_iter().chain(after).copied())
+}
+
+/// The same among its neighbours in the order of ids.
+pub(crate) fn short_among<'i, 'o>(id: &'i str, others: impl Iterator<Item = &'o str>) -> &'i str {
     if id.contains('/') {
         return id;
     }
-    let alike = |other: Option<&&str>| other.map_or(0, |other| common_chars(id, other));
-    // A session's id begins those of its subagents; then the session is meant.
-    let own = |other: &&&str| !other.contains('/');
-    let before = alike(ids.range(..id).rev().find(own));
-    let after = alike(ids.range(id..).skip(1).find(own));
-    let chars = (before.max(after) + 1).max(ID_CHARS_MIN);
+    let alike = others.map(|other| common_chars(id, other)).max();
+    let chars = alike.map_or(0, |alike| alike + 1).max(ID_CHARS_MIN);
     id.char_indices().nth(chars).map_or(id, |(end, _)| &id[..end])
 }
 
@@ -244,6 +292,12 @@ pub(crate) fn words<'s>(session: &'s Listed, counted: &'s Counted) -> Option<&'s
 pub(crate) fn in_one_line(words: &str) -> String {
     let words: Vec<&str> = words.split_whitespace().collect();
     escape(&words.join(" ")).into_owned()
+}
+
+/// From its first word to its last.
+fn took(session: &Listed) -> Option<SignedDuration> {
+    let (started, ended) = (time(session.started_micros)?, time(session.ended_micros)?);
+    (session.status != Status::PromptsOnly).then(|| ended.duration_since(started))
 }
 
 fn time(micros: Option<i64>) -> Option<Timestamp> {
@@ -273,6 +327,8 @@ fn to_json(shown: &[(&Listed, Counted)], left_out: &LeftOut) -> Value {
                 "events": counted.events,
                 "prompts": counted.prompts,
                 "bytes": counted.bytes,
+                "tokens": counted.tokens,
+                "duration_ms": took(session).map(|took| took.as_millis()),
                 "status": session.status.as_str(),
                 "is_subagent": session.is_subagent,
                 "is_hidden": session.is_hidden,
@@ -284,6 +340,7 @@ fn to_json(shown: &[(&Listed, Counted)], left_out: &LeftOut) -> Value {
         "sessions": sessions,
         "total": left_out.total,
         "hidden": left_out.total - left_out.shown,
+        "next_cursor": left_out.next.as_ref().map(ToString::to_string),
     })
 }
 
@@ -293,14 +350,28 @@ mod tests {
 
     #[test]
     fn a_narrow_terminal_does_without_some_columns_and_nobody_sees_empty_ones() {
-        let row = ["5e550000", "2 days ago", "claude", "app", "3", "", "1.2 KiB", "kept"].map(str::to_owned);
+        let row = [
+            "5e550000",
+            "2 days ago",
+            "claude",
+            "app",
+            "3",
+            "",
+            "1.5M",
+            "12 min",
+            "1.2 KiB",
+            "kept",
+        ]
+        .map(str::to_owned);
         let check = |terminal| {
             let columns = columns(std::slice::from_ref(&row), terminal);
             let names: Vec<&str> = columns.iter().map(|(at, _)| HEADINGS[*at]).collect();
             names.join(" ")
         };
-        assert_eq!(check(None), "id last agent project turns size status");
-        assert_eq!(check(Some(90)), "id last agent project turns size status");
+        assert_eq!(check(None), "id last agent project turns tokens took size status");
+        assert_eq!(check(Some(105)), "id last agent project turns tokens took size status");
+        assert_eq!(check(Some(90)), "id last agent project turns tokens took status");
+        assert_eq!(check(Some(82)), "id last agent project turns tokens status");
         assert_eq!(check(Some(75)), "id last agent project turns status");
         assert_eq!(check(Some(70)), "id last agent project status");
         assert_eq!(check(Some(10)), "id last project status");

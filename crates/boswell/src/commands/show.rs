@@ -16,9 +16,10 @@ use self::blocks::{Block, LeftOut};
 use super::read::{TurnRange, zone_of};
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
+use crate::filters::{FilterArgs, ToolMeans};
 use crate::render::portrait::Portrait;
 use crate::render::text::rows;
-use crate::session_arg::{Named, SESSION_HELP, open_memory, resolve};
+use crate::session_arg::{Named, SESSION_HELP, open_memory, resolve_among};
 use crate::ui::{Format, Ui, escape_lines};
 
 /// No answer is worth less than so many tokens.
@@ -32,6 +33,7 @@ const TOKENS_MIN: u64 = 100;
 #[command(after_help = "Examples:
   boswell show last
   boswell show 5e55 --turns 3-7 --depth tools
+  boswell show last --agent codex
   boswell show here --follow                    as its agent goes on
   boswell show 5e55 --depth full --max-tokens 8000
   boswell show 1a2b3c4                          who made this commit, and why")]
@@ -50,6 +52,8 @@ pub(crate) struct ShowArgs {
     /// Go on as the session does, until Ctrl-C
     #[arg(long, conflicts_with_all = ["max_tokens", "part"])]
     follow: bool,
+    #[command(flatten)]
+    filters: FilterArgs,
     /// Only what stands in this part, such as `log` or a spilled result
     #[arg(long, value_name = "PART")]
     part: Option<String>,
@@ -94,7 +98,10 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ShowArgs) -> Result<Out
     let store = open_memory(context)?;
     let zone = zone_of(context, args.timezone.as_deref())?;
     let word = args.session.as_str();
-    match resolve(&store, context, word) {
+    let mut filters = args.filters.resolve(context)?;
+    // What they ask the store is asked only where they are given.
+    filters.look_up(&store, ToolMeans::Sessions)?;
+    match resolve_among(&store, context, word, &|session| filters.take(session)) {
         Ok(named) => show(ui, context, &store, &named, args, &zone, None),
         Err(error) if error.code == "session-unknown" && is_sha(word) => commit::show(ui, context, &store, args, &zone),
         Err(error) => Err(error),

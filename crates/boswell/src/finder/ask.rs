@@ -151,9 +151,13 @@ fn answer(context: &Context, wish: &Wish, is_cancelled: &(dyn Fn() -> bool + Syn
         threads: context.threads,
         enough: ROWS_MAX,
         takes: &takes,
+        behind: None,
         is_cancelled,
     };
-    let findings = find(&context.places.data_dir, &question)?;
+    let Some(store) = Store::open_existing(&context.places.data_dir)? else {
+        return Ok(Answer::Empty);
+    };
+    let findings = find(&store, &question)?;
     let mut uids: Vec<&str> = findings
         .found
         .iter()
@@ -186,7 +190,7 @@ fn filters(narrow: Narrow) -> FilterArgs {
 }
 
 /// The newest sessions, where nothing is asked. Subagents are found by their words alone.
-fn newest(context: &Context, takes: &dyn Fn(&Listed) -> bool) -> Result<Answer, CommandError> {
+fn newest(context: &Context, takes: &(dyn Fn(&Listed) -> bool + Sync)) -> Result<Answer, CommandError> {
     let Some(store) = Store::open_existing(&context.places.data_dir)? else {
         return Ok(Answer::Empty);
     };
@@ -238,13 +242,12 @@ fn row_of_hit(found: &Found) -> Row {
     }
     pieces.push((escape(&snippet.text[from..]).into_owned(), Mark::Plain));
     pieces.retain(|(text, _)| !text.is_empty());
-    let place = found.tool.as_deref().unwrap_or(found.field.as_str());
     Row {
         turn: found.turn,
         prompt: found.prompt.as_deref().map(in_one_line).unwrap_or_default(),
-        line: Some(found.line),
+        line: found.line,
         at: found.ts.or(row_of(&found.session).at),
-        place: in_one_line(place),
+        place: in_one_line(found.place()),
         pieces,
         ..row_of(&found.session)
     }
@@ -353,7 +356,7 @@ mod tests {
         assert!(matches!(next(&desk), Answer::Refused(why) if why.contains("three")));
         assert!(desk.answer().is_none());
         desk.ask("words", Narrow::default());
-        assert!(matches!(next(&desk), Answer::Rows { rows, .. } if rows.is_empty()));
+        assert!(matches!(next(&desk), Answer::Empty));
         desk.ask(" ", Narrow::default());
         assert!(matches!(next(&desk), Answer::Empty));
     }

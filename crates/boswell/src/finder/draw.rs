@@ -346,7 +346,7 @@ const HELP: [(&str, &str); 12] = [
     ("Ctrl-Y", "copy the id"),
     ("Ctrl-R", "copy the command that resumes"),
     ("Ctrl-W Ctrl-U", "take back a word, or all"),
-    ("Esc Ctrl-C", "leave; `q` where nothing is typed"),
+    ("Esc Ctrl-C", "leave"),
     ("\"a b\" be* -no", "phrase, beginning, without"),
     ("tool:Bash file:a.rs", "fields, as `boswell search` has"),
 ];

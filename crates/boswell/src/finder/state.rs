@@ -256,7 +256,6 @@ fn on_key(state: &mut State, key: KeyEvent) -> Action {
     let is_empty = state.query.is_empty();
     match key.code {
         KeyCode::Esc => Action::Leave,
-        KeyCode::Char('q') if is_empty => Action::Leave,
         KeyCode::F(1) => show_help(state),
         KeyCode::Char('?') if is_empty => show_help(state),
         KeyCode::Char(c) if !key.modifiers.contains(KeyModifiers::ALT) => state.edit(|query| push(query, c)),
@@ -376,10 +375,12 @@ mod tests {
     }
 
     #[test]
-    fn q_leaves_only_where_nothing_was_typed() {
-        assert_eq!(press(&mut State::default(), "q"), [Action::Leave]);
-        assert_eq!(press(&mut State::default(), " q"), [Action::Ask; 2]);
-        assert_eq!(press(&mut State::default(), "aq^c<esc>")[2..], [Action::Leave; 2]);
+    fn a_question_may_begin_with_any_letter_and_escape_leaves() {
+        let mut state = State::default();
+        assert_eq!(press(&mut state, "queue"), [Action::Ask; 5]);
+        assert_eq!(state.query, "queue");
+        assert_eq!(press(&mut state, "^c<esc>"), [Action::Leave; 2]);
+        assert_eq!(press(&mut State::default(), "<esc>"), [Action::Leave]);
     }
 
     #[test]

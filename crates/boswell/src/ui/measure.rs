@@ -36,6 +36,21 @@ pub(crate) fn count(number: u64) -> String {
     text
 }
 
+/// A number in a few characters, such as `950`, `12k` or `1.5M`; nothing where there is nothing.
+pub(crate) fn short_count(number: u64) -> String {
+    let scaled = |unit: u64, sign: &str| match number / unit {
+        whole @ 0..10 => format!("{whole}.{}{sign}", number % unit / (unit / 10)),
+        whole => format!("{whole}{sign}"),
+    };
+    match number {
+        0 => String::new(),
+        1..1_000 => number.to_string(),
+        1_000..1_000_000 => scaled(1_000, "k"),
+        1_000_000..1_000_000_000 => scaled(1_000_000, "M"),
+        _ => scaled(1_000_000_000, "G"),
+    }
+}
+
 /// A span of time by its two largest units, such as `3m 20s`.
 pub(crate) fn duration(span: SignedDuration) -> String {
     let sign = if span.is_negative() { "-" } else { "" };
@@ -99,6 +114,12 @@ pub(crate) fn fit(text: &str, columns: usize) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_numbers_are_told_in_a_few_characters() {
+        let told = [0, 7, 999, 1_000, 9_990, 12_345, 1_500_000, 7_000_000_000].map(short_count);
+        assert_eq!(told, ["", "7", "999", "1.0k", "9.9k", "12k", "1.5M", "7.0G"]);
+    }
 
     #[test]
     fn sizes_have_one_decimal_and_never_reach_the_next_unit() {

@@ -50,8 +50,8 @@ fn tags_come_and_go_and_are_shown() {
     ");
     assert_snapshot!(sandbox.run("tag last urgent --remove --json"), @r#"{"schema":"boswell.tag/1","session_uid":"claude:5e550000-0000-4000-8000-000000000001","tags":["parser","日本"]}"#);
     assert_snapshot!(sandbox.run("sessions"), @"
-    id        last          agent   project  turns     size  status  title or first prompt
-    5e550000  23 hours ago  claude  app          1  1.2 KiB  kept    #parser #日本 make the tests green
+    id        last          agent   project  turns  tokens   took     size  status  title or first prompt
+    5e550000  23 hours ago  claude  app          1      30  1.0 s  1.2 KiB  kept    #parser #日本 make the tests green
     ");
     assert_eq!(
         sandbox.run("sessions --tag #PARSER --tag 日本"),

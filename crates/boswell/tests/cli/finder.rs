@@ -311,7 +311,7 @@ fn an_empty_memory_offers_a_sweep_and_then_finds_what_was_swept() {
     terminal.wait_for("copy the command that resumes");
     terminal.press(&["Escape"]);
     terminal.wait("no help", |screen| !screen.contains("copy the command that resumes"));
-    terminal.write("q");
+    terminal.press(&["Escape"]);
     terminal.wait_for("ended 0");
     terminal.assert_is_itself();
 }

@@ -66,10 +66,10 @@ fn uids(sandbox: &Sandbox, flags: &str) -> Vec<String> {
 fn sessions_are_listed_newest_first_with_those_of_which_only_prompts_are_left() {
     let sandbox = sandbox();
     assert_snapshot!(sandbox.run("sessions"), @r"
-    id        last          agent   project  turns  prompts     size  status        title or first prompt
-    5e550000  23 hours ago  claude  app          1        1  1.2 KiB  kept          make the tests green
-    5e55beef  11 days ago   claude  app          1           1.2 KiB  kept          bad \u{1b}[31m \u{202e}words
-    90ne      58 days ago   claude  site                  2           prompts only  draw a \u{1b}[31mhouse
+    id        last          agent   project  turns  prompts  tokens   took     size  status        title or first prompt
+    5e550000  23 hours ago  claude  app          1        1      30  1.0 s  1.2 KiB  kept          make the tests green
+    5e55beef  11 days ago   claude  app          1               30  1.0 s  1.2 KiB  kept          bad \u{1b}[31m \u{202e}words
+    90ne      58 days ago   claude  site                  2                          prompts only  draw a \u{1b}[31mhouse
     ");
 }
 
@@ -96,12 +96,14 @@ fn as_json_each_session_has_all_fields() {
     assert_snapshot!(serde_json::to_string_pretty(&told).unwrap(), @r#"
     {
       "hidden": 2,
+      "next_cursor": "1774947601000000.claude:5e550000-0000-4000-8000-000000000001",
       "schema": "boswell.sessions/1",
       "sessions": [
         {
           "branch": "main",
           "bytes": 1223,
           "cwd": "/home/ada/app",
+          "duration_ms": 1000,
           "ended_at": "2026-03-31T09:00:01Z",
           "events": 2,
           "first_prompt": "make the tests green",
@@ -119,6 +121,7 @@ fn as_json_each_session_has_all_fields() {
           "status": "kept",
           "tags": [],
           "title": null,
+          "tokens": 30,
           "turns": 1
         }
       ],
@@ -194,7 +197,7 @@ fn nothing_found_is_said_and_is_exit_1() {
     --- exit 1 ---
     ");
     assert_snapshot!(sandbox().run("sessions --agent grok --json"), @r#"
-    {"hidden":0,"schema":"boswell.sessions/1","sessions":[],"total":0}
+    {"hidden":0,"next_cursor":null,"schema":"boswell.sessions/1","sessions":[],"total":0}
     --- exit 1 ---
     "#);
     let sandbox = Sandbox::new();
@@ -281,8 +284,8 @@ fn subagents_are_left_out_unless_asked_for_and_never_stand_for_their_session() {
         [format!("claude:{FIRST}/a1"), format!("claude:{FIRST}")]
     );
     assert_snapshot!(sandbox.run("sessions --since 2d"), @"
-    id        last          agent   project  turns  prompts     size  status  title or first prompt
-    5e550000  23 hours ago  claude  app          1        1  1.2 KiB  kept    make the tests green
+    id        last          agent   project  turns  prompts  tokens   took     size  status  title or first prompt
+    5e550000  23 hours ago  claude  app          1        1      30  1.0 s  1.2 KiB  kept    make the tests green
     --- stderr ---
     Hint: 1 subagent left out: `--all`
     ");

@@ -466,3 +466,23 @@ fn only_the_frames_of_the_turns_that_are_asked_for_are_read() {
     assert!(shown(1).contains("is damaged"), "{}", &shown(1)[..200]);
     assert!(!shown(3).contains("is damaged") && shown(3).matches("3 ").count() > 700_000);
 }
+
+#[test]
+fn filters_choose_among_sessions_and_among_those_that_made_a_commit() {
+    let sandbox = sandbox_with(&session());
+    let told = sandbox.run(&format!("show {SHA} --agent codex"));
+    assert!(
+        told.contains("none made or mentions") && told.contains("fewer filters"),
+        "{told}"
+    );
+    assert!(
+        sandbox
+            .run(&format!("show {SHA} --agent claude"))
+            .contains("was made in turn 2")
+    );
+    assert!(
+        sandbox
+            .run("show last --agent grok")
+            .contains("no session in the memory matches")
+    );
+}

@@ -55,6 +55,11 @@ impl<'q> Matcher<'q> {
         }
     }
 
+    /// What is looked for.
+    pub fn query(&self) -> &'q Query {
+        self.query
+    }
+
     /// What is found in a text; nothing where it is not searched or does not hold anything that is asked for. A query of
     /// fields alone finds every text which they allow.
     pub fn find<'t>(&mut self, about: &About<'_>, text: &'t str) -> Option<Found<'t>> {

@@ -10,6 +10,7 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 use super::filter::Need;
 use super::fold::{Folded, fold_char};
 use super::query::{Ends, QueryError, need_of};
+use super::raw;
 
 /// A compiled expression is refused past this size, as is what it keeps while it runs.
 const COMPILED_BYTES_MAX: usize = 4 << 20;
@@ -19,6 +20,8 @@ pub(super) struct Read {
     pub(super) need: Need,
     /// Plain letters and digits that stand in every match, case aside.
     pub(super) plain: Option<String>,
+    /// What a line of ASCII with a match matches, as [`raw`] says.
+    pub(super) raw: Option<String>,
 }
 
 /// Compiles a composed expression.
@@ -47,6 +50,7 @@ pub(super) fn read(expression: &str) -> Result<Read, QueryError> {
     Ok(Read {
         regex,
         plain: plain.map(str::to_owned),
+        raw: raw::of(&hir),
         need,
     })
 }

@@ -41,6 +41,8 @@ pub struct Term {
     pub need: Need,
     /// Letters and digits that stand in every match as they are, case aside.
     pub plain: Option<String>,
+    /// An expression which every line of ASCII matches whose texts hold a match.
+    pub raw: Option<String>,
 }
 
 /// How a term is found in a text.
@@ -184,6 +186,7 @@ impl Query {
             pattern: Pattern::Regex(read.regex),
             need: read.need,
             plain: read.plain,
+            raw: read.raw,
         }))
     }
 
@@ -195,10 +198,15 @@ impl Query {
     }
 
     fn note_cost(&mut self) {
-        let narrows = |term: &Term| !term.is_negated && term.need != Need::Anything;
-        if !self.terms.iter().any(narrows) {
+        if !self.narrows() {
             self.notes.push(Note::ReadsEverything);
         }
+    }
+
+    /// Whether filters can say no to it.
+    pub fn narrows(&self) -> bool {
+        let narrows = |term: &Term| !term.is_negated && term.need != Need::Anything;
+        self.terms.iter().any(narrows)
     }
 
     /// One bit for each term that must be found.
@@ -225,6 +233,7 @@ impl Term {
             field: None,
             need: need_of(&pieces, ends),
             plain: plain_of(&pieces),
+            raw: None,
             pattern: Pattern::Literal { pieces, ends },
         }
     }

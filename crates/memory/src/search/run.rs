@@ -8,9 +8,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use super::filter::Filter;
 use super::query::Query;
-use super::scan::{Gathered, Place, Scanner};
+use super::scan::{Gathered, Glance, Place, Scanner};
 use super::score::score;
 use super::{Answer, Effort, Fact, FrameRange, Hit, Part, Reach, Session, Work};
 
@@ -20,6 +19,7 @@ const WAVE_SESSIONS: usize = 16;
 /// Answers a question.
 pub fn search(query: &Query, sessions: &[Session], reach: &Reach<'_>, effort: &Effort) -> Answer {
     let mut answer = Answer::default();
+    let glance = Glance::new(query);
     let mut start = 0;
     let mut size = WAVE_SESSIONS;
     while start < sessions.len() && !answer.is_partial && !answer.is_cancelled {
@@ -29,22 +29,21 @@ pub fn search(query: &Query, sessions: &[Session], reach: &Reach<'_>, effort: &E
             sessions,
             reach,
             effort,
+            glance: &glance,
             start,
             wanted: effort.enough.saturating_sub(answer.hits.len()).max(1),
         };
         wave.run(end, &mut answer);
         (start, size) = (end, size * 2);
     }
-    answer.hits.sort_by_cached_key(|hit| {
-        (
-            std::cmp::Reverse(hit.score),
-            hit.session,
-            std::cmp::Reverse(hit.turn),
-            hit.part,
-            hit.line,
-        )
-    });
+    answer.hits.sort_by_cached_key(rank);
     answer
+}
+
+/// The order in which hits are told: the best first, then the newest.
+pub fn rank(hit: &Hit) -> impl Ord + use<> {
+    let (score, turn) = (std::cmp::Reverse(hit.score), std::cmp::Reverse(hit.turn));
+    (score, hit.session, turn, hit.part, hit.line)
 }
 
 struct Wave<'w, 'r> {
@@ -52,6 +51,7 @@ struct Wave<'w, 'r> {
     sessions: &'w [Session],
     reach: &'w Reach<'r>,
     effort: &'w Effort,
+    glance: &'w Glance,
     /// The number of its first session.
     start: usize,
     /// Hits after which it may stop.
@@ -82,18 +82,13 @@ impl Wave<'_, '_> {
     fn run(&self, end: usize, answer: &mut Answer) {
         let count = end - self.start;
         let outcomes: Vec<Mutex<Outcome>> = (0..count).map(|_| Mutex::default()).collect();
-        let jobs: Vec<Mutex<Vec<Job>>> = (0..count).map(|_| Mutex::default()).collect();
-        self.in_parallel(count, &|| {
-            |session: usize| {
-                let mut outcome = locked(&outcomes[session]);
-                *locked(&jobs[session]) = self.ask(session, &mut outcome);
-                true
+        let mut jobs: Vec<Job> = Vec::new();
+        for (session, outcome) in outcomes.iter().enumerate() {
+            if (self.reach.is_cancelled)() {
+                break;
             }
-        });
-        let jobs: Vec<Job> = jobs
-            .iter()
-            .flat_map(|jobs| std::mem::take(&mut *locked(jobs)))
-            .collect();
+            jobs.extend(self.ask(session, &mut locked(outcome)));
+        }
         let progress = Mutex::new(Progress::default());
         for (session, outcome) in outcomes.iter().enumerate() {
             let outcome = locked(outcome);
@@ -102,7 +97,7 @@ impl Wave<'_, '_> {
             }
         }
         self.in_parallel(jobs.len(), &|| {
-            let mut scanner = Scanner::new(self.query);
+            let mut scanner = Scanner::new(self.query, self.glance.clone());
             let (jobs, outcomes, progress) = (&jobs, &outcomes, &progress);
             move |job: usize| {
                 let job = jobs[job];
@@ -138,7 +133,7 @@ impl Wave<'_, '_> {
         for (number, part) in parts.iter().enumerate() {
             for frame in &part.frames {
                 outcome.work.asked += 1;
-                masks.push((number, *frame, self.mask(frame.key)));
+                masks.push((number, *frame, (self.reach.terms)(frame.key)));
             }
         }
         let wanted = self.query.wanted();
@@ -161,19 +156,6 @@ impl Wave<'_, '_> {
         }
         outcome.waiting = jobs.len();
         jobs
-    }
-
-    /// Which terms a frame may hold.
-    fn mask(&self, frame: u64) -> u32 {
-        let all = self.query.wanted() | self.query.unwanted();
-        let Some(bytes) = (self.reach.filter)(frame) else {
-            return all;
-        };
-        let Ok(filter) = Filter::read(&bytes) else { return all };
-        let terms = self.query.terms.iter().enumerate();
-        terms
-            .filter(|(_, term)| filter.may_hold(&term.need))
-            .fold(0, |mask, (at, _)| mask | 1 << at)
     }
 
     fn read(&self, job: Job, scanner: &mut Scanner<'_>, outcome: &Mutex<Outcome>) {
@@ -246,6 +228,9 @@ impl Wave<'_, '_> {
 
     /// Does jobs in their order on the threads there are, until one says that it is enough, or nobody waits.
     fn in_parallel<F: FnMut(usize) -> bool>(&self, jobs: usize, worker: &(dyn Fn() -> F + Sync)) {
+        if jobs == 0 {
+            return;
+        }
         let next = AtomicUsize::new(0);
         let is_over = AtomicBool::new(false);
         let work = || {
@@ -290,7 +275,7 @@ impl Progress {
 }
 
 impl Work {
-    fn add(&mut self, other: &Self) {
+    pub(crate) fn add(&mut self, other: &Self) {
         self.sessions += other.sessions;
         self.asked += other.asked;
         self.read += other.read;

@@ -91,15 +91,16 @@ impl Best {
 pub(super) struct Scanner<'q> {
     query: &'q Query,
     matcher: Matcher<'q>,
-    plain: Option<Bytes>,
+    glance: Glance,
 }
 
 impl<'q> Scanner<'q> {
-    pub(super) fn new(query: &'q Query) -> Self {
+    /// `glance` is the query's.
+    pub(super) fn new(query: &'q Query, glance: Glance) -> Self {
         Self {
             query,
             matcher: Matcher::new(query),
-            plain: plain(query),
+            glance,
         }
     }
 
@@ -115,7 +116,7 @@ impl<'q> Scanner<'q> {
         let mut line_number = first_line;
         for line in lines.split_inclusive(|byte| *byte == b'\n') {
             let line = line.strip_suffix(b"\n").unwrap_or(line);
-            if self.may_hold(part.form, line) {
+            if self.glance.may_hold(part.form, line) {
                 for text in texts_of(part.form, line) {
                     let fact = fact_of(facts, line_number, text.block);
                     let Some(found) = self.look(&text, fact) else { continue };
@@ -174,13 +175,41 @@ impl<'q> Scanner<'q> {
             turn.best = Some(best);
         }
     }
+}
+
+/// A first look at lines, before they are decoded. A copy costs nothing and is for another thread.
+#[derive(Clone)]
+pub struct Glance {
+    plain: Option<Bytes>,
+    /// Asked of lines of ASCII, where there are no plain letters.
+    raw: Option<Bytes>,
+}
+
+impl Glance {
+    pub fn new(query: &Query) -> Self {
+        let plain = plain(query);
+        let raw = match query.terms.as_slice() {
+            [only] if plain.is_none() => only.raw.as_deref(),
+            _ => None,
+        };
+        // Of ASCII alone, an expression over bytes is the smaller one.
+        let build = |raw: &str| RegexBuilder::new(raw).unicode(false).build().ok();
+        Self {
+            plain,
+            raw: raw.and_then(build),
+        }
+    }
 
     /// Whether a line can hold anything that is asked for.
-    fn may_hold(&self, form: Form, line: &[u8]) -> bool {
-        match (&self.plain, form) {
-            // Grok writes what a command printed as numbers.
-            (None, _) | (_, Form::Lines(Agent::Grok)) => true,
+    pub fn may_hold(&self, form: Form, line: &[u8]) -> bool {
+        // Grok writes what a command printed as numbers.
+        if form == Form::Lines(Agent::Grok) {
+            return true;
+        }
+        match (&self.plain, &self.raw) {
             (Some(plain), _) => plain.is_match(line) || spells_letters(line),
+            (None, Some(raw)) => !line.is_ascii() || raw.is_match(line) || spells_letters(line),
+            (None, None) => true,
         }
     }
 }

@@ -3,6 +3,10 @@
 //!
 //! A list of all sessions asks little of each; what has to be counted is asked only of those that are shown.
 
+use std::collections::HashMap;
+
+use transcript::{Call, counted};
+
 use super::annotations::Annotations;
 use super::engine::{Row, Value};
 use super::{Reads, StoreError};
@@ -62,6 +66,8 @@ pub struct Counted {
     pub prompts: u64,
     /// How much the agent wrote of it.
     pub bytes: u64,
+    /// Tokens of all kinds, of the calls that count within the session.
+    pub tokens: u64,
     pub first_prompt: Option<String>,
 }
 
@@ -69,13 +75,26 @@ impl Reads<'_> {
     /// All sessions, those of which only prompts are left among them, newest first.
     pub fn listed(&self) -> Result<Vec<Listed>, StoreError> {
         let mut listed = self.engine.query(
-            "SELECT sessions.session_uid, sessions.flavor, sessions.native_session_id, sessions.ingested_at,
-                sessions.evicted_at, started_at, ended_at, repo, cwd, branch, title, is_subagent, is_hidden
-             FROM sessions LEFT JOIN views ON views.session_uid = sessions.session_uid
+            "SELECT session_uid, flavor, native_session_id, ingested_at, evicted_at FROM sessions
              WHERE stands_for IS NULL",
             &[],
             kept,
         )?;
+        // Two runs over two tables take half the time of a look into one for each row of the other.
+        let mut views: HashMap<String, View> = HashMap::with_capacity(listed.len());
+        self.engine.each(
+            "SELECT session_uid, started_at, ended_at, repo, cwd, branch, title, is_subagent, is_hidden FROM views",
+            &[],
+            |row| {
+                views.insert(row.text(0)?, view(row)?);
+                Ok(())
+            },
+        )?;
+        for session in &mut listed {
+            if let Some(view) = views.remove(&session.session_uid) {
+                view.fill(session);
+            }
+        }
         for session in self.prompts_only()? {
             let native = session.session_uid.split_once(':').map_or("", |(_, native)| native);
             listed.push(Listed {
@@ -119,13 +138,36 @@ impl Reads<'_> {
             &uid,
             |row| row.text(0),
         )?;
+        let calls = self.calls_of(session_uid)?;
+        let borrowed: Vec<&Call> = calls.iter().collect();
+        let that_count = calls.iter().zip(counted(&borrowed)).filter(|(_, counts)| *counts);
         Ok(Counted {
+            tokens: that_count.map(|(call, _)| call.tokens.total()).sum(),
             turns: number("SELECT count(*) FROM turns WHERE session_uid = $1")?,
             events: number("SELECT sum(events) FROM events WHERE session_uid = $1")?,
             prompts: self.prompt_count(session_uid)?,
             bytes: number("SELECT sum(read_to) FROM cursors WHERE session_uid = $1")?,
             first_prompt: turn.filter(|prompt| !prompt.is_empty()),
         })
+    }
+
+    /// Which models each session called: the session, and the model.
+    pub fn models(&self) -> Result<Vec<(String, String)>, StoreError> {
+        self.pairs("SELECT DISTINCT session_uid, model FROM calls WHERE model IS NOT NULL")
+    }
+
+    /// From which root each session was read: the session, and the root's label, or its path where it has none.
+    pub fn roots_of_sessions(&self) -> Result<Vec<(String, String)>, StoreError> {
+        self.pairs("SELECT DISTINCT session_uid, root FROM cursors")
+    }
+
+    /// What was asked for in all turns: the session, and the prompt.
+    pub fn prompts_of_turns(&self) -> Result<Vec<(String, String)>, StoreError> {
+        self.pairs("SELECT session_uid, prompt FROM turns")
+    }
+
+    fn pairs(&self, sql: &str) -> Result<Vec<(String, String)>, StoreError> {
+        self.engine.query(sql, &[], |row| Ok((row.text(0)?, row.text(1)?)))
     }
 
     /// The session that the log at `path` belongs to.
@@ -141,26 +183,60 @@ impl Reads<'_> {
 }
 
 fn kept(row: &Row<'_>) -> Result<Listed, StoreError> {
-    let ingested = row.int(3)?;
     let is_evicted = row.int_opt(4)?.is_some();
-    let (started, ended) = (row.int_opt(5)?, row.int_opt(6)?);
     Ok(Listed {
         session_uid: row.text(0)?,
         flavor: row.text(1)?,
         native_session_id: row.text(2)?,
         status: if is_evicted { Status::Evicted } else { Status::Kept },
-        started_micros: started,
-        ended_micros: ended,
-        last_micros: ended.or(started).or(Some(ingested)),
-        repo: row.text_opt(7)?,
-        cwd: row.text_opt(8)?,
-        branch: row.text_opt(9)?,
-        title: row.text_opt(10)?,
-        is_subagent: row.int_opt(11)?.is_some_and(|flag| flag != 0),
-        is_hidden: row.int_opt(12)?.is_some_and(|flag| flag != 0),
+        started_micros: None,
+        ended_micros: None,
+        last_micros: Some(row.int(3)?),
+        repo: None,
+        cwd: None,
+        branch: None,
+        title: None,
+        is_subagent: false,
+        is_hidden: false,
         first_prompt: None,
         said: Annotations::default(),
     })
+}
+
+/// What a log tells of its session.
+struct View {
+    started_micros: Option<i64>,
+    ended_micros: Option<i64>,
+    repo: Option<String>,
+    cwd: Option<String>,
+    branch: Option<String>,
+    title: Option<String>,
+    is_subagent: bool,
+    is_hidden: bool,
+}
+
+fn view(row: &Row<'_>) -> Result<View, StoreError> {
+    Ok(View {
+        started_micros: row.int_opt(1)?,
+        ended_micros: row.int_opt(2)?,
+        repo: row.text_opt(3)?,
+        cwd: row.text_opt(4)?,
+        branch: row.text_opt(5)?,
+        title: row.text_opt(6)?,
+        is_subagent: row.int(7)? != 0,
+        is_hidden: row.int(8)? != 0,
+    })
+}
+
+impl View {
+    fn fill(self, session: &mut Listed) {
+        (session.started_micros, session.ended_micros) = (self.started_micros, self.ended_micros);
+        // One that tells no time was last heard of when it was read.
+        session.last_micros = self.ended_micros.or(self.started_micros).or(session.last_micros);
+        (session.repo, session.cwd, session.branch) = (self.repo, self.cwd, self.branch);
+        session.title = self.title;
+        (session.is_subagent, session.is_hidden) = (self.is_subagent, self.is_hidden);
+    }
 }
 
 /// The name of a directory, whichever way its path is written.

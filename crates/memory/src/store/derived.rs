@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use transcript::{Amendment, Delta, Fault, PartKind, Session, State, Turn, Unknown, reader_version};
 
 use super::engine::{Engine, Value};
+use super::filters::Whose;
 use super::{Reads, StoreError, Tx, calls, events, micros};
 use crate::search::filter;
 
@@ -247,16 +248,16 @@ impl Reads<'_> {
         )
     }
 
-    /// Which lines belong to which turn, of all sessions in order: the session, the turn, its first and last line.
-    pub fn turn_lines(&self) -> Result<Vec<(String, u32, u64, u64)>, StoreError> {
-        self.engine.query(
-            "SELECT session_uid, turn, start_line, end_line FROM turns ORDER BY session_uid, start_line, turn",
-            &[],
-            |row| {
-                let turn = u32::try_from(row.int(1)?).unwrap_or_default();
-                Ok((row.text(0)?, turn, row.count(2)?, row.count(3)?))
-            },
-        )
+    /// Which lines belong to which turn, in order: the session, the turn, its first and last line.
+    pub fn turn_lines(&self, whose: Whose<'_>) -> Result<Vec<(String, u32, u64, u64)>, StoreError> {
+        let (clause, values) = whose.clause();
+        let sql = format!(
+            "SELECT session_uid, turn, start_line, end_line FROM turns{clause} ORDER BY session_uid, start_line, turn"
+        );
+        self.engine.query(&sql, &values, |row| {
+            let turn = u32::try_from(row.int(1)?).unwrap_or_default();
+            Ok((row.text(0)?, turn, row.count(2)?, row.count(3)?))
+        })
     }
 
     /// The prompt of a turn.

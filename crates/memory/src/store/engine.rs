@@ -105,15 +105,29 @@ impl Engine {
         values: &[Value<'_>],
         mut read: impl FnMut(&Row<'_>) -> Result<T, StoreError>,
     ) -> Result<Vec<T>, StoreError> {
+        let mut answers = Vec::new();
+        self.each(sql, values, |row| {
+            answers.push(read(row)?);
+            Ok(())
+        })?;
+        Ok(answers)
+    }
+
+    /// Runs a question and shows each row, of which nothing need be kept.
+    pub(super) fn each(
+        &self,
+        sql: &str,
+        values: &[Value<'_>],
+        mut take: impl FnMut(&Row<'_>) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
         let Self::Sqlite(connection) = self;
         let mut statement = connection.prepare_cached(&numbered(sql))?;
         bind(&mut statement, values)?;
         let mut rows = statement.raw_query();
-        let mut answers = Vec::new();
         while let Some(row) = rows.next()? {
-            answers.push(read(&Row::Sqlite(row))?);
+            take(&Row::Sqlite(row))?;
         }
-        Ok(answers)
+        Ok(())
     }
 
     /// Runs a question that has one answer or none.
@@ -259,6 +273,18 @@ impl Row<'_> {
     pub(super) fn text_opt(&self, column: usize) -> Result<Option<String>, StoreError> {
         let Self::Sqlite(row) = self;
         Ok(row.get(column)?)
+    }
+
+    /// Text that is looked at and not kept.
+    pub(super) fn text_ref(&self, column: usize) -> Result<&str, StoreError> {
+        let Self::Sqlite(row) = self;
+        Ok(row.get_ref(column)?.as_str().map_err(rusqlite::Error::from)?)
+    }
+
+    /// Bytes that are looked at and not kept.
+    pub(super) fn blob_ref(&self, column: usize) -> Result<&[u8], StoreError> {
+        let Self::Sqlite(row) = self;
+        Ok(row.get_ref(column)?.as_blob().map_err(rusqlite::Error::from)?)
     }
 
     pub(super) fn blob(&self, column: usize) -> Result<Vec<u8>, StoreError> {

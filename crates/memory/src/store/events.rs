@@ -6,7 +6,7 @@
 //! across sessions, so nothing is lost by it. Two fields stay in the log: the agent's own id of an event and
 //! of a call. Tokens stand in `calls`, once.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -146,6 +146,38 @@ impl Reads<'_> {
         Ok(events)
     }
 
+    /// The events whose text stands on a line, without their tokens.
+    pub fn events_at(&self, session_uid: &str, line: u64) -> Result<Vec<SessionEvent>, StoreError> {
+        let mut events = Vec::new();
+        self.engine.each(
+            "SELECT bytes FROM events WHERE session_uid = $1 AND last_line >= $2 AND first_line <= $2 ORDER BY page",
+            &[Value::Text(session_uid), Value::count(line)],
+            |row| {
+                let page = unpack_page(session_uid, row.blob_ref(0)?)?;
+                let found = page.events(|own, text| text.unwrap_or(own) == line);
+                events.extend(found.ok_or_else(|| damaged(session_uid))?);
+                Ok(())
+            },
+        )?;
+        Ok(events)
+    }
+
+    /// The tools that a session used, each once.
+    pub fn tools_of(&self, session_uid: &str) -> Result<Vec<String>, StoreError> {
+        let mut tools: BTreeSet<String> = BTreeSet::new();
+        self.engine.each(
+            "SELECT bytes FROM events WHERE session_uid = $1",
+            &[Value::Text(session_uid)],
+            |row| {
+                let page = unpack_page(session_uid, row.blob_ref(0)?)?;
+                let named = page.tools.iter().flatten();
+                tools.extend(named.filter_map(|at| page.names.get(*at as usize)).cloned());
+                Ok(())
+            },
+        )?;
+        Ok(tools.into_iter().collect())
+    }
+
     /// The tokens of each call, by the event it began with.
     fn tokens_by_event(&self, session_uid: &str) -> Result<HashMap<u64, Tokens>, StoreError> {
         let rows = self.engine.query(
@@ -219,33 +251,44 @@ fn pack(events: &[SessionEvent]) -> Vec<u8> {
 }
 
 fn unpack(session_uid: &str, bytes: &[u8]) -> Result<Vec<SessionEvent>, StoreError> {
-    let damaged = || StoreError::DamagedRow {
-        session_uid: session_uid.to_owned(),
-        table: "events",
-    };
+    let events = unpack_page(session_uid, bytes)?.events(|_, _| true);
+    events.ok_or_else(|| damaged(session_uid))
+}
+
+fn unpack_page(session_uid: &str, bytes: &[u8]) -> Result<Page, StoreError> {
+    let damaged = || damaged(session_uid);
     let (version, packed) = bytes.split_first().ok_or_else(damaged)?;
     if *version != PAGE_VERSION {
         return Err(damaged());
     }
     let plain = zstd::bulk::decompress(packed, PAGE_BYTES_MAX).map_err(|_| damaged())?;
-    let page: Page = postcard::from_bytes(&plain).map_err(|_| damaged())?;
-    page.events().ok_or_else(damaged)
+    postcard::from_bytes(&plain).map_err(|_| damaged())
+}
+
+fn damaged(session_uid: &str) -> StoreError {
+    StoreError::DamagedRow {
+        session_uid: session_uid.to_owned(),
+        table: "events",
+    }
 }
 
 impl Page {
-    /// The events again; none where columns do not fit together.
-    fn events(&self) -> Option<Vec<SessionEvent>> {
+    /// The events again that are taken by their line and the line of their text; none where columns do not fit together.
+    fn events(&self, takes: impl Fn(u64, Option<u64>) -> bool) -> Option<Vec<SessionEvent>> {
         let name = |at: Option<u32>| match at {
             Some(at) => self.names.get(at as usize).map(|name| Some(name.as_str().into())),
             None => Some(None),
         };
-        let mut events = Vec::with_capacity(self.seqs.len());
+        let mut events = Vec::new();
         let (mut seq, mut time, mut line) = (0_u64, 0_i64, 0_i64);
         for at in 0..self.seqs.len() {
             seq = seq.checked_add(self.seqs[at])?;
             let ts = (*self.times.get(at)?).map(|step| time.wrapping_add(step));
             time = ts.unwrap_or(time);
             line = line.wrapping_add(*self.lines.get(at)?);
+            if !takes(line.cast_unsigned(), *self.text_lines.get(at)?) {
+                continue;
+            }
             let block = *self.blocks.get(at)?;
             let marks = usize::from(*self.marks.get(at)?);
             let files = self.files.get(at)?.iter().map(|file| name(Some(*file))?);

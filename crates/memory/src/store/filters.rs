@@ -46,36 +46,49 @@ pub(super) fn drop_part(engine: &Engine, session_uid: &str, part: &str) -> Resul
     Ok(())
 }
 
+/// Whose filters are looked at.
+#[derive(Debug, Clone, Copy)]
+pub enum Whose<'u> {
+    Everybodys,
+    Of(&'u str),
+}
+
+impl<'u> Whose<'u> {
+    /// The end of a question about the table's rows, and its values.
+    pub(super) fn clause(self) -> (&'static str, Vec<Value<'u>>) {
+        match self {
+            Self::Everybodys => ("", Vec::new()),
+            Self::Of(uid) => (" WHERE session_uid = $1", vec![Value::Text(uid)]),
+        }
+    }
+}
+
 impl Reads<'_> {
-    /// Bytes of all filters.
-    pub fn filter_bytes(&self) -> Result<u64, StoreError> {
-        let sum = self
-            .engine
-            .query_opt("SELECT coalesce(sum(length(bytes)), 0) FROM filters", &[], |row| {
-                row.count(0)
-            })?;
-        Ok(sum.unwrap_or_default())
+    /// Shows filters, in any order: the session, the part, the number of the frame, and the filter. None is kept.
+    pub fn each_filter(
+        &self,
+        whose: Whose<'_>,
+        take: &mut dyn FnMut(&str, &str, i64, &[u8]),
+    ) -> Result<(), StoreError> {
+        let (clause, values) = whose.clause();
+        let sql = format!("SELECT session_uid, part, frame_no, bytes FROM filters{clause}");
+        self.engine.each(&sql, &values, |row| {
+            take(row.text_ref(0)?, row.text_ref(1)?, row.int(2)?, row.blob_ref(3)?);
+            Ok(())
+        })
     }
 
     /// All filters.
     pub fn filters(&self) -> Result<Vec<FilterRow>, StoreError> {
-        self.engine
-            .query("SELECT session_uid, part, frame_no, bytes FROM filters", &[], |row| {
-                Ok(FilterRow {
-                    session_uid: row.text(0)?,
-                    part: row.text(1)?,
-                    frame_no: row.int(2)?,
-                    bytes: row.blob(3)?,
-                })
-            })
-    }
-
-    /// The filter of one frame.
-    pub fn filter(&self, session_uid: &str, part: &str, frame_no: i64) -> Result<Option<Vec<u8>>, StoreError> {
-        self.engine.query_opt(
-            "SELECT bytes FROM filters WHERE session_uid = $1 AND part = $2 AND frame_no = $3",
-            &[Value::Text(session_uid), Value::Text(part), Value::Int(frame_no)],
-            |row| row.blob(0),
-        )
+        let mut rows = Vec::new();
+        self.each_filter(Whose::Everybodys, &mut |session_uid, part, frame_no, bytes| {
+            rows.push(FilterRow {
+                session_uid: session_uid.to_owned(),
+                part: part.to_owned(),
+                frame_no,
+                bytes: bytes.to_owned(),
+            });
+        })?;
+        Ok(rows)
     }
 }

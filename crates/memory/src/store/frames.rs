@@ -2,7 +2,8 @@
 //! one. No other file writes them.
 
 use super::engine::{Row, Value};
-use super::{Reads, StoreError, Tx, filters};
+use super::filters::{self, TAIL_NO, Whose};
+use super::{Reads, StoreError, Tx};
 use crate::mask::MaskVersion;
 
 /// What waits to become a frame is packed like one.
@@ -136,20 +137,37 @@ impl Reads<'_> {
             .query(&sql, &[Value::Text(session_uid), Value::Text(part)], frame)
     }
 
-    /// All frames of all sessions: the session, the part, and the frame.
-    pub fn all_frames(&self) -> Result<Vec<(String, String, FrameRow)>, StoreError> {
-        let sql = format!("SELECT {COLUMNS}, session_uid, part FROM frames ORDER BY session_uid, part, frame_no");
+    /// Frames in the order of their lines: the session, the part, and the frame.
+    pub fn frames_of(&self, whose: Whose<'_>) -> Result<Vec<(String, String, FrameRow)>, StoreError> {
+        let (clause, values) = whose.clause();
+        let sql =
+            format!("SELECT {COLUMNS}, session_uid, part FROM frames{clause} ORDER BY session_uid, part, frame_no");
         self.engine
-            .query(&sql, &[], |row| Ok((row.text(9)?, row.text(10)?, frame(row)?)))
+            .query(&sql, &values, |row| Ok((row.text(9)?, row.text(10)?, frame(row)?)))
     }
 
-    /// All tails without their bytes: the session, the part, the first line, and how many lines.
-    pub fn all_tails(&self) -> Result<Vec<(String, String, u64, u64)>, StoreError> {
-        self.engine.query(
-            "SELECT session_uid, part, first_line, lines FROM tails ORDER BY session_uid, part",
-            &[],
-            |row| Ok((row.text(0)?, row.text(1)?, row.count(2)?, row.count(3)?)),
-        )
+    /// Tails without their bytes: the session, the part, the first line, and how many lines.
+    pub fn tails_of(&self, whose: Whose<'_>) -> Result<Vec<(String, String, u64, u64)>, StoreError> {
+        let (clause, values) = whose.clause();
+        let sql = format!("SELECT session_uid, part, first_line, lines FROM tails{clause} ORDER BY session_uid, part");
+        self.engine.query(&sql, &values, |row| {
+            Ok((row.text(0)?, row.text(1)?, row.count(2)?, row.count(3)?))
+        })
+    }
+
+    /// Shows the names of frames and tails in any order: the session, the part, and the number.
+    pub fn each_frame_name(&self, whose: Whose<'_>, take: &mut dyn FnMut(&str, &str, i64)) -> Result<(), StoreError> {
+        let (clause, values) = whose.clause();
+        let frames = format!("SELECT session_uid, part, frame_no FROM frames{clause}");
+        self.engine.each(&frames, &values, |row| {
+            take(row.text_ref(0)?, row.text_ref(1)?, row.int(2)?);
+            Ok(())
+        })?;
+        let tails = format!("SELECT session_uid, part FROM tails{clause}");
+        self.engine.each(&tails, &values, |row| {
+            take(row.text_ref(0)?, row.text_ref(1)?, TAIL_NO);
+            Ok(())
+        })
     }
 
     /// The parts of a session that hold anything, in order.

@@ -236,6 +236,24 @@ impl Reads<'_> {
         )
     }
 
+    /// Shows the prompts of sessions that have no log here, session by session, oldest first: the session, when, and
+    /// the words.
+    pub fn each_prompt_left(&self, take: &mut dyn FnMut(&str, Option<i64>, &str)) -> Result<(), StoreError> {
+        if !self.engine.has_table("prompts")? {
+            return Ok(());
+        }
+        self.engine.each(
+            "SELECT session_uid, at, text FROM prompts
+             WHERE NOT EXISTS (SELECT 1 FROM sessions WHERE sessions.session_uid = prompts.session_uid)
+             ORDER BY session_uid, source, at NULLS LAST, prompt_key",
+            &[],
+            |row| {
+                take(row.text_ref(0)?, row.int_opt(1)?, row.text_ref(2)?);
+                Ok(())
+            },
+        )
+    }
+
     /// What histories told of a session, oldest first.
     pub fn prompts_of(&self, session_uid: &str) -> Result<Vec<(Option<i64>, String)>, StoreError> {
         if !self.engine.has_table("prompts")? {

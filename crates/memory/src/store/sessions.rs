@@ -109,6 +109,27 @@ impl Reads<'_> {
         Ok(found.is_some())
     }
 
+    /// The native ids of the sessions before and behind one in the order of uids, among those of its agent. Its own
+    /// subagents are not meant.
+    pub fn neighbours(&self, session_uid: &str) -> Result<Vec<String>, StoreError> {
+        // What stands behind a slash sorts before `0`.
+        let behind = format!("{session_uid}0");
+        let native = |uid: String| uid.split_once(':').map(|(_, native)| native.to_owned());
+        let before = self.engine.query_opt(
+            "SELECT session_uid FROM sessions WHERE session_uid < $1 AND stands_for IS NULL
+             ORDER BY session_uid DESC LIMIT 1",
+            &[Value::Text(session_uid)],
+            |row| row.text(0),
+        )?;
+        let after = self.engine.query_opt(
+            "SELECT session_uid FROM sessions WHERE session_uid > $1 AND stands_for IS NULL
+             ORDER BY session_uid LIMIT 1",
+            &[Value::Text(&behind)],
+            |row| row.text(0),
+        )?;
+        Ok(before.into_iter().chain(after).filter_map(native).collect())
+    }
+
     /// The uids that begin with `prefix`, by uid.
     pub fn uids_with_prefix(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
         // The native id may be named without its flavor.

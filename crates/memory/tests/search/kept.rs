@@ -1,13 +1,12 @@
 //! Sessions that lie in memory, cut into frames with their filters, and the questions asked of them.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use memory::search::filter::Builder;
 use memory::search::{
-    Answer, Effort, Fact, Form, FrameRange, Part, Query, Reach, Session, TurnRange, filter_of, search,
+    Answer, Effort, Fact, Form, FrameRange, Part, Query, Reach, Session, TurnRange, filter_of, may_hold, search,
 };
 
 /// Frames by their keys: lines, and the filter where there is one.
@@ -71,7 +70,7 @@ impl Kept {
         is_cancelled: &(dyn Fn() -> bool + Sync),
     ) -> Answer {
         let reach = Reach {
-            filter: &|key| self.frames[key as usize].1.as_deref().map(Cow::Borrowed),
+            terms: &|key| may_hold(query, self.frames[key as usize].1.as_deref()),
             lines: &|key| {
                 self.reads.fetch_add(1, Ordering::Relaxed);
                 match self.frames[key as usize].0.as_slice() {

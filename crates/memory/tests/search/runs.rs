@@ -181,3 +181,25 @@ fn what_a_tool_was_given_and_gave_back_is_searched_in_any_case() {
     let exact = Query::exact("'a\n\"QUOTED\" t").unwrap();
     assert_eq!(kept.ask(&exact).hits.len(), 1);
 }
+
+#[test]
+fn an_expression_without_letters_is_found_however_a_line_spells_its_text() {
+    let mut kept = Kept::default();
+    let spelled = r#"{"type":"user","message":{"role":"user","content":"call \u0035\u0035\u0035-1234"}}"#;
+    let lines = [
+        line::prompt("call 555-1234"),
+        line::answer("first\n555-1234\nlast"),
+        line::result("naïve 555-1234"),
+        line::call("say \"555-1234\" \\"),
+        spelled.as_bytes().to_vec(),
+        line::answer("call 55-1234"),
+    ];
+    kept.add(CLAUDE, &lines, 2, &[1, 2, 3, 4, 5, 6]);
+    for expression in [r"\d{3}-\d{4}", r"\b[0-9]+-\d{4}\b", r"\w{3}-\d{4}"] {
+        let turns = kept.turns(&Query::regex(expression).unwrap());
+        let expected = (1..=5).map(|turn| (0, Some(turn))).collect();
+        assert_eq!(turns, expected, "{expression}");
+    }
+    let whole = kept.turns(&Query::regex(r"^\d{3}-\d{4}$").unwrap());
+    assert_eq!(whole, [(0, Some(2))].into());
+}

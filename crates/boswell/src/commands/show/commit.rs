@@ -9,6 +9,7 @@ use super::ShowArgs;
 use crate::commands::sessions::in_one_line;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
+use crate::filters::ToolMeans;
 use crate::render::text::plural;
 use crate::session_arg::resolve;
 use crate::ui::{FAINT, Format, GOOD, STRONG, Ui, escape, measure};
@@ -21,14 +22,20 @@ pub(super) fn show(
     zone: &TimeZone,
 ) -> Result<Outcome, CommandError> {
     let sha = args.session.as_str();
-    let found = commits::find(store, sha, context.threads)?;
+    let mut filters = args.filters.resolve(context)?;
+    filters.look_up(store, ToolMeans::Sessions)?;
+    let found = commits::find(store, sha, context.threads, &|session| filters.take(session))?;
     if let Some(place) = &found.made {
         let named = resolve(store, context, &place.session_uid)?;
         return super::show(ui, context, store, &named, args, zone, Some(place));
     }
     if found.mentioned.is_empty() {
         let message = format_args!("no session begins with this, and none made or mentions such a commit: `{sha}`");
-        return Err(CommandError::not_found("commit-unknown", message).with_hint("`boswell sweep` reads what is new"));
+        let hint = match filters.are_given() {
+            true => "fewer filters ask more sessions",
+            false => "`boswell sweep` reads what is new",
+        };
+        return Err(CommandError::not_found("commit-unknown", message).with_hint(hint));
     }
     match ui.format {
         Format::Json => ui.json(&mentioned_json(sha, &found))?,

@@ -1,0 +1,133 @@
+//! What was found, for people: one block per session, with how to open it.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use memory::find::Found;
+use memory::store::Store;
+
+use super::LEFT_OUT_CHARS;
+use crate::commands::sessions::{in_one_line, short_among};
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::render::budget::visible_chars;
+use crate::render::text::plural;
+use crate::ui::{BAD, FAINT, STRONG, Ui, escape, measure};
+
+/// Turns shown of one session.
+const TURNS_SHOWN_MAX: usize = 3;
+
+/// As much of each session's id as names it alone, by uid. Without a memory nothing is named by an id.
+pub(super) fn ids(store: Option<&Store>, shown: &[&Vec<&Found>]) -> Result<BTreeMap<String, String>, CommandError> {
+    let mut ids = BTreeMap::new();
+    for session in shown.iter().map(|block| &block[0].session) {
+        let others = store.map_or(Ok(Vec::new()), |store| store.reads().neighbours(&session.session_uid))?;
+        let id = short_among(&session.native_session_id, others.iter().map(String::as_str));
+        ids.insert(session.session_uid.clone(), id.to_owned());
+    }
+    Ok(ids)
+}
+
+/// Shows blocks as far as there is room, and says how many are left out.
+pub(super) fn show(
+    ui: &mut Ui,
+    context: &Context,
+    shown: &[&Vec<&Found>],
+    ids: &BTreeMap<String, String>,
+    room_chars: usize,
+) -> Result<(), CommandError> {
+    let mut room = room_chars;
+    for (at, block) in shown.iter().enumerate() {
+        let mut lines = block_lines(ui, context, block, &ids[&block[0].session.session_uid]);
+        if at > 0 {
+            lines.insert(0, String::new());
+        }
+        let chars: usize = lines.iter().map(|line| visible_chars(line)).sum();
+        if chars.saturating_add(LEFT_OUT_CHARS) > room {
+            let left_out = plural((shown.len() - at) as u64, "session");
+            ui.row(ui.paint(FAINT, format!("… {left_out} left out")))?;
+            return Ok(());
+        }
+        room -= chars;
+        for line in lines {
+            ui.row(line)?;
+        }
+    }
+    Ok(())
+}
+
+fn block_lines(ui: &Ui, context: &Context, block: &[&Found], id: &str) -> Vec<String> {
+    let session = &block[0].session;
+    let project = session.repo.as_deref().unwrap_or("-");
+    let at = session.last_micros.and_then(|at| Timestamp::from_microsecond(at).ok());
+    let age = at.map(|at| measure::age(context.now, at)).unwrap_or_default();
+    let title = session.said.name.as_deref().or(session.title.as_deref());
+    let title = title.map(in_one_line).unwrap_or_default();
+    let head = format!("{}  {}  {age}", session.flavor, escape(project));
+    let room = ui
+        .columns()
+        .unwrap_or(usize::MAX)
+        .saturating_sub(id.len() + head.len() + 4);
+    let title = measure::fit(&title, room);
+    let id = escape(id);
+    let line = format!("{}  {head}  {}", ui.paint(STRONG, &id), ui.paint(FAINT, title));
+    let mut lines = vec![line.trim_end().to_owned()];
+    for one in block.iter().take(TURNS_SHOWN_MAX) {
+        lines.extend(turn_lines(ui, one));
+    }
+    if block.len() > TURNS_SHOWN_MAX {
+        let more = plural((block.len() - TURNS_SHOWN_MAX) as u64, "more turn");
+        lines.push(ui.paint(FAINT, format!("  {more}")).to_string());
+    }
+    let turn = block.iter().find_map(|one| one.turn);
+    let turns = turn.map(|turn| format!(" --turns {turn}")).unwrap_or_default();
+    let open = match &block[0].path {
+        Some(path) => format!("  boswell read {}{turns}", quoted(&path.to_string_lossy())),
+        None => format!("  boswell show {id}{turns}"),
+    };
+    lines.push(ui.paint(FAINT, open).to_string());
+    lines
+}
+
+fn turn_lines(ui: &Ui, found: &Found) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(turn) = found.turn {
+        let turn = format!("turn {turn}");
+        let room = ui.columns().unwrap_or(120).saturating_sub(turn.len() + 4);
+        let prompt = in_one_line(found.prompt.as_deref().unwrap_or_default());
+        let head = format!("  {turn}  {}", measure::fit(&prompt, room));
+        lines.push(ui.paint(FAINT, head.trim_end()).to_string());
+    }
+    let copies = match found.copies {
+        0 => String::new(),
+        1 => " (and in a copy of it)".to_owned(),
+        copies => format!(" (and in {copies} copies of it)"),
+    };
+    let place = escape(found.place()).into_owned();
+    lines.push(format!("    {place}: {}{copies}", marked(ui, found)));
+    lines
+}
+
+/// The snippet with its matches marked: by colour where there is any.
+fn marked(ui: &Ui, found: &Found) -> String {
+    let snippet = &found.snippet;
+    let mut told = String::new();
+    let mut from = 0;
+    for mark in &snippet.marks {
+        told += &escape(&snippet.text[from..mark.start]);
+        told += &ui.paint(BAD, escape(&snippet.text[mark.clone()])).to_string();
+        from = mark.end;
+    }
+    told += &escape(&snippet.text[from..]);
+    told
+}
+
+/// A path as a shell takes it.
+fn quoted(path: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '-' | '_' | '+' | '@' | ':');
+    let path = escape(path);
+    match path.chars().all(is_plain) {
+        true => path.into_owned(),
+        false => format!("'{}'", path.replace('\'', "'\\''")),
+    }
+}

@@ -1,0 +1,418 @@
+//! Logs in a directory as the engine asks them, without a memory: read, masked and searched where they lie, newest
+//! first. Nothing is written, and nothing is shown that was not masked.
+//!
+//! A log is glanced through first. One that may hold what is wanted is read for its turns, and then asked in stretches of
+//! about 1 MiB, so that a long log needs no more memory than a short one.
+
+use std::collections::BTreeSet;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use jiff::Timestamp;
+use transcript::{Agent, LineBody, Lines, PartKind, Reading};
+
+use super::kept::{add_turn, facts_of};
+use super::{Findings, Found, Once, Question, nearest, told};
+use crate::files;
+use crate::logs;
+use crate::mask::{LineState, Masker, TextState};
+use crate::search::{self, Effort, Form, FrameRange, Glance, Part, Reach, Session, TurnRange};
+use crate::sources::{self, Log};
+use crate::store::{Annotations, Listed, Status};
+
+/// Lines are taken together to about this size.
+const STRETCH_BYTES: u64 = 1 << 20;
+/// So many lines before a stretch are masked with it: what an agent wrote while the model spoke may have begun there.
+const LEAD_LINES: u64 = 512;
+/// So many logs are looked at before what was found is counted, for each thread.
+const LOGS_AT_ONCE: usize = 8;
+/// As much of a spilled result is searched.
+const SPILL_BYTES_MAX: u64 = 16 << 20;
+
+/// Where logs are looked for, and what hides their secrets.
+pub struct Bare<'b> {
+    pub directory: &'b Path,
+    pub masker: &'b Masker,
+}
+
+/// Asks the logs in a directory. What cannot be read is told and costs nothing else.
+pub fn find_bare(bare: &Bare<'_>, question: &Question<'_>) -> Findings {
+    let mut findings = Findings::default();
+    let logs = logs_in(bare.directory, &mut findings.unreadable);
+    let mut once = Once::default();
+    for (at, some) in logs.chunks(LOGS_AT_ONCE * question.threads.max(1)).enumerate() {
+        if (question.is_cancelled)() || findings.found.len() >= question.enough {
+            findings.is_partial = true;
+            break;
+        }
+        let glanced = in_parallel(question, some.len(), &|at| glance(bare, question, &some[at]));
+        let mut opened = Vec::new();
+        for (log, may_hold) in some.iter().zip(glanced) {
+            match may_hold {
+                Ok(true) => opened.push(log),
+                Ok(false) => findings.sessions += 1,
+                Err(error) => findings.unreadable.push(format!("{}: {error}", log.path.display())),
+            }
+        }
+        let sketched = in_parallel(question, opened.len(), &|at| Sketch::of(bare, opened[at]));
+        let mut sketches = Vec::new();
+        for sketch in sketched {
+            match sketch {
+                Ok(sketch) if (question.takes)(&sketch.listed) => sketches.push(sketch),
+                Ok(_) => findings.hidden += 1,
+                Err(reason) => findings.unreadable.push(reason),
+            }
+        }
+        findings.sessions += sketches.len();
+        ask(bare, question, &sketches, &mut findings, &mut once);
+        let is_last = at + 1 == logs.len().div_ceil(LOGS_AT_ONCE * question.threads.max(1));
+        if findings.found.len() >= question.enough && !is_last {
+            findings.is_partial = true;
+            break;
+        }
+    }
+    findings.found.sort_by_key(|one| std::cmp::Reverse(one.score));
+    findings
+}
+
+/// The logs below a directory, whichever agent's, newest first.
+fn logs_in(directory: &Path, unreadable: &mut Vec<String>) -> Vec<Log> {
+    let mut logs: Vec<Log> = Vec::new();
+    let mut known: BTreeSet<PathBuf> = BTreeSet::new();
+    // Names of Claude Code's logs tell least, so they come last.
+    for agent in [Agent::Grok, Agent::Codex, Agent::Claude] {
+        let found = sources::find_in(agent, directory);
+        for log in found.logs {
+            let name = log.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let is_others = agent == Agent::Claude && sources::agent_of_companion(&name).is_some();
+            if is_others || sources::is_left_alone(agent, &name) || !known.insert(log.path.clone()) {
+                continue;
+            }
+            match logs::agent_of_head(&log.path) {
+                Ok(agent) => logs.push(Log { agent, ..log }),
+                // A file that only happens to end like a log is none.
+                Err(logs::LogError::UnknownAgent { .. }) => {}
+                Err(error) => unreadable.push(error.to_string()),
+            }
+        }
+        if agent == Agent::Claude {
+            let told = found.unread.iter();
+            unreadable.extend(told.map(|unread| format!("{}: {}", unread.path.display(), unread.reason)));
+        }
+    }
+    logs.sort_by(|a, b| b.modified.cmp(&a.modified).then_with(|| a.path.cmp(&b.path)));
+    logs
+}
+
+/// Whether a log may hold anything that is asked for.
+fn glance(bare: &Bare<'_>, question: &Question<'_>, log: &Log) -> io::Result<bool> {
+    let glance = Glance::new(question.query);
+    let spills = spills_of(log);
+    let is_plain = |path: &Path| {
+        let text = read_spill(bare.masker, path).unwrap_or_default();
+        text.split(|byte| *byte == b'\n')
+            .any(|line| glance.may_hold(Form::Plain, line))
+    };
+    if spills.iter().any(|path| is_plain(path)) {
+        return Ok(true);
+    }
+    let (file, _) = files::open(&log.path)?;
+    let mut lines = Lines::new(logs::unpacked(&log.path, file)?);
+    while let Some(line) = lines.next()? {
+        if (question.is_cancelled)() {
+            return Ok(false);
+        }
+        let LineBody::Bytes(bytes) = line.body else { continue };
+        // A tag may hold what is asked for, so it is masked first.
+        if glance.may_hold(
+            Form::Lines(log.agent),
+            &bare.masker.mask_json_line(bytes, &mut Vec::new()),
+        ) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// What is known of a log that is asked.
+struct Sketch {
+    path: PathBuf,
+    agent: Agent,
+    listed: Listed,
+    reading: Reading,
+    stretches: Vec<Stretch>,
+    spills: Vec<PathBuf>,
+}
+
+/// Some lines of a log, and where the masking of them begins.
+struct Stretch {
+    first_line: u64,
+    lines: u64,
+    lead_line: u64,
+    lead_start: u64,
+    end: u64,
+}
+
+impl Sketch {
+    fn of(bare: &Bare<'_>, log: &Log) -> Result<Self, String> {
+        let reading = logs::sketch(&log.path, log.agent, bare.masker).map_err(|error| error.to_string())?;
+        let stretches = cut(log).map_err(|error| format!("{}: {error}", log.path.display()))?;
+        Ok(Self {
+            listed: listed(log, &reading),
+            path: log.path.clone(),
+            agent: log.agent,
+            reading,
+            stretches,
+            spills: spills_of(log),
+        })
+    }
+
+    fn session(&self, keys: &mut Vec<(usize, usize)>, at: usize) -> Session {
+        let mut turns = Vec::new();
+        for turn in &self.reading.turns {
+            let range = TurnRange {
+                turn: turn.turn,
+                start_line: turn.start_line,
+                end_line: turn.end_line,
+            };
+            add_turn(&mut turns, range);
+        }
+        let mut frame = |number: usize, first_line: u64, lines: u64| {
+            keys.push((at, number));
+            FrameRange {
+                key: keys.len() as u64 - 1,
+                first_line,
+                lines,
+            }
+        };
+        let frames = self.stretches.iter().enumerate();
+        let frames = frames
+            .map(|(number, stretch)| frame(number, stretch.first_line, stretch.lines))
+            .collect();
+        let mut parts = vec![Part {
+            form: Form::Lines(self.agent),
+            turns,
+            frames,
+        }];
+        parts.extend((0..self.spills.len()).map(|number| Part {
+            form: Form::Plain,
+            turns: Vec::new(),
+            frames: vec![frame(self.stretches.len() + number, 1, u64::from(u32::MAX))],
+        }));
+        Session {
+            at_ms: self.listed.last_micros.unwrap_or_default() / 1000,
+            parts,
+        }
+    }
+
+    /// The masked lines behind the number of a stretch, or of a spilled result behind all of them.
+    fn lines(&self, masker: &Masker, number: usize) -> io::Result<Vec<u8>> {
+        let Some(stretch) = self.stretches.get(number) else {
+            let spill = self.spills.get(number - self.stretches.len());
+            return read_spill(masker, spill.ok_or_else(|| io::Error::other("no such part"))?);
+        };
+        let (mut file, _) = files::open(&self.path)?;
+        let mut taken = match logs::is_packed(&self.path) {
+            // There is no way into the middle of it.
+            true => Lines::new(logs::unpacked(&self.path, file)?),
+            false => {
+                file.seek(SeekFrom::Start(stretch.lead_start))?;
+                Lines::resume(
+                    logs::unpacked(&self.path, file)?,
+                    stretch.lead_line - 1,
+                    stretch.lead_start,
+                )
+            }
+        };
+        let mut masked = Vec::new();
+        let mut state = LineState::default();
+        let end_line = stretch.first_line + stretch.lines;
+        while let Some(line) = taken.next()? {
+            if line.number >= end_line || line.offset >= stretch.end {
+                break;
+            }
+            if line.number < stretch.lead_line {
+                continue;
+            }
+            if let LineBody::Bytes(bytes) = line.body {
+                let own = masker.mask_next_line(&mut state, bytes, &mut Vec::new());
+                if line.number >= stretch.first_line {
+                    masked.extend_from_slice(&own);
+                }
+            }
+            if line.number >= stretch.first_line {
+                masked.push(b'\n');
+            }
+        }
+        Ok(masked)
+    }
+}
+
+/// Cuts a log into stretches.
+fn cut(log: &Log) -> io::Result<Vec<Stretch>> {
+    let (file, _) = files::open(&log.path)?;
+    let mut lines = Lines::new(logs::unpacked(&log.path, file)?);
+    let mut stretches: Vec<Stretch> = Vec::new();
+    // Where the last lines began.
+    let mut starts: Vec<u64> = Vec::new();
+    let lead_lines = if log.agent == Agent::Grok { LEAD_LINES } else { 0 };
+    while let Some(line) = lines.next()? {
+        let length = match line.body {
+            LineBody::Bytes(bytes) => bytes.len() as u64,
+            LineBody::Oversized { length, .. } => length,
+        };
+        let (number, offset) = (line.number, line.offset);
+        let is_full = stretches.last().is_none_or(|last| {
+            let first = starts[usize::try_from(last.first_line - 1).unwrap_or_default()];
+            offset + length - first > STRETCH_BYTES
+        });
+        starts.push(offset);
+        if is_full {
+            let lead_line = number.saturating_sub(lead_lines).max(1);
+            stretches.push(Stretch {
+                first_line: number,
+                lines: 0,
+                lead_line,
+                lead_start: starts[usize::try_from(lead_line - 1).unwrap_or_default()],
+                end: 0,
+            });
+        }
+        if let Some(last) = stretches.last_mut() {
+            last.lines += 1;
+            last.end = offset + length + 1;
+        }
+    }
+    Ok(stretches)
+}
+
+fn spills_of(log: &Log) -> Vec<PathBuf> {
+    match log.agent == Agent::Claude && !log.is_subagent {
+        true => logs::spills_of(&log.path),
+        false => Vec::new(),
+    }
+}
+
+fn read_spill(masker: &Masker, path: &Path) -> io::Result<Vec<u8>> {
+    let (file, _) = files::open(path)?;
+    let mut bytes = Vec::new();
+    file.take(SPILL_BYTES_MAX).read_to_end(&mut bytes)?;
+    let mut state = TextState::default();
+    let mut masked = Vec::new();
+    for line in bytes.split(|byte| *byte == b'\n') {
+        masked.extend_from_slice(&masker.mask_text_line(&mut state, line, &mut Vec::new()));
+        masked.push(b'\n');
+    }
+    Ok(masked)
+}
+
+/// A log as a list shows it.
+fn listed(log: &Log, reading: &Reading) -> Listed {
+    let session = reading.session.as_ref();
+    let micros = |at: Option<Timestamp>| at.map(Timestamp::as_microsecond);
+    let started = micros(session.and_then(|session| session.started_at));
+    let ended = micros(session.and_then(|session| session.ended_at));
+    let path = log.path.display().to_string();
+    Listed {
+        session_uid: session.map_or(path, |session| session.session_uid.as_str().to_owned()),
+        flavor: log.agent.as_str().to_owned(),
+        native_session_id: session
+            .map(|session| session.native_session_id.clone())
+            .unwrap_or_default(),
+        status: Status::Kept,
+        started_micros: started,
+        ended_micros: ended,
+        last_micros: ended.or(started).or(micros(log.modified)),
+        repo: session.and_then(|session| session.repo.clone()),
+        cwd: session.and_then(|session| session.cwd.clone()),
+        branch: session.and_then(|session| session.git_branch.clone()),
+        title: session.and_then(|session| session.title.clone()),
+        is_subagent: log.is_subagent || session.is_some_and(|session| session.is_subagent),
+        is_hidden: session.is_some_and(|session| session.is_hidden),
+        first_prompt: reading.turns.first().map(|turn| turn.prompt.to_string()),
+        said: Annotations::default(),
+    }
+}
+
+/// Asks some logs, and tells what they hold.
+fn ask(bare: &Bare<'_>, question: &Question<'_>, sketches: &[Sketch], findings: &mut Findings, once: &mut Once) {
+    // By the number of a frame: which log, and which stretch of it.
+    let mut keys: Vec<(usize, usize)> = Vec::new();
+    let sessions: Vec<Session> = sketches
+        .iter()
+        .enumerate()
+        .map(|(at, sketch)| sketch.session(&mut keys, at))
+        .collect();
+    let all = question.query.wanted() | question.query.unwanted();
+    let reach = Reach {
+        terms: &|_| all,
+        lines: &|key| {
+            let (at, number) = keys[usize::try_from(key).map_err(io::Error::other)?];
+            sketches[at].lines(bare.masker, number)
+        },
+        facts: &|session, part| match part {
+            0 => facts_of(sketches[session].reading.events.clone()),
+            _ => Vec::new(),
+        },
+        is_cancelled: question.is_cancelled,
+    };
+    let effort = Effort {
+        now_ms: question.now.as_millisecond(),
+        enough: question.enough.saturating_sub(findings.found.len()).max(1),
+        threads: question.threads,
+    };
+    let answer = search::search(question.query, &sessions, &reach, &effort);
+    findings.is_partial |= answer.is_partial || answer.is_cancelled;
+    findings.work.add(&answer.work);
+    findings
+        .unreadable
+        .extend(answer.unreadable.into_iter().map(|(_, reason)| reason));
+    for hit in answer.hits {
+        let sketch = &sketches[hit.session];
+        let is_log = hit.part == 0;
+        let of_line = sketch.reading.events.iter();
+        let of_line = of_line.filter(|event| is_log && event.text_line.unwrap_or(event.line) == hit.line);
+        let events: Vec<_> = of_line.cloned().collect();
+        let event = nearest(&events, hit.block);
+        let ts = event.and_then(|event| event.ts);
+        if once.take(&mut findings.found, &sketch.listed.session_uid, ts, &hit.snippet) {
+            continue;
+        }
+        let turns = &sketch.reading.turns;
+        let turn = turns.iter().find(|turn| Some(turn.turn) == hit.turn);
+        let prompt = turn.map(|turn| turn.prompt.to_string());
+        let part = match is_log {
+            true => PartKind::Log.as_str().to_owned(),
+            false => PartKind::Spill.as_str().to_owned(),
+        };
+        findings.found.push(Found {
+            path: Some(sketch.path.clone()),
+            ..told(&sketch.listed, hit, part, event, prompt)
+        });
+    }
+}
+
+/// Does the same with each of some things, on the threads there are. The answers are in their order.
+fn in_parallel<T: Send>(question: &Question<'_>, count: usize, work: &(dyn Fn(usize) -> T + Sync)) -> Vec<T> {
+    let next = AtomicUsize::new(0);
+    let done: Mutex<Vec<(usize, T)>> = Mutex::new(Vec::with_capacity(count));
+    thread::scope(|scope| {
+        for _ in 0..question.threads.clamp(1, count.max(1)) {
+            scope.spawn(|| {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    if at >= count {
+                        return;
+                    }
+                    let one = work(at);
+                    done.lock().unwrap_or_else(PoisonError::into_inner).push((at, one));
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, one)| one).collect()
+}

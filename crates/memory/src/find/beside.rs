@@ -1,0 +1,105 @@
+//! Words on sessions that stand in no log: titles, the user's names, notes and tags, and the prompts of sessions whose
+//! logs are gone. They are few, so all of them are looked through.
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+use transcript::{Field, Kind, Role};
+
+use super::{Found, Question, What};
+use crate::search::matching::{About, Matcher};
+use crate::search::{Judged, judge};
+use crate::store::{Listed, Status, Store, StoreError};
+
+const MICROS_PER_MS: i64 = 1000;
+
+/// Finds what is asked for beside the logs of these sessions.
+pub(super) fn find(store: &Store, listed: &[Listed], question: &Question<'_>) -> Result<Vec<Found>, StoreError> {
+    let mut found = Vec::new();
+    // Fields alone ask for texts of logs.
+    if question.query.wanted() == 0 {
+        return Ok(found);
+    }
+    let mut matcher = Matcher::new(question.query);
+    for session in listed {
+        found.extend(on_session(session, &mut matcher, question.now));
+    }
+    let gone: HashMap<&str, &Listed> = listed
+        .iter()
+        .filter(|session| session.status == Status::PromptsOnly)
+        .map(|session| (session.session_uid.as_str(), session))
+        .collect();
+    if gone.is_empty() {
+        return Ok(found);
+    }
+    store.reads().each_prompt_left(&mut |uid, at_micros, text| {
+        let Some(session) = gone.get(uid) else { return };
+        let texts = [(about(Field::Prompt, Role::User, Some(Kind::UserMsg)), text)];
+        let ts = at_micros.and_then(|at| Timestamp::from_microsecond(at).ok());
+        let age_ms = age_ms(at_micros.or(session.last_micros), question.now);
+        if let Some(judged) = judge(&mut matcher, &texts, Field::Prompt, age_ms) {
+            let found_here = told(session, What::Text(Some(Kind::UserMsg)), judged);
+            found.push(Found {
+                field: Field::Prompt,
+                ts,
+                ..found_here
+            });
+        }
+    })?;
+    Ok(found)
+}
+
+fn about(field: Field, role: Role, kind: Option<Kind>) -> About<'static> {
+    About {
+        field,
+        role,
+        tool: None,
+        kinds: kind.map(transcript::Kinds::of),
+    }
+}
+
+/// What the words on one session hold, all of them taken together.
+fn on_session(session: &Listed, matcher: &mut Matcher<'_>, now: Timestamp) -> Option<Found> {
+    let said = &session.said;
+    let own = about(Field::Other, Role::User, None);
+    let told_by_agent = about(Field::Other, Role::Assistant, None);
+    let names = said.name.iter().map(|name| (What::Name, own, name.as_str()));
+    let notes = said.note.iter().map(|note| (What::Note, own, note.as_str()));
+    let tags = said.tags.iter().map(|tag| (What::Tag, own, tag.as_str()));
+    let titles = session
+        .title
+        .iter()
+        .map(|title| (What::Title, told_by_agent, title.as_str()));
+    let all: Vec<(What, About<'_>, &str)> = names.chain(notes).chain(tags).chain(titles).collect();
+    if all.is_empty() {
+        return None;
+    }
+    let texts: Vec<(About<'_>, &str)> = all.iter().map(|(_, about, text)| (*about, *text)).collect();
+    let judged = judge(matcher, &texts, Field::Prompt, age_ms(session.last_micros, now))?;
+    let what = all[judged.at].0;
+    Some(told(session, what, judged))
+}
+
+fn age_ms(at_micros: Option<i64>, now: Timestamp) -> i64 {
+    now.as_millisecond()
+        .saturating_sub(at_micros.unwrap_or_default() / MICROS_PER_MS)
+}
+
+fn told(session: &Listed, what: What, judged: Judged) -> Found {
+    Found {
+        session: session.clone(),
+        path: None,
+        what,
+        turn: None,
+        prompt: None,
+        part: None,
+        line: None,
+        ts: None,
+        tool: None,
+        field: Field::Other,
+        snippet: judged.snippet,
+        score: judged.score,
+        copies: 0,
+        copied_in: Vec::new(),
+    }
+}

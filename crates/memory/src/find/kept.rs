@@ -1,0 +1,382 @@
+//! The memory as the engine asks it. Filters are asked first, and only of sessions whose filters do not say no is anything
+//! else read: their frames, their turns, their events.
+//!
+//! The newest sessions are asked one by one, which is all that a common word needs; the rest at once.
+
+use std::collections::HashMap;
+use std::io;
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use transcript::{Agent, PartKind, SessionEvent};
+
+use super::Question;
+use crate::kept;
+use crate::packs;
+use crate::search::{
+    self, Answer, Effort, Fact, Form, FrameRange, Hit, Part, Query, Reach, Session, TurnRange, Work, may_hold,
+};
+use crate::store::{FrameRow, Listed, Store, StoreError, TAIL_NO, Whose};
+
+/// So many of the newest sessions are asked one by one.
+const NEWEST: usize = 64;
+/// The rows of so many sessions are read one session at a time; those of more all at once.
+const ONE_BY_ONE_MAX: usize = 256;
+
+/// What the kept sessions answer, best first.
+#[derive(Default)]
+pub(super) struct Answered {
+    /// Each with the name of its part; the number of its session is its place in the list.
+    pub(super) hits: Vec<(Hit, String)>,
+    pub(super) is_partial: bool,
+    /// The last session that was asked, where not all were.
+    pub(super) last: Option<usize>,
+    pub(super) work: Work,
+    pub(super) unreadable: Vec<String>,
+}
+
+/// Asks sessions, which are listed newest first.
+pub(super) fn ask(store: &Store, listed: &[Listed], question: &Question<'_>) -> Result<Answered, StoreError> {
+    let mut answered = Answered::default();
+    let mut start = 0;
+    while start < listed.len() && !answered.is_partial && !(question.is_cancelled)() {
+        let end = match start {
+            0 => listed.len().min(NEWEST),
+            _ => listed.len(),
+        };
+        let asked = Asked::of(store, listed, start..end, question.query)?;
+        let desk = Desk::lay_out(store, listed, &asked)?;
+        let wanted = question.enough.saturating_sub(answered.hits.len()).max(1);
+        let answer = desk.search(store, listed, question, wanted);
+        answered.add(answer, wanted, &desk, &asked, end < listed.len());
+        start = end;
+    }
+    answered.hits.sort_by_cached_key(|(hit, _)| search::rank(hit));
+    Ok(answered)
+}
+
+impl Answered {
+    fn add(&mut self, answer: Answer, wanted: usize, desk: &Desk, asked: &Asked, are_more: bool) {
+        let is_enough = answer.hits.len() >= wanted;
+        self.is_partial = answer.is_cancelled || (is_enough && (are_more || answer.work.sessions < desk.chosen.len()));
+        if self.is_partial {
+            self.last = answer.work.sessions.checked_sub(1).map(|at| desk.chosen[at]);
+        }
+        self.work.sessions += answer.work.sessions;
+        self.work.asked += asked.frames;
+        self.work.read += answer.work.read;
+        self.work.bytes_read += answer.work.bytes_read;
+        self.unreadable
+            .extend(answer.unreadable.into_iter().map(|(_, reason)| reason));
+        for mut hit in answer.hits {
+            let part = desk.parts[hit.session][hit.part].clone();
+            hit.session = desk.chosen[hit.session];
+            self.hits.push((hit, part));
+        }
+    }
+}
+
+/// Whether search looks into a part, and how its lines are read.
+fn form_of(part: &str, agent: Agent) -> Option<Form> {
+    match PartKind::of_name(part)? {
+        PartKind::Log | PartKind::ChatHistory => Some(Form::Lines(agent)),
+        PartKind::Spill => Some(Form::Plain),
+        _ => None,
+    }
+}
+
+/// What the filters of some sessions say.
+pub(crate) struct Asked {
+    /// Sessions that may hold what is wanted, newest first.
+    chosen: Vec<usize>,
+    /// By session: which terms its frames may hold, by part and number. A frame without a filter is not there.
+    terms: HashMap<usize, Vec<(Box<str>, i64, u32)>>,
+    /// How many frames were asked.
+    frames: usize,
+}
+
+impl Asked {
+    /// Asks the filters of some sessions of a list.
+    pub(crate) fn of(store: &Store, listed: &[Listed], range: Range<usize>, query: &Query) -> Result<Self, StoreError> {
+        let mut asked = Self {
+            chosen: range.clone().collect(),
+            terms: HashMap::new(),
+            frames: 0,
+        };
+        if !query.narrows() {
+            return Ok(asked);
+        }
+        let reads = store.reads();
+        // By session: how many filters there are, and how many there should be.
+        let mut counts: HashMap<usize, (usize, usize)> = HashMap::new();
+        if range.len() <= NEWEST {
+            for at in range.clone() {
+                let whose = Whose::Of(&listed[at].session_uid);
+                reads.each_filter(whose, &mut |_, part, number, bytes| {
+                    asked.take(at, part, number, may_hold(query, Some(bytes)));
+                    counts.entry(at).or_default().0 += 1;
+                })?;
+                reads.each_frame_name(whose, &mut |_, part, _| {
+                    counts.entry(at).or_default().1 += usize::from(is_searched(part));
+                })?;
+            }
+        } else {
+            let at: HashMap<&str, usize> = range.clone().map(|at| (listed[at].session_uid.as_str(), at)).collect();
+            reads.each_filter(Whose::Everybodys, &mut |uid, part, number, bytes| {
+                if let Some(at) = at.get(uid) {
+                    asked.take(*at, part, number, may_hold(query, Some(bytes)));
+                    counts.entry(*at).or_default().0 += 1;
+                }
+            })?;
+            reads.each_frame_name(Whose::Everybodys, &mut |uid, part, _| {
+                if let Some(at) = at.get(uid) {
+                    counts.entry(*at).or_default().1 += usize::from(is_searched(part));
+                }
+            })?;
+        }
+        let wanted = query.wanted();
+        let terms = &asked.terms;
+        asked.chosen.retain(|at| {
+            let Some((filters, frames)) = counts.get(at) else {
+                return false;
+            };
+            let own = terms.get(at).into_iter().flatten();
+            let may_hold = own.fold(0, |terms, (_, _, more)| terms | more);
+            filters < frames || may_hold & wanted == wanted
+        });
+        asked.frames = counts.values().map(|(_, frames)| frames).sum();
+        Ok(asked)
+    }
+
+    /// Whether a frame may hold anything, as far as its filter tells.
+    pub(crate) fn may_hold(&self, at: usize, part: &str, number: i64) -> bool {
+        self.terms_of(at, part, number).is_none_or(|terms| terms != 0)
+    }
+
+    fn terms_of(&self, at: usize, part: &str, number: i64) -> Option<u32> {
+        let own = self.terms.get(&at)?;
+        let known = own.iter().find(|(name, no, _)| **name == *part && *no == number);
+        known.map(|(_, _, terms)| *terms)
+    }
+
+    fn take(&mut self, at: usize, part: &str, number: i64, terms: u32) {
+        self.terms.entry(at).or_default().push((part.into(), number, terms));
+    }
+}
+
+fn is_searched(part: &str) -> bool {
+    form_of(part, Agent::Claude).is_some()
+}
+
+/// Where the lines behind a number of the engine lie.
+enum Place {
+    Frame(FrameRow),
+    Tail,
+}
+
+/// What the engine has to know of the sessions that may hold something.
+#[derive(Default)]
+struct Desk {
+    /// Their places in the list.
+    chosen: Vec<usize>,
+    sessions: Vec<Session>,
+    /// The names of each session's parts.
+    parts: Vec<Vec<String>>,
+    /// By the number of a frame: the session, the part, and where it lies.
+    places: Vec<(usize, usize, Place)>,
+    /// By the number of a frame: the terms it may hold; none where nobody knows.
+    terms: Vec<Option<u32>>,
+}
+
+impl Desk {
+    fn lay_out(store: &Store, listed: &[Listed], asked: &Asked) -> Result<Self, StoreError> {
+        let mut desk = Self {
+            chosen: asked.chosen.clone(),
+            ..Self::default()
+        };
+        for at in &desk.chosen {
+            desk.sessions.push(Session {
+                at_ms: listed[*at].last_micros.unwrap_or_default() / 1000,
+                parts: Vec::new(),
+            });
+            desk.parts.push(Vec::new());
+        }
+        let numbers: HashMap<&str, usize> = desk
+            .chosen
+            .iter()
+            .enumerate()
+            .map(|(number, at)| (listed[*at].session_uid.as_str(), number))
+            .collect();
+        let whose: Vec<Whose<'_>> = match desk.chosen.len() > ONE_BY_ONE_MAX {
+            true => vec![Whose::Everybodys],
+            false => desk
+                .chosen
+                .iter()
+                .map(|at| Whose::Of(&listed[*at].session_uid))
+                .collect(),
+        };
+        for whose in whose {
+            desk.add(store, whose, &numbers, listed, asked)?;
+        }
+        Ok(desk)
+    }
+
+    fn add(
+        &mut self,
+        store: &Store,
+        whose: Whose<'_>,
+        numbers: &HashMap<&str, usize>,
+        listed: &[Listed],
+        asked: &Asked,
+    ) -> Result<(), StoreError> {
+        let reads = store.reads();
+        let mut turns: HashMap<usize, Vec<TurnRange>> = HashMap::new();
+        for (uid, turn, start_line, end_line) in reads.turn_lines(whose)? {
+            if let Some(session) = numbers.get(uid.as_str()) {
+                let turn = TurnRange {
+                    turn,
+                    start_line,
+                    end_line,
+                };
+                add_turn(turns.entry(*session).or_default(), turn);
+            }
+        }
+        let frames = reads
+            .frames_of(whose)?
+            .into_iter()
+            .map(|(uid, part, frame)| (uid, part, frame.first_line, frame.lines, Place::Frame(frame)));
+        let tails = reads
+            .tails_of(whose)?
+            .into_iter()
+            .map(|(uid, part, first, lines)| (uid, part, first, lines, Place::Tail));
+        for (uid, part, first_line, lines, place) in frames.chain(tails) {
+            let Some(session) = numbers.get(uid.as_str()).copied() else {
+                continue;
+            };
+            let listed = &listed[self.chosen[session]];
+            let Some(number) = self.part(session, &part, listed, &turns) else {
+                continue;
+            };
+            let key = self.places.len() as u64;
+            let known = asked.terms_of(self.chosen[session], &part, frame_no(&place));
+            self.sessions[session].parts[number]
+                .frames
+                .push(FrameRange { key, first_line, lines });
+            self.places.push((session, number, place));
+            self.terms.push(known);
+        }
+        Ok(())
+    }
+
+    /// The number of a part among its session's; none where the part is not searched.
+    fn part(
+        &mut self,
+        session: usize,
+        name: &str,
+        listed: &Listed,
+        turns: &HashMap<usize, Vec<TurnRange>>,
+    ) -> Option<usize> {
+        if let Some(number) = self.parts[session].iter().position(|known| known == name) {
+            return Some(number);
+        }
+        let agent = kept::agent_of(&listed.session_uid).unwrap_or(Agent::Claude);
+        let form = form_of(name, agent)?;
+        let turns = match form {
+            Form::Lines(_) => turns.get(&session).cloned().unwrap_or_default(),
+            Form::Plain => Vec::new(),
+        };
+        self.parts[session].push(name.to_owned());
+        self.sessions[session].parts.push(Part {
+            form,
+            turns,
+            frames: Vec::new(),
+        });
+        Some(self.parts[session].len() - 1)
+    }
+
+    fn search(&self, store: &Store, listed: &[Listed], question: &Question<'_>, enough: usize) -> Answer {
+        let directory = store.directory();
+        let spare: Mutex<Vec<Store>> = Mutex::new(vec![]);
+        let with_store = |ask: &mut dyn FnMut(&Store)| {
+            let kept = spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let store = kept.or_else(|| Store::open_existing(directory).ok().flatten());
+            if let Some(store) = store {
+                ask(&store);
+                spare.lock().unwrap_or_else(PoisonError::into_inner).push(store);
+            }
+        };
+        let packs = store.packs();
+        let uid = |session: usize| listed[self.chosen[session]].session_uid.as_str();
+        let all = question.query.wanted() | question.query.unwanted();
+        let reach = Reach {
+            terms: &|key| {
+                let known = usize::try_from(key).ok().and_then(|key| self.terms.get(key));
+                known.copied().flatten().unwrap_or(all)
+            },
+            lines: &|key| {
+                let place = usize::try_from(key).ok().and_then(|key| self.places.get(key));
+                let (session, part, place) = place.ok_or_else(|| io::Error::other("no such frame"))?;
+                match place {
+                    Place::Frame(frame) => packs::read(&packs, frame),
+                    Place::Tail => {
+                        let mut read = Err(io::Error::other("the memory cannot be read"));
+                        with_store(&mut |store| {
+                            let tail = store.reads().tail(uid(*session), &self.parts[*session][*part]);
+                            read = tail
+                                .map_err(io::Error::other)
+                                .map(|tail| tail.unwrap_or_default().bytes);
+                        });
+                        read
+                    }
+                }
+            },
+            facts: &|session, part| {
+                let mut facts = Vec::new();
+                if PartKind::of_name(&self.parts[session][part]).is_some_and(PartKind::has_lines) {
+                    with_store(&mut |store| {
+                        facts = store.reads().events(uid(session)).map(facts_of).unwrap_or_default();
+                    });
+                }
+                facts
+            },
+            is_cancelled: question.is_cancelled,
+        };
+        let effort = Effort {
+            now_ms: question.now.as_millisecond(),
+            enough,
+            threads: question.threads,
+        };
+        search::search(question.query, &self.sessions, &reach, &effort)
+    }
+}
+
+fn frame_no(place: &Place) -> i64 {
+    match place {
+        Place::Frame(frame) => frame.frame_no.cast_signed(),
+        Place::Tail => TAIL_NO,
+    }
+}
+
+/// Turns of a session do not overlap for the engine: where one went on behind the next, it ends before it.
+pub(super) fn add_turn(turns: &mut Vec<TurnRange>, turn: TurnRange) {
+    if let Some(before) = turns.last_mut().filter(|before| before.end_line >= turn.start_line) {
+        before.end_line = turn.start_line.saturating_sub(1).max(before.start_line);
+    }
+    turns.push(turn);
+}
+
+/// What fields of a question ask of events.
+pub(super) fn facts_of(events: Vec<SessionEvent>) -> Vec<Fact> {
+    let mut facts: Vec<Fact> = events.into_iter().map(fact_of).collect();
+    facts.sort_by_key(|fact| (fact.line, fact.block));
+    facts
+}
+
+fn fact_of(event: SessionEvent) -> Fact {
+    Fact {
+        line: event.text_line.unwrap_or(event.line),
+        block: event.block,
+        tool: event.tool,
+        kinds: event.kinds,
+    }
+}

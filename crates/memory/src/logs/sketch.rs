@@ -1,0 +1,25 @@
+//! A log read for its turns and for what each of its events is, without their words: whoever searches reads those again.
+
+use std::path::Path;
+
+use transcript::{Agent, Reading};
+
+use super::{LeftOut, LogError, bound, read_pieces};
+use crate::mask::Masker;
+
+/// Reads a log with the parts that lie beside it. What is held of an event is small, and of a log bounded.
+pub(crate) fn sketch(path: &Path, agent: Agent, masker: &Masker) -> Result<Reading, LogError> {
+    let mut reading = Reading::default();
+    let mut left_out = LeftOut::default();
+    read_pieces(path, Some(agent), Some(masker), &mut |mut delta| {
+        delta.calls.clear();
+        delta.faults.clear();
+        delta.unknown.clear();
+        for event in &mut delta.events {
+            (event.summary, event.files) = (Box::default(), Vec::new());
+        }
+        reading.apply(delta);
+        bound(&mut reading, &mut left_out);
+    })?;
+    Ok(reading)
+}

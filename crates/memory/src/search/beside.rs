@@ -1,0 +1,44 @@
+//! A few texts that stand together, judged as if they were a turn: words on a session that stand in no log.
+
+use std::ops::Range;
+
+use transcript::Field;
+
+use super::matching::{About, Matcher};
+use super::score::{Closeness, score};
+use super::snippet::{Snippet, cut};
+
+/// Texts that hold all that is wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judged {
+    /// The one that shows it best.
+    pub at: usize,
+    pub snippet: Snippet,
+    pub score: u32,
+}
+
+/// Whether the texts together hold all that is wanted and nothing that is not. They are worth what `field` is.
+pub fn judge(matcher: &mut Matcher<'_>, texts: &[(About<'_>, &str)], field: Field, age_ms: i64) -> Option<Judged> {
+    let (wanted, unwanted) = (matcher.query().wanted(), matcher.query().unwanted());
+    let mut terms = 0;
+    let mut best: Option<(Closeness, usize, Snippet)> = None;
+    for (at, (about, text)) in texts.iter().enumerate() {
+        let Some(found) = matcher.find(about, text) else {
+            continue;
+        };
+        terms |= found.terms;
+        let (closeness, focus) = Closeness::of(&found.places, wanted);
+        if best.as_ref().is_none_or(|(before, ..)| closeness > *before) {
+            let marked = found.places.iter().filter(|(_, term)| wanted & 1 << term != 0);
+            let places: Vec<Range<usize>> = marked.map(|(place, _)| place.clone()).collect();
+            best = Some((closeness, at, cut(&found.text, focus, &places)));
+        }
+    }
+    let (closeness, at, snippet) = best?;
+    let is_hit = wanted != 0 && terms & wanted == wanted && terms & unwanted == 0;
+    is_hit.then(|| Judged {
+        at,
+        snippet,
+        score: score([field].into_iter(), closeness, age_ms),
+    })
+}
