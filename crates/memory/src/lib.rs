@@ -18,6 +18,7 @@ pub mod overview;
 pub mod packs;
 mod prompts;
 pub mod restore;
+pub mod retention;
 pub mod search;
 pub mod secrets;
 pub mod sources;

@@ -16,6 +16,7 @@ mod frames;
 mod operations;
 mod overview;
 mod prompts;
+mod retention;
 mod schema;
 mod sessions;
 mod shared;
@@ -44,6 +45,7 @@ const DATABASE: &str = "store.db";
 const PACKS: &str = "packs";
 const LOCK: &str = "lock";
 const WALKED: &str = "walked";
+const SCRUB: &str = "scrub";
 
 /// What can go wrong with our own files.
 #[derive(Debug, Error)]
@@ -250,14 +252,50 @@ impl Store {
         Ok(done)
     }
 
+    /// The same with a sentence of its own, beside that of the command: for what nobody may overlook.
+    pub fn write_apart<T>(
+        &mut self,
+        lock: &WriteLock,
+        at: Timestamp,
+        command: &str,
+        work: impl FnOnce(&Tx<'_>) -> Result<(T, String), StoreError>,
+    ) -> Result<T, StoreError> {
+        let before = self.operation.take();
+        let done = self.write(lock, at, command, work);
+        self.operation = before;
+        done
+    }
+
     /// Questions to the store.
     pub fn reads(&self) -> Reads<'_> {
         Reads { engine: &self.engine }
     }
 
-    /// Gives freed room back to the disk.
-    pub fn give_back(&self, _lock: &WriteLock) -> Result<(), StoreError> {
-        self.engine.give_back()
+    /// Writes the database anew, so that no page of it remembers what was dropped, and gives the room back. Says
+    /// whether that is so: a reader in the middle of a question holds on to what it reads.
+    pub fn scrub(&self, _lock: &WriteLock) -> Result<bool, StoreError> {
+        self.engine.scrub()
+    }
+
+    /// Notes that text is about to be dropped: whoever writes next scrubs if we do not come to it.
+    pub fn mark_scrub(&self) -> Result<(), StoreError> {
+        let path = self.directory.join(SCRUB);
+        let noted = open_private(&path)?.sync_all();
+        noted.map_err(|source| StoreError::Io { path, source })
+    }
+
+    /// Notes that nothing is left that was dropped.
+    pub fn unmark_scrub(&self) -> Result<(), StoreError> {
+        let path = self.directory.join(SCRUB);
+        match fs::remove_file(&path) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => Err(StoreError::Io { path, source }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether something was dropped and may still stand on a page that is in no use.
+    pub fn is_scrub_due(&self) -> bool {
+        self.directory.join(SCRUB).exists()
     }
 }
 
@@ -288,6 +326,9 @@ impl Tx<'_> {
             self.drop_cursors(session_uid)?;
             self.move_frames(&from, session_uid)?;
             self.move_cursors(&from, session_uid)?;
+        }
+        if at.is_some() {
+            self.unseal_digest(session_uid)?;
         }
         self.touch_session(session_uid, at)?;
         self.drop_session(&from)

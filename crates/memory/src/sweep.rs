@@ -24,7 +24,9 @@ use jiff::Timestamp;
 use transcript::Agent;
 
 use crate::mask::Masker;
+use crate::digest;
 use crate::prompts;
+use crate::retention::{self, Command, Done, Retention};
 use crate::sources::{Root, Unread};
 use crate::store::{Patience, Store, StoreError};
 
@@ -54,6 +56,8 @@ pub struct Sweep<'a> {
     pub session_bytes_max: u64,
     /// Asked between pieces of work: whether to leave the rest for another time.
     pub is_over: &'a (dyn Fn() -> bool + Sync),
+    /// What is let go for the budget; none where nothing is to go, as when a question only catches up.
+    pub retention: Option<Retention<'a>>,
 }
 
 impl<'a> Sweep<'a> {
@@ -69,6 +73,7 @@ impl<'a> Sweep<'a> {
             progress: &|_, _| {},
             session_bytes_max: u64::MAX,
             is_over: &|| false,
+            retention: None,
         }
     }
 }
@@ -99,6 +104,10 @@ pub struct Report {
     pub pieces_dropped: u64,
     pub agents: BTreeMap<Agent, AgentReport>,
     pub unread: Vec<Unread>,
+    /// Sessions that have a digest now and had none before.
+    pub sessions_analyzed: u64,
+    /// What was dropped for the budget.
+    pub let_go: Done,
 }
 
 impl Report {
@@ -113,7 +122,7 @@ pub(crate) fn several(count: u64, word: &str) -> String {
 }
 
 /// What a sweep did, for the journal.
-pub(crate) fn sentence(bytes: u64, sessions: u64, prompts: u64) -> String {
+pub(crate) fn sentence(bytes: u64, sessions: u64, prompts: u64, let_go: &Done) -> String {
     let mut told = format!(
         "read {} of {}",
         several(bytes, "new byte"),
@@ -121,6 +130,9 @@ pub(crate) fn sentence(bytes: u64, sessions: u64, prompts: u64) -> String {
     );
     if prompts > 0 {
         told += &format!(" and {} of histories", several(prompts, "prompt"));
+    }
+    if !let_go.drops.is_empty() {
+        told += &format!(", {}", let_go.sentence());
     }
     told
 }
@@ -155,6 +167,7 @@ pub fn run(sweep: &Sweep<'_>, patience: Patience<'_>) -> Result<Report, StoreErr
     let plan = Plan::make(sweep, Some(&store))?;
     let mut report = work_off(sweep, patience, &mut store, "sweep", &plan)?;
     prompts::run(sweep, patience, &mut store, &mut report)?;
+    stay_inside(sweep, patience, &mut store, &mut report)?;
     if report.sessions_left == 0 {
         store.note_walk(sweep.now)?;
     }
@@ -163,13 +176,38 @@ pub fn run(sweep: &Sweep<'_>, patience: Patience<'_>) -> Result<Report, StoreErr
     Ok(report)
 }
 
+/// Writes the digests that are due, and lets go what the budget no longer keeps.
+fn stay_inside(
+    sweep: &Sweep<'_>,
+    patience: Patience<'_>,
+    store: &mut Store,
+    report: &mut Report,
+) -> Result<(), StoreError> {
+    let Some(retention) = &sweep.retention else { return Ok(()) };
+    let (bytes, sessions, prompts) = (report.bytes_read, report.sessions(), report.prompts);
+    let before = report.let_go.clone();
+    let told = |_| sentence(bytes, sessions, prompts, &before);
+    let written = digest::write_due(store, patience, "sweep", &retention.digests, &told)?;
+    report.sessions_analyzed = written.len() as u64;
+    let command = Command {
+        name: "sweep",
+        sentence: &|done| sentence(bytes, sessions, prompts, done),
+    };
+    retention::enforce(store, patience, retention, &command, &|_| false, &mut report.let_go)?;
+    retention::finish(store, patience, sweep.now, &command, &mut report.let_go)
+}
+
 /// Makes every derived row again from what is kept.
 pub fn rebuild(sweep: &Sweep<'_>, patience: Patience<'_>) -> Result<Report, StoreError> {
     let mut store = Store::open(sweep.directory)?;
     let sessions = store.reads().sessions()?;
     let plan = Plan {
         jobs: Vec::new(),
-        stale: sessions.into_iter().map(|row| Stale::reread(row.session_uid)).collect(),
+        stale: sessions
+            .into_iter()
+            .filter(|row| row.evicted_at.is_none())
+            .map(|row| Stale::reread(row.session_uid))
+            .collect(),
         indexes: Vec::new(),
         report: Report::default(),
     };
@@ -238,9 +276,10 @@ fn work_on(
         let reason = "the store cannot be opened twice".to_owned();
         send(Output::Failed(Unread { path, reason }))
     };
+    let ended = |uid: &str| send(Output::Ended(uid.to_owned()));
     match (store, job, plan.stale.get(at.wrapping_sub(plan.jobs.len()))) {
-        (Ok(Some(store)), Some(job), _) => work::run(job, sweep, store, send),
-        (Ok(Some(store)), None, Some(stale)) => refresh::run(stale, sweep, store, send),
+        (Ok(Some(store)), Some(job), _) => work::run(job, sweep, store, send) && ended(&job.uid),
+        (Ok(Some(store)), None, Some(stale)) => refresh::run(stale, sweep, store, send) && ended(&stale.uid),
         (_, job, _) => failed(job.map(plan::Job::log).unwrap_or_default()),
     }
 }

@@ -68,14 +68,14 @@ pub struct Counted {
 impl Reads<'_> {
     /// All sessions, those of which only prompts are left among them, newest first.
     pub fn listed(&self) -> Result<Vec<Listed>, StoreError> {
-        let mut listed = self.engine.query(
+        let gone = self.let_go_column()?;
+        let sql = format!(
             "SELECT sessions.session_uid, sessions.flavor, sessions.native_session_id, sessions.ingested_at,
-                sessions.evicted_at, started_at, ended_at, repo, cwd, branch, title, is_subagent, is_hidden
+                {gone}, started_at, ended_at, repo, cwd, branch, title, is_subagent, is_hidden
              FROM sessions LEFT JOIN views ON views.session_uid = sessions.session_uid
-             WHERE stands_for IS NULL",
-            &[],
-            kept,
-        )?;
+             WHERE stands_for IS NULL"
+        );
+        let mut listed = self.engine.query(&sql, &[], kept)?;
         for session in self.prompts_only()? {
             let native = session.session_uid.split_once(':').map_or("", |(_, native)| native);
             listed.push(Listed {
