@@ -7,6 +7,7 @@
 
 pub mod annotations;
 pub mod commits;
+pub mod digest;
 pub mod doctor;
 mod files;
 pub mod find;
@@ -14,12 +15,14 @@ pub mod follow;
 pub mod kept;
 pub mod logs;
 pub mod mask;
+pub mod outcome;
 pub mod overview;
 pub mod packs;
 mod prompts;
 pub mod restore;
 pub mod search;
 pub mod secrets;
+pub mod signals;
 pub mod sources;
 pub mod store;
 pub mod sweep;

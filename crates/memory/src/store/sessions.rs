@@ -60,6 +60,15 @@ impl Tx<'_> {
         Ok(())
     }
 
+    /// Notes that the digest of a session was written.
+    pub(super) fn set_analyzed(&self, session_uid: &str, at: Timestamp) -> Result<(), StoreError> {
+        self.engine.execute(
+            "UPDATE sessions SET analyzed_at = $2 WHERE session_uid = $1",
+            &[Value::Text(session_uid), Value::Int(micros(at))],
+        )?;
+        Ok(())
+    }
+
     /// Forgets a session with everything that stands under its uid.
     pub fn drop_session(&self, session_uid: &str) -> Result<(), StoreError> {
         self.engine.execute(
@@ -103,6 +112,16 @@ impl Reads<'_> {
     pub fn has_session(&self, session_uid: &str) -> Result<bool, StoreError> {
         let found = self.engine.query_opt(
             "SELECT 1 FROM sessions WHERE session_uid = $1",
+            &[Value::Text(session_uid)],
+            |row| row.int(0),
+        )?;
+        Ok(found.is_some())
+    }
+
+    /// Whether a session did not grow since its digest was written.
+    pub fn is_analyzed(&self, session_uid: &str) -> Result<bool, StoreError> {
+        let found = self.engine.query_opt(
+            "SELECT 1 FROM sessions WHERE session_uid = $1 AND analyzed_at IS NOT NULL",
             &[Value::Text(session_uid)],
             |row| row.int(0),
         )?;
