@@ -7,6 +7,7 @@
 
 pub mod annotations;
 pub mod commits;
+pub mod digest;
 pub mod doctor;
 mod files;
 pub mod find;
@@ -14,6 +15,7 @@ pub mod follow;
 pub mod kept;
 pub mod logs;
 pub mod mask;
+pub mod outcome;
 pub mod overview;
 pub mod packs;
 mod prompts;
@@ -21,6 +23,7 @@ pub mod restore;
 pub mod retention;
 pub mod search;
 pub mod secrets;
+pub mod signals;
 pub mod sources;
 pub mod store;
 pub mod sweep;

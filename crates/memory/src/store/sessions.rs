@@ -78,6 +78,11 @@ impl Tx<'_> {
     pub fn mark_forgotten(&self, session_uid: &str, at: Timestamp) -> Result<(), StoreError> {
         self.engine.execute(
             "UPDATE sessions SET evicting_at = coalesce(evicted_at, $2), evicted_at = NULL WHERE session_uid = $1",
+
+    /// Notes that the digest of a session was written.
+    pub(super) fn set_analyzed(&self, session_uid: &str, at: Timestamp) -> Result<(), StoreError> {
+        self.engine.execute(
+            "UPDATE sessions SET analyzed_at = $2 WHERE session_uid = $1",
             &[Value::Text(session_uid), Value::Int(micros(at))],
         )?;
         Ok(())
@@ -180,6 +185,16 @@ impl Reads<'_> {
     pub fn has_session(&self, session_uid: &str) -> Result<bool, StoreError> {
         let found = self.engine.query_opt(
             "SELECT 1 FROM sessions WHERE session_uid = $1",
+            &[Value::Text(session_uid)],
+            |row| row.int(0),
+        )?;
+        Ok(found.is_some())
+    }
+
+    /// Whether a session did not grow since its digest was written.
+    pub fn is_analyzed(&self, session_uid: &str) -> Result<bool, StoreError> {
+        let found = self.engine.query_opt(
+            "SELECT 1 FROM sessions WHERE session_uid = $1 AND analyzed_at IS NOT NULL",
             &[Value::Text(session_uid)],
             |row| row.int(0),
         )?;
