@@ -13,8 +13,8 @@ use crate::outcome::Judgement;
 use crate::store::{Patience, Store, StoreError};
 
 pub use fields::{
-    CommandRuns, Digest, ErrorKind, Errors, FileEdits, HourTokens, Interventions, LastTest, ModelTokens, Snippet, Spent,
-    TestRuns, TokensSpent, ToolUse,
+    CommandRuns, Digest, ErrorKind, Errors, FileEdits, HourTokens, Interventions, LastTest, ModelTokens, Snippet,
+    Spent, TestRuns, TokensSpent, ToolUse,
 };
 
 /// Of what digests say and how they are made. Those of another version are made again, as long as the packs are there.

@@ -23,8 +23,8 @@ use std::thread;
 use jiff::Timestamp;
 use transcript::Agent;
 
-use crate::mask::Masker;
 use crate::digest;
+use crate::mask::Masker;
 use crate::prompts;
 use crate::retention::{self, Command, Done, Retention};
 use crate::sources::{Root, Unread};
@@ -183,7 +183,9 @@ fn stay_inside(
     store: &mut Store,
     report: &mut Report,
 ) -> Result<(), StoreError> {
-    let Some(retention) = &sweep.retention else { return Ok(()) };
+    let Some(retention) = &sweep.retention else {
+        return Ok(());
+    };
     let (bytes, sessions, prompts) = (report.bytes_read, report.sessions(), report.prompts);
     let before = report.let_go.clone();
     let told = |_| sentence(bytes, sessions, prompts, &before);

@@ -129,13 +129,17 @@ pub fn next(candidates: &[Candidate], unowned_bytes: u64, policy: &Policy, now: 
         });
     }
     let days = policy.raw_max_age_days?;
-    let oldest = candidates.iter().filter(|one| one.analyzed_at.is_some() && !one.is_kept);
+    let oldest = candidates
+        .iter()
+        .filter(|one| one.analyzed_at.is_some() && !one.is_kept);
     let oldest = oldest.min_by_key(|one| (one.ingested_at, &one.session_uid))?;
     Some(Next {
         session_uid: oldest.session_uid.clone(),
         reason: Reason::Age { days },
         bytes: oldest.bytes,
-        at_micros: oldest.ingested_at.saturating_add(i64::from(days).saturating_mul(DAY_MICROS)),
+        at_micros: oldest
+            .ingested_at
+            .saturating_add(i64::from(days).saturating_mul(DAY_MICROS)),
     })
 }
 
@@ -192,7 +196,9 @@ impl<'c> Passes<'c> {
 
     /// What is analyzed and too old goes, whether there is room or not.
     fn backstop(&mut self) {
-        let Some(days) = self.policy.raw_max_age_days else { return };
+        let Some(days) = self.policy.raw_max_age_days else {
+            return;
+        };
         let limit = i64::from(days).saturating_mul(DAY_MICROS);
         for at in 0..self.judged.len() {
             let one = &self.judged[at];
@@ -300,14 +306,26 @@ mod tests {
 
     #[test]
     fn what_is_analyzed_and_too_old_goes_though_there_is_room() {
-        let sessions = ["a 954 955 900 10", "b 955 955 900 10", "c 900 - 900 10", "d 900 901 900 10 k", "e 900 901 900 10 b"];
+        let sessions = [
+            "a 954 955 900 10",
+            "b 955 955 900 10",
+            "c 900 - 900 10",
+            "d 900 901 900 10 k",
+            "e 900 901 900 10 b",
+        ];
         insta::assert_snapshot!(check(&policy(100, 200, Some(45)), &sessions), @"50 -> 40: a Age { days: 46 }");
         insta::assert_snapshot!(check(&policy(100, 200, None), &sessions), @"50 -> 50: ");
     }
 
     #[test]
     fn over_the_soft_cap_the_oldest_analyzed_go_until_it_fits() {
-        let sessions = ["c 990 992 980 40", "b 990 991 985 40", "a 990 991 980 40", "d 990 - 970 40", "e 990 980 970 40 k"];
+        let sessions = [
+            "c 990 992 980 40",
+            "b 990 991 985 40",
+            "a 990 991 980 40",
+            "d 990 - 970 40",
+            "e 990 980 970 40 k",
+        ];
         insta::assert_snapshot!(check(&policy(120, 300, None), &sessions), @"200 -> 120: a Budget, b Budget");
         insta::assert_snapshot!(check(&policy(10, 300, None), &sessions), @"200 -> 80: a Budget, b Budget, c Budget");
     }
@@ -327,7 +345,12 @@ mod tests {
 
     #[test]
     fn what_cannot_be_analyzed_is_lost_last_oldest_first_and_no_more_than_needed() {
-        let sessions = ["a 990 - 980 60 o", "b 989 - 988 60 o", "c 992 - 982 60", "d 993 - 983 60 ok"];
+        let sessions = [
+            "a 990 - 980 60 o",
+            "b 989 - 988 60 o",
+            "c 992 - 982 60",
+            "d 993 - 983 60 ok",
+        ];
         insta::assert_snapshot!(check(&policy(50, 130, None), &sessions), @"240 -> 120: c Budget (digest first), b Overflow");
         let sessions = ["a 990 - 980 60 o", "b 1000 1000 1000 60"];
         insta::assert_snapshot!(check(&policy(50, 100, None), &sessions), @"120 -> 60: b HardCap");
@@ -335,7 +358,13 @@ mod tests {
 
     #[test]
     fn what_is_next_is_due_now_or_when_it_grows_too_old() {
-        let candidates = ["a 980 981 970 60", "b 970 - 960 40", "c 975 999 960 40", "d 960 970 960 1 k"].map(candidate);
+        let candidates = [
+            "a 980 981 970 60",
+            "b 970 - 960 40",
+            "c 975 999 960 40",
+            "d 960 970 960 1 k",
+        ]
+        .map(candidate);
         let told = |policy: &Policy| {
             let next = next(&candidates, 0, policy, at_day(TODAY))?;
             Some((next.session_uid, next.at_micros / DAY_MICROS))

@@ -57,7 +57,9 @@ impl Reads<'_> {
         if !self.has_retention()? {
             return Ok(HashSet::new());
         }
-        let kept = self.engine.query("SELECT session_uid FROM keeps", &[], |row| row.text(0))?;
+        let kept = self
+            .engine
+            .query("SELECT session_uid FROM keeps", &[], |row| row.text(0))?;
         Ok(kept.into_iter().collect())
     }
 
@@ -156,7 +158,10 @@ impl Reads<'_> {
         let mut bytes = 0;
         for (table, length) in RAW {
             let sql = format!("SELECT coalesce(sum({length}), 0) FROM {table}");
-            bytes += self.engine.query_opt(&sql, &[], |row| row.count(0))?.unwrap_or_default();
+            bytes += self
+                .engine
+                .query_opt(&sql, &[], |row| row.count(0))?
+                .unwrap_or_default();
         }
         Ok(bytes)
     }

@@ -69,7 +69,11 @@ impl Tx<'_> {
         let marked = self.engine.execute(
             "UPDATE sessions SET evicting_at = $3
              WHERE session_uid = $1 AND ingested_at = $2 AND evicted_at IS NULL AND evicting_at IS NULL",
-            &[Value::Text(session_uid), Value::Int(ingested_at), Value::Int(micros(at))],
+            &[
+                Value::Text(session_uid),
+                Value::Int(ingested_at),
+                Value::Int(micros(at)),
+            ],
         )?;
         Ok(marked > 0)
     }
@@ -78,6 +82,10 @@ impl Tx<'_> {
     pub fn mark_forgotten(&self, session_uid: &str, at: Timestamp) -> Result<(), StoreError> {
         self.engine.execute(
             "UPDATE sessions SET evicting_at = coalesce(evicted_at, $2), evicted_at = NULL WHERE session_uid = $1",
+            &[Value::Text(session_uid), Value::Int(micros(at))],
+        )?;
+        Ok(())
+    }
 
     /// Notes that the digest of a session was written.
     pub(super) fn set_analyzed(&self, session_uid: &str, at: Timestamp) -> Result<(), StoreError> {

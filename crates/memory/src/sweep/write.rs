@@ -128,7 +128,9 @@ impl<'w> Writer<'w> {
 
     /// The hard cap is a ceiling while the sweep goes on, too.
     fn make_room(&mut self) -> Result<(), StoreError> {
-        let Some(retention) = &self.sweep.retention else { return Ok(()) };
+        let Some(retention) = &self.sweep.retention else {
+            return Ok(());
+        };
         if self.usage.values().sum::<u64>() <= retention.policy.raw_hard_cap_bytes {
             return Ok(());
         }

@@ -21,7 +21,11 @@ impl Worker<'_> {
             return Ok(false);
         }
         for part in self.line_parts() {
-            let read_to = self.job.cursors.get(part.kind.as_str()).map_or(0, |cursor| cursor.read_to);
+            let read_to = self
+                .job
+                .cursors
+                .get(part.kind.as_str())
+                .map_or(0, |cursor| cursor.read_to);
             let (file, _) = files::open(&part.path)?;
             let mut source = logs::unpacked(&part.path, file)?;
             source.seek_to(read_to)?;
@@ -43,7 +47,9 @@ impl Worker<'_> {
                 others.extend(lines.map(|lines| index::cursor(&self.job.uid, &part.path, &self.job.root, lines)));
                 continue;
             }
-            let Ok(metadata) = std::fs::metadata(&part.path) else { continue };
+            let Ok(metadata) = std::fs::metadata(&part.path) else {
+                continue;
+            };
             let known = self.job.cursors.get(&name);
             let cursor = Cursor {
                 session_uid: self.job.uid.clone(),
@@ -62,7 +68,9 @@ impl Worker<'_> {
                 _ => others.push(cursor),
             }
         }
-        let Some((kind, cursor, known)) = log else { return Ok(true) };
+        let Some((kind, cursor, known)) = log else {
+            return Ok(true);
+        };
         Ok((self.send)(Output::Piece(Piece {
             agent: self.job.agent,
             uid: self.job.uid.clone(),
