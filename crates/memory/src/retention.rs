@@ -15,7 +15,7 @@ use crate::digest;
 use crate::store::{Patience, Reads, Store, StoreError};
 
 pub(crate) use apply::drop_orphans;
-pub use apply::{Done, finish};
+pub use apply::{Done, apply, finish};
 pub use forget::{Forgotten, Reach, Remains, forget, remains};
 pub use plan::{Candidate, Drop, Next, Plan, Policy, Reason};
 

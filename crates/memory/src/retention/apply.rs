@@ -46,7 +46,7 @@ impl Done {
 type Prepared<'p> = (&'p Drop, Option<(Digest, Growth)>);
 
 /// Drops what the plan says and is still so. Gives the sessions of which no digest can be made.
-pub(super) fn apply(
+pub fn apply(
     store: &mut Store,
     patience: Patience<'_>,
     plan: &Plan,

@@ -8,5 +8,6 @@ mod home;
 mod keeping;
 mod prompts;
 mod restoring;
+mod retention;
 mod secrets;
 mod sweep;
