@@ -9,7 +9,10 @@ mod completions;
 mod config;
 mod demo;
 mod doctor;
+mod evict;
+mod forget;
 mod journal;
+mod keep;
 mod man;
 mod name;
 mod note;
@@ -45,6 +48,9 @@ pub(crate) enum Command {
     Restore(restore::RestoreArgs),
     Resume(resume::ResumeArgs),
     Sweep(sweep::SweepArgs),
+    Evict(evict::EvictArgs),
+    Keep(keep::KeepArgs),
+    Forget(forget::ForgetArgs),
     Tag(tag::TagArgs),
     Note(note::NoteArgs),
     Name(name::NameArgs),
@@ -106,6 +112,9 @@ fn run_in(ui: &mut Ui, context: &Context, command: Command) -> Result<Outcome, C
             | Command::Note(_)
             | Command::Name(_)
             | Command::Sweep(_)
+            | Command::Evict(_)
+            | Command::Keep(_)
+            | Command::Forget(_)
             | Command::Journal(_)
             | Command::Rebuild(_)
             | Command::Status(_)
@@ -130,6 +139,9 @@ fn run_in(ui: &mut Ui, context: &Context, command: Command) -> Result<Outcome, C
         Command::Note(args) => note::run(ui, context, &args),
         Command::Name(args) => name::run(ui, context, &args),
         Command::Sweep(args) => sweep::run(ui, context, &args),
+        Command::Evict(args) => evict::run(ui, context, &args),
+        Command::Keep(args) => keep::run(ui, context, &args),
+        Command::Forget(args) => forget::run(ui, context, &args),
         Command::Journal(args) => journal::run(ui, context, &args),
         Command::Rebuild(args) => rebuild::run(ui, context, &args),
         Command::Config(_) | Command::Completions(_) | Command::Man(_) => {

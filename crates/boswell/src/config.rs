@@ -39,6 +39,8 @@ pub(crate) struct Config {
     /// What the user adds to what is masked, and takes from it.
     pub(crate) masking: UserRules,
     pub(crate) task_ref: Regex,
+    /// What is run with an event on its standard input: a program and its arguments, or nothing.
+    pub(crate) notify: Vec<String>,
 }
 
 /// How much raw text is kept, and for how long.
@@ -104,6 +106,7 @@ impl Config {
             },
             masking: read_masking(settings)?,
             task_ref: settings.read("session_memory.task_ref", "pattern", value::regex)?,
+            notify: settings.read("session_memory.notify", "command", value::words)?,
         })
     }
 }

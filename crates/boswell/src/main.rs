@@ -14,6 +14,7 @@ mod error;
 mod filters;
 mod finder;
 mod render;
+mod retention;
 mod session_arg;
 #[allow(dead_code, reason = "the words that verbs share; not every verb uses each")]
 mod ui;

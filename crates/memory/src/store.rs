@@ -6,6 +6,7 @@
 mod annotations;
 mod calls;
 mod catalog;
+mod copies;
 mod cursors;
 mod derived;
 mod digests;
@@ -32,6 +33,7 @@ use thiserror::Error;
 
 pub use annotations::{Annotation, Annotations};
 pub use catalog::{Counted, Listed, Status};
+pub use copies::CopyRow;
 pub use cursors::{Cursor, Stat};
 pub use derived::{PackedState, derived_version};
 pub use digests::{DigestRow, Growth};

@@ -89,6 +89,11 @@ pub(super) fn cadence(found: &Value) -> Result<Cadence, Expected> {
     }
 }
 
+pub(super) fn words(found: &Value) -> Result<Vec<String>, Expected> {
+    let texts = texts(found).map(|texts| texts.iter().map(|text| (*text).to_owned()).collect());
+    texts.ok_or_else(|| "a list of texts: a program and its arguments".to_owned())
+}
+
 pub(super) fn paths(found: &Value, home: &Path) -> Result<Vec<PathBuf>, Expected> {
     let expected = "a list of paths that are absolute or start with `~/`";
     texts(found)

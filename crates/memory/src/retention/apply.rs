@@ -131,7 +131,7 @@ fn let_go(
         done.analyzed += u64::from(tx.put_digest(digest, digest::VERSION, now, growth)?);
     }
     let is_safe = drop.reason == Reason::Overflow || reads.is_analyzed(uid)?;
-    if !is_safe || !tx.mark_evicting(uid, drop.ingested_at, now)? {
+    if !is_safe || !tx.mark_evicting(uid, drop.ingested_at, now, drop.reason.as_str())? {
         return Ok(());
     }
     packs.extend(let_go_rows(tx, uid)?);

@@ -283,14 +283,14 @@ impl Reads<'_> {
         )
     }
 
-    /// About how many bytes the small durable rows take: calls, and the marks of turns.
+    /// About how many bytes the small durable rows take: digests, calls, and the marks of turns.
     pub fn distilled_bytes(&self) -> Result<u64, StoreError> {
         let sum = self.engine.query_opt(
             "SELECT (SELECT count(*) * 128 FROM calls) + (SELECT coalesce(sum(length(prompt) + 64), 0) FROM turns)",
             &[],
             |row| row.count(0),
         )?;
-        Ok(sum.unwrap_or_default())
+        Ok(sum.unwrap_or_default() + self.digest_bytes()?)
     }
 
     /// Every derived row of a session as text, to compare one making with another. Filters are left out: they follow

@@ -116,6 +116,19 @@ impl Reads<'_> {
         )
     }
 
+    /// Bytes of all digests.
+    pub fn digest_bytes(&self) -> Result<u64, StoreError> {
+        if !self.engine.has_table("digests")? {
+            return Ok(0);
+        }
+        let sum = self
+            .engine
+            .query_opt("SELECT coalesce(sum(length(digest)), 0) FROM digests", &[], |row| {
+                row.count(0)
+            })?;
+        Ok(sum.unwrap_or_default())
+    }
+
     /// How far a session was read; none where it is not known.
     pub fn growth(&self, session_uid: &str) -> Result<Option<Growth>, StoreError> {
         self.engine.query_opt(

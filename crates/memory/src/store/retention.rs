@@ -63,14 +63,14 @@ impl Reads<'_> {
         Ok(kept.into_iter().collect())
     }
 
-    /// Whether a session is never dropped.
+    /// Whether a session is never dropped, or the one it worked for.
     pub fn is_kept(&self, session_uid: &str) -> Result<bool, StoreError> {
         if !self.has_retention()? {
             return Ok(false);
         }
         let found = self.engine.query_opt(
-            "SELECT 1 FROM keeps WHERE session_uid = $1",
-            &[Value::Text(session_uid)],
+            "SELECT 1 FROM keeps WHERE session_uid IN ($1, $2)",
+            &[Value::Text(session_uid), Value::Text(parent_of(session_uid))],
             |row| row.int(0),
         )?;
         Ok(found.is_some())
@@ -89,10 +89,9 @@ impl Reads<'_> {
 
     /// Whether a session was forgotten, or the one it worked for.
     pub fn is_buried(&self, session_uid: &str) -> Result<bool, StoreError> {
-        let parent = session_uid.split_once('/').map_or(session_uid, |(parent, _)| parent);
         let found = self.engine.query_opt(
             "SELECT 1 FROM tombstones WHERE session_uid IN ($1, $2)",
-            &[Value::Text(session_uid), Value::Text(parent)],
+            &[Value::Text(session_uid), Value::Text(parent_of(session_uid))],
             |row| row.int(0),
         )?;
         Ok(found.is_some())
@@ -184,7 +183,7 @@ impl Reads<'_> {
                 ingested_at: row.int(2)?,
                 analyzed_at: row.int_opt(3)?,
                 ended_at: row.int_opt(4)?,
-                is_kept: kept.contains(&session_uid),
+                is_kept: kept.contains(&session_uid) || kept.contains(parent_of(&session_uid)),
                 is_busy: false,
                 is_opaque: false,
                 session_uid,
@@ -192,4 +191,9 @@ impl Reads<'_> {
         })?;
         Ok((candidates, bytes.into_values().sum()))
     }
+}
+
+/// The session that a subagent worked for; of any other session itself.
+fn parent_of(session_uid: &str) -> &str {
+    session_uid.split_once('/').map_or(session_uid, |(parent, _)| parent)
 }

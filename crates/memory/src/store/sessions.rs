@@ -65,14 +65,21 @@ impl Tx<'_> {
     }
 
     /// Begins to let the raw text of a session go, as it was read at `ingested_at`. Says whether it is still so.
-    pub fn mark_evicting(&self, session_uid: &str, ingested_at: i64, at: Timestamp) -> Result<bool, StoreError> {
+    pub fn mark_evicting(
+        &self,
+        session_uid: &str,
+        ingested_at: i64,
+        at: Timestamp,
+        reason: &str,
+    ) -> Result<bool, StoreError> {
         let marked = self.engine.execute(
-            "UPDATE sessions SET evicting_at = $3
+            "UPDATE sessions SET evicting_at = $3, evicted_for = $4
              WHERE session_uid = $1 AND ingested_at = $2 AND evicted_at IS NULL AND evicting_at IS NULL",
             &[
                 Value::Text(session_uid),
                 Value::Int(ingested_at),
                 Value::Int(micros(at)),
+                Value::Text(reason),
             ],
         )?;
         Ok(marked > 0)
@@ -81,7 +88,8 @@ impl Tx<'_> {
     /// Begins to let the raw text of a session go, however it was read. One that is gone already stays as it is.
     pub fn mark_forgotten(&self, session_uid: &str, at: Timestamp) -> Result<(), StoreError> {
         self.engine.execute(
-            "UPDATE sessions SET evicting_at = coalesce(evicted_at, $2), evicted_at = NULL WHERE session_uid = $1",
+            "UPDATE sessions SET evicting_at = coalesce(evicted_at, $2), evicted_at = NULL, evicted_for = 'forgotten'
+             WHERE session_uid = $1",
             &[Value::Text(session_uid), Value::Int(micros(at))],
         )?;
         Ok(())
@@ -162,13 +170,17 @@ impl Reads<'_> {
         Ok(found.unwrap_or_default())
     }
 
-    /// When the raw text of a session was let go, in microseconds since 1970.
-    pub fn let_go_at(&self, session_uid: &str) -> Result<Option<i64>, StoreError> {
-        let sql = format!("SELECT {} FROM sessions WHERE session_uid = $1", self.let_go_column()?);
-        let found = self
-            .engine
-            .query_opt(&sql, &[Value::Text(session_uid)], |row| row.int_opt(0))?;
-        Ok(found.flatten())
+    /// When the raw text of a session was let go, in microseconds since 1970, and why.
+    pub fn let_go_of(&self, session_uid: &str) -> Result<Option<(i64, Option<String>)>, StoreError> {
+        let reason = match self.engine.has_table("copies")? {
+            true => "evicted_for",
+            false => "NULL",
+        };
+        let gone = self.let_go_column()?;
+        let sql = format!("SELECT {gone}, {reason} FROM sessions WHERE session_uid = $1 AND {gone} IS NOT NULL");
+        self.engine.query_opt(&sql, &[Value::Text(session_uid)], |row| {
+            Ok((row.int(0)?, row.text_opt(1)?))
+        })
     }
 
     /// The uids under which sessions are made anew; after a crash nobody goes on with them.

@@ -88,7 +88,9 @@ impl Memory {
     pub fn grow(&self, number: u32) {
         let before = fs::read_to_string(self.home.path(&path(number))).unwrap();
         let at = self.now - SignedDuration::from_hours(1);
-        let more = ClaudeLog::new(&native(number)).at(&at.to_string()).prompt("and now something new");
+        let more = ClaudeLog::new(&native(number))
+            .at(&at.to_string())
+            .prompt("and now something new");
         let more = more.with("uuid", format!("9e550000-0000-4000-8000-{:012}", before.len()));
         self.put(number, &(before + &more.jsonl()), at);
     }
