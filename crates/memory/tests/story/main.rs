@@ -2,10 +2,12 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod canary;
 mod false_alarms;
 mod hazards;
 mod home;
 mod keeping;
+mod laws;
 mod prompts;
 mod restoring;
 mod retention;
