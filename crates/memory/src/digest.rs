@@ -94,9 +94,13 @@ pub fn write_due(
     let due = store.reads().digests_due(VERSION, until)?;
     let mut written = Vec::new();
     for uids in due.chunks(BATCH) {
+        // What is damaged waits for its repair, and keeps nobody else waiting.
+        let is_damage =
+            |error: &StoreError| matches!(error, StoreError::DamagedRow { .. } | StoreError::DamagedFrame { .. });
         let made: Vec<_> = uids
             .iter()
             .map(|uid| make(store, uid, settings))
+            .filter(|made| !made.as_ref().is_err_and(is_damage))
             .collect::<Result<_, _>>()?;
         let made: Vec<_> = made.into_iter().flatten().collect();
         if made.is_empty() {

@@ -97,6 +97,11 @@ impl Reads<'_> {
         Ok(found.is_some())
     }
 
+    /// Whether anything of a session's lines is here.
+    pub fn has_raw_text(&self, session_uid: &str) -> Result<bool, StoreError> {
+        Ok(!self.parts(session_uid)?.is_empty())
+    }
+
     /// Whether the raw text of a session was let go, or is just now.
     pub fn is_let_go(&self, session_uid: &str) -> Result<bool, StoreError> {
         let found = self.engine.query_opt(
