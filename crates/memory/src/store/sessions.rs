@@ -116,7 +116,7 @@ impl Tx<'_> {
     /// Takes away what was being made anew of a session.
     pub fn drop_stand_ins_of(&self, session_uid: &str) -> Result<(), StoreError> {
         self.engine.execute(
-            "DELETE FROM sessions WHERE stands_for = $1",
+            "DELETE FROM sessions WHERE session_uid >= '~' AND stands_for = $1",
             &[Value::Text(session_uid)],
         )?;
         Ok(())
@@ -192,10 +192,10 @@ impl Reads<'_> {
         )
     }
 
-    /// The uids under which one session is made anew.
+    /// The uids under which one session is made anew. All such uids begin alike, so that no others are looked at.
     pub fn stand_ins_of(&self, session_uid: &str) -> Result<Vec<String>, StoreError> {
         self.engine.query(
-            "SELECT session_uid FROM sessions WHERE stands_for = $1 ORDER BY session_uid",
+            "SELECT session_uid FROM sessions WHERE session_uid >= '~' AND stands_for = $1 ORDER BY session_uid",
             &[Value::Text(session_uid)],
             |row| row.text(0),
         )
