@@ -3,19 +3,31 @@
 //! A digest is a pure function of a session's events, turns, calls and lines: see [`of`]. Its text comes from masked
 //! rows and packs alone, and its size is bounded. Long sessions are read page by page.
 
+mod bound;
 mod fields;
+mod lines;
+mod make;
+mod steps;
+mod task;
+
+use std::path::Path;
 
 use jiff::{SignedDuration, Timestamp};
 use regex::Regex;
-use transcript::{Call, Session, SessionEvent, Turn};
+use transcript::{Call, Kind, Session, SessionEvent, Turn};
 
-use crate::outcome::Judgement;
+use self::lines::Wanted;
+use self::make::Maker;
+use self::steps::Steps;
+use crate::repos::{self, Repo};
 use crate::store::{Patience, Store, StoreError};
 
 pub use fields::{
     CommandRuns, Digest, ErrorKind, Errors, FileEdits, HourTokens, Interventions, LastTest, ModelTokens, Snippet,
     Spent, TestRuns, TokensSpent, ToolUse,
 };
+pub use lines::Findings;
+pub(crate) use steps::{End, Ran, Step};
 
 /// Of what digests say and how they are made. Those of another version are made again, as long as the packs are there.
 pub const VERSION: u32 = 1;
@@ -40,45 +52,19 @@ pub struct Facts {
     pub session: Session,
     pub turns: Vec<Turn>,
     pub calls: Vec<Call>,
+    /// What its lines say that its events do not.
+    pub findings: Findings,
+    /// The repository it worked in, as the disk tells it.
+    pub place: Option<Repo>,
 }
 
 /// The digest of a session: a pure function of what is known of it.
-pub fn of<'e>(facts: &Facts, events: impl IntoIterator<Item = &'e SessionEvent>, _settings: &Settings<'_>) -> Digest {
-    let session = &facts.session;
-    Digest {
-        session_uid: session.session_uid.to_string(),
-        flavor: session.flavor.as_str().to_owned(),
-        title: session.title.clone(),
-        first_prompt: None,
-        repo: session.repo.clone(),
-        remote: None,
-        cwd: session.cwd.clone(),
-        git_branch: session.git_branch.clone(),
-        model: session.model.clone(),
-        agent_version: session.agent_version.clone(),
-        task_ref: None,
-        is_subagent: session.is_subagent,
-        started_at: session.started_at,
-        ended_at: session.ended_at,
-        time: Spent::default(),
-        outcome: Judgement::default(),
-        turns: facts.turns.len() as u32,
-        rewound_turns: 0,
-        events: events.into_iter().count() as u64,
-        tool_calls: 0,
-        retries: 0,
-        interventions: Interventions::default(),
-        tokens: TokensSpent::default(),
-        tools: Vec::new(),
-        files: Vec::new(),
-        commands: Vec::new(),
-        tests: TestRuns::default(),
-        commits: Vec::new(),
-        errors: Errors::default(),
-        signals: Vec::new(),
-        snippets: Vec::new(),
-        left_out: 0,
+pub fn of<'e>(facts: &Facts, events: impl IntoIterator<Item = &'e SessionEvent>, settings: &Settings<'_>) -> Digest {
+    let mut maker = Maker::new(facts);
+    for event in events {
+        maker.take(event);
     }
+    maker.end(settings.task_pattern)
 }
 
 /// Writes the digests of all sessions that are quiet and have none of this version since they last grew. Says of
@@ -167,11 +153,44 @@ pub fn make(
     let (Some(growth), Some(session)) = (reads.growth(session_uid)?, reads.view(session_uid)?) else {
         return Ok(None);
     };
+    let mut wanted = Wanted::default();
+    let mut steps = Steps::default();
+    let mut ask = |step: Step<'_>| match step {
+        Step::Ran(ran) => wanted.ran(ran),
+        Step::Event(event) if event.kinds.has(Kind::AssistantMsg) => wanted.reply(event.part, event.line, event.block),
+        Step::Event(_) => {}
+    };
+    reads.each_event(session_uid, |event| steps.take(event, &mut ask))?;
+    steps.end(&mut ask);
     let facts = Facts {
-        session,
         turns: reads.turns(session_uid)?,
         calls: reads.calls_of(session_uid)?,
+        findings: lines::look(store, session_uid, wanted)?,
+        place: session.cwd.as_deref().and_then(|cwd| repos::of(Path::new(cwd))),
+        session,
     };
-    let events = reads.events(session_uid)?;
-    Ok(Some((of(&facts, &events, settings), growth)))
+    let mut maker = Maker::new(&facts);
+    reads.each_event(session_uid, |event| maker.take(event))?;
+    Ok(Some((maker.end(settings.task_pattern), growth)))
+}
+
+/// A text on one line, cut after so many characters.
+pub(crate) fn one_line(text: &str, chars_max: usize) -> String {
+    let mut line = String::new();
+    let mut chars = 0;
+    for word in text.split_whitespace() {
+        if chars > 0 {
+            line.push(' ');
+            chars += 1;
+        }
+        for c in word.chars() {
+            if chars >= chars_max {
+                line.push('…');
+                return line;
+            }
+            line.push(c);
+            chars += 1;
+        }
+    }
+    line
 }

@@ -7,6 +7,7 @@
 
 pub mod annotations;
 pub mod commits;
+pub mod decisions;
 pub mod digest;
 pub mod doctor;
 mod files;
@@ -19,6 +20,7 @@ pub mod outcome;
 pub mod overview;
 pub mod packs;
 mod prompts;
+pub mod repos;
 pub mod restore;
 pub mod retention;
 pub mod search;
@@ -26,4 +28,5 @@ pub mod secrets;
 pub mod signals;
 pub mod sources;
 pub mod store;
+pub mod surface;
 pub mod sweep;

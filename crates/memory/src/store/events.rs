@@ -137,6 +137,21 @@ impl Reads<'_> {
         self.events_of_lines(session_uid, 0, i64::MAX.unsigned_abs())
     }
 
+    /// Gives each event of a session, in order, page by page: no more than one page is held. Tokens stand in the calls.
+    pub fn each_event(&self, session_uid: &str, mut take: impl FnMut(&SessionEvent)) -> Result<(), StoreError> {
+        let pages = self.engine.query(
+            "SELECT page FROM events WHERE session_uid = $1 ORDER BY page",
+            &[Value::Text(session_uid)],
+            |row| row.count(0),
+        )?;
+        for page in pages {
+            for event in read_page(self.engine, session_uid, page)?.unwrap_or_default() {
+                take(&event);
+            }
+        }
+        Ok(())
+    }
+
     /// The events of a session whose pages hold lines from `first` to `last`: these, and some around them.
     pub fn events_of_lines(&self, session_uid: &str, first: u64, last: u64) -> Result<Vec<SessionEvent>, StoreError> {
         let pages = self.engine.query(
