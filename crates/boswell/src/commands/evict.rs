@@ -95,18 +95,18 @@ fn show(ui: &mut Ui, plan: &Plan, is_dry: bool) -> Result<(), CommandError> {
         0 => String::new(),
         kept => format!(", {} of them for good", measure::count(kept)),
     };
-    let stays = format!(
-        "{} stay with {}{kept}",
+    let left = format!(
+        "{} with {} left{kept}",
         plural(plan.sessions_staying, "session"),
         measure::bytes(plan.bytes_after)
     );
     match (plan.drops.is_empty(), is_dry) {
-        (true, _) => ui.status(format_args!("Nothing has to go: {stays}")),
+        (true, _) => ui.status(format_args!("Nothing has to go: {left}")),
         (false, true) => {
-            ui.status(format_args!("{freed} of {sessions} would go; {stays}"));
+            ui.status(format_args!("{freed} of {sessions} would go; {left}"));
             ui.hint("run again without `--dry-run` to let them go");
         }
-        (false, false) => ui.status(format_args!("Freed: {freed} of {sessions}; {stays}")),
+        (false, false) => ui.status(format_args!("Freed: {freed} of {sessions}; {left}")),
     }
     Ok(())
 }

@@ -45,7 +45,7 @@ fn sandbox() -> Sandbox {
 
 /// Sizes follow the length of this home's path.
 fn sized(told: &str) -> String {
-    let size = Regex::new(r" *[0-9.]+ (B|KiB)\b").unwrap();
+    let size = Regex::new(r" *[0-9.]+ (B|KiB|bytes?)\b").unwrap();
     size.replace_all(told, " [SIZE]").into_owned()
 }
 
@@ -119,7 +119,7 @@ fn what_is_kept_for_good_never_goes() {
     assert_snapshot!(sandbox.run("keep 5e550002"), @"");
     assert_snapshot!(sandbox.run("keep 5e550001 --undo"), @"");
     assert_snapshot!(sized(&sandbox.run(&format!("evict {CAPS}"))), @"");
-    assert_snapshot!(sandbox.run("journal"), @"");
+    assert_snapshot!(sized(&sandbox.run("journal")), @"");
 }
 
 #[test]
