@@ -39,6 +39,8 @@ pub(crate) struct Config {
     /// What the user adds to what is masked, and takes from it.
     pub(crate) masking: UserRules,
     pub(crate) task_ref: Regex,
+    /// Where digests and decisions are written as files, too.
+    pub(crate) surface_dir: Option<PathBuf>,
 }
 
 /// How much raw text is kept, and for how long.
@@ -104,6 +106,7 @@ impl Config {
             },
             masking: read_masking(settings)?,
             task_ref: settings.read("session_memory.task_ref", "pattern", value::regex)?,
+            surface_dir: settings.read("session_memory.surface", "dir", |found| value::place(found, home))?,
         })
     }
 }
@@ -305,6 +308,7 @@ mod tests {
             "[session_memory.masking]\nallow = [\n  'fine',\n  { regex = '[' },\n]",
             "[session_memory.masking]\nallow = [7]",
             "[session_memory.task_ref]\npattern = '('",
+            "[session_memory.surface]\ndir = 'hub'",
             "session_memory = 3",
             "[session_memory.retention.cadence]\nevery = 3",
             "[session_memory.retention]\ncadence = ",

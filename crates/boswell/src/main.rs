@@ -15,6 +15,7 @@ mod filters;
 mod finder;
 mod render;
 mod session_arg;
+mod surface;
 #[allow(dead_code, reason = "the words that verbs share; not every verb uses each")]
 mod ui;
 

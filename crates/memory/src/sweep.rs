@@ -23,6 +23,7 @@ use std::thread;
 use jiff::Timestamp;
 use transcript::Agent;
 
+use crate::digest;
 use crate::mask::Masker;
 use crate::prompts;
 use crate::sources::{Root, Unread};
@@ -54,6 +55,8 @@ pub struct Sweep<'a> {
     pub session_bytes_max: u64,
     /// Asked between pieces of work: whether to leave the rest for another time.
     pub is_over: &'a (dyn Fn() -> bool + Sync),
+    /// How digests are made of what is quiet; none leaves them for another time.
+    pub digests: Option<digest::Settings<'a>>,
 }
 
 impl<'a> Sweep<'a> {
@@ -69,6 +72,7 @@ impl<'a> Sweep<'a> {
             progress: &|_, _| {},
             session_bytes_max: u64::MAX,
             is_over: &|| false,
+            digests: None,
         }
     }
 }
@@ -93,6 +97,8 @@ pub struct Report {
     pub redactions: u64,
     /// Prompts of the agents' histories that were not known before.
     pub prompts: u64,
+    /// Sessions whose digests were written.
+    pub digested: Vec<String>,
     pub tier1_bytes: u64,
     pub tier2_bytes: u64,
     /// Work that another sweep did first.
@@ -125,6 +131,16 @@ pub(crate) fn sentence(bytes: u64, sessions: u64, prompts: u64) -> String {
     told
 }
 
+/// The same with the digests that were written.
+fn sentence_with_digests(report: &Report, digests: u64) -> String {
+    let wrote = format!("wrote {}", several(digests, "digest"));
+    if report.sessions() == 0 && report.prompts == 0 {
+        return wrote;
+    }
+    let read = sentence(report.bytes_read, report.sessions(), report.prompts);
+    format!("{read}, and {wrote}")
+}
+
 /// The same for one agent.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct AgentReport {
@@ -155,6 +171,11 @@ pub fn run(sweep: &Sweep<'_>, patience: Patience<'_>) -> Result<Report, StoreErr
     let plan = Plan::make(sweep, Some(&store))?;
     let mut report = work_off(sweep, patience, &mut store, "sweep", &plan)?;
     prompts::run(sweep, patience, &mut store, &mut report)?;
+    if let Some(settings) = &sweep.digests {
+        let told = |count| sentence_with_digests(&report, count);
+        let written = digest::write_due(&mut store, patience, "sweep", settings, &told)?;
+        report.digested = written;
+    }
     if report.sessions_left == 0 {
         store.note_walk(sweep.now)?;
     }

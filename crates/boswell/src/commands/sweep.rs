@@ -16,6 +16,7 @@ use super::read::AgentName;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::render::text::plural;
+use crate::surface;
 use crate::ui::{FAINT, Format, STRONG, Ui, escape, measure};
 
 /// Read what is new in the agents' logs and keep it
@@ -96,12 +97,13 @@ pub(crate) fn sweep(ui: &mut Ui, context: &Context, order: &Order<'_>) -> Result
             bar.set_length(all);
             bar.set_position(done);
         },
+        digests: Some(context.digest_settings()),
         ..Sweep::new(order.directory, order.roots, order.masker, context.now)
     };
     let report = if order.is_dry {
         dry_run(&sweep)
     } else {
-        let told = RefCell::new(ui);
+        let told = RefCell::new(&mut *ui);
         let waiting = || bar.suspend(|| say_waiting(&mut told.borrow_mut()));
         let patience = if order.is_scheduled {
             Patience::Leave
@@ -112,6 +114,7 @@ pub(crate) fn sweep(ui: &mut Ui, context: &Context, order: &Order<'_>) -> Result
     };
     bar.finish_and_clear();
     let mut report = report?;
+    surface::digests(ui, context, order.directory, &report.digested)?;
     // A path is a stranger's text, too.
     for unread in &mut report.unread {
         let path = unread.path.display().to_string();
@@ -184,6 +187,10 @@ fn show_numbers(ui: &mut Ui, report: &Report, is_dry: bool) -> Result<(), Comman
         if report.prompts > 0 {
             ui.row(format_args!("  {} new in histories", plural(report.prompts, "prompt")))?;
         }
+        if !report.digested.is_empty() {
+            let digests = plural(report.digested.len() as u64, "digest");
+            ui.row(format_args!("  {digests} written"))?;
+        }
         ui.row(format_args!("  {} kept", measure::bytes(report.tier1_bytes)))?;
     }
     for (agent, part) in &report.agents {
@@ -232,6 +239,7 @@ fn to_json(report: &Report, duration_ms: u64) -> Value {
         "faults": report.faults,
         "redactions": report.redactions,
         "prompts": report.prompts,
+        "digests": report.digested.len(),
         "tier1_bytes": report.tier1_bytes,
         "tier2_bytes": report.tier2_bytes,
         "duration_ms": duration_ms,
