@@ -54,6 +54,7 @@ fn main() {
     let start = Instant::now();
     let sweep = Sweep {
         threads: std::thread::available_parallelism().map_or(1, usize::from),
+        digests: Some(digests),
         retention: Some(Retention { policy, digests }),
         ..Sweep::new(&directory, &roots, &masker, now)
     };
@@ -61,7 +62,7 @@ fn main() {
     println!(
         "Memory: {} sessions, {} digests, {} MB of raw text, swept in {:.1} s",
         report.sessions_new,
-        report.sessions_analyzed,
+        report.digested.len(),
         report.tier1_bytes / 1_000_000,
         start.elapsed().as_secs_f64()
     );

@@ -7,7 +7,10 @@ mod annotate;
 mod cat;
 mod completions;
 mod config;
+mod decide;
+mod decisions;
 mod demo;
+mod digest;
 mod doctor;
 mod evict;
 mod forget;
@@ -24,9 +27,13 @@ mod search;
 mod secrets;
 pub(crate) mod sessions;
 mod show;
+mod signals;
 mod status;
 mod sweep;
 mod tag;
+
+pub(crate) use decisions::to_json as decision_json;
+pub(crate) use digest::to_json as digest_json;
 
 use crate::catch_up::catch_up;
 use crate::cli::GlobalArgs;
@@ -43,6 +50,9 @@ pub(crate) enum Command {
     Secrets(secrets::SecretsArgs),
     Sessions(sessions::SessionsArgs),
     Show(show::ShowArgs),
+    Digest(digest::DigestArgs),
+    Signals(signals::SignalsArgs),
+    Decisions(decisions::DecisionsArgs),
     Read(read::ReadArgs),
     Cat(cat::CatArgs),
     Restore(restore::RestoreArgs),
@@ -51,6 +61,7 @@ pub(crate) enum Command {
     Evict(evict::EvictArgs),
     Keep(keep::KeepArgs),
     Forget(forget::ForgetArgs),
+    Decide(decide::DecideArgs),
     Tag(tag::TagArgs),
     Note(note::NoteArgs),
     Name(name::NameArgs),
@@ -90,6 +101,8 @@ fn answers_from_memory(command: &Command) -> bool {
         Command::Search(_)
             | Command::Sessions(_)
             | Command::Show(_)
+            | Command::Digest(_)
+            | Command::Decide(_)
             | Command::Cat(_)
             | Command::Resume(_)
             | Command::Tag(_)
@@ -106,6 +119,10 @@ fn run_in(ui: &mut Ui, context: &Context, command: Command) -> Result<Outcome, C
             | Command::Search(_)
             | Command::Sessions(_)
             | Command::Show(_)
+            | Command::Digest(_)
+            | Command::Signals(_)
+            | Command::Decide(_)
+            | Command::Decisions(_)
             | Command::Restore(_)
             | Command::Resume(_)
             | Command::Tag(_)
@@ -131,6 +148,10 @@ fn run_in(ui: &mut Ui, context: &Context, command: Command) -> Result<Outcome, C
         Command::Secrets(args) => secrets::run(ui, context, &args),
         Command::Sessions(args) => sessions::run(ui, context, &args),
         Command::Show(args) => show::run(ui, context, &args),
+        Command::Digest(args) => digest::run(ui, context, &args),
+        Command::Signals(args) => signals::run(ui, context, &args),
+        Command::Decisions(args) => decisions::run(ui, context, &args),
+        Command::Decide(args) => decide::run(ui, context, &args),
         Command::Read(args) => read::run(ui, context, &args),
         Command::Cat(args) => cat::run(ui, context, &args),
         Command::Restore(args) => restore::run(ui, context, &args),

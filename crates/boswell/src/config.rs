@@ -41,6 +41,8 @@ pub(crate) struct Config {
     pub(crate) task_ref: Regex,
     /// What is run with an event on its standard input: a program and its arguments, or nothing.
     pub(crate) notify: Vec<String>,
+    /// Where digests and decisions are written as files, too.
+    pub(crate) surface_dir: Option<PathBuf>,
 }
 
 /// How much raw text is kept, and for how long.
@@ -107,6 +109,7 @@ impl Config {
             masking: read_masking(settings)?,
             task_ref: settings.read("session_memory.task_ref", "pattern", value::regex)?,
             notify: settings.read("session_memory.notify", "command", value::words)?,
+            surface_dir: settings.read("session_memory.surface", "dir", |found| value::place(found, home))?,
         })
     }
 }
@@ -308,6 +311,7 @@ mod tests {
             "[session_memory.masking]\nallow = [\n  'fine',\n  { regex = '[' },\n]",
             "[session_memory.masking]\nallow = [7]",
             "[session_memory.task_ref]\npattern = '('",
+            "[session_memory.surface]\ndir = 'hub'",
             "session_memory = 3",
             "[session_memory.retention.cadence]\nevery = 3",
             "[session_memory.retention]\ncadence = ",

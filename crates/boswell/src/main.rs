@@ -16,6 +16,7 @@ mod finder;
 mod render;
 mod retention;
 mod session_arg;
+mod surface;
 #[allow(dead_code, reason = "the words that verbs share; not every verb uses each")]
 mod ui;
 

@@ -3,7 +3,6 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use memory::digest;
 use memory::retention::{DATA_LOSS, Done, Drop, Policy, Reason, Retention};
 use serde_json::{Value, json};
 
@@ -28,19 +27,11 @@ pub(crate) fn policy(context: &Context) -> Policy {
     }
 }
 
-/// How digests are made.
-pub(crate) fn digests(context: &Context) -> digest::Settings<'_> {
-    digest::Settings {
-        now: context.now,
-        task_pattern: &context.config.task_ref,
-    }
-}
-
 /// All that a retention run is told.
 pub(crate) fn order(context: &Context) -> Retention<'_> {
     Retention {
         policy: policy(context),
-        digests: digests(context),
+        digests: context.digest_settings(),
     }
 }
 

@@ -3,10 +3,11 @@
 //!
 //! Pure: what happened goes in, a judgement comes out. It knows no store and no clock.
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use transcript::{Actor, Kind, Outcome, SessionEvent};
 
-use crate::digest::{End, Findings, Ran, Step, one_line};
+use crate::digest::{End, Findings, QUIET, Ran, Step, one_line};
 
 /// So many failed tool calls at the end are a failure.
 const FAILED_MIN: usize = 3;
@@ -48,6 +49,33 @@ impl Default for Judgement {
             confidence: Confidence::Low,
             evidence: Vec::new(),
         }
+    }
+}
+
+impl Judgement {
+    /// The judgement as it stands now: as long as somebody may be at work, nothing is decided.
+    #[must_use]
+    pub fn at(&self, ended_at: Option<Timestamp>, now: Timestamp) -> Self {
+        let is_recent = ended_at.is_some_and(|ended| now.duration_since(ended) < QUIET);
+        if !is_recent {
+            return self.clone();
+        }
+        Self {
+            outcome: Outcome::Unknown,
+            reason: Reason::Recent,
+            confidence: Confidence::Low,
+            evidence: Vec::new(),
+        }
+    }
+}
+
+/// The word for an outcome that is used in JSON.
+pub fn outcome_word(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Success => "success",
+        Outcome::Fail => "fail",
+        Outcome::Abandoned => "abandoned",
+        Outcome::Unknown => "unknown",
     }
 }
 

@@ -56,6 +56,8 @@ pub struct Sweep<'a> {
     pub session_bytes_max: u64,
     /// Asked between pieces of work: whether to leave the rest for another time.
     pub is_over: &'a (dyn Fn() -> bool + Sync),
+    /// How digests are made of what is quiet; none leaves them for another time.
+    pub digests: Option<digest::Settings<'a>>,
     /// What is let go for the budget; none where nothing is to go, as when a question only catches up.
     pub retention: Option<Retention<'a>>,
 }
@@ -73,6 +75,7 @@ impl<'a> Sweep<'a> {
             progress: &|_, _| {},
             session_bytes_max: u64::MAX,
             is_over: &|| false,
+            digests: None,
             retention: None,
         }
     }
@@ -98,14 +101,14 @@ pub struct Report {
     pub redactions: u64,
     /// Prompts of the agents' histories that were not known before.
     pub prompts: u64,
+    /// Sessions whose digests were written.
+    pub digested: Vec<String>,
     pub tier1_bytes: u64,
     pub tier2_bytes: u64,
     /// Work that another sweep did first.
     pub pieces_dropped: u64,
     pub agents: BTreeMap<Agent, AgentReport>,
     pub unread: Vec<Unread>,
-    /// Sessions that have a digest now and had none before.
-    pub sessions_analyzed: u64,
     /// What was dropped for the budget.
     pub let_go: Done,
 }
@@ -132,9 +135,28 @@ pub(crate) fn sentence(bytes: u64, sessions: u64, prompts: u64, let_go: &Done) -
         told += &format!(" and {} of histories", several(prompts, "prompt"));
     }
     if !let_go.drops.is_empty() {
-        told += &format!(", {}", let_go.sentence());
+        told += &format!(", and {}", let_go.sentence());
     }
     told
+}
+
+/// The same with the digests that were written and what was let go.
+fn told(report: &Report, digests: u64, let_go: &Done) -> String {
+    let mut parts = Vec::new();
+    if report.sessions() > 0 || report.prompts > 0 {
+        let read = sentence(report.bytes_read, report.sessions(), report.prompts, &Done::default());
+        parts.push(read);
+    }
+    if digests > 0 {
+        parts.push(format!("wrote {}", several(digests, "digest")));
+    }
+    if !let_go.drops.is_empty() {
+        parts.push(let_go.sentence());
+    }
+    if parts.is_empty() {
+        parts.push("ended what an earlier one let go".to_owned());
+    }
+    parts.join(", and ")
 }
 
 /// The same for one agent.
@@ -167,6 +189,11 @@ pub fn run(sweep: &Sweep<'_>, patience: Patience<'_>) -> Result<Report, StoreErr
     let plan = Plan::make(sweep, Some(&store))?;
     let mut report = work_off(sweep, patience, &mut store, "sweep", &plan)?;
     prompts::run(sweep, patience, &mut store, &mut report)?;
+    if let Some(settings) = &sweep.digests {
+        let told = |count| told(&report, count, &report.let_go);
+        let written = digest::write_due(&mut store, patience, "sweep", settings, &told)?;
+        report.digested = written;
+    }
     stay_inside(sweep, patience, &mut store, &mut report)?;
     if report.sessions_left == 0 {
         store.note_walk(sweep.now)?;
@@ -176,7 +203,7 @@ pub fn run(sweep: &Sweep<'_>, patience: Patience<'_>) -> Result<Report, StoreErr
     Ok(report)
 }
 
-/// Writes the digests that are due, and lets go what the budget no longer keeps.
+/// Lets go what the budget no longer keeps.
 fn stay_inside(
     sweep: &Sweep<'_>,
     patience: Patience<'_>,
@@ -186,17 +213,17 @@ fn stay_inside(
     let Some(retention) = &sweep.retention else {
         return Ok(());
     };
-    let (bytes, sessions, prompts) = (report.bytes_read, report.sessions(), report.prompts);
-    let before = report.let_go.clone();
-    let told = |_| sentence(bytes, sessions, prompts, &before);
-    let written = digest::write_due(store, patience, "sweep", &retention.digests, &told)?;
-    report.sessions_analyzed = written.len() as u64;
+    let mut done = std::mem::take(&mut report.let_go);
+    let digests = report.digested.len() as u64;
     let command = Command {
         name: "sweep",
-        sentence: &|done| sentence(bytes, sessions, prompts, done),
+        sentence: &|done| told(report, digests + done.analyzed.len() as u64, done),
     };
-    retention::enforce(store, patience, retention, &command, &|_| false, &mut report.let_go)?;
-    retention::finish(store, patience, sweep.now, &command, &mut report.let_go)
+    retention::enforce(store, patience, retention, &command, &|_| false, &mut done)?;
+    retention::finish(store, patience, sweep.now, &command, &mut done)?;
+    report.digested.extend(done.analyzed.iter().cloned());
+    report.let_go = done;
+    Ok(())
 }
 
 /// Makes every derived row again from what is kept.

@@ -13,7 +13,6 @@ use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::filters::FilterArgs;
 use crate::render::text::plural;
-use crate::retention::digests;
 use crate::session_arg::{open_memory, resolve};
 use crate::ui::{FAINT, Format, STRONG, Ui, escape, measure};
 
@@ -119,7 +118,14 @@ fn forget(
     } else {
         Reach::Raw
     };
-    let done = retention::forget(&mut store, patience, remains, reach, &digests(context), "forget")?;
+    let done = retention::forget(
+        &mut store,
+        patience,
+        remains,
+        reach,
+        &context.digest_settings(),
+        "forget",
+    )?;
     if args.copies && !copies.is_empty() {
         for copy in copies {
             delete(Path::new(&copy.path))?;

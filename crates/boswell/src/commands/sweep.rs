@@ -17,6 +17,7 @@ use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::render::text::plural;
 use crate::retention::{order as retention_order, tell_loss};
+use crate::surface;
 use crate::ui::{BAD, FAINT, Format, STRONG, Ui, escape, measure};
 
 /// Read what is new in the agents' logs and keep it
@@ -103,12 +104,13 @@ pub(crate) fn sweep(ui: &mut Ui, context: &Context, order: &Order<'_>) -> Result
             bar.set_position(done);
         },
         retention: order.lets_go.then(|| retention_order(context)),
+        digests: Some(context.digest_settings()),
         ..Sweep::new(order.directory, order.roots, order.masker, context.now)
     };
     let report = if order.is_dry {
         dry_run(&sweep)
     } else {
-        let told = RefCell::new(ui);
+        let told = RefCell::new(&mut *ui);
         let waiting = || bar.suspend(|| say_waiting(&mut told.borrow_mut()));
         let patience = if order.is_scheduled {
             Patience::Leave
@@ -119,6 +121,7 @@ pub(crate) fn sweep(ui: &mut Ui, context: &Context, order: &Order<'_>) -> Result
     };
     bar.finish_and_clear();
     let mut report = report?;
+    surface::digests(ui, context, order.directory, &report.digested)?;
     // A path is a stranger's text, too.
     for unread in &mut report.unread {
         let path = unread.path.display().to_string();
@@ -191,6 +194,10 @@ fn show_numbers(ui: &mut Ui, report: &Report, is_dry: bool) -> Result<(), Comman
         if report.prompts > 0 {
             ui.row(format_args!("  {} new in histories", plural(report.prompts, "prompt")))?;
         }
+        if !report.digested.is_empty() {
+            let digests = plural(report.digested.len() as u64, "digest");
+            ui.row(format_args!("  {digests} written"))?;
+        }
         let let_go = &report.let_go;
         if !let_go.drops.is_empty() {
             ui.row(format_args!(
@@ -252,7 +259,7 @@ fn to_json(report: &Report, duration_ms: u64) -> Value {
         "faults": report.faults,
         "redactions": report.redactions,
         "prompts": report.prompts,
-        "sessions_analyzed": report.sessions_analyzed,
+        "digests": report.digested.len(),
         "sessions_evicted": report.let_go.drops.len(),
         "bytes_evicted": report.let_go.bytes,
         "sessions_lost": report.let_go.lost().count(),

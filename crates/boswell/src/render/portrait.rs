@@ -2,10 +2,11 @@
 
 use jiff::tz::TimeZone;
 use memory::kept;
-use memory::store::{Annotations, Counted, Status, Store};
+use memory::store::{Annotations, Counted, Decision, Status, Store};
 use serde_json::{Value, json};
 use transcript::{Agent, Call, Session, SessionUid, Turn, counted};
 
+use crate::commands::decision_json;
 use crate::error::CommandError;
 use crate::render::text::{self, Head, date_time, plural, told_tokens};
 use crate::session_arg::Named;
@@ -21,6 +22,7 @@ pub(crate) struct Portrait {
     counted: Counted,
     lines: u64,
     faults: u64,
+    decisions: Vec<Decision>,
     calls: Vec<Call>,
     subagent_calls: Vec<Call>,
     /// What histories told, oldest first.
@@ -49,6 +51,7 @@ impl Portrait {
         Ok(Self {
             status: named.status,
             said: reads.annotations_of(uid)?,
+            decisions: reads.decisions_of(uid)?,
             turns: reads.turns(uid)?,
             lines: if of_log > 0 {
                 of_log
@@ -106,6 +109,10 @@ impl Portrait {
             let mut note = note.lines().map(escape);
             lines.push(format!("  note: {}", note.next().unwrap_or_default()));
             lines.extend(note.map(|line| format!("        {line}")));
+        }
+        for decision in &self.decisions {
+            let words = decision.text.split_whitespace().collect::<Vec<_>>().join(" ");
+            lines.push(format!("  decided: {}", escape(&words)));
         }
         lines
     }
@@ -186,6 +193,7 @@ impl Portrait {
         session["name"] = self.said.name.clone().into();
         session["note"] = self.said.note.clone().into();
         session["tags"] = self.said.tags.clone().into();
+        session["decisions"] = self.decisions.iter().map(decision_json).collect();
         session["lines"] = self.lines.into();
         session["events"] = self.counted.events.into();
         session["faults"] = self.faults.into();

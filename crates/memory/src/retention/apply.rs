@@ -23,8 +23,8 @@ pub struct Done {
     /// What was let go, in order.
     pub drops: Vec<Drop>,
     pub bytes: u64,
-    /// Digests that were made because room was needed.
-    pub analyzed: u64,
+    /// Sessions whose digests were made because room was needed.
+    pub analyzed: Vec<String>,
     /// Whether all of it has left the disk for good; if not, the next writer sees to it.
     pub is_finished: bool,
 }
@@ -128,7 +128,8 @@ fn let_go(
         return Ok(());
     }
     if let Some((digest, growth)) = made {
-        done.analyzed += u64::from(tx.put_digest(digest, digest::VERSION, now, growth)?);
+        let is_put = tx.put_digest(digest, digest::VERSION, now, growth)?;
+        done.analyzed.extend(is_put.then(|| uid.to_owned()));
     }
     let is_safe = drop.reason == Reason::Overflow || reads.is_analyzed(uid)?;
     if !is_safe || !tx.mark_evicting(uid, drop.ingested_at, now, drop.reason.as_str())? {

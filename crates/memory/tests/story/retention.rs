@@ -116,6 +116,7 @@ impl Memory {
         let sweep = Sweep {
             threads: 2,
             progress,
+            digests: Some(self.settings()),
             retention: Some(retention),
             ..Sweep::new(&directory, &roots, &self.home.masker, self.now)
         };
@@ -198,7 +199,7 @@ fn inside_the_caps_nothing_goes_and_everything_has_a_digest() {
     let memory = Memory::new();
     (1..=3).for_each(|number| memory.write(number, 50, 40));
     let report = memory.sweep();
-    assert_eq!((report.sessions_analyzed, report.let_go.drops.len()), (3, 0));
+    assert_eq!((report.digested.len(), report.let_go.drops.len()), (3, 0));
     assert_eq!(memory.here(), [1, 2, 3]);
 }
 
@@ -293,7 +294,7 @@ fn over_the_hard_cap_what_has_no_digest_gets_one_and_goes() {
     };
     retention::enforce(&mut store, WAIT, &retention, &command, &|_| false, &mut done).unwrap();
     retention::finish(&mut store, WAIT, memory.now, &command, &mut done).unwrap();
-    assert_eq!((done.drops.len(), done.analyzed, done.lost().count()), (2, 2, 0));
+    assert_eq!((done.drops.len(), done.analyzed.len(), done.lost().count()), (2, 2, 0));
     assert_eq!(memory.here(), [3]);
     let row = store.reads().digest_of(&uid(1)).unwrap().unwrap();
     assert!(row.is_sealed);
