@@ -224,6 +224,7 @@ pub fn finish(
             tx.end_evictions()?;
             Ok(((), (command.sentence)(done)))
         })?;
+        store.empty_log(&lock)?;
     }
     store.unmark_scrub()?;
     done.is_finished = true;

@@ -190,6 +190,12 @@ impl Engine {
         let scrubbed = connection.execute_batch("VACUUM");
         connection.pragma_update(None, "temp_store", "MEMORY")?;
         scrubbed?;
+        self.empty_log()
+    }
+
+    /// Empties the write-ahead log into the file. Says whether it is empty: a reader may be in the way.
+    pub(super) fn empty_log(&self) -> Result<bool, StoreError> {
+        let Self::Sqlite(connection) = self;
         let is_busy = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0))?;
         Ok(is_busy == 0)
     }

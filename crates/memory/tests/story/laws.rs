@@ -172,6 +172,9 @@ impl World {
 
     fn note_read(&mut self) {
         for number in 1..6 {
+            if self.notes.forgotten.contains(&number) {
+                continue;
+            }
             if let Ok(log) = fs::read_to_string(self.memory.home.path(&path(number))) {
                 self.notes.read.insert(number, log);
             }
