@@ -143,7 +143,7 @@ fn after_an_eviction_no_word_is_left_and_the_disk_has_its_room_back() {
     {
         let store = memory.home.store();
         let lock = store.lock(crate::home::WAIT).unwrap();
-        assert!(store.scrub(&lock).unwrap());
+        assert!(store.empty_log(&lock).unwrap());
     }
     let before = disk_bytes(&directory);
     let plan = retention::plan(&memory.home.store().reads(), &memory.policy, memory.now).unwrap();
