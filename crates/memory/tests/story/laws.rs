@@ -85,6 +85,8 @@ impl World {
     fn take(&mut self, step: &Step) {
         let memory = &mut self.memory;
         match *step {
+            // A damaged session is mended before it goes on.
+            Step::Write(number) if self.notes.damaged.contains(&number) => {}
             Step::Write(number) if memory.home.path(&path(number)).exists() => memory.grow(number),
             Step::Write(number) => memory.write(number, 50, WORDS),
             Step::Wait(days) => memory.wait_days(days),
