@@ -1,6 +1,8 @@
 //! The one writer of a sweep: takes pieces from the workers and commits them in batches, each under the
 //! write lock, each with its sentence in the journal.
 
+mod room;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
@@ -10,7 +12,7 @@ use super::piece::{Output, Piece, Replaces};
 use super::plan::{Job, Plan};
 use super::{Report, Sweep, sentence, several};
 use crate::packs::{self, Unsynced};
-use crate::retention::{self, Command};
+use crate::retention;
 use crate::store::{Extent, FrameRow, Patience, Stat, Store, StoreError, TAIL_NO, Tx, WriteLock, derived_version};
 
 /// A batch is committed when it has so many pieces, or so many raw bytes, or nothing more comes for a moment.
@@ -124,38 +126,6 @@ impl<'w> Writer<'w> {
             })?;
         }
         retention::drop_orphans(self.store, &lock)
-    }
-
-    /// The hard cap is a ceiling while the sweep goes on, too.
-    fn make_room(&mut self) -> Result<(), StoreError> {
-        let Some(retention) = &self.sweep.retention else {
-            return Ok(());
-        };
-        if self.usage.values().sum::<u64>() <= retention.policy.raw_hard_cap_bytes {
-            return Ok(());
-        }
-        let (bytes, sessions) = (self.report.bytes_read, self.sessions.len() as u64);
-        let command = Command {
-            name: self.command,
-            sentence: &|done| sentence(bytes, sessions, 0, done),
-        };
-        let busy = |uid: &str| self.busy.contains(uid);
-        let done = &mut self.report.let_go;
-        retention::enforce(self.store, self.patience, retention, &command, &busy, done)?;
-        self.usage = self.store.reads().raw_bytes()?;
-        Ok(())
-    }
-
-    /// Notes what the sessions of a batch take now.
-    fn weigh(&mut self, batch: &[Piece]) -> Result<(), StoreError> {
-        if self.sweep.retention.is_none() {
-            return Ok(());
-        }
-        for uid in batch.iter().flat_map(|piece| [&piece.uid, &piece.into]) {
-            let bytes = self.store.reads().raw_bytes_of(uid)?;
-            self.usage.insert(uid.clone(), bytes);
-        }
-        Ok(())
     }
 
     fn commit(&mut self, batch: Vec<Piece>) -> Result<(), StoreError> {
