@@ -56,16 +56,33 @@ fn json(told: &str) -> Value {
 #[test]
 fn evict_shows_what_would_go_and_lets_it_go_only_when_told() {
     let sandbox = sandbox();
-    assert_snapshot!(sized(&sandbox.run("evict --dry-run")), @"");
-    assert_snapshot!(sized(&sandbox.run(&format!("evict --dry-run {CAPS}"))), @"");
+    assert_snapshot!(sized(&sandbox.run("evict --dry-run")), @"
+    --- stderr ---
+    Nothing has to go: 3 sessions with [SIZE] left
+    ");
+    assert_snapshot!(sized(&sandbox.run(&format!("evict --dry-run {CAPS}"))), @"
+     [SIZE]  claude:5e550001-0000-4000-8000-000000000000  over the soft cap
+     [SIZE]  claude:5e550002-0000-4000-8000-000000000000  over the soft cap
+    --- stderr ---
+     [SIZE] of 2 sessions would go; 1 session with [SIZE] left
+    Hint: run again without `--dry-run` to let them go
+    ");
     let plan = json(&sandbox.run(&format!("evict --dry-run --json {CAPS}")));
     assert_eq!(
         (plan["dry_run"].as_bool(), plan["drops"].as_array().unwrap().len()),
         (Some(true), 2),
         "{plan}"
     );
-    assert_snapshot!(sized(&sandbox.run(&format!("evict {CAPS}"))), @"");
-    assert_snapshot!(sized(&sandbox.run(&format!("evict {CAPS}"))), @"");
+    assert_snapshot!(sized(&sandbox.run(&format!("evict {CAPS}"))), @"
+     [SIZE]  claude:5e550001-0000-4000-8000-000000000000  over the soft cap
+     [SIZE]  claude:5e550002-0000-4000-8000-000000000000  over the soft cap
+    --- stderr ---
+    Freed: [SIZE] of 2 sessions; 1 session with [SIZE] left
+    ");
+    assert_snapshot!(sized(&sandbox.run(&format!("evict {CAPS}"))), @"
+    --- stderr ---
+    Nothing has to go: 1 session with [SIZE] left
+    ");
     let journal = sandbox.run("journal");
     assert!(journal.contains("evict     let go of"), "{journal}");
     let told = json(&sandbox.run("sessions --json --no-sweep"));
@@ -82,11 +99,42 @@ fn evict_shows_what_would_go_and_lets_it_go_only_when_told() {
 fn an_evicted_session_says_what_is_left_and_why() {
     let sandbox = sandbox();
     sandbox.run(&format!("sweep {CAPS}"));
-    assert_snapshot!(sized(&sandbox.run("show 5e550001")), @"");
-    assert_snapshot!(sandbox.run("cat 5e550001"), @"");
-    assert_snapshot!(sandbox.run("restore 5e550001 -o out"), @"");
-    assert_snapshot!(sandbox.run("search mend"), @"");
-    assert_snapshot!(sandbox.run("rebuild"), @"");
+    assert_snapshot!(sized(&sandbox.run("show 5e550001")), @"
+    claude:5e550001-0000-4000-8000-000000000000
+      Claude Code 2.1.230 · claude-opus-5 · app on main · /home/ada/app
+      2026-03-01 09:00:00 – 2026-03-01 09:00:06 (6.0 s) · 3 turns · 7 events · 7 lines
+      tokens: 30 in, 60 out, 0 cache read, 0 cache write · 3 calls
+      evicted: its text was let go on 2026-04-01 09:00:00, because raw text was over its soft cap; its digest and its numbers are left
+
+    Turn 1  lines 1–3, 2026-03-01 09:00:00, 2.0 s, 1 tool call
+            mend number 1
+
+    Turn 2  lines 4–5, 2026-03-01 09:00:03, 1.0 s
+
+    Turn 3  lines 6–7, 2026-03-01 09:00:05, 1.0 s
+    ");
+    assert_snapshot!(sandbox.run("cat 5e550001"), @"
+    --- stderr ---
+    error: the text of this session was let go: `claude:5e550001-0000-4000-8000-000000000000`
+    Hint: `boswell show` says what is left, and why
+    --- exit 1 ---
+    ");
+    assert_snapshot!(sandbox.run("restore 5e550001 -o out"), @"
+    --- stderr ---
+    error: the text of this session was let go: `claude:5e550001-0000-4000-8000-000000000000`
+    Hint: `boswell show` says what is left
+    --- exit 1 ---
+    ");
+    assert_snapshot!(sandbox.run("search mend"), @"
+    5e550003  claude  app  59 minutes ago
+      turn 1  mend number 3
+        prompt: mend number 3
+      boswell show 5e550003 --turns 1
+    ");
+    assert_snapshot!(sandbox.run("rebuild"), @"
+    --- stderr ---
+    Rebuilt: 1 session
+    ");
     let doctor = sandbox.run("doctor --deep");
     assert!(!doctor.contains("damage") && !doctor.contains("exit"), "{doctor}");
 }
@@ -113,34 +161,107 @@ fn a_question_lets_nothing_go_and_a_sweep_does() {
 #[test]
 fn what_is_kept_for_good_never_goes() {
     let sandbox = sandbox();
-    assert_snapshot!(sandbox.run("keep 5e550001"), @"");
-    assert_snapshot!(sandbox.run("keep 5e550001 --json"), @"");
-    assert_snapshot!(sized(&sandbox.run(&format!("evict {CAPS}"))), @"");
-    assert_snapshot!(sandbox.run("keep 5e550002"), @"");
-    assert_snapshot!(sandbox.run("keep 5e550001 --undo"), @"");
-    assert_snapshot!(sized(&sandbox.run(&format!("evict {CAPS}"))), @"");
-    assert_snapshot!(sized(&sandbox.run("journal")), @"");
+    assert_snapshot!(sandbox.run("keep 5e550001"), @"
+    --- stderr ---
+    Kept for good: claude:5e550001-0000-4000-8000-000000000000
+    ");
+    assert_snapshot!(sandbox.run("keep 5e550001 --json"), @r#"{"is_kept":true,"is_news":false,"schema":"boswell.keep/1","session_uid":"claude:5e550001-0000-4000-8000-000000000000"}"#);
+    assert_snapshot!(sized(&sandbox.run(&format!("evict {CAPS}"))), @"
+     [SIZE]  claude:5e550002-0000-4000-8000-000000000000  over the soft cap
+    --- stderr ---
+    Freed: [SIZE] of 1 session; 2 sessions with [SIZE] left, 1 of them for good
+    ");
+    assert_snapshot!(sandbox.run("keep 5e550002"), @"
+    --- stderr ---
+    error: there is no raw text of this session to keep: `claude:5e550002-0000-4000-8000-000000000000`
+    Hint: `boswell show` says what is left
+    --- exit 1 ---
+    ");
+    assert_snapshot!(sandbox.run("keep 5e550001 --undo"), @"
+    --- stderr ---
+    May be let go when its time comes: claude:5e550001-0000-4000-8000-000000000000
+    ");
+    assert_snapshot!(sized(&sandbox.run(&format!("evict {CAPS}"))), @"
+     [SIZE]  claude:5e550001-0000-4000-8000-000000000000  over the soft cap
+    --- stderr ---
+    Freed: [SIZE] of 1 session; 1 session with [SIZE] left
+    ");
+    assert_snapshot!(sized(&sandbox.run("journal")), @"
+    2026-04-01 09:00:00  evict     let go of [SIZE] of raw text of 1 session
+    2026-04-01 09:00:00  keep      no longer keeps claude:5e550001-0000-4000-8000-000000000000 for good
+    2026-04-01 09:00:00  evict     let go of [SIZE] of raw text of 1 session
+    2026-04-01 09:00:00  keep      keeps claude:5e550001-0000-4000-8000-000000000000 for good
+    2026-04-01 09:00:00  sweep     read 18579 new bytes of 3 sessions, and wrote 3 digests
+    ");
 }
 
 #[test]
 fn what_is_forgotten_stays_forgotten() {
     let mut sandbox = sandbox();
     sandbox.run("restore 5e550001 -o out");
-    assert_snapshot!(sized(&sandbox.run("forget 5e550001 --dry-run")), @"");
-    assert_snapshot!(sized(&sandbox.run("forget 5e550001")), @"");
+    assert_snapshot!(sized(&sandbox.run("forget 5e550001 --dry-run")), @"
+     [SIZE]  claude:5e550001-0000-4000-8000-000000000000  its digest stays
+          copy  [HOME]/out/5e550001-0000-4000-8000-000000000000.jsonl  restored of claude:5e550001-0000-4000-8000-000000000000
+    --- stderr ---
+    Would forget: 1 session
+    Hint: run again without `--dry-run` to forget them
+    ");
+    assert_snapshot!(sized(&sandbox.run("forget 5e550001")), @"
+     [SIZE]  claude:5e550001-0000-4000-8000-000000000000  its digest stays
+          copy  [HOME]/out/5e550001-0000-4000-8000-000000000000.jsonl  restored of claude:5e550001-0000-4000-8000-000000000000
+    --- stderr ---
+    Forgotten: 1 session
+    Hint: `--copies` deletes the copies, too
+    ");
     assert!(sandbox.home.join("out").exists());
-    assert_snapshot!(sized(&sandbox.run("forget 5e550001 --with-digest --copies")), @"");
+    assert_snapshot!(sized(&sandbox.run("forget 5e550001 --with-digest --copies")), @"
+     [SIZE]  claude:5e550001-0000-4000-8000-000000000000  with its digest
+          copy  [HOME]/out/5e550001-0000-4000-8000-000000000000.jsonl  restored of claude:5e550001-0000-4000-8000-000000000000
+    --- stderr ---
+    Forgotten: 1 session
+    ");
     let mut left = walk(&sandbox.home.join("out"));
     left.retain(|path| path.contains("5e550001"));
     assert_eq!(left, [""; 0]);
     sandbox.set("BOSWELL_NOW", "2026-04-02T09:00:00Z");
     write(&sandbox, 1, "2026-04-01T09:00:00Z");
     sandbox.run("sweep");
-    assert_snapshot!(sandbox.run("show 5e550001"), @"");
-    assert_snapshot!(sandbox.run("forget"), @"");
-    assert_snapshot!(sized(&sandbox.run("forget --until 2026-03-03")), @"");
-    assert_snapshot!(sandbox.run("forget --project nowhere"), @"");
-    assert_snapshot!(sized(&sandbox.run("show 5e550002")), @"");
+    assert_snapshot!(sandbox.run("show 5e550001"), @"
+    --- stderr ---
+    error: no session begins with this, and none made or mentions such a commit: `5e550001`
+    Hint: `boswell sweep` reads what is new
+    --- exit 1 ---
+    ");
+    assert_snapshot!(sandbox.run("forget"), @"
+    --- stderr ---
+    error: no session is named, and no filter is given
+    Hint: `boswell forget SESSION`, or `boswell forget --project NAME`
+    --- exit 2 ---
+    ");
+    assert_snapshot!(sized(&sandbox.run("forget --until 2026-03-03")), @"
+     [SIZE]  claude:5e550002-0000-4000-8000-000000000000  its digest stays
+    --- stderr ---
+    Forgotten: 1 session
+    ");
+    assert_snapshot!(sandbox.run("forget --project nowhere"), @"
+    --- stderr ---
+    No session is like that
+    --- exit 1 ---
+    ");
+    assert_snapshot!(sized(&sandbox.run("show 5e550002")), @"
+    claude:5e550002-0000-4000-8000-000000000000
+      Claude Code 2.1.230 · claude-opus-5 · app on main · /home/ada/app
+      2026-03-02 09:00:00 – 2026-03-02 09:00:06 (6.0 s) · 3 turns · 7 events · 7 lines
+      tokens: 30 in, 60 out, 0 cache read, 0 cache write · 3 calls
+      evicted: its text was let go on 2026-04-02 09:00:00, because it was to be forgotten; its digest and its numbers are left
+
+    Turn 1  lines 1–3, 2026-03-02 09:00:00, 2.0 s, 1 tool call
+            mend number 2
+
+    Turn 2  lines 4–5, 2026-03-02 09:00:03, 1.0 s
+
+    Turn 3  lines 6–7, 2026-03-02 09:00:05, 1.0 s
+    ");
 }
 
 fn walk(directory: &std::path::Path) -> Vec<String> {
@@ -184,7 +305,15 @@ fn a_loss_is_told_loudly_to_everybody() {
     let hard = "session_memory.retention.raw_hard_cap_bytes=2";
     let soft = "session_memory.retention.raw_soft_cap_bytes=1";
     let told = sandbox.run_args(&["evict", "--config", &notify, "--config", hard, "--config", soft]);
-    assert_snapshot!(sized(&told), @"");
+    assert_snapshot!(sized(&told), @"
+     [SIZE]  claude:5e550001-0000-4000-8000-000000000000  over the hard cap, without a digest
+    --- stderr ---
+    Freed: [SIZE] of 1 session; 0 sessions with [SIZE] left
+    warning: DATA LOSS: [SIZE] of 1 session went without a digest, because raw text was over its hard cap of [SIZE]
+    warning: lost: claude:5e550001-0000-4000-8000-000000000000
+    Hint: raise `session_memory.retention.raw_hard_cap_bytes`, or `boswell doctor --deep` says what is damaged
+    --- exit 3 ---
+    ");
     let event = json(&fs::read_to_string(sandbox.home.join("event.json")).unwrap());
     assert_eq!(event["event"], "session_memory.data_loss", "{event}");
     assert_eq!(
@@ -194,5 +323,17 @@ fn a_loss_is_told_loudly_to_everybody() {
     );
     let journal = sandbox.run("journal");
     assert!(journal.contains("session_memory.data_loss  lost "), "{journal}");
-    assert_snapshot!(sized(&sandbox.run("show 5e550001 --no-sweep")), @"");
+    assert_snapshot!(sized(&sandbox.run("show 5e550001 --no-sweep")), @"
+    claude:5e550001-0000-4000-8000-000000000000
+      Claude Code 2.1.230 · claude-opus-5 · app on main · /home/ada/app
+      2026-04-01 08:59:00 – 2026-04-01 08:59:06 (6.0 s) · 3 turns · 7 events · 7 lines
+      tokens: 30 in, 60 out, 0 cache read, 0 cache write · 3 calls
+      evicted: its text was let go on 2026-04-01 09:00:00, because raw text was over its hard cap and no digest could be made; its numbers are left
+
+    Turn 1  lines 1–3, 2026-04-01 08:59:00, 2.0 s, 1 tool call
+
+    Turn 2  lines 4–5, 2026-04-01 08:59:03, 1.0 s
+
+    Turn 3  lines 6–7, 2026-04-01 08:59:05, 1.0 s
+    ");
 }
