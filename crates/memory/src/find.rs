@@ -118,16 +118,12 @@ pub fn find(directory: &Path, question: &Question<'_>) -> Result<Findings, Store
                 let place = usize::try_from(key).ok().and_then(|key| desk.places.get(key));
                 let (at, part, place) = place.ok_or_else(|| io::Error::other("no such frame"))?;
                 match place {
-                    Place::Frame(frame) => match packs::read(&packs, frame) {
-                        // What was let go since the question began is no damage.
-                        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                            let (uid, _) = name(*at, *part);
-                            let mut is_gone = false;
-                            with_store(&mut |store| is_gone = !store.reads().has_raw_text(uid).unwrap_or(true));
-                            if is_gone { Ok(Vec::new()) } else { Err(error) }
-                        }
-                        read => read,
-                    },
+                    Place::Frame(frame) => frame_lines(&packs, frame, || {
+                        let mut is_gone = false;
+                        let uid = name(*at, *part).0;
+                        with_store(&mut |store| is_gone = !store.reads().has_raw_text(uid).unwrap_or(true));
+                        is_gone
+                    }),
                     Place::Tail => {
                         let (uid, part) = name(*at, *part);
                         let mut read = Err(io::Error::other("the memory cannot be read"));
@@ -270,6 +266,14 @@ impl Desk {
             frames: Vec::new(),
         });
         Some(self.parts[at].len() - 1)
+    }
+}
+
+/// The lines of a frame; none where its session was let go since the question began, which is no damage.
+fn frame_lines(packs: &Path, frame: &FrameRow, is_gone: impl FnOnce() -> bool) -> io::Result<Vec<u8>> {
+    match packs::read(packs, frame) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && is_gone() => Ok(Vec::new()),
+        read => read,
     }
 }
 
