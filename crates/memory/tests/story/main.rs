@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod digest;
 mod false_alarms;
 mod hazards;
 mod home;
