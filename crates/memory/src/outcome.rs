@@ -253,6 +253,8 @@ pub(crate) struct Course {
     goal: Option<Evidence>,
     /// The last tool call.
     ran: Option<u64>,
+    /// The last prompt or reply.
+    seq: Option<u64>,
 }
 
 impl Course {
@@ -267,6 +269,7 @@ impl Course {
         let before = self.last;
         let mut is = |last| {
             self.last = last;
+            self.seq = Some(event.seq);
             self.last_at = Some(Evidence::of_event(event));
         };
         if event.trigger {
@@ -289,7 +292,9 @@ impl Course {
     }
 
     fn ran(&mut self, ran: &Ran, findings: &Findings) {
-        if ran.end != End::Stopped {
+        // A call that nothing came back to, and that something came after, is not where the work stopped.
+        let is_last = ran.end != End::Open || self.seq.is_none_or(|seq| ran.seq > seq);
+        if ran.end != End::Stopped && is_last {
             self.last = Last::Work;
             self.last_at = Some(Evidence::of_ran(ran));
         }
@@ -304,7 +309,7 @@ impl Course {
             self.failed.clear();
             self.failed_count = 0;
         }
-        if matches!(ran.end, End::Denied | End::Stopped) {
+        if matches!(ran.end, End::Denied | End::Stopped | End::Open) {
             return;
         }
         if ran.is_test {
@@ -342,7 +347,9 @@ impl Course {
         let after_edits = |seq: u64| self.edited_at.is_none_or(|edited| seq >= edited);
         let tested = self.test.as_ref().filter(|(_, seq, _)| after_edits(*seq));
         let commit = self.commit.as_ref().filter(|(_, seq)| after_edits(*seq));
-        let green = tested.filter(|(_, _, passed)| *passed == Some(true));
+        // Where nothing was changed, what passed is what was there before: it says something of the last turn alone.
+        let is_of_work = |told: &Evidence| self.edited_at.is_some() || told.turn == self.turn;
+        let green = tested.filter(|(told, _, passed)| *passed == Some(true) && is_of_work(told));
         if self.last == Last::Work {
             // A log that ends with the proof itself is as good as told to its end, almost.
             let proof = green
@@ -384,7 +391,6 @@ impl Course {
             (Some(_), _, _) if self.edited_at.is_some() => (Reason::TestsPassed, Confidence::High),
             (_, Some(_), _) => (Reason::Committed, Confidence::High),
             (_, _, Some(_)) => (Reason::GoalReached, Confidence::High),
-            // Nothing was changed: what passed is what was there before.
             (Some(_), None, None) => (Reason::TestsPassed, Confidence::Medium),
             (None, None, None) => {
                 return judged(Outcome::Unknown, Reason::Completed, lowered(Confidence::Medium), last());

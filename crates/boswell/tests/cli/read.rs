@@ -247,6 +247,10 @@ fn every_field_of_the_json_is_documented_and_every_documented_field_is_printed()
         "journal",
         "sweep",
         "search --regex [a-z]",
+        "digest last --subagents",
+        "signals",
+        "decide because",
+        "decisions",
     ] {
         let told = sandbox.run(&format!("{command} --json"));
         keys(

@@ -146,13 +146,17 @@ impl Tally<'_> {
         self.interventions.see(step);
         if let Step::Ran(ran) = step {
             self.test(ran);
-            if findings.commits.contains(&ran.seq) && commits(ran) && self.commits.len() < COMMITS_MAX {
+            if findings.commits.contains(&ran.seq) && commits(ran) {
                 let text = match ran.result.starts_with('[') {
                     true => ran.result.lines().next().unwrap_or_default(),
                     false => &ran.wording,
                 };
                 self.commits
                     .push(snippet(ran.line, ran.turn, Actor::Agent, text, SNIPPET_CHARS_MAX));
+                // The newest tell most.
+                if self.commits.len() > COMMITS_MAX {
+                    self.commits.remove(0);
+                }
             }
         }
     }
@@ -209,7 +213,7 @@ impl Tally<'_> {
     }
 
     fn error(&mut self, ran: &Ran, failed: bool) {
-        let what = ran.command().map_or_else(|| ran.tool.clone(), Into::into);
+        let what: Box<str> = ran.what().into();
         if !failed {
             if ran.success == Some(true) {
                 self.resolved += self.failing.remove(&what).unwrap_or_default();

@@ -81,6 +81,10 @@ impl Ran {
 
     /// The program and its first argument where that is a word, such as `cargo test`: what is run, without what on.
     pub(crate) fn command(&self) -> Option<String> {
+        // A patch given to a shell is an edit.
+        if !self.files.is_empty() {
+            return None;
+        }
         let words = command_words(&self.tool, &self.wording)?;
         let program = words.first()?.rsplit('/').next()?;
         let is_verb =
@@ -90,6 +94,17 @@ impl Ran {
             Some(verb) => format!("{program} {verb}"),
             None => program.to_owned(),
         })
+    }
+}
+
+impl Ran {
+    /// What was tried, so that trying it again is seen: a command, the edit of a file, or a tool.
+    pub(crate) fn what(&self) -> String {
+        let edit = || {
+            let file = self.files.first()?;
+            Some(format!("edit of {}", file.rsplit(['/', '\\']).next().unwrap_or(file)))
+        };
+        self.command().or_else(edit).unwrap_or_else(|| self.tool.to_string())
     }
 }
 
@@ -151,6 +166,10 @@ impl Steps {
                 give(Step::Ran(&oldest));
             }
             return;
+        }
+        if event.trigger {
+            // Whatever was asked before is over: nothing will come back to it.
+            self.end(give);
         }
         match self.call_of(event) {
             Some(at) if event.kinds.has(Kind::ToolResult) => {

@@ -60,7 +60,7 @@ impl Watched {
         if !ran.files.is_empty() && !ran.failed() {
             self.loops.values_mut().for_each(|one| one.edited = true);
         }
-        let key = ran.command().unwrap_or_else(|| ran.tool.to_string());
+        let key = ran.what();
         if ran.failed() {
             if self.loops.len() < APART_MAX || self.loops.contains_key(&key) {
                 let one = self.loops.entry(key).or_default();

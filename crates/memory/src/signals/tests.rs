@@ -2,7 +2,7 @@
 
 use transcript::Outcome;
 
-use super::{Signal, SignalKind};
+use super::{Signal, SignalKind, times};
 use crate::digest::{End, Findings, Step};
 use crate::outcome::{Evidence, Judgement, passed};
 
@@ -45,7 +45,7 @@ impl Tests {
                 Some(signal(SignalKind::FailingTestsLeft, 1, text, vec![last]))
             }
             (true, Some(first)) => {
-                let text = format!("tests failed in {} runs and passed in the last", self.failed);
+                let text = format!("{} and passed in the last run", times(self.failed, "tests failed"));
                 Some(signal(SignalKind::Recovery, self.failed, text, vec![first, last]))
             }
             (true, None) if is_untroubled && judgement.outcome == Outcome::Success => {

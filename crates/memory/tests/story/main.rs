@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod canary;
+mod digest;
 mod false_alarms;
 mod hazards;
 mod home;

@@ -15,6 +15,8 @@ use crate::ui::{BAD, FAINT, GOOD, HEADING, STRONG, Ui, escape, measure};
 
 /// So many tools, files, commands and errors stand on the page.
 const ENTRIES_MAX: usize = 6;
+/// So many commits, the newest.
+const COMMITS_MAX: usize = 3;
 const LABEL_COLUMNS: usize = 10;
 
 /// The lines of the page.
@@ -239,8 +241,12 @@ fn work(digest: &Digest) -> Vec<String> {
         );
         lines.push(labelled("tests", &text));
     }
-    for commit in &digest.commits {
+    let commits = digest.commits.len();
+    for commit in &digest.commits[commits.saturating_sub(COMMITS_MAX)..] {
         lines.push(labelled("commit", &quoted(commit)));
+    }
+    if commits > COMMITS_MAX {
+        lines.push(labelled("", &format!("and {} before", commits - COMMITS_MAX)));
     }
     let errors = &digest.errors;
     if errors.count > 0 {
