@@ -7,9 +7,15 @@ mod annotate;
 mod cat;
 mod completions;
 mod config;
+mod decide;
+mod decisions;
 mod demo;
+mod digest;
 mod doctor;
+mod evict;
+mod forget;
 mod journal;
+mod keep;
 mod man;
 mod name;
 mod note;
@@ -21,11 +27,15 @@ mod search;
 mod secrets;
 pub(crate) mod sessions;
 mod show;
+mod signals;
 mod status;
 mod statusline;
 mod sweep;
 mod tag;
 mod usage;
+
+pub(crate) use decisions::to_json as decision_json;
+pub(crate) use digest::to_json as digest_json;
 
 use crate::catch_up::catch_up;
 use crate::cli::GlobalArgs;
@@ -44,11 +54,18 @@ pub(crate) enum Command {
     Show(show::ShowArgs),
     Usage(usage::UsageArgs),
     Statusline(statusline::StatuslineArgs),
+    Digest(digest::DigestArgs),
+    Signals(signals::SignalsArgs),
+    Decisions(decisions::DecisionsArgs),
     Read(read::ReadArgs),
     Cat(cat::CatArgs),
     Restore(restore::RestoreArgs),
     Resume(resume::ResumeArgs),
     Sweep(sweep::SweepArgs),
+    Evict(evict::EvictArgs),
+    Keep(keep::KeepArgs),
+    Forget(forget::ForgetArgs),
+    Decide(decide::DecideArgs),
     Tag(tag::TagArgs),
     Note(note::NoteArgs),
     Name(name::NameArgs),
@@ -92,6 +109,8 @@ fn answers_from_memory(command: &Command) -> bool {
             | Command::Show(_)
             | Command::Usage(_)
             | Command::Statusline(_)
+            | Command::Digest(_)
+            | Command::Decide(_)
             | Command::Cat(_)
             | Command::Resume(_)
             | Command::Tag(_)
@@ -110,12 +129,19 @@ fn run_in(ui: &mut Ui, context: &Context, command: Command) -> Result<Outcome, C
             | Command::Show(_)
             | Command::Usage(_)
             | Command::Statusline(_)
+            | Command::Digest(_)
+            | Command::Signals(_)
+            | Command::Decide(_)
+            | Command::Decisions(_)
             | Command::Restore(_)
             | Command::Resume(_)
             | Command::Tag(_)
             | Command::Note(_)
             | Command::Name(_)
             | Command::Sweep(_)
+            | Command::Evict(_)
+            | Command::Keep(_)
+            | Command::Forget(_)
             | Command::Journal(_)
             | Command::Rebuild(_)
             | Command::Status(_)
@@ -134,6 +160,10 @@ fn run_in(ui: &mut Ui, context: &Context, command: Command) -> Result<Outcome, C
         Command::Show(args) => show::run(ui, context, &args),
         Command::Usage(args) => usage::run(ui, context, &args),
         Command::Statusline(args) => statusline::run(ui, context, &args),
+        Command::Digest(args) => digest::run(ui, context, &args),
+        Command::Signals(args) => signals::run(ui, context, &args),
+        Command::Decisions(args) => decisions::run(ui, context, &args),
+        Command::Decide(args) => decide::run(ui, context, &args),
         Command::Read(args) => read::run(ui, context, &args),
         Command::Cat(args) => cat::run(ui, context, &args),
         Command::Restore(args) => restore::run(ui, context, &args),
@@ -142,6 +172,9 @@ fn run_in(ui: &mut Ui, context: &Context, command: Command) -> Result<Outcome, C
         Command::Note(args) => note::run(ui, context, &args),
         Command::Name(args) => name::run(ui, context, &args),
         Command::Sweep(args) => sweep::run(ui, context, &args),
+        Command::Evict(args) => evict::run(ui, context, &args),
+        Command::Keep(args) => keep::run(ui, context, &args),
+        Command::Forget(args) => forget::run(ui, context, &args),
         Command::Journal(args) => journal::run(ui, context, &args),
         Command::Rebuild(args) => rebuild::run(ui, context, &args),
         Command::Config(_) | Command::Completions(_) | Command::Man(_) => {

@@ -39,6 +39,10 @@ pub(crate) struct Config {
     /// What the user adds to what is masked, and takes from it.
     pub(crate) masking: UserRules,
     pub(crate) task_ref: Regex,
+    /// What is run with an event on its standard input: a program and its arguments, or nothing.
+    pub(crate) notify: Vec<String>,
+    /// Where digests and decisions are written as files, too.
+    pub(crate) surface_dir: Option<PathBuf>,
 }
 
 /// How much raw text is kept, and for how long.
@@ -104,6 +108,8 @@ impl Config {
             },
             masking: read_masking(settings)?,
             task_ref: settings.read("session_memory.task_ref", "pattern", value::regex)?,
+            notify: settings.read("session_memory.notify", "command", value::words)?,
+            surface_dir: settings.read("session_memory.surface", "dir", |found| value::place(found, home))?,
         })
     }
 }
@@ -305,6 +311,7 @@ mod tests {
             "[session_memory.masking]\nallow = [\n  'fine',\n  { regex = '[' },\n]",
             "[session_memory.masking]\nallow = [7]",
             "[session_memory.task_ref]\npattern = '('",
+            "[session_memory.surface]\ndir = 'hub'",
             "session_memory = 3",
             "[session_memory.retention.cadence]\nevery = 3",
             "[session_memory.retention]\ncadence = ",
@@ -334,6 +341,7 @@ mod tests {
         `session_memory.masking.allow` from /home/you/config.toml:4 must be a list where each element is a table whose `regex` is a regular expression (unclosed character class), but is: { regex = "[" }
         `session_memory.masking.allow` from /home/you/config.toml:2 must be a list where each element is text in quotes, or a table with `regex`, but is: 7
         `session_memory.task_ref.pattern` from /home/you/config.toml:2 must be a regular expression (unclosed group), but is: "("
+        `session_memory.surface.dir` from /home/you/config.toml:2 must be a path that is absolute or starts with `~/`, or empty, but is: "hub"
         `session_memory` from /home/you/config.toml:1 must be a table, but is: integer
         `session_memory.retention.cadence` from /home/you/config.toml:1 must be "hourly", "daily", "weekly" or "on-hook", but is: { every = 3 }
         the configuration is not valid TOML at /home/you/config.toml:2:11: string values must be quoted, expected literal string

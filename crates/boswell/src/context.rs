@@ -207,6 +207,22 @@ pub(crate) struct Context {
 }
 
 impl Context {
+    /// How digests are made.
+    pub(crate) fn digest_settings(&self) -> memory::digest::Settings<'_> {
+        memory::digest::Settings {
+            now: self.now,
+            task_pattern: &self.config.task_ref,
+        }
+    }
+
+    /// The domain of a repository, by its name or by its remote's path.
+    pub(crate) fn domain(&self, repo: Option<&str>, remote: Option<&str>) -> Option<&str> {
+        let path = remote.and_then(|remote| remote.split_once('/')).map(|(_, path)| path);
+        let is = |name: &str| [repo, remote, path].contains(&Some(name));
+        let found = self.config.domains.iter().find(|(name, _)| is(name));
+        found.map(|(_, domain)| domain.as_str())
+    }
+
     /// Reads all layers of the configuration; unknown keys are told as warnings.
     pub(crate) fn load(ui: &mut Ui, surroundings: &Surroundings, flags: &[Assignment]) -> Result<Self, CommandError> {
         let places = surroundings.places()?;

@@ -296,6 +296,16 @@ pub(crate) enum Edge {
 }
 
 impl When {
+    /// The first moment that is meant.
+    pub(crate) fn begin(self, context: &Context) -> Result<Timestamp, CommandError> {
+        self.at(context.now, &context.zone, Edge::Begin)
+    }
+
+    /// The moment before which all that is meant lies.
+    pub(crate) fn end(self, context: &Context) -> Result<Timestamp, CommandError> {
+        self.at(context.now, &context.zone, Edge::End)
+    }
+
     /// The moment itself. A day is a day of the zone.
     pub(crate) fn at(self, now: Timestamp, zone: &TimeZone, edge: Edge) -> Result<Timestamp, CommandError> {
         let day = |date: Date| {

@@ -15,7 +15,9 @@ mod filters;
 mod finder;
 mod prices;
 mod render;
+mod retention;
 mod session_arg;
+mod surface;
 #[allow(dead_code, reason = "the words that verbs share; not every verb uses each")]
 mod ui;
 

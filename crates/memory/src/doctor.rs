@@ -140,6 +140,14 @@ pub fn examine(looking: &Examination<'_>) -> Vec<AgentHealth> {
     read_all(found, threads, progress)
 }
 
+/// What Claude Code will delete of the logs under its roots. None where it has none.
+pub fn cleanup_of_claude(roots: &[Root], now: Timestamp, is_ignored: &dyn Fn(&Path) -> bool) -> Option<Cleanup> {
+    let own = || roots.iter().filter(|root| root.agent == Agent::Claude);
+    let logs = own().flat_map(|root| sources::find(root).logs);
+    let logs: Vec<Log> = logs.filter(|log| !is_ignored(&log.path)).collect();
+    own().next().map(|root| cleanup(&root.path, &logs, now))
+}
+
 /// Reads every log, on several threads, keeping only what is counted.
 fn read_all(
     found: Vec<(AgentHealth, Vec<Log>)>,

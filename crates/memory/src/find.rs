@@ -63,6 +63,8 @@ pub enum What {
     Name,
     Note,
     Tag,
+    /// What was kept of a session whose raw text was let go.
+    Digest,
 }
 
 impl What {
@@ -74,6 +76,7 @@ impl What {
             Self::Name => Some("name"),
             Self::Note => Some("note"),
             Self::Tag => Some("tag"),
+            Self::Digest => Some("digest"),
         }
     }
 }

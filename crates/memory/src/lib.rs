@@ -7,6 +7,8 @@
 
 pub mod annotations;
 pub mod commits;
+pub mod decisions;
+pub mod digest;
 pub mod doctor;
 mod files;
 pub mod find;
@@ -14,14 +16,19 @@ pub mod follow;
 pub mod kept;
 pub mod logs;
 pub mod mask;
+pub mod outcome;
 pub mod overview;
 pub mod packs;
 pub mod prices;
 mod prompts;
+pub mod repos;
 pub mod restore;
+pub mod retention;
 pub mod search;
 pub mod secrets;
+pub mod signals;
 pub mod sources;
 pub mod store;
+pub mod surface;
 pub mod sweep;
 pub mod usage;

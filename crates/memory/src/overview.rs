@@ -13,8 +13,10 @@ pub struct Overview {
     /// What the packs take on disk, and the database with the files beside it.
     pub packs_bytes: u64,
     pub database_bytes: u64,
-    /// Kept lines, compressed: what the caps of raw text are compared with.
+    /// Kept lines and what is made of them: what the caps of raw text are compared with.
     pub raw_bytes: u64,
+    /// Digests, calls and the marks of turns.
+    pub distilled_bytes: u64,
     /// By flavor.
     pub agents: BTreeMap<String, AgentShare>,
     /// When the first session began and the last one ended, in microseconds since 1970.
@@ -29,6 +31,10 @@ pub struct Overview {
 pub struct AgentShare {
     pub sessions: u64,
     pub subagents: u64,
+    /// Of all of them, those whose raw text was let go.
+    pub evicted: u64,
+    /// What they take of the raw cache.
+    pub raw_bytes: u64,
 }
 
 /// Looks at the store in `directory`. None where there is none.
@@ -38,8 +44,11 @@ pub fn look(directory: &Path) -> Result<Option<Overview>, StoreError> {
     };
     let reads = store.reads();
     let mut agents: BTreeMap<String, AgentShare> = BTreeMap::new();
+    let raw = reads.raw_bytes()?;
     for session in reads.sessions()? {
         let share = agents.entry(session.flavor).or_default();
+        share.raw_bytes += raw.get(&session.session_uid).copied().unwrap_or_default();
+        share.evicted += u64::from(session.evicted_at.is_some());
         // A subagent's uid is its parent's and its own id.
         match session.session_uid.contains('/') {
             true => share.subagents += 1,
@@ -52,7 +61,8 @@ pub fn look(directory: &Path) -> Result<Option<Overview>, StoreError> {
         directory: directory.to_owned(),
         packs_bytes,
         database_bytes,
-        raw_bytes: reads.raw_cache_bytes()?,
+        raw_bytes: raw.values().sum(),
+        distilled_bytes: reads.distilled_bytes()?,
         agents,
         oldest,
         newest,

@@ -377,7 +377,7 @@ impl Reader<'_> {
             for file in files {
                 tx.put_prompt_file(file)?;
             }
-            Ok((new, sentence(all_bytes, sessions, prompts + new)))
+            Ok((new, sentence(all_bytes, sessions, prompts + new, &self.report.let_go)))
         })?;
         self.report.prompts += new;
         self.report.bytes_read += bytes_read;

@@ -6,8 +6,11 @@
 mod annotations;
 mod calls;
 mod catalog;
+mod copies;
 mod cursors;
+mod decisions;
 mod derived;
+mod digests;
 mod engine;
 mod events;
 mod filters;
@@ -16,6 +19,7 @@ mod frames;
 mod operations;
 mod overview;
 mod prompts;
+mod retention;
 mod schema;
 mod sessions;
 mod shared;
@@ -30,8 +34,11 @@ use thiserror::Error;
 
 pub use annotations::{Annotation, Annotations};
 pub use catalog::{Counted, Listed, Status};
+pub use copies::CopyRow;
 pub use cursors::{Cursor, Stat};
+pub use decisions::Decision;
 pub use derived::{PackedState, derived_version};
+pub use digests::{DigestRow, Growth};
 pub use filters::{FilterRow, TAIL_NO, Whose};
 pub use frames::{FrameRow, Tail};
 pub use operations::Operation;
@@ -44,6 +51,7 @@ const DATABASE: &str = "store.db";
 const PACKS: &str = "packs";
 const LOCK: &str = "lock";
 const WALKED: &str = "walked";
+const SCRUB: &str = "scrub";
 
 /// What can go wrong with our own files.
 #[derive(Debug, Error)]
@@ -255,14 +263,55 @@ impl Store {
         Ok(done)
     }
 
+    /// The same with a sentence of its own, beside that of the command: for what nobody may overlook.
+    pub fn write_apart<T>(
+        &mut self,
+        lock: &WriteLock,
+        at: Timestamp,
+        command: &str,
+        work: impl FnOnce(&Tx<'_>) -> Result<(T, String), StoreError>,
+    ) -> Result<T, StoreError> {
+        let before = self.operation.take();
+        let done = self.write(lock, at, command, work);
+        self.operation = before;
+        done
+    }
+
     /// Questions to the store.
     pub fn reads(&self) -> Reads<'_> {
         Reads { engine: &self.engine }
     }
 
-    /// Gives freed room back to the disk.
-    pub fn give_back(&self, _lock: &WriteLock) -> Result<(), StoreError> {
-        self.engine.give_back()
+    /// Writes the database anew, so that no page of it remembers what was dropped, and gives the room back. Says
+    /// whether that is so: a reader in the middle of a question holds on to what it reads.
+    pub fn scrub(&self, _lock: &WriteLock) -> Result<bool, StoreError> {
+        self.engine.scrub()
+    }
+
+    /// Gives the room of the write-ahead log back, where no reader is in the way.
+    pub fn empty_log(&self, _lock: &WriteLock) -> Result<bool, StoreError> {
+        self.engine.empty_log()
+    }
+
+    /// Notes that text is about to be dropped: whoever writes next scrubs if we do not come to it.
+    pub fn mark_scrub(&self) -> Result<(), StoreError> {
+        let path = self.directory.join(SCRUB);
+        let noted = open_private(&path)?.sync_all();
+        noted.map_err(|source| StoreError::Io { path, source })
+    }
+
+    /// Notes that nothing is left that was dropped.
+    pub fn unmark_scrub(&self) -> Result<(), StoreError> {
+        let path = self.directory.join(SCRUB);
+        match fs::remove_file(&path) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => Err(StoreError::Io { path, source }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether something was dropped and may still stand on a page that is in no use.
+    pub fn is_scrub_due(&self) -> bool {
+        self.directory.join(SCRUB).exists()
     }
 }
 
@@ -293,6 +342,9 @@ impl Tx<'_> {
             self.drop_cursors(session_uid)?;
             self.move_frames(&from, session_uid)?;
             self.move_cursors(&from, session_uid)?;
+        }
+        if at.is_some() {
+            self.unseal_digest(session_uid)?;
         }
         self.touch_session(session_uid, at)?;
         self.drop_session(&from)

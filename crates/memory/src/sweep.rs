@@ -23,8 +23,10 @@ use std::thread;
 use jiff::Timestamp;
 use transcript::Agent;
 
+use crate::digest;
 use crate::mask::Masker;
 use crate::prompts;
+use crate::retention::{self, Command, Done, Retention};
 use crate::sources::{Root, Unread};
 use crate::store::{Patience, Store, StoreError};
 
@@ -54,6 +56,10 @@ pub struct Sweep<'a> {
     pub session_bytes_max: u64,
     /// Asked between pieces of work: whether to leave the rest for another time.
     pub is_over: &'a (dyn Fn() -> bool + Sync),
+    /// How digests are made of what is quiet; none leaves them for another time.
+    pub digests: Option<digest::Settings<'a>>,
+    /// What is let go for the budget; none where nothing is to go, as when a question only catches up.
+    pub retention: Option<Retention<'a>>,
 }
 
 impl<'a> Sweep<'a> {
@@ -69,6 +75,8 @@ impl<'a> Sweep<'a> {
             progress: &|_, _| {},
             session_bytes_max: u64::MAX,
             is_over: &|| false,
+            digests: None,
+            retention: None,
         }
     }
 }
@@ -93,12 +101,16 @@ pub struct Report {
     pub redactions: u64,
     /// Prompts of the agents' histories that were not known before.
     pub prompts: u64,
+    /// Sessions whose digests were written.
+    pub digested: Vec<String>,
     pub tier1_bytes: u64,
     pub tier2_bytes: u64,
     /// Work that another sweep did first.
     pub pieces_dropped: u64,
     pub agents: BTreeMap<Agent, AgentReport>,
     pub unread: Vec<Unread>,
+    /// What was dropped for the budget.
+    pub let_go: Done,
 }
 
 impl Report {
@@ -113,7 +125,7 @@ pub(crate) fn several(count: u64, word: &str) -> String {
 }
 
 /// What a sweep did, for the journal.
-pub(crate) fn sentence(bytes: u64, sessions: u64, prompts: u64) -> String {
+pub(crate) fn sentence(bytes: u64, sessions: u64, prompts: u64, let_go: &Done) -> String {
     let mut told = format!(
         "read {} of {}",
         several(bytes, "new byte"),
@@ -122,7 +134,29 @@ pub(crate) fn sentence(bytes: u64, sessions: u64, prompts: u64) -> String {
     if prompts > 0 {
         told += &format!(" and {} of histories", several(prompts, "prompt"));
     }
+    if !let_go.drops.is_empty() {
+        told += &format!(", and {}", let_go.sentence());
+    }
     told
+}
+
+/// The same with the digests that were written and what was let go.
+fn told(report: &Report, digests: u64, let_go: &Done) -> String {
+    let mut parts = Vec::new();
+    if report.sessions() > 0 || report.prompts > 0 {
+        let read = sentence(report.bytes_read, report.sessions(), report.prompts, &Done::default());
+        parts.push(read);
+    }
+    if digests > 0 {
+        parts.push(format!("wrote {}", several(digests, "digest")));
+    }
+    if !let_go.drops.is_empty() {
+        parts.push(let_go.sentence());
+    }
+    if parts.is_empty() {
+        parts.push("ended what an earlier one let go".to_owned());
+    }
+    parts.join(", and ")
 }
 
 /// The same for one agent.
@@ -155,6 +189,12 @@ pub fn run(sweep: &Sweep<'_>, patience: Patience<'_>) -> Result<Report, StoreErr
     let plan = Plan::make(sweep, Some(&store))?;
     let mut report = work_off(sweep, patience, &mut store, "sweep", &plan)?;
     prompts::run(sweep, patience, &mut store, &mut report)?;
+    if let Some(settings) = &sweep.digests {
+        let told = |count| told(&report, count, &report.let_go);
+        let written = digest::write_due(&mut store, patience, "sweep", settings, &told)?;
+        report.digested = written;
+    }
+    stay_inside(sweep, patience, &mut store, &mut report)?;
     if report.sessions_left == 0 {
         store.note_walk(sweep.now)?;
     }
@@ -163,13 +203,40 @@ pub fn run(sweep: &Sweep<'_>, patience: Patience<'_>) -> Result<Report, StoreErr
     Ok(report)
 }
 
+/// Lets go what the budget no longer keeps.
+fn stay_inside(
+    sweep: &Sweep<'_>,
+    patience: Patience<'_>,
+    store: &mut Store,
+    report: &mut Report,
+) -> Result<(), StoreError> {
+    let Some(retention) = &sweep.retention else {
+        return Ok(());
+    };
+    let mut done = std::mem::take(&mut report.let_go);
+    let digests = report.digested.len() as u64;
+    let command = Command {
+        name: "sweep",
+        sentence: &|done| told(report, digests + done.analyzed.len() as u64, done),
+    };
+    retention::enforce(store, patience, retention, &command, &|_| false, &mut done)?;
+    retention::finish(store, patience, sweep.now, &command, &mut done)?;
+    report.digested.extend(done.analyzed.iter().cloned());
+    report.let_go = done;
+    Ok(())
+}
+
 /// Makes every derived row again from what is kept.
 pub fn rebuild(sweep: &Sweep<'_>, patience: Patience<'_>) -> Result<Report, StoreError> {
     let mut store = Store::open(sweep.directory)?;
     let sessions = store.reads().sessions()?;
     let plan = Plan {
         jobs: Vec::new(),
-        stale: sessions.into_iter().map(|row| Stale::reread(row.session_uid)).collect(),
+        stale: sessions
+            .into_iter()
+            .filter(|row| row.evicted_at.is_none())
+            .map(|row| Stale::reread(row.session_uid))
+            .collect(),
         indexes: Vec::new(),
         report: Report::default(),
     };
@@ -238,9 +305,10 @@ fn work_on(
         let reason = "the store cannot be opened twice".to_owned();
         send(Output::Failed(Unread { path, reason }))
     };
+    let ended = |uid: &str| send(Output::Ended(uid.to_owned()));
     match (store, job, plan.stale.get(at.wrapping_sub(plan.jobs.len()))) {
-        (Ok(Some(store)), Some(job), _) => work::run(job, sweep, store, send),
-        (Ok(Some(store)), None, Some(stale)) => refresh::run(stale, sweep, store, send),
+        (Ok(Some(store)), Some(job), _) => work::run(job, sweep, store, send) && ended(&job.uid),
+        (Ok(Some(store)), None, Some(stale)) => refresh::run(stale, sweep, store, send) && ended(&stale.uid),
         (_, job, _) => failed(job.map(plan::Job::log).unwrap_or_default()),
     }
 }

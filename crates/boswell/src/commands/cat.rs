@@ -32,6 +32,12 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &CatArgs) -> Result<Outc
         let message = format_args!("only prompts are left of this session: `{}`", session.session_uid);
         return Err(CommandError::not_found("prompts-only", message).with_hint("its log was gone before it was swept"));
     }
+    if session.status == Status::Evicted {
+        let message = format_args!("the text of this session was let go: `{}`", session.session_uid);
+        return Err(
+            CommandError::not_found("text-gone", message).with_hint("`boswell show` says what is left, and why")
+        );
+    }
     let mut told = Ok(());
     ui.write(|out| {
         told = kept::cat(&store, &session.session_uid, &args.part, out)

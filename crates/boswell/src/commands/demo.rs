@@ -102,6 +102,7 @@ fn show(ui: &mut Ui, context: &Context, home: &Path, logs: &[PathBuf], args: &De
         masker: &context.masker(false)?,
         is_dry: false,
         is_scheduled: false,
+        lets_go: false,
     };
     let report = sweep::sweep(ui, context, &order)?;
     sweep::show(ui, &report, false)?;

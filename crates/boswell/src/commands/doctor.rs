@@ -85,6 +85,7 @@ fn repair(ui: &mut Ui, context: &Context, damaged: &StoreHealth) -> Result<(), C
         masker: &context.masker(true)?,
         is_dry: false,
         is_scheduled: false,
+        lets_go: false,
     };
     let report = sweep(ui, context, &order)?;
     ui.status(format_args!(

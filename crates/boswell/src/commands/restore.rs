@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use memory::restore::{self, Plan, Planned, RestoreError, Target};
-use memory::store::{Status, Store};
+use memory::store::{CopyRow, Patience, Status, Store};
 use serde_json::{Value, json};
 
 use crate::context::Context;
@@ -46,12 +46,34 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &RestoreArgs) -> Result<
     } else {
         restore::apply(&store, &plan).map_err(told)?
     };
+    if directory.is_some() && written > 0 {
+        note_copies(context, &plan)?;
+    }
     match ui.format {
         Format::Json => ui.json(&to_json(&named.session_uid, &plan, written, args.dry_run))?,
         Format::Text => show(ui, &plan, args.dry_run)?,
     }
     tell_masked(ui, &plan);
     Ok(Outcome::Done)
+}
+
+/// Lets `boswell forget` know what was written outside of the memory.
+fn note_copies(context: &Context, plan: &Plan) -> Result<(), CommandError> {
+    let mut store = Store::open(&context.places.data_dir)?;
+    let lock = store.lock(Patience::Wait(&|| {}))?;
+    let new: Vec<&Planned> = plan.files.iter().filter(|file| !file.is_there).collect();
+    store.write(&lock, context.now, "restore", |tx| {
+        for file in &new {
+            let copy = CopyRow {
+                session_uid: file.session_uid.clone(),
+                path: file.path.display().to_string(),
+                kind: "restored".to_owned(),
+            };
+            tx.note_copy(&copy, context.now)?;
+        }
+        Ok(((), format!("gave back {}", plural(new.len() as u64, "file"))))
+    })?;
+    Ok(())
 }
 
 /// What restoring a session would write.

@@ -1,61 +1,79 @@
 //! `boswell status`: the memory on one screen.
 
+mod soon;
+
 use jiff::Timestamp;
-use memory::overview::{self, Overview};
+use memory::overview::{self, AgentShare, Overview};
+use memory::retention::{self, Next};
 use memory::sweep::Report;
 use serde_json::{Value, json};
 use transcript::Agent;
 
+use self::soon::Soon;
 use super::journal::{self, when};
 use super::sweep::{Order, sweep};
-use crate::config::Retention;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::render::text::{date_time, plural};
+use crate::retention::{policy, why};
 use crate::ui::{BAD, FAINT, Format, GOOD, STRONG, Ui, escape, measure};
+
+/// How wide a bar is.
+const BAR_COLUMNS: u64 = 20;
 
 /// Say what the memory holds, and what is not yet in it
 ///
-/// Where it lies, how large it is, which sessions it has, when it was last swept, and what a sweep would
-/// read now. Changes nothing.
+/// Where it lies, how large it is against its caps, which sessions it has, when it was last swept, what goes next, what
+/// Claude Code will soon delete, and what a sweep would read now. Changes nothing.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell status
   boswell status --json | jq .waiting")]
 pub(crate) struct StatusArgs {}
 
+/// All that is told.
+struct Told {
+    overview: Option<Overview>,
+    next: Option<Next>,
+    soon: Option<Soon>,
+    waiting: Report,
+}
+
 pub(crate) fn run(ui: &mut Ui, context: &Context, _: &StatusArgs) -> Result<Outcome, CommandError> {
-    let overview = overview::look(&context.places.data_dir)?;
+    let directory = &context.places.data_dir;
+    let overview = overview::look(directory)?;
+    let store = memory::store::Store::open_existing(directory)?;
+    let next = match &store {
+        Some(store) => retention::next(&store.reads(), &policy(context), context.now)?,
+        None => None,
+    };
+    let soon = soon::look(context, store.as_ref())?;
+    drop(store);
     let roots = context.memory_roots();
     let order = Order {
-        directory: &context.places.data_dir,
+        directory,
         roots: &roots,
         masker: &context.masker(false)?,
         is_dry: true,
         is_scheduled: true,
+        lets_go: false,
     };
     let waiting = sweep(ui, context, &order)?;
-    let warnings = warnings(context, overview.as_ref(), &waiting);
+    let told = Told {
+        overview,
+        next,
+        soon,
+        waiting,
+    };
+    let warnings = warnings(context, &told);
     match ui.format {
-        Format::Json => ui.json(&to_json(context, overview.as_ref(), &waiting, &warnings))?,
+        Format::Json => ui.json(&to_json(context, &told, &warnings))?,
         Format::Text => {
-            match &overview {
-                Some(overview) => show(ui, context, overview)?,
-                None => {
-                    let place = context.places.data_dir.display().to_string();
-                    ui.row(format_args!(
-                        "{}  {}",
-                        ui.paint(STRONG, "Memory"),
-                        ui.paint(FAINT, "not here yet")
-                    ))?;
-                    ui.row(format_args!("  store     {}", escape(&place)))?;
-                }
-            }
-            show_waiting(ui, &waiting)?;
+            show(ui, context, &told)?;
             warnings.iter().for_each(|warning| ui.warning(warning));
-            if waiting.files_read > 0 {
+            if told.waiting.files_read > 0 {
                 ui.hint("`boswell sweep` keeps what is waiting");
-            } else if waiting.files_seen == 0 {
+            } else if told.waiting.files_seen == 0 {
                 ui.hint("no agent has written logs here; `boswell demo` shows what Boswell does");
             }
         }
@@ -63,18 +81,27 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, _: &StatusArgs) -> Result<Outc
     Ok(Outcome::Done)
 }
 
-fn show(ui: &mut Ui, context: &Context, overview: &Overview) -> Result<(), CommandError> {
-    let Retention {
-        raw_soft_cap_bytes,
-        raw_hard_cap_bytes,
-        raw_max_age_days,
-        ..
-    } = context.config.retention;
-    ui.row(format_args!(
-        "{}  {}",
-        ui.paint(STRONG, "Memory"),
-        ui.paint(GOOD, "here")
-    ))?;
+fn show(ui: &mut Ui, context: &Context, told: &Told) -> Result<(), CommandError> {
+    match &told.overview {
+        Some(overview) => {
+            show_memory(ui, context, overview)?;
+            show_tiers(ui, context, overview)?;
+            show_next(ui, context, told.next.as_ref())?;
+        }
+        None => {
+            let place = context.places.data_dir.display().to_string();
+            let word = ui.paint(FAINT, "not here yet");
+            ui.row(format_args!("{}  {word}", ui.paint(STRONG, "Memory")))?;
+            ui.row(format_args!("  store     {}", escape(&place)))?;
+        }
+    }
+    show_waiting(ui, &told.waiting)?;
+    told.soon.iter().try_for_each(|soon| soon.show(ui, context))
+}
+
+fn show_memory(ui: &mut Ui, context: &Context, overview: &Overview) -> Result<(), CommandError> {
+    let word = ui.paint(GOOD, "here");
+    ui.row(format_args!("{}  {word}", ui.paint(STRONG, "Memory")))?;
     let place = overview.directory.display().to_string();
     ui.row(format_args!("  store     {}", escape(&place)))?;
     ui.row(format_args!(
@@ -84,16 +111,17 @@ fn show(ui: &mut Ui, context: &Context, overview: &Overview) -> Result<(), Comma
         measure::bytes(overview.database_bytes)
     ))?;
     for (flavor, share) in &overview.agents {
-        let title = Agent::ALL.into_iter().find(|agent| agent.as_str() == flavor);
-        let title = title.map_or(flavor.as_str(), |agent| agent.title());
+        let evicted = match share.evicted {
+            0 => String::new(),
+            evicted => format!(", {} of them evicted", measure::count(evicted)),
+        };
         ui.row(format_args!(
-            "  keeps     {}: {}, {}",
-            escape(title),
+            "  keeps     {}: {}, {}{evicted}",
+            escape(title(flavor)),
             plural(share.sessions, "session"),
             plural(share.subagents, "subagent")
         ))?;
     }
-    let time = |micros: Option<i64>| micros.and_then(|micros| Timestamp::from_microsecond(micros).ok());
     if let (Some(oldest), Some(newest)) = (time(overview.oldest), time(overview.newest)) {
         let (oldest, newest) = (date_time(oldest, &context.zone), date_time(newest, &context.zone));
         ui.row(format_args!("  sessions  from {oldest} to {newest}"))?;
@@ -102,22 +130,81 @@ fn show(ui: &mut Ui, context: &Context, overview: &Overview) -> Result<(), Comma
     let swept = swept.map_or_else(
         || "nothing was ever kept".to_owned(),
         |at| {
-            format!(
-                "kept something {}, {}",
-                measure::age(context.now, at),
-                date_time(at, &context.zone)
-            )
+            let age = measure::age(context.now, at);
+            format!("kept something {age}, {}", date_time(at, &context.zone))
         },
     );
     ui.row(format_args!("  sweep     {swept}"))?;
-    let age = raw_max_age_days.map_or_else(|| "for ever".to_owned(), |days| plural(days.into(), "day"));
+    Ok(())
+}
+
+/// What each tier takes of its cap, and each agent of the first.
+fn show_tiers(ui: &mut Ui, context: &Context, overview: &Overview) -> Result<(), CommandError> {
+    let retention = &context.config.retention;
+    let age = retention.raw_max_age_days;
+    let age = age.map_or_else(|| "for ever".to_owned(), |days| plural(days.into(), "day"));
+    let soft = retention.raw_soft_cap_bytes;
     ui.row(format_args!(
-        "  caps      raw text {} of {} (at most {}), {age}",
+        "  raw text  {} {} of {} (at most {}), {age}",
+        bar(overview.raw_bytes, soft),
         measure::bytes(overview.raw_bytes),
-        measure::bytes(raw_soft_cap_bytes),
-        measure::bytes(raw_hard_cap_bytes),
+        measure::bytes(soft),
+        measure::bytes(retention.raw_hard_cap_bytes),
+    ))?;
+    let shares: Vec<(&String, &AgentShare)> = overview.agents.iter().collect();
+    for (flavor, share) in shares.into_iter().filter(|_| overview.agents.len() > 1) {
+        ui.row(format_args!(
+            "            {} {} of {}",
+            bar(share.raw_bytes, soft),
+            measure::bytes(share.raw_bytes),
+            escape(title(flavor))
+        ))?;
+    }
+    ui.row(format_args!(
+        "  distilled {} {} of {}, never dropped",
+        bar(overview.distilled_bytes, retention.distilled_cap_bytes),
+        measure::bytes(overview.distilled_bytes),
+        measure::bytes(retention.distilled_cap_bytes),
     ))?;
     Ok(())
+}
+
+fn show_next(ui: &mut Ui, context: &Context, next: Option<&Next>) -> Result<(), CommandError> {
+    let Some(next) = next else {
+        return Ok(ui.row("  next      nothing goes")?);
+    };
+    let at = time(Some(next.at_micros)).unwrap_or(context.now);
+    let due = match at <= context.now {
+        true => "with the next sweep".to_owned(),
+        false => format!("{}, {}", measure::age(context.now, at), date_time(at, &context.zone)),
+    };
+    ui.row(format_args!(
+        "  next      {} ({}) goes {due}: {}",
+        escape(&next.session_uid),
+        measure::bytes(next.bytes),
+        why(next.reason)
+    ))?;
+    Ok(())
+}
+
+/// How full something is.
+fn bar(bytes: u64, cap: u64) -> String {
+    let full = u128::from(bytes) * u128::from(BAR_COLUMNS) / u128::from(cap.max(1));
+    // What is there at all is seen.
+    let full = u64::try_from(full)
+        .unwrap_or(BAR_COLUMNS)
+        .clamp(u64::from(bytes > 0), BAR_COLUMNS);
+    let text = |sign: &str, count: u64| sign.repeat(usize::try_from(count).unwrap_or_default());
+    format!("[{}{}]", text("#", full), text(".", BAR_COLUMNS - full))
+}
+
+fn title(flavor: &str) -> &str {
+    let agent = Agent::ALL.into_iter().find(|agent| agent.as_str() == flavor);
+    agent.map_or(flavor, |agent| agent.title())
+}
+
+fn time(micros: Option<i64>) -> Option<Timestamp> {
+    micros.and_then(|micros| Timestamp::from_microsecond(micros).ok())
 }
 
 /// What a sweep would read.
@@ -135,51 +222,69 @@ fn show_waiting(ui: &mut Ui, waiting: &Report) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn warnings(context: &Context, overview: Option<&Overview>, waiting: &Report) -> Vec<String> {
+fn warnings(context: &Context, told: &Told) -> Vec<String> {
+    let retention = &context.config.retention;
     let mut warnings = Vec::new();
-    let soft = context.config.retention.raw_soft_cap_bytes;
-    if let Some(raw) = overview.map(|overview| overview.raw_bytes).filter(|raw| *raw > soft) {
-        warnings.push(format!(
-            "kept raw text is above its soft cap: {} > {}",
-            measure::bytes(raw),
-            measure::bytes(soft)
-        ));
-    }
-    if !waiting.unread.is_empty() {
-        let files = plural(waiting.unread.len() as u64, "file");
+    let mut compare = |what: &str, cap_name: &str, bytes: Option<u64>, cap: u64| {
+        if let Some(bytes) = bytes.filter(|bytes| *bytes > cap) {
+            let (bytes, cap) = (measure::bytes(bytes), measure::bytes(cap));
+            warnings.push(format!("{what} is above its {cap_name}: {bytes} > {cap}"));
+        }
+    };
+    let overview = told.overview.as_ref();
+    let raw = overview.map(|overview| overview.raw_bytes);
+    let distilled = overview.map(|overview| overview.distilled_bytes);
+    compare("kept raw text", "soft cap", raw, retention.raw_soft_cap_bytes);
+    compare("distilled memory", "cap", distilled, retention.distilled_cap_bytes);
+    if !told.waiting.unread.is_empty() {
+        let files = plural(told.waiting.unread.len() as u64, "file");
         warnings.push(format!("{files} cannot be read; `boswell doctor` names them"));
     }
     warnings
 }
 
-fn to_json(context: &Context, overview: Option<&Overview>, waiting: &Report, warnings: &[String]) -> Value {
+fn to_json(context: &Context, told: &Told, warnings: &[String]) -> Value {
     let retention = &context.config.retention;
-    let time = |micros: Option<i64>| micros.and_then(|micros| Timestamp::from_microsecond(micros).ok());
-    let store = overview.map(|overview| {
-        let agents: Vec<Value> = overview
-            .agents
-            .iter()
-            .map(|(flavor, share)| json!({ "agent": flavor, "sessions": share.sessions, "subagents": share.subagents }))
-            .collect();
+    let store = told.overview.as_ref().map(|overview| {
+        let agents = overview.agents.iter().map(|(flavor, share)| {
+            json!({
+                "agent": flavor,
+                "sessions": share.sessions,
+                "subagents": share.subagents,
+                "evicted": share.evicted,
+                "tier1_bytes": share.raw_bytes,
+            })
+        });
         json!({
             "packs_bytes": overview.packs_bytes,
             "database_bytes": overview.database_bytes,
             "tier1_bytes": overview.raw_bytes,
-            "agents": agents,
+            "tier2_bytes": overview.distilled_bytes,
+            "agents": agents.collect::<Vec<_>>(),
             "oldest": time(overview.oldest),
             "newest": time(overview.newest),
             "last_sweep": overview.last_sweep.as_ref().map(journal::to_json),
+        })
+    });
+    let next = told.next.as_ref().map(|next| {
+        json!({
+            "session_uid": next.session_uid,
+            "bytes": next.bytes,
+            "reason": next.reason.as_str(),
+            "at": time(Some(next.at_micros)),
         })
     });
     json!({
         "schema": "boswell.status/1",
         "path": context.places.data_dir,
         "store": store,
+        "next": next,
+        "claude_deletes": told.soon.as_ref().map(Soon::to_json),
         "waiting": {
-            "files_seen": waiting.files_seen,
-            "files_read": waiting.files_read,
-            "bytes_read": waiting.bytes_read,
-            "unread": waiting.unread.len(),
+            "files_seen": told.waiting.files_seen,
+            "files_read": told.waiting.files_read,
+            "bytes_read": told.waiting.bytes_read,
+            "unread": told.waiting.unread.len(),
         },
         "retention": {
             "raw_soft_cap_bytes": retention.raw_soft_cap_bytes,

@@ -16,12 +16,15 @@ use super::read::AgentName;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::render::text::plural;
-use crate::ui::{FAINT, Format, STRONG, Ui, escape, measure};
+use crate::retention::{order as retention_order, tell_loss};
+use crate::surface;
+use crate::ui::{BAD, FAINT, Format, STRONG, Ui, escape, measure};
 
 /// Read what is new in the agents' logs and keep it
 ///
 /// Only what changed since the last sweep is read. The agents' files are never changed. Secrets are
-/// masked before anything is written. Run again, it costs nothing; stopped half way, nothing is lost.
+/// masked before anything is written. Run again, it costs nothing; stopped half way, nothing is lost. At its end raw
+/// text that the budget no longer keeps is let go, after its digest is written: see `boswell evict`.
 #[derive(clap::Args, Debug)]
 #[command(visible_aliases = ["sync", "ingest"])]
 #[command(after_help = "Examples:
@@ -53,6 +56,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &SweepArgs) -> Result<Ou
         masker: &context.masker(!args.dry_run)?,
         is_dry: args.dry_run,
         is_scheduled: args.scheduled,
+        lets_go: true,
     };
     let report = match sweep(ui, context, &order) {
         Err(error) if args.scheduled && error.code == "store-busy" => return Ok(Outcome::Done),
@@ -67,7 +71,8 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &SweepArgs) -> Result<Ou
         ui.hint(format_args!("no logs were found; looked in {}", places.join(", ")));
         ui.hint("`--root DIR=LABEL` names another place, and `boswell demo` shows what a sweep does");
     }
-    Ok(Outcome::Done)
+    super::evict::warn_distilled(ui, context, report.tier2_bytes);
+    Ok(tell_loss(ui, context, &report.let_go))
 }
 
 /// Another process writes: it is waited for, and whoever watches knows why nothing moves.
@@ -83,6 +88,8 @@ pub(crate) struct Order<'a> {
     pub(crate) is_dry: bool,
     /// Leaves where somebody else writes.
     pub(crate) is_scheduled: bool,
+    /// Whether raw text beyond the budget goes.
+    pub(crate) lets_go: bool,
 }
 
 /// Sweeps, with a progress bar for those who watch.
@@ -96,12 +103,14 @@ pub(crate) fn sweep(ui: &mut Ui, context: &Context, order: &Order<'_>) -> Result
             bar.set_length(all);
             bar.set_position(done);
         },
+        retention: order.lets_go.then(|| retention_order(context)),
+        digests: Some(context.digest_settings()),
         ..Sweep::new(order.directory, order.roots, order.masker, context.now)
     };
     let report = if order.is_dry {
         dry_run(&sweep)
     } else {
-        let told = RefCell::new(ui);
+        let told = RefCell::new(&mut *ui);
         let waiting = || bar.suspend(|| say_waiting(&mut told.borrow_mut()));
         let patience = if order.is_scheduled {
             Patience::Leave
@@ -112,6 +121,7 @@ pub(crate) fn sweep(ui: &mut Ui, context: &Context, order: &Order<'_>) -> Result
     };
     bar.finish_and_clear();
     let mut report = report?;
+    surface::digests(ui, context, order.directory, &report.digested)?;
     // A path is a stranger's text, too.
     for unread in &mut report.unread {
         let path = unread.path.display().to_string();
@@ -184,6 +194,23 @@ fn show_numbers(ui: &mut Ui, report: &Report, is_dry: bool) -> Result<(), Comman
         if report.prompts > 0 {
             ui.row(format_args!("  {} new in histories", plural(report.prompts, "prompt")))?;
         }
+        if !report.digested.is_empty() {
+            let digests = plural(report.digested.len() as u64, "digest");
+            ui.row(format_args!("  {digests} written"))?;
+        }
+        let let_go = &report.let_go;
+        if !let_go.drops.is_empty() {
+            ui.row(format_args!(
+                "  {} of {} let go for the budget",
+                measure::bytes(let_go.bytes),
+                plural(let_go.drops.len() as u64, "session")
+            ))?;
+        }
+        let lost = let_go.lost().count() as u64;
+        if lost > 0 {
+            let told = format!("  DATA LOSS: {} of them had no digest", plural(lost, "session"));
+            ui.row(ui.paint(BAD, told))?;
+        }
         ui.row(format_args!("  {} kept", measure::bytes(report.tier1_bytes)))?;
     }
     for (agent, part) in &report.agents {
@@ -232,6 +259,10 @@ fn to_json(report: &Report, duration_ms: u64) -> Value {
         "faults": report.faults,
         "redactions": report.redactions,
         "prompts": report.prompts,
+        "digests": report.digested.len(),
+        "sessions_evicted": report.let_go.drops.len(),
+        "bytes_evicted": report.let_go.bytes,
+        "sessions_lost": report.let_go.lost().count(),
         "tier1_bytes": report.tier1_bytes,
         "tier2_bytes": report.tier2_bytes,
         "duration_ms": duration_ms,

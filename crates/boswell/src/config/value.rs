@@ -89,11 +89,25 @@ pub(super) fn cadence(found: &Value) -> Result<Cadence, Expected> {
     }
 }
 
+pub(super) fn words(found: &Value) -> Result<Vec<String>, Expected> {
+    let texts = texts(found).map(|texts| texts.iter().map(|text| (*text).to_owned()).collect());
+    texts.ok_or_else(|| "a list of texts: a program and its arguments".to_owned())
+}
+
 pub(super) fn paths(found: &Value, home: &Path) -> Result<Vec<PathBuf>, Expected> {
     let expected = "a list of paths that are absolute or start with `~/`";
     texts(found)
         .and_then(|texts| texts.iter().map(|text| path(text, home)).collect())
         .ok_or_else(|| expected.to_owned())
+}
+
+/// A place that need not be given: an empty text names none.
+pub(super) fn place(found: &Value, home: &Path) -> Result<Option<PathBuf>, Expected> {
+    let expected = || "a path that is absolute or starts with `~/`, or empty".to_owned();
+    match found.as_str().ok_or_else(expected)? {
+        "" => Ok(None),
+        text => path(text, home).map(Some).ok_or_else(expected),
+    }
 }
 
 /// A path from a file has no directory it could be relative to.

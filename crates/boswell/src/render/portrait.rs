@@ -2,10 +2,11 @@
 
 use jiff::tz::TimeZone;
 use memory::kept;
-use memory::store::{Annotations, Counted, Status, Store};
+use memory::store::{Annotations, Counted, Decision, Status, Store};
 use serde_json::{Value, json};
 use transcript::{Agent, Call, Session, SessionUid, Turn, counted};
 
+use crate::commands::decision_json;
 use crate::error::CommandError;
 use crate::render::text::{self, Head, date_time, plural, told_tokens};
 use crate::session_arg::Named;
@@ -21,10 +22,13 @@ pub(crate) struct Portrait {
     counted: Counted,
     lines: u64,
     faults: u64,
+    decisions: Vec<Decision>,
     calls: Vec<Call>,
     subagent_calls: Vec<Call>,
     /// What histories told, oldest first.
     pub(crate) prompts: Vec<(Option<i64>, String)>,
+    /// When its raw text was let go, and why.
+    let_go: Option<(i64, Option<String>)>,
 }
 
 impl Portrait {
@@ -43,15 +47,20 @@ impl Portrait {
         session.settle(that_count(&calls).into_iter());
         session.source_path = Some(reads.log_path(uid)?).filter(|path| !path.is_empty());
         session.source_bytes = counted.bytes;
-        let parts = reads.parts(uid)?;
-        let has_log = parts.iter().any(|part| part == "log");
+        let of_log = reads.line_count(uid, "log")?;
         Ok(Self {
             status: named.status,
             said: reads.annotations_of(uid)?,
+            decisions: reads.decisions_of(uid)?,
             turns: reads.turns(uid)?,
-            lines: reads.line_count(uid, if has_log { "log" } else { "chat_history" })?,
+            lines: if of_log > 0 {
+                of_log
+            } else {
+                reads.line_count(uid, "chat_history")?
+            },
             faults: reads.fault_count(uid)?,
             prompts: reads.prompts_of(uid)?,
+            let_go: reads.let_go_of(uid)?,
             session,
             subagents,
             counted,
@@ -91,7 +100,7 @@ impl Portrait {
             lines.truncate(2);
             lines.push(format!("  {}", plural(self.counted.prompts, "prompt")));
         }
-        lines.push(format!("  {}", self.state()));
+        lines.push(format!("  {}", self.state(zone)));
         if !self.said.tags.is_empty() {
             let tags: Vec<String> = self.said.tags.iter().map(|tag| format!("#{}", escape(tag))).collect();
             lines.push(format!("  tags: {}", tags.join(" ")));
@@ -101,20 +110,46 @@ impl Portrait {
             lines.push(format!("  note: {}", note.next().unwrap_or_default()));
             lines.extend(note.map(|line| format!("        {line}")));
         }
+        for decision in &self.decisions {
+            let words = decision.text.split_whitespace().collect::<Vec<_>>().join(" ");
+            lines.push(format!("  decided: {}", escape(&words)));
+        }
         lines
     }
 
     /// What is left of the session.
-    fn state(&self) -> String {
+    fn state(&self, zone: &TimeZone) -> String {
         let mut state = vec![match self.status {
             Status::Kept => format!("kept: {} of logs", measure::bytes(self.counted.bytes)),
-            Status::Evicted => "evicted: its text was let go, what it was about is left".to_owned(),
+            Status::Evicted => self.why_gone(zone),
             Status::PromptsOnly => "prompts only: its log was gone before it was swept".to_owned(),
         }];
         if self.faults > 0 {
             state.push(plural(self.faults, "fault"));
         }
         state.join(" · ")
+    }
+
+    /// When and why the text went, and what is left of it.
+    fn why_gone(&self, zone: &TimeZone) -> String {
+        let (at, reason) = self.let_go.clone().unwrap_or_default();
+        let on = jiff::Timestamp::from_microsecond(at).ok().filter(|_| at > 0);
+        let on = on.map(|at| format!(" on {}", date_time(at, zone))).unwrap_or_default();
+        let (why, left) = match reason.as_deref() {
+            Some("age") => (
+                "it was here for as long as raw text is kept",
+                "its digest and its numbers are",
+            ),
+            Some("budget") => ("raw text was over its soft cap", "its digest and its numbers are"),
+            Some("hard_cap") => ("raw text was over its hard cap", "its digest and its numbers are"),
+            Some("overflow") => (
+                "raw text was over its hard cap and no digest could be made",
+                "its numbers are",
+            ),
+            Some("forgotten") => ("it was to be forgotten", "its digest and its numbers are"),
+            _ => ("the budget was used up", "its digest and its numbers are"),
+        };
+        format!("evicted: its text was let go{on}, because {why}; {left} left")
     }
 
     /// What a history still tells of a session whose log is gone.
@@ -158,6 +193,7 @@ impl Portrait {
         session["name"] = self.said.name.clone().into();
         session["note"] = self.said.note.clone().into();
         session["tags"] = self.said.tags.clone().into();
+        session["decisions"] = self.decisions.iter().map(decision_json).collect();
         session["lines"] = self.lines.into();
         session["events"] = self.counted.events.into();
         session["faults"] = self.faults.into();

@@ -27,6 +27,9 @@ fn alone_it_shows_its_verbs_in_their_groups() {
       show          Show a session, or the session that made a commit
       usage         Count tokens and money, each API call once
       statusline    Print one line for a status line: today, this session, context used
+      digest        Show a session on one page: what was asked, what came of it, what it took
+      signals       Show patterns worth knowing: loops, retries, interruptions, tests left failing
+      decisions     Show what was decided, newest first
       secrets       Say where secrets stand in the agents' own logs
 
     Share:
@@ -37,6 +40,10 @@ fn alone_it_shows_its_verbs_in_their_groups() {
 
     Keep:
       sweep         Read what is new in the agents' logs and keep it [aliases: sync, ingest]
+      evict         Let go of raw text that the budget no longer keeps
+      keep          Keep a session's raw text for good
+      forget        Forget sessions: their raw text goes now and never comes back
+      decide        Write a decision down
       tag           Put tags on a session, take them off, or show them
       note          Write a note on a session, or show it
       name          Give a session a name of your own, or show it

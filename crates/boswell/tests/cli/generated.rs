@@ -36,7 +36,7 @@ fn every_command_gets_its_manual_page() {
     let sandbox = Sandbox::new();
     assert_snapshot!(sandbox.run("man -o share/man1"), @"
     --- stderr ---
-    Wrote 26 pages: share/man1
+    Wrote 31 pages: share/man1
     ");
     assert_snapshot!(names_in(&sandbox.home.join("share/man1")).join("\n"), @"
     boswell-cat.1
@@ -45,9 +45,15 @@ fn every_command_gets_its_manual_page() {
     boswell-config-path.1
     boswell-config-show.1
     boswell-config.1
+    boswell-decide.1
+    boswell-decisions.1
     boswell-demo.1
+    boswell-digest.1
     boswell-doctor.1
+    boswell-evict.1
+    boswell-forget.1
     boswell-journal.1
+    boswell-keep.1
     boswell-man.1
     boswell-name.1
     boswell-note.1
@@ -59,6 +65,7 @@ fn every_command_gets_its_manual_page() {
     boswell-secrets.1
     boswell-sessions.1
     boswell-show.1
+    boswell-signals.1
     boswell-status.1
     boswell-statusline.1
     boswell-sweep.1

@@ -7,6 +7,8 @@ mod catch_up;
 mod config;
 mod contract;
 mod defects;
+mod digest;
+mod evict;
 mod finder;
 mod generated;
 mod keep;

@@ -250,6 +250,10 @@ fn every_field_of_the_json_is_documented_and_every_documented_field_is_printed()
         "usage",
         "usage blocks",
         "statusline",
+        "digest last --subagents",
+        "signals",
+        "decide because",
+        "decisions",
     ] {
         let told = sandbox.run(&format!("{command} --json"));
         keys(

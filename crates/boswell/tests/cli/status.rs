@@ -1,6 +1,9 @@
 //! `boswell status` and `boswell journal`: the memory on one screen, and what was done to it.
 
+use std::fs;
+
 use insta::assert_snapshot;
+use regex::Regex;
 use serde_json::Value;
 use testkit::logs::ClaudeLog;
 
@@ -19,10 +22,13 @@ fn sandbox() -> Sandbox {
     sandbox
 }
 
-/// What the file system says of the database differs between machines.
+/// What the file system says of the database differs between machines, and what is kept follows the length of this
+/// home's path.
 fn without_sizes(told: &str) -> String {
     let lines = told.lines().filter(|line| !line.contains("on disk"));
-    lines.map(|line| format!("{line}\n")).collect()
+    let told: String = lines.map(|line| format!("{line}\n")).collect();
+    let size = Regex::new(r"[0-9.]+ (B|KiB)( of|[)])").unwrap();
+    size.replace_all(&told, "[SIZE]$2").into_owned()
 }
 
 #[test]
@@ -61,14 +67,16 @@ fn the_status_tells_what_is_kept_and_what_is_not() {
       keeps     Claude Code: 1 session, 0 subagents
       sessions  from 2026-03-31 09:00:00 to 2026-03-31 09:00:01
       sweep     kept something just now, 2026-04-01 09:00:00
-      caps      raw text 488 B of 4.0 GiB (at most 6.0 GiB), 45 days
+      raw text  [#...................] [SIZE] of 4.0 GiB (at most 6.0 GiB), 45 days
+      distilled [#...................] [SIZE] of 1.0 GiB, never dropped
+      next      claude:5e550000-0000-4000-8000-000000000001 ([SIZE]) goes in 45 days, 2026-05-16 09:00:00: here for 45 days
     Logs  nothing waits
-      waiting   0 B of 1 log
+      waiting   [SIZE] of 1 log
     ");
     let caps = "--config session_memory.retention.raw_soft_cap_bytes=10";
     let told = sandbox.run(&format!("status {caps}"));
     assert!(
-        told.contains("warning: kept raw text is above its soft cap: 488 B > 10 B"),
+        told.contains("warning: kept raw text is above its soft cap: ") && told.contains(" > 10 B"),
         "{told}"
     );
     let log = ClaudeLog::new("5e550000-0000-4000-8000-000000000002")
@@ -88,13 +96,56 @@ fn the_status_tells_what_is_kept_and_what_is_not() {
 }
 
 #[test]
+fn the_status_tells_what_goes_next_and_what_claude_deletes_before_we_have_it() {
+    let sandbox = sandbox();
+    let log = format!(".claude/projects/-home-ada-app/{SESSION}.jsonl");
+    let at: jiff::Timestamp = "2026-03-04T09:00:00Z".parse().unwrap();
+    let touch = |name: &str| {
+        let file = fs::File::options().write(true).open(sandbox.home.join(name)).unwrap();
+        file.set_modified(at.into()).unwrap();
+    };
+    touch(&log);
+    sandbox.run("sweep");
+    let other = log.replace("0001.jsonl", "0002.jsonl");
+    sandbox.write(
+        &other,
+        &ClaudeLog::new("5e550000-0000-4000-8000-000000000002")
+            .prompt("new")
+            .jsonl(),
+    );
+    touch(&other);
+    let told = sandbox.run("status");
+    let lines: Vec<&str> = told
+        .lines()
+        .filter(|line| line.contains("next") || line.contains("0002") || line.contains("claude "))
+        .collect();
+    assert_snapshot!(without_sizes(&lines.join("\n")), @"
+    next      claude:5e550000-0000-4000-8000-000000000001 ([SIZE]) goes in 45 days, 2026-05-16 09:00:00: here for 45 days
+    claude    deletes 2 logs from 2026-04-03 09:00:00 on; 1 not in the memory
+              2026-04-03 09:00:00  [HOME]/.claude/projects/-home-ada-app/5e550000-0000-4000-8000-000000000002.jsonl
+    ");
+    let told: Value = serde_json::from_str(&sandbox.run("status --json")).unwrap();
+    assert_eq!(
+        (&told["next"]["reason"], &told["next"]["at"]),
+        (&"age".into(), &"2026-05-16T09:00:00Z".into()),
+        "{told}"
+    );
+    assert_eq!(told["claude_deletes"]["logs"], 2, "{told}");
+    assert_eq!(told["claude_deletes"]["missing"].as_array().unwrap().len(), 1, "{told}");
+    assert!(told["store"]["tier2_bytes"].as_u64().unwrap() > 0, "{told}");
+    let due = "--config session_memory.retention.raw_soft_cap_bytes=1";
+    let told = sandbox.run(&format!("status {due}"));
+    assert!(told.contains("goes with the next sweep: over the soft cap"), "{told}");
+}
+
+#[test]
 fn the_journal_has_a_sentence_for_every_change() {
     let sandbox = sandbox();
     sandbox.run("sweep");
     sandbox.run("rebuild");
     assert_snapshot!(sandbox.run("journal"), @"
     2026-04-01 09:00:00  rebuild   made the rows of 1 session anew
-    2026-04-01 09:00:00  sweep     read 1206 new bytes of 1 session
+    2026-04-01 09:00:00  sweep     read 1206 new bytes of 1 session, and wrote 1 digest
     ");
     let told: Value = serde_json::from_str(&sandbox.run("journal --limit 1 --json")).unwrap();
     assert_eq!(told["operations"].as_array().unwrap().len(), 1, "{told}");

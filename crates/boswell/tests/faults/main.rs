@@ -9,6 +9,7 @@
 mod clock;
 mod crash;
 mod disk;
+mod evict;
 mod home;
 mod kill;
 mod moving;

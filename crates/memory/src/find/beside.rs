@@ -1,5 +1,5 @@
-//! Words on sessions that stand in no log: titles, the user's names, notes and tags, and the prompts of sessions whose
-//! logs are gone. They are few, so all of them are looked through.
+//! Words on sessions that stand in no log: titles, the user's names, notes and tags, the digests of sessions that were let
+//! go, and the prompts of sessions whose logs are gone. They are few, so all of them are looked through.
 
 use std::collections::HashMap;
 
@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use transcript::{Field, Kind, Role};
 
 use super::{Found, Question, What};
+use crate::digest::Digest;
 use crate::search::matching::{About, Matcher};
 use crate::search::{Judged, judge};
 use crate::store::{Listed, Status, Store, StoreError};
@@ -23,6 +24,11 @@ pub(super) fn find(store: &Store, listed: &[Listed], question: &Question<'_>) ->
     let mut matcher = Matcher::new(question.query);
     for session in listed {
         found.extend(on_session(session, &mut matcher, question.now));
+    }
+    for session in listed.iter().filter(|session| session.status == Status::Evicted) {
+        if let Some(row) = store.reads().digest_of(&session.session_uid)? {
+            found.extend(in_digest(session, &row.digest, &mut matcher, question.now));
+        }
     }
     let gone: HashMap<&str, &Listed> = listed
         .iter()
@@ -78,6 +84,14 @@ fn on_session(session: &Listed, matcher: &mut Matcher<'_>, now: Timestamp) -> Op
     let judged = judge(matcher, &texts, Field::Prompt, age_ms(session.last_micros, now))?;
     let what = all[judged.at].0;
     Some(told(session, what, judged))
+}
+
+/// What is left of a session that was let go.
+fn in_digest(session: &Listed, digest: &Digest, matcher: &mut Matcher<'_>, now: Timestamp) -> Option<Found> {
+    let left = about(Field::Other, Role::Assistant, None);
+    let texts: Vec<(About<'_>, &str)> = digest.texts().map(|text| (left, text)).collect();
+    let judged = judge(matcher, &texts, Field::Prompt, age_ms(session.last_micros, now))?;
+    Some(told(session, What::Digest, judged))
 }
 
 fn age_ms(at_micros: Option<i64>, now: Timestamp) -> i64 {

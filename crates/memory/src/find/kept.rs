@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use transcript::{Agent, PartKind, SessionEvent};
@@ -317,7 +318,12 @@ impl Desk {
                 let place = usize::try_from(key).ok().and_then(|key| self.places.get(key));
                 let (session, part, place) = place.ok_or_else(|| io::Error::other("no such frame"))?;
                 match place {
-                    Place::Frame(frame) => packs::read(&packs, frame),
+                    Place::Frame(frame) => frame_lines(&packs, frame, || {
+                        let mut is_gone = false;
+                        let uid = uid(*session);
+                        with_store(&mut |store| is_gone = !store.reads().has_raw_text(uid).unwrap_or(true));
+                        is_gone
+                    }),
                     Place::Tail => {
                         let mut read = Err(io::Error::other("the memory cannot be read"));
                         with_store(&mut |store| {
@@ -347,6 +353,14 @@ impl Desk {
             threads: question.threads,
         };
         search::search(question.query, &self.sessions, &reach, &effort)
+    }
+}
+
+/// The lines of a frame; none where its session was let go since the question began, which is no damage.
+fn frame_lines(packs: &Path, frame: &FrameRow, is_gone: impl FnOnce() -> bool) -> io::Result<Vec<u8>> {
+    match packs::read(packs, frame) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && is_gone() => Ok(Vec::new()),
+        read => read,
     }
 }
 

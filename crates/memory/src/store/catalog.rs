@@ -74,12 +74,12 @@ pub struct Counted {
 impl Reads<'_> {
     /// All sessions, those of which only prompts are left among them, newest first.
     pub fn listed(&self) -> Result<Vec<Listed>, StoreError> {
-        let mut listed = self.engine.query(
-            "SELECT session_uid, flavor, native_session_id, ingested_at, evicted_at FROM sessions
-             WHERE stands_for IS NULL",
-            &[],
-            kept,
-        )?;
+        let gone = self.let_go_column()?;
+        let sql = format!(
+            "SELECT session_uid, flavor, native_session_id, ingested_at, {gone} FROM sessions
+             WHERE stands_for IS NULL"
+        );
+        let mut listed = self.engine.query(&sql, &[], kept)?;
         // Two runs over two tables take half the time of a look into one for each row of the other.
         let mut views: HashMap<String, View> = HashMap::with_capacity(listed.len());
         self.engine.each(

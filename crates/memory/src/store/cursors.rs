@@ -139,6 +139,16 @@ impl Reads<'_> {
         Ok(path.unwrap_or_default())
     }
 
+    /// How far the file at `path` was read; none where nobody read it.
+    pub fn read_to(&self, path: &str) -> Result<Option<u64>, StoreError> {
+        let read = self.engine.query_opt(
+            "SELECT max(read_to) FROM cursors WHERE path = $1",
+            &[Value::Text(path)],
+            |row| row.int_opt(0),
+        )?;
+        Ok(read.flatten().and_then(|read| u64::try_from(read).ok()))
+    }
+
     /// The cursors of a session.
     pub fn cursors_of(&self, session_uid: &str) -> Result<Vec<Cursor>, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM cursors WHERE session_uid = $1 ORDER BY part, path");

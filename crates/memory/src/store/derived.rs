@@ -93,6 +93,21 @@ impl Tx<'_> {
         Ok(())
     }
 
+    /// Takes the text out of the derived rows of a session and leaves the numbers. What its digest prints stays:
+    /// `session` as it is told from now on, and the first prompt.
+    pub fn let_go_derived(&self, session_uid: &str, session: &Session, prompt: &str) -> Result<(), StoreError> {
+        for table in ["readers", "faults", "unknown", "filters"] {
+            let sql = format!("DELETE FROM {table} WHERE session_uid = $1");
+            self.engine.execute(&sql, &[Value::Text(session_uid)])?;
+        }
+        events::let_go(self.engine, session_uid)?;
+        self.engine.execute(
+            "UPDATE turns SET prompt = CASE WHEN turn = 1 THEN $2 ELSE '' END WHERE session_uid = $1",
+            &[Value::Text(session_uid), Value::Text(&plain(prompt))],
+        )?;
+        put_view(self.engine, session_uid, session)
+    }
+
     /// Empties the derived tables of one session.
     pub fn clear_derived(&self, session_uid: &str) -> Result<(), StoreError> {
         for table in TABLES {
@@ -241,7 +256,7 @@ impl Reads<'_> {
             "SELECT sessions.session_uid FROM sessions
              LEFT JOIN readers ON readers.session_uid = sessions.session_uid
              LEFT JOIN views ON views.session_uid = sessions.session_uid
-             WHERE flavor = $1 AND stands_for IS NULL AND evicted_at IS NULL AND coalesce(version, -1) <> $2
+             WHERE flavor = $1 AND stands_for IS NULL AND evicted_at IS NULL AND evicting_at IS NULL AND coalesce(version, -1) <> $2
              ORDER BY coalesce(ended_at, 0) DESC, sessions.session_uid",
             &[Value::Text(agent.as_str()), Value::Int(derived_version(agent))],
             |row| row.text(0),
@@ -269,14 +284,14 @@ impl Reads<'_> {
         )
     }
 
-    /// About how many bytes the small durable rows take: calls, and the marks of turns.
+    /// About how many bytes the small durable rows take: digests, calls, and the marks of turns.
     pub fn distilled_bytes(&self) -> Result<u64, StoreError> {
         let sum = self.engine.query_opt(
             "SELECT (SELECT count(*) * 128 FROM calls) + (SELECT coalesce(sum(length(prompt) + 64), 0) FROM turns)",
             &[],
             |row| row.count(0),
         )?;
-        Ok(sum.unwrap_or_default())
+        Ok(sum.unwrap_or_default() + self.digest_bytes()?)
     }
 
     /// Every derived row of a session as text, to compare one making with another. Filters are left out: they follow

@@ -16,6 +16,9 @@ const _: () = assert!(rusqlite::ffi::SQLITE_VERSION_NUMBER >= 3_051_003, "SQLite
 /// How long a reader waits for a checkpoint. Writers are kept apart by our own lock.
 const BUSY_MS: u64 = 5_000;
 
+/// A larger database is copied through a file while it is scrubbed, and not through memory.
+const SCRUB_IN_MEMORY_MAX: i64 = 128 << 20;
+
 /// A connection to the database.
 pub(super) enum Engine {
     Sqlite(Connection),
@@ -186,16 +189,29 @@ impl Engine {
         Ok(connection.pragma_update(None, "user_version", version)?)
     }
 
-    /// Gives freed room back to the disk and empties the write-ahead log.
-    pub(super) fn give_back(&self) -> Result<(), StoreError> {
+    /// Writes the whole file anew and empties the write-ahead log. Says whether the log is empty.
+    ///
+    /// Deleted rows are overwritten as they go, but rows that moved between pages leave copies behind in room that is
+    /// in no use. Only a file without such room is free of them.
+    pub(super) fn scrub(&self) -> Result<bool, StoreError> {
         let Self::Sqlite(connection) = self;
-        // The pragma frees one page per step: it has to be stepped to its end.
-        let mut statement = connection.prepare("PRAGMA incremental_vacuum")?;
-        let mut rows = statement.query([])?;
-        while rows.next()?.is_some() {}
-        drop(rows);
-        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
-        Ok(())
+        let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+        let is_large = number("page_count")?.saturating_mul(number("page_size")?) > SCRUB_IN_MEMORY_MAX;
+        if is_large {
+            connection.pragma_update(None, "temp_store", "FILE")?;
+        }
+        connection.flush_prepared_statement_cache();
+        let scrubbed = connection.execute_batch("VACUUM");
+        connection.pragma_update(None, "temp_store", "MEMORY")?;
+        scrubbed?;
+        self.empty_log()
+    }
+
+    /// Empties the write-ahead log into the file. Says whether it is empty: a reader may be in the way.
+    pub(super) fn empty_log(&self) -> Result<bool, StoreError> {
+        let Self::Sqlite(connection) = self;
+        let is_busy = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0))?;
+        Ok(is_busy == 0)
     }
 
     /// What the database itself finds wrong with its file.

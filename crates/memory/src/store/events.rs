@@ -95,6 +95,15 @@ pub(super) fn put(
     Ok(())
 }
 
+/// Empties the pages of a session whose text goes. How many events there were is still known.
+pub(super) fn let_go(engine: &Engine, session_uid: &str) -> Result<(), StoreError> {
+    engine.execute(
+        "UPDATE events SET bytes = $2 WHERE session_uid = $1",
+        &[Value::Text(session_uid), Value::Blob(&[])],
+    )?;
+    Ok(())
+}
+
 fn write_page(engine: &Engine, session_uid: &str, number: u64, events: &[SessionEvent]) -> Result<(), StoreError> {
     let lines = || events.iter().map(|event| event.line);
     engine.execute(
@@ -115,7 +124,7 @@ fn write_page(engine: &Engine, session_uid: &str, number: u64, events: &[Session
 
 fn read_page(engine: &Engine, session_uid: &str, number: u64) -> Result<Option<Vec<SessionEvent>>, StoreError> {
     let bytes = engine.query_opt(
-        "SELECT bytes FROM events WHERE session_uid = $1 AND page = $2",
+        "SELECT bytes FROM events WHERE session_uid = $1 AND page = $2 AND length(bytes) > 0",
         &[Value::Text(session_uid), Value::count(number)],
         |row| row.blob(0),
     )?;
@@ -128,10 +137,26 @@ impl Reads<'_> {
         self.events_of_lines(session_uid, 0, i64::MAX.unsigned_abs())
     }
 
+    /// Gives each event of a session, in order, page by page: no more than one page is held. Tokens stand in the calls.
+    pub fn each_event(&self, session_uid: &str, mut take: impl FnMut(&SessionEvent)) -> Result<(), StoreError> {
+        let pages = self.engine.query(
+            "SELECT page FROM events WHERE session_uid = $1 ORDER BY page",
+            &[Value::Text(session_uid)],
+            |row| row.count(0),
+        )?;
+        for page in pages {
+            for event in read_page(self.engine, session_uid, page)?.unwrap_or_default() {
+                take(&event);
+            }
+        }
+        Ok(())
+    }
+
     /// The events of a session whose pages hold lines from `first` to `last`: these, and some around them.
     pub fn events_of_lines(&self, session_uid: &str, first: u64, last: u64) -> Result<Vec<SessionEvent>, StoreError> {
         let pages = self.engine.query(
-            "SELECT bytes FROM events WHERE session_uid = $1 AND last_line >= $2 AND first_line <= $3 ORDER BY page",
+            "SELECT bytes FROM events
+             WHERE session_uid = $1 AND last_line >= $2 AND first_line <= $3 AND length(bytes) > 0 ORDER BY page",
             &[Value::Text(session_uid), Value::count(first), Value::count(last)],
             |row| row.blob(0),
         )?;

@@ -258,16 +258,6 @@ impl Reads<'_> {
             |row| Ok((row.text(0)?, row.count(1)?)),
         )
     }
-
-    /// Bytes of all frames and tails: compressed and not yet.
-    pub fn raw_cache_bytes(&self) -> Result<u64, StoreError> {
-        let sum = self.engine.query_opt(
-            "SELECT (SELECT coalesce(sum(length), 0) FROM frames) + (SELECT coalesce(sum(length(bytes)), 0) FROM tails)",
-            &[],
-            |row| row.count(0),
-        )?;
-        Ok(sum.unwrap_or_default())
-    }
 }
 
 fn damaged(session_uid: &str) -> StoreError {

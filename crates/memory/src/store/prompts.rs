@@ -106,10 +106,13 @@ impl Tx<'_> {
         for prompt in prompts {
             let text = plain(&prompt.text);
             let (project, title) = (prompt.project.as_deref().map(plain), prompt.title.as_deref().map(plain));
-            // Of a session an index tells one thing, and the newest counts; a prompt never changes.
+            // What was let go or forgotten is not brought back by a history. Of a session an index tells one thing, and the newest counts; a prompt never changes.
             let touched = self.engine.execute(
                 "INSERT INTO prompts (session_uid, prompt_key, flavor, source, at, project, title, text, mask_version)
-                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+                 SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9
+                 WHERE NOT EXISTS (SELECT 1 FROM tombstones WHERE tombstones.session_uid = $1)
+                    AND NOT EXISTS (SELECT 1 FROM sessions WHERE sessions.session_uid = $1
+                        AND (evicted_at IS NOT NULL OR evicting_at IS NOT NULL))
                  ON CONFLICT (session_uid, prompt_key) DO UPDATE SET at = $5, project = $6, title = $7, text = $8,
                     mask_version = $9
                  WHERE prompts.source = 'index' AND coalesce($5, 0) >= coalesce(prompts.at, 0)

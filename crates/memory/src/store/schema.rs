@@ -2,7 +2,7 @@
 //! and never take away or give a column another meaning.
 //!
 //! Primary tables hold what no log can tell again: `operations`, `sessions`, `cursors`, `frames`, `tails`,
-//! `shared_files`, `prompts`, `prompt_files`, `tags`, `annotations`, `digests`, `decisions`, `keeps`, `tombstones`.
+//! `shared_files`, `prompts`, `prompt_files`, `tags`, `annotations`, `digests`, `decisions`, `keeps`, `tombstones`, `copies`.
 //! All others are derived: they are dropped and made again from the packs, and a test does so. Times are
 //! microseconds since 1970; every table of a session has its key begin with `session_uid`.
 
@@ -235,6 +235,16 @@ const STEPS: &[&str] = &[
     ) {clustered};
     ALTER TABLE sessions ADD COLUMN evicting_at {int};
     ALTER TABLE sessions ADD COLUMN generation {int} NOT NULL DEFAULT 0;",
+    // What was made of sessions outside of the store, so that forgetting can name it. And why raw text was let go: a
+    // person who asks for it is told.
+    "CREATE TABLE copies (
+        session_uid TEXT NOT NULL,
+        path TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        at {int} NOT NULL,
+        PRIMARY KEY (session_uid, path)
+    ) {clustered};
+    ALTER TABLE sessions ADD COLUMN evicted_for TEXT;",
 ];
 
 /// Brings a store to the newest step, all or nothing.

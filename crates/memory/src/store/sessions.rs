@@ -15,6 +15,7 @@ pub struct SessionRow {
     pub discovered_at: i64,
     pub ingested_at: i64,
     pub analyzed_at: Option<i64>,
+    /// When its raw text was let go.
     pub evicted_at: Option<i64>,
 }
 
@@ -35,7 +36,9 @@ impl Tx<'_> {
         self.engine.execute(
             "INSERT INTO sessions (session_uid, flavor, native_session_id, discovered_at, ingested_at, stands_for)
              VALUES ($1, $2, $3, $4, $4, $5)
-             ON CONFLICT (session_uid) DO UPDATE SET ingested_at = $4, analyzed_at = NULL, evicted_at = NULL",
+             ON CONFLICT (session_uid) DO UPDATE SET ingested_at = $4, analyzed_at = NULL, evicted_at = NULL,
+                evicting_at = NULL, generation = generation
+                    + CASE WHEN evicted_at IS NULL AND evicting_at IS NULL THEN 0 ELSE 1 END",
             &[
                 Value::Text(session_uid),
                 Value::Text(session.flavor.as_str()),
@@ -50,12 +53,71 @@ impl Tx<'_> {
     /// Notes that a session was made anew: it has to be analyzed again. `at` is when it grew, if it did.
     pub(super) fn touch_session(&self, session_uid: &str, at: Option<Timestamp>) -> Result<(), StoreError> {
         self.engine.execute(
-            "UPDATE sessions SET ingested_at = coalesce($2, ingested_at), analyzed_at = NULL, evicted_at = NULL
+            "UPDATE sessions SET ingested_at = coalesce($2, ingested_at), analyzed_at = NULL, evicted_at = NULL,
+                evicting_at = NULL
              WHERE session_uid = $1",
             &[
                 Value::Text(session_uid),
                 at.map_or(Value::Null, |at| Value::Int(micros(at))),
             ],
+        )?;
+        Ok(())
+    }
+
+    /// Begins to let the raw text of a session go, as it was read at `ingested_at`. Says whether it is still so.
+    pub fn mark_evicting(
+        &self,
+        session_uid: &str,
+        ingested_at: i64,
+        at: Timestamp,
+        reason: &str,
+    ) -> Result<bool, StoreError> {
+        let marked = self.engine.execute(
+            "UPDATE sessions SET evicting_at = $3, evicted_for = $4
+             WHERE session_uid = $1 AND ingested_at = $2 AND evicted_at IS NULL AND evicting_at IS NULL",
+            &[
+                Value::Text(session_uid),
+                Value::Int(ingested_at),
+                Value::Int(micros(at)),
+                Value::Text(reason),
+            ],
+        )?;
+        Ok(marked > 0)
+    }
+
+    /// Begins to let the raw text of a session go, however it was read. One that is gone already stays as it is.
+    pub fn mark_forgotten(&self, session_uid: &str, at: Timestamp) -> Result<(), StoreError> {
+        self.engine.execute(
+            "UPDATE sessions SET evicting_at = coalesce(evicted_at, $2), evicted_at = NULL, evicted_for = 'forgotten'
+             WHERE session_uid = $1",
+            &[Value::Text(session_uid), Value::Int(micros(at))],
+        )?;
+        Ok(())
+    }
+
+    /// Notes that the digest of a session was written.
+    pub(super) fn set_analyzed(&self, session_uid: &str, at: Timestamp) -> Result<(), StoreError> {
+        self.engine.execute(
+            "UPDATE sessions SET analyzed_at = $2 WHERE session_uid = $1",
+            &[Value::Text(session_uid), Value::Int(micros(at))],
+        )?;
+        Ok(())
+    }
+
+    /// Notes that all that was let go is gone from the disk.
+    pub fn end_evictions(&self) -> Result<(), StoreError> {
+        self.engine.execute(
+            "UPDATE sessions SET evicted_at = evicting_at, evicting_at = NULL WHERE evicting_at IS NOT NULL",
+            &[],
+        )?;
+        Ok(())
+    }
+
+    /// Takes away what was being made anew of a session.
+    pub fn drop_stand_ins_of(&self, session_uid: &str) -> Result<(), StoreError> {
+        self.engine.execute(
+            "DELETE FROM sessions WHERE session_uid >= '~' AND stands_for = $1",
+            &[Value::Text(session_uid)],
         )?;
         Ok(())
     }
@@ -71,23 +133,54 @@ impl Tx<'_> {
 }
 
 impl Reads<'_> {
+    /// By which column a session's raw text is known to be gone, whether all of it left the disk already or not.
+    pub(super) fn let_go_column(&self) -> Result<&'static str, StoreError> {
+        Ok(match self.has_retention()? {
+            true => "coalesce(sessions.evicted_at, sessions.evicting_at)",
+            false => "sessions.evicted_at",
+        })
+    }
+
     /// All sessions, by uid.
     pub fn sessions(&self) -> Result<Vec<SessionRow>, StoreError> {
-        self.engine.query(
-            "SELECT session_uid, flavor, discovered_at, ingested_at, analyzed_at, evicted_at
-             FROM sessions WHERE stands_for IS NULL ORDER BY session_uid",
-            &[],
-            |row| {
-                Ok(SessionRow {
-                    session_uid: row.text(0)?,
-                    flavor: row.text(1)?,
-                    discovered_at: row.int(2)?,
-                    ingested_at: row.int(3)?,
-                    analyzed_at: row.int_opt(4)?,
-                    evicted_at: row.int_opt(5)?,
-                })
-            },
-        )
+        let gone = self.let_go_column()?;
+        let sql = format!(
+            "SELECT session_uid, flavor, discovered_at, ingested_at, analyzed_at, {gone}
+             FROM sessions WHERE stands_for IS NULL ORDER BY session_uid"
+        );
+        self.engine.query(&sql, &[], |row| {
+            Ok(SessionRow {
+                session_uid: row.text(0)?,
+                flavor: row.text(1)?,
+                discovered_at: row.int(2)?,
+                ingested_at: row.int(3)?,
+                analyzed_at: row.int_opt(4)?,
+                evicted_at: row.int_opt(5)?,
+            })
+        })
+    }
+
+    /// How often a session was read anew after its raw text had gone.
+    pub fn generation(&self, session_uid: &str) -> Result<u64, StoreError> {
+        let found = self.engine.query_opt(
+            "SELECT generation FROM sessions WHERE session_uid = $1",
+            &[Value::Text(session_uid)],
+            |row| row.count(0),
+        )?;
+        Ok(found.unwrap_or_default())
+    }
+
+    /// When the raw text of a session was let go, in microseconds since 1970, and why.
+    pub fn let_go_of(&self, session_uid: &str) -> Result<Option<(i64, Option<String>)>, StoreError> {
+        let reason = match self.engine.has_table("copies")? {
+            true => "evicted_for",
+            false => "NULL",
+        };
+        let gone = self.let_go_column()?;
+        let sql = format!("SELECT {gone}, {reason} FROM sessions WHERE session_uid = $1 AND {gone} IS NOT NULL");
+        self.engine.query_opt(&sql, &[Value::Text(session_uid)], |row| {
+            Ok((row.int(0)?, row.text_opt(1)?))
+        })
     }
 
     /// The uids under which sessions are made anew; after a crash nobody goes on with them.
@@ -95,6 +188,15 @@ impl Reads<'_> {
         self.engine.query(
             "SELECT session_uid FROM sessions WHERE stands_for IS NOT NULL ORDER BY session_uid",
             &[],
+            |row| row.text(0),
+        )
+    }
+
+    /// The uids under which one session is made anew. All such uids begin alike, so that no others are looked at.
+    pub fn stand_ins_of(&self, session_uid: &str) -> Result<Vec<String>, StoreError> {
+        self.engine.query(
+            "SELECT session_uid FROM sessions WHERE session_uid >= '~' AND stands_for = $1 ORDER BY session_uid",
+            &[Value::Text(session_uid)],
             |row| row.text(0),
         )
     }
@@ -128,6 +230,16 @@ impl Reads<'_> {
             |row| row.text(0),
         )?;
         Ok(before.into_iter().chain(after).filter_map(native).collect())
+    }
+
+    /// Whether a session did not grow since its digest was written.
+    pub fn is_analyzed(&self, session_uid: &str) -> Result<bool, StoreError> {
+        let found = self.engine.query_opt(
+            "SELECT 1 FROM sessions WHERE session_uid = $1 AND analyzed_at IS NOT NULL",
+            &[Value::Text(session_uid)],
+            |row| row.int(0),
+        )?;
+        Ok(found.is_some())
     }
 
     /// The uids that begin with `prefix`, by uid.

@@ -20,6 +20,8 @@ pub(super) enum Output {
     Failed(Unread),
     /// There was no time left for this one.
     Left,
+    /// Nothing more comes of this session.
+    Ended(String),
 }
 
 /// What of the store goes before a piece is added.
@@ -61,6 +63,8 @@ pub(super) struct Piece {
     pub(super) state: Option<PackedState>,
     /// Whether it was made of what is kept, rather than of a log.
     pub(super) is_refresh: bool,
+    /// Whether it only says what the files of a session look like whose raw text was let go.
+    pub(super) is_touch: bool,
     pub(super) bytes_read: u64,
     /// Bytes read only to see that nothing changed.
     pub(super) bytes_checked: u64,

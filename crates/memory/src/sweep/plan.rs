@@ -28,6 +28,8 @@ pub(super) struct Job {
     pub(super) uid: String,
     /// Whether the store has the session already.
     pub(super) is_known: bool,
+    /// Whether its raw text was let go.
+    pub(super) is_let_go: bool,
     /// The copy of the session that is read: the longest.
     pub(super) source: Source,
     pub(super) root: String,
@@ -79,6 +81,12 @@ impl Job {
 }
 
 impl Plan {
+    /// All sessions there is something to do for.
+    pub(super) fn uids(&self) -> impl Iterator<Item = &str> {
+        let jobs = self.jobs.iter().map(|job| job.uid.as_str());
+        jobs.chain(self.stale.iter().map(|stale| stale.uid.as_str()))
+    }
+
     pub(super) fn make(sweep: &Sweep<'_>, store: Option<&Store>) -> Result<Self, StoreError> {
         let cursors = store.map_or(Ok(Vec::new()), |store| store.reads().cursors())?;
         let mut report = Report::default();
@@ -91,8 +99,15 @@ impl Plan {
             Some(store) => store.reads().tails()?.into_iter().collect(),
             None => HashSet::new(),
         };
+        let tombstones = store.map_or(Ok(HashSet::new()), |store| store.reads().tombstones())?;
+        let let_go = store.map_or(Ok(HashSet::new()), |store| store.reads().let_go())?;
         let mut jobs = Vec::new();
         for (uid, copies) in sessions {
+            // What was forgotten stays so, and so does what worked for it.
+            let parent = uid.split_once('/').map_or(uid.as_str(), |(parent, _)| parent);
+            if tombstones.contains(&uid) || tombstones.contains(parent) {
+                continue;
+            }
             report.files_unchanged += copies.iter().filter(|copy| !copy.is_changed).count() as u64;
             let known = of_session.get(uid.as_str()).map(Vec::as_slice).unwrap_or_default();
             // A log that was emptied tells nothing new; what is kept of it stays.
@@ -100,7 +115,8 @@ impl Plan {
                 continue;
             }
             let is_changed = copies.iter().any(|copy| copy.is_changed);
-            let job = job(uid, copies, known);
+            let mut job = job(uid, copies, known);
+            job.is_let_go = let_go.contains(&job.uid);
             let is_ripe = tails.contains(&(job.uid.clone(), log_kind(&job.source).as_str().to_owned()))
                 && job.is_quiet(sweep.now);
             jobs.push((job, is_changed || is_ripe));
@@ -229,6 +245,7 @@ fn job(uid: String, mut copies: Vec<Copy>, cursors: &[&Cursor]) -> Job {
         agent: longest.agent,
         uid,
         is_known: !cursors.is_empty(),
+        is_let_go: false,
         root: longest.root,
         log_bytes: longest.stat.size,
         source: longest.source,

@@ -249,6 +249,7 @@ impl<'w> Worker<'w> {
             delta,
             state: is_last.then(|| PackedState::of(&self.state)),
             is_refresh: true,
+            is_touch: false,
             bytes_read: 0,
             bytes_checked: 0,
             redactions: gathered.found.len() as u64,

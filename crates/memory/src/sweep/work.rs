@@ -2,6 +2,7 @@
 //! hands them over in pieces that can each be committed alone.
 
 mod companions;
+mod let_go;
 
 use std::fs::File;
 use std::io::{self, Seek};
@@ -100,6 +101,9 @@ impl<'w> Worker<'w> {
     }
 
     fn run(&mut self) -> io::Result<bool> {
+        if self.job.is_let_go && self.tells_nothing_new()? {
+            return self.touch();
+        }
         self.tell_of_other_logs();
         if !self.companions()? {
             return Ok(false);
@@ -297,7 +301,7 @@ impl<'w> Worker<'w> {
             self.cursors.push(cursor.clone());
         }
         if is_whole {
-            others = self.copies();
+            others = self.copies_of(&self.target());
         }
         if is_anew && is_last {
             others.append(&mut self.cursors);
@@ -327,6 +331,7 @@ impl<'w> Worker<'w> {
             delta,
             state,
             is_refresh: false,
+            is_touch: false,
             bytes_read: 0,
             bytes_checked: std::mem::take(&mut self.bytes_checked),
             redactions: 0,
@@ -334,9 +339,9 @@ impl<'w> Worker<'w> {
     }
 
     /// Cursors that only remember that a copy is there.
-    fn copies(&self) -> Vec<Cursor> {
+    fn copies_of(&self, session_uid: &str) -> Vec<Cursor> {
         let of = |(path, stat, _): &(std::path::PathBuf, Stat, bool)| Cursor {
-            session_uid: self.target(),
+            session_uid: session_uid.to_owned(),
             part: PartKind::Log.as_str().to_owned(),
             path: path_text(path),
             root: self.job.root.clone(),

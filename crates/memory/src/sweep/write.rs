@@ -1,6 +1,8 @@
 //! The one writer of a sweep: takes pieces from the workers and commits them in batches, each under the
 //! write lock, each with its sentence in the journal.
 
+mod room;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
@@ -10,6 +12,7 @@ use super::piece::{Output, Piece, Replaces};
 use super::plan::{Job, Plan};
 use super::{Report, Sweep, sentence, several};
 use crate::packs::{self, Unsynced};
+use crate::retention;
 use crate::store::{Extent, FrameRow, Patience, Stat, Store, StoreError, TAIL_NO, Tx, WriteLock, derived_version};
 
 /// A batch is committed when it has so many pieces, or so many raw bytes, or nothing more comes for a moment.
@@ -28,6 +31,10 @@ pub(super) struct Writer<'w> {
     indexes: &'w [(String, Stat)],
     bytes_total: u64,
     bytes_done: u64,
+    /// Sessions that somebody works on, or will.
+    busy: HashSet<String>,
+    /// What each session takes of the raw cache, where there is a cap on it.
+    usage: HashMap<String, u64>,
     /// Sessions whose further pieces stand on something that is no longer so.
     dropped: HashSet<String>,
     /// All that were touched.
@@ -53,6 +60,8 @@ impl<'w> Writer<'w> {
             indexes: &plan.indexes,
             bytes_total: plan.jobs.iter().map(Job::bytes_to_read).sum(),
             bytes_done: 0,
+            busy: plan.uids().map(str::to_owned).collect(),
+            usage: HashMap::new(),
             dropped: HashSet::new(),
             sessions: HashSet::new(),
             new: HashSet::new(),
@@ -64,6 +73,9 @@ impl<'w> Writer<'w> {
     /// Commits everything the workers send.
     pub(super) fn drain(&mut self, receiver: Receiver<Output>, budget: &Budget) -> Result<(), StoreError> {
         self.clean()?;
+        if self.sweep.retention.is_some() {
+            self.usage = self.store.reads().raw_bytes()?;
+        }
         let mut batch: Vec<Piece> = Vec::new();
         let (mut bytes, mut weight) = (0, 0);
         loop {
@@ -84,6 +96,10 @@ impl<'w> Writer<'w> {
                     self.report.sessions_left += 1;
                     continue;
                 }
+                Ok(Output::Ended(uid)) => {
+                    self.busy.remove(&uid);
+                    continue;
+                }
                 Err(RecvTimeoutError::Timeout) if batch.is_empty() => continue,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
@@ -92,6 +108,7 @@ impl<'w> Writer<'w> {
             }
             bytes = 0;
             self.commit(std::mem::take(&mut batch))?;
+            self.make_room()?;
             budget.give_back(std::mem::take(&mut weight));
         }
     }
@@ -108,20 +125,7 @@ impl<'w> Writer<'w> {
                 Ok(((), format!("dropped {} unfinished sessions", left.len())))
             })?;
         }
-        let used: HashSet<String> = self
-            .store
-            .reads()
-            .packs_in_use()?
-            .into_iter()
-            .map(|(pack, _)| pack)
-            .collect();
-        for pack in packs::list(&self.store.packs()) {
-            if !used.contains(&pack) {
-                _ = std::fs::remove_file(self.store.packs().join(&pack));
-            }
-        }
-        drop(lock);
-        Ok(())
+        retention::drop_orphans(self.store, &lock)
     }
 
     fn commit(&mut self, batch: Vec<Piece>) -> Result<(), StoreError> {
@@ -145,6 +149,7 @@ impl<'w> Writer<'w> {
             }
         }
         self.write(&lock, &fit)?;
+        self.weigh(&fit)?;
         for piece in &fit {
             self.count(piece, known.contains(&piece.uid));
         }
@@ -154,7 +159,12 @@ impl<'w> Writer<'w> {
 
     /// Whether the store still says what a piece stands on.
     fn stands(&self, piece: &Piece, ahead: &HashSet<(String, String)>) -> Result<bool, StoreError> {
-        if self.dropped.contains(&piece.into) {
+        if self.dropped.contains(&piece.into) || self.store.reads().is_buried(&piece.uid)? {
+            return Ok(false);
+        }
+        // What was let go meanwhile comes back by a log that is read from its beginning, and by nothing else.
+        let is_begun_anew = piece.into != piece.uid && !piece.is_refresh;
+        if !is_begun_anew && !piece.is_touch && self.store.reads().is_let_go(&piece.uid)? {
             return Ok(false);
         }
         if piece.into != piece.uid {
@@ -224,7 +234,7 @@ impl<'w> Writer<'w> {
         let sessions = self.sessions.len() as u64;
         match self.command {
             "rebuild" => format!("made the rows of {} anew", several(sessions, "session")),
-            _ => sentence(bytes, sessions, 0),
+            _ => sentence(bytes, sessions, 0, &self.report.let_go),
         }
     }
 
@@ -327,6 +337,7 @@ impl<'w> Writer<'w> {
         report.sessions_refreshed += done.sessions_refreshed;
         report.sessions_left += done.sessions_left;
         report.unread.extend(done.unread);
+        report.let_go = done.let_go;
         report.sessions_new = self.new.len() as u64;
         report.sessions_updated = self.updated.len() as u64;
         for (agent, done) in done.agents {

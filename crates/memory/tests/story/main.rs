@@ -2,11 +2,15 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod canary;
+mod digest;
 mod false_alarms;
 mod hazards;
 mod home;
 mod keeping;
+mod laws;
 mod prompts;
 mod restoring;
+mod retention;
 mod secrets;
 mod sweep;

@@ -108,12 +108,13 @@ pub(super) fn with_summary(portrait: &Portrait, event: &SessionEvent) -> Session
 /// The turns of a session whose events are gone.
 pub(super) fn marks(ui: &Ui, turns: &[Turn], zone: &TimeZone) -> Vec<String> {
     let mark = |turn: &Turn| {
-        let prompt = crate::commands::sessions::in_one_line(&turn.prompt);
-        [
-            String::new(),
-            heading(ui, turns, Some(turn.turn), zone),
-            format!("        {prompt}"),
-        ]
+        let mut lines = vec![String::new(), heading(ui, turns, Some(turn.turn), zone)];
+        // What was said in most turns went with the text.
+        if !turn.prompt.is_empty() {
+            let prompt = crate::commands::sessions::in_one_line(&turn.prompt);
+            lines.push(format!("        {prompt}"));
+        }
+        lines
     };
     turns.iter().flat_map(mark).collect()
 }

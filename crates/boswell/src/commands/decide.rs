@@ -1,0 +1,60 @@
+//! `boswell decide`: write a decision down.
+
+use std::cell::RefCell;
+
+use memory::decisions::{self, DecisionText};
+use memory::store::{Patience, Store};
+
+use super::decisions::to_json;
+use super::sweep::say_waiting;
+use crate::context::Context;
+use crate::error::{CommandError, Outcome};
+use crate::render::text::plural;
+use crate::session_arg::{SESSION_HELP, open_memory, resolve};
+use crate::surface;
+use crate::ui::{Format, Ui, escape_lines};
+
+/// Write a decision down
+///
+/// A choice and its reason, of one session or of none. It stays whatever becomes of the session, is shown with it and in
+/// its digest, and secrets in it are masked.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  boswell decide \"SQLite, because one file is easy to back up\"
+  boswell decide \"no retries in the client\" --session last
+  boswell decisions")]
+pub(crate) struct DecideArgs {
+    /// What was decided, and why
+    #[arg(value_name = "TEXT", allow_hyphen_values = true)]
+    text: String,
+    #[arg(long, value_name = "SESSION", help = SESSION_HELP)]
+    session: Option<String>,
+}
+
+pub(crate) fn run(ui: &mut Ui, context: &Context, args: &DecideArgs) -> Result<Outcome, CommandError> {
+    let named = |word: &String| -> Result<String, CommandError> {
+        Ok(resolve(&open_memory(context)?, context, word)?.session_uid)
+    };
+    let uid = args.session.as_ref().map(named).transpose()?;
+    let text = DecisionText::new(&args.text, &context.masker(true)?)
+        .map_err(|error| CommandError::user("decision-refused", error))?;
+    let mut store = Store::open(&context.places.data_dir)?;
+    let decision = {
+        let told = RefCell::new(&mut *ui);
+        let waiting = || say_waiting(&mut told.borrow_mut());
+        decisions::decide(&mut store, Patience::Wait(&waiting), context.now, uid.as_deref(), &text)?
+    };
+    if text.redactions > 0 {
+        ui.warning(format_args!("{} masked", plural(text.redactions, "secret")));
+    }
+    surface::decision(ui, context, &decision);
+    match ui.format {
+        Format::Json => {
+            let mut answer = to_json(&decision);
+            answer["schema"] = "boswell.decide/1".into();
+            ui.json(&answer)?;
+        }
+        Format::Text => ui.row(escape_lines(&decision.text))?,
+    }
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,293 @@
+//! A digest as a page of text: what was asked and what came of it first, then what it took, then the details.
+
+use jiff::SignedDuration;
+use memory::digest::{Digest, Snippet};
+use memory::outcome::{Confidence, outcome_word};
+use memory::store::Decision;
+use transcript::Outcome;
+
+use super::super::signals;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::render::budget::{tokens, visible_chars};
+use crate::render::text::{date_time, plural, rows};
+use crate::ui::{BAD, FAINT, GOOD, HEADING, STRONG, Ui, escape, measure};
+
+/// So many tools, files, commands and errors stand on the page.
+const ENTRIES_MAX: usize = 6;
+/// So many commits, the newest.
+const COMMITS_MAX: usize = 3;
+const LABEL_COLUMNS: usize = 10;
+
+/// The lines of the page.
+pub(super) fn lines(
+    ui: &Ui,
+    context: &Context,
+    digest: &Digest,
+    decisions: &[Decision],
+    children: &[Digest],
+) -> Vec<String> {
+    let mut lines = head(ui, context, digest);
+    lines.extend(outcome(ui, context, digest));
+    lines.push(String::new());
+    lines.extend(effort(digest));
+    lines.extend(work(digest));
+    for decision in decisions {
+        let words = decision.text.split_whitespace().collect::<Vec<_>>().join(" ");
+        lines.push(labelled("decided", &escape(&words)));
+    }
+    if !digest.signals.is_empty() {
+        lines.push(String::new());
+        lines.push(ui.paint(HEADING, "Signals").to_string());
+        lines.extend(signals::lines(ui, &digest.signals, true));
+    }
+    if !children.is_empty() {
+        lines.push(String::new());
+        lines.push(ui.paint(HEADING, plural(children.len() as u64, "subagent")).to_string());
+        lines.extend(children.iter().map(|child| subagent(ui, child)));
+    }
+    lines
+}
+
+/// Prints the page, or as much of it as fits.
+pub(super) fn print(ui: &mut Ui, mut lines: Vec<String>, max_tokens: Option<u32>) -> Result<(), CommandError> {
+    let mut left_out = 0;
+    if let Some(most) = max_tokens {
+        let size = |lines: &[String]| lines.iter().map(|line| visible_chars(line) + 1).sum::<usize>();
+        while lines.len() > 3 && tokens(size(&lines)) > most as usize {
+            lines.pop();
+            left_out += 1;
+        }
+    }
+    rows(ui, lines)?;
+    if left_out > 0 {
+        ui.row(format_args!("… {} left out", plural(left_out, "line")))?;
+    }
+    Ok(())
+}
+
+fn labelled(label: &str, text: &str) -> String {
+    format!("  {label:LABEL_COLUMNS$}  {text}")
+}
+
+fn head(ui: &Ui, context: &Context, digest: &Digest) -> Vec<String> {
+    let title = digest.title.as_deref().map(|title| format!("  {}", escape(title)));
+    let mut lines = vec![format!(
+        "{}{}",
+        ui.paint(STRONG, escape(&digest.session_uid)),
+        title.unwrap_or_default()
+    )];
+    let domain = context.domain(digest.repo.as_deref(), digest.remote.as_deref());
+    let repo = digest.repo.as_deref().map(|repo| match &digest.git_branch {
+        Some(branch) => format!("{} on {}", escape(repo), escape(branch)),
+        None => escape(repo).into_owned(),
+    });
+    let told = [
+        repo,
+        domain.map(|domain| escape(domain).into_owned()),
+        digest.task_ref.as_deref().map(|task| escape(task).into_owned()),
+        digest.model.as_deref().map(|model| escape(model).into_owned()),
+        digest.started_at.map(|at| date_time(at, &context.zone)),
+    ];
+    let told: Vec<String> = told.into_iter().flatten().collect();
+    lines.push(format!("  {}", told.join(" · ")));
+    lines.push(String::new());
+    if let Some(prompt) = &digest.first_prompt {
+        lines.push(labelled("asked", &quoted(prompt)));
+    }
+    let last = digest.snippets.iter().filter(|snippet| {
+        let first = digest.first_prompt.as_ref().map(|first| first.line);
+        Some(snippet.line) != first
+    });
+    for snippet in last {
+        let label = if snippet.actor == "human" {
+            "last asked"
+        } else {
+            "answered"
+        };
+        lines.push(labelled(label, &quoted(snippet)));
+    }
+    lines
+}
+
+fn quoted(snippet: &Snippet) -> String {
+    format!("{} (line {})", escape(&snippet.text), measure::count(snippet.line))
+}
+
+fn outcome(ui: &Ui, context: &Context, digest: &Digest) -> Vec<String> {
+    let judged = digest.outcome.at(digest.ended_at, context.now);
+    let word = outcome_word(judged.outcome);
+    let painted = match judged.outcome {
+        Outcome::Success => ui.paint(GOOD, word).to_string(),
+        Outcome::Fail => ui.paint(BAD, word).to_string(),
+        Outcome::Abandoned | Outcome::Unknown => word.to_owned(),
+    };
+    let sure = match judged.confidence {
+        Confidence::High => "sure",
+        Confidence::Medium => "fairly sure",
+        Confidence::Low => "not sure",
+    };
+    let why = judged.reason.as_str().replace('_', " ");
+    let mut lines = vec![labelled("outcome", &format!("{painted}: {why} ({sure})"))];
+    for evidence in &judged.evidence {
+        let line = format!("line {}: {}", measure::count(evidence.line), escape(&evidence.text));
+        lines.push(labelled("", &ui.paint(FAINT, line).to_string()));
+    }
+    lines
+}
+
+/// What the session took.
+fn effort(digest: &Digest) -> Vec<String> {
+    let seconds = |seconds: u64| measure::duration(SignedDuration::from_secs(seconds.cast_signed()));
+    let mut time = format!(
+        "{} active of {}",
+        seconds(digest.time.active_s),
+        seconds(digest.time.wall_s)
+    );
+    if digest.time.pauses > 0 {
+        time += &format!(
+            "; {} over {} minutes, the longest {}",
+            plural(u64::from(digest.time.pauses), "pause"),
+            digest.time.idle_after_s / 60,
+            seconds(digest.time.longest_pause_s)
+        );
+    }
+    let mut turns = format!(
+        "{}, {}, {}",
+        plural(u64::from(digest.turns), "turn"),
+        plural(digest.events, "event"),
+        plural(digest.tool_calls, "tool call")
+    );
+    if digest.interventions.total() > 0 {
+        turns += &format!(
+            ", {} by a human",
+            plural(u64::from(digest.interventions.total()), "intervention")
+        );
+    }
+    let total = &digest.tokens.total;
+    let models: Vec<String> = digest
+        .tokens
+        .by_model
+        .iter()
+        .map(|model| escape(&model.model).into_owned())
+        .collect();
+    let tokens = format!(
+        "{} in, {} out, {} cached, in {} of {}",
+        measure::count(total.input),
+        measure::count(total.output),
+        measure::count(total.cache()),
+        plural(digest.tokens.calls, "call"),
+        models.join(", ")
+    );
+    let mut lines = vec![labelled("time", &time), labelled("turns", &turns)];
+    if digest.tokens.calls > 0 {
+        lines.push(labelled("tokens", &tokens));
+    }
+    lines
+}
+
+/// What was done.
+fn work(digest: &Digest) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut list = |label: &str, entries: Vec<String>| {
+        if entries.is_empty() {
+            return;
+        }
+        let more = entries.len().saturating_sub(ENTRIES_MAX);
+        let mut text = entries.into_iter().take(ENTRIES_MAX).collect::<Vec<_>>().join(", ");
+        if more > 0 {
+            text += &format!(", and {more} more");
+        }
+        lines.push(labelled(label, &text));
+    };
+    let failed = |errors: u64| match errors {
+        0 => String::new(),
+        errors => format!(" ({errors} failed)"),
+    };
+    let tools = digest.tools.iter();
+    list(
+        "tools",
+        tools
+            .map(|tool| format!("{} {}{}", escape(&tool.tool), tool.calls, failed(tool.errors)))
+            .collect(),
+    );
+    let commands = digest.commands.iter();
+    list(
+        "commands",
+        commands
+            .map(|one| format!("{} {}{}", escape(&one.command), one.runs, failed(one.errors)))
+            .collect(),
+    );
+    let files = digest.files.iter();
+    list(
+        "files",
+        files
+            .map(|file| format!("{} {}", escape(short(&file.path, digest.cwd.as_deref())), file.edits))
+            .collect(),
+    );
+    let tests = &digest.tests;
+    if let Some(last) = &tests.last {
+        let how = match last.passed {
+            Some(true) => "passed",
+            Some(false) => "failed",
+            None => "came out unclear",
+        };
+        let text = format!(
+            "{} passed, {} failed; the last {how} (line {}): {}",
+            tests.passed,
+            tests.failed,
+            measure::count(last.line),
+            escape(&last.command)
+        );
+        lines.push(labelled("tests", &text));
+    }
+    let commits = digest.commits.len();
+    for commit in &digest.commits[commits.saturating_sub(COMMITS_MAX)..] {
+        lines.push(labelled("commit", &quoted(commit)));
+    }
+    if commits > COMMITS_MAX {
+        lines.push(labelled("", &format!("and {} before", commits - COMMITS_MAX)));
+    }
+    let errors = &digest.errors;
+    if errors.count > 0 {
+        let text = format!(
+            "{}, {} resolved",
+            plural(errors.count, "error"),
+            measure::count(errors.resolved)
+        );
+        lines.push(labelled("errors", &text));
+        for kind in errors.kinds.iter().take(3) {
+            let text = format!(
+                "{}× {} (line {})",
+                kind.count,
+                escape(&kind.text),
+                measure::count(kind.line)
+            );
+            lines.push(labelled("", &text));
+        }
+    }
+    lines
+}
+
+/// A path as one sees it from where the session worked.
+fn short<'p>(path: &'p str, cwd: Option<&str>) -> &'p str {
+    let below = cwd.and_then(|cwd| path.strip_prefix(cwd));
+    below.map_or(path, |below| below.trim_start_matches(['/', '\\']))
+}
+
+fn subagent(ui: &Ui, child: &Digest) -> String {
+    let about = child
+        .title
+        .as_deref()
+        .or(child.first_prompt.as_ref().map(|prompt| prompt.text.as_str()));
+    format!(
+        "  {}  {}: {}, {}  {}",
+        ui.paint(STRONG, escape(&child.session_uid)),
+        outcome_word(child.outcome.outcome),
+        plural(child.tool_calls, "tool call"),
+        plural(child.errors.count, "error"),
+        about
+            .map(|about| measure::fit(&escape(about), 60).into_owned())
+            .unwrap_or_default()
+    )
+}

@@ -1,0 +1,166 @@
+//! `boswell signals`: patterns worth knowing, in one session or over all of them.
+
+use std::collections::{BTreeMap, HashMap};
+
+use memory::digest::Digest;
+use memory::signals::budget::{Usual, overrun, usual};
+use memory::signals::{Signal, SignalKind};
+use memory::store::{Listed, Store};
+use serde_json::{Value, json};
+
+use super::digest::digest_of;
+use crate::context::Context;
+use crate::error::{CommandError, Outcome};
+use crate::filters::FilterArgs;
+use crate::render::text::plural;
+use crate::session_arg::{SESSION_HELP, open_memory, resolve};
+use crate::ui::{FAINT, Format, HEADING, STRONG, Ui, escape, measure};
+
+/// Show patterns worth knowing: loops, retries, interruptions, tests left failing
+///
+/// Of one session with their evidence, or of all sessions that have a digest, newest first. Each line of evidence names a
+/// line of the log. `budget_overrun` compares a session with nine of ten others.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  boswell signals last
+  boswell signals --since 7d
+  boswell signals --signal error_loop --signal failing_tests_left --json")]
+pub(crate) struct SignalsArgs {
+    #[arg(help = SESSION_HELP)]
+    session: Option<String>,
+    /// Only this signal; several are all shown
+    #[arg(long, value_name = "SIGNAL", value_parser = signal)]
+    signal: Vec<SignalKind>,
+    #[command(flatten)]
+    filters: FilterArgs,
+    /// How many sessions at most; 0 shows all
+    #[arg(long, value_name = "COUNT", default_value_t = 20)]
+    limit: usize,
+}
+
+fn signal(word: &str) -> Result<SignalKind, String> {
+    let found = SignalKind::ALL
+        .into_iter()
+        .find(|kind| kind.as_str() == word.replace('-', "_"));
+    found.ok_or_else(|| {
+        let known: Vec<&str> = SignalKind::ALL.iter().map(|kind| kind.as_str()).collect();
+        format!("signals are: {}", known.join(", "))
+    })
+}
+
+/// Digests, and what is usual among them.
+struct Known {
+    digests: HashMap<String, Digest>,
+    usual: [Option<Usual>; 2],
+}
+
+impl Known {
+    fn of(store: &Store) -> Result<Self, CommandError> {
+        let rows = store.reads().digests()?;
+        let usual_of = |are_subagents| usual(rows.iter().map(|row| &row.digest), are_subagents);
+        let usual = [usual_of(false), usual_of(true)];
+        let digests = rows
+            .into_iter()
+            .map(|row| (row.digest.session_uid.clone(), row.digest))
+            .collect();
+        Ok(Self { digests, usual })
+    }
+
+    /// The signals of a session, with those that others decide.
+    fn signals(&self, digest: &Digest, wanted: &[SignalKind]) -> Vec<Signal> {
+        let usual = self.usual[usize::from(digest.is_subagent)];
+        let over = usual.and_then(|usual| overrun(digest, &usual));
+        let all = digest.signals.iter().cloned().chain(over);
+        all.filter(|signal| wanted.is_empty() || wanted.contains(&signal.signal))
+            .collect()
+    }
+}
+
+pub(crate) fn run(ui: &mut Ui, context: &Context, args: &SignalsArgs) -> Result<Outcome, CommandError> {
+    let store = open_memory(context)?;
+    let known = Known::of(&store)?;
+    let mut found: Vec<(String, Vec<Signal>)> = Vec::new();
+    let mut total = 0;
+    if let Some(word) = &args.session {
+        let uid = resolve(&store, context, word)?.session_uid;
+        if let Some(digest) = digest_of(&store, context, &uid)? {
+            found.push((uid, known.signals(&digest, &args.signal)));
+        }
+    } else {
+        let filters = args.filters.resolve(context)?;
+        for session in store.reads().listed()?.iter().filter(|session| filters.take(session)) {
+            let signals = signals_of(&known, session, &args.signal);
+            total += usize::from(!signals.is_empty());
+            if !signals.is_empty() && (args.limit == 0 || found.len() < args.limit) {
+                found.push((session.session_uid.clone(), signals));
+            }
+        }
+    }
+    let is_found = found.iter().any(|(_, signals)| !signals.is_empty());
+    match ui.format {
+        Format::Json => ui.json(&to_json(&found, total.max(found.len())))?,
+        Format::Text => show(ui, &found, args.session.is_some())?,
+    }
+    if !is_found {
+        ui.status("No signals");
+        return Ok(Outcome::NothingFound);
+    }
+    if total > found.len() {
+        ui.hint(format_args!(
+            "{} more: `--limit 0` shows all",
+            plural((total - found.len()) as u64, "session")
+        ));
+    }
+    Ok(Outcome::Done)
+}
+
+fn signals_of(known: &Known, session: &Listed, wanted: &[SignalKind]) -> Vec<Signal> {
+    let digest = known.digests.get(&session.session_uid);
+    digest.map(|digest| known.signals(digest, wanted)).unwrap_or_default()
+}
+
+fn show(ui: &mut Ui, found: &[(String, Vec<Signal>)], is_one: bool) -> Result<(), CommandError> {
+    for (uid, signals) in found {
+        if !is_one {
+            ui.row(ui.paint(HEADING, escape(uid)))?;
+        }
+        for line in lines(ui, signals, is_one) {
+            ui.row(line)?;
+        }
+    }
+    Ok(())
+}
+
+/// Signals for people: each with what it is, and where it is seen.
+pub(super) fn lines(ui: &Ui, signals: &[Signal], with_evidence: bool) -> Vec<String> {
+    let mut lines = Vec::new();
+    for signal in signals {
+        let name = signal.signal.as_str().replace('_', " ");
+        lines.push(format!(
+            "  {}  {}",
+            ui.paint(STRONG, format!("{name:18}")),
+            escape(&signal.text)
+        ));
+        for evidence in signal.evidence.iter().filter(|_| with_evidence) {
+            let line = format!(
+                "{:>22}  {}",
+                format!("line {}", measure::count(evidence.line)),
+                escape(&evidence.text)
+            );
+            lines.push(ui.paint(FAINT, line).to_string());
+        }
+    }
+    lines
+}
+
+fn to_json(found: &[(String, Vec<Signal>)], total: usize) -> Value {
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    for signal in found.iter().flat_map(|(_, signals)| signals) {
+        *counts.entry(signal.signal.as_str()).or_default() += 1;
+    }
+    let sessions: Vec<Value> = found
+        .iter()
+        .map(|(uid, signals)| json!({ "session_uid": uid, "signals": signals }))
+        .collect();
+    json!({ "schema": "boswell.signals/1", "sessions": sessions, "counts": counts, "total": total })
+}

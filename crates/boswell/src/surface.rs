@@ -1,0 +1,54 @@
+//! Digests and decisions as files, where the settings name a directory for them.
+
+use std::path::Path;
+
+use memory::store::{Decision, Store};
+use memory::surface::{Subject, write};
+
+use crate::commands::{decision_json, digest_json};
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::ui::Ui;
+
+/// Writes new digests as files.
+pub(crate) fn digests(ui: &mut Ui, context: &Context, memory: &Path, uids: &[String]) -> Result<(), CommandError> {
+    let Some(directory) = context.config.surface_dir.as_deref().filter(|_| !uids.is_empty()) else {
+        return Ok(());
+    };
+    let Some(store) = Store::open_existing(memory)? else {
+        return Ok(());
+    };
+    for uid in uids {
+        if let Some(row) = store.reads().digest_of(uid)? {
+            let content = digest_json(context, &store, &row.digest)?;
+            if let Err(error) = write(directory, Subject::Digest, uid, &content) {
+                tell(ui, directory, &error);
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Writes a decision as a file.
+pub(crate) fn decision(ui: &mut Ui, context: &Context, decision: &Decision) {
+    let Some(directory) = context.config.surface_dir.as_deref() else {
+        return;
+    };
+    let mut content = decision_json(decision);
+    content["schema"] = "boswell.decision/1".into();
+    if let Err(error) = write(
+        directory,
+        Subject::Decision,
+        &decision.decision_id.to_string(),
+        &content,
+    ) {
+        tell(ui, directory, &error);
+    }
+}
+
+/// What is kept is kept, whether or not others can be told of it.
+fn tell(ui: &mut Ui, directory: &Path, error: &std::io::Error) {
+    ui.warning(format_args!("cannot write into {}: {error}", directory.display()));
+    ui.hint("`session_memory.surface.dir` names where digests and decisions are written");
+}

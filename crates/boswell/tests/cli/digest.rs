@@ -1,0 +1,172 @@
+//! `boswell digest`, `signals`, `decide` and `decisions`: a session on one page, what stands out, and what was decided.
+
+use std::fs;
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+use testkit::logs::{ClaudeLog, Usage};
+
+use crate::sandbox::Sandbox;
+
+const SESSION: &str = "5e550000-0000-4000-8000-000000000001";
+
+fn log() -> ClaudeLog {
+    let bash = |command: &str| json!({ "command": command });
+    let usage = Usage {
+        input: 1_200,
+        output: 340,
+        cache_read: 56_000,
+        ..Usage::default()
+    };
+    let edit = json!({"file_path": "/home/ada/app/src/parser.rs", "old_string": "a", "new_string": "b"});
+    ClaudeLog::new(SESSION)
+        .at("2026-03-31T09:00:00Z")
+        .branch("feat/APP-7-parser")
+        .title("Mend the parser")
+        .prompt("the parser drops the last line, please mend it")
+        .failed_tool(
+            "Bash",
+            bash("cargo test"),
+            "Exit code 101\ntest result: FAILED. 2 passed; 1 failed",
+        )
+        .tool("Edit", edit, "The file has been updated.")
+        .tool("Bash", bash("cargo test"), "test result: ok. 3 passed; 0 failed")
+        .tool("Bash", bash("git commit -qam 'parser: keep the last line'"), "")
+        .reply("The parser keeps the last line now.")
+        .usage(usage)
+}
+
+fn sandbox() -> Sandbox {
+    let mut sandbox = Sandbox::new();
+    sandbox.set("TZ", "UTC");
+    sandbox.write(
+        &format!(".claude/projects/-home-ada-app/{SESSION}.jsonl"),
+        &log().jsonl(),
+    );
+    sandbox
+}
+
+fn json_of(told: &str) -> Value {
+    serde_json::from_str(told.lines().next().unwrap()).unwrap()
+}
+
+#[test]
+fn a_sweep_writes_digests_and_says_so() {
+    let sandbox = sandbox();
+    let told = json_of(&sandbox.run("sweep --json"));
+    assert_eq!(told["digests"], 1);
+    assert_eq!(json_of(&sandbox.run("sweep --json"))["digests"], 0);
+    assert_snapshot!(sandbox.run("journal"), @"");
+}
+
+#[test]
+fn a_digest_is_a_page_that_one_likes_to_read() {
+    let sandbox = sandbox();
+    sandbox.run("sweep");
+    sandbox.run_args(&["decide", "the lexer stays as it is", "--session", "last"]);
+    assert_snapshot!(sandbox.run("digest last"), @"");
+    let short = sandbox.run("digest last --max-tokens 60");
+    assert!(short.contains("outcome") && short.contains("left out"), "{short}");
+    assert!(short.len() < 400, "{short}");
+}
+
+#[test]
+fn a_digest_for_programs_has_its_evidence_and_its_domain() {
+    let sandbox = sandbox();
+    sandbox.write_user_config("[session_memory.domains]\napp = \"tools\"\n");
+    sandbox.run("sweep");
+    let told = json_of(&sandbox.run("digest last --json"));
+    assert_eq!(told["schema"], "boswell.digest/1");
+    assert_eq!(
+        (&told["outcome"], &told["reason"]),
+        (&"success".into(), &"tests_passed".into())
+    );
+    assert_eq!((&told["task_ref"], &told["domain"]), (&"APP-7".into(), &"tools".into()));
+    assert_eq!(told["evidence"][0]["text"], "cargo test");
+    assert_eq!(told["tests"]["last"]["passed"], true);
+    assert_eq!(
+        json_of(&sandbox.run("digest last --json --subagents"))["rolled_up"]["sessions"],
+        1
+    );
+}
+
+#[test]
+fn while_somebody_may_be_at_work_nothing_is_decided() {
+    let mut sandbox = sandbox();
+    sandbox.set("BOSWELL_NOW", "2026-03-31T09:05:00Z");
+    sandbox.run("sweep");
+    let told = json_of(&sandbox.run("digest last --json"));
+    assert_eq!(
+        (&told["outcome"], &told["reason"]),
+        (&"unknown".into(), &"recent".into())
+    );
+}
+
+#[test]
+fn signals_are_told_with_their_evidence() {
+    let sandbox = sandbox();
+    sandbox.run("sweep");
+    assert_snapshot!(sandbox.run("signals last"), @"");
+    let told = json_of(&sandbox.run("signals --json"));
+    assert_eq!(told["counts"]["recovery"], 1);
+    assert_eq!(told["sessions"][0]["signals"][0]["signal"], "recovery");
+    assert_snapshot!(sandbox.run("signals --signal denial"), @"
+    --- stderr ---
+    No signals
+    --- exit 1 ---
+    ");
+    assert!(
+        sandbox
+            .run("signals --signal nonsense")
+            .contains("signals are: retry_storm")
+    );
+}
+
+#[test]
+fn decisions_are_kept_masked_and_shown_with_their_session() {
+    let sandbox = sandbox();
+    assert_snapshot!(sandbox.run("decisions"), @"
+    --- stderr ---
+    error: there is no memory yet
+    Hint: `boswell sweep` makes one
+    --- exit 1 ---
+    ");
+    sandbox.run("sweep");
+    let secret = format!("ghp_{}", "a1B2c3D4e5".repeat(4).chars().take(36).collect::<String>());
+    let told = sandbox.run_args(&["decide", &format!("the token is {secret}")]);
+    assert!(told.contains("[REDACTED:") && !told.contains(&secret), "{told}");
+    sandbox.run_args(&["decide", "one file,\nbecause it is easy to copy", "--session", "5e55"]);
+    let told = json_of(&sandbox.run("decisions --json"));
+    assert_eq!(
+        (told["total"].clone(), told["decisions"][0]["decision_id"].clone()),
+        (json!(2), json!(2))
+    );
+    assert_snapshot!(sandbox.run("decisions --session last"), @"");
+    assert!(
+        sandbox
+            .run("show last")
+            .contains("  decided: one file, because it is easy to copy\n")
+    );
+    assert_eq!(
+        json_of(&sandbox.run("show last --json"))["session"]["decisions"][0]["decision_id"],
+        2
+    );
+    assert_snapshot!(sandbox.run_args(&["decide", " "]), @"
+    --- stderr ---
+    error: a decision has words
+    --- exit 2 ---
+    ");
+}
+
+#[test]
+fn each_new_digest_and_decision_is_a_file_where_the_settings_say_so() {
+    let sandbox = sandbox();
+    sandbox.write_user_config("[session_memory.surface]\ndir = \"~/hub\"\n");
+    sandbox.run("sweep");
+    sandbox.run_args(&["decide", "one file", "--session", "last"]);
+    let read = |name: &str| -> Value {
+        serde_json::from_str(&fs::read_to_string(sandbox.home.join("hub").join(name)).unwrap()).unwrap()
+    };
+    assert_eq!(read(&format!("digests/claude-{SESSION}.json"))["outcome"], "success");
+    assert_eq!(read("decisions/1.json")["text"], "one file");
+}

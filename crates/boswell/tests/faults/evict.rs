@@ -1,0 +1,73 @@
+//! An eviction that dies at any call is ended by the next writer, and nothing that went comes back.
+
+use testkit::faults::{Call, Fault};
+
+use crate::home::{Home, each, none, takes_all, wrongs};
+
+/// All raw text goes: no cap leaves room for any.
+const EVICT: &str = "evict --config session_memory.retention.raw_soft_cap_bytes=0 \
+                     --config session_memory.retention.raw_hard_cap_bytes=0";
+/// Of many pages that are written one after another, this many are left out between two crashes.
+const PAGES_BETWEEN: u64 = 12;
+
+fn crashes<'c>(calls: &[&'c Call]) -> Vec<(Fault, &'c Call)> {
+    let is_page =
+        |call: Option<&&Call>| call.is_some_and(|call| call.name == "pwrite" && call.path.contains("store.db"));
+    let mut crashes = Vec::new();
+    for (at, call) in calls.iter().enumerate() {
+        let n = at as u64 + 1;
+        let is_inside = is_page(Some(call)) && is_page(calls.get(at + 1)) && at > 0 && is_page(calls.get(at - 1));
+        if is_inside && !n.is_multiple_of(PAGES_BETWEEN + 1) && !takes_all() {
+            continue;
+        }
+        crashes.push((Fault::AbortAt(n), *call));
+    }
+    crashes
+}
+
+/// Words of the sessions that no digest prints.
+fn words_left(home: &Home) -> Vec<String> {
+    let word = b"push number 1 with";
+    let holds = |path: &std::path::PathBuf| {
+        let bytes = std::fs::read(path).unwrap_or_default();
+        bytes.windows(word.len()).any(|window| window == word)
+    };
+    let files = home.files(".local").into_iter().filter(holds);
+    files
+        .map(|path| format!("{} holds what was let go", path.display()))
+        .collect()
+}
+
+#[test]
+fn evicting_may_die_at_any_call() {
+    let home = Home::with_logs();
+    home.sweep();
+    let clean = home.copy();
+    let (ended, calls) = clean.run_with(EVICT, &Fault::None);
+    assert!(ended.status.success(), "{ended:?}");
+    let expected = clean.answers().unwrap();
+    assert!(
+        !expected.iter().any(|answer| answer.starts_with("kept ")),
+        "something stayed"
+    );
+    none(&wrongs(&clean, &expected));
+    let counted: Vec<&Call> = calls.iter().filter(|call| call.number.is_some()).collect();
+    let crashes = crashes(&counted);
+    assert!(crashes.len() > 20, "few calls were seen: {calls:?}");
+    eprintln!("`evict`: {} crashes of {} calls", crashes.len(), counted.len());
+    let told = each(&crashes, |(fault, call)| {
+        let place = call.path.rsplit('/').next().unwrap_or_default();
+        let home = home.copy();
+        home.run_with(EVICT, fault);
+        let again = home.run(EVICT);
+        let mut told = wrongs(&home, &expected);
+        told.extend(words_left(&home));
+        if !again.status.success() {
+            told.push(format!("{again:?}"));
+        }
+        let told = told.into_iter();
+        told.map(|wrong| format!("{fault:?} ({} {place}): {wrong}", call.name))
+            .collect()
+    });
+    none(&told);
+}

@@ -1,0 +1,196 @@
+//! Digests: the facts of each session in small, made when it is quiet, before it is evicted, or when asked for.
+//!
+//! A digest is a pure function of a session's events, turns, calls and lines: see [`of`]. Its text comes from masked
+//! rows and packs alone, and its size is bounded. Long sessions are read page by page.
+
+mod bound;
+mod fields;
+mod lines;
+mod make;
+mod steps;
+mod task;
+
+use std::path::Path;
+
+use jiff::{SignedDuration, Timestamp};
+use regex::Regex;
+use transcript::{Call, Kind, Session, SessionEvent, Turn};
+
+use self::lines::Wanted;
+use self::make::Maker;
+use self::steps::Steps;
+use crate::repos::{self, Repo};
+use crate::store::{Patience, Store, StoreError};
+
+pub use fields::{
+    CommandRuns, Digest, ErrorKind, Errors, FileEdits, HourTokens, Interventions, LastTest, ModelTokens, Snippet,
+    Spent, TestRuns, TokensSpent, ToolUse,
+};
+pub use lines::Findings;
+pub(crate) use steps::{End, Ran, Step};
+
+/// Of what digests say and how they are made. Those of another version are made again, as long as the packs are there.
+pub const VERSION: u32 = 1;
+/// A session is quiet when nothing happened for so long.
+pub const QUIET: SignedDuration = SignedDuration::from_mins(10);
+/// A digest is never larger than this, as JSON.
+pub const BYTES_MAX: usize = 8 << 10;
+/// So many digests are written at once.
+const BATCH: usize = 64;
+
+/// What the making of digests is told.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings<'a> {
+    pub now: Timestamp,
+    /// How a task is written in branches, prompts and commits.
+    pub task_pattern: &'a Regex,
+}
+
+/// What is known of a session beside its events.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Facts {
+    pub session: Session,
+    pub turns: Vec<Turn>,
+    pub calls: Vec<Call>,
+    /// What its lines say that its events do not.
+    pub findings: Findings,
+    /// The repository it worked in, as the disk tells it.
+    pub place: Option<Repo>,
+}
+
+/// The digest of a session: a pure function of what is known of it.
+pub fn of<'e>(facts: &Facts, events: impl IntoIterator<Item = &'e SessionEvent>, settings: &Settings<'_>) -> Digest {
+    let mut maker = Maker::new(facts);
+    for event in events {
+        maker.take(event);
+    }
+    maker.end(settings.task_pattern)
+}
+
+/// Writes the digests of all sessions that are quiet and have none of this version since they last grew. Says of
+/// which.
+pub fn write_due(
+    store: &mut Store,
+    patience: Patience<'_>,
+    command: &str,
+    settings: &Settings<'_>,
+    sentence: &dyn Fn(u64) -> String,
+) -> Result<Vec<String>, StoreError> {
+    let until = settings.now - QUIET;
+    let due = store.reads().digests_due(VERSION, until)?;
+    let mut written = Vec::new();
+    for uids in due.chunks(BATCH) {
+        // What is damaged waits for its repair, and keeps nobody else waiting.
+        let is_damage =
+            |error: &StoreError| matches!(error, StoreError::DamagedRow { .. } | StoreError::DamagedFrame { .. });
+        let made: Vec<_> = uids
+            .iter()
+            .map(|uid| make(store, uid, settings))
+            .filter(|made| !made.as_ref().is_err_and(is_damage))
+            .collect::<Result<_, _>>()?;
+        let made: Vec<_> = made.into_iter().flatten().collect();
+        if made.is_empty() {
+            continue;
+        }
+        let lock = store.lock(patience)?;
+        let before = written.len() as u64;
+        let put = store.write(&lock, settings.now, command, |tx| {
+            let mut put = Vec::new();
+            for (digest, growth) in &made {
+                if tx.put_digest(digest, VERSION, settings.now, growth)? {
+                    put.push(digest.session_uid.clone());
+                }
+            }
+            let told = sentence(before + put.len() as u64);
+            Ok((put, told))
+        })?;
+        written.extend(put);
+    }
+    Ok(written)
+}
+
+/// Writes the digest of one session now, quiet or not, and gives it back: on demand, and before it is evicted. A digest
+/// that is of this version and of all that was read is given back as it is, and so is one that is sealed. None where
+/// the session is not known or nothing was made of its lines.
+pub fn make_one(
+    store: &mut Store,
+    patience: Patience<'_>,
+    command: &str,
+    session_uid: &str,
+    settings: &Settings<'_>,
+) -> Result<Option<Digest>, StoreError> {
+    if let Some(kept) = current(store, session_uid)? {
+        return Ok(Some(kept));
+    }
+    let Some((digest, growth)) = make(store, session_uid, settings)? else {
+        return Ok(None);
+    };
+    let lock = store.lock(patience)?;
+    store.write(&lock, settings.now, command, |tx| {
+        tx.put_digest(&digest, VERSION, settings.now, &growth)?;
+        Ok(((), format!("wrote the digest of {session_uid}")))
+    })?;
+    Ok(Some(digest))
+}
+
+/// The kept digest of a session, where there is nothing newer to make one of.
+pub fn current(store: &Store, session_uid: &str) -> Result<Option<Digest>, StoreError> {
+    let Some(row) = store.reads().digest_of(session_uid)? else {
+        return Ok(None);
+    };
+    let is_analyzed = store.reads().is_analyzed(session_uid)?;
+    let is_current = row.is_sealed || (row.version == VERSION && is_analyzed);
+    Ok(is_current.then_some(row.digest))
+}
+
+/// Makes the digest of a session, and says of how much of it. Writes nothing.
+pub fn make(
+    store: &Store,
+    session_uid: &str,
+    settings: &Settings<'_>,
+) -> Result<Option<(Digest, crate::store::Growth)>, StoreError> {
+    let reads = store.reads();
+    let (Some(growth), Some(session)) = (reads.growth(session_uid)?, reads.view(session_uid)?) else {
+        return Ok(None);
+    };
+    let mut wanted = Wanted::default();
+    let mut steps = Steps::default();
+    let mut ask = |step: Step<'_>| match step {
+        Step::Ran(ran) => wanted.ran(ran),
+        Step::Event(event) if event.kinds.has(Kind::AssistantMsg) => wanted.reply(event.part, event.line, event.block),
+        Step::Event(_) => {}
+    };
+    reads.each_event(session_uid, |event| steps.take(event, &mut ask))?;
+    steps.end(&mut ask);
+    let facts = Facts {
+        turns: reads.turns(session_uid)?,
+        calls: reads.calls_of(session_uid)?,
+        findings: lines::look(store, session_uid, wanted)?,
+        place: session.cwd.as_deref().and_then(|cwd| repos::of(Path::new(cwd))),
+        session,
+    };
+    let mut maker = Maker::new(&facts);
+    reads.each_event(session_uid, |event| maker.take(event))?;
+    Ok(Some((maker.end(settings.task_pattern), growth)))
+}
+
+/// A text on one line, cut after so many characters.
+pub(crate) fn one_line(text: &str, chars_max: usize) -> String {
+    let mut line = String::new();
+    let mut chars = 0;
+    for word in text.split_whitespace() {
+        if chars > 0 {
+            line.push(' ');
+            chars += 1;
+        }
+        for c in word.chars() {
+            if chars >= chars_max {
+                line.push('…');
+                return line;
+            }
+            line.push(c);
+            chars += 1;
+        }
+    }
+    line
+}

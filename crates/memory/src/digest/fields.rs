@@ -1,0 +1,202 @@
+//! What a digest is made of. These words are kept for ever and printed as JSON: a field keeps its name and meaning.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use transcript::Tokens;
+
+use crate::outcome::Judgement;
+use crate::signals::Signal;
+
+/// The facts of one session in small. It outlives the raw text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Digest {
+    pub session_uid: String,
+    pub flavor: String,
+    pub title: Option<String>,
+    /// The beginning of what the human asked for first.
+    pub first_prompt: Option<Snippet>,
+    /// What the repository is called: by its remote, else by its main directory.
+    pub repo: Option<String>,
+    /// `host/owner/name`, where the repository has a remote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remote: Option<String>,
+    pub cwd: Option<String>,
+    pub git_branch: Option<String>,
+    pub model: Option<String>,
+    pub agent_version: Option<String>,
+    pub task_ref: Option<String>,
+    pub is_subagent: bool,
+    pub started_at: Option<Timestamp>,
+    pub ended_at: Option<Timestamp>,
+    pub time: Spent,
+    pub outcome: Judgement,
+    pub turns: u32,
+    pub rewound_turns: u32,
+    pub events: u64,
+    pub tool_calls: u64,
+    pub retries: u64,
+    pub interventions: Interventions,
+    pub tokens: TokensSpent,
+    /// Those used most first.
+    pub tools: Vec<ToolUse>,
+    /// Those edited most first.
+    pub files: Vec<FileEdits>,
+    /// Programs that were run, those run most first.
+    pub commands: Vec<CommandRuns>,
+    pub tests: TestRuns,
+    pub commits: Vec<Snippet>,
+    pub errors: Errors,
+    pub signals: Vec<Signal>,
+    /// The last words of each side, and what stands out.
+    pub snippets: Vec<Snippet>,
+    /// How many entries of the lists above did not fit.
+    pub left_out: u64,
+}
+
+impl Digest {
+    /// Everything in it that somebody said or that names something.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        let snippets = self.first_prompt.iter().chain(&self.commits).chain(&self.snippets);
+        let evidence = self.outcome.evidence.iter().map(|evidence| evidence.text.as_str());
+        snippets
+            .map(|snippet| snippet.text.as_str())
+            .chain(self.files.iter().map(|file| file.path.as_str()))
+            .chain(self.commands.iter().map(|command| command.command.as_str()))
+            .chain(self.errors.kinds.iter().map(|error| error.text.as_str()))
+            .chain(self.task_ref.as_deref())
+            .chain(evidence)
+    }
+}
+
+/// A few words of the session, and where they stand.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Snippet {
+    pub line: u64,
+    pub turn: Option<u32>,
+    /// Who says it: `human`, `agent`, `harness`, `tool`.
+    pub actor: String,
+    pub text: String,
+}
+
+/// How long a session took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Spent {
+    /// From its first moment to its last.
+    pub wall_s: u64,
+    /// Without the pauses.
+    pub active_s: u64,
+    /// The rule: nothing for longer than this is a pause, unless a tool was at work.
+    pub idle_after_s: u64,
+    /// How many pauses there were, and the longest.
+    pub pauses: u32,
+    pub longest_pause_s: u64,
+}
+
+/// How often a human stepped in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Interventions {
+    pub interrupts: u32,
+    pub denials: u32,
+    pub steerings: u32,
+    pub rewinds: u32,
+}
+
+impl Interventions {
+    /// All of them.
+    pub fn total(&self) -> u32 {
+        self.interrupts + self.denials + self.steerings + self.rewinds
+    }
+}
+
+/// Tokens of this session's own rows, each call once. Which of several sessions owns a call that stands in all of
+/// them is asked when numbers are: it depends on what else is known.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct TokensSpent {
+    pub calls: u64,
+    pub total: Tokens,
+    pub by_model: Vec<ModelTokens>,
+    pub by_hour: Vec<HourTokens>,
+}
+
+/// Tokens of one model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelTokens {
+    pub model: String,
+    pub calls: u64,
+    pub tokens: Tokens,
+}
+
+/// Tokens of one hour, in UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HourTokens {
+    pub hour: Timestamp,
+    pub calls: u64,
+    pub tokens: u64,
+}
+
+/// How often a tool was used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolUse {
+    pub tool: String,
+    pub calls: u64,
+    pub errors: u64,
+    pub duration_ms: u64,
+}
+
+/// How often a file was edited.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileEdits {
+    pub path: String,
+    pub edits: u64,
+}
+
+/// How often a program was run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandRuns {
+    pub command: String,
+    pub runs: u64,
+    pub errors: u64,
+}
+
+/// Test runs, and how the last one came out.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct TestRuns {
+    pub passed: u64,
+    pub failed: u64,
+    /// What a run gave back does not tell how it came out.
+    pub unclear: u64,
+    pub last: Option<LastTest>,
+}
+
+/// The last test run of a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastTest {
+    pub line: u64,
+    pub turn: Option<u32>,
+    pub command: String,
+    /// None where it is not told.
+    pub passed: Option<bool>,
+    /// Whether files were edited after it.
+    pub edited_since: bool,
+}
+
+/// Errors, and what became of them.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Errors {
+    pub count: u64,
+    /// Of which the same call worked later.
+    pub resolved: u64,
+    /// Those that came most often first.
+    pub kinds: Vec<ErrorKind>,
+}
+
+/// Errors that say the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorKind {
+    /// Where it came first.
+    pub line: u64,
+    pub turn: Option<u32>,
+    pub tool: Option<String>,
+    pub text: String,
+    pub count: u64,
+}

@@ -1,0 +1,297 @@
+//! What rows do not tell and lines do: how a test run came out, whether a command commits, what an edit replaced, and
+//! where secrets stood. The packs are read once, frame by frame; only lines that somebody asks about are taken apart.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+use regex::Regex;
+use serde::Deserialize;
+use transcript::{Agent, PartKind, bodies};
+
+use super::steps::{Ran, is_shell};
+use crate::store::{Store, StoreError};
+use crate::{kept, packs};
+
+/// So many places of secrets are told; all are counted.
+const SECRETS_MAX: usize = 8;
+/// The end of a result tells how it came out.
+const RESULT_BYTES_MAX: usize = 256 << 10;
+/// Of the last words of the agent, so much is looked at.
+const REPLY_BYTES_MAX: usize = 16 << 10;
+
+/// What the lines of a session say.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Findings {
+    /// Whether the test run that began with an event passed, where its output tells.
+    pub tests: HashMap<u64, bool>,
+    /// The events that commit, or offer a pull request.
+    pub commits: HashSet<u64>,
+    /// What an edit took away and what it put there, as hashes.
+    pub edits: HashMap<u64, (u64, u64)>,
+    /// The first masked secrets: line and rule.
+    pub secrets: Vec<(u64, String)>,
+    pub secret_count: u64,
+    /// The last words of the agent.
+    pub last_reply: Option<String>,
+}
+
+/// What is asked about a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    Test,
+    Commit,
+    Edit,
+    Reply,
+}
+
+/// The lines to look at.
+#[derive(Debug, Default)]
+pub(super) struct Wanted {
+    lines: BTreeMap<(PartKind, u64), Vec<(u64, u32, Asked)>>,
+    reply: Option<(PartKind, u64, u32)>,
+}
+
+impl Wanted {
+    /// Asks what a step leaves open.
+    pub(super) fn ran(&mut self, ran: &Ran) {
+        let (part, block) = ran.call_at;
+        if ran.is_test
+            && let Some((part, line, block)) = ran.result_at
+        {
+            self.ask(part, line, (ran.seq, block, Asked::Test));
+        }
+        if is_shell(&ran.tool) {
+            self.ask(part, ran.line, (ran.seq, block, Asked::Commit));
+        }
+        if !ran.files.is_empty() {
+            self.ask(part, ran.line, (ran.seq, block, Asked::Edit));
+        }
+    }
+
+    /// Asks for the last words of the agent: only the last of these counts.
+    pub(super) fn reply(&mut self, part: PartKind, line: u64, block: u32) {
+        self.reply = Some((part, line, block));
+    }
+
+    fn ask(&mut self, part: PartKind, line: u64, asked: (u64, u32, Asked)) {
+        self.lines.entry((part, line)).or_default().push(asked);
+    }
+}
+
+/// Looks through the kept lines of a session.
+pub(super) fn look(store: &Store, session_uid: &str, mut wanted: Wanted) -> Result<Findings, StoreError> {
+    let agent = kept::agent_of(session_uid)?;
+    if let Some((part, line, block)) = wanted.reply {
+        wanted.ask(part, line, (0, block, Asked::Reply));
+    }
+    let mut findings = Findings::default();
+    for part in [PartKind::Log, PartKind::ChatHistory] {
+        let lines: BTreeMap<u64, Vec<(u64, u32, Asked)>> = wanted
+            .lines
+            .iter()
+            .filter(|((of, _), _)| *of == part)
+            .map(|((_, line), asked)| (*line, asked.clone()))
+            .collect();
+        for frame in store.reads().frames(session_uid, part.as_str())? {
+            let bytes = kept::read_frame(store, session_uid, part.as_str(), &frame)?;
+            findings.look(agent, &bytes, frame.first_line, frame.lines, &lines);
+        }
+        if let Some(tail) = store.reads().tail(session_uid, part.as_str())? {
+            findings.look(agent, &tail.bytes, tail.first_line, tail.lines, &lines);
+        }
+    }
+    Ok(findings)
+}
+
+impl Findings {
+    fn look(
+        &mut self,
+        agent: Agent,
+        bytes: &[u8],
+        first_line: u64,
+        lines: u64,
+        wanted: &BTreeMap<u64, Vec<(u64, u32, Asked)>>,
+    ) {
+        static TAG: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("[REDACTED:"));
+        let has_secrets = TAG.find(bytes).is_some();
+        if !has_secrets && wanted.range(first_line..first_line + lines).next().is_none() {
+            return;
+        }
+        kept::number_lines(bytes, first_line, lines, &(0..=u64::MAX), &mut |number, line| {
+            if has_secrets && let Some(at) = TAG.find(line) {
+                self.secret(number, &line[at..]);
+            }
+            if let Some(asked) = wanted.get(&number) {
+                self.answer(agent, line, asked);
+            }
+        });
+    }
+
+    fn secret(&mut self, line: u64, tag: &[u8]) {
+        static WHOLE: LazyLock<regex::bytes::Regex> = LazyLock::new(|| {
+            regex::bytes::Regex::new(r"^\[REDACTED:([a-z0-9-]{1,40}):[0-9a-f]{8}\]")
+                .expect("the expression is a good one")
+        });
+        let Some(found) = WHOLE.captures(tag) else { return };
+        self.secret_count += 1;
+        if self.secrets.len() < SECRETS_MAX {
+            let rule = String::from_utf8_lossy(&found[1]).into_owned();
+            self.secrets.push((line, rule));
+        }
+    }
+
+    fn answer(&mut self, agent: Agent, line: &[u8], asked: &[(u64, u32, Asked)]) {
+        static COMMIT: LazyLock<[Finder<'_>; 2]> = LazyLock::new(|| [Finder::new("commit"), Finder::new("gh pr")]);
+        let only_commits = asked.iter().all(|(_, _, asked)| *asked == Asked::Commit);
+        // Most commands have nothing to do with it: they are not taken apart.
+        if only_commits && COMMIT.iter().all(|finder| finder.find(line).is_none()) {
+            return;
+        }
+        let transcript::LineBody::Bytes(line) = packs::body(line) else {
+            return;
+        };
+        let bodies = bodies(agent, line);
+        for (seq, block, asked) in asked {
+            let Some(text) = bodies.get(*block as usize).map(|body| body.text.as_str()) else {
+                continue;
+            };
+            match asked {
+                Asked::Test => {
+                    if let Some(passed) = verdict(end_of(text, RESULT_BYTES_MAX)) {
+                        self.tests.insert(*seq, passed);
+                    }
+                }
+                Asked::Commit if commits(text) => {
+                    self.commits.insert(*seq);
+                }
+                Asked::Commit => {}
+                Asked::Edit => {
+                    if let Some(sides) = sides(text) {
+                        self.edits.insert(*seq, sides);
+                    }
+                }
+                Asked::Reply => self.last_reply = Some(end_of(text, REPLY_BYTES_MAX).to_owned()),
+            }
+        }
+    }
+}
+
+fn end_of(text: &str, bytes_max: usize) -> &str {
+    let start = text.ceil_char_boundary(text.len().saturating_sub(bytes_max));
+    &text[start..]
+}
+
+/// How the output of a test run says that it came out.
+fn verdict(output: &str) -> Option<bool> {
+    static FAILED: LazyLock<Regex> = LazyLock::new(|| {
+        expression(
+            r"(?m)test result: FAILED|^FAILED \(|\b[1-9]\d* (?:tests? )?(?:failed|failing|failures?|errors?)\b|^\s*[1-9]\d* fail$|^--- FAIL:|^FAIL\b|^not ok \d|(?i:failures|errors): ?[1-9]|error: test failed|could not compile|BUILD FAILED|npm ERR!|ELIFECYCLE",
+        )
+    });
+    static PASSED: LazyLock<Regex> = LazyLock::new(|| {
+        expression(
+            r"(?m)test result: ok|\b[1-9]\d* (?:tests? )?(?:passed|passing)\b|^\s*[1-9]\d* pass$|^ok\s+\S|^PASS\b|^OK \(|^OK$|(?i:all tests pass)|BUILD SUCCESS",
+        )
+    });
+    if FAILED.is_match(output) {
+        return Some(false);
+    }
+    PASSED.is_match(output).then_some(true)
+}
+
+/// Whether a command commits, or offers or merges a pull request.
+fn commits(command: &str) -> bool {
+    static MADE: LazyLock<Regex> = LazyLock::new(|| {
+        expression(
+            r#"\bgit(?:\s+-[cC]\s+\S+|\s+--?[a-z-]+(?:=\S+)?)*\s+commit(?:[\s"'\\]|$)|\bgh\s+pr\s+(?:create|merge)\b"#,
+        )
+    });
+    MADE.is_match(command) && !command.contains("--dry-run")
+}
+
+/// What an edit takes away and what it puts there.
+fn sides(input: &str) -> Option<(u64, u64)> {
+    #[derive(Deserialize)]
+    struct Replacement {
+        file_path: Option<String>,
+        old_string: String,
+        new_string: String,
+    }
+    let hash = |file: &str, text: &str| twox_hash::XxHash3_64::oneshot(format!("{file}\0{text}").as_bytes());
+    if let Ok(told) = serde_json::from_str::<Replacement>(input) {
+        let file = told.file_path.unwrap_or_default();
+        return Some((hash(&file, &told.old_string), hash(&file, &told.new_string)));
+    }
+    // A patch: lines with a sign before them.
+    let file = input.lines().find_map(|line| line.strip_prefix("*** Update File: "))?;
+    let with = |sign: char| -> String { input.lines().filter_map(|line| line.strip_prefix(sign)).collect() };
+    let (taken, put) = (with('-'), with('+'));
+    (!taken.is_empty()).then(|| (hash(file, &taken), hash(file, &put)))
+}
+
+fn expression(text: &str) -> Regex {
+    Regex::new(text).expect("the expression is a good one")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn test_runners_say_how_it_came_out() {
+        for passed in [
+            "test result: ok. 3 passed; 0 failed; 0 ignored",
+            "===== 83 passed in 0.02s =====",
+            "ok  \tapp/internal/sync\t0.39s",
+            " 1319 pass\n 0 fail\n 2884 expect() calls",
+            "Tests:       12 passed, 12 total",
+            "Ran 4 tests in 0.1s\n\nOK",
+        ] {
+            assert_eq!(verdict(passed), Some(true), "{passed}");
+        }
+        for failed in [
+            "test result: FAILED. 3 passed; 1 failed",
+            "==== 1 failed, 82 passed in 0.02s ====",
+            "--- FAIL: TestOne (0.00s)\nok  \tother\t0.1s",
+            " 12 pass\n 2 fail",
+            "Tests:       1 failed, 12 passed, 13 total",
+            "FAILED (failures=1)",
+            "error: could not compile `app`",
+        ] {
+            assert_eq!(verdict(failed), Some(false), "{failed}");
+        }
+        assert_eq!(verdict("nothing of note"), None);
+    }
+
+    #[test]
+    fn commits_and_pull_requests_are_told_from_talk_about_them() {
+        for made in [
+            "git commit -m x",
+            "{\n  \"command\": \"git add -A && git -C app commit --amend\"\n}",
+            "git -c user.name=ada commit -qm \\\"x\\\"",
+            "gh pr create --title x",
+        ] {
+            assert!(commits(made), "{made}");
+        }
+        for not in [
+            "git log --grep commit",
+            "git show HEAD",
+            "git commit --dry-run",
+            "echo commit",
+        ] {
+            assert!(!commits(not), "{not}");
+        }
+    }
+
+    #[test]
+    fn an_edit_taken_back_has_its_sides_the_other_way_round() {
+        let edit = |old, new| format!(r#"{{"file_path":"a.rs","old_string":"{old}","new_string":"{new}"}}"#);
+        let (from, to) = sides(&edit("one", "two")).unwrap();
+        assert_eq!(sides(&edit("two", "one")), Some((to, from)));
+        let patch = |old, new| format!("*** Begin Patch\n*** Update File: a.rs\n@@\n-{old}\n+{new}\n*** End Patch");
+        let (from, to) = sides(&patch("one", "two")).unwrap();
+        assert_eq!(sides(&patch("two", "one")), Some((to, from)));
+        assert_eq!(sides("{}"), None);
+    }
+}

@@ -1,0 +1,432 @@
+//! How a session came out, with the evidence for it. Nobody writes that down, so it is judged by a ladder: the first
+//! rung that holds decides, and success needs evidence.
+//!
+//! Pure: what happened goes in, a judgement comes out. It knows no store and no clock.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use transcript::{Actor, Kind, Outcome, SessionEvent};
+
+use crate::digest::{End, Findings, QUIET, Ran, Step, one_line};
+
+/// So many failed tool calls at the end are a failure.
+const FAILED_MIN: usize = 3;
+/// So many lines of evidence are told.
+pub(crate) const EVIDENCE_MAX: usize = 3;
+/// Characters of each of them.
+pub(crate) const EVIDENCE_CHARS_MAX: usize = 96;
+/// What an agent says when it did not do what it was asked for.
+const GIVES_UP: [&str; 12] = [
+    "i was unable to",
+    "i wasn't able to",
+    "i'm unable to",
+    "i am unable to",
+    "i couldn't",
+    "i could not",
+    "i can't",
+    "i can’t",
+    "i cannot",
+    "i don't have access",
+    "i don’t have access",
+    "i couldn’t",
+];
+
+/// An outcome, how sure it is, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Judgement {
+    pub outcome: Outcome,
+    /// The rung of the ladder that decided.
+    pub reason: Reason,
+    pub confidence: Confidence,
+    pub evidence: Vec<Evidence>,
+}
+
+impl Default for Judgement {
+    fn default() -> Self {
+        Self {
+            outcome: Outcome::Unknown,
+            reason: Reason::Empty,
+            confidence: Confidence::Low,
+            evidence: Vec::new(),
+        }
+    }
+}
+
+impl Judgement {
+    /// The judgement as it stands now: as long as somebody may be at work, nothing is decided.
+    #[must_use]
+    pub fn at(&self, ended_at: Option<Timestamp>, now: Timestamp) -> Self {
+        let is_recent = ended_at.is_some_and(|ended| now.duration_since(ended) < QUIET);
+        if !is_recent {
+            return self.clone();
+        }
+        Self {
+            outcome: Outcome::Unknown,
+            reason: Reason::Recent,
+            confidence: Confidence::Low,
+            evidence: Vec::new(),
+        }
+    }
+}
+
+/// The word for an outcome that is used in JSON.
+pub fn outcome_word(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Success => "success",
+        Outcome::Fail => "fail",
+        Outcome::Abandoned => "abandoned",
+        Outcome::Unknown => "unknown",
+    }
+}
+
+/// What decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// Nothing happened that could be judged.
+    Empty,
+    /// Somebody may still be at work.
+    Recent,
+    /// The API or the agent's own machinery failed, and nothing came after it.
+    ApiError,
+    /// Tool calls failed to the end.
+    FailedToolCalls,
+    /// The last test run failed.
+    FailingTests,
+    /// The last prompt was not answered.
+    UnansweredPrompt,
+    /// A human stopped the agent, and nothing was finished after that.
+    Interrupted,
+    /// The log ends in the middle of the work.
+    CutOff,
+    /// The last test run passed, after the last edit.
+    TestsPassed,
+    /// The work was committed, or offered as a pull request.
+    Committed,
+    /// The agent's own goal was reached.
+    GoalReached,
+    /// The last turn came to its end, and nothing proves what it is worth.
+    Completed,
+}
+
+impl Reason {
+    /// The word used in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Empty => "empty",
+            Self::Recent => "recent",
+            Self::ApiError => "api_error",
+            Self::FailedToolCalls => "failed_tool_calls",
+            Self::FailingTests => "failing_tests",
+            Self::UnansweredPrompt => "unanswered_prompt",
+            Self::Interrupted => "interrupted",
+            Self::CutOff => "cut_off",
+            Self::TestsPassed => "tests_passed",
+            Self::Committed => "committed",
+            Self::GoalReached => "goal_reached",
+            Self::Completed => "completed",
+        }
+    }
+}
+
+/// How sure a judgement is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Confidence {
+    Low,
+    Medium,
+    High,
+}
+
+impl Confidence {
+    /// The word used in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
+}
+
+/// A line of the log that a judgement or a signal stands on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evidence {
+    pub line: u64,
+    pub turn: Option<u32>,
+    pub text: String,
+}
+
+impl Evidence {
+    pub(crate) fn new(line: u64, turn: Option<u32>, text: &str) -> Self {
+        let text = one_line(text, EVIDENCE_CHARS_MAX);
+        Self { line, turn, text }
+    }
+
+    pub(crate) fn of_event(event: &SessionEvent) -> Self {
+        Self::new(event.line, event.turn, &event.summary)
+    }
+
+    pub(crate) fn of_ran(ran: &Ran) -> Self {
+        Self::new(ran.line, ran.turn, &ran.wording)
+    }
+}
+
+/// What an event says that ends or breaks a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mark {
+    /// A human stopped the agent.
+    Interrupt,
+    /// A human went back behind a turn.
+    Rewind,
+    /// The API or the agent's machinery failed.
+    ApiError,
+    /// A turn came to its end.
+    Finished,
+    /// The agent's own goal was reached.
+    Goal,
+    Compaction,
+}
+
+/// What an event marks, by its kinds and by the words that our readers give such events.
+pub(crate) fn mark(event: &SessionEvent) -> Option<Mark> {
+    let said = |words: &[&str]| words.iter().any(|word| event.summary.starts_with(word));
+    let (kinds, by_harness) = (event.kinds, event.actor == Actor::Harness);
+    if kinds.has(Kind::HumanIntervention) && !event.trigger {
+        if said(&["went back", "undo"]) {
+            return Some(Mark::Rewind);
+        }
+        let stops = said(&["interrupted", "turn cancelled", "agents stopped"]);
+        return (stops || kinds.has(Kind::AssistantMsg)).then_some(Mark::Interrupt);
+    }
+    if kinds.has(Kind::Error) {
+        let is_fatal = kinds.has(Kind::AssistantMsg)
+            || kinds.has(Kind::Completion)
+            || (by_harness && said(&["API error", "turn failed", "stream ", "exceeded", "unexpected status"]));
+        return is_fatal.then_some(Mark::ApiError);
+    }
+    if kinds.has(Kind::Completion) {
+        return Some(Mark::Finished);
+    }
+    if kinds.has(Kind::Lifecycle) {
+        let reached = [
+            "goal complete",
+            "goal achieved",
+            "goal verified: achieved",
+            "goal verdict: achieved",
+        ];
+        if said(&reached) {
+            return Some(Mark::Goal);
+        }
+        if said(&["conversation compacted", "context compacted"]) {
+            return Some(Mark::Compaction);
+        }
+    }
+    None
+}
+
+/// What was last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Last {
+    #[default]
+    Nothing,
+    Prompt,
+    Work,
+    Reply,
+    ApiError,
+    Interrupt,
+}
+
+/// How a session went, as far as its outcome needs it. Steps go in, in order.
+#[derive(Debug, Default)]
+pub(crate) struct Course {
+    last: Last,
+    last_at: Option<Evidence>,
+    turn: Option<u32>,
+    /// Failed tool calls since anything worked, the last ones.
+    failed: Vec<Evidence>,
+    failed_count: usize,
+    edited_at: Option<u64>,
+    /// The last test run, and whether it passed.
+    test: Option<(Evidence, u64, Option<bool>)>,
+    commit: Option<(Evidence, u64)>,
+    goal: Option<Evidence>,
+    /// The last tool call.
+    ran: Option<u64>,
+    /// The last prompt or reply.
+    seq: Option<u64>,
+}
+
+impl Course {
+    pub(crate) fn see(&mut self, step: Step<'_>, findings: &Findings) {
+        match step {
+            Step::Ran(ran) => self.ran(ran, findings),
+            Step::Event(event) => self.event(event),
+        }
+    }
+
+    fn event(&mut self, event: &SessionEvent) {
+        let before = self.last;
+        let mut is = |last| {
+            self.last = last;
+            self.seq = Some(event.seq);
+            self.last_at = Some(Evidence::of_event(event));
+        };
+        if event.trigger {
+            is(Last::Prompt);
+            self.turn = event.turn;
+            self.failed.clear();
+            self.failed_count = 0;
+            return;
+        }
+        match mark(event) {
+            Some(Mark::Interrupt) => is(Last::Interrupt),
+            Some(Mark::ApiError) => is(Last::ApiError),
+            // A turn that ends by itself is answered, whatever was last. One that was stopped stays so.
+            Some(Mark::Finished) if event.kinds.has(Kind::AssistantMsg) => is(Last::Reply),
+            Some(Mark::Finished) if matches!(before, Last::Work | Last::Prompt | Last::ApiError) => is(Last::Reply),
+            Some(Mark::Goal) => self.goal = Some(Evidence::of_event(event)),
+            _ if event.kinds.has(Kind::AssistantMsg) && event.actor == Actor::Agent => is(Last::Reply),
+            _ => {}
+        }
+    }
+
+    fn ran(&mut self, ran: &Ran, findings: &Findings) {
+        // A call that nothing came back to, and that something came after, is not where the work stopped.
+        let is_last = ran.end != End::Open || self.seq.is_none_or(|seq| ran.seq > seq);
+        if ran.end != End::Stopped && is_last {
+            self.last = Last::Work;
+            self.last_at = Some(Evidence::of_ran(ran));
+        }
+        self.ran = Some(ran.seq);
+        if ran.failed() {
+            self.failed_count += 1;
+            self.failed.push(Evidence::of_ran(ran));
+            if self.failed.len() > EVIDENCE_MAX {
+                self.failed.remove(0);
+            }
+        } else if ran.success == Some(true) {
+            self.failed.clear();
+            self.failed_count = 0;
+        }
+        if matches!(ran.end, End::Denied | End::Stopped | End::Open) {
+            return;
+        }
+        if ran.is_test {
+            self.test = Some((Evidence::of_ran(ran), ran.seq, passed(ran, findings)));
+        }
+        if findings.commits.contains(&ran.seq) && commits(ran) {
+            self.commit = Some((Evidence::of_ran(ran), ran.seq));
+        }
+        if !ran.failed() && ran.files.iter().any(|file| is_work(file)) {
+            self.edited_at = Some(ran.seq);
+        }
+    }
+
+    /// The first rung that holds.
+    pub(crate) fn judge(self, last_reply: Option<&str>) -> Judgement {
+        let last = || self.last_at.iter().cloned().collect::<Vec<_>>();
+        let judged = |outcome, reason, confidence, evidence| Judgement {
+            outcome,
+            reason,
+            confidence,
+            evidence,
+        };
+        let gives_up = last_reply.is_some_and(gives_up);
+        let is_broken = self.last == Last::ApiError;
+        match self.last {
+            Last::Nothing => return Judgement::default(),
+            Last::ApiError => return judged(Outcome::Fail, Reason::ApiError, Confidence::High, last()),
+            _ if self.failed_count >= FAILED_MIN && !is_broken && self.last != Last::Interrupt => {
+                return judged(Outcome::Fail, Reason::FailedToolCalls, Confidence::Medium, self.failed);
+            }
+            Last::Prompt => return judged(Outcome::Abandoned, Reason::UnansweredPrompt, Confidence::High, last()),
+            Last::Interrupt => return judged(Outcome::Abandoned, Reason::Interrupted, Confidence::High, last()),
+            Last::Work | Last::Reply => {}
+        }
+        let after_edits = |seq: u64| self.edited_at.is_none_or(|edited| seq >= edited);
+        let tested = self.test.as_ref().filter(|(_, seq, _)| after_edits(*seq));
+        let commit = self.commit.as_ref().filter(|(_, seq)| after_edits(*seq));
+        // Where nothing was changed, what passed is what was there before: it says something of the last turn alone.
+        let is_of_work = |told: &Evidence| self.edited_at.is_some() || told.turn == self.turn;
+        let green = tested.filter(|(told, _, passed)| *passed == Some(true) && is_of_work(told));
+        if self.last == Last::Work {
+            // A log that ends with the proof itself is as good as told to its end, almost.
+            let proof = green
+                .filter(|(_, seq, _)| self.ran == Some(*seq))
+                .map(|(told, ..)| told);
+            return match proof {
+                Some(told) => judged(
+                    Outcome::Success,
+                    Reason::TestsPassed,
+                    Confidence::Low,
+                    vec![told.clone()],
+                ),
+                None => judged(Outcome::Unknown, Reason::CutOff, Confidence::Low, last()),
+            };
+        }
+        if let Some((told, seq, Some(false))) = &self.test
+            && told.turn == self.turn
+            && self.commit.as_ref().is_none_or(|(_, commit)| commit < seq)
+        {
+            return judged(
+                Outcome::Fail,
+                Reason::FailingTests,
+                Confidence::Medium,
+                vec![told.clone()],
+            );
+        }
+        let lowered = |confidence| match (gives_up, confidence) {
+            (false, confidence) => confidence,
+            (true, Confidence::High) => Confidence::Medium,
+            (true, _) => Confidence::Low,
+        };
+        let evidence: Vec<Evidence> = green
+            .map(|(told, ..)| told.clone())
+            .into_iter()
+            .chain(commit.map(|(told, _)| told.clone()))
+            .chain(self.goal.clone())
+            .collect();
+        let (reason, confidence) = match (green, commit, &self.goal) {
+            (Some(_), _, _) if self.edited_at.is_some() => (Reason::TestsPassed, Confidence::High),
+            (_, Some(_), _) => (Reason::Committed, Confidence::High),
+            (_, _, Some(_)) => (Reason::GoalReached, Confidence::High),
+            (Some(_), None, None) => (Reason::TestsPassed, Confidence::Medium),
+            (None, None, None) => {
+                return judged(Outcome::Unknown, Reason::Completed, lowered(Confidence::Medium), last());
+            }
+        };
+        judged(Outcome::Success, reason, lowered(confidence), evidence)
+    }
+}
+
+/// Whether a test run passed. What its output says goes before its exit code, which may be that of a pipe.
+pub(crate) fn passed(ran: &Ran, findings: &Findings) -> Option<bool> {
+    let told = findings.tests.get(&ran.seq).copied();
+    let is_piped = ran.wording.contains('|') || ran.wording.chars().count() >= 120;
+    match (told, ran.success) {
+        (Some(told), _) => Some(told),
+        (None, Some(false)) => Some(false),
+        (None, Some(true)) if !is_piped => Some(true),
+        (None, _) => None,
+    }
+}
+
+/// Whether a commit came of a command that makes one.
+pub(crate) fn commits(ran: &Ran) -> bool {
+    let nothing = ["nothing to commit", "no changes added", "nothing added to commit"];
+    !ran.failed() && ran.end != End::Open && !nothing.iter().any(|words| ran.result.contains(words))
+}
+
+/// Whether an edited file is part of the work, and not of the agent's own notes.
+fn is_work(file: &str) -> bool {
+    !["/.claude/plans/", "/.claude/projects/", "/.claude/todos/"]
+        .iter()
+        .any(|notes| file.contains(notes))
+}
+
+/// Whether an agent says that it did not do what it was asked for.
+fn gives_up(reply: &str) -> bool {
+    let reply = reply.to_lowercase();
+    GIVES_UP.iter().any(|words| reply.contains(words))
+}

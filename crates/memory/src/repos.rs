@@ -1,0 +1,155 @@
+//! Which repository a directory belongs to: by its remote, so that clones and worktrees are one; else by the directory of
+//! its main worktree. Read from git's own small files; git is not run.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A file of git is small; more is none of ours.
+const FILE_BYTES_MAX: u64 = 256 << 10;
+
+/// A repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Repo {
+    /// The last part of its remote's path, else the name of its directory.
+    pub name: String,
+    /// `host/owner/name`, without what lets somebody in.
+    pub remote: Option<String>,
+}
+
+/// The repository around a directory, which need not exist any more.
+pub fn of(directory: &Path) -> Option<Repo> {
+    if !directory.is_absolute() {
+        return None;
+    }
+    let found = directory.ancestors().find(|path| path.join(".git").exists());
+    let Some(root) = found else {
+        return gone_worktree(directory);
+    };
+    let git = git_directory(&root.join(".git"))?;
+    let remote = read(&git.join("config")).and_then(|config| origin(&config));
+    let own = || {
+        let main = if git.ends_with(".git") { git.parent()? } else { root };
+        Some(main.file_name()?.to_string_lossy().into_owned())
+    };
+    let name = remote.as_deref().and_then(|remote| remote.rsplit('/').next());
+    let name = name.map(str::to_owned).or_else(own)?;
+    Some(Repo { name, remote })
+}
+
+/// Agents put worktrees below the repository; the path still tells which one.
+fn gone_worktree(directory: &Path) -> Option<Repo> {
+    let text = directory.to_string_lossy().replace('\\', "/");
+    let places = [
+        "/.claude/worktrees/",
+        "/.worktrees/",
+        "/.codex/worktrees/",
+        "/.grok/worktrees/",
+    ];
+    let at = places.iter().find_map(|place| text.find(place))?;
+    let name = text[..at].rsplit('/').next().filter(|name| !name.is_empty())?;
+    Some(Repo {
+        name: name.to_owned(),
+        remote: None,
+    })
+}
+
+/// The directory that all worktrees of a repository share.
+fn git_directory(dot_git: &Path) -> Option<PathBuf> {
+    if dot_git.is_dir() {
+        return Some(dot_git.to_owned());
+    }
+    let told = read(dot_git)?;
+    let directory = dot_git.parent()?.join(told.strip_prefix("gitdir:")?.trim());
+    let common = read(&directory.join("commondir")).map(|common| directory.join(common.trim()));
+    let common = common.unwrap_or(directory);
+    Some(common.canonicalize().unwrap_or(common))
+}
+
+fn read(path: &Path) -> Option<String> {
+    let metadata = fs::metadata(path).ok()?;
+    if !metadata.is_file() || metadata.len() > FILE_BYTES_MAX {
+        return None;
+    }
+    fs::read_to_string(path).ok()
+}
+
+/// The remote that git calls `origin`, else the first one.
+fn origin(config: &str) -> Option<String> {
+    let mut section = "";
+    let mut remotes = Vec::new();
+    for line in config.lines().map(str::trim) {
+        if line.starts_with('[') {
+            section = line;
+        } else if let Some((key, url)) = line.split_once('=')
+            && section.starts_with("[remote ")
+            && key.trim() == "url"
+        {
+            remotes.push((section == "[remote \"origin\"]", url.trim()));
+        }
+    }
+    let named = remotes.iter().find(|(is_origin, _)| *is_origin).or(remotes.first());
+    plain(named?.1)
+}
+
+/// `host/owner/name` of a remote's address, without user, password, port and ending.
+fn plain(url: &str) -> Option<String> {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let has_scheme = rest.len() != url.len();
+    // Only the last `@` before the path ends what lets somebody in.
+    let (host, path) = match has_scheme {
+        true => rest.split_once('/')?,
+        false => rest.split_once(':').filter(|(host, _)| !host.contains('/'))?,
+    };
+    let host = host.rsplit('@').next()?.split(':').next()?.to_lowercase();
+    let path = path.trim_matches('/');
+    let path = path.strip_suffix(".git").unwrap_or(path);
+    let path = path.split(['?', '#']).next()?;
+    (!path.is_empty() && !host.is_empty()).then(|| format!("{host}/{path}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_address_of_a_repository_is_the_same_and_keeps_no_password() {
+        for url in [
+            "git@github.com:acme/app.git",
+            "https://github.com/acme/app",
+            "https://ada:secret@GitHub.com/acme/app.git/",
+            "ssh://git@github.com:22/acme/app.git",
+        ] {
+            assert_eq!(plain(url).as_deref(), Some("github.com/acme/app"), "{url}");
+        }
+        assert_eq!(plain("../app"), None);
+        assert_eq!(plain("/srv/git/app.git"), None);
+    }
+
+    #[test]
+    fn clones_and_worktrees_are_one_repository_and_one_without_a_remote_has_its_own_name() {
+        let home = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let path = home.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        let config = "[core]\n\tbare = false\n[remote \"origin\"]\n\turl = git@example.test:acme/app.git\n";
+        write("one/.git/config", config);
+        write("one/.git/worktrees/side/commondir", "../..\n");
+        write(
+            "side/.git",
+            &format!("gitdir: {}\n", home.path().join("one/.git/worktrees/side").display()),
+        );
+        write("clone/.git/config", config);
+        write("alone/.git/config", "[core]\n");
+        write("alone/src/main.rs", "");
+        let of = |name: &str| super::of(&home.path().join(name));
+        let app = of("one").unwrap();
+        assert_eq!(app.remote.as_deref(), Some("example.test/acme/app"));
+        assert_eq!((of("side"), of("clone")), (Some(app.clone()), Some(app)));
+        assert_eq!(of("alone/src").unwrap().name, "alone");
+        assert_eq!(of("nowhere"), None);
+        let gone = super::of(Path::new("/home/ada/app/.claude/worktrees/x/src")).unwrap();
+        assert_eq!(gone.name, "app");
+    }
+}

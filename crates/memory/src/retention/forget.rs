@@ -1,0 +1,125 @@
+//! Forgetting: what a user wants gone goes now, for good, whatever the budget says, and no sweep and no history brings
+//! it back.
+
+use super::apply::{let_go_rows, unlink};
+use super::{Command, Done, finish};
+use crate::digest;
+use crate::store::{Patience, Reads, Store, StoreError};
+
+/// How much of a session is forgotten.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// Its raw text. The digest and the numbers stay.
+    Raw,
+    /// All that is known of it.
+    WithDigest,
+}
+
+/// What there is of a session that is to be forgotten.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remains {
+    pub session_uid: String,
+    /// Of raw text.
+    pub bytes: u64,
+    pub has_digest: bool,
+    /// What histories told of it.
+    pub prompts: u64,
+}
+
+/// What was forgotten.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Forgotten {
+    pub sessions: u64,
+    pub bytes: u64,
+    /// Whether all of it has left the disk for good; if not, the next writer sees to it.
+    pub is_finished: bool,
+}
+
+/// Says what there is of the sessions named, and of those that worked for them.
+pub fn remains(reads: &Reads<'_>, uids: &[String]) -> Result<Vec<Remains>, StoreError> {
+    let mut all: Vec<String> = uids.to_vec();
+    for session in reads.sessions()? {
+        let parent = session.session_uid.split_once('/').map(|(parent, _)| parent);
+        if parent.is_some_and(|parent| uids.iter().any(|uid| uid == parent)) {
+            all.push(session.session_uid);
+        }
+    }
+    all.sort();
+    all.dedup();
+    let of = |session_uid: String| {
+        Ok(Remains {
+            bytes: reads.raw_bytes_of(&session_uid)?,
+            has_digest: reads.digest_of(&session_uid)?.is_some(),
+            prompts: reads.prompt_count(&session_uid)?,
+            session_uid,
+        })
+    };
+    all.into_iter().map(of).collect()
+}
+
+/// Forgets sessions, and sees to it that they stay forgotten.
+pub fn forget(
+    store: &mut Store,
+    patience: Patience<'_>,
+    remains: &[Remains],
+    reach: Reach,
+    digests: &digest::Settings<'_>,
+    command: &str,
+) -> Result<Forgotten, StoreError> {
+    let forgotten = Forgotten {
+        sessions: remains.len() as u64,
+        bytes: remains.iter().map(|one| one.bytes).sum(),
+        is_finished: false,
+    };
+    if remains.is_empty() {
+        return Ok(forgotten);
+    }
+    store.mark_scrub()?;
+    let mut packs = Vec::new();
+    let sentence = sentence(remains, reach);
+    let lock = store.lock(patience)?;
+    // Nothing is dropped before its digest exists, unless the digest goes, too, or none can be made.
+    let mut made = Vec::new();
+    for one in remains.iter().filter(|one| reach == Reach::Raw && one.bytes > 0) {
+        made.extend(digest::make(store, &one.session_uid, digests).ok().flatten());
+    }
+    store.write(&lock, digests.now, command, |tx| {
+        for (digest, growth) in &made {
+            tx.put_digest(digest, digest::VERSION, digests.now, growth)?;
+        }
+        for one in remains {
+            let uid = one.session_uid.as_str();
+            tx.bury(uid, digests.now)?;
+            packs.extend(let_go_rows(tx, uid)?);
+            tx.mark_forgotten(uid, digests.now)?;
+            if reach == Reach::WithDigest {
+                tx.drop_session(uid)?;
+                tx.drop_annotations(uid)?;
+                tx.drop_decisions(uid)?;
+                tx.drop_keep(uid)?;
+            }
+        }
+        Ok(((), sentence.clone()))
+    })?;
+    unlink(store, &packs);
+    drop(lock);
+    let command = Command {
+        name: command,
+        sentence: &|_| sentence.clone(),
+    };
+    let mut done = Done::default();
+    finish(store, patience, digests.now, &command, &mut done)?;
+    Ok(Forgotten {
+        is_finished: done.is_finished,
+        ..forgotten
+    })
+}
+
+fn sentence(remains: &[Remains], reach: Reach) -> String {
+    let uids: Vec<&str> = remains.iter().map(|one| one.session_uid.as_str()).collect();
+    let what = match reach {
+        Reach::Raw => "forgot the raw text of",
+        Reach::WithDigest => "forgot all of",
+    };
+    format!("{what} {}", uids.join(", "))
+}

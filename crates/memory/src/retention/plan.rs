@@ -1,0 +1,376 @@
+//! What a retention run would drop, and why: a pure function of what the store says and of the caps. It asks neither
+//! disk nor store nor clock, so that what is shown is what is done.
+
+use jiff::Timestamp;
+
+const DAY_MICROS: i64 = 24 * 60 * 60 * 1_000_000;
+
+/// How much raw text may stay, and for how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Policy {
+    /// Above this, sessions that have a digest go, oldest first.
+    pub raw_soft_cap_bytes: u64,
+    /// Raw text never takes more than this.
+    pub raw_hard_cap_bytes: u64,
+    /// None where raw text never grows too old.
+    pub raw_max_age_days: Option<u32>,
+    /// Above this much distilled memory somebody is told. It is never dropped.
+    pub distilled_cap_bytes: u64,
+    /// When this day began where the user lives: what grew since goes only over the hard cap.
+    pub today_began: Timestamp,
+}
+
+/// A session as far as its raw text is concerned. Times are microseconds since 1970.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    pub session_uid: String,
+    pub flavor: String,
+    /// What it takes of the raw cache.
+    pub bytes: u64,
+    pub ingested_at: i64,
+    pub analyzed_at: Option<i64>,
+    pub ended_at: Option<i64>,
+    pub is_kept: bool,
+    /// Somebody is reading its log just now.
+    pub is_busy: bool,
+    /// A digest of it was tried and cannot be made.
+    pub is_opaque: bool,
+}
+
+/// Why a session goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// It was here for so many days.
+    Age { days: u32 },
+    /// All raw text is above the soft cap, and this one is the oldest with a digest.
+    Budget,
+    /// It grew today, and all raw text is above the hard cap.
+    HardCap,
+    /// All raw text is above the hard cap, and no digest of it can be made: what it held is lost.
+    Overflow,
+}
+
+impl Reason {
+    /// The word used in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Age { .. } => "age",
+            Self::Budget => "budget",
+            Self::HardCap => "hard_cap",
+            Self::Overflow => "overflow",
+        }
+    }
+}
+
+/// One session that goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Drop {
+    pub session_uid: String,
+    pub flavor: String,
+    pub bytes: u64,
+    pub reason: Reason,
+    /// Its digest has to be made first.
+    pub needs_digest: bool,
+    /// As of which reading it goes: if it grew since, it stays.
+    pub ingested_at: i64,
+}
+
+/// What goes, and what stays.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Plan {
+    pub drops: Vec<Drop>,
+    pub bytes_before: u64,
+    pub bytes_after: u64,
+    pub sessions_staying: u64,
+    /// Of those that stay, how many are kept by hand.
+    pub sessions_kept: u64,
+}
+
+impl Plan {
+    /// What is given back.
+    pub fn bytes_freed(&self) -> u64 {
+        self.bytes_before - self.bytes_after
+    }
+}
+
+/// Which session is dropped next if nothing is read meanwhile, and when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Next {
+    pub session_uid: String,
+    pub reason: Reason,
+    pub bytes: u64,
+    /// The moment it is due; a sweep after that drops it.
+    pub at_micros: i64,
+}
+
+/// Says what goes. `unowned_bytes` belong to no candidate and cannot go: a session that is being made anew.
+pub fn plan(candidates: &[Candidate], unowned_bytes: u64, policy: &Policy, now: Timestamp) -> Plan {
+    let mut passes = Passes::new(candidates, unowned_bytes, policy, now);
+    passes.backstop();
+    let (soft, hard) = (policy.raw_soft_cap_bytes, policy.raw_hard_cap_bytes);
+    passes.drop_while_above(soft, Reason::Budget, |one| one.is_old && one.is_analyzed);
+    if passes.usage > hard {
+        // Analyzed now, they are as good as the others.
+        passes.drop_while_above(soft, Reason::Budget, |one| one.is_old && one.can_be_analyzed);
+        passes.drop_while_above(hard, Reason::HardCap, |one| one.is_analyzed || one.can_be_analyzed);
+        passes.drop_while_above(hard, Reason::Overflow, |_| true);
+    }
+    passes.end()
+}
+
+/// Says what goes next, and when, though nothing may be due today.
+pub fn next(candidates: &[Candidate], unowned_bytes: u64, policy: &Policy, now: Timestamp) -> Option<Next> {
+    if let Some(drop) = plan(candidates, unowned_bytes, policy, now).drops.into_iter().next() {
+        return Some(Next {
+            session_uid: drop.session_uid,
+            reason: drop.reason,
+            bytes: drop.bytes,
+            at_micros: now.as_microsecond(),
+        });
+    }
+    let days = policy.raw_max_age_days?;
+    let oldest = candidates
+        .iter()
+        .filter(|one| one.analyzed_at.is_some() && !one.is_kept);
+    let oldest = oldest.min_by_key(|one| (one.ingested_at, &one.session_uid))?;
+    Some(Next {
+        session_uid: oldest.session_uid.clone(),
+        reason: Reason::Age { days },
+        bytes: oldest.bytes,
+        at_micros: oldest
+            .ingested_at
+            .saturating_add(i64::from(days).saturating_mul(DAY_MICROS)),
+    })
+}
+
+/// A candidate with what the passes ask of it.
+struct Judged<'c> {
+    candidate: &'c Candidate,
+    is_analyzed: bool,
+    can_be_analyzed: bool,
+    /// Nothing of it is of today.
+    is_old: bool,
+    age_micros: i64,
+    is_dropped: bool,
+}
+
+struct Passes<'c> {
+    policy: &'c Policy,
+    /// In the order in which they go.
+    judged: Vec<Judged<'c>>,
+    usage: u64,
+    plan: Plan,
+}
+
+impl<'c> Passes<'c> {
+    fn new(candidates: &'c [Candidate], unowned_bytes: u64, policy: &'c Policy, now: Timestamp) -> Self {
+        let (now, today) = (now.as_microsecond(), policy.today_began.as_microsecond());
+        let mut judged: Vec<Judged<'_>> = candidates
+            .iter()
+            .map(|candidate| Judged {
+                candidate,
+                is_analyzed: candidate.analyzed_at.is_some(),
+                can_be_analyzed: candidate.analyzed_at.is_none() && !candidate.is_opaque,
+                is_old: candidate.ended_at.unwrap_or(candidate.ingested_at) < today,
+                age_micros: now.saturating_sub(candidate.ingested_at),
+                is_dropped: false,
+            })
+            .collect();
+        // Without a digest the age of what was read stands for that of the digest.
+        judged.sort_by_key(|one| {
+            let one = one.candidate;
+            let analyzed = one.analyzed_at.unwrap_or(one.ingested_at);
+            (analyzed, one.ended_at.unwrap_or(one.ingested_at), &one.session_uid)
+        });
+        let usage = unowned_bytes + candidates.iter().map(|one| one.bytes).sum::<u64>();
+        Self {
+            policy,
+            judged,
+            usage,
+            plan: Plan {
+                bytes_before: usage,
+                ..Plan::default()
+            },
+        }
+    }
+
+    /// What is analyzed and too old goes, whether there is room or not.
+    fn backstop(&mut self) {
+        let Some(days) = self.policy.raw_max_age_days else {
+            return;
+        };
+        let limit = i64::from(days).saturating_mul(DAY_MICROS);
+        for at in 0..self.judged.len() {
+            let one = &self.judged[at];
+            if one.is_analyzed && one.is_old && one.age_micros > limit {
+                let days = u32::try_from(one.age_micros / DAY_MICROS).unwrap_or(u32::MAX);
+                self.drop(at, Reason::Age { days });
+            }
+        }
+    }
+
+    /// The oldest of those that may go, until there is room.
+    fn drop_while_above(&mut self, cap: u64, reason: Reason, may_go: impl Fn(&Judged<'_>) -> bool) {
+        for at in 0..self.judged.len() {
+            if self.usage <= cap {
+                return;
+            }
+            if self.judged[at].candidate.bytes > 0 && may_go(&self.judged[at]) {
+                self.drop(at, reason);
+            }
+        }
+    }
+
+    fn drop(&mut self, at: usize, reason: Reason) {
+        let one = &mut self.judged[at];
+        if one.is_dropped || one.candidate.is_kept || one.candidate.is_busy {
+            return;
+        }
+        one.is_dropped = true;
+        self.usage -= one.candidate.bytes;
+        self.plan.drops.push(Drop {
+            session_uid: one.candidate.session_uid.clone(),
+            flavor: one.candidate.flavor.clone(),
+            bytes: one.candidate.bytes,
+            reason,
+            needs_digest: one.can_be_analyzed,
+            ingested_at: one.candidate.ingested_at,
+        });
+    }
+
+    fn end(self) -> Plan {
+        let staying = || self.judged.iter().filter(|one| !one.is_dropped);
+        Plan {
+            bytes_after: self.usage,
+            sessions_staying: staying().count() as u64,
+            sessions_kept: staying().filter(|one| one.candidate.is_kept).count() as u64,
+            ..self.plan
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TODAY: i64 = 1_000;
+
+    fn policy(soft: u64, hard: u64, days: Option<u32>) -> Policy {
+        Policy {
+            raw_soft_cap_bytes: soft,
+            raw_hard_cap_bytes: hard,
+            raw_max_age_days: days,
+            distilled_cap_bytes: u64::MAX,
+            today_began: at_day(TODAY),
+        }
+    }
+
+    fn at_day(day: i64) -> Timestamp {
+        Timestamp::from_microsecond(day * DAY_MICROS).unwrap()
+    }
+
+    /// `name ingested-analyzed-ended bytes flags`: days, `-` for none; flags `k`ept, `b`usy, `o`paque.
+    fn candidate(text: &str) -> Candidate {
+        let words: Vec<&str> = text.split(' ').collect();
+        let day = |word: &str| (word != "-").then(|| word.parse::<i64>().unwrap() * DAY_MICROS);
+        let flags = words.get(5).copied().unwrap_or_default();
+        Candidate {
+            session_uid: words[0].to_owned(),
+            flavor: "claude".to_owned(),
+            ingested_at: day(words[1]).unwrap(),
+            analyzed_at: day(words[2]),
+            ended_at: day(words[3]),
+            bytes: words[4].parse().unwrap(),
+            is_kept: flags.contains('k'),
+            is_busy: flags.contains('b'),
+            is_opaque: flags.contains('o'),
+        }
+    }
+
+    fn check(policy: &Policy, sessions: &[&str]) -> String {
+        let candidates: Vec<Candidate> = sessions.iter().map(|text| candidate(text)).collect();
+        let plan = plan(&candidates, 0, policy, at_day(TODAY));
+        let drops = plan.drops.iter().map(|drop| {
+            let first = if drop.needs_digest { " (digest first)" } else { "" };
+            format!("{} {:?}{first}", drop.session_uid, drop.reason)
+        });
+        let drops: Vec<String> = drops.collect();
+        format!("{} -> {}: {}", plan.bytes_before, plan.bytes_after, drops.join(", "))
+    }
+
+    #[test]
+    fn below_the_caps_and_young_nothing_goes() {
+        let told = check(&policy(100, 200, Some(45)), &["a 980 980 970 60", "b 999 - 999 40"]);
+        insta::assert_snapshot!(told, @"100 -> 100: ");
+    }
+
+    #[test]
+    fn what_is_analyzed_and_too_old_goes_though_there_is_room() {
+        let sessions = [
+            "a 954 955 900 10",
+            "b 955 955 900 10",
+            "c 900 - 900 10",
+            "d 900 901 900 10 k",
+            "e 900 901 900 10 b",
+        ];
+        insta::assert_snapshot!(check(&policy(100, 200, Some(45)), &sessions), @"50 -> 40: a Age { days: 46 }");
+        insta::assert_snapshot!(check(&policy(100, 200, None), &sessions), @"50 -> 50: ");
+    }
+
+    #[test]
+    fn over_the_soft_cap_the_oldest_analyzed_go_until_it_fits() {
+        let sessions = [
+            "c 990 992 980 40",
+            "b 990 991 985 40",
+            "a 990 991 980 40",
+            "d 990 - 970 40",
+            "e 990 980 970 40 k",
+        ];
+        insta::assert_snapshot!(check(&policy(120, 300, None), &sessions), @"200 -> 120: a Budget, b Budget");
+        insta::assert_snapshot!(check(&policy(10, 300, None), &sessions), @"200 -> 80: a Budget, b Budget, c Budget");
+    }
+
+    #[test]
+    fn what_grew_today_goes_only_over_the_hard_cap_and_only_down_to_it() {
+        let sessions = ["a 1000 1000 1000 40", "b 1000 1000 1000 40", "c 990 - 1001 40"];
+        insta::assert_snapshot!(check(&policy(10, 120, None), &sessions), @"120 -> 120: ");
+        insta::assert_snapshot!(check(&policy(10, 100, None), &sessions), @"120 -> 80: c HardCap (digest first)");
+    }
+
+    #[test]
+    fn over_the_hard_cap_what_is_not_analyzed_is_analyzed_and_goes_down_to_the_soft_cap() {
+        let sessions = ["a 990 - 980 40", "b 991 - 981 40", "c 992 - 982 40", "d 993 - 983 40"];
+        insta::assert_snapshot!(check(&policy(50, 150, None), &sessions), @"160 -> 40: a Budget (digest first), b Budget (digest first), c Budget (digest first)");
+    }
+
+    #[test]
+    fn what_cannot_be_analyzed_is_lost_last_oldest_first_and_no_more_than_needed() {
+        let sessions = [
+            "a 990 - 980 60 o",
+            "b 989 - 988 60 o",
+            "c 992 - 982 60",
+            "d 993 - 983 60 ok",
+        ];
+        insta::assert_snapshot!(check(&policy(50, 130, None), &sessions), @"240 -> 120: c Budget (digest first), b Overflow");
+        let sessions = ["a 990 - 980 60 o", "b 1000 1000 1000 60"];
+        insta::assert_snapshot!(check(&policy(50, 100, None), &sessions), @"120 -> 60: b HardCap");
+    }
+
+    #[test]
+    fn what_is_next_is_due_now_or_when_it_grows_too_old() {
+        let candidates = [
+            "a 980 981 970 60",
+            "b 970 - 960 40",
+            "c 975 999 960 40",
+            "d 960 970 960 1 k",
+        ]
+        .map(candidate);
+        let told = |policy: &Policy| {
+            let next = next(&candidates, 0, policy, at_day(TODAY))?;
+            Some((next.session_uid, next.at_micros / DAY_MICROS))
+        };
+        assert_eq!(told(&policy(1_000, 2_000, Some(45))), Some(("c".to_owned(), 1_020)));
+        assert_eq!(told(&policy(100, 2_000, Some(45))), Some(("a".to_owned(), TODAY)));
+        assert_eq!(told(&policy(1_000, 2_000, None)), None);
+    }
+}

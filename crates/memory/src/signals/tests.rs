@@ -1,0 +1,58 @@
+//! What test runs tell over a session: left failing, passed at once, or mended.
+
+use transcript::Outcome;
+
+use super::{Signal, SignalKind, times};
+use crate::digest::{End, Findings, Step};
+use crate::outcome::{Evidence, Judgement, passed};
+
+/// The test runs of a session.
+#[derive(Debug, Default)]
+pub(super) struct Tests {
+    failed: u64,
+    passed: u64,
+    first_failed: Option<Evidence>,
+    last: Option<(Evidence, bool)>,
+}
+
+impl Tests {
+    pub(super) fn see(&mut self, step: Step<'_>, findings: &Findings) {
+        let Step::Ran(ran) = step else { return };
+        if !ran.is_test || matches!(ran.end, End::Denied | End::Stopped) {
+            return;
+        }
+        let Some(passed) = passed(ran, findings) else { return };
+        if passed {
+            self.passed += 1;
+        } else {
+            self.failed += 1;
+            self.first_failed.get_or_insert_with(|| Evidence::of_ran(ran));
+        }
+        self.last = Some((Evidence::of_ran(ran), passed));
+    }
+
+    pub(super) fn end(self, judgement: &Judgement, is_untroubled: bool) -> Option<Signal> {
+        let (last, passed) = self.last?;
+        let signal = |signal, count, text: String, evidence| Signal {
+            signal,
+            count,
+            text,
+            evidence,
+        };
+        match (passed, self.first_failed) {
+            (false, _) => {
+                let text = "the last test run failed".to_owned();
+                Some(signal(SignalKind::FailingTestsLeft, 1, text, vec![last]))
+            }
+            (true, Some(first)) => {
+                let text = format!("{} and passed in the last run", times(self.failed, "tests failed"));
+                Some(signal(SignalKind::Recovery, self.failed, text, vec![first, last]))
+            }
+            (true, None) if is_untroubled && judgement.outcome == Outcome::Success => {
+                let text = "no error, nobody stepped in, tests passed".to_owned();
+                Some(signal(SignalKind::CleanPass, self.passed, text, vec![last]))
+            }
+            (true, None) => None,
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! The `copies` table: what we made of sessions outside of the store, so that forgetting can name it. No other file
+//! writes it.
+
+use jiff::Timestamp;
+
+use super::engine::Value;
+use super::{Reads, StoreError, Tx, micros};
+
+/// Something we made of a session and wrote elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CopyRow {
+    pub session_uid: String,
+    /// A file, or a directory that is ours as a whole.
+    pub path: String,
+    /// What it is, in one word: `restored`, `workspace`, `bundle`, `page`.
+    pub kind: String,
+}
+
+impl Tx<'_> {
+    /// Notes that something was made of a session.
+    pub fn note_copy(&self, copy: &CopyRow, at: Timestamp) -> Result<(), StoreError> {
+        self.engine.execute(
+            "INSERT INTO copies (session_uid, path, kind, at) VALUES ($1, $2, $3, $4)
+             ON CONFLICT (session_uid, path) DO UPDATE SET kind = $3, at = $4",
+            &[
+                Value::Text(&copy.session_uid),
+                Value::Text(&copy.path),
+                Value::Text(&copy.kind),
+                Value::Int(micros(at)),
+            ],
+        )?;
+        Ok(())
+    }
+
+    /// Notes that something we made is gone, of whichever sessions it told.
+    pub fn drop_copy(&self, path: &str) -> Result<(), StoreError> {
+        self.engine
+            .execute("DELETE FROM copies WHERE path = $1", &[Value::Text(path)])?;
+        Ok(())
+    }
+}
+
+impl Reads<'_> {
+    /// What was made of a session, by path.
+    pub fn copies_of(&self, session_uid: &str) -> Result<Vec<CopyRow>, StoreError> {
+        if !self.engine.has_table("copies")? {
+            return Ok(Vec::new());
+        }
+        self.engine.query(
+            "SELECT session_uid, path, kind FROM copies WHERE session_uid = $1 ORDER BY path",
+            &[Value::Text(session_uid)],
+            |row| {
+                Ok(CopyRow {
+                    session_uid: row.text(0)?,
+                    path: row.text(1)?,
+                    kind: row.text(2)?,
+                })
+            },
+        )
+    }
+}

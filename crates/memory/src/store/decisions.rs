@@ -1,0 +1,80 @@
+//! The `decisions` table: choices that somebody wrote down. No other file writes it, and nothing makes them again.
+
+use jiff::Timestamp;
+
+use super::engine::{Row, Value};
+use super::{Reads, StoreError, Tx, micros};
+
+/// A choice that was written down.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    pub decision_id: i64,
+    /// The session it was made in, where it was made in one.
+    pub session_uid: Option<String>,
+    pub at_micros: i64,
+    pub text: String,
+}
+
+impl Tx<'_> {
+    /// Adds a decision and gives it back.
+    pub fn add_decision(
+        &self,
+        session_uid: Option<&str>,
+        text: &str,
+        at: Timestamp,
+        mask_version: u32,
+    ) -> Result<Decision, StoreError> {
+        let text = text.replace('\0', "\u{2400}");
+        let added = self.engine.query_opt(
+            "INSERT INTO decisions (session_uid, at, text, mask_version) VALUES ($1, $2, $3, $4)
+             RETURNING decision_id, session_uid, at, text",
+            &[
+                Value::text_opt(session_uid),
+                Value::Int(micros(at)),
+                Value::Text(&text),
+                Value::Int(i64::from(mask_version)),
+            ],
+            decision,
+        )?;
+        Ok(added.expect("what was added is given back"))
+    }
+
+    /// Forgets the decisions of a session: whoever forgets the session forgets these, too.
+    pub fn drop_decisions(&self, session_uid: &str) -> Result<(), StoreError> {
+        let uid = [Value::Text(session_uid)];
+        self.engine
+            .execute("DELETE FROM decisions WHERE session_uid = $1", &uid)?;
+        Ok(())
+    }
+}
+
+impl Reads<'_> {
+    /// All decisions, in the order in which they were made.
+    pub fn decisions(&self) -> Result<Vec<Decision>, StoreError> {
+        self.decisions_where("1 = 1", &[])
+    }
+
+    /// The decisions of one session, in the order in which they were made.
+    pub fn decisions_of(&self, session_uid: &str) -> Result<Vec<Decision>, StoreError> {
+        self.decisions_where("session_uid = $1", &[Value::Text(session_uid)])
+    }
+
+    fn decisions_where(&self, which: &str, values: &[Value<'_>]) -> Result<Vec<Decision>, StoreError> {
+        // A store that an older binary made has no such table until somebody writes to it.
+        if !self.engine.has_table("decisions")? {
+            return Ok(Vec::new());
+        }
+        let sql =
+            format!("SELECT decision_id, session_uid, at, text FROM decisions WHERE {which} ORDER BY at, decision_id");
+        self.engine.query(&sql, values, decision)
+    }
+}
+
+fn decision(row: &Row<'_>) -> Result<Decision, StoreError> {
+    Ok(Decision {
+        decision_id: row.int(0)?,
+        session_uid: row.text_opt(1)?,
+        at_micros: row.int(2)?,
+        text: row.text(3)?,
+    })
+}

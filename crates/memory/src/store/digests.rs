@@ -1,0 +1,155 @@
+//! The `digests` table: the facts of each session in small, which outlive its raw text. No other file writes it.
+//!
+//! A digest is made again as long as the packs are there. When they go it is sealed, and nothing changes it any more
+//! until somebody breaks the seal because the log was read anew.
+
+use jiff::Timestamp;
+
+use super::engine::{Row, Value};
+use super::{Reads, StoreError, Tx, micros};
+use crate::digest::Digest;
+
+/// A digest as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DigestRow {
+    /// Of the code that made it.
+    pub version: u32,
+    pub made_at_micros: i64,
+    pub is_sealed: bool,
+    pub digest: Digest,
+}
+
+/// How far a session was read: a digest that was made of less is not put.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Growth(i64, i64);
+
+impl Tx<'_> {
+    /// Puts a digest and notes that its session is analyzed. Says no, and changes nothing, where the digest is sealed
+    /// or the session is not as far as `growth` says any more.
+    pub fn put_digest(
+        &self,
+        digest: &Digest,
+        version: u32,
+        at: Timestamp,
+        growth: &Growth,
+    ) -> Result<bool, StoreError> {
+        let uid = Value::Text(&digest.session_uid);
+        if self.reads().growth(&digest.session_uid)?.as_ref() != Some(growth) {
+            return Ok(false);
+        }
+        let text = serde_json::to_string(digest).expect("our words have no map with keys that are not text");
+        let put = self.engine.execute(
+            "INSERT INTO digests (session_uid, version, made_at, is_sealed, digest) VALUES ($1, $2, $3, 0, $4)
+             ON CONFLICT (session_uid) DO UPDATE SET version = $2, made_at = $3, digest = $4 WHERE digests.is_sealed = 0",
+            &[
+                uid,
+                Value::Int(i64::from(version)),
+                Value::Int(micros(at)),
+                Value::Text(&text),
+            ],
+        )?;
+        if put == 0 {
+            return Ok(false);
+        }
+        self.set_analyzed(&digest.session_uid, at)?;
+        Ok(true)
+    }
+
+    /// Seals a digest, because the raw text it was made of goes. Says whether there is one.
+    pub fn seal_digest(&self, session_uid: &str) -> Result<bool, StoreError> {
+        self.set_sealed(session_uid, true)
+    }
+
+    /// Breaks the seal of a digest: its session was read anew from its first line on.
+    pub fn unseal_digest(&self, session_uid: &str) -> Result<bool, StoreError> {
+        self.set_sealed(session_uid, false)
+    }
+
+    fn set_sealed(&self, session_uid: &str, is_sealed: bool) -> Result<bool, StoreError> {
+        let sealed = self.engine.execute(
+            "UPDATE digests SET is_sealed = $2 WHERE session_uid = $1",
+            &[Value::Text(session_uid), Value::flag(is_sealed)],
+        )?;
+        Ok(sealed > 0)
+    }
+}
+
+impl Reads<'_> {
+    /// The digest of a session, where it has one.
+    pub fn digest_of(&self, session_uid: &str) -> Result<Option<DigestRow>, StoreError> {
+        if !self.engine.has_table("digests")? {
+            return Ok(None);
+        }
+        self.engine.query_opt(
+            "SELECT session_uid, version, made_at, is_sealed, digest FROM digests WHERE session_uid = $1",
+            &[Value::Text(session_uid)],
+            digest,
+        )
+    }
+
+    /// All digests, by uid.
+    pub fn digests(&self) -> Result<Vec<DigestRow>, StoreError> {
+        if !self.engine.has_table("digests")? {
+            return Ok(Vec::new());
+        }
+        self.engine.query(
+            "SELECT digests.session_uid, version, made_at, is_sealed, digest FROM digests
+             JOIN sessions ON sessions.session_uid = digests.session_uid
+             WHERE stands_for IS NULL ORDER BY digests.session_uid",
+            &[],
+            digest,
+        )
+    }
+
+    /// The sessions that went on last before `until` and have no digest of this version since they last grew, by uid.
+    pub fn digests_due(&self, version: u32, until: Timestamp) -> Result<Vec<String>, StoreError> {
+        self.engine.query(
+            "SELECT sessions.session_uid FROM sessions
+             JOIN views ON views.session_uid = sessions.session_uid
+             LEFT JOIN digests ON digests.session_uid = sessions.session_uid
+             WHERE stands_for IS NULL AND evicted_at IS NULL AND evicting_at IS NULL AND coalesce(is_sealed, 0) = 0
+                AND (analyzed_at IS NULL OR coalesce(version, -1) <> $1)
+                AND coalesce(ended_at, started_at, ingested_at) <= $2
+             ORDER BY sessions.session_uid",
+            &[Value::Int(i64::from(version)), Value::Int(micros(until))],
+            |row| row.text(0),
+        )
+    }
+
+    /// Bytes of all digests.
+    pub fn digest_bytes(&self) -> Result<u64, StoreError> {
+        if !self.engine.has_table("digests")? {
+            return Ok(0);
+        }
+        let sum = self
+            .engine
+            .query_opt("SELECT coalesce(sum(length(digest)), 0) FROM digests", &[], |row| {
+                row.count(0)
+            })?;
+        Ok(sum.unwrap_or_default())
+    }
+
+    /// How far a session was read; none where it is not known.
+    pub fn growth(&self, session_uid: &str) -> Result<Option<Growth>, StoreError> {
+        self.engine.query_opt(
+            "SELECT ingested_at, (SELECT coalesce(sum(read_to), 0) FROM cursors WHERE cursors.session_uid = $1)
+             FROM sessions WHERE session_uid = $1",
+            &[Value::Text(session_uid)],
+            |row| Ok(Growth(row.int(0)?, row.int(1)?)),
+        )
+    }
+}
+
+fn digest(row: &Row<'_>) -> Result<DigestRow, StoreError> {
+    let session_uid = row.text(0)?;
+    let damaged = |_| StoreError::DamagedRow {
+        session_uid,
+        table: "digests",
+    };
+    Ok(DigestRow {
+        version: u32::try_from(row.int(1)?).unwrap_or_default(),
+        made_at_micros: row.int(2)?,
+        is_sealed: row.int(3)? != 0,
+        digest: serde_json::from_str(&row.text(4)?).map_err(damaged)?,
+    })
+}

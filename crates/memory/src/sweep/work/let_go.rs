@@ -1,0 +1,98 @@
+//! A session whose raw text was let go: only a log that tells something new is read again, from its beginning. One that
+//! was touched, moved or compressed tells nothing new, and only its place is remembered.
+
+use std::io::{self, Read};
+
+use transcript::{Delta, PartKind};
+
+use super::{Worker, part_name};
+use crate::files;
+use crate::logs;
+use crate::store::Cursor;
+use crate::sweep::piece::{Output, Piece, Replaces};
+use crate::sweep::plan::stat;
+use crate::sweep::{index, path_text};
+
+impl Worker<'_> {
+    /// Whether every part with lines ends where it was read to before.
+    pub(super) fn tells_nothing_new(&mut self) -> io::Result<bool> {
+        let cursors = &self.job.cursors;
+        if self.line_parts().any(|part| !cursors.contains_key(part.kind.as_str())) || !self.all_parts_go_on()? {
+            return Ok(false);
+        }
+        for part in self.line_parts() {
+            let read_to = self
+                .job
+                .cursors
+                .get(part.kind.as_str())
+                .map_or(0, |cursor| cursor.read_to);
+            let (file, _) = files::open(&part.path)?;
+            let mut source = logs::unpacked(&part.path, file)?;
+            source.seek_to(read_to)?;
+            if source.read(&mut [0])? > 0 {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Remembers what the files of a session look like now. Says whether somebody still listens.
+    pub(super) fn touch(&mut self) -> io::Result<bool> {
+        let mut log = None;
+        let mut others = self.copies_of(&self.job.uid);
+        for part in &self.job.source.parts {
+            let name = part_name(part);
+            if part.kind == PartKind::Index {
+                let lines = self.job.index.as_ref();
+                others.extend(lines.map(|lines| index::cursor(&self.job.uid, &part.path, &self.job.root, lines)));
+                continue;
+            }
+            let Ok(metadata) = std::fs::metadata(&part.path) else {
+                continue;
+            };
+            let known = self.job.cursors.get(&name);
+            let cursor = Cursor {
+                session_uid: self.job.uid.clone(),
+                part: name,
+                path: path_text(&part.path),
+                root: self.job.root.clone(),
+                stat: stat(&metadata),
+                read_to: known.map_or(0, |known| known.read_to),
+                lines: known.map_or(0, |known| known.lines),
+                ends_mid_line: known.is_some_and(|known| known.ends_mid_line),
+                head_hash: known.map_or([0; 32], |known| known.head_hash),
+                tail_hash: known.map_or([0; 32], |known| known.tail_hash),
+            };
+            match log {
+                None if part.kind.has_lines() => log = Some((part.kind, cursor, known)),
+                _ => others.push(cursor),
+            }
+        }
+        let Some((kind, cursor, known)) = log else {
+            return Ok(true);
+        };
+        Ok((self.send)(Output::Piece(Piece {
+            agent: self.job.agent,
+            uid: self.job.uid.clone(),
+            into: self.job.uid.clone(),
+            replaces: Replaces::Nothing,
+            promotes: None,
+            part: cursor.part.clone(),
+            kind,
+            base: known.map(|known| (known.read_to, known.path.clone())),
+            cursor: Some(cursor),
+            others,
+            frames: Vec::new(),
+            tail: None,
+            tail_filter: Vec::new(),
+            filters: Vec::new(),
+            delta: Delta::default(),
+            state: None,
+            is_refresh: false,
+            is_touch: true,
+            bytes_read: 0,
+            bytes_checked: std::mem::take(&mut self.bytes_checked),
+            redactions: 0,
+        })))
+    }
+}

@@ -1,0 +1,41 @@
+//! Room for what comes: between two batches raw text goes that the hard cap has no place for.
+
+use super::Writer;
+use crate::retention::{self, Command};
+use crate::store::StoreError;
+use crate::sweep::piece::Piece;
+use crate::sweep::sentence;
+
+impl Writer<'_> {
+    /// The hard cap is a ceiling while the sweep goes on, too.
+    pub(super) fn make_room(&mut self) -> Result<(), StoreError> {
+        let Some(retention) = &self.sweep.retention else {
+            return Ok(());
+        };
+        if self.usage.values().sum::<u64>() <= retention.policy.raw_hard_cap_bytes {
+            return Ok(());
+        }
+        let (bytes, sessions) = (self.report.bytes_read, self.sessions.len() as u64);
+        let command = Command {
+            name: self.command,
+            sentence: &|done| sentence(bytes, sessions, 0, done),
+        };
+        let busy = |uid: &str| self.busy.contains(uid);
+        let done = &mut self.report.let_go;
+        retention::enforce(self.store, self.patience, retention, &command, &busy, done)?;
+        self.usage = self.store.reads().raw_bytes()?;
+        Ok(())
+    }
+
+    /// Notes what the sessions of a batch take now.
+    pub(super) fn weigh(&mut self, batch: &[Piece]) -> Result<(), StoreError> {
+        if self.sweep.retention.is_none() {
+            return Ok(());
+        }
+        for uid in batch.iter().flat_map(|piece| [&piece.uid, &piece.into]) {
+            let bytes = self.store.reads().raw_bytes_of(uid)?;
+            self.usage.insert(uid.clone(), bytes);
+        }
+        Ok(())
+    }
+}

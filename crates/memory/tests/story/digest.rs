@@ -1,0 +1,364 @@
+//! Digests: what they say of sessions whose end is known, when they are written, and that they outlive what they were
+//! made of.
+
+use jiff::{SignedDuration, Timestamp};
+use memory::digest::{self, BYTES_MAX, Digest, Settings};
+use memory::outcome::{Confidence, Reason};
+use memory::signals::SignalKind;
+use memory::sweep::{Report, Sweep, run};
+use regex::Regex;
+use serde_json::json;
+use testkit::logs::ClaudeLog;
+use transcript::Outcome;
+
+use crate::home::{Home, LOG, UID, WAIT};
+
+const SESSION: &str = "5e550000-0000-4000-8000-000000000001";
+
+fn log() -> ClaudeLog {
+    ClaudeLog::new(SESSION)
+        .at("2026-04-01T09:00:00Z")
+        .prompt("mend the parser")
+}
+
+fn edit(log: ClaudeLog, old: &str, new: &str) -> ClaudeLog {
+    let input = json!({"file_path": "/home/ada/app/src/parser.rs", "old_string": old, "new_string": new});
+    log.tool("Edit", input, "The file has been updated.")
+}
+
+fn bash(command: &str) -> serde_json::Value {
+    json!({"command": command})
+}
+
+fn pattern() -> Regex {
+    Regex::new(r"[A-Z][A-Z0-9]+-(?:WP-)?\d+(?:-T\d+)?").unwrap()
+}
+
+fn sweep_at(home: &Home, now: Timestamp) -> Report {
+    let (roots, directory, pattern) = (home.roots(), home.path("store"), pattern());
+    let digests = Some(Settings {
+        now,
+        task_pattern: &pattern,
+    });
+    let sweep = Sweep {
+        digests,
+        ..Sweep::new(&directory, &roots, &home.masker, now)
+    };
+    run(&sweep, WAIT).unwrap()
+}
+
+fn kept(home: &Home) -> Option<Digest> {
+    home.store().reads().digest_of(UID).unwrap().map(|row| row.digest)
+}
+
+fn digest_of(log: &ClaudeLog) -> Digest {
+    let home = Home::new();
+    home.write(LOG, log.jsonl());
+    sweep_at(&home, log.now() + SignedDuration::from_hours(1));
+    kept(&home).unwrap()
+}
+
+fn has(digest: &Digest, kind: SignalKind) -> bool {
+    digest.signals.iter().any(|signal| signal.signal == kind)
+}
+
+const GREEN: &str = "running 3 tests\ntest result: ok. 3 passed; 0 failed";
+const RED: &str = "Exit code 101\ntest result: FAILED. 2 passed; 1 failed";
+
+#[test]
+fn the_ladder_decides_by_its_first_rung_that_holds() {
+    let edited = || edit(log(), "one", "two");
+    let fails = |log: ClaudeLog| log.failed_tool("Bash", bash("make all"), "Exit code 2\nno rule");
+    let api_error = json!({"retryAttempt": 10, "maxRetries": 10, "error": {"status": 529}});
+    let cases = [
+        (
+            "api",
+            edited().system("api_error", api_error),
+            Outcome::Fail,
+            Reason::ApiError,
+        ),
+        (
+            "loop",
+            fails(fails(fails(edited()))).reply("I stop."),
+            Outcome::Fail,
+            Reason::FailedToolCalls,
+        ),
+        (
+            "unanswered",
+            edited().reply("Done.").prompt("and now?"),
+            Outcome::Abandoned,
+            Reason::UnansweredPrompt,
+        ),
+        ("stopped", edited().interrupt(), Outcome::Abandoned, Reason::Interrupted),
+        (
+            "cut",
+            edited().tool_call("Bash", bash("make")),
+            Outcome::Unknown,
+            Reason::CutOff,
+        ),
+        (
+            "red",
+            edited().failed_tool("Bash", bash("cargo test"), RED).reply("Done."),
+            Outcome::Fail,
+            Reason::FailingTests,
+        ),
+        // The exit code is that of the pipe.
+        (
+            "pipe",
+            edited().tool("Bash", bash("cargo test | tail"), RED).reply("Done."),
+            Outcome::Fail,
+            Reason::FailingTests,
+        ),
+        (
+            "green",
+            edited().tool("Bash", bash("cargo test"), GREEN).reply("Done."),
+            Outcome::Success,
+            Reason::TestsPassed,
+        ),
+        (
+            "stale",
+            edit(log().tool("Bash", bash("cargo test"), GREEN), "a", "b").reply("Done."),
+            Outcome::Unknown,
+            Reason::Completed,
+        ),
+        (
+            "commit",
+            edited().tool("Bash", bash("git commit -qam x"), "").reply("Done."),
+            Outcome::Success,
+            Reason::Committed,
+        ),
+        (
+            "nothing",
+            edited()
+                .tool("Bash", bash("git commit -m x"), "nothing to commit")
+                .reply("Done."),
+            Outcome::Unknown,
+            Reason::Completed,
+        ),
+        (
+            "talk",
+            log().reply("It is a parser."),
+            Outcome::Unknown,
+            Reason::Completed,
+        ),
+    ];
+    for (name, log, outcome, reason) in cases {
+        let judged = digest_of(&log).outcome;
+        assert_eq!((judged.outcome, judged.reason), (outcome, reason), "{name}: {judged:?}");
+        let lines = log.jsonl().lines().count() as u64;
+        assert!(
+            judged
+                .evidence
+                .iter()
+                .all(|evidence| (1..=lines).contains(&evidence.line)),
+            "{name}"
+        );
+        assert!(!judged.evidence.is_empty(), "{name}");
+    }
+    let gave_up = log().reply("I was unable to find the parser.");
+    assert_eq!(digest_of(&gave_up).outcome.confidence, Confidence::Low);
+}
+
+#[test]
+fn each_signal_is_found_where_it_is_and_nowhere_else() {
+    let fails = |log: ClaudeLog| log.failed_tool("Bash", bash("make all"), "Exit code 2\nno rule to make `all`");
+    let looped = || fails(fails(fails(fails(log()))));
+    let cases: [(ClaudeLog, &[SignalKind]); 11] = [
+        (log().reply("It is a parser."), &[]),
+        (
+            edit(looped(), "a", "b")
+                .tool("Bash", bash("make all"), "ok")
+                .reply("Done."),
+            &[SignalKind::RetryStorm, SignalKind::RepeatedError, SignalKind::ErrorLoop],
+        ),
+        (
+            edit(edit(edit(edit(log(), "a", "b"), "b", "a"), "a", "b"), "b", "a").reply("Back."),
+            &[SignalKind::EditRevertChurn],
+        ),
+        (
+            log().failed_tool("Bash", bash("cargo test"), RED).reply("Hm."),
+            &[SignalKind::FailingTestsLeft],
+        ),
+        (
+            log()
+                .failed_tool("Bash", bash("cargo test"), RED)
+                .tool("Bash", bash("cargo test"), GREEN)
+                .reply("Done."),
+            &[SignalKind::Recovery],
+        ),
+        (
+            edit(log(), "a", "b")
+                .tool("Bash", bash("cargo test"), GREEN)
+                .reply("Done."),
+            &[SignalKind::CleanPass],
+        ),
+        (
+            log().reply("Done.").prompt("no, that is the lexer").reply("Sorry."),
+            &[SignalKind::HumanCorrection],
+        ),
+        (
+            log().tool_call("Bash", bash("make")).interrupt(),
+            &[SignalKind::Interruption, SignalKind::Abandoned],
+        ),
+        (
+            log().denied_tool("Bash", bash("rm -r src"), "use git").reply("Yes."),
+            &[SignalKind::Denial],
+        ),
+        (log().compact("so far").reply("Done."), &[SignalKind::ContextCompaction]),
+        (
+            log().reply("Yes.").wait_s(3600).prompt("go on").reply("Done."),
+            &[SignalKind::LongIdle],
+        ),
+    ];
+    for (log, expected) in cases {
+        let digest = digest_of(&log);
+        let found: Vec<SignalKind> = digest.signals.iter().map(|signal| signal.signal).collect();
+        assert_eq!(found, expected, "{:#?}", digest.signals);
+    }
+    let digest = digest_of(
+        &edit(looped(), "a", "b")
+            .tool("Bash", bash("make all"), "ok")
+            .reply("Done."),
+    );
+    let told = digest
+        .signals
+        .iter()
+        .find(|signal| signal.signal == SignalKind::ErrorLoop)
+        .unwrap();
+    assert_eq!(told.text, "`make all` failed 4 times and worked after an edit");
+}
+
+#[test]
+fn a_secret_is_seen_and_not_told() {
+    let secret = format!("ghp_{}", "a1B2c3D4e5".repeat(4).chars().take(36).collect::<String>());
+    let log = ClaudeLog::new(SESSION)
+        .prompt(&format!("use {secret}"))
+        .tool(
+            "Bash",
+            bash(&format!("curl -H 'token {secret}'")),
+            &format!("{secret} is wrong"),
+        )
+        .reply("Done.");
+    let digest = digest_of(&log);
+    assert!(has(&digest, SignalKind::SecretSeen), "{:?}", digest.signals);
+    let text = serde_json::to_string(&digest).unwrap();
+    assert!(text.contains("[REDACTED:") && !text.contains(&secret), "{text}");
+}
+
+#[test]
+fn a_digest_is_written_when_a_session_is_quiet_and_again_when_it_grew() {
+    let home = Home::new();
+    let first = log().reply("Done.");
+    home.write(LOG, first.jsonl());
+    let soon = sweep_at(&home, first.now() + SignedDuration::from_mins(9));
+    assert_eq!((soon.digested.len(), kept(&home)), (0, None));
+    let later = first.now() + SignedDuration::from_mins(11);
+    assert_eq!(sweep_at(&home, later).digested, [UID]);
+    assert!(home.store().reads().is_analyzed(UID).unwrap());
+    assert_eq!(sweep_at(&home, later).digested, [""; 0], "nothing is new");
+    let told = home.store().reads().operations(5).unwrap();
+    assert_eq!(told[0].sentence, "wrote 1 digest");
+
+    let grown = first.wait_s(3600).prompt("and for APP-7").reply("Done, too.");
+    home.write(LOG, grown.jsonl());
+    sweep_at(&home, grown.now() + SignedDuration::from_mins(1));
+    assert!(
+        !home.store().reads().is_analyzed(UID).unwrap(),
+        "growth has to be analyzed"
+    );
+    assert_eq!(kept(&home).unwrap().turns, 1, "the old one stays until then");
+    sweep_at(&home, grown.now() + SignedDuration::from_mins(11));
+    let digest = kept(&home).unwrap();
+    assert_eq!((digest.turns, digest.task_ref.as_deref()), (2, Some("APP-7")));
+}
+
+#[test]
+fn a_rebuild_gives_the_same_digest_and_a_sealed_one_stays() {
+    let home = Home::new();
+    let log = edit(log(), "a", "b")
+        .tool("Bash", bash("cargo test"), GREEN)
+        .reply("Done.");
+    home.write(LOG, log.jsonl());
+    let now = log.now() + SignedDuration::from_hours(1);
+    sweep_at(&home, now);
+    let before = kept(&home).unwrap();
+    home.rebuild();
+    let pattern = pattern();
+    let settings = Settings {
+        now,
+        task_pattern: &pattern,
+    };
+    let mut store = home.store();
+    let (again, growth) = digest::make(&store, UID, &settings).unwrap().unwrap();
+    assert_eq!(again, before);
+
+    let lock = store.lock(WAIT).unwrap();
+    store
+        .write(&lock, now, "test", |tx| {
+            assert!(tx.seal_digest(UID)?);
+            let other = Digest {
+                title: Some("other".to_owned()),
+                ..before.clone()
+            };
+            assert!(!tx.put_digest(&other, digest::VERSION, now, &growth)?);
+            Ok(((), "sealed".to_owned()))
+        })
+        .unwrap();
+    drop(lock);
+    assert_eq!(kept(&home).unwrap(), before);
+    let given = digest::make_one(&mut store, WAIT, "digest", UID, &settings).unwrap();
+    assert_eq!(given, Some(before), "what is sealed is given back as it is");
+}
+
+#[test]
+fn a_digest_of_a_monstrous_session_is_small_and_says_what_it_left_out() {
+    let mut log = log();
+    for number in 0..400 {
+        let path = format!("/home/ada/app/{}/{number}.rs", "deep".repeat(40));
+        log = log
+            .tool(
+                "Edit",
+                json!({"file_path": path, "old_string": "a", "new_string": "b"}),
+                "ok",
+            )
+            .failed_tool(
+                &format!("mcp__tool_{number}"),
+                json!({"n": number}),
+                &format!("{} {number}x", "bad ".repeat(30)),
+            )
+            .wait_s(3600);
+    }
+    let digest = digest_of(&log.reply("Done."));
+    let bytes = serde_json::to_string(&digest).unwrap().len();
+    assert!(bytes <= BYTES_MAX, "{bytes}");
+    assert_eq!((digest.tool_calls, digest.errors.count), (800, 400));
+    assert!(digest.left_out > 300, "{}", digest.left_out);
+}
+
+#[test]
+fn which_session_owns_a_copied_call_does_not_depend_on_the_order_of_sweeps() {
+    let first = log().reply("Done.");
+    let fork = first
+        .fork("5e550000-0000-4000-8000-000000000002")
+        .prompt("another way")
+        .reply("Yes.");
+    let other = ".claude/projects/-home-ada-app/5e550000-0000-4000-8000-000000000002.jsonl";
+    let owners = |order: [(&str, &ClaudeLog); 2]| {
+        let home = Home::new();
+        for (path, log) in order {
+            home.write(path, log.jsonl());
+            home.sweep();
+        }
+        let calls = home.store().reads().calls().unwrap();
+        let all: Vec<_> = calls.iter().map(|(_, call)| call).collect();
+        let counts = transcript::counted(&all);
+        calls
+            .iter()
+            .zip(counts)
+            .map(|((uid, call), counts)| (uid.clone(), call.key, counts))
+            .collect::<Vec<_>>()
+    };
+    let one = owners([(LOG, &first), (other, &fork)]);
+    assert_eq!(one, owners([(other, &fork), (LOG, &first)]));
+    assert_eq!(one.iter().filter(|(.., counts)| *counts).count(), 2, "{one:?}");
+}

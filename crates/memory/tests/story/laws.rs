@@ -1,0 +1,289 @@
+//! Laws of retention: whatever happens in whatever order, and wherever it is cut off, nothing is lost in silence, what
+//! is kept stays, what is forgotten stays so, and the caps hold.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use memory::doctor::examine_store;
+use memory::retention::{self, DATA_LOSS, Reach, Retention};
+use proptest::prelude::*;
+
+use crate::home::WAIT;
+use crate::retention::{Memory, number_of, path, uid};
+
+/// Sessions take about so much each.
+const WORDS: u32 = 30;
+
+#[derive(Debug, Clone)]
+enum Step {
+    /// A new session, or more of one that is there.
+    Write(u32),
+    Sweep {
+        soft: u64,
+        hard: u64,
+    },
+    CatchUp,
+    Keep(u32),
+    Unkeep(u32),
+    Forget(u32),
+    ForgetAll(u32),
+    Damage(u32),
+    Wait(i64),
+    /// A retention run that dies before its last phase, and whose packs are still there.
+    Crash,
+    Rebuild,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let number = 1..6_u32;
+    prop_oneof![
+        5 => number.clone().prop_map(Step::Write),
+        4 => (0..6_u64, 0..4_u64).prop_map(|(soft, more)| Step::Sweep { soft, hard: soft + more }),
+        1 => Just(Step::CatchUp),
+        1 => number.clone().prop_map(Step::Keep),
+        1 => number.clone().prop_map(Step::Unkeep),
+        1 => number.clone().prop_map(Step::Forget),
+        1 => number.clone().prop_map(Step::ForgetAll),
+        1 => number.prop_map(Step::Damage),
+        2 => (0..40_i64).prop_map(Step::Wait),
+        2 => Just(Step::Crash),
+        1 => Just(Step::Rebuild),
+    ]
+}
+
+/// What a person who wrote everything down would know.
+#[derive(Default)]
+struct Notes {
+    kept: BTreeSet<u32>,
+    forgotten: BTreeSet<u32>,
+    forgotten_wholly: BTreeSet<u32>,
+    damaged: BTreeSet<u32>,
+    /// The log as it was last read.
+    read: BTreeMap<u32, String>,
+}
+
+struct World {
+    memory: Memory,
+    notes: Notes,
+    each: u64,
+}
+
+impl World {
+    fn new() -> Self {
+        let mut memory = Memory::new();
+        memory.policy.raw_max_age_days = Some(45);
+        let alone = Memory::new();
+        alone.write(1, 50, WORDS);
+        alone.sweep();
+        Self {
+            each: alone.usage(),
+            memory,
+            notes: Notes::default(),
+        }
+    }
+
+    fn take(&mut self, step: &Step) {
+        let memory = &mut self.memory;
+        match *step {
+            // A damaged session is mended before it goes on.
+            Step::Write(number) if self.notes.damaged.contains(&number) => {}
+            Step::Write(number) if memory.home.path(&path(number)).exists() => memory.grow(number),
+            Step::Write(number) => memory.write(number, 50, WORDS),
+            Step::Wait(days) => memory.wait_days(days),
+            Step::Sweep { soft, hard } => {
+                memory.policy.raw_soft_cap_bytes = self.each * soft;
+                memory.policy.raw_hard_cap_bytes = self.each * hard;
+                memory.sweep();
+                self.note_read();
+                self.caps_hold();
+            }
+            Step::CatchUp => {
+                let before = self.here();
+                self.memory.catch_up();
+                self.note_read();
+                assert!(before.is_subset(&self.here()), "a question let something go");
+            }
+            Step::Keep(number) => {
+                if self.here().contains(&number) {
+                    self.memory.keep(number);
+                    self.notes.kept.insert(number);
+                }
+            }
+            Step::Unkeep(number) => {
+                self.notes.kept.remove(&number);
+                let mut store = memory.home.store();
+                let lock = store.lock(WAIT).unwrap();
+                let done = store.write(&lock, memory.now, "keep", |tx| {
+                    Ok((tx.drop_keep(&uid(number))?, String::new()))
+                });
+                done.unwrap();
+            }
+            Step::Forget(number) => {
+                memory.forget(&[number], Reach::Raw);
+                self.notes.forgotten.insert(number);
+            }
+            Step::ForgetAll(number) => {
+                memory.forget(&[number], Reach::WithDigest);
+                self.notes.forgotten.insert(number);
+                self.notes.forgotten_wholly.insert(number);
+                self.notes.kept.remove(&number);
+            }
+            Step::Damage(number) => {
+                if self.here().contains(&number) {
+                    self.memory.damage(number);
+                    self.notes.damaged.insert(number);
+                }
+            }
+            Step::Crash => self.crash(),
+            Step::Rebuild => {
+                memory.home.rebuild();
+                self.notes.damaged.clear();
+            }
+        }
+    }
+
+    /// Everything was marked and cut, and then the light went out: no pack is unlinked, no page is scrubbed.
+    fn crash(&mut self) {
+        let memory = &mut self.memory;
+        (memory.policy.raw_soft_cap_bytes, memory.policy.raw_hard_cap_bytes) = (0, u64::MAX);
+        let packs = memory.home.path("store/packs");
+        let files: Vec<_> = memory::packs::list(&packs)
+            .into_iter()
+            .map(|pack| (packs.join(&pack), fs::read(packs.join(&pack)).unwrap()))
+            .collect();
+        let mut store = memory.home.store();
+        let retention = Retention {
+            policy: memory.policy,
+            digests: memory.settings(),
+        };
+        let command = retention::Command {
+            name: "evict",
+            sentence: &retention::Done::sentence,
+        };
+        let mut done = retention::Done::default();
+        retention::enforce(&mut store, WAIT, &retention, &command, &|_| false, &mut done).unwrap();
+        assert_eq!(done.lost().count(), 0);
+        for (path, bytes) in files {
+            fs::write(path, bytes).unwrap();
+        }
+    }
+
+    fn here(&self) -> BTreeSet<u32> {
+        self.memory.here().into_iter().collect()
+    }
+
+    fn note_read(&mut self) {
+        for number in 1..6 {
+            if self.notes.forgotten.contains(&number) {
+                continue;
+            }
+            if let Ok(log) = fs::read_to_string(self.memory.home.path(&path(number))) {
+                self.notes.read.insert(number, log);
+            }
+        }
+    }
+
+    /// Asked after a sweep.
+    fn caps_hold(&self) {
+        let store = self.memory.home.store();
+        let (candidates, unowned) = store.reads().candidates().unwrap();
+        let policy = &self.memory.policy;
+        let usage = self.memory.usage();
+        let today = policy.today_began.as_microsecond();
+        let could_go = candidates.iter().filter(|one| one.bytes > 0 && !one.is_kept);
+        let is_old = |at: i64| at < today;
+        let old = could_go
+            .clone()
+            .filter(|one| one.analyzed_at.is_some() && is_old(one.ended_at.unwrap_or(one.ingested_at)));
+        assert!(
+            usage <= policy.raw_soft_cap_bytes || old.count() == 0,
+            "analyzed sessions would have sufficed"
+        );
+        assert!(
+            usage <= policy.raw_hard_cap_bytes || could_go.count() == 0,
+            "the hard cap is none"
+        );
+        assert_eq!(unowned, 0);
+        assert_eq!(store.reads().unfinished_evictions().unwrap(), 0);
+        let used: BTreeSet<String> = store
+            .reads()
+            .packs_in_use()
+            .unwrap()
+            .into_iter()
+            .map(|(pack, _)| pack)
+            .collect();
+        let there: BTreeSet<String> = memory::packs::list(&store.packs()).into_iter().collect();
+        assert_eq!(used, there, "packs without rows, or rows without packs");
+    }
+
+    fn laws_hold(&self) {
+        let store = self.memory.home.store();
+        let here = self.here();
+        let told = self.memory.journal().join("\n");
+        let lost = told
+            .lines()
+            .filter(|line| line.starts_with(DATA_LOSS))
+            .collect::<String>();
+        let listed: BTreeSet<u32> = store
+            .reads()
+            .listed()
+            .unwrap()
+            .iter()
+            .map(|one| number_of(&one.session_uid))
+            .collect();
+        for number in &self.notes.forgotten {
+            assert!(!here.contains(number), "{number} came back");
+        }
+        for number in &self.notes.forgotten_wholly {
+            assert!(!listed.contains(number), "{number} is still listed");
+        }
+        for number in self.notes.kept.difference(&self.notes.forgotten) {
+            assert!(here.contains(number), "{number} was kept by hand");
+        }
+        for (number, log) in &self.notes.read {
+            let uid = uid(*number);
+            if self.notes.forgotten_wholly.contains(number) {
+                continue;
+            }
+            if here.contains(number) {
+                assert_eq!(&self.memory.home.cat(&uid), log, "{number} is not whole");
+                continue;
+            }
+            let is_told = lost.contains(&uid) || self.notes.forgotten.contains(number);
+            let digest = store.reads().digest_of(&uid).unwrap();
+            assert!(
+                digest.is_some_and(|row| row.is_sealed) || is_told,
+                "{number} was lost in silence"
+            );
+            assert!(listed.contains(number), "{number} is no longer listed");
+            assert!(
+                !store.reads().calls_of(&uid).unwrap().is_empty(),
+                "the numbers of {number} are gone"
+            );
+            assert_eq!(store.reads().raw_bytes_of(&uid).unwrap(), 0);
+        }
+        let health = examine_store(&self.memory.home.path("store"), &|_, _| {}).unwrap();
+        let damaged: BTreeSet<u32> = health.damages.iter().map(|one| number_of(&one.session_uid)).collect();
+        assert!(
+            health.database.is_empty() && damaged.is_subset(&self.notes.damaged),
+            "{health:?}"
+        );
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, max_shrink_iters: 40, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_happens_the_laws_of_retention_hold(steps in prop::collection::vec(step(), 4..18)) {
+        let mut world = World::new();
+        // A store is there from the first moment.
+        world.memory.catch_up();
+        for step in &steps {
+            world.take(step);
+            world.laws_hold();
+        }
+        world.take(&Step::Sweep { soft: 2, hard: 3 });
+        world.laws_hold();
+    }
+}

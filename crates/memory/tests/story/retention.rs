@@ -1,0 +1,513 @@
+//! A memory that stays inside its budget: what goes, in which order, and what is left of it.
+
+use std::fs;
+
+use jiff::{SignedDuration, Timestamp};
+use memory::digest::Settings;
+use memory::doctor::examine_store;
+use memory::retention::{self, DATA_LOSS, Policy, Reach, Reason, Retention};
+use memory::sweep::{Report, Sweep, run};
+use regex::Regex;
+use testkit::logs::ClaudeLog;
+
+use crate::home::{Home, WAIT};
+
+/// The day on which most stories happen.
+pub const TODAY: &str = "2026-06-30T12:00:00Z";
+
+/// A home in which the time is told.
+pub struct Memory {
+    pub home: Home,
+    pub now: Timestamp,
+    pub policy: Policy,
+    task_pattern: Regex,
+}
+
+pub fn uid(number: u32) -> String {
+    format!("claude:{}", native(number))
+}
+
+pub fn native(number: u32) -> String {
+    format!("5e550000-0000-4000-8000-{number:012}")
+}
+
+/// Words that do not compress away.
+pub fn noise(seed: u32, words: u32) -> String {
+    let word = |n: u32| blake3::hash(&[seed.to_le_bytes(), n.to_le_bytes()].concat()).to_hex();
+    (0..words).map(|n| format!("{} ", word(n))).collect()
+}
+
+impl Memory {
+    pub fn new() -> Self {
+        let now: Timestamp = TODAY.parse().unwrap();
+        Self {
+            home: Home::new(),
+            now,
+            policy: Policy {
+                raw_soft_cap_bytes: u64::MAX,
+                raw_hard_cap_bytes: u64::MAX,
+                raw_max_age_days: None,
+                distilled_cap_bytes: u64::MAX,
+                today_began: now - SignedDuration::from_hours(12),
+            },
+            task_pattern: Regex::new("T-[0-9]+").unwrap(),
+        }
+    }
+
+    pub fn wait_days(&mut self, days: i64) {
+        self.now += SignedDuration::from_hours(24 * days);
+        self.policy.today_began = self.now - SignedDuration::from_hours(12);
+    }
+
+    /// A session that ended so many hours ago and takes about so many words of raw text.
+    pub fn write(&self, number: u32, hours_ago: i64, words: u32) {
+        let at = self.now - SignedDuration::from_hours(hours_ago);
+        let log = ClaudeLog::new(&native(number))
+            .at(&at.to_string())
+            .prompt(&format!("first prompt of {number}"))
+            .tool(
+                "Bash",
+                serde_json::json!({"command": "cat noise"}),
+                &noise(number, words),
+            )
+            .prompt(&format!("second prompt of {number}"))
+            .reply(&format!("a reply of {number}"))
+            .prompt(&format!("last prompt of {number}"))
+            .reply("done");
+        self.put(number, &log.jsonl(), at);
+    }
+
+    /// Puts a log whose file is as old as it says.
+    pub fn put(&self, number: u32, log: &str, at: Timestamp) {
+        let name = path(number);
+        self.home.write(&name, log);
+        let file = fs::File::options().write(true).open(self.home.path(&name)).unwrap();
+        file.set_modified(at.into()).unwrap();
+    }
+
+    pub fn grow(&self, number: u32) {
+        let before = fs::read_to_string(self.home.path(&path(number))).unwrap();
+        let at = self.now - SignedDuration::from_hours(1);
+        let more = ClaudeLog::new(&native(number))
+            .at(&at.to_string())
+            .prompt("and now something new");
+        let more = more.with("uuid", format!("9e550000-0000-4000-8000-{:012}", before.len()));
+        self.put(number, &(before + &more.jsonl()), at);
+    }
+
+    pub fn settings(&self) -> Settings<'_> {
+        Settings {
+            now: self.now,
+            task_pattern: &self.task_pattern,
+        }
+    }
+
+    /// A sweep that lets go what the policy says.
+    pub fn sweep(&self) -> Report {
+        self.sweep_with(&|_, _| {})
+    }
+
+    pub fn sweep_with(&self, progress: &(dyn Fn(u64, u64) + Sync)) -> Report {
+        let (roots, directory) = (self.home.roots(), self.home.path("store"));
+        let retention = Retention {
+            policy: self.policy,
+            digests: self.settings(),
+        };
+        let sweep = Sweep {
+            threads: 2,
+            progress,
+            digests: Some(self.settings()),
+            retention: Some(retention),
+            ..Sweep::new(&directory, &roots, &self.home.masker, self.now)
+        };
+        run(&sweep, WAIT).unwrap()
+    }
+
+    /// What a question reads on its way: it lets nothing go.
+    pub fn catch_up(&self) -> Report {
+        self.home.sweep_at(self.now)
+    }
+
+    pub fn usage(&self) -> u64 {
+        self.home.store().reads().raw_cache_bytes().unwrap()
+    }
+
+    pub fn bytes_of(&self, number: u32) -> u64 {
+        self.home.store().reads().raw_bytes_of(&uid(number)).unwrap()
+    }
+
+    /// The sessions whose raw text is here, by their numbers.
+    pub fn here(&self) -> Vec<u32> {
+        let (candidates, _) = self.home.store().reads().candidates().unwrap();
+        candidates.iter().map(|one| number_of(&one.session_uid)).collect()
+    }
+
+    pub fn forget(&self, numbers: &[u32], reach: Reach) {
+        let mut store = self.home.store();
+        let uids: Vec<String> = numbers.iter().map(|number| uid(*number)).collect();
+        let remains = retention::remains(&store.reads(), &uids).unwrap();
+        let told = retention::forget(&mut store, WAIT, &remains, reach, &self.settings(), "forget").unwrap();
+        assert!(told.is_finished, "{told:?}");
+    }
+
+    pub fn keep(&self, number: u32) {
+        let mut store = self.home.store();
+        let lock = store.lock(WAIT).unwrap();
+        store
+            .write(&lock, self.now, "keep", |tx| {
+                Ok((tx.keep(&uid(number), self.now)?, String::new()))
+            })
+            .unwrap();
+    }
+
+    pub fn journal(&self) -> Vec<String> {
+        let operations = self.home.store().reads().operations(50).unwrap();
+        let told = operations.iter().rev();
+        told.map(|one| format!("{}: {}", one.command, one.sentence)).collect()
+    }
+
+    /// Breaks the rows of a session so that no digest can be made of it.
+    pub fn damage(&self, number: u32) {
+        let database = rusqlite::Connection::open(self.home.path("store/store.db")).unwrap();
+        let sql = format!(
+            "UPDATE events SET bytes = x'00ff' WHERE session_uid = '{0}';
+             DELETE FROM digests WHERE session_uid = '{0}';
+             UPDATE sessions SET analyzed_at = NULL WHERE session_uid = '{0}'",
+            uid(number)
+        );
+        database.execute_batch(&sql).unwrap();
+    }
+}
+
+pub fn path(number: u32) -> String {
+    format!(".claude/projects/-home-ada-app/{}.jsonl", native(number))
+}
+
+pub fn number_of(uid: &str) -> u32 {
+    uid.rsplit('-').next().unwrap().parse().unwrap()
+}
+
+fn dropped(report: &Report) -> Vec<(u32, &'static str)> {
+    let drops = report.let_go.drops.iter();
+    drops
+        .map(|drop| (number_of(&drop.session_uid), drop.reason.as_str()))
+        .collect()
+}
+
+#[test]
+fn inside_the_caps_nothing_goes_and_everything_has_a_digest() {
+    let memory = Memory::new();
+    (1..=3).for_each(|number| memory.write(number, 50, 40));
+    let report = memory.sweep();
+    assert_eq!((report.digested.len(), report.let_go.drops.len()), (3, 0));
+    assert_eq!(memory.here(), [1, 2, 3]);
+}
+
+#[test]
+fn what_was_here_too_long_goes_though_there_is_room_and_a_first_sweep_drops_no_old_log() {
+    let mut memory = Memory::new();
+    memory.policy.raw_max_age_days = Some(45);
+    memory.write(1, 24 * 180, 40);
+    assert_eq!(dropped(&memory.sweep()), []);
+    memory.wait_days(30);
+    memory.write(2, 48, 40);
+    assert_eq!(dropped(&memory.sweep()), []);
+    memory.wait_days(16);
+    assert_eq!(dropped(&memory.sweep()), [(1, "age")]);
+    assert_eq!(memory.here(), [2]);
+    assert_eq!(dropped(&memory.sweep()), [], "once");
+}
+
+#[test]
+fn over_the_soft_cap_the_oldest_digests_go_until_it_fits_and_no_further() {
+    let mut memory = Memory::new();
+    memory.write(2, 50, 60);
+    memory.sweep();
+    memory.wait_days(1);
+    memory.write(3, 40, 60);
+    memory.write(1, 60, 60);
+    memory.sweep();
+    let each = memory.bytes_of(1);
+    memory.policy.raw_soft_cap_bytes = each * 3 / 2;
+    memory.wait_days(1);
+    // Session 2 has the oldest digest; of the two others 1 ended first.
+    assert_eq!(dropped(&memory.sweep()), [(2, "budget"), (1, "budget")]);
+    assert!(memory.usage() <= memory.policy.raw_soft_cap_bytes);
+    assert_eq!(memory.here(), [3]);
+}
+
+#[test]
+fn what_is_kept_by_hand_never_goes_and_can_be_let_go_again() {
+    let mut memory = Memory::new();
+    memory.write(1, 50, 60);
+    memory.write(2, 40, 60);
+    memory.sweep();
+    memory.keep(1);
+    (memory.policy.raw_soft_cap_bytes, memory.policy.raw_hard_cap_bytes) = (1, 1);
+    assert_eq!(dropped(&memory.sweep()), [(2, "budget")]);
+    assert_eq!(memory.here(), [1]);
+    let mut store = memory.home.store();
+    let lock = store.lock(WAIT).unwrap();
+    let undone = store.write(&lock, memory.now, "keep", |tx| {
+        Ok((tx.drop_keep(&uid(1))?, String::new()))
+    });
+    assert!(undone.unwrap());
+    drop((lock, store));
+    assert_eq!(dropped(&memory.sweep()), [(1, "budget")]);
+}
+
+#[test]
+fn what_grew_today_goes_only_over_the_hard_cap_and_only_down_to_it() {
+    let mut memory = Memory::new();
+    memory.write(1, 2, 60);
+    memory.write(2, 1, 60);
+    memory.sweep();
+    let each = memory.bytes_of(1);
+    memory.policy.raw_soft_cap_bytes = 1;
+    memory.policy.raw_hard_cap_bytes = each * 5 / 2;
+    assert_eq!(dropped(&memory.sweep()), []);
+    memory.policy.raw_hard_cap_bytes = each * 3 / 2;
+    assert_eq!(dropped(&memory.sweep()), [(1, "hard_cap")]);
+    assert_eq!(memory.here(), [2]);
+}
+
+#[test]
+fn over_the_hard_cap_what_has_no_digest_gets_one_and_goes() {
+    let mut memory = Memory::new();
+    (1..=3).for_each(|number| memory.write(number, 60 - i64::from(number), 60));
+    memory.catch_up();
+    let store = memory.home.store();
+    assert!((1..=3).all(|number| store.reads().digest_of(&uid(number)).unwrap().is_none()));
+    drop(store);
+    let each = memory.bytes_of(1);
+    memory.policy.raw_soft_cap_bytes = each * 3 / 2;
+    memory.policy.raw_hard_cap_bytes = each * 5 / 2;
+    let mut store = memory.home.store();
+    let mut done = retention::Done::default();
+    let retention = Retention {
+        policy: memory.policy,
+        digests: memory.settings(),
+    };
+    let command = retention::Command {
+        name: "evict",
+        sentence: &retention::Done::sentence,
+    };
+    retention::enforce(&mut store, WAIT, &retention, &command, &|_| false, &mut done).unwrap();
+    retention::finish(&mut store, WAIT, memory.now, &command, &mut done).unwrap();
+    assert_eq!((done.drops.len(), done.analyzed.len(), done.lost().count()), (2, 2, 0));
+    assert_eq!(memory.here(), [3]);
+    let row = store.reads().digest_of(&uid(1)).unwrap().unwrap();
+    assert!(row.is_sealed);
+}
+
+#[test]
+fn what_can_have_no_digest_is_lost_last_and_that_is_told() {
+    let mut memory = Memory::new();
+    (1..=3).for_each(|number| memory.write(number, 60 - i64::from(number), 60));
+    memory.catch_up();
+    (1..=2).for_each(|number| memory.damage(number));
+    let total = memory.usage();
+    memory.policy.raw_soft_cap_bytes = 1;
+    memory.policy.raw_hard_cap_bytes = total / 2;
+    let mut store = memory.home.store();
+    let retention = Retention {
+        policy: memory.policy,
+        digests: memory.settings(),
+    };
+    let command = retention::Command {
+        name: "evict",
+        sentence: &retention::Done::sentence,
+    };
+    let mut done = retention::Done::default();
+    retention::enforce(&mut store, WAIT, &retention, &command, &|_| false, &mut done).unwrap();
+    drop(store);
+    let lost: Vec<u32> = done.lost().map(|drop| number_of(&drop.session_uid)).collect();
+    assert_eq!((done.drops[0].reason, lost), (Reason::Budget, vec![1]));
+    assert_eq!(memory.here(), [2], "no more is lost than has to be");
+    let journal = memory.journal();
+    let told = journal.iter().find(|line| line.starts_with(DATA_LOSS)).unwrap();
+    assert!(told.contains(&uid(1)) && !told.contains(&uid(2)), "{told}");
+}
+
+#[test]
+fn an_evicted_session_stays_listed_and_counted_and_is_not_read_again() {
+    let mut memory = Memory::new();
+    memory.write(1, 50, 60);
+    memory.write(2, 40, 60);
+    memory.sweep();
+    let numbers = |memory: &Memory| {
+        let store = memory.home.store();
+        let counted = store.reads().counted(&uid(1)).unwrap();
+        let calls = store.reads().calls_of(&uid(1)).unwrap();
+        let turns: Vec<_> = store.reads().turns(&uid(1)).unwrap();
+        let marks: Vec<_> = turns
+            .iter()
+            .map(|turn| (turn.turn, turn.start_line, turn.end_line, turn.tool_calls))
+            .collect();
+        (counted.turns, counted.events, counted.bytes, calls, marks)
+    };
+    let before = numbers(&memory);
+    assert!(before.1 > 5 && !before.3.is_empty());
+    memory.policy.raw_soft_cap_bytes = memory.bytes_of(2) + 10;
+    assert_eq!(dropped(&memory.sweep()), [(1, "budget")]);
+    assert_eq!(numbers(&memory), before);
+    let listed = memory.home.store().reads().listed().unwrap();
+    let one = listed.iter().find(|session| session.session_uid == uid(1)).unwrap();
+    assert_eq!(one.status, memory::store::Status::Evicted);
+    assert_eq!(one.cwd.as_deref(), Some("/home/ada/app"));
+    let again = memory.sweep();
+    assert_eq!((again.files_read, again.bytes_read), (0, 0), "{again:?}");
+    // Touched, moved, compressed: nothing new.
+    let log = fs::read_to_string(memory.home.path(&path(1))).unwrap();
+    memory.put(1, &log, memory.now - SignedDuration::from_hours(3));
+    let touched = memory.sweep();
+    assert_eq!((touched.bytes_read, touched.sessions_updated), (0, 0), "{touched:?}");
+    let elsewhere = path(1).replace("-home-ada-app", "-home-ada-moved");
+    fs::create_dir_all(memory.home.path(&elsewhere).parent().unwrap()).unwrap();
+    fs::rename(memory.home.path(&path(1)), memory.home.path(&elsewhere)).unwrap();
+    assert_eq!(memory.sweep().bytes_read, 0);
+    assert_eq!(memory.sweep().files_read, 0);
+    assert_eq!(memory.here(), [2]);
+    // Neither a rebuild nor a look at everything takes it for damaged.
+    memory.home.rebuild();
+    assert_eq!(numbers(&memory), before);
+    let health = examine_store(&memory.home.path("store"), &|_, _| {}).unwrap();
+    assert!(health.is_sound(), "{health:?}");
+}
+
+#[test]
+fn a_log_that_grew_after_its_eviction_is_read_again_as_a_new_generation() {
+    let mut memory = Memory::new();
+    memory.write(1, 50, 60);
+    memory.sweep();
+    (memory.policy.raw_soft_cap_bytes, memory.policy.raw_hard_cap_bytes) = (1, u64::MAX);
+    assert_eq!(dropped(&memory.sweep()), [(1, "budget")]);
+    memory.policy.raw_soft_cap_bytes = u64::MAX;
+    memory.wait_days(2);
+    memory.grow(1);
+    let report = memory.sweep();
+    let log = fs::read_to_string(memory.home.path(&path(1))).unwrap();
+    assert_eq!(report.bytes_read, log.len() as u64);
+    assert_eq!(memory.home.cat(&uid(1)), log);
+    let store = memory.home.store();
+    assert_eq!(store.reads().generation(&uid(1)).unwrap(), 1);
+    let digest = store.reads().digest_of(&uid(1)).unwrap().unwrap();
+    assert_eq!((digest.is_sealed, digest.digest.turns), (false, 4));
+    // And again.
+    drop(store);
+    memory.policy.raw_soft_cap_bytes = 1;
+    memory.wait_days(2);
+    assert_eq!(dropped(&memory.sweep()), [(1, "budget")]);
+}
+
+#[test]
+fn a_question_that_catches_up_lets_nothing_go() {
+    let mut memory = Memory::new();
+    memory.write(1, 50, 60);
+    memory.sweep();
+    (memory.policy.raw_soft_cap_bytes, memory.policy.raw_hard_cap_bytes) = (1, 1);
+    memory.write(2, 40, 60);
+    assert_eq!(memory.catch_up().let_go.drops, []);
+    assert_eq!(memory.here(), [1, 2]);
+}
+
+#[test]
+fn what_grew_since_the_plan_was_made_stays() {
+    let mut memory = Memory::new();
+    memory.write(1, 50, 60);
+    memory.sweep();
+    memory.policy.raw_soft_cap_bytes = 1;
+    let plan = retention::plan(&memory.home.store().reads(), &memory.policy, memory.now).unwrap();
+    assert_eq!(plan.drops.len(), 1);
+    memory.wait_days(1);
+    memory.grow(1);
+    memory.catch_up();
+    let mut store = memory.home.store();
+    let retention = Retention {
+        policy: memory.policy,
+        digests: memory.settings(),
+    };
+    let command = retention::Command {
+        name: "evict",
+        sentence: &retention::Done::sentence,
+    };
+    let mut done = retention::Done::default();
+    retention::apply(&mut store, WAIT, &plan, &retention, &command, &mut done).unwrap();
+    assert_eq!(done.drops, []);
+    assert!(memory.home.cat(&uid(1)).contains("something new"));
+}
+
+#[test]
+fn what_was_forgotten_is_brought_back_by_no_sweep_and_no_history() {
+    let mut memory = Memory::new();
+    memory.write(1, 50, 60);
+    memory.write(2, 50, 60);
+    memory.write(3, 50, 60);
+    let prompts = |name: &str| {
+        let line = |number| {
+            format!(
+                "{{\"display\":\"said {name} {number}\",\"timestamp\":1780000000000,\"project\":\"/home/ada/app\",\"sessionId\":\"{}\"}}\n",
+                native(number)
+            )
+        };
+        (1..=4).map(line).collect::<String>()
+    };
+    memory.home.write(".claude/history.jsonl", prompts("before"));
+    memory.sweep();
+    memory.forget(&[1, 4], Reach::Raw);
+    memory.forget(&[2], Reach::WithDigest);
+    memory.home.write(".claude/history.jsonl", prompts("after"));
+    memory.wait_days(1);
+    (1..=3).for_each(|number| memory.grow(number));
+    memory.sweep();
+    assert_eq!(memory.here(), [3]);
+    let store = memory.home.store();
+    let listed: Vec<u32> = store
+        .reads()
+        .listed()
+        .unwrap()
+        .iter()
+        .map(|one| number_of(&one.session_uid))
+        .collect();
+    assert_eq!(listed, [3, 1], "the digest of 1 is left, and nothing of 2 and 4");
+    assert!(store.reads().digest_of(&uid(1)).unwrap().unwrap().is_sealed);
+    for number in [1, 2, 4] {
+        assert_eq!(store.reads().prompts_of(&uid(number)).unwrap(), [], "{number}");
+    }
+    assert!(!store.reads().prompts_of(&uid(3)).unwrap().is_empty());
+}
+
+#[test]
+fn a_sweep_that_reads_far_more_than_fits_stays_below_its_ceiling_all_the_time() {
+    let mut memory = Memory::new();
+    // More than one batch.
+    (1..=200).for_each(|number| memory.write(number, 24 * 30 - i64::from(number), 60));
+    let alone = Memory::new();
+    alone.write(1, 24 * 30, 60);
+    alone.sweep();
+    let each = alone.usage();
+    memory.policy.raw_soft_cap_bytes = each * 20;
+    memory.policy.raw_hard_cap_bytes = each * 30;
+    let most = std::sync::atomic::AtomicU64::new(0);
+    let directory = memory.home.path("store");
+    let report = memory.sweep_with(&|_, _| {
+        let store = memory::store::Store::open_existing(&directory).unwrap().unwrap();
+        let usage = store.reads().raw_cache_bytes().unwrap();
+        most.fetch_max(usage, std::sync::atomic::Ordering::Relaxed);
+    });
+    let batch = each * 65;
+    let most = most.into_inner();
+    assert!(
+        most <= memory.policy.raw_hard_cap_bytes + batch,
+        "{most} of {}",
+        memory.policy.raw_hard_cap_bytes
+    );
+    assert!(most < each * 150, "nothing went between the batches: {most}");
+    assert!(memory.usage() <= memory.policy.raw_soft_cap_bytes);
+    assert_eq!((report.sessions_new, report.let_go.lost().count()), (200, 0));
+    // The newest are those that stay.
+    let here = memory.here();
+    assert!(here.len() >= 10 && here.iter().all(|number| *number > 120), "{here:?}");
+    let store = memory.home.store();
+    assert!((1..=200).all(|number| store.reads().digest_of(&uid(number)).unwrap().is_some()));
+}
