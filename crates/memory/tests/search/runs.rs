@@ -195,7 +195,7 @@ fn an_expression_without_letters_is_found_however_a_line_spells_its_text() {
         line::answer("call 55-1234"),
     ];
     kept.add(CLAUDE, &lines, 2, &[1, 2, 3, 4, 5, 6]);
-    for expression in [r"\d{3}-\d{4}", r"\b[0-9]+-\d{4}\b", r"\w{3}-\d{4}"] {
+    for expression in [r"\d{3}-\d{4}", r"\b[0-9]{3}-\d{4}\b", r"\w{3}-\d{4}"] {
         let turns = kept.turns(&Query::regex(expression).unwrap());
         let expected = (1..=5).map(|turn| (0, Some(turn))).collect();
         assert_eq!(turns, expected, "{expression}");
