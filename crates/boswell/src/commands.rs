@@ -13,6 +13,7 @@ mod demo;
 mod digest;
 mod doctor;
 mod evict;
+mod export;
 mod forget;
 mod journal;
 mod keep;
@@ -28,6 +29,7 @@ mod secrets;
 pub(crate) mod sessions;
 mod show;
 mod signals;
+mod stats;
 mod status;
 mod statusline;
 mod sweep;
@@ -53,12 +55,14 @@ pub(crate) enum Command {
     Sessions(sessions::SessionsArgs),
     Show(show::ShowArgs),
     Usage(usage::UsageArgs),
+    Stats(stats::StatsArgs),
     Statusline(statusline::StatuslineArgs),
     Digest(digest::DigestArgs),
     Signals(signals::SignalsArgs),
     Decisions(decisions::DecisionsArgs),
     Read(read::ReadArgs),
     Cat(cat::CatArgs),
+    Export(export::ExportArgs),
     Restore(restore::RestoreArgs),
     Resume(resume::ResumeArgs),
     Sweep(sweep::SweepArgs),
@@ -108,7 +112,9 @@ fn answers_from_memory(command: &Command) -> bool {
         Command::Sessions(_)
             | Command::Show(_)
             | Command::Usage(_)
+            | Command::Stats(_)
             | Command::Statusline(_)
+            | Command::Export(_)
             | Command::Digest(_)
             | Command::Decide(_)
             | Command::Cat(_)
@@ -128,7 +134,9 @@ fn run_in(ui: &mut Ui, context: &Context, command: Command) -> Result<Outcome, C
             | Command::Sessions(_)
             | Command::Show(_)
             | Command::Usage(_)
+            | Command::Stats(_)
             | Command::Statusline(_)
+            | Command::Export(_)
             | Command::Digest(_)
             | Command::Signals(_)
             | Command::Decide(_)
@@ -159,6 +167,8 @@ fn run_in(ui: &mut Ui, context: &Context, command: Command) -> Result<Outcome, C
         Command::Sessions(args) => sessions::run(ui, context, &args),
         Command::Show(args) => show::run(ui, context, &args),
         Command::Usage(args) => usage::run(ui, context, &args),
+        Command::Stats(args) => stats::run(ui, context, &args),
+        Command::Export(args) => export::run(ui, context, &args),
         Command::Statusline(args) => statusline::run(ui, context, &args),
         Command::Digest(args) => digest::run(ui, context, &args),
         Command::Signals(args) => signals::run(ui, context, &args),

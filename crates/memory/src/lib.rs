@@ -28,6 +28,7 @@ pub mod search;
 pub mod secrets;
 pub mod signals;
 pub mod sources;
+pub mod stats;
 pub mod store;
 pub mod surface;
 pub mod sweep;

@@ -207,7 +207,8 @@ pub fn when(bill: &Bill, session: &Listed) -> Option<Timestamp> {
     bill.call.ts.or_else(began)
 }
 
-fn monday(day: Date) -> Date {
+/// The first day of a day's week.
+pub fn monday(day: Date) -> Date {
     let since = day.weekday().since(Weekday::Monday);
     day.checked_sub(i64::from(since).days()).unwrap_or(day)
 }

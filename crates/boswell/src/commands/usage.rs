@@ -3,7 +3,7 @@
 mod blocks;
 mod rows;
 
-pub(super) use rows::dollars;
+pub(super) use rows::{cost, dollars, sum_json};
 
 use clap::ValueEnum;
 use memory::store::Listed;

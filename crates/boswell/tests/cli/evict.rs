@@ -130,6 +130,14 @@ fn an_evicted_session_says_what_is_left_and_why() {
       turn 1  mend number 3
         prompt: mend number 3
       boswell show 5e550003 --turns 1
+
+    5e550002  claude  app  29 days ago
+        digest: mend number 2
+      boswell show 5e550002
+
+    5e550001  claude  app  30 days ago
+        digest: mend number 1
+      boswell show 5e550001
     ");
     assert_snapshot!(sandbox.run("rebuild"), @"
     --- stderr ---

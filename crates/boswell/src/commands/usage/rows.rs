@@ -159,7 +159,7 @@ fn numbers(sum: &Sum) -> [String; 6] {
 }
 
 /// Money for people. What has no price is said, and never shown as nothing.
-pub(super) fn cost(sum: &Sum) -> String {
+pub(in crate::commands) fn cost(sum: &Sum) -> String {
     let Some(micros) = sum.micros() else {
         return "unpriced".to_owned();
     };
@@ -237,7 +237,7 @@ const NUMBERS: [&str; 9] = [
     "unpriced_calls",
 ];
 
-pub(super) fn sum_json(sum: &Sum) -> Map<String, Value> {
+pub(in crate::commands) fn sum_json(sum: &Sum) -> Map<String, Value> {
     let tokens = &sum.tokens;
     let values = [
         json!(tokens.input),

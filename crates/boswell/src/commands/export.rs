@@ -1,0 +1,115 @@
+//! `boswell export`: the memory as tables, for other programs.
+
+mod parquet;
+mod tables;
+mod write;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use memory::store::{Listed, Status};
+use serde_json::json;
+
+use self::tables::Table;
+use self::write::Writer;
+use crate::context::Context;
+use crate::error::{CommandError, Outcome};
+use crate::filters::FilterArgs;
+use crate::prices;
+use crate::session_arg::open_memory;
+use crate::ui::{Format, Ui, measure};
+
+/// Write sessions, turns, events, calls and digests as tables
+///
+/// One file per table, into a directory of its own. Texts are masked, as everywhere. docs/export.md tells what the columns mean.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  boswell export --to parquet -o tables
+  boswell export --to csv -o tables --since 30d
+  boswell export --to jsonl -o tables --tables sessions,calls")]
+pub(crate) struct ExportArgs {
+    /// The format
+    #[arg(long, value_name = "FORMAT")]
+    to: To,
+    /// A directory; files in it are never overwritten
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+    /// Only these tables
+    #[arg(long, value_name = "TABLE,…", value_delimiter = ',')]
+    tables: Vec<Table>,
+    #[command(flatten)]
+    filters: FilterArgs,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum To {
+    Jsonl,
+    Csv,
+    Parquet,
+}
+
+impl To {
+    fn extension(self) -> &'static str {
+        match self {
+            Self::Jsonl => "jsonl",
+            Self::Csv => "csv",
+            Self::Parquet => "parquet",
+        }
+    }
+}
+
+pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ExportArgs) -> Result<Outcome, CommandError> {
+    let store = open_memory(context)?;
+    let prices = prices::load(Some(&prices::user_file(context)))?;
+    let filters = args.filters.resolve(context)?;
+    let all: Vec<Listed> = store.reads().listed()?;
+    let is_wanted = |session: &Listed| session.status != Status::PromptsOnly && filters.take(session);
+    let wanted: Vec<bool> = all.iter().map(is_wanted).collect();
+    let directory = context.places.current_dir.join(&args.output);
+    fs::create_dir_all(&directory).map_err(|error| cannot(&directory, &error))?;
+    let tables: &[Table] = if args.tables.is_empty() {
+        &Table::ALL
+    } else {
+        &args.tables
+    };
+    let path = |table: &Table| directory.join(format!("{}.{}", table.as_str(), args.to.extension()));
+    // Nothing is begun that could not be ended.
+    if let Some(taken) = tables.iter().map(path).find(|path| path.exists()) {
+        let message = format!("{} is there already", taken.display());
+        return Err(CommandError::user("exists", message).with_hint("name another directory"));
+    }
+    let mut written = Vec::new();
+    for table in tables {
+        let path = path(table);
+        let source = tables::Source {
+            store: &store,
+            sessions: &all,
+            wanted: &wanted,
+            prices: &prices,
+        };
+        let mut writer = Writer::create(&path, args.to, table.columns()).map_err(|error| cannot(&path, &error))?;
+        table.fill(&source, &mut writer).map_err(|error| error.told(&path))?;
+        let rows = writer.finish().map_err(|error| cannot(&path, &error))?;
+        written.push((*table, path, rows));
+    }
+    match ui.format {
+        Format::Json => {
+            let files: Vec<_> = written
+                .iter()
+                .map(|(table, path, rows)| json!({ "table": table.as_str(), "path": path, "rows": rows }))
+                .collect();
+            ui.json(&json!({ "schema": "boswell.export/1", "files": files }))?;
+        }
+        Format::Text => {
+            for (_, path, rows) in &written {
+                ui.row(format_args!("{}  {} rows", path.display(), measure::count(*rows)))?;
+            }
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+fn cannot(path: &Path, error: &dyn std::fmt::Display) -> CommandError {
+    CommandError::user("output", format_args!("cannot write {}: {error}", path.display()))
+}

@@ -1,0 +1,160 @@
+//! `boswell stats`: what sessions were like, taken together.
+
+mod charts;
+mod page;
+mod text;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use memory::stats::{self, Counted, Known, Stats, Tool, Week};
+use memory::store::Listed;
+use memory::usage;
+use serde_json::{Value, json};
+
+use super::read::zone_of;
+use crate::context::Context;
+use crate::error::{CommandError, Outcome};
+use crate::filters::FilterArgs;
+use crate::prices;
+use crate::session_arg::open_memory;
+use crate::ui::{Format, Ui};
+
+/// Show what sessions were like, taken together
+///
+/// Sessions, turns, active hours, outcomes, tools with their errors and durations, tests, the files and errors that came most often,
+/// how often a human stepped in, when work was done, and how all of it goes over the weeks. `--to html` writes one page with the same
+/// numbers, which needs no network.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  boswell stats --since 30d
+  boswell stats --here
+  boswell stats --agent codex --json
+  boswell stats --to html -o stats.html")]
+pub(crate) struct StatsArgs {
+    #[command(flatten)]
+    filters: FilterArgs,
+    /// Write a page
+    #[arg(long, value_name = "FORMAT", requires = "output")]
+    to: Option<To>,
+    /// Where the page goes
+    #[arg(short, long, value_name = "FILE", requires = "to")]
+    output: Option<PathBuf>,
+    /// How many tools, files and errors are shown at most
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
+    limit: u64,
+    /// Days and hours are those of this zone, such as `Europe/Berlin`
+    #[arg(long, value_name = "ZONE")]
+    timezone: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum To {
+    Html,
+}
+
+pub(crate) fn run(ui: &mut Ui, context: &Context, args: &StatsArgs) -> Result<Outcome, CommandError> {
+    let zone = zone_of(context, args.timezone.as_deref())?;
+    let prices = prices::load(Some(&prices::user_file(context)))?;
+    let store = open_memory(context)?;
+    let filters = args.filters.resolve(context)?;
+    let sessions: Vec<Listed> = store.reads().listed()?;
+    let takes: Vec<bool> = sessions
+        .iter()
+        .map(|session| session.status != memory::store::Status::PromptsOnly && filters.take(session))
+        .collect();
+    let bills = usage::bills(&store, &sessions, &prices, &|session, call| {
+        takes[session] && (call.ts.is_none() || filters.takes_moment(call.ts))
+    })?;
+    let digests: HashMap<_, _> = store
+        .reads()
+        .digests()?
+        .into_iter()
+        .map(|row| (row.digest.session_uid.clone(), row.digest))
+        .collect();
+    let stats = stats::of(&Known {
+        sessions: &sessions,
+        takes: &takes,
+        digests: &digests,
+        bills: &bills,
+        zone: &zone,
+    });
+    if let Some(path) = &args.output {
+        page::write(ui, context, path, &stats, args.limit)?;
+    } else {
+        match ui.format {
+            Format::Json => ui.json(&to_json(&stats, args.limit))?,
+            Format::Text => text::show(ui, &stats, args.limit)?,
+        }
+    }
+    Ok(if stats.sessions + stats.subagents == 0 {
+        Outcome::NothingFound
+    } else {
+        Outcome::Done
+    })
+}
+
+/// At most so many of a list.
+fn first<T>(list: &[T], limit: u64) -> &[T] {
+    &list[..list.len().min(usize::try_from(limit).unwrap_or(usize::MAX))]
+}
+
+fn to_json(stats: &Stats, limit: u64) -> Value {
+    let outcomes = &stats.outcomes;
+    json!({
+        "schema": "boswell.stats/1",
+        "sessions": stats.sessions,
+        "subagents": stats.subagents,
+        "without_digest": stats.without_digest,
+        "turns": stats.turns,
+        "tool_calls": stats.tool_calls,
+        "retries": stats.retries,
+        "wall_s": stats.wall_s,
+        "active_s": stats.active_s,
+        "outcomes": {
+            "success": outcomes.success,
+            "fail": outcomes.fail,
+            "abandoned": outcomes.abandoned,
+            "unknown": outcomes.unknown,
+        },
+        "interventions": {
+            "interrupts": stats.interrupts,
+            "denials": stats.denials,
+            "steerings": stats.steerings,
+            "rewinds": stats.rewinds,
+        },
+        "tests": { "passed": stats.tests.passed, "failed": stats.tests.failed, "unclear": stats.tests.unclear },
+        "errors": stats.errors,
+        "errors_resolved": stats.errors_resolved,
+        "tools": first(&stats.tools, limit).iter().map(tool_json).collect::<Vec<_>>(),
+        "files": counted_json(first(&stats.files, limit)),
+        "commands": counted_json(first(&stats.commands, limit)),
+        "error_kinds": counted_json(first(&stats.error_kinds, limit)),
+        "projects": counted_json(first(&stats.projects, limit)),
+        "usage": super::usage::sum_json(&stats.usage),
+        "heat": stats.heat,
+        "weeks": stats.weeks.iter().map(week_json).collect::<Vec<_>>(),
+    })
+}
+
+fn tool_json(tool: &Tool) -> Value {
+    json!({ "tool": tool.tool, "calls": tool.calls, "errors": tool.errors, "duration_ms": tool.duration_ms })
+}
+
+fn counted_json(list: &[Counted]) -> Vec<Value> {
+    list.iter()
+        .map(|counted| json!({ "name": counted.name, "count": counted.count, "sessions": counted.sessions }))
+        .collect()
+}
+
+fn week_json(week: &Week) -> Value {
+    json!({
+        "monday": week.monday,
+        "sessions": week.sessions,
+        "turns": week.turns,
+        "active_s": week.active_s,
+        "tokens": week.usage.tokens.total(),
+        "cost_microusd": week.usage.micros(),
+    })
+}
