@@ -25,6 +25,9 @@ fn alone_it_shows_its_verbs_in_their_groups() {
       search        Find turns by words, phrases, any characters or a regular expression
       sessions      List the sessions in the memory, newest first
       show          Show a session, or the session that made a commit
+      digest        Show a session on one page: what was asked, what came of it, what it took
+      signals       Show patterns worth knowing: loops, retries, interruptions, tests left failing
+      decisions     Show what was decided, newest first
       secrets       Say where secrets stand in the agents' own logs
 
     Share:
@@ -35,6 +38,7 @@ fn alone_it_shows_its_verbs_in_their_groups() {
 
     Keep:
       sweep         Read what is new in the agents' logs and keep it [aliases: sync, ingest]
+      decide        Write a decision down
       tag           Put tags on a session, take them off, or show them
       note          Write a note on a session, or show it
       name          Give a session a name of your own, or show it
