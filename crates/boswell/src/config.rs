@@ -338,6 +338,7 @@ mod tests {
         `session_memory.masking.allow` from /home/you/config.toml:4 must be a list where each element is a table whose `regex` is a regular expression (unclosed character class), but is: { regex = "[" }
         `session_memory.masking.allow` from /home/you/config.toml:2 must be a list where each element is text in quotes, or a table with `regex`, but is: 7
         `session_memory.task_ref.pattern` from /home/you/config.toml:2 must be a regular expression (unclosed group), but is: "("
+        `session_memory.surface.dir` from /home/you/config.toml:2 must be a path that is absolute or starts with `~/`, or empty, but is: "hub"
         `session_memory` from /home/you/config.toml:1 must be a table, but is: integer
         `session_memory.retention.cadence` from /home/you/config.toml:1 must be "hourly", "daily", "weekly" or "on-hook", but is: { every = 3 }
         the configuration is not valid TOML at /home/you/config.toml:2:11: string values must be quoted, expected literal string

@@ -45,7 +45,10 @@ fn every_command_gets_its_manual_page() {
     boswell-config-path.1
     boswell-config-show.1
     boswell-config.1
+    boswell-decide.1
+    boswell-decisions.1
     boswell-demo.1
+    boswell-digest.1
     boswell-doctor.1
     boswell-journal.1
     boswell-man.1
@@ -59,6 +62,7 @@ fn every_command_gets_its_manual_page() {
     boswell-secrets.1
     boswell-sessions.1
     boswell-show.1
+    boswell-signals.1
     boswell-status.1
     boswell-sweep.1
     boswell-tag.1
