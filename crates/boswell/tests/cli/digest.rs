@@ -56,7 +56,7 @@ fn a_sweep_writes_digests_and_says_so() {
     let told = json_of(&sandbox.run("sweep --json"));
     assert_eq!(told["digests"], 1);
     assert_eq!(json_of(&sandbox.run("sweep --json"))["digests"], 0);
-    assert_snapshot!(sandbox.run("journal"), @"");
+    assert_snapshot!(sandbox.run("journal"), @"2026-04-01 09:00:00  sweep     read 7684 new bytes of 1 session, and wrote 1 digest");
 }
 
 #[test]
@@ -64,10 +64,36 @@ fn a_digest_is_a_page_that_one_likes_to_read() {
     let sandbox = sandbox();
     sandbox.run("sweep");
     sandbox.run_args(&["decide", "the lexer stays as it is", "--session", "last"]);
-    assert_snapshot!(sandbox.run("digest last"), @"");
-    let short = sandbox.run("digest last --max-tokens 60");
+    assert_snapshot!(sandbox.run("digest last"), @"
+    claude:5e550000-0000-4000-8000-000000000001  Mend the parser
+      app on feat/APP-7-parser · APP-7 · claude-opus-5 · 2026-03-31 09:00:00
+
+      asked       the parser drops the last line, please mend it (line 2)
+      answered    The parser keeps the last line now. (line 11)
+      outcome     success: tests passed (sure)
+                  line 7: cargo test
+                  line 9: git commit -qam 'parser: keep the last line'
+
+      time        9.0 s active of 9.0 s
+      turns       1 turn, 10 events, 4 tool calls
+      tokens      1,240 in, 420 out, 56,000 cached, in 5 calls of claude-opus-5
+      tools       Bash 3 (1 failed), Edit 1
+      commands    cargo test 2 (1 failed), git commit 1
+      files       src/parser.rs 1
+      tests       1 passed, 1 failed; the last passed (line 7): cargo test
+      commit      git commit -qam 'parser: keep the last line' (line 9)
+      errors      1 error, 1 resolved
+                  1× Exit code 101 test result: FAILED. 2 passed; 1 failed (line 3)
+      decided     the lexer stays as it is
+
+    Signals
+      recovery            tests failed once and passed in the last run
+                    line 3  cargo test
+                    line 7  cargo test
+    ");
+    let short = sandbox.run("digest last --max-tokens 100");
     assert!(short.contains("outcome") && short.contains("left out"), "{short}");
-    assert!(short.len() < 400, "{short}");
+    assert!(short.len() < 500, "{short}");
 }
 
 #[test]
@@ -106,7 +132,11 @@ fn while_somebody_may_be_at_work_nothing_is_decided() {
 fn signals_are_told_with_their_evidence() {
     let sandbox = sandbox();
     sandbox.run("sweep");
-    assert_snapshot!(sandbox.run("signals last"), @"");
+    assert_snapshot!(sandbox.run("signals last"), @"
+    recovery            tests failed once and passed in the last run
+                  line 3  cargo test
+                  line 7  cargo test
+    ");
     let told = json_of(&sandbox.run("signals --json"));
     assert_eq!(told["counts"]["recovery"], 1);
     assert_eq!(told["sessions"][0]["signals"][0]["signal"], "recovery");
@@ -141,7 +171,11 @@ fn decisions_are_kept_masked_and_shown_with_their_session() {
         (told["total"].clone(), told["decisions"][0]["decision_id"].clone()),
         (json!(2), json!(2))
     );
-    assert_snapshot!(sandbox.run("decisions --session last"), @"");
+    assert_snapshot!(sandbox.run("decisions --session last"), @"
+    2026-04-01 09:00:00  claude:5e550000-0000-4000-8000-000000000001
+      one file,
+      because it is easy to copy
+    ");
     assert!(
         sandbox
             .run("show last")
