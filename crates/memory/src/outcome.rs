@@ -325,78 +325,84 @@ impl Course {
 
     /// The first rung that holds.
     pub(crate) fn judge(self, last_reply: Option<&str>) -> Judgement {
-        let last = || self.last_at.iter().cloned().collect::<Vec<_>>();
-        let judged = |outcome, reason, confidence, evidence| Judgement {
-            outcome,
-            reason,
-            confidence,
-            evidence,
-        };
-        let gives_up = last_reply.is_some_and(gives_up);
-        let is_broken = self.last == Last::ApiError;
+        let last = self.last_at.iter().cloned().collect::<Vec<_>>();
+        let fails_to_the_end = self.failed_count >= FAILED_MIN;
         match self.last {
-            Last::Nothing => return Judgement::default(),
-            Last::ApiError => return judged(Outcome::Fail, Reason::ApiError, Confidence::High, last()),
-            _ if self.failed_count >= FAILED_MIN && !is_broken && self.last != Last::Interrupt => {
-                return judged(Outcome::Fail, Reason::FailedToolCalls, Confidence::Medium, self.failed);
-            }
-            Last::Prompt => return judged(Outcome::Abandoned, Reason::UnansweredPrompt, Confidence::High, last()),
-            Last::Interrupt => return judged(Outcome::Abandoned, Reason::Interrupted, Confidence::High, last()),
-            Last::Work | Last::Reply => {}
+            Last::Nothing => Judgement::default(),
+            Last::ApiError => judged(Outcome::Fail, Reason::ApiError, Confidence::High, last),
+            Last::Interrupt => judged(Outcome::Abandoned, Reason::Interrupted, Confidence::High, last),
+            _ if fails_to_the_end => judged(Outcome::Fail, Reason::FailedToolCalls, Confidence::Medium, self.failed),
+            Last::Prompt => judged(Outcome::Abandoned, Reason::UnansweredPrompt, Confidence::High, last),
+            Last::Work => self.judge_cut_off(last),
+            Last::Reply => self.judge_completed(last, last_reply.is_some_and(gives_up)),
         }
-        let after_edits = |seq: u64| self.edited_at.is_none_or(|edited| seq >= edited);
-        let tested = self.test.as_ref().filter(|(_, seq, _)| after_edits(*seq));
-        let commit = self.commit.as_ref().filter(|(_, seq)| after_edits(*seq));
+    }
+
+    /// The last test run, where it passed after the last edit.
+    fn green(&self) -> Option<&(Evidence, u64, Option<bool>)> {
+        let (told, seq, passed) = self.test.as_ref()?;
         // Where nothing was changed, what passed is what was there before: it says something of the last turn alone.
-        let is_of_work = |told: &Evidence| self.edited_at.is_some() || told.turn == self.turn;
-        let green = tested.filter(|(told, _, passed)| *passed == Some(true) && is_of_work(told));
-        if self.last == Last::Work {
-            // A log that ends with the proof itself is as good as told to its end, almost.
-            let proof = green
-                .filter(|(_, seq, _)| self.ran == Some(*seq))
-                .map(|(told, ..)| told);
-            return match proof {
-                Some(told) => judged(
-                    Outcome::Success,
-                    Reason::TestsPassed,
-                    Confidence::Low,
-                    vec![told.clone()],
-                ),
-                None => judged(Outcome::Unknown, Reason::CutOff, Confidence::Low, last()),
-            };
+        let is_of_work = match self.edited_at {
+            Some(edited) => *seq >= edited,
+            None => told.turn == self.turn,
+        };
+        self.test.as_ref().filter(|_| is_of_work && *passed == Some(true))
+    }
+
+    /// A log that ends with the proof itself is as good as told to its end, almost.
+    fn judge_cut_off(&self, last: Vec<Evidence>) -> Judgement {
+        match self.green().filter(|(_, seq, _)| self.ran == Some(*seq)) {
+            Some((told, ..)) => {
+                let proof = vec![told.clone()];
+                judged(Outcome::Success, Reason::TestsPassed, Confidence::Low, proof)
+            }
+            None => judged(Outcome::Unknown, Reason::CutOff, Confidence::Low, last),
         }
-        if let Some((told, seq, Some(false))) = &self.test
-            && told.turn == self.turn
-            && self.commit.as_ref().is_none_or(|(_, commit)| commit < seq)
-        {
-            return judged(
-                Outcome::Fail,
-                Reason::FailingTests,
-                Confidence::Medium,
-                vec![told.clone()],
-            );
-        }
+    }
+
+    fn judge_completed(&self, last: Vec<Evidence>, gives_up: bool) -> Judgement {
         let lowered = |confidence| match (gives_up, confidence) {
             (false, confidence) => confidence,
             (true, Confidence::High) => Confidence::Medium,
             (true, _) => Confidence::Low,
         };
-        let evidence: Vec<Evidence> = green
-            .map(|(told, ..)| told.clone())
-            .into_iter()
-            .chain(commit.map(|(told, _)| told.clone()))
-            .chain(self.goal.clone())
-            .collect();
+        if let Some((told, seq, Some(false))) = &self.test
+            && told.turn == self.turn
+            && self.commit.as_ref().is_none_or(|(_, commit)| commit < seq)
+        {
+            let proof = vec![told.clone()];
+            return judged(Outcome::Fail, Reason::FailingTests, Confidence::Medium, proof);
+        }
+        let green = self.green();
+        let commit = self.commit.as_ref();
+        let is_newest = commit.is_some_and(|(_, seq)| self.edited_at.is_none_or(|edited| *seq >= edited));
         let (reason, confidence) = match (green, commit, &self.goal) {
             (Some(_), _, _) if self.edited_at.is_some() => (Reason::TestsPassed, Confidence::High),
-            (_, Some(_), _) => (Reason::Committed, Confidence::High),
+            (_, Some(_), _) if is_newest => (Reason::Committed, Confidence::High),
             (_, _, Some(_)) => (Reason::GoalReached, Confidence::High),
-            (Some(_), None, None) => (Reason::TestsPassed, Confidence::Medium),
+            (Some(_), _, None) => (Reason::TestsPassed, Confidence::Medium),
+            // Work was handed in, and something was changed after that.
+            (None, Some(_), None) => (Reason::Committed, Confidence::Low),
             (None, None, None) => {
-                return judged(Outcome::Unknown, Reason::Completed, lowered(Confidence::Medium), last());
+                return judged(Outcome::Unknown, Reason::Completed, lowered(Confidence::Medium), last);
             }
         };
+        let told = [
+            green.map(|(told, ..)| told),
+            commit.map(|(told, _)| told),
+            self.goal.as_ref(),
+        ];
+        let evidence = told.into_iter().flatten().cloned().collect();
         judged(Outcome::Success, reason, lowered(confidence), evidence)
+    }
+}
+
+fn judged(outcome: Outcome, reason: Reason, confidence: Confidence, evidence: Vec<Evidence>) -> Judgement {
+    Judgement {
+        outcome,
+        reason,
+        confidence,
+        evidence,
     }
 }
 

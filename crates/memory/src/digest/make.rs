@@ -306,21 +306,8 @@ impl Tally<'_> {
             interventions: self.interventions,
             tokens: tokens(&facts.calls),
             tools: sorted(self.tools.into_values(), |tool| (tool.calls, tool.tool.clone())),
-            files: sorted(
-                self.files.into_iter().map(|(path, edits)| FileEdits {
-                    path: one_line(&path, NAME_CHARS_MAX),
-                    edits,
-                }),
-                |file| (file.edits, file.path.clone()),
-            ),
-            commands: sorted(
-                self.commands.into_iter().map(|(command, (runs, errors))| CommandRuns {
-                    command: one_line(&command, 64),
-                    runs,
-                    errors,
-                }),
-                |command| (command.runs, command.command.clone()),
-            ),
+            files: files(self.files),
+            commands: commands(self.commands),
             tests: self.tests,
             commits: self.commits,
             errors: Errors {
@@ -336,6 +323,23 @@ impl Tally<'_> {
             left_out: 0,
         }
     }
+}
+
+fn files(edited: HashMap<Box<str>, u64>) -> Vec<FileEdits> {
+    let files = edited.into_iter().map(|(path, edits)| FileEdits {
+        path: one_line(&path, NAME_CHARS_MAX),
+        edits,
+    });
+    sorted(files, |file| (file.edits, file.path.clone()))
+}
+
+fn commands(run: HashMap<String, (u64, u64)>) -> Vec<CommandRuns> {
+    let commands = run.into_iter().map(|(command, (runs, errors))| CommandRuns {
+        command: one_line(&command, 64),
+        runs,
+        errors,
+    });
+    sorted(commands, |command| (command.runs, command.command.clone()))
 }
 
 /// An entry of a map that holds only so many.

@@ -65,96 +65,72 @@ fn has(digest: &Digest, kind: SignalKind) -> bool {
 const GREEN: &str = "running 3 tests\ntest result: ok. 3 passed; 0 failed";
 const RED: &str = "Exit code 101\ntest result: FAILED. 2 passed; 1 failed";
 
+fn check(name: &str, log: &ClaudeLog, outcome: Outcome, reason: Reason) {
+    let judged = digest_of(log).outcome;
+    assert_eq!((judged.outcome, judged.reason), (outcome, reason), "{name}: {judged:?}");
+    let lines = 1..=log.jsonl().lines().count() as u64;
+    let is_cited = judged.evidence.iter().all(|evidence| lines.contains(&evidence.line));
+    assert!(is_cited && !judged.evidence.is_empty(), "{name}: {judged:?}");
+}
+
+fn edited() -> ClaudeLog {
+    edit(log(), "one", "two")
+}
+
 #[test]
-fn the_ladder_decides_by_its_first_rung_that_holds() {
-    let edited = || edit(log(), "one", "two");
+fn what_broke_or_was_left_is_told_before_what_was_done() {
     let fails = |log: ClaudeLog| log.failed_tool("Bash", bash("make all"), "Exit code 2\nno rule");
     let api_error = json!({"retryAttempt": 10, "maxRetries": 10, "error": {"status": 529}});
-    let cases = [
-        (
-            "api",
-            edited().system("api_error", api_error),
-            Outcome::Fail,
-            Reason::ApiError,
-        ),
-        (
-            "loop",
-            fails(fails(fails(edited()))).reply("I stop."),
-            Outcome::Fail,
-            Reason::FailedToolCalls,
-        ),
-        (
-            "unanswered",
-            edited().reply("Done.").prompt("and now?"),
-            Outcome::Abandoned,
-            Reason::UnansweredPrompt,
-        ),
-        ("stopped", edited().interrupt(), Outcome::Abandoned, Reason::Interrupted),
-        (
-            "cut",
-            edited().tool_call("Bash", bash("make")),
-            Outcome::Unknown,
-            Reason::CutOff,
-        ),
-        (
-            "red",
-            edited().failed_tool("Bash", bash("cargo test"), RED).reply("Done."),
-            Outcome::Fail,
-            Reason::FailingTests,
-        ),
-        // The exit code is that of the pipe.
-        (
-            "pipe",
-            edited().tool("Bash", bash("cargo test | tail"), RED).reply("Done."),
-            Outcome::Fail,
-            Reason::FailingTests,
-        ),
-        (
-            "green",
-            edited().tool("Bash", bash("cargo test"), GREEN).reply("Done."),
-            Outcome::Success,
-            Reason::TestsPassed,
-        ),
-        (
-            "stale",
-            edit(log().tool("Bash", bash("cargo test"), GREEN), "a", "b").reply("Done."),
-            Outcome::Unknown,
-            Reason::Completed,
-        ),
-        (
-            "commit",
-            edited().tool("Bash", bash("git commit -qam x"), "").reply("Done."),
-            Outcome::Success,
-            Reason::Committed,
-        ),
-        (
-            "nothing",
-            edited()
-                .tool("Bash", bash("git commit -m x"), "nothing to commit")
-                .reply("Done."),
-            Outcome::Unknown,
-            Reason::Completed,
-        ),
-        (
-            "talk",
-            log().reply("It is a parser."),
-            Outcome::Unknown,
-            Reason::Completed,
-        ),
-    ];
-    for (name, log, outcome, reason) in cases {
-        let judged = digest_of(&log).outcome;
-        assert_eq!((judged.outcome, judged.reason), (outcome, reason), "{name}: {judged:?}");
-        let lines = log.jsonl().lines().count() as u64;
-        assert!(
-            judged
-                .evidence
-                .iter()
-                .all(|evidence| (1..=lines).contains(&evidence.line)),
-            "{name}"
-        );
-        assert!(!judged.evidence.is_empty(), "{name}");
-    }
+    let broken = edited().system("api_error", api_error);
+    check("api", &broken, Outcome::Fail, Reason::ApiError);
+    let failing = fails(fails(fails(edited()))).reply("I stop.");
+    check("loop", &failing, Outcome::Fail, Reason::FailedToolCalls);
+    let unanswered = edited().reply("Done.").prompt("and now?");
+    check("unanswered", &unanswered, Outcome::Abandoned, Reason::UnansweredPrompt);
+    check(
+        "stopped",
+        &edited().interrupt(),
+        Outcome::Abandoned,
+        Reason::Interrupted,
+    );
+    let cut = edited().tool_call("Bash", bash("make"));
+    check("cut", &cut, Outcome::Unknown, Reason::CutOff);
+    // A call that nothing came back to is over when the human goes on.
+    let gone_on = cut.prompt("never mind").reply("Yes.");
+    check("gone on", &gone_on, Outcome::Unknown, Reason::Completed);
+}
+
+#[test]
+fn success_needs_evidence_that_is_newer_than_the_last_edit() {
+    let test = |log: ClaudeLog, output| log.tool("Bash", bash("cargo test"), output);
+    let commit = |output| edited().tool("Bash", bash("git commit -qam x"), output).reply("Done.");
+    let red = edited().failed_tool("Bash", bash("cargo test"), RED).reply("Done.");
+    check("red", &red, Outcome::Fail, Reason::FailingTests);
+    // The exit code is that of the pipe.
+    let piped = edited().tool("Bash", bash("cargo test | tail"), RED).reply("Done.");
+    check("pipe", &piped, Outcome::Fail, Reason::FailingTests);
+    let green = test(edited(), GREEN).reply("Done.");
+    check("green", &green, Outcome::Success, Reason::TestsPassed);
+    let stale = edit(test(log(), GREEN), "a", "b").reply("Done.");
+    check("stale", &stale, Outcome::Unknown, Reason::Completed);
+    let before = test(log(), GREEN).reply("They pass.").prompt("why?").reply("Because.");
+    check("of an earlier turn", &before, Outcome::Unknown, Reason::Completed);
+    check("commit", &commit(""), Outcome::Success, Reason::Committed);
+    let left = edit(commit(""), "two", "three").reply("Changed.");
+    check("changed after", &left, Outcome::Success, Reason::Committed);
+    assert_eq!(digest_of(&left).outcome.confidence, Confidence::Low);
+    check(
+        "nothing",
+        &commit("nothing to commit"),
+        Outcome::Unknown,
+        Reason::Completed,
+    );
+    check(
+        "talk",
+        &log().reply("It is a parser."),
+        Outcome::Unknown,
+        Reason::Completed,
+    );
     let gave_up = log().reply("I was unable to find the parser.");
     assert_eq!(digest_of(&gave_up).outcome.confidence, Confidence::Low);
 }

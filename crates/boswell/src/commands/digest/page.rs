@@ -225,6 +225,14 @@ fn work(digest: &Digest) -> Vec<String> {
             .map(|file| format!("{} {}", escape(short(&file.path, digest.cwd.as_deref())), file.edits))
             .collect(),
     );
+    lines.extend(proofs(digest));
+    lines.extend(errors(digest));
+    lines
+}
+
+/// Test runs and commits.
+fn proofs(digest: &Digest) -> Vec<String> {
+    let mut lines = Vec::new();
     let tests = &digest.tests;
     if let Some(last) = &tests.last {
         let how = match last.passed {
@@ -248,6 +256,11 @@ fn work(digest: &Digest) -> Vec<String> {
     if commits > COMMITS_MAX {
         lines.push(labelled("", &format!("and {} before", commits - COMMITS_MAX)));
     }
+    lines
+}
+
+fn errors(digest: &Digest) -> Vec<String> {
+    let mut lines = Vec::new();
     let errors = &digest.errors;
     if errors.count > 0 {
         let text = format!(

@@ -143,14 +143,7 @@ fn field((name, kind): &Column) -> Result<Arc<Type>, ParquetError> {
         Kind::Json => (Physical::BYTE_ARRAY, Some(LogicalType::Json)),
         Kind::Int => (Physical::INT64, None),
         Kind::Bool => (Physical::BOOLEAN, None),
-        Kind::Time => {
-            let unit = TimeUnit::MICROS;
-            let logical = LogicalType::Timestamp {
-                is_adjusted_to_u_t_c: true,
-                unit,
-            };
-            (Physical::INT64, Some(logical))
-        }
+        Kind::Time => (Physical::INT64, Some(LogicalType::timestamp(true, TimeUnit::MICROS))),
     };
     let field = Type::primitive_type_builder(name, physical)
         .with_repetition(Repetition::OPTIONAL)
