@@ -45,10 +45,13 @@ enum Asked {
     Reply,
 }
 
+/// The event that is asked about, the block of its line, and what.
+type Question = (u64, u32, Asked);
+
 /// The lines to look at.
 #[derive(Debug, Default)]
 pub(super) struct Wanted {
-    lines: BTreeMap<(PartKind, u64), Vec<(u64, u32, Asked)>>,
+    lines: BTreeMap<(PartKind, u64), Vec<Question>>,
     reply: Option<(PartKind, u64, u32)>,
 }
 
@@ -74,7 +77,7 @@ impl Wanted {
         self.reply = Some((part, line, block));
     }
 
-    fn ask(&mut self, part: PartKind, line: u64, asked: (u64, u32, Asked)) {
+    fn ask(&mut self, part: PartKind, line: u64, asked: Question) {
         self.lines.entry((part, line)).or_default().push(asked);
     }
 }
@@ -87,7 +90,7 @@ pub(super) fn look(store: &Store, session_uid: &str, mut wanted: Wanted) -> Resu
     }
     let mut findings = Findings::default();
     for part in [PartKind::Log, PartKind::ChatHistory] {
-        let lines: BTreeMap<u64, Vec<(u64, u32, Asked)>> = wanted
+        let lines: BTreeMap<u64, Vec<Question>> = wanted
             .lines
             .iter()
             .filter(|((of, _), _)| *of == part)
@@ -105,14 +108,7 @@ pub(super) fn look(store: &Store, session_uid: &str, mut wanted: Wanted) -> Resu
 }
 
 impl Findings {
-    fn look(
-        &mut self,
-        agent: Agent,
-        bytes: &[u8],
-        first_line: u64,
-        lines: u64,
-        wanted: &BTreeMap<u64, Vec<(u64, u32, Asked)>>,
-    ) {
+    fn look(&mut self, agent: Agent, bytes: &[u8], first_line: u64, lines: u64, wanted: &BTreeMap<u64, Vec<Question>>) {
         static TAG: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("[REDACTED:"));
         let has_secrets = TAG.find(bytes).is_some();
         if !has_secrets && wanted.range(first_line..first_line + lines).next().is_none() {
@@ -141,7 +137,7 @@ impl Findings {
         }
     }
 
-    fn answer(&mut self, agent: Agent, line: &[u8], asked: &[(u64, u32, Asked)]) {
+    fn answer(&mut self, agent: Agent, line: &[u8], asked: &[Question]) {
         static COMMIT: LazyLock<[Finder<'_>; 2]> = LazyLock::new(|| [Finder::new("commit"), Finder::new("gh pr")]);
         let only_commits = asked.iter().all(|(_, _, asked)| *asked == Asked::Commit);
         // Most commands have nothing to do with it: they are not taken apart.
