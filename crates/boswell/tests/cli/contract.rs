@@ -26,6 +26,7 @@ fn alone_it_shows_its_verbs_in_their_groups() {
       sessions      List the sessions in the memory, newest first
       show          Show a session, or the session that made a commit
       usage         Count tokens and money, each API call once
+      stats         Show what sessions were like, taken together
       statusline    Print one line for a status line: today, this session, context used
       digest        Show a session on one page: what was asked, what came of it, what it took
       signals       Show patterns worth knowing: loops, retries, interruptions, tests left failing
@@ -35,6 +36,7 @@ fn alone_it_shows_its_verbs_in_their_groups() {
     Share:
       read          Show a session's log as one clear transcript
       cat           Print a session's log as the agent wrote it
+      export        Write sessions, turns, events, calls and digests as tables
       restore       Give a session's files back
       resume        Go on with a session: in its directory, with its agent
 

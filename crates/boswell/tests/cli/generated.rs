@@ -36,7 +36,7 @@ fn every_command_gets_its_manual_page() {
     let sandbox = Sandbox::new();
     assert_snapshot!(sandbox.run("man -o share/man1"), @"
     --- stderr ---
-    Wrote 33 pages: share/man1
+    Wrote 35 pages: share/man1
     ");
     assert_snapshot!(names_in(&sandbox.home.join("share/man1")).join("\n"), @"
     boswell-cat.1
@@ -51,6 +51,7 @@ fn every_command_gets_its_manual_page() {
     boswell-digest.1
     boswell-doctor.1
     boswell-evict.1
+    boswell-export.1
     boswell-forget.1
     boswell-journal.1
     boswell-keep.1
@@ -66,6 +67,7 @@ fn every_command_gets_its_manual_page() {
     boswell-sessions.1
     boswell-show.1
     boswell-signals.1
+    boswell-stats.1
     boswell-status.1
     boswell-statusline.1
     boswell-sweep.1

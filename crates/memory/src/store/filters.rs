@@ -63,13 +63,12 @@ impl<'u> Whose<'u> {
     }
 }
 
+/// Given the session, the part and the number of a frame, and the bytes of its filter.
+pub type TakeFilter<'t> = dyn FnMut(&str, &str, i64, &[u8]) + 't;
+
 impl Reads<'_> {
     /// Shows filters, in any order: the session, the part, the number of the frame, and the filter. None is kept.
-    pub fn each_filter(
-        &self,
-        whose: Whose<'_>,
-        take: &mut dyn FnMut(&str, &str, i64, &[u8]),
-    ) -> Result<(), StoreError> {
+    pub fn each_filter(&self, whose: Whose<'_>, take: &mut TakeFilter<'_>) -> Result<(), StoreError> {
         let (clause, values) = whose.clause();
         let sql = format!("SELECT session_uid, part, frame_no, bytes FROM filters{clause}");
         self.engine.each(&sql, &values, |row| {
