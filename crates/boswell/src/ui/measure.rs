@@ -111,6 +111,26 @@ pub(crate) fn fit(text: &str, columns: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}…", &text[..end]))
 }
 
+/// Cuts the beginning of a text, of which the end says most: a path.
+pub(crate) fn fit_end(text: &str, columns: usize) -> Cow<'_, str> {
+    if text.len() <= columns || width(text) <= columns {
+        return Cow::Borrowed(text);
+    }
+    let Some(room) = columns.checked_sub(1) else {
+        return Cow::Borrowed("");
+    };
+    let mut taken = 0;
+    let mut start = text.len();
+    for (at, grapheme) in text.grapheme_indices(true).rev() {
+        taken += width(grapheme);
+        if taken > room {
+            break;
+        }
+        start = at;
+    }
+    Cow::Owned(format!("…{}", &text[start..]))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,6 +180,14 @@ mod tests {
             "in 2 hours",
         ];
         assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn a_path_keeps_its_end() {
+        assert_eq!(fit_end("/home/ada/app/src/lib.rs", 12), "…/src/lib.rs");
+        assert_eq!(fit_end("lib.rs", 12), "lib.rs");
+        assert_eq!(fit_end("漢字漢字", 5), "…漢字");
+        assert_eq!(fit_end("ab", 0), "");
     }
 
     #[test]

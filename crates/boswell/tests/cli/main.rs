@@ -21,5 +21,6 @@ mod search;
 mod secrets;
 mod sessions;
 mod show;
+mod stats;
 mod status;
 mod usage;

@@ -250,6 +250,8 @@ fn every_field_of_the_json_is_documented_and_every_documented_field_is_printed()
         "usage",
         "usage blocks",
         "statusline",
+        "stats",
+        "export --to csv -o tables",
         "digest last --subagents",
         "signals",
         "decide because",

@@ -1,5 +1,7 @@
 //! Statistics on a terminal.
 
+use std::borrow::Cow;
+
 use jiff::SignedDuration;
 use memory::stats::{Counted, DAYS, HOURS, Stats, Tool};
 
@@ -37,10 +39,28 @@ pub(super) fn show(ui: &mut Ui, stats: &Stats, limit: u64) -> Result<(), Command
         ],
         &tools,
     )?;
-    counted(ui, "Files edited most", "edits", first(&stats.files, limit))?;
-    counted(ui, "Commands run most", "runs", first(&stats.commands, limit))?;
-    counted(ui, "Errors seen most", "times", first(&stats.error_kinds, limit))?;
-    counted(ui, "Projects", "turns", first(&stats.projects, limit))?;
+    counted(
+        ui,
+        "Files edited most",
+        "edits",
+        first(&stats.files, limit),
+        measure::fit_end,
+    )?;
+    counted(
+        ui,
+        "Commands run most",
+        "runs",
+        first(&stats.commands, limit),
+        measure::fit,
+    )?;
+    counted(
+        ui,
+        "Errors seen most",
+        "times",
+        first(&stats.error_kinds, limit),
+        measure::fit,
+    )?;
+    counted(ui, "Projects", "turns", first(&stats.projects, limit), measure::fit_end)?;
     heat(ui, stats)?;
     weeks(ui, stats)?;
     if stats.without_digest > 0 {
@@ -144,7 +164,10 @@ fn tool_cells(tool: &Tool) -> Vec<String> {
     ]
 }
 
-fn counted(ui: &mut Ui, title: &str, unit: &'static str, list: &[Counted]) -> Result<(), CommandError> {
+/// Which end of a name gives way where there is no room.
+type Fit = for<'t> fn(&'t str, usize) -> Cow<'t, str>;
+
+fn counted(ui: &mut Ui, title: &str, unit: &'static str, list: &[Counted], fit: Fit) -> Result<(), CommandError> {
     let most = list.iter().map(|counted| counted.count).max().unwrap_or_default() as f64;
     let rows: Vec<Vec<String>> = list
         .iter()
@@ -155,7 +178,7 @@ fn counted(ui: &mut Ui, title: &str, unit: &'static str, list: &[Counted]) -> Re
             vec![
                 measure::count(counted.count),
                 measure::count(counted.sessions),
-                measure::fit(&escape(&counted.name), NAME_COLUMNS_MAX).into_owned(),
+                fit(&escape(&counted.name), NAME_COLUMNS_MAX).into_owned(),
                 bar.unwrap_or_default(),
             ]
         })
