@@ -1,7 +1,7 @@
 //! Filters that every question over sessions has: by agent, place, branch, model, tool, task, tag and time. Parsed,
 //! resolved and asked here alone, so that they mean the same everywhere.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -10,6 +10,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan};
 use memory::annotations::tag_of;
 use memory::store::{Listed, Store, StoreError};
+use transcript::Outcome;
 
 use crate::commands::read::AgentName;
 use crate::config::expand_home;
@@ -46,6 +47,9 @@ pub(crate) struct FilterArgs {
     /// Only sessions that used this tool; a search looks only at what it was given and gave back
     #[arg(long, value_name = "TOOL")]
     pub(crate) tool: Option<String>,
+    /// Only sessions that came out so, as their digests say
+    #[arg(long, value_name = "OUTCOME")]
+    pub(crate) outcome: Vec<OutcomeName>,
     /// Only sessions from the root with this label, such as another machine's copy
     #[arg(long, value_name = "LABEL")]
     pub(crate) machine: Option<String>,
@@ -71,8 +75,7 @@ pub(crate) struct Filters<'a> {
     domain: Option<HashSet<String>>,
     here: Option<Vec<PathBuf>>,
     branch: Option<&'a str>,
-    /// Sessions that the store was asked for: by model, tool, task and machine. A place for the outcome, too, once
-    /// digests tell it.
+    /// Sessions that the store was asked for: by model, tool, task, outcome and machine.
     among: Option<HashSet<String>>,
     task: Option<(&'a str, regex::Regex)>,
     tags: Vec<String>,
@@ -89,8 +92,21 @@ enum Project {
 }
 
 impl FilterArgs {
-    /// Asks the context what the words mean today and here.
-    pub(crate) fn resolve(&self, context: &Context) -> Result<Filters<'_>, CommandError> {
+    /// Asks the context what the words mean today and here, and the store what no list of sessions tells. A filter that
+    /// is given and not asked would take everything.
+    pub(crate) fn resolve(
+        &self,
+        context: &Context,
+        store: &Store,
+        tool: ToolMeans,
+    ) -> Result<Filters<'_>, CommandError> {
+        let mut filters = self.resolve_bare(context)?;
+        filters.look_up(store, tool)?;
+        Ok(filters)
+    }
+
+    /// The same for logs without a memory, of which nobody can be asked more.
+    pub(crate) fn resolve_bare(&self, context: &Context) -> Result<Filters<'_>, CommandError> {
         let places = &context.places;
         let project = self.project.as_deref().map(|text| {
             if text.contains(['/', '\\']) || text.starts_with(['.', '~']) {
@@ -121,6 +137,26 @@ impl FilterArgs {
     }
 }
 
+/// An outcome as the command line names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum OutcomeName {
+    Success,
+    Fail,
+    Abandoned,
+    Unknown,
+}
+
+impl OutcomeName {
+    fn outcome(self) -> Outcome {
+        match self {
+            Self::Success => Outcome::Success,
+            Self::Fail => Outcome::Fail,
+            Self::Abandoned => Outcome::Abandoned,
+            Self::Unknown => Outcome::Unknown,
+        }
+    }
+}
+
 /// What `--tool` means: a list is of sessions that used it, a search is of its texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ToolMeans {
@@ -129,8 +165,8 @@ pub(crate) enum ToolMeans {
 }
 
 impl Filters<'_> {
-    /// Asks the store what no list of sessions tells: models, tools, prompts about a task, and machines.
-    pub(crate) fn look_up(&mut self, store: &Store, tool: ToolMeans) -> Result<(), StoreError> {
+    /// Asks the store what no list of sessions tells: models, tools, prompts about a task, outcomes, and machines.
+    fn look_up(&mut self, store: &Store, tool: ToolMeans) -> Result<(), StoreError> {
         let reads = store.reads();
         if let Some(model) = &self.args.model {
             let model = model.to_lowercase();
@@ -140,6 +176,19 @@ impl Filters<'_> {
         if let Some(machine) = &self.args.machine {
             let known = reads.roots_of_sessions()?.into_iter();
             self.narrow(known.filter(|(_, label)| label == machine));
+        }
+        if !self.args.outcome.is_empty() {
+            let known: HashMap<String, Outcome> = reads
+                .digests()?
+                .into_iter()
+                .map(|row| (row.digest.session_uid, row.digest.outcome.outcome))
+                .collect();
+            let wanted: Vec<Outcome> = self.args.outcome.iter().map(|name| name.outcome()).collect();
+            let listed = reads.listed()?.into_iter();
+            // Nobody has judged a session that has no digest.
+            let came_out = |uid: &str| known.get(uid).copied().unwrap_or(Outcome::Unknown);
+            let found = listed.filter(|session| wanted.contains(&came_out(&session.session_uid)));
+            self.narrow(found.map(|session| (session.session_uid, String::new())));
         }
         if let Some((task, pattern)) = self.task.clone() {
             let prompts = reads.prompts_of_turns()?.into_iter();
@@ -194,6 +243,12 @@ impl Filters<'_> {
         is_later && self.until.is_none_or(|until| at.is_some_and(|at| at < until))
     }
 
+    /// Whether the calls of a model are asked for.
+    pub(crate) fn takes_model(&self, model: Option<&str>) -> bool {
+        let wanted = self.args.model.as_ref().map(|model| model.to_lowercase());
+        wanted.is_none_or(|wanted| model.is_some_and(|model| model.to_lowercase().contains(&wanted)))
+    }
+
     /// Whether anything was asked for.
     pub(crate) fn are_given(&self) -> bool {
         let args = self.args;
@@ -207,7 +262,10 @@ impl Filters<'_> {
             &args.tool,
             &args.machine,
         ];
-        let is_named = !args.agent.is_empty() || !args.tag.is_empty() || texts.iter().any(|text| text.is_some());
+        let is_named = !args.agent.is_empty()
+            || !args.tag.is_empty()
+            || !args.outcome.is_empty()
+            || texts.iter().any(|text| text.is_some());
         is_named || args.here || args.since.is_some() || args.until.is_some()
     }
 

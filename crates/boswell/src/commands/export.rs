@@ -15,7 +15,7 @@ use self::tables::Table;
 use self::write::Writer;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
-use crate::filters::FilterArgs;
+use crate::filters::{FilterArgs, ToolMeans};
 use crate::prices;
 use crate::session_arg::open_memory;
 use crate::ui::{Format, Ui, measure};
@@ -62,7 +62,7 @@ impl To {
 pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ExportArgs) -> Result<Outcome, CommandError> {
     let store = open_memory(context)?;
     let prices = prices::load(Some(&prices::user_file(context)))?;
-    let filters = args.filters.resolve(context)?;
+    let filters = args.filters.resolve(context, &store, ToolMeans::Sessions)?;
     let all: Vec<Listed> = store.reads().listed()?;
     let is_wanted = |session: &Listed| session.status != Status::PromptsOnly && filters.take(session);
     let wanted: Vec<bool> = all.iter().map(is_wanted).collect();

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::sweep::say_waiting;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
-use crate::filters::FilterArgs;
+use crate::filters::{FilterArgs, ToolMeans};
 use crate::render::text::plural;
 use crate::session_arg::{open_memory, resolve};
 use crate::ui::{FAINT, Format, STRONG, Ui, escape, measure};
@@ -76,7 +76,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ForgetArgs) -> Result<O
 
 /// The sessions that are named or that the filters take, and those that worked for them.
 fn chosen(store: &Store, context: &Context, args: &ForgetArgs) -> Result<Vec<Remains>, CommandError> {
-    let filters = args.filters.resolve(context)?;
+    let filters = args.filters.resolve(context, store, ToolMeans::Sessions)?;
     let mut uids = Vec::new();
     match (args.sessions.is_empty(), filters.are_given()) {
         (true, false) => {

@@ -103,11 +103,13 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &SearchArgs) -> Result<O
     }
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
     let page = args.cursor.clone().unwrap_or_else(|| Page::first(limit));
-    let mut filters = args.filters.resolve(context)?;
     let store = args.asks_memory().then(|| open_memory(context)).transpose()?;
     let findings = match &store {
-        Some(store) => ask_memory(store, context, &query, &mut filters, &page)?,
-        None => ask_logs(context, args, &query, &filters, &page)?,
+        Some(store) => {
+            let filters = args.filters.resolve(context, store, ToolMeans::Texts)?;
+            ask_memory(store, context, &query, &filters, &page)?
+        }
+        None => ask_logs(context, args, &query, &args.filters.resolve_bare(context)?, &page)?,
     };
     let blocks = by_session(&findings.found);
     let shown: Vec<&Vec<&Found>> = blocks.iter().skip(page.skip).take(limit).collect();
@@ -145,10 +147,9 @@ fn ask_memory(
     store: &Store,
     context: &Context,
     query: &Query,
-    filters: &mut Filters<'_>,
+    filters: &Filters<'_>,
     page: &Page,
 ) -> Result<Findings, CommandError> {
-    filters.look_up(store, ToolMeans::Texts)?;
     let question = Question {
         query,
         now: context.now,
@@ -170,6 +171,7 @@ fn ask_logs(
     page: &Page,
 ) -> Result<Findings, CommandError> {
     let only_kept = [
+        ("--outcome", !args.filters.outcome.is_empty()),
         ("--model", args.filters.model.is_some()),
         ("--machine", args.filters.machine.is_some()),
         ("--task", args.filters.task.is_some()),

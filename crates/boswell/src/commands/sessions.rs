@@ -79,8 +79,7 @@ impl fmt::Display for Cursor {
 
 pub(crate) fn run(ui: &mut Ui, context: &Context, args: &SessionsArgs) -> Result<Outcome, CommandError> {
     let store = open_memory(context)?;
-    let mut filters = args.filters.resolve(context)?;
-    filters.look_up(&store, ToolMeans::Sessions)?;
+    let filters = args.filters.resolve(context, &store, ToolMeans::Sessions)?;
     let listed = store.reads().listed()?;
     let found: Vec<&Listed> = listed.iter().filter(|session| filters.take(session)).collect();
     let is_side = |session: &Listed| !args.all && (session.is_subagent || session.is_hidden);

@@ -98,9 +98,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ShowArgs) -> Result<Out
     let store = open_memory(context)?;
     let zone = zone_of(context, args.timezone.as_deref())?;
     let word = args.session.as_str();
-    let mut filters = args.filters.resolve(context)?;
-    // What they ask the store is asked only where they are given.
-    filters.look_up(&store, ToolMeans::Sessions)?;
+    let filters = args.filters.resolve(context, &store, ToolMeans::Sessions)?;
     match resolve_among(&store, context, word, &|session| filters.take(session)) {
         Ok(named) => show(ui, context, &store, &named, args, &zone, None),
         Err(error) if error.code == "session-unknown" && is_sha(word) => commit::show(ui, context, &store, args, &zone),

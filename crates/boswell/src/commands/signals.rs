@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::digest::digest_of;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
-use crate::filters::FilterArgs;
+use crate::filters::{FilterArgs, ToolMeans};
 use crate::render::text::plural;
 use crate::session_arg::{SESSION_HELP, open_memory, resolve};
 use crate::ui::{FAINT, Format, HEADING, STRONG, Ui, escape, measure};
@@ -87,7 +87,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &SignalsArgs) -> Result<
             found.push((uid, known.signals(&digest, &args.signal)));
         }
     } else {
-        let filters = args.filters.resolve(context)?;
+        let filters = args.filters.resolve(context, &store, ToolMeans::Sessions)?;
         for session in store.reads().listed()?.iter().filter(|session| filters.take(session)) {
             let signals = signals_of(&known, session, &args.signal);
             total += usize::from(!signals.is_empty());

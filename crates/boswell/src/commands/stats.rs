@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::read::zone_of;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
-use crate::filters::FilterArgs;
+use crate::filters::{FilterArgs, ToolMeans};
 use crate::prices;
 use crate::session_arg::open_memory;
 use crate::ui::{Format, Ui};
@@ -58,14 +58,16 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &StatsArgs) -> Result<Ou
     let zone = zone_of(context, args.timezone.as_deref())?;
     let prices = prices::load(Some(&prices::user_file(context)))?;
     let store = open_memory(context)?;
-    let filters = args.filters.resolve(context)?;
+    let filters = args.filters.resolve(context, &store, ToolMeans::Sessions)?;
     let sessions: Vec<Listed> = store.reads().listed()?;
     let takes: Vec<bool> = sessions
         .iter()
         .map(|session| session.status != memory::store::Status::PromptsOnly && filters.take(session))
         .collect();
     let bills = usage::bills(&store, &sessions, &prices, &|session, call| {
-        takes[session] && (call.ts.is_none() || filters.takes_moment(call.ts))
+        takes[session]
+            && (call.ts.is_none() || filters.takes_moment(call.ts))
+            && filters.takes_model(call.model.as_deref())
     })?;
     let digests: HashMap<_, _> = store
         .reads()

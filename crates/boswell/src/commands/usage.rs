@@ -12,7 +12,7 @@ use memory::usage::{self, Bill, Dimension};
 use super::read::zone_of;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
-use crate::filters::FilterArgs;
+use crate::filters::{FilterArgs, ToolMeans};
 use crate::prices;
 use crate::session_arg::open_memory;
 use crate::ui::{Format, Ui};
@@ -118,12 +118,12 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &UsageArgs) -> Result<Ou
     let zone = zone_of(context, args.timezone.as_deref())?;
     let prices = prices::load(Some(&prices::user_file(context)))?;
     let store = open_memory(context)?;
-    let filters = args.filters.resolve(context)?;
+    let filters = args.filters.resolve(context, &store, ToolMeans::Sessions)?;
     let sessions: Vec<Listed> = store.reads().listed()?;
     let takes: Vec<bool> = sessions.iter().map(|session| filters.take(session)).collect();
     let bills = usage::bills(&store, &sessions, &prices, &|session, call| {
         let began = || jiff::Timestamp::from_microsecond(sessions[session].started_micros?).ok();
-        takes[session] && filters.takes_moment(call.ts.or_else(began))
+        takes[session] && filters.takes_moment(call.ts.or_else(began)) && filters.takes_model(call.model.as_deref())
     })?;
     if bills.is_empty() {
         return nothing(ui, sessions.is_empty(), args);

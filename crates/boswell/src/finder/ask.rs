@@ -136,7 +136,8 @@ fn find_all(context: &Context, wished: &Receiver<Wish>, newest: &AtomicU64, answ
 
 fn answer(context: &Context, wish: &Wish, is_cancelled: &(dyn Fn() -> bool + Sync)) -> Result<Answer, CommandError> {
     let args = filters(wish.narrow);
-    let filters = args.resolve(context)?;
+    // Keys narrow by what every list tells.
+    let filters = args.resolve_bare(context)?;
     let takes = |session: &Listed| filters.take(session);
     if wish.query.trim().is_empty() {
         return newest(context, &takes);

@@ -217,3 +217,27 @@ fn duckdb_opens_the_tables() {
     [('"/home/ada/app/src/lib.rs"',)]
     "#);
 }
+
+#[test]
+fn filters_that_only_the_store_can_answer_hold_for_every_verb() {
+    let sandbox = sandbox();
+    let uids = |line: &str| {
+        let told = json(&sandbox.run(&format!("{line} --json --no-sweep")));
+        let sessions = told["sessions"].as_array().unwrap().clone();
+        let ends = sessions.iter().map(|session| {
+            let uid = session["session_uid"].as_str().unwrap();
+            uid[uid.len() - 1..].to_owned()
+        });
+        ends.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(uids("sessions --outcome success"), "1");
+    assert_eq!(uids("sessions --outcome unknown"), "2");
+    assert_eq!(uids("sessions --outcome unknown --outcome success"), "2 1");
+    let count = |line: &str, name: &str| json(&sandbox.run(&format!("{line} --json --no-sweep")))[name].clone();
+    assert_eq!(count("stats --outcome success", "sessions"), 1);
+    assert_eq!(count("usage --model opus", "totals")["calls"], 6);
+    assert_eq!(count("usage --model haiku", "rows"), json!([]));
+    // What nothing matches is nothing, and never everything.
+    assert_snapshot!(sandbox.run("forget --model haiku --yes --no-sweep"), @"");
+    assert_eq!(uids("sessions"), "2 1");
+}

@@ -22,8 +22,7 @@ pub(super) fn show(
     zone: &TimeZone,
 ) -> Result<Outcome, CommandError> {
     let sha = args.session.as_str();
-    let mut filters = args.filters.resolve(context)?;
-    filters.look_up(store, ToolMeans::Sessions)?;
+    let filters = args.filters.resolve(context, store, ToolMeans::Sessions)?;
     let found = commits::find(store, sha, context.threads, &|session| filters.take(session))?;
     if let Some(place) = &found.made {
         let named = resolve(store, context, &place.session_uid)?;
