@@ -7,6 +7,7 @@
 
 pub mod annotations;
 pub mod commits;
+pub mod diary;
 pub mod doctor;
 mod files;
 pub mod find;
