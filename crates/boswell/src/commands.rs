@@ -4,15 +4,18 @@
 //! the table of `cli.rs`.
 
 mod annotate;
+mod bundle;
 mod cat;
 mod completions;
 mod config;
+mod days;
 mod demo;
 mod doctor;
 mod journal;
 mod man;
 mod name;
 mod note;
+mod prepare;
 pub(crate) mod read;
 mod rebuild;
 mod restore;
@@ -40,6 +43,9 @@ pub(crate) enum Command {
     Secrets(secrets::SecretsArgs),
     Sessions(sessions::SessionsArgs),
     Show(show::ShowArgs),
+    Prepare(prepare::PrepareArgs),
+    Days(days::DaysArgs),
+    Bundle(bundle::BundleArgs),
     Read(read::ReadArgs),
     Cat(cat::CatArgs),
     Restore(restore::RestoreArgs),
@@ -84,6 +90,7 @@ fn answers_from_memory(command: &Command) -> bool {
         Command::Search(_)
             | Command::Sessions(_)
             | Command::Show(_)
+            | Command::Days(_)
             | Command::Cat(_)
             | Command::Resume(_)
             | Command::Tag(_)
@@ -100,6 +107,8 @@ fn run_in(ui: &mut Ui, context: &Context, command: Command) -> Result<Outcome, C
             | Command::Search(_)
             | Command::Sessions(_)
             | Command::Show(_)
+            | Command::Prepare(_)
+            | Command::Days(_)
             | Command::Restore(_)
             | Command::Resume(_)
             | Command::Tag(_)
@@ -122,6 +131,9 @@ fn run_in(ui: &mut Ui, context: &Context, command: Command) -> Result<Outcome, C
         Command::Secrets(args) => secrets::run(ui, context, &args),
         Command::Sessions(args) => sessions::run(ui, context, &args),
         Command::Show(args) => show::run(ui, context, &args),
+        Command::Prepare(args) => prepare::run(ui, context, &args),
+        Command::Days(args) => days::run(ui, context, &args),
+        Command::Bundle(args) => bundle::run(ui, context, &args),
         Command::Read(args) => read::run(ui, context, &args),
         Command::Cat(args) => cat::run(ui, context, &args),
         Command::Restore(args) => restore::run(ui, context, &args),

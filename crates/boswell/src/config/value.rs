@@ -96,6 +96,15 @@ pub(super) fn paths(found: &Value, home: &Path) -> Result<Vec<PathBuf>, Expected
         .ok_or_else(|| expected.to_owned())
 }
 
+/// One path, or nothing where the text is empty.
+pub(super) fn place(found: &Value, home: &Path) -> Result<Option<PathBuf>, Expected> {
+    let expected = || "a path that is absolute or starts with `~/`, or \"\"".to_owned();
+    match found.as_str().ok_or_else(expected)? {
+        "" => Ok(None),
+        text => path(text, home).map(Some).ok_or_else(expected),
+    }
+}
+
 /// A path from a file has no directory it could be relative to.
 fn path(text: &str, home: &Path) -> Option<PathBuf> {
     let path = expand_home(text, home);
