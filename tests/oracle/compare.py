@@ -38,6 +38,7 @@ CODEX_HARNESS = (
     "Warning: ", "<EXTERNAL SESSION IMPORTED>", "<external_", "<turn_aborted>", "<subagent_notification>", "<environment_context>",
     "# AGENTS.md", "<INSTRUCTIONS>",
 )
+SHOWN = set(filter(None, os.environ.get("SHOW", "").split(",")))  # classes whose every case is printed
 ODD_BREAK = re.compile("[\u0085\u2028\u2029\x0b\x0c\x1c\x1d\x1e]|\r(?!\n)")
 
 
@@ -218,6 +219,8 @@ class Explained:
         self.unexplained = []
 
     def add(self, name, what):
+        if name and name in SHOWN:
+            print(name, what)
         if name:
             self.classes[name] += 1
         else:
@@ -242,7 +245,8 @@ def explain(theirs_out, ours_out, explained):
         log = Log(path)
         source = (theirs.get(path) or ours.get(path))[0]["source"]
         if path in theirs and path in ours:
-            explain_turns(log, source, theirs[path][0], ours[path][0], path, explained)
+            base = next((ours_out / "work").glob("*")) / "projects" / ours[path][1]["workspace_project_key"]
+            explain_turns(log, source, theirs[path][0], ours[path][0], path, base, explained)
             explain_entry(log, theirs[path], ours[path], path, explained)
         elif path in theirs:
             for turn in theirs[path][0]["turns"]:
@@ -261,7 +265,38 @@ def not_their_time(log, number):
     return not isinstance(at, str) or at.endswith("z")
 
 
-def explain_turns(log, source, theirs, ours, path, explained):
+def end_class(source, log, end, own):
+    """Why a turn ends elsewhere: somebody sees a trigger there, or what stands there sets up the next turn."""
+    if own > end:
+        # They end it before a line that we pass over: one that is no trigger, or that belongs to the turn.
+        named = (line_class(source, log, line) for line in range(end + 1, own + 2))
+        return next((name for name in named if name and name != "set-up"), None)
+    if all(is_set_up(source, log, line) for line in range(own + 1, end + 1)):
+        named = (line_class(source, log, line) for line in range(own + 1, end + 1))
+        return next((name for name in named if name), None)
+    # We begin a turn that they do not see; what sets it up stands before it.
+    line = own + 1
+    while line < end and is_set_up(source, log, line):
+        line += 1
+    return line_class(source, log, line)
+
+
+def is_set_up(source, log, number):
+    if not log.lines[number - 1].strip():
+        return True
+    record = log.records[number - 1]
+    payload = record.get("payload") or {}
+    if source != "codex" or not record:
+        return False
+    if record.get("type") in ("turn_context", "session_meta", "world_state") or payload.get("role") == "developer":
+        return True
+    if payload.get("type") in ("task_started", "turn_started", "token_count", "thread_settings_applied", "thread_name_updated"):
+        return True
+    return payload.get("role") == "user" and line_class(source, log, number) != "agents-md" and log.text(number).startswith(CODEX_HARNESS)
+
+
+def explain_turns(log, source, theirs, ours, path, base, explained):
+    child_heads = [Log(child).heads() for child in (base / ours["subagent_path"]).glob("*.jsonl")] if ours["subagent_path"] else []
     if log.is_odd:
         explained.add("physical-lines", "")
     their_turns = {log.at(turn["turn_start_line"]): turn for turn in theirs["turns"]}
@@ -275,9 +310,7 @@ def explain_turns(log, source, theirs, ours, path, explained):
     for start in sorted(set(their_turns) & set(our_turns)):
         end, own = log.at(their_turns[start]["turn_end_line"]), our_turns[start]["turn_end_line"]
         if end != own:
-            between = range(min(end, own), max(end, own) + 2)
-            name = next((c for c in (line_class(source, log, line) for line in between) if c), None)
-            explained.add(name, f"{path}:{start}: ends at {end} for them, at {own} for us")
+            explained.add(end_class(source, log, end, own), f"{path}:{start}: ends at {end} for them, at {own} for us")
             continue
         def children(turn, at):
             return [
@@ -286,7 +319,8 @@ def explain_turns(log, source, theirs, ours, path, explained):
             ]
         if children(their_turns[start], log.at) != children(our_turns[start], lambda line: line):
             is_task = any('"name":"Task"' in line.replace(" ", "") for line in log.lines)
-            explained.add("task-tool" if is_task else None, f"{path}:{start}: other children")
+            is_fork = any(len(set(heads)) > 1 for heads in [log.heads(), *child_heads])
+            explained.add("task-tool" if is_task else "forks" if is_fork else None, f"{path}:{start}: other children")
 
 
 def explain_entry(log, theirs, ours, path, explained):

@@ -187,7 +187,11 @@ fn read_sources(settings: &Settings, home: &Path) -> Result<Sources, ConfigError
 
 fn read_diary(settings: &Settings, home: &Path) -> Result<Diary, ConfigError> {
     let place = |table, key| settings.read(table, key, |found| value::place(found, home));
-    let agents = [(Agent::Claude, "claude"), (Agent::Codex, "codex"), (Agent::Grok, "grok")];
+    let agents = [
+        (Agent::Claude, "claude"),
+        (Agent::Codex, "codex"),
+        (Agent::Grok, "grok"),
+    ];
     let mut fallback_roots = Vec::new();
     for (agent, key) in agents {
         fallback_roots.extend(place("diary.fallback_roots", key)?.map(|root| (agent, root)));

@@ -164,7 +164,9 @@ fn find_logs(ask: &Ask<'_>, notes: &mut Notes) -> Vec<Log> {
             let found = sources::find(root);
             logs.extend(found.logs);
             let unread = found.unread.into_iter();
-            notes.skipped.extend(unread.map(|unread| Skipped::at(&unread.path, unread.reason)));
+            notes
+                .skipped
+                .extend(unread.map(|unread| Skipped::at(&unread.path, unread.reason)));
         }
     }
     logs.sort_by(|a, b| (a.agent, &a.path).cmp(&(b.agent, &b.path)));

@@ -37,15 +37,60 @@ pub struct MadeDay {
 /// Zones, dates, and when they begin and end: days of 23, 24 and 25 hours and of half-hours.
 const DAYS: [(&str, &str, &str, &str); 10] = [
     ("UTC", "2026-05-12", "2026-05-12T00:00:00Z", "2026-05-13T00:00:00Z"),
-    ("Asia/Shanghai", "2026-05-12", "2026-05-11T16:00:00Z", "2026-05-12T16:00:00Z"),
-    ("Europe/Berlin", "2026-03-29", "2026-03-28T23:00:00Z", "2026-03-29T22:00:00Z"),
-    ("Europe/Berlin", "2026-10-25", "2026-10-24T22:00:00Z", "2026-10-25T23:00:00Z"),
-    ("America/New_York", "2026-03-08", "2026-03-08T05:00:00Z", "2026-03-09T04:00:00Z"),
-    ("America/New_York", "2026-11-01", "2026-11-01T04:00:00Z", "2026-11-02T05:00:00Z"),
-    ("Asia/Kathmandu", "2026-02-28", "2026-02-27T18:15:00Z", "2026-02-28T18:15:00Z"),
-    ("Australia/Lord_Howe", "2026-04-05", "2026-04-04T13:00:00Z", "2026-04-05T13:30:00Z"),
-    ("Africa/Cairo", "2026-04-24", "2026-04-23T22:00:00Z", "2026-04-24T21:00:00Z"),
-    ("Pacific/Kiritimati", "2025-12-31", "2025-12-30T10:00:00Z", "2025-12-31T10:00:00Z"),
+    (
+        "Asia/Shanghai",
+        "2026-05-12",
+        "2026-05-11T16:00:00Z",
+        "2026-05-12T16:00:00Z",
+    ),
+    (
+        "Europe/Berlin",
+        "2026-03-29",
+        "2026-03-28T23:00:00Z",
+        "2026-03-29T22:00:00Z",
+    ),
+    (
+        "Europe/Berlin",
+        "2026-10-25",
+        "2026-10-24T22:00:00Z",
+        "2026-10-25T23:00:00Z",
+    ),
+    (
+        "America/New_York",
+        "2026-03-08",
+        "2026-03-08T05:00:00Z",
+        "2026-03-09T04:00:00Z",
+    ),
+    (
+        "America/New_York",
+        "2026-11-01",
+        "2026-11-01T04:00:00Z",
+        "2026-11-02T05:00:00Z",
+    ),
+    (
+        "Asia/Kathmandu",
+        "2026-02-28",
+        "2026-02-27T18:15:00Z",
+        "2026-02-28T18:15:00Z",
+    ),
+    (
+        "Australia/Lord_Howe",
+        "2026-04-05",
+        "2026-04-04T13:00:00Z",
+        "2026-04-05T13:30:00Z",
+    ),
+    (
+        "Africa/Cairo",
+        "2026-04-24",
+        "2026-04-23T22:00:00Z",
+        "2026-04-24T21:00:00Z",
+    ),
+    (
+        "Pacific/Kiritimati",
+        "2025-12-31",
+        "2025-12-30T10:00:00Z",
+        "2025-12-31T10:00:00Z",
+    ),
 ];
 
 const PROJECTS: [Option<&str>; 8] = [
@@ -60,8 +105,8 @@ const PROJECTS: [Option<&str>; 8] = [
 ];
 
 const WORDS: [&str; 24] = [
-    "login", "test", "build", "parser", "cache", "retry", "window", "index", "schema", "queue", "colour", "naïve", "日付",
-    "release", "branch", "merge", "error", "timeout", "socket", "table", "render", "widget", "café", "🦀",
+    "login", "test", "build", "parser", "cache", "retry", "window", "index", "schema", "queue", "colour", "naïve",
+    "日付", "release", "branch", "merge", "error", "timeout", "socket", "table", "render", "widget", "café", "🦀",
 ];
 
 /// Makes up the day of a seed.

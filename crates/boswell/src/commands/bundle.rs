@@ -47,8 +47,15 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &BundleArgs) -> Result<O
     }
     let output = context.places.current_dir.join(&args.output);
     let real = output.parent().unwrap_or(&output).canonicalize();
-    if real.is_ok_and(|real| workspace.canonicalize().is_ok_and(|workspace| real.starts_with(workspace))) {
-        return Err(CommandError::user("bundle-inside", "the zip cannot lie in the workspace it packs"));
+    if real.is_ok_and(|real| {
+        workspace
+            .canonicalize()
+            .is_ok_and(|workspace| real.starts_with(workspace))
+    }) {
+        return Err(CommandError::user(
+            "bundle-inside",
+            "the zip cannot lie in the workspace it packs",
+        ));
     }
     let audit = root.join("private").join(&date).join("audit.manifest.json");
     let bundle = Bundle {
@@ -61,7 +68,11 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &BundleArgs) -> Result<O
             io::ErrorKind::AlreadyExists => "nothing is overwritten; name another file",
             _ => "is there room, and is the place yours to write?",
         };
-        CommandError::user("bundle-failed", format_args!("cannot write `{}`: {error}", output.display())).with_hint(hint)
+        CommandError::user(
+            "bundle-failed",
+            format_args!("cannot write `{}`: {error}", output.display()),
+        )
+        .with_hint(hint)
     })?;
     match ui.format {
         Format::Json => ui.json(&json!({
@@ -174,7 +185,9 @@ impl Bundle<'_> {
 }
 
 fn start(zip: &mut ZipWriter<File>, name: &str) -> io::Result<()> {
-    let options = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated).unix_permissions(0o600);
+    let options = SimpleFileOptions::default()
+        .compression_method(CompressionMethod::Deflated)
+        .unix_permissions(0o600);
     zip.start_file(name, options).map_err(io::Error::other)
 }
 

@@ -45,7 +45,10 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &DaysArgs) -> Result<Out
             }
             let more = days.len() - shown.len();
             if more > 0 {
-                ui.hint(format_args!("{} more; `--limit` shows them", plural(more as u64, "day")));
+                ui.hint(format_args!(
+                    "{} more; `--limit` shows them",
+                    plural(more as u64, "day")
+                ));
             }
         }
     }

@@ -192,7 +192,10 @@ fn show(ui: &mut Ui, window: &Window, made: &Made) -> Result<(), CommandError> {
         ui.warning(format_args!("of the day, but its text was let go: {uid}"));
     }
     for one in &notes.renamed {
-        ui.status(format_args!("Named otherwise: {} is {}", one.source_path, one.workspace_path));
+        ui.status(format_args!(
+            "Named otherwise: {} is {}",
+            one.source_path, one.workspace_path
+        ));
     }
     for one in notes.skipped.iter().take(TOLD_MAX) {
         ui.warning(format_args!("skipped {}: {}", one.what, one.reason));

@@ -67,7 +67,14 @@ pub(super) fn assemble(ask: &Ask<'_>, collected: Collected, family: &Family<'_>,
         copied: Cell::new(0),
     };
     let mut picked = collected.picked;
-    let order = |one: &Picked| (one.project.key.clone(), source_name(one.agent), one.id.clone(), one.place.clone());
+    let order = |one: &Picked| {
+        (
+            one.project.key.clone(),
+            source_name(one.agent),
+            one.id.clone(),
+            one.place.clone(),
+        )
+    };
     picked.sort_by_cached_key(order);
     let mut placed: Vec<Placed> = picked.into_iter().map(|picked| assembler.place(picked)).collect();
     let attached = std::mem::take(&mut assembler.attached);
@@ -85,7 +92,12 @@ pub(super) fn assemble(ask: &Ask<'_>, collected: Collected, family: &Family<'_>,
 
 fn order_of(placed: &Placed) -> (&str, &str, &str, &str) {
     let picked = &placed.picked;
-    (&picked.project.key, source_name(picked.agent), &picked.id, &placed.session_path)
+    (
+        &picked.project.key,
+        source_name(picked.agent),
+        &picked.id,
+        &placed.session_path,
+    )
 }
 
 /// Gives files their names.
@@ -105,7 +117,12 @@ impl Assembler<'_, '_> {
     fn place(&mut self, picked: Picked) -> Placed {
         let source = source_name(picked.agent);
         let base = format!("projects/{}", picked.project.key);
-        let own = picked.place.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let own = picked
+            .place
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         let session_path = match picked.agent {
             Agent::Grok => {
                 let directory = self.name(&format!("{base}/sessions/{source}"), &picked.id, &picked.place);
@@ -183,7 +200,10 @@ impl Assembler<'_, '_> {
 
     /// A child whose log is gone, from memory; or a word that nobody has it.
     fn recall_child(&mut self, parent: &Picked, link: &Link, directory: &str) -> Option<String> {
-        let recalled = self.family.store.and_then(|store| recall_child(store, parent, link, &self.next_copy()));
+        let recalled = self
+            .family
+            .store
+            .and_then(|store| recall_child(store, parent, link, &self.next_copy()));
         let Some(child) = recalled else {
             self.tree.notes.skipped.push(Skipped {
                 what: format!("{} {}", source_name(link.agent), link.id),
@@ -236,7 +256,8 @@ impl Assembler<'_, '_> {
 }
 
 fn is_grok(log: &Path) -> bool {
-    log.file_name().is_some_and(|name| name == "updates.jsonl" || name == "chat_history.jsonl")
+    log.file_name()
+        .is_some_and(|name| name == "updates.jsonl" || name == "chat_history.jsonl")
 }
 
 /// The files of each project.
@@ -244,12 +265,16 @@ fn write_projects(placed: &[Placed], tree: &mut Tree) {
     for sessions in placed.chunk_by(|a, b| a.picked.project.key == b.picked.project.key) {
         let project = &sessions[0].picked.project;
         let base = PathBuf::from(format!("projects/{}", project.key));
-        let rows: Vec<IndexRow> = (1..).zip(sessions).map(|(number, session)| row(number, session)).collect();
+        let rows: Vec<IndexRow> = (1..)
+            .zip(sessions)
+            .map(|(number, session)| row(number, session))
+            .collect();
         tree.projects += 1;
         tree.sessions += rows.len();
         tree.turns += rows.iter().map(|row| row.turns.len()).sum::<usize>();
         tree.subagents += sessions.iter().map(|session| session.children.len()).sum::<usize>();
-        tree.files.insert(base.join("project.json"), file(&ProjectFile::new(project)));
+        tree.files
+            .insert(base.join("project.json"), file(&ProjectFile::new(project)));
         tree.files.insert(base.join("sessions.index.jsonl"), lines(&rows));
     }
 }
@@ -292,7 +317,8 @@ fn row(number: usize, session: &Placed) -> IndexRow {
 /// The files that are about the day as a whole.
 fn write_heads(ask: &Ask<'_>, placed: &[Placed], tree: &mut Tree) {
     let prepared_at = stamp(ask.now, ask.zone.to_offset(ask.now));
-    tree.files.insert("metadata.json".into(), file(&Metadata::new(ask.window, &prepared_at)));
+    tree.files
+        .insert("metadata.json".into(), file(&Metadata::new(ask.window, &prepared_at)));
     let mut entries: Vec<SessionEntry<'_>> = placed
         .iter()
         .map(|session| SessionEntry::new(&session.picked, &session.session_path))

@@ -106,7 +106,10 @@ fn claude_child(path: &Path) -> Option<Child> {
         found = told;
         found.is_none()
     })?;
-    let names: Vec<String> = path.components().map(|name| name.as_os_str().to_string_lossy().into_owned()).collect();
+    let names: Vec<String> = path
+        .components()
+        .map(|name| name.as_os_str().to_string_lossy().into_owned())
+        .collect();
     let at = names.iter().rposition(|name| name == "subagents");
     let is_below = at.is_some();
     let sidechain = match found {
@@ -157,7 +160,10 @@ fn grok_child(path: &Path) -> Option<Child> {
 pub(super) fn stem(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let ends = [".jsonl.zst", ".jsonl", ".json"];
-    ends.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name).to_owned()
+    ends.iter()
+        .find_map(|end| name.strip_suffix(end))
+        .unwrap_or(&name)
+        .to_owned()
 }
 
 /// Gives the first lines of a log as long as `more` of them are wanted.

@@ -60,7 +60,11 @@ pub(super) struct Candidate<'c> {
 
 /// Whether a log was written to on the day or after it. What is not told is looked at.
 pub(super) fn may_be_of_day(log: &Log, start: Timestamp) -> bool {
-    log.modified.is_none_or(|modified| modified.saturating_add(CLOCK_SLACK).is_ok_and(|modified| modified >= start))
+    log.modified.is_none_or(|modified| {
+        modified
+            .saturating_add(CLOCK_SLACK)
+            .is_ok_and(|modified| modified >= start)
+    })
 }
 
 /// Looks at all candidates. `copies` is an empty directory of ours.
@@ -71,7 +75,9 @@ pub(super) fn collect(ask: &Ask<'_>, candidates: &[Candidate<'_>], copies: &Path
     let work = || {
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
-            let Some(candidate) = candidates.get(number) else { return };
+            let Some(candidate) = candidates.get(number) else {
+                return;
+            };
             let outcome = look(ask, &day, candidate, &copies.join(number.to_string()));
             // A thread that panicked had its part of the list; what it left is still whole.
             let mut collected = collected.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -84,7 +90,9 @@ pub(super) fn collect(ask: &Ask<'_>, candidates: &[Candidate<'_>], copies: &Path
         }
         work();
     });
-    collected.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
+    collected
+        .into_inner()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// What became of a candidate.
@@ -102,7 +110,9 @@ impl Outcome {
             Self::Child => collected.children.push(candidate.place.to_owned()),
             Self::Picked(picked) => {
                 let untimed = untimed(&picked.scan);
-                collected.skipped.extend(untimed.map(|reason| Skipped::at(candidate.place, reason)));
+                collected
+                    .skipped
+                    .extend(untimed.map(|reason| Skipped::at(candidate.place, reason)));
                 collected.picked.push(*picked);
             }
             Self::Skipped(reasons) => {
@@ -201,7 +211,11 @@ fn is_child(scan: &Scan) -> bool {
 fn session_id(agent: Agent, place: &Path, scan: &Scan) -> String {
     match agent {
         Agent::Claude => stem(place),
-        Agent::Codex => scan.head.as_ref().and_then(|head| head.id.clone()).unwrap_or_else(|| stem(place)),
+        Agent::Codex => scan
+            .head
+            .as_ref()
+            .and_then(|head| head.id.clone())
+            .unwrap_or_else(|| stem(place)),
         Agent::Grok => {
             let directory = place.parent().and_then(Path::file_name);
             directory.map_or_else(|| stem(place), |name| name.to_string_lossy().into_owned())
@@ -217,7 +231,11 @@ fn project(ask: &Ask<'_>, agent: Agent, place: &Path, id: &str, scan: &Scan) -> 
             grok_root(place).or_else(seen)
         }
     };
-    let fallback = || ask.fallback_roots.get(&agent).map(|root| root.to_string_lossy().into_owned());
+    let fallback = || {
+        ask.fallback_roots
+            .get(&agent)
+            .map(|root| root.to_string_lossy().into_owned())
+    };
     match told.or_else(fallback) {
         Some(root) => Project::of_root(&root, ask.home),
         None => Project::unknown(source_name(agent), id),
@@ -231,12 +249,16 @@ fn grok_root(log: &Path) -> Option<String> {
     let said = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
     let summary = files::read_companion(directory, &directory.join("summary.json")).ok();
     let summary: serde_json::Value = serde_json::from_slice(&summary.unwrap_or_default()).unwrap_or_default();
-    let told = summary["info"]["cwd"].as_str().or(summary["cwd"].as_str()).and_then(said);
+    let told = summary["info"]["cwd"]
+        .as_str()
+        .or(summary["cwd"].as_str())
+        .and_then(said);
     let long = || {
         let bytes = files::read_companion(group, &group.join(".cwd")).ok()?;
         said(&String::from_utf8_lossy(&bytes))
     };
-    told.or_else(long).or_else(|| grok_project(&group.file_name()?.to_string_lossy()))
+    told.or_else(long)
+        .or_else(|| grok_project(&group.file_name()?.to_string_lossy()))
 }
 
 /// Copies what lies beside a Grok log. What cannot be read costs itself.
@@ -276,7 +298,10 @@ pub(super) fn without_copies(picked: Vec<Picked>, roots: &[PathBuf], skipped: &m
             true => (Some(one), std::mem::take(&mut kept[at].place)),
             false => (None, one.place),
         };
-        skipped.push(Skipped::at(&shorter, "is a copy of a session that is longer elsewhere".to_owned()));
+        skipped.push(Skipped::at(
+            &shorter,
+            "is a copy of a session that is longer elsewhere".to_owned(),
+        ));
         if let Some(longer) = longer {
             kept[at] = longer;
         }

@@ -25,20 +25,19 @@ pub struct Day {
 }
 
 /// All days with a session or a workspace, newest first.
-pub fn days(
-    store: Option<&Store>,
-    zone: &TimeZone,
-    reports_root: &Path,
-    home: &Path,
-) -> Result<Vec<Day>, StoreError> {
+pub fn days(store: Option<&Store>, zone: &TimeZone, reports_root: &Path, home: &Path) -> Result<Vec<Day>, StoreError> {
     let mut days: BTreeMap<Date, Gathered> = BTreeMap::new();
     if let Some(store) = store {
         let reads = store.reads();
         let listed = reads.listed()?;
-        let cwd_of: BTreeMap<&str, Option<&str>> =
-            listed.iter().map(|one| (one.session_uid.as_str(), one.cwd.as_deref())).collect();
+        let cwd_of: BTreeMap<&str, Option<&str>> = listed
+            .iter()
+            .map(|one| (one.session_uid.as_str(), one.cwd.as_deref()))
+            .collect();
         for (uid, micros) in reads.turn_starts()? {
-            let Some(at) = Timestamp::from_microsecond(micros).ok() else { continue };
+            let Some(at) = Timestamp::from_microsecond(micros).ok() else {
+                continue;
+            };
             let Some(cwd) = cwd_of.get(uid.as_str()) else { continue };
             let day = days.entry(zone.to_datetime(at).date()).or_default();
             day.turns += 1;
@@ -65,7 +64,9 @@ pub fn days(
             sessions: day.sessions.len(),
             turns: day.turns,
             projects,
-            has_report: ["report.md", "report.html", "daily-report.json"].iter().any(|name| workspace.join(name).exists()),
+            has_report: ["report.md", "report.html", "daily-report.json"]
+                .iter()
+                .any(|name| workspace.join(name).exists()),
             workspace: status_of(&workspace),
         }
     });
@@ -82,7 +83,9 @@ struct Gathered {
 /// The days that have a workspace.
 fn prepared(reports_root: &Path) -> Vec<Date> {
     let entries = fs::read_dir(reports_root.join("work")).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+    entries
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect()
 }
 
 fn status_of(workspace: &Path) -> Option<String> {

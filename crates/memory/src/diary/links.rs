@@ -120,7 +120,8 @@ impl Links {
 
     fn call(&mut self, id: &Value, line: u64, role: &Value) {
         if let Some(id) = id.as_str().filter(|_| self.calls.len() < CALLS_MAX) {
-            self.calls.insert(id.to_owned(), (line, role.as_str().map(str::to_owned)));
+            self.calls
+                .insert(id.to_owned(), (line, role.as_str().map(str::to_owned)));
         }
     }
 
@@ -145,7 +146,9 @@ impl Links {
             Some("function_call_output") => {
                 let told = payload["output"].as_str().unwrap_or_default();
                 let output: Value = serde_json::from_str(told).unwrap_or_default();
-                let call = payload["call_id"].as_str().filter(|call| self.calls.contains_key(*call));
+                let call = payload["call_id"]
+                    .as_str()
+                    .filter(|call| self.calls.contains_key(*call));
                 if let (Some(id), Some(call)) = (output["agent_id"].as_str(), call) {
                     self.started(Agent::Codex, id, Some(call));
                 }
@@ -188,7 +191,9 @@ impl Links {
             }
             return;
         }
-        let is_result = record["sourceToolAssistantUUID"].as_str().is_some_and(|id| !id.trim().is_empty());
+        let is_result = record["sourceToolAssistantUUID"]
+            .as_str()
+            .is_some_and(|id| !id.trim().is_empty());
         if is_result && let Some(id) = companion_in(result).or_else(|| companion_in(&record["message"])) {
             if let Some(link) = self.started(Agent::Codex, &id, call) {
                 link.role = Some("codex".to_owned());
@@ -202,7 +207,9 @@ impl Links {
     /// Words that name a child which is known: its answer has come.
     fn take_mention(&mut self, number: u64, record: &Value, content: &Value) {
         let attachment = &record["attachment"];
-        let notice = attachment["prompt"].as_str().filter(|_| attachment["commandMode"] == "task-notification");
+        let notice = attachment["prompt"]
+            .as_str()
+            .filter(|_| attachment["commandMode"] == "task-notification");
         let is_told = |id: &str| match notice {
             Some(prompt) => prompt.contains(&format!("agentId: {id}")),
             None => record.get("toolUseResult").is_none_or(Value::is_null) && says(content, id),
@@ -215,7 +222,9 @@ impl Links {
     }
 
     fn take_grok(&mut self, number: u64, update: &Value) {
-        let Some(id) = update["child_session_id"].as_str() else { return };
+        let Some(id) = update["child_session_id"].as_str() else {
+            return;
+        };
         let kind = update["sessionUpdate"].as_str().unwrap_or_default();
         let role = update["subagent_type"].as_str().map(str::to_owned);
         let Some(link) = self.link(Agent::Grok, id) else { return };

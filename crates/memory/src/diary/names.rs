@@ -45,7 +45,13 @@ fn with_hash(wanted: &str, place: &str) -> SafeName {
         Some((stem, end)) if end.bytes().all(|byte| byte.is_ascii_alphanumeric()) && end.len() <= 8 => (stem, end),
         _ => (wanted, ""),
     };
-    let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '-' };
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') {
+            c
+        } else {
+            '-'
+        }
+    };
     let mut stem: String = stem.chars().map(plain).take(STEM_BYTES_MAX).collect();
     if stem.is_empty() || SafeName::new(&stem).is_none() {
         stem = format!("log-{}", stem.trim_matches(['.', '-']));
@@ -71,7 +77,19 @@ mod tests {
 
     #[test]
     fn no_name_leads_out() {
-        for wanted in ["../../x", "..", ".", "", "a/b", "con", "nul.jsonl", ".hidden.jsonl", "x\n.jsonl", "日\0", "a:b.c:d"] {
+        for wanted in [
+            "../../x",
+            "..",
+            ".",
+            "",
+            "a/b",
+            "con",
+            "nul.jsonl",
+            ".hidden.jsonl",
+            "x\n.jsonl",
+            "日\0",
+            "a:b.c:d",
+        ] {
             let name = safe(wanted);
             assert!(!name.as_str().contains(['/', '\\', '\0', '\n', ':']), "{wanted:?}");
             assert!(!name.as_str().starts_with('.'), "{wanted:?}");

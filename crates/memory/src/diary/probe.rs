@@ -88,7 +88,10 @@ fn told(agent: Agent, record: &Record<'_>) -> Told {
             }
             Some("turn_context") => {
                 told.is_turn_context = true;
-                told.cwd = record.payload.and_then(fields).and_then(|payload| payload.cwd.and_then(text));
+                told.cwd = record
+                    .payload
+                    .and_then(fields)
+                    .and_then(|payload| payload.cwd.and_then(text));
             }
             _ => {}
         },
@@ -102,7 +105,10 @@ fn told(agent: Agent, record: &Record<'_>) -> Told {
 
 fn head(payload: &Record<'_>) -> Head {
     let source = payload.source.and_then(fields).unwrap_or_default();
-    let spawn = source.subagent.and_then(fields).and_then(|subagent| subagent.spawn.and_then(fields));
+    let spawn = source
+        .subagent
+        .and_then(fields)
+        .and_then(|subagent| subagent.spawn.and_then(fields));
     let spawn = spawn.unwrap_or_default();
     let is_companion = payload.originator.and_then(text).as_deref() == Some("Claude Code");
     let parent = payload.parent.and_then(text).or_else(|| spawn.parent.and_then(text));
@@ -135,7 +141,11 @@ fn time(raw: &RawValue) -> Option<(Timestamp, bool)> {
         return plain.trim().parse().ok().map(|at| (at, false));
     }
     let number: f64 = raw.parse().ok().filter(|number: &f64| number.is_finite())?;
-    let millis = if number.abs() > SECONDS_MAX { number } else { number * 1e3 };
+    let millis = if number.abs() > SECONDS_MAX {
+        number
+    } else {
+        number * 1e3
+    };
     Timestamp::from_millisecond(millis as i64).ok().map(|at| (at, true))
 }
 
@@ -280,7 +290,10 @@ mod tests {
     fn times_are_texts_with_an_offset_or_numbers() {
         let at = |value: &str| {
             let line = format!("{{\"timestamp\":{value}}}");
-            probe(Agent::Claude, line.as_bytes()).unwrap().at.map(|at| at.to_string())
+            probe(Agent::Claude, line.as_bytes())
+                .unwrap()
+                .at
+                .map(|at| at.to_string())
         };
         let noon = Some("2026-05-12T12:00:00Z".to_owned());
         assert_eq!(at(r#""2026-05-12T12:00:00Z""#), noon);

@@ -53,7 +53,10 @@ pub(super) fn recall(store: &Store, ask: &Ask<'_>, logs: &[Log], copies: &Path, 
             return Vec::new();
         }
     };
-    let there: HashSet<(Agent, String)> = logs.iter().map(|log| (log.agent, name_of(log.agent, &log.path))).collect();
+    let there: HashSet<(Agent, String)> = logs
+        .iter()
+        .map(|log| (log.agent, name_of(log.agent, &log.path)))
+        .collect();
     let mut gone = Vec::new();
     for one in listed.iter().filter(|one| !one.is_subagent && may_be_of_day(one, ask)) {
         let uid = &one.session_uid;
@@ -115,11 +118,15 @@ fn write_part(store: &Store, uid: &str, to: &Path) -> Result<(), StoreError> {
         source,
     };
     let parts = kept::parts(store, uid)?;
-    let part = parts.iter().find(|(kind, _)| matches!(kind, PartKind::Log | PartKind::ChatHistory));
+    let part = parts
+        .iter()
+        .find(|(kind, _)| matches!(kind, PartKind::Log | PartKind::ChatHistory));
     let nothing = || failed(io::Error::new(io::ErrorKind::NotFound, "no line of its log is kept"));
     let (_, part) = part.ok_or_else(nothing)?;
     let mut out: File = private_file(to).map_err(failed)?;
-    kept::cat(store, uid, part, &mut out)?.and_then(|()| out.flush()).map_err(failed)
+    kept::cat(store, uid, part, &mut out)?
+        .and_then(|()| out.flush())
+        .map_err(failed)
 }
 
 /// Sessions of which only prompts are left have no lines to cite.
@@ -131,7 +138,9 @@ fn tell_prompts_only(store: &Store, ask: &Ask<'_>, listed: &[Listed], notes: &mu
         if count > 0 {
             notes.skipped.push(Skipped {
                 what: one.session_uid.clone(),
-                reason: format!("only {count} prompt(s) of the day are left of it: its log was gone before it was swept"),
+                reason: format!(
+                    "only {count} prompt(s) of the day are left of it: its log was gone before it was swept"
+                ),
             });
         }
     }

@@ -72,7 +72,10 @@ fn canonical(told: &str, home: &Path) -> String {
     };
     let path = tidied(&path.to_string_lossy());
     // A relative path is relative to where the agent ran, which is not here.
-    let real = path.starts_with('/').then(|| Path::new(&path).canonicalize().ok()).flatten();
+    let real = path
+        .starts_with('/')
+        .then(|| Path::new(&path).canonicalize().ok())
+        .flatten();
     let windows = || cfg!(windows).then(|| Path::new(&path).canonicalize().ok()).flatten();
     match real.or_else(windows) {
         Some(real) => real.to_string_lossy().into_owned(),
@@ -98,7 +101,11 @@ fn tidied(path: &str) -> String {
 fn label(name: &str) -> String {
     let mut label = String::new();
     for c in name.chars() {
-        let c = if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '-' };
+        let c = if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') {
+            c
+        } else {
+            '-'
+        };
         if c != '-' || !label.ends_with('-') {
             label.push(c);
         }
@@ -137,7 +144,11 @@ mod tests {
         for told in ["/a\0b", "~nosuchuser/x", "../../..", &"x/".repeat(5_000), "/..", "."] {
             let project = Project::of_root(told, Path::new("/home/ada"));
             assert!(!project.key.contains(['/', '\\', '\0']), "{}", project.key);
-            assert!(project.key.len() <= LABEL_CHARS_MAX + 1 + HASH_DIGITS, "{}", project.key);
+            assert!(
+                project.key.len() <= LABEL_CHARS_MAX + 1 + HASH_DIGITS,
+                "{}",
+                project.key
+            );
         }
     }
 

@@ -182,12 +182,20 @@ impl Site {
             return Ok(());
         }
         let set_aside = self.root.join("private").join(&self.date).join("set-aside");
-        for entry in WalkDir::new(&old).into_iter().flatten().filter(|entry| entry.file_type().is_file()) {
-            let Ok(place) = entry.path().strip_prefix(&old) else { continue };
+        for entry in WalkDir::new(&old)
+            .into_iter()
+            .flatten()
+            .filter(|entry| entry.file_type().is_file())
+        {
+            let Ok(place) = entry.path().strip_prefix(&old) else {
+                continue;
+            };
             if is_ours(place) {
                 continue;
             }
-            let project = place.starts_with("projects").then(|| place.components().take(2).collect::<PathBuf>());
+            let project = place
+                .starts_with("projects")
+                .then(|| place.components().take(2).collect::<PathBuf>());
             let is_orphan = project.is_some_and(|project| !new.join(project).is_dir());
             let to = if is_orphan { &set_aside } else { new }.join(place);
             make_private(to.parent().unwrap_or(new))?;
@@ -229,7 +237,10 @@ fn inside(directory: &Path, place: &Path) -> io::Result<PathBuf> {
     let is_plain = place.components().all(|name| matches!(name, Component::Normal(_)));
     match is_plain {
         true => Ok(directory.join(place)),
-        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "a name leads out of the workspace")),
+        false => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "a name leads out of the workspace",
+        )),
     }
 }
 

@@ -65,11 +65,14 @@ impl Session<'_> {
 
     fn preamble(&mut self) {
         if self.world.dice.coin() {
-            self.log.put(&json!({"type": "permission-mode", "permissionMode": "default", "sessionId": self.id}));
+            self.log
+                .put(&json!({"type": "permission-mode", "permissionMode": "default", "sessionId": self.id}));
         }
         if self.world.dice.coin() {
             let id = self.world.uuid();
-            self.log.put(&json!({"type": "file-history-snapshot", "messageId": id, "snapshot": {}, "isSnapshotUpdate": false}));
+            self.log.put(
+                &json!({"type": "file-history-snapshot", "messageId": id, "snapshot": {}, "isSnapshotUpdate": false}),
+            );
         }
     }
 
@@ -80,7 +83,10 @@ impl Session<'_> {
             0 => json!([{"type": "text", "text": words}]),
             _ => json!(words),
         };
-        self.put("user", json!({"promptId": self.id, "message": {"role": "user", "content": content}}));
+        self.put(
+            "user",
+            json!({"promptId": self.id, "message": {"role": "user", "content": content}}),
+        );
         self.reply();
         for _ in 0..self.world.dice.between(0, 5) {
             match self.world.dice.below(8) {
@@ -95,13 +101,17 @@ impl Session<'_> {
         }
         self.reply();
         if self.world.dice.coin() {
-            self.put("system", json!({"subtype": "turn_duration", "durationMs": 1200, "isMeta": false}));
+            self.put(
+                "system",
+                json!({"subtype": "turn_duration", "durationMs": 1200, "isMeta": false}),
+            );
         }
     }
 
     fn reply(&mut self) {
         let (words, id) = (self.world.words(), self.world.uuid());
-        let message = json!({"id": id, "role": "assistant", "model": "m", "content": [{"type": "text", "text": words}]});
+        let message =
+            json!({"id": id, "role": "assistant", "model": "m", "content": [{"type": "text", "text": words}]});
         self.put("assistant", json!({"message": message}));
     }
 
@@ -114,21 +124,30 @@ impl Session<'_> {
     }
 
     fn result(&mut self, call: &(String, String), text: &str, told: Value) {
-        let message = json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": call.0, "content": text}]});
-        self.put("user", json!({"sourceToolAssistantUUID": call.1, "toolUseResult": told, "message": message}));
+        let message =
+            json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": call.0, "content": text}]});
+        self.put(
+            "user",
+            json!({"sourceToolAssistantUUID": call.1, "toolUseResult": told, "message": message}),
+        );
     }
 
     fn tool(&mut self) {
         let words = self.world.words();
         let call = self.call("Bash", json!({"command": format!("echo {words}")}));
-        self.result(&call, &words, json!({"stdout": words, "stderr": "", "interrupted": false}));
+        self.result(
+            &call,
+            &words,
+            json!({"stdout": words, "stderr": "", "interrupted": false}),
+        );
     }
 
     /// A record that was written after the one it stands behind, with an earlier time.
     fn late(&mut self) {
         self.log.at -= SignedDuration::from_millis(self.world.dice.between(1, 900) as i64);
         let at = self.log.told(self.world);
-        self.log.put(&json!({"type": "attachment", "timestamp": at, "sessionId": self.id,
+        self.log
+            .put(&json!({"type": "attachment", "timestamp": at, "sessionId": self.id,
             "attachment": {"type": "hook_success", "hookName": "x"}}));
     }
 
@@ -149,7 +168,8 @@ impl Session<'_> {
             self.reply();
             let at = self.log.tick(self.world);
             let prompt = format!("<task-notification> agentId: {id} is done</task-notification>");
-            self.log.put(&json!({"type": "attachment", "timestamp": at, "sessionId": self.id,
+            self.log
+                .put(&json!({"type": "attachment", "timestamp": at, "sessionId": self.id,
                 "attachment": {"type": "queued_command", "commandMode": "task-notification", "prompt": prompt}}));
         }
         if self.world.one_in(8) {
@@ -196,12 +216,18 @@ impl Session<'_> {
         }
         if self.world.trap(6) {
             let text = "Base directory for this skill: /x";
-            self.put("user", json!({"isMeta": true, "message": {"role": "user", "content": text}}));
+            self.put(
+                "user",
+                json!({"isMeta": true, "message": {"role": "user", "content": text}}),
+            );
             self.reply();
         }
         if self.world.trap(8) {
             let text = "This session is being continued from a previous conversation";
-            self.put("user", json!({"isCompactSummary": true, "message": {"role": "user", "content": text}}));
+            self.put(
+                "user",
+                json!({"isCompactSummary": true, "message": {"role": "user", "content": text}}),
+            );
             self.reply();
         }
         if self.world.trap(8) {
@@ -216,7 +242,10 @@ impl Session<'_> {
     fn traps_inside(&mut self) {
         if self.world.trap(4) {
             let text = "[Request interrupted by user]";
-            self.put("user", json!({"message": {"role": "user", "content": [{"type": "text", "text": text}]}}));
+            self.put(
+                "user",
+                json!({"message": {"role": "user", "content": [{"type": "text", "text": text}]}}),
+            );
             self.reply();
         }
         if self.world.trap(4) {
@@ -230,12 +259,16 @@ impl Session<'_> {
         }
         if self.world.trap(4) {
             let call = self.call("Bash", json!({"command": "true"}));
-            let message = json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": call.0, "content": "x"}]});
+            let message =
+                json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": call.0, "content": "x"}]});
             self.put("user", json!({"message": message}));
         }
         if self.world.trap(12) {
             let words = self.world.words();
-            self.put("user", json!({"isSidechain": true, "message": {"role": "user", "content": words}}));
+            self.put(
+                "user",
+                json!({"isSidechain": true, "message": {"role": "user", "content": words}}),
+            );
         }
     }
 }

@@ -49,13 +49,21 @@ pub(super) fn companion(world: &mut World, id: &str) {
 impl Thread<'_> {
     fn put(&mut self, kind: &str, payload: &Value) {
         let at = self.log.tick(self.world);
-        self.log.put(&json!({"timestamp": at, "type": kind, "payload": payload}));
+        self.log
+            .put(&json!({"timestamp": at, "type": kind, "payload": payload}));
     }
 
     fn item(&mut self, role: &str, text: &str) {
-        let kind = if role == "assistant" { "output_text" } else { "input_text" };
+        let kind = if role == "assistant" {
+            "output_text"
+        } else {
+            "input_text"
+        };
         let content = json!([{"type": kind, "text": text}]);
-        self.put("response_item", &json!({"type": "message", "role": role, "content": content}));
+        self.put(
+            "response_item",
+            &json!({"type": "message", "role": role, "content": content}),
+        );
     }
 
     fn head(&mut self, fields: Value) {
@@ -67,7 +75,8 @@ impl Thread<'_> {
         }
         let fields = fields.as_object().expect("fields are an object").clone();
         payload.as_object_mut().expect("a payload is an object").extend(fields);
-        self.log.put(&json!({"timestamp": at, "type": "session_meta", "payload": payload}));
+        self.log
+            .put(&json!({"timestamp": at, "type": "session_meta", "payload": payload}));
     }
 
     fn turn(&mut self) {
@@ -100,7 +109,10 @@ impl Thread<'_> {
         if self.world.trap(5) {
             self.item("user", "<turn_aborted>\nThe user interrupted</turn_aborted>");
         } else if !self.world.one_in(5) {
-            self.put("event_msg", &json!({"type": "task_complete", "last_agent_message": reply}));
+            self.put(
+                "event_msg",
+                &json!({"type": "task_complete", "last_agent_message": reply}),
+            );
         }
     }
 
@@ -119,26 +131,41 @@ impl Thread<'_> {
             self.put("event_msg", &json!({"type": "token_count", "info": null}));
         }
         if self.world.dice.coin() {
-            self.item("developer", "<permissions instructions>be careful</permissions instructions>");
+            self.item(
+                "developer",
+                "<permissions instructions>be careful</permissions instructions>",
+            );
         }
         if self.world.dice.coin() {
             let text = "<environment_context>\n  <shell>bash</shell>\n</environment_context>";
             self.item("user", text);
         }
         if self.world.one_in(4) {
-            self.item("user", "# AGENTS.md instructions for /home/ada\n\n<INSTRUCTIONS>\nbe kind\n</INSTRUCTIONS>");
+            self.item(
+                "user",
+                "# AGENTS.md instructions for /home/ada\n\n<INSTRUCTIONS>\nbe kind\n</INSTRUCTIONS>",
+            );
         }
         if !self.world.one_in(5) {
-            self.put("turn_context", &json!({"cwd": self.cwd, "model": "m", "approval_policy": "never"}));
+            self.put(
+                "turn_context",
+                &json!({"cwd": self.cwd, "model": "m", "approval_policy": "never"}),
+            );
         }
     }
 
     fn tool(&mut self) {
         let (call, words) = (format!("call_{}", self.world.uuid()), self.world.words());
         let arguments = json!({"command": ["echo", words]}).to_string();
-        self.put("response_item", &json!({"type": "function_call", "name": "shell", "call_id": call, "arguments": arguments}));
+        self.put(
+            "response_item",
+            &json!({"type": "function_call", "name": "shell", "call_id": call, "arguments": arguments}),
+        );
         let output = json!({"output": words, "metadata": {"exit_code": 0}}).to_string();
-        self.put("response_item", &json!({"type": "function_call_output", "call_id": call, "output": output}));
+        self.put(
+            "response_item",
+            &json!({"type": "function_call_output", "call_id": call, "output": output}),
+        );
     }
 
     fn subagent(&mut self) {
@@ -149,19 +176,31 @@ impl Thread<'_> {
             arguments["agent_type"] = role.into();
         }
         let arguments = arguments.to_string();
-        self.put("response_item", &json!({"type": "function_call", "name": "spawn_agent", "call_id": call, "arguments": arguments}));
+        self.put(
+            "response_item",
+            &json!({"type": "function_call", "name": "spawn_agent", "call_id": call, "arguments": arguments}),
+        );
         let output = json!({"agent_id": child, "nickname": "Ada"}).to_string();
-        self.put("response_item", &json!({"type": "function_call_output", "call_id": call, "output": output}));
+        self.put(
+            "response_item",
+            &json!({"type": "function_call_output", "call_id": call, "output": output}),
+        );
         for _ in 0..self.world.dice.between(0, 2) {
             let call = format!("call_{}", self.world.uuid());
             let arguments = json!({"ids": [child]}).to_string();
-            self.put("response_item", &json!({"type": "function_call", "name": "wait", "call_id": call, "arguments": arguments}));
+            self.put(
+                "response_item",
+                &json!({"type": "function_call", "name": "wait", "call_id": call, "arguments": arguments}),
+            );
             let status = match self.world.one_in(4) {
                 true => json!("running"),
                 false => json!({"completed": self.world.words()}),
             };
             let output = json!({"status": {child.as_str(): status}, "timed_out": false}).to_string();
-            self.put("response_item", &json!({"type": "function_call_output", "call_id": call, "output": output}));
+            self.put(
+                "response_item",
+                &json!({"type": "function_call_output", "call_id": call, "output": output}),
+            );
         }
         if self.world.one_in(8) {
             return;
@@ -186,24 +225,33 @@ impl Thread<'_> {
         let other = self.world.uuid();
         let at = self.log.told(self.world);
         let payload = json!({"id": other, "timestamp": at, "cwd": "/home/ada/elsewhere", "cli_version": "0.144.0"});
-        self.log.put(&json!({"timestamp": at, "type": "session_meta", "payload": payload}));
+        self.log
+            .put(&json!({"timestamp": at, "type": "session_meta", "payload": payload}));
         for _ in 0..2 {
             let words = self.world.words();
             let content = json!([{"type": "input_text", "text": words}]);
-            self.log.put(&json!({"timestamp": at, "type": "response_item", "payload":
+            self.log
+                .put(&json!({"timestamp": at, "type": "response_item", "payload":
                 {"type": "message", "role": "user", "content": content}}));
             let content = json!([{"type": "output_text", "text": words}]);
-            self.log.put(&json!({"timestamp": at, "type": "response_item", "payload":
+            self.log
+                .put(&json!({"timestamp": at, "type": "response_item", "payload":
                 {"type": "message", "role": "assistant", "content": content}}));
         }
     }
 
     fn traps_inside(&mut self) {
         if self.world.trap(4) {
-            self.item("user", "<user_shell_command><command>ls</command><result>x</result></user_shell_command>");
+            self.item(
+                "user",
+                "<user_shell_command><command>ls</command><result>x</result></user_shell_command>",
+            );
         }
         if self.world.trap(4) {
-            self.item("user", "<subagent_notification>{\"agent_id\":\"x\"}</subagent_notification>");
+            self.item(
+                "user",
+                "<subagent_notification>{\"agent_id\":\"x\"}</subagent_notification>",
+            );
         }
         if self.world.trap(4) {
             let words = self.world.words();
