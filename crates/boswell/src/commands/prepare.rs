@@ -106,7 +106,10 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &PrepareArgs) -> Result<
     let date = args.day.date(context, &zone)?;
     let window = Window::new(date, &zone, &zone_name, context.now).map_err(no_window)?;
     let reports_root = args.place.root(ui, context);
-    let masker = context.masker(true)?;
+    let masker = match args.verbatim {
+        true => None,
+        false => Some(context.masker(true)?),
+    };
     if args.verbatim {
         ui.warning("copies are verbatim: secrets in the logs are secrets in the workspace");
     }
@@ -120,11 +123,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &PrepareArgs) -> Result<
         fallback_roots: fallback.iter().cloned().collect::<BTreeMap<_, _>>(),
         reports_root: &reports_root,
         home: &context.places.home,
-        copies: if args.verbatim {
-            Copies::Verbatim
-        } else {
-            Copies::Masked(&masker)
-        },
+        copies: masker.as_ref().map_or(Copies::Verbatim, Copies::Masked),
         threads: context.threads,
         is_ignored: &|log: &Path| context.is_ignored(log),
         force: args.force,

@@ -36,21 +36,24 @@ fn every_command_gets_its_manual_page() {
     let sandbox = Sandbox::new();
     assert_snapshot!(sandbox.run("man -o share/man1"), @"
     --- stderr ---
-    Wrote 24 pages: share/man1
+    Wrote 27 pages: share/man1
     ");
     assert_snapshot!(names_in(&sandbox.home.join("share/man1")).join("\n"), @"
+    boswell-bundle.1
     boswell-cat.1
     boswell-completions.1
     boswell-config-init.1
     boswell-config-path.1
     boswell-config-show.1
     boswell-config.1
+    boswell-days.1
     boswell-demo.1
     boswell-doctor.1
     boswell-journal.1
     boswell-man.1
     boswell-name.1
     boswell-note.1
+    boswell-prepare.1
     boswell-read.1
     boswell-rebuild.1
     boswell-restore.1

@@ -52,15 +52,24 @@ pub(super) struct Span {
 /// What a log of the day is looked for by.
 pub(super) struct Day<'w> {
     pub(super) window: &'w Window,
-    dates: Vec<memmem::Finder<'static>>,
+    dates: Vec<String>,
+    /// What all dates begin with: one search finds them all.
+    common: memmem::Finder<'static>,
+    numbers: memmem::Finder<'static>,
 }
 
 impl<'w> Day<'w> {
     pub(super) fn new(window: &'w Window) -> Self {
+        let dates = window.dates();
+        let (first, last) = (dates.first(), dates.last());
+        let ends = first.zip(last).map_or(("", ""), |(first, last)| (first, last));
+        let length = ends.0.bytes().zip(ends.1.bytes()).take_while(|(a, b)| a == b).count();
         let finder = |word: &str| memmem::Finder::new(word.as_bytes()).into_owned();
         Self {
             window,
-            dates: window.dates().iter().map(|date| finder(date)).collect(),
+            common: finder(&ends.0[..length]),
+            dates,
+            numbers: finder("\"timestamp\":"),
         }
     }
 
@@ -69,12 +78,20 @@ impl<'w> Day<'w> {
         if agent == Agent::Grok {
             return Ok(true);
         }
-        let numbers = ["\"timestamp\":1", "\"timestamp\": 1"].map(|word| memmem::Finder::new(word.as_bytes()));
-        Ok(text.holds_any(&self.dates)? || text.holds_any(&numbers)?)
+        text.holds(|bytes| self.is_in(bytes) || self.has_numbers(bytes))
     }
 
-    fn is_in(&self, line: &[u8]) -> bool {
-        self.dates.iter().any(|date| date.find(line).is_some())
+    fn is_in(&self, bytes: &[u8]) -> bool {
+        let is_date = |at: usize| self.dates.iter().any(|date| bytes[at..].starts_with(date.as_bytes()));
+        self.common.find_iter(bytes).any(is_date)
+    }
+
+    fn has_numbers(&self, bytes: &[u8]) -> bool {
+        let is_number = |at: usize| {
+            let value = bytes[at + self.numbers.needle().len()..].trim_ascii_start();
+            value.first().is_some_and(u8::is_ascii_digit)
+        };
+        self.numbers.find_iter(bytes).any(is_number)
     }
 }
 

@@ -3,14 +3,14 @@
 use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 
-use memchr::memmem;
-
 use crate::files;
 use crate::logs;
 
 /// A log up to this size is held while it is looked at: nearly all are.
 const HELD_BYTES_MAX: u64 = 32 << 20;
 const PIECE_BYTES: usize = 1 << 20;
+/// More than what is looked for has.
+const OVERLAP_BYTES: usize = 64;
 
 /// The bytes of a log, unpacked, as they were when it was opened.
 #[derive(Debug)]
@@ -52,22 +52,20 @@ impl Text {
         Ok(Box::new(bytes.take(self.plain_bytes.unwrap_or(u64::MAX))))
     }
 
-    /// Whether one of some words stands anywhere in it.
-    pub(super) fn holds_any(&self, words: &[memmem::Finder<'_>]) -> io::Result<bool> {
-        let found = |bytes: &[u8]| words.iter().any(|word| word.find(bytes).is_some());
+    /// Whether a test holds for its bytes. What is long is tested piece by piece, each with the end of the one before.
+    pub(super) fn holds(&self, test: impl Fn(&[u8]) -> bool) -> io::Result<bool> {
         if let Some(held) = &self.held {
-            return Ok(found(held));
+            return Ok(test(held));
         }
-        let overlap = words.iter().map(|word| word.needle().len()).max().unwrap_or(0);
         let mut reader = self.reader()?;
         let mut piece = Vec::new();
         loop {
-            let kept = piece.len().min(overlap);
+            let kept = piece.len().min(OVERLAP_BYTES);
             piece.drain(..piece.len() - kept);
             if reader.by_ref().take(PIECE_BYTES as u64).read_to_end(&mut piece)? == 0 {
                 return Ok(false);
             }
-            if found(&piece) {
+            if test(&piece) {
                 return Ok(true);
             }
         }
