@@ -35,21 +35,39 @@ fn main() {
         Err(reason) => return println!("prompt-diary cannot be had: {reason}"),
     };
     let binary = binary();
-    let month = squeezed("prepare-month", &Shape::of_bytes(SEED, number("BOSWELL_BENCH_MB", 200) * MEGABYTE), 30);
-    let day = squeezed("prepare-day", &Shape { files: 700, ..Shape::of_bytes(SEED, 60 * MEGABYTE) }, 1);
+    let month = squeezed(
+        "prepare-month",
+        &Shape::of_bytes(SEED, number("BOSWELL_BENCH_MB", 200) * MEGABYTE),
+        30,
+    );
+    let day = squeezed(
+        "prepare-day",
+        &Shape {
+            files: 700,
+            ..Shape::of_bytes(SEED, 60 * MEGABYTE)
+        },
+        1,
+    );
     println!("| logs | way | s | MB of memory | times as fast |");
     println!("|---|---|---:|---:|---:|");
     for (name, home) in [("30 days", &month), ("one day", &day)] {
         let mut files = Vec::new();
         files_below(home, &mut files);
-        let bytes: u64 = files.iter().map(|path| fs::metadata(path).map_or(0, |metadata| metadata.len())).sum();
+        let bytes: u64 = files
+            .iter()
+            .map(|path| fs::metadata(path).map_or(0, |metadata| metadata.len()))
+            .sum();
         let name = format!("{name}: {} files, {:.0} MB", files.len(), bytes as f64 / 1e6);
         compare(&name, home, &rival, &binary);
     }
 }
 
 fn compare(name: &str, home: &Path, rival: &Path, binary: &Path) {
-    let date = if name.starts_with("one") { FIRST } else { FIRST.saturating_add(15.days()) };
+    let date = if name.starts_with("one") {
+        FIRST
+    } else {
+        FIRST.saturating_add(15.days())
+    };
     let (mut theirs, mut ours) = (Took::default(), Took::default());
     for _ in 0..number("BOSWELL_BENCH_ROUNDS", 5) {
         let mut command = Command::new("python3");
@@ -58,14 +76,25 @@ fn compare(name: &str, home: &Path, rival: &Path, binary: &Path) {
         command.env("PROMPT_DIARY_CLAUDE_PROJECTS", home.join(".claude/projects"));
         theirs.add(&run(&mut command, date));
         let mut command = Command::new("python3");
-        command.args(["-c", WATCH]).arg(binary).args(["prepare", "--quiet", "--verbatim"]);
-        command.env("HOME", home).env("BOSWELL_HOME", cache().join("prepare-no-memory"));
+        command
+            .args(["-c", WATCH])
+            .arg(binary)
+            .args(["prepare", "--quiet", "--verbatim"]);
+        command
+            .env("HOME", home)
+            .env("BOSWELL_HOME", cache().join("prepare-no-memory"));
         command.env("XDG_CONFIG_HOME", cache().join("prepare-no-settings"));
         ours.add(&run(&mut command, date));
     }
-    println!("| {name} | `prompt-diary` 0.2.11 | {:.2} | {:.0} | |", theirs.seconds, theirs.megabytes);
+    println!(
+        "| {name} | `prompt-diary` 0.2.11 | {:.2} | {:.0} | |",
+        theirs.seconds, theirs.megabytes
+    );
     let times = theirs.seconds / ours.seconds;
-    println!("| | `boswell prepare` | {:.3} | {:.0} | {times:.0} |", ours.seconds, ours.megabytes);
+    println!(
+        "| | `boswell prepare` | {:.3} | {:.0} | {times:.0} |",
+        ours.seconds, ours.megabytes
+    );
 }
 
 /// The best of the rounds.
@@ -99,7 +128,9 @@ fn run(command: &mut Command, date: Date) -> String {
     let place = cache().join("prepare-reports");
     _ = fs::remove_dir_all(&place);
     let date = date.to_string();
-    command.args(["--date", &date, "--timezone", "UTC", "--reports-root"]).arg(&place);
+    command
+        .args(["--date", &date, "--timezone", "UTC", "--reports-root"])
+        .arg(&place);
     let output = command.output().expect("python3 is there");
     String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
 }
@@ -111,10 +142,18 @@ fn squeezed(name: &str, shape: &Shape, days: i64) -> PathBuf {
         let mut files = Vec::new();
         files_below(home, &mut files);
         let dates: Vec<(String, String)> = (0..DAYS)
-            .map(|day| (FIRST.saturating_add(day.days()), FIRST.saturating_add((day % days).days())))
+            .map(|day| {
+                (
+                    FIRST.saturating_add(day.days()),
+                    FIRST.saturating_add((day % days).days()),
+                )
+            })
             .map(|(from, to)| (from.to_string(), to.to_string()))
             .collect();
-        for path in files.iter().filter(|path| path.extension().is_some_and(|end| end == "jsonl")) {
+        for path in files
+            .iter()
+            .filter(|path| path.extension().is_some_and(|end| end == "jsonl"))
+        {
             let text = fs::read_to_string(path).expect("a made-up log is text");
             fs::write(path, moved(&text, &dates)).expect("the build directory can be written");
         }
@@ -160,7 +199,9 @@ fn binary() -> PathBuf {
     if let Some(told) = env::var_os("BOSWELL_BENCH_BINARY") {
         return told.into();
     }
-    let built = Command::new(env!("CARGO")).args(["build", "--release", "-p", "boswell"]).status();
+    let built = Command::new(env!("CARGO"))
+        .args(["build", "--release", "-p", "boswell"])
+        .status();
     assert!(built.is_ok_and(|status| status.success()), "the product can be built");
     cache().with_file_name("release").join("boswell")
 }

@@ -131,12 +131,14 @@ pub fn prepare(ask: &Ask<'_>, store: Option<&Store>) -> Result<Prepared, DiaryEr
         agent: log.agent,
         path: &log.path,
         place: &log.path,
+        modified: log.modified,
         is_from_memory: false,
     });
     let from_memory = gone.iter().map(|gone| Candidate {
         agent: gone.agent,
         path: &gone.file,
         place: &gone.place,
+        modified: None,
         is_from_memory: true,
     });
     let candidates: Vec<Candidate<'_>> = on_disk.chain(from_memory).collect();

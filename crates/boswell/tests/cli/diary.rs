@@ -14,11 +14,25 @@ fn home() -> Sandbox {
     sandbox.set("TZ", "UTC");
     let record = |kind: &str, at: &str, text: &str| {
         let message = format!(r#"{{"role":"{kind}","content":"{text}"}}"#);
-        format!(r#"{{"type":"{kind}","timestamp":"{at}","cwd":"/home/ada/app","uuid":"{at}{kind}","message":{message}}}"#)
+        format!(
+            r#"{{"type":"{kind}","timestamp":"{at}","cwd":"/home/ada/app","uuid":"{at}{kind}","message":{message}}}"#
+        )
     };
-    let log = |at: &str| format!("{}\n{}\n", record("user", at, "fix the login"), record("assistant", at, "done"));
-    sandbox.write(".claude/projects/-home-ada-app/5e55.jsonl", &log("2026-03-31T10:00:00Z"));
-    sandbox.write(".claude/projects/-home-ada-app/01d5.jsonl", &log("2026-03-25T10:00:00Z"));
+    let log = |at: &str| {
+        format!(
+            "{}\n{}\n",
+            record("user", at, "fix the login"),
+            record("assistant", at, "done")
+        )
+    };
+    sandbox.write(
+        ".claude/projects/-home-ada-app/5e55.jsonl",
+        &log("2026-03-31T10:00:00Z"),
+    );
+    sandbox.write(
+        ".claude/projects/-home-ada-app/01d5.jsonl",
+        &log("2026-03-25T10:00:00Z"),
+    );
     sandbox
 }
 
@@ -70,9 +84,15 @@ fn the_place_is_a_flag_then_variables_then_the_settings() {
     let mut sandbox = home();
     let place = |sandbox: &Sandbox, line: &str| {
         let told: Value = serde_json::from_str(&sandbox.run(line)).unwrap();
-        told["workspace"].as_str().unwrap().replace(sandbox.home.to_str().unwrap(), "[HOME]")
+        told["workspace"]
+            .as_str()
+            .unwrap()
+            .replace(sandbox.home.to_str().unwrap(), "[HOME]")
     };
-    let by_setting = format!("prepare --json --config diary.reports_root={}", sandbox.path("by-setting"));
+    let by_setting = format!(
+        "prepare --json --config diary.reports_root={}",
+        sandbox.path("by-setting")
+    );
     assert_eq!(place(&sandbox, &by_setting), "[HOME]/by-setting/work/2026-03-31");
     sandbox.set("PROMPT_DIARY_HOME", &sandbox.path("by-old-variable"));
     assert_snapshot!(sandbox.run("prepare"), @"");
@@ -105,12 +125,23 @@ fn a_bundle_has_no_sessions_unless_asked_and_no_secrets() {
     assert!(told.contains("Left out: 1 session file"), "{told}");
     let (names, text) = unpack(&sandbox, "day.zip");
     assert_snapshot!(names.join("\n"), @"");
-    assert!(!text.contains(&secret) && text.contains("[REDACTED:") && !text.contains(sandbox.home.to_str().unwrap()), "{text}");
+    assert!(
+        !text.contains(&secret) && text.contains("[REDACTED:") && !text.contains(sandbox.home.to_str().unwrap()),
+        "{text}"
+    );
     let told = sandbox.run("bundle --date 2026-03-31 -o all.zip --raw-sessions");
     assert!(told.contains("whole sessions"), "{told}");
-    assert!(unpack(&sandbox, "all.zip").0.iter().any(|name| name.ends_with("5e55.jsonl")));
+    assert!(
+        unpack(&sandbox, "all.zip")
+            .0
+            .iter()
+            .any(|name| name.ends_with("5e55.jsonl"))
+    );
     let again = sandbox.run("bundle --date 2026-03-31 -o day.zip");
-    assert!(again.contains("nothing is overwritten") && again.contains("--- exit 2 ---"), "{again}");
+    assert!(
+        again.contains("nothing is overwritten") && again.contains("--- exit 2 ---"),
+        "{again}"
+    );
     let inside = sandbox.run("bundle --date 2026-03-31 -o .local/share/boswell-reports/work/2026-03-31/x.zip");
     assert!(inside.contains("cannot lie in the workspace"), "{inside}");
 }
@@ -121,7 +152,7 @@ fn unpack(sandbox: &Sandbox, name: &str) -> (Vec<String>, String) {
     let (mut names, mut text) = (Vec::new(), String::new());
     for at in 0..archive.len() {
         let mut file = archive.by_index(at).unwrap();
-        names.push(file.name().to_string());
+        names.push(file.name().unwrap().into_owned());
         file.read_to_string(&mut text).unwrap();
     }
     (names, text)

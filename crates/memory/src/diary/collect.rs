@@ -55,6 +55,7 @@ pub(super) struct Candidate<'c> {
     pub(super) path: &'c Path,
     /// Where the agent had it: the same, unless it is gone.
     pub(super) place: &'c Path,
+    pub(super) modified: Option<Timestamp>,
     pub(super) is_from_memory: bool,
 }
 
@@ -151,7 +152,8 @@ fn look(ask: &Ask<'_>, day: &Day<'_>, candidate: &Candidate<'_>, to: &Path) -> O
         };
     }
     if scan.turns.is_empty() {
-        return match lost(&scan) {
+        let was_written = candidate.modified.is_some_and(|modified| ask.window.contains(modified));
+        return match lost(&scan, was_written) {
             reasons if reasons.is_empty() => Outcome::OtherDay,
             reasons => Outcome::Skipped(reasons),
         };
@@ -188,11 +190,14 @@ fn pick(ask: &Ask<'_>, candidate: &Candidate<'_>, scan: Scan, text: &Text, to: &
 }
 
 /// Why a session of which the day may have something has nothing in it.
-fn lost(scan: &Scan) -> Vec<String> {
-    let torn = (scan.malformed_of_day > 0).then(|| {
-        let count = scan.malformed_of_day;
-        format!("no turn of the day can be read, and {count} malformed line(s) may hold one")
-    });
+fn lost(scan: &Scan, was_written: bool) -> Vec<String> {
+    // Where no time stands at all, the file's own is all there is.
+    let count = match scan.first_at {
+        None if was_written => scan.malformed,
+        _ => scan.malformed_of_day,
+    };
+    let torn =
+        (count > 0).then(|| format!("no turn of the day can be read, and {count} malformed line(s) may hold one"));
     torn.into_iter().chain(untimed(scan)).collect()
 }
 

@@ -73,12 +73,12 @@ impl<'w> Day<'w> {
         }
     }
 
-    /// Whether a log can hold a time of the day: a date of it stands somewhere, or times are bare numbers.
+    /// Whether a log can hold a time of the day: a date of it stands somewhere, times are bare numbers, or none is told.
     pub(super) fn may_be_in(&self, agent: Agent, text: &Text) -> io::Result<bool> {
         if agent == Agent::Grok {
             return Ok(true);
         }
-        text.holds(|bytes| self.is_in(bytes) || self.has_numbers(bytes))
+        text.holds(|bytes| self.is_in(bytes) || self.has_numbers(bytes) || self.numbers.find(bytes).is_none())
     }
 
     fn is_in(&self, bytes: &[u8]) -> bool {
@@ -184,7 +184,8 @@ impl Gathered {
             return;
         }
         let Some(told) = probe(self.agent, bytes) else {
-            let is_of_day = day.is_in(bytes);
+            // A torn line may have lost its time; it was written after the line before.
+            let is_of_day = day.is_in(bytes) || self.before.is_some_and(|before| day.window.contains(before));
             return self.malformed(is_of_day);
         };
         match told.at {

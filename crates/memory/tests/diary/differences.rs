@@ -162,6 +162,9 @@ fn set_up() {
     assert_eq!(turns, "t 2-3 7-7");
 }
 
+const OWN: &str = "019d4700-0000-7000-8000-00000000c0de";
+const OTHER: &str = "019d4700-0000-7000-8000-00000000cafe";
+
 #[test]
 fn forks() {
     let home = Home::new();
@@ -171,9 +174,9 @@ fn forks() {
             codex(
                 1,
                 "session_meta",
-                json!({"id": "t", "cwd": "/home/ada/app", "forked_from_id": "old"}),
+                json!({"id": OWN, "cwd": "/home/ada/app", "forked_from_id": OTHER}),
             ),
-            codex(1, "session_meta", json!({"id": "old", "cwd": "/home/ada/elsewhere"})),
+            codex(1, "session_meta", json!({"id": OTHER, "cwd": "/home/ada/elsewhere"})),
             item(1, "user", "from another thread"),
             item(1, "assistant", "done"),
             event(30, "user_message", "from this one"),
@@ -181,8 +184,8 @@ fn forks() {
         ],
     );
     home.prepare();
-    // Theirs: session `old` of `elsewhere`, with a turn at line 3 as well.
-    assert_eq!(home.turns(), "t 5-6");
+    // Theirs: session `OTHER` of `elsewhere`, with a turn at line 3 as well.
+    assert_eq!(home.turns(), format!("{OWN} 5-6"));
     assert_eq!(home.audit()["sessions"][0]["canonical_project_root"], "/home/ada/app");
 }
 

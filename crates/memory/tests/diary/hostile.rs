@@ -200,7 +200,26 @@ fn what_made_the_public_tool_fail_costs_itself() {
         ),
         (
             "a torn trigger",
-            |home| bad(home, &lines(&[prompt(3, "bad")])[..90]),
+            |home| {
+                let path = home.write("claude/projects/bad/bad.jsonl", &lines(&[prompt(3, "bad")])[..40]);
+                let noon: jiff::Timestamp = at(720).parse().unwrap();
+                fs::File::options()
+                    .write(true)
+                    .open(path)
+                    .unwrap()
+                    .set_modified(noon.into())
+                    .unwrap();
+            },
+            Told("malformed"),
+        ),
+        (
+            "a torn trigger behind a whole line",
+            |home| {
+                bad(
+                    home,
+                    format!("{}{}", lines(&[reply(3)]), &lines(&[prompt(4, "bad")])[..40]),
+                )
+            },
             Told("malformed"),
         ),
         (

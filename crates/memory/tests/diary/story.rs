@@ -101,7 +101,13 @@ fn secrets_are_masked_and_lines_stay_where_they_are() {
     let mut home = Home::new();
     home.is_verbatim = false;
     let secret = format!("ghp_{}", "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3fG5");
-    home.claude("s", &[prompt(1, &format!("use {secret} here")), reply(2)]);
+    home.claude(
+        "s",
+        &[
+            with(prompt(1, &format!("use {secret} here")), json!({"uuid": "u"})),
+            reply(2),
+        ],
+    );
     let made = home.prepare();
     let path = home.workspace().join(&made.notes.masked[0].workspace_path);
     let text = fs::read_to_string(path).unwrap();
@@ -240,7 +246,7 @@ fn our_own_sessions_are_left_out_and_fallback_roots_hold() {
 
 #[test]
 fn a_grok_session_is_copied_with_what_lies_beside_it() {
-    let home = Home::new();
+    let mut home = Home::new();
     let id = "0199a2b4-0000-7000-8000-000000000001";
     let seconds: i64 = at(5).parse::<jiff::Timestamp>().unwrap().as_second();
     let row = |number: i64, kind: &str, text: &str| {
@@ -281,7 +287,7 @@ fn a_grok_session_is_copied_with_what_lies_beside_it() {
         &format!("{base}/summary.json"),
         "{\"info\":{\"cwd\":\"/home/ada/moon\"}}",
     );
-    let home = Home { force: true, ..home };
+    home.force = true;
     home.prepare();
     assert_eq!(home.audit()["sessions"][0]["canonical_project_root"], "/home/ada/moon");
 }
