@@ -291,3 +291,27 @@ fn a_grok_session_is_copied_with_what_lies_beside_it() {
     home.prepare();
     assert_eq!(home.audit()["sessions"][0]["canonical_project_root"], "/home/ada/moon");
 }
+
+#[test]
+fn a_log_larger_than_what_is_held_is_read_in_a_stream() {
+    let mut home = Home::new();
+    home.is_verbatim = false;
+    let old = |text: String| json!({"timestamp": "2026-01-01T00:00:00Z", "type": "event_msg", "payload": {"type": "agent_message", "message": text}});
+    let mut bytes = lines(&[with(head("t"), json!({"timestamp": "2026-01-01T00:00:00Z"}))]);
+    for _ in 0..3 {
+        bytes += &lines(&[old("y".repeat(1 << 20))]);
+    }
+    // Longer than any line that is parsed: it stays a line.
+    bytes += &lines(&[old("z".repeat(65 << 20))]);
+    bytes += &lines(&[event(1, "user_message", "go"), event(2, "agent_message", "done")]);
+    home.write(
+        "codex/sessions/rollout-t.jsonl.zst",
+        zstd::encode_all(bytes.as_bytes(), 1).unwrap(),
+    );
+    let made = home.prepare();
+    assert_eq!(home.turns(), "t 6-7");
+    assert_eq!(made.notes.masked[0].lines_left_out, 1);
+    let copy = home.workspace().join(&made.notes.masked[0].workspace_path);
+    assert_eq!(fs::read_to_string(copy).unwrap().lines().count(), 7);
+    assert_eq!(home.audit()["sessions"][0]["malformed_line_count"], 1);
+}
