@@ -103,7 +103,7 @@ pub(crate) fn source_name(agent: Agent) -> &'static str {
 
 /// Makes the workspace of a day, from the logs and from what the store kept of those that are gone.
 pub fn prepare(ask: &Ask<'_>, store: Option<&Store>) -> Result<Prepared, DiaryError> {
-    let mut site = write::Site::open(ask.reports_root, ask.window)?;
+    let site = write::Site::open(ask.reports_root, ask.window)?;
     let was_partial = match site.standing(ask.window)? {
         write::Standing::Same if !ask.force => return Ok(Prepared::There(site.workspace())),
         write::Standing::Other(fields) if !ask.force => {
@@ -115,7 +115,7 @@ pub fn prepare(ask: &Ask<'_>, store: Option<&Store>) -> Result<Prepared, DiaryEr
     };
     // Links are resolved, so that a session's root can be told to lie inside.
     let ask = &Ask {
-        reports_root: &site.root().to_owned(),
+        reports_root: site.root(),
         fallback_roots: ask.fallback_roots.clone(),
         ..*ask
     };

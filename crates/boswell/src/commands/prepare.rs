@@ -96,7 +96,7 @@ impl DayArgs {
         match self.date {
             Some(date) => Ok(date),
             None if self.today => Ok(today),
-            None => today.yesterday().map_err(|error| CommandError::usage(error)),
+            None => today.yesterday().map_err(CommandError::usage),
         }
     }
 }

@@ -144,7 +144,7 @@ fn look(ask: &Ask<'_>, day: &Day<'_>, candidate: &Candidate<'_>, to: &Path) -> O
         Ok(None) => return Outcome::OtherDay,
         Err(error) => return unread(error),
     };
-    if is_child(&scan) {
+    if scan.is_child {
         let at_work = |at: Option<Timestamp>| at.is_some_and(|at| ask.window.contains(at));
         return match at_work(scan.first_at) || at_work(scan.last_at) {
             true => Outcome::Child,
@@ -205,11 +205,6 @@ fn untimed(scan: &Scan) -> Option<String> {
     let lines: Vec<String> = scan.untimed.iter().map(ToString::to_string).collect();
     let told = lines.join(", ");
     (!lines.is_empty()).then(|| format!("a human asks without a time, so on no day, at line(s) {told}"))
-}
-
-fn is_child(scan: &Scan) -> bool {
-    let by_head = scan.head.as_ref().is_some_and(|head| head.is_child);
-    by_head || scan.session.as_ref().is_some_and(|session| session.is_subagent)
 }
 
 /// The agent's own id of a session, as the workspace has it.

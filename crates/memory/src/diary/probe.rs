@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use jiff::Timestamp;
+use memchr::memmem;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use transcript::Agent;
@@ -50,6 +51,16 @@ pub(super) struct Sidechain {
 /// Looks at one line. Nothing where it is not one JSON object.
 pub(super) fn probe(agent: Agent, line: &[u8]) -> Option<Told> {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+    // Only these two tell of the thread in what they carry; what the others carry is most of a log.
+    let has = |word: &str| memmem::find(line, word.as_bytes()).is_some();
+    if agent == Agent::Codex && !has("session_meta") && !has("turn_context") {
+        let mut lean = serde_json::Deserializer::from_slice(line);
+        if let Ok(record) = lean.deserialize_map(Fields { with_payload: false })
+            && lean.end().is_ok()
+        {
+            return Some(told(agent, &record));
+        }
+    }
     let record: Record<'_> = match serde_json::from_slice(line) {
         Ok(record) => record,
         // A byte that is no text costs that letter, not the record.
@@ -214,11 +225,13 @@ enum Key {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Record<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(Fields)
+        deserializer.deserialize_map(Fields { with_payload: true })
     }
 }
 
-struct Fields;
+struct Fields {
+    with_payload: bool,
+}
 
 impl<'de> Visitor<'de> for Fields {
     type Value = Record<'de>;
@@ -234,7 +247,7 @@ impl<'de> Visitor<'de> for Fields {
                 Key::Timestamp => &mut record.timestamp,
                 Key::Ts => &mut record.ts,
                 Key::Kind => &mut record.kind,
-                Key::Payload => &mut record.payload,
+                Key::Payload if self.with_payload => &mut record.payload,
                 Key::Cwd => &mut record.cwd,
                 Key::IsSidechain => &mut record.is_sidechain,
                 Key::AgentId => &mut record.agent_id,
@@ -248,7 +261,7 @@ impl<'de> Visitor<'de> for Fields {
                 Key::Spawn => &mut record.spawn,
                 Key::Originator => &mut record.originator,
                 Key::Role => &mut record.role,
-                Key::Other => {
+                Key::Payload | Key::Other => {
                     map.next_value::<IgnoredAny>()?;
                     continue;
                 }

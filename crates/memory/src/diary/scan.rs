@@ -9,7 +9,7 @@ use memchr::memmem;
 use transcript::{Agent, Delta, Line, LineBody, Lines, Origin, PartKind, Session, State, Turn};
 
 use super::links::{Link, Links};
-use super::probe::{Head, Sidechain, probe};
+use super::probe::{Head, probe};
 use super::text::Text;
 use super::window::Window;
 use crate::files;
@@ -17,6 +17,8 @@ use crate::sources;
 
 /// So many lines are read before what they gave is put together.
 const PIECE_LINES: u64 = 4096;
+/// No time that an agent writes is longer.
+const TIME_BYTES_MAX: usize = 40;
 /// How many triggers without a time are named.
 const UNTIMED_MAX: usize = 20;
 
@@ -29,7 +31,8 @@ pub(super) struct Scan {
     pub(super) links: Vec<Link>,
     pub(super) cwd: Option<String>,
     pub(super) head: Option<Head>,
-    pub(super) sidechain: Option<Sidechain>,
+    /// It works for another session: its turns are nobody's.
+    pub(super) is_child: bool,
     pub(super) lines: u64,
     pub(super) malformed: u64,
     /// Malformed lines that hold a date of the day.
@@ -52,7 +55,7 @@ pub(super) struct Span {
 /// What a log of the day is looked for by.
 pub(super) struct Day<'w> {
     pub(super) window: &'w Window,
-    dates: Vec<String>,
+    dates: Vec<(String, bool)>,
     /// What all dates begin with: one search finds them all.
     common: memmem::Finder<'static>,
     numbers: memmem::Finder<'static>,
@@ -62,7 +65,7 @@ impl<'w> Day<'w> {
     pub(super) fn new(window: &'w Window) -> Self {
         let dates = window.dates();
         let (first, last) = (dates.first(), dates.last());
-        let ends = first.zip(last).map_or(("", ""), |(first, last)| (first, last));
+        let ends = first.zip(last).map_or(("", ""), |(first, last)| (&first.0, &last.0));
         let length = ends.0.bytes().zip(ends.1.bytes()).take_while(|(a, b)| a == b).count();
         let finder = |word: &str| memmem::Finder::new(word.as_bytes()).into_owned();
         Self {
@@ -82,7 +85,11 @@ impl<'w> Day<'w> {
     }
 
     fn is_in(&self, bytes: &[u8]) -> bool {
-        let is_date = |at: usize| self.dates.iter().any(|date| bytes[at..].starts_with(date.as_bytes()));
+        let is_date = |at: usize| {
+            let told = &bytes[at..bytes.len().min(at + TIME_BYTES_MAX)];
+            let date = self.dates.iter().find(|(date, _)| told.starts_with(date.as_bytes()));
+            date.is_some_and(|(_, is_utc)| *is_utc || !ends_in_utc(told))
+        };
         self.common.find_iter(bytes).any(is_date)
     }
 
@@ -93,6 +100,13 @@ impl<'w> Day<'w> {
         };
         self.numbers.find_iter(bytes).any(is_number)
     }
+}
+
+/// Whether a time is told in UTC, as nearly all are.
+fn ends_in_utc(told: &[u8]) -> bool {
+    let end = told.iter().position(|byte| *byte == b'"').unwrap_or(told.len());
+    let told = &told[..end];
+    told.ends_with(b"Z") || told.ends_with(b"z") || told.ends_with(b"+00:00")
 }
 
 /// Looks at all lines of a log that was found at `place`.
@@ -128,7 +142,7 @@ impl Gathered {
         let origin = Origin::of(&place.to_string_lossy());
         Self {
             agent,
-            state: State::new(agent, origin),
+            state: State::new(agent, origin.clone()),
             delta: Delta::default(),
             turns: BTreeMap::new(),
             session: None,
@@ -142,7 +156,7 @@ impl Gathered {
                 links: Vec::new(),
                 cwd: None,
                 head: None,
-                sidechain: None,
+                is_child: agent == Agent::Claude && origin.is_subagent,
                 lines: 0,
                 malformed: 0,
                 malformed_of_day: 0,
@@ -168,12 +182,15 @@ impl Gathered {
 
     fn take(&mut self, line: &Line<'_>, day: &Day<'_>) {
         self.scan.lines = line.number;
-        self.state.take(PartKind::Log, line, &mut self.delta);
         match line.body {
             LineBody::Bytes(bytes) => self.look(line.number, bytes, day),
             LineBody::Oversized { .. } => self.malformed(true),
         }
-        if line.number % PIECE_LINES == 0 {
+        // Of a child only the time is asked.
+        if !self.scan.is_child {
+            self.state.take(PartKind::Log, line, &mut self.delta);
+        }
+        if line.number.is_multiple_of(PIECE_LINES) {
             self.hand_over();
         }
     }
@@ -201,14 +218,14 @@ impl Gathered {
             }
             None => self.scan.untimestamped += 1,
         }
-        self.links.take(number, bytes);
-        if told.sidechain.is_some() && self.scan.sidechain.is_none() {
-            self.scan.sidechain = told.sidechain;
+        if !self.scan.is_child {
+            self.links.take(number, bytes);
         }
         // The first head names a Codex thread; later ones are copies, or those of the thread it was forked from.
         let is_first_head = told.head.is_some() && self.scan.head.is_none();
         if is_first_head {
             self.has_head_cwd = told.cwd.is_some();
+            self.scan.is_child |= told.head.as_ref().is_some_and(|head| head.is_child);
             self.scan.head = told.head;
         }
         let is_better = is_first_head || (self.scan.cwd.is_none() && !self.has_head_cwd);
@@ -248,6 +265,7 @@ impl Gathered {
             }
         }
         scan.links = self.links.finish();
+        scan.is_child |= self.session.as_ref().is_some_and(|session| session.is_subagent);
         scan.session = self.session;
         scan
     }

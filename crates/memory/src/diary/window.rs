@@ -3,9 +3,9 @@
 //! A local day has 23, 24 or 25 hours. What belongs to it is decided by instants alone; how its bounds read on a clock
 //! is for people.
 
-use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
+use jiff::{SignedDuration, Timestamp};
 use thiserror::Error;
 
 /// Whether a day is over.
@@ -84,14 +84,21 @@ impl Window {
         (utc_stamp(self.start), utc_stamp(self.end))
     }
 
-    /// The dates that a time inside the window can be written with, whatever its offset.
-    pub(super) fn dates(&self) -> Vec<String> {
+    /// The dates that a time inside the window can be written with, and whether in UTC. With another offset it can be one
+    /// more on either side.
+    pub(super) fn dates(&self) -> Vec<(String, bool)> {
         let first = Offset::UTC.to_datetime(self.start).date();
-        let last = Offset::UTC.to_datetime(self.end).date();
-        let first = first.yesterday().unwrap_or(first);
-        let last = last.tomorrow().unwrap_or(last);
-        let days = first.series(jiff::Span::new().days(1));
-        days.take_while(|day| *day <= last).map(|day| day.to_string()).collect()
+        // The end itself is no longer inside.
+        let last = self
+            .end
+            .saturating_sub(SignedDuration::from_nanos(1))
+            .unwrap_or(self.end);
+        let last = Offset::UTC.to_datetime(last).date();
+        let before = first.yesterday().unwrap_or(first);
+        let after = last.tomorrow().unwrap_or(last);
+        let days = before.series(jiff::Span::new().days(1)).take_while(|day| *day <= after);
+        days.map(|day| (day.to_string(), (first..=last).contains(&day)))
+            .collect()
     }
 }
 

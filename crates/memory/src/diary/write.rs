@@ -82,7 +82,7 @@ impl Site {
     }
 
     /// An empty directory for copies that wait for their place.
-    pub(super) fn copies(&mut self) -> Result<PathBuf, DiaryError> {
+    pub(super) fn copies(&self) -> Result<PathBuf, DiaryError> {
         let path = self.aside("copies");
         let failed = |source| DiaryError::Io {
             path: path.clone(),

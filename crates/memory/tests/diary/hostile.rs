@@ -343,7 +343,7 @@ fn odd_bytes_cost_what_they_are() {
                 bad(
                     home,
                     (0..4096_u32)
-                        .map(|number| (number * 7919 >> 3) as u8)
+                        .map(|number| ((number * 7919) >> 3) as u8)
                         .collect::<Vec<_>>(),
                 )
             },
