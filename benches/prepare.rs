@@ -3,7 +3,11 @@
 //! Both copy byte by byte. What is told is the best of some rounds, in which the two take turns, and the most memory that a
 //! process had.
 
+#![allow(clippy::print_stdout, reason = "a bench prints its table")]
+
+#[allow(dead_code, reason = "each bench uses its part")]
 mod process;
+#[allow(dead_code, reason = "each bench uses its part")]
 mod seeded;
 
 use std::path::{Path, PathBuf};
