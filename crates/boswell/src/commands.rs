@@ -4,9 +4,11 @@
 //! the table of `cli.rs`.
 
 mod annotate;
+mod bundle;
 mod cat;
 mod completions;
 mod config;
+mod days;
 mod decide;
 mod decisions;
 mod demo;
@@ -20,6 +22,7 @@ mod keep;
 mod man;
 mod name;
 mod note;
+mod prepare;
 pub(crate) mod read;
 mod rebuild;
 mod restore;
@@ -60,6 +63,9 @@ pub(crate) enum Command {
     Digest(digest::DigestArgs),
     Signals(signals::SignalsArgs),
     Decisions(decisions::DecisionsArgs),
+    Prepare(prepare::PrepareArgs),
+    Days(days::DaysArgs),
+    Bundle(bundle::BundleArgs),
     Read(read::ReadArgs),
     Cat(cat::CatArgs),
     Export(export::ExportArgs),
@@ -117,6 +123,7 @@ fn answers_from_memory(command: &Command) -> bool {
             | Command::Export(_)
             | Command::Digest(_)
             | Command::Decide(_)
+            | Command::Days(_)
             | Command::Cat(_)
             | Command::Resume(_)
             | Command::Tag(_)
@@ -141,6 +148,8 @@ fn run_in(ui: &mut Ui, context: &Context, command: Command) -> Result<Outcome, C
             | Command::Signals(_)
             | Command::Decide(_)
             | Command::Decisions(_)
+            | Command::Prepare(_)
+            | Command::Days(_)
             | Command::Restore(_)
             | Command::Resume(_)
             | Command::Tag(_)
@@ -174,6 +183,9 @@ fn run_in(ui: &mut Ui, context: &Context, command: Command) -> Result<Outcome, C
         Command::Signals(args) => signals::run(ui, context, &args),
         Command::Decisions(args) => decisions::run(ui, context, &args),
         Command::Decide(args) => decide::run(ui, context, &args),
+        Command::Prepare(args) => prepare::run(ui, context, &args),
+        Command::Days(args) => days::run(ui, context, &args),
+        Command::Bundle(args) => bundle::run(ui, context, &args),
         Command::Read(args) => read::run(ui, context, &args),
         Command::Cat(args) => cat::run(ui, context, &args),
         Command::Restore(args) => restore::run(ui, context, &args),

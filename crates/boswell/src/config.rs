@@ -43,6 +43,16 @@ pub(crate) struct Config {
     pub(crate) notify: Vec<String>,
     /// Where digests and decisions are written as files, too.
     pub(crate) surface_dir: Option<PathBuf>,
+    pub(crate) diary: Diary,
+}
+
+/// The diary: where it is kept, and what it takes for granted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Diary {
+    /// `None` where it lies beside the store.
+    pub(crate) reports_root: Option<PathBuf>,
+    /// The project of sessions that tell none, by agent.
+    pub(crate) fallback_roots: Vec<(Agent, PathBuf)>,
 }
 
 /// How much raw text is kept, and for how long.
@@ -110,6 +120,7 @@ impl Config {
             task_ref: settings.read("session_memory.task_ref", "pattern", value::regex)?,
             notify: settings.read("session_memory.notify", "command", value::words)?,
             surface_dir: settings.read("session_memory.surface", "dir", |found| value::place(found, home))?,
+            diary: read_diary(settings, home)?,
         })
     }
 }
@@ -177,6 +188,23 @@ fn read_sources(settings: &Settings, home: &Path) -> Result<Sources, ConfigError
         codex: settings.read(table, "codex", |found| value::paths(found, home))?,
         grok: settings.read(table, "grok", |found| value::paths(found, home))?,
         extra: settings.read(table, "extra", |found| value::extra_roots(found, home))?,
+    })
+}
+
+fn read_diary(settings: &Settings, home: &Path) -> Result<Diary, ConfigError> {
+    let place = |table, key| settings.read(table, key, |found| value::place(found, home));
+    let agents = [
+        (Agent::Claude, "claude"),
+        (Agent::Codex, "codex"),
+        (Agent::Grok, "grok"),
+    ];
+    let mut fallback_roots = Vec::new();
+    for (agent, key) in agents {
+        fallback_roots.extend(place("diary.fallback_roots", key)?.map(|root| (agent, root)));
+    }
+    Ok(Diary {
+        reports_root: place("diary", "reports_root")?,
+        fallback_roots,
     })
 }
 

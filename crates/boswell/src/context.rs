@@ -204,6 +204,15 @@ pub(crate) struct Context {
     pub(crate) roots: Vec<Root>,
     /// Where programs are looked for.
     pub(crate) search_path: Vec<PathBuf>,
+    pub(crate) reports: Reports,
+}
+
+/// Where the diary's workspaces are kept, unless a flag says otherwise.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Reports {
+    pub(crate) path: PathBuf,
+    /// Another tool's variable says so.
+    pub(crate) is_by_old_variable: bool,
 }
 
 impl Context {
@@ -242,7 +251,9 @@ impl Context {
         }
         let config = Config::read(&settings, &places.home)?;
         let roots = find_roots(&config, &surroundings.environment, &places);
+        let reports = find_reports(&config, &surroundings.environment, &places);
         Ok(Self {
+            reports,
             now: surroundings.now()?,
             zone: TimeZone::system(),
             threads: std::thread::available_parallelism().map_or(1, usize::from),
@@ -373,6 +384,24 @@ fn choose_color(choice: ColorChoice, is_terminal: bool, environment: &Environmen
         ColorChoice::Never => false,
         ColorChoice::Auto if environment.get(variables::NO_COLOR).is_some() => false,
         ColorChoice::Auto => is_forced || (is_terminal && !is_dumb),
+    }
+}
+
+/// Our own variable decides, then the other tool's, then the configuration. Else it is a directory of its own beside the
+/// store's: what is thrown away with one stays in the other.
+fn find_reports(config: &Config, environment: &Environment, places: &Places) -> Reports {
+    let given = |name| environment.get(name).map(|path| places.current_dir.join(path));
+    let own = given(variables::BOSWELL_REPORTS);
+    let old = given(variables::PROMPT_DIARY_HOME).filter(|_| own.is_none());
+    let is_by_old_variable = old.is_some();
+    let beside = || {
+        let name = places.data_dir.file_name().unwrap_or_default().to_string_lossy();
+        places.data_dir.with_file_name(format!("{name}-reports"))
+    };
+    let path = own.or(old).or_else(|| config.diary.reports_root.clone());
+    Reports {
+        path: path.unwrap_or_else(beside),
+        is_by_old_variable,
     }
 }
 

@@ -16,6 +16,8 @@ pub(crate) const BOSWELL_CONFIG: &str = "BOSWELL_CONFIG";
 pub(crate) const BOSWELL_SYSTEM_CONFIG: &str = "BOSWELL_SYSTEM_CONFIG";
 pub(crate) const BOSWELL_HOME: &str = "BOSWELL_HOME";
 pub(crate) const BOSWELL_NOW: &str = "BOSWELL_NOW";
+pub(crate) const BOSWELL_REPORTS: &str = "BOSWELL_REPORTS";
+pub(crate) const PROMPT_DIARY_HOME: &str = "PROMPT_DIARY_HOME";
 pub(crate) const CLAUDE_CONFIG_DIR: &str = "CLAUDE_CONFIG_DIR";
 pub(crate) const CODEX_HOME: &str = "CODEX_HOME";
 pub(crate) const GROK_HOME: &str = "GROK_HOME";
@@ -39,6 +41,8 @@ pub(crate) const VARIABLES: &[Variable] = &[
     Variable { name: BOSWELL_CONFIG, help: "The user's configuration file, instead of the platform's place for it. The file has to exist." },
     Variable { name: BOSWELL_SYSTEM_CONFIG, help: "The system's configuration file, instead of the platform's place for it." },
     Variable { name: BOSWELL_HOME, help: "The data directory, where the memory is kept, instead of the platform's place for it." },
+    Variable { name: BOSWELL_REPORTS, help: "Where the diary's workspaces and reports are kept, instead of `diary.reports_root`." },
+    Variable { name: PROMPT_DIARY_HOME, help: "The same, where `BOSWELL_REPORTS` is not set: whoever comes from that tool keeps his days." },
     Variable { name: BOSWELL_NOW, help: "A still clock for tests and demonstrations: an RFC 3339 time such as `2026-04-01T09:00:00Z`." },
     Variable { name: CLAUDE_CONFIG_DIR, help: "Claude Code's own variable: where it keeps its sessions. Several directories are separated by commas." },
     Variable { name: CODEX_HOME, help: "Codex CLI's own variable: where it keeps its sessions." },

@@ -8,6 +8,7 @@
 pub mod annotations;
 pub mod commits;
 pub mod decisions;
+pub mod diary;
 pub mod digest;
 pub mod doctor;
 mod files;

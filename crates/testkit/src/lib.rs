@@ -8,5 +8,6 @@ pub mod faults;
 pub mod tidy;
 
 pub mod corpus;
+pub mod days;
 pub mod logs;
 pub mod truth;

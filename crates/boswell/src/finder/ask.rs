@@ -328,6 +328,10 @@ mod tests {
         let config = Config::read(&settings, &places.home).unwrap();
         Desk::open(&Arc::new(Context {
             search_path: Vec::new(),
+            reports: crate::context::Reports {
+                path: PathBuf::new(),
+                is_by_old_variable: false,
+            },
             now: Timestamp::UNIX_EPOCH,
             zone: TimeZone::UTC,
             threads: 1,

@@ -46,6 +46,14 @@ fn init_writes_a_private_copy_of_the_defaults_and_show_accepts_it() {
 
     [session_memory.surface]
     dir = ""  # default
+
+    [diary]
+    reports_root = ""  # default
+
+    [diary.fallback_roots]
+    claude = ""  # default
+    codex = ""   # default
+    grok = ""    # default
     "#);
     assert_eq!(names_in(sandbox.user_config().parent().unwrap()), ["config.toml"]);
 }
@@ -173,6 +181,14 @@ fn every_layer_lies_over_the_one_before_it_key_by_key() {
 
     [session_memory.surface]
     dir = ""  # default
+
+    [diary]
+    reports_root = ""  # default
+
+    [diary.fallback_roots]
+    claude = ""  # default
+    codex = ""   # default
+    grok = ""    # default
     "#);
 }
 

@@ -33,6 +33,11 @@ fn alone_it_shows_its_verbs_in_their_groups() {
       decisions     Show what was decided, newest first
       secrets       Say where secrets stand in the agents' own logs
 
+    Diary:
+      prepare       Gather a day's sessions into a workspace for a report
+      days          List the days that have sessions, newest first
+      bundle        Pack a day's workspace into a zip for support
+
     Share:
       read          Show a session's log as one clear transcript
       cat           Print a session's log as the agent wrote it

@@ -7,6 +7,7 @@ mod catch_up;
 mod config;
 mod contract;
 mod defects;
+mod diary;
 mod digest;
 mod evict;
 mod finder;

@@ -34,6 +34,15 @@ impl Reads<'_> {
         )
     }
 
+    /// When each turn of each session began, as far as it is told, with the uid of the session.
+    pub fn turn_starts(&self) -> Result<Vec<(String, i64)>, StoreError> {
+        self.engine.query(
+            "SELECT session_uid, started_at FROM turns WHERE started_at IS NOT NULL ORDER BY session_uid, turn",
+            &[],
+            |row| Ok((row.text(0)?, row.int(1)?)),
+        )
+    }
+
     /// How many lines of a session could not be read as they stand.
     pub fn fault_count(&self, session_uid: &str) -> Result<u64, StoreError> {
         let count = self.engine.query_opt(

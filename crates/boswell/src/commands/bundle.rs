@@ -1,0 +1,214 @@
+//! `boswell bundle`: one day as a zip that can be handed to somebody who helps.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use memory::mask::{Masker, TextState};
+use serde_json::json;
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipWriter};
+
+use super::prepare::{DayArgs, PlaceArgs};
+use crate::context::Context;
+use crate::error::{CommandError, Outcome};
+use crate::render::text::plural;
+use crate::ui::{Format, Ui, escape, measure};
+
+/// Pack a day's workspace into a zip for support
+///
+/// What was made of the day and the audit, but not the sessions themselves, unless they are asked for. Secrets are masked in all of
+/// it, and your home directory is written as `~`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  boswell bundle --date 2026-05-12 -o day.zip
+  boswell bundle --date 2026-05-12 -o day.zip --raw-sessions")]
+pub(crate) struct BundleArgs {
+    #[command(flatten)]
+    day: DayArgs,
+    #[command(flatten)]
+    place: PlaceArgs,
+    /// Where to write the zip
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Take the copied sessions in as well
+    #[arg(long)]
+    raw_sessions: bool,
+}
+
+pub(crate) fn run(ui: &mut Ui, context: &Context, args: &BundleArgs) -> Result<Outcome, CommandError> {
+    let (zone, _) = args.place.zone(context)?;
+    let date = args.day.date(context, &zone)?.to_string();
+    let root = args.place.root(ui, context);
+    let workspace = root.join("work").join(&date);
+    if !workspace.join("metadata.json").is_file() {
+        let error = CommandError::not_found("no-workspace", format_args!("this day has no workspace: {date}"));
+        return Err(error.with_hint(format_args!("`boswell prepare --date {date}` makes one")));
+    }
+    let output = context.places.current_dir.join(&args.output);
+    let real = output.parent().unwrap_or(&output).canonicalize();
+    if real.is_ok_and(|real| {
+        workspace
+            .canonicalize()
+            .is_ok_and(|workspace| real.starts_with(workspace))
+    }) {
+        return Err(CommandError::user(
+            "bundle-inside",
+            "the zip cannot lie in the workspace it packs",
+        ));
+    }
+    let audit = root.join("private").join(&date).join("audit.manifest.json");
+    let bundle = Bundle {
+        masker: &context.masker(true)?,
+        home: context.places.home.to_string_lossy().into_owned(),
+        with_sessions: args.raw_sessions,
+    };
+    let packed = bundle.pack(&workspace, &audit, &output).map_err(|error| {
+        let hint = match error.kind() {
+            io::ErrorKind::AlreadyExists => "nothing is overwritten; name another file",
+            _ => "is there room, and is the place yours to write?",
+        };
+        CommandError::user(
+            "bundle-failed",
+            format_args!("cannot write `{}`: {error}", output.display()),
+        )
+        .with_hint(hint)
+    })?;
+    match ui.format {
+        Format::Json => ui.json(&json!({
+            "schema": "boswell.bundle/1",
+            "date": date,
+            "path": output,
+            "bytes": packed.bytes,
+            "files": packed.taken,
+            "left_out": packed.left_out.len(),
+            "secrets_masked": packed.secrets,
+        }))?,
+        Format::Text => {
+            let size = measure::bytes(packed.bytes);
+            let files = plural(packed.taken.len() as u64, "file");
+            ui.row(escape(&output.display().to_string()))?;
+            ui.status(format_args!("Packed {files}, {size}"));
+            if !packed.left_out.is_empty() {
+                let sessions = plural(packed.left_out.len() as u64, "session file");
+                ui.status(format_args!("Left out: {sessions}"));
+            }
+        }
+    }
+    if args.raw_sessions {
+        ui.warning("the zip holds whole sessions: look through it before you hand it on");
+    }
+    Ok(Outcome::Done)
+}
+
+/// How a zip is made.
+struct Bundle<'a> {
+    masker: &'a Masker,
+    home: String,
+    with_sessions: bool,
+}
+
+/// What went in.
+#[derive(Default)]
+struct Packed {
+    taken: Vec<String>,
+    left_out: Vec<String>,
+    secrets: u64,
+    bytes: u64,
+}
+
+impl Bundle<'_> {
+    /// Writes the zip; half of one is taken away again.
+    fn pack(&self, workspace: &Path, audit: &Path, output: &Path) -> io::Result<Packed> {
+        let mut options = fs::OpenOptions::new();
+        options.write(true).read(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let file = options.open(output)?;
+        let packed = self.fill(file, workspace, audit);
+        if packed.is_err() {
+            _ = fs::remove_file(output);
+        }
+        let mut packed = packed?;
+        packed.bytes = fs::metadata(output)?.len();
+        Ok(packed)
+    }
+
+    fn fill(&self, file: File, workspace: &Path, audit: &Path) -> io::Result<Packed> {
+        let mut zip = ZipWriter::new(file);
+        let mut packed = Packed::default();
+        let mut files = Vec::new();
+        list(workspace, Path::new(""), &mut files)?;
+        for place in files {
+            let name = place.to_string_lossy().replace('\\', "/");
+            if is_session(&place) && !self.with_sessions {
+                packed.left_out.push(name);
+                continue;
+            }
+            self.add(&mut zip, &workspace.join(&place), &format!("work/{name}"), &mut packed)?;
+        }
+        if audit.is_file() {
+            self.add(&mut zip, audit, "private/audit.manifest.json", &mut packed)?;
+        }
+        let manifest = json!({
+            "schema": "boswell.bundle-manifest/1",
+            "files": packed.taken,
+            "left_out": packed.left_out,
+            "secrets_masked": packed.secrets,
+        });
+        start(&mut zip, "bundle.manifest.json")?;
+        zip.write_all(format!("{manifest:#}\n").as_bytes())?;
+        zip.finish().map_err(io::Error::other)?.sync_all()?;
+        Ok(packed)
+    }
+
+    /// Takes a file in, line by line, with the secrets out.
+    fn add(&self, zip: &mut ZipWriter<File>, path: &Path, name: &str, packed: &mut Packed) -> io::Result<()> {
+        let bytes = fs::read(path)?;
+        start(zip, name)?;
+        let mut hits = Vec::new();
+        let mut state = TextState::default();
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let (body, end) = line.strip_suffix(b"\n").map_or((line, ""), |body| (body, "\n"));
+            let masked = match body.first() {
+                Some(b'{') => self.masker.mask_json_line(body, &mut hits),
+                _ => self.masker.mask_text_line(&mut state, body, &mut hits),
+            };
+            let text = String::from_utf8_lossy(&masked);
+            zip.write_all(text.replace(&self.home, "~").as_bytes())?;
+            zip.write_all(end.as_bytes())?;
+        }
+        packed.secrets += hits.len() as u64;
+        packed.taken.push(name.to_owned());
+        Ok(())
+    }
+}
+
+fn start(zip: &mut ZipWriter<File>, name: &str) -> io::Result<()> {
+    let options = SimpleFileOptions::default()
+        .compression_method(CompressionMethod::Deflated)
+        .unix_permissions(0o600);
+    zip.start_file(name, options).map_err(io::Error::other)
+}
+
+/// Whether a file of a workspace is a copied session.
+fn is_session(place: &Path) -> bool {
+    let names: Vec<_> = place.iter().take(3).collect();
+    names.first().is_some_and(|name| *name == "projects") && names.get(2).is_some_and(|name| *name == "sessions")
+}
+
+/// Lists the regular files below a directory, in order. Links are left alone.
+fn list(directory: &Path, inside: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
+    let mut entries: Vec<_> = fs::read_dir(directory.join(inside))?.collect::<Result<_, _>>()?;
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        let place = inside.join(entry.file_name());
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            list(directory, &place, files)?;
+        } else if kind.is_file() {
+            files.push(place);
+        }
+    }
+    Ok(())
+}

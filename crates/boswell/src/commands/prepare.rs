@@ -1,0 +1,230 @@
+//! `boswell prepare`: one day's sessions, gathered for a report.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use memory::diary::{self, Ask, Copies, DiaryError, Made, Prepared, Window, WindowError};
+use memory::store::Store;
+use serde_json::{Value, json};
+
+use crate::context::Context;
+use crate::error::{CommandError, Outcome};
+use crate::render::text::plural;
+use crate::ui::{Format, Ui, escape};
+
+/// How many things that were left out are told one by one; the audit has all.
+const TOLD_MAX: usize = 20;
+
+/// Gather a day's sessions into a workspace for a report
+///
+/// All sessions in which a human asked something on that day, of all agents: their logs with the secrets out, their subagents,
+/// and an index of the turns by line. Without a date it is yesterday. What could not be taken is told, with the reason; the whole
+/// account is in the audit, which lies apart. A workspace that is there stays, unless its day was not over then.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  boswell prepare                                  yesterday
+  boswell prepare --today
+  boswell prepare --date 2026-05-12 --timezone Asia/Shanghai
+  boswell prepare --date 2026-05-12 --force        again; reports in it stay")]
+pub(crate) struct PrepareArgs {
+    #[command(flatten)]
+    day: DayArgs,
+    #[command(flatten)]
+    place: PlaceArgs,
+    /// Make a workspace anew that is there already; reports in it stay
+    #[arg(long)]
+    force: bool,
+    /// Copy logs byte by byte, with the secrets in them
+    #[arg(long)]
+    verbatim: bool,
+}
+
+/// Which day is meant.
+#[derive(clap::Args, Debug)]
+pub(crate) struct DayArgs {
+    /// The day, such as `2026-05-12`; yesterday where it is not given
+    #[arg(long, value_name = "DAY", conflicts_with = "today")]
+    date: Option<Date>,
+    /// Today, as far as it went
+    #[arg(long)]
+    today: bool,
+}
+
+/// Where days lie, in time and on disk.
+#[derive(clap::Args, Debug)]
+pub(crate) struct PlaceArgs {
+    /// The zone in which a day begins and ends, such as `Europe/Berlin`; the system's where it is not given
+    #[arg(long, value_name = "ZONE")]
+    timezone: Option<String>,
+    /// Where workspaces are kept
+    #[arg(long, value_name = "DIR")]
+    reports_root: Option<PathBuf>,
+}
+
+impl PlaceArgs {
+    /// The zone and its name.
+    pub(crate) fn zone(&self, context: &Context) -> Result<(TimeZone, String), CommandError> {
+        let unknown = |name: &str| {
+            CommandError::usage(format_args!("no such time zone: `{name}`")).with_hint("write it like `Europe/Berlin`")
+        };
+        let zone = match &self.timezone {
+            Some(name) => TimeZone::get(name).map_err(|_| unknown(name))?,
+            None => context.zone.clone(),
+        };
+        let name = zone.iana_name().unwrap_or("UTC").to_owned();
+        Ok((zone, name))
+    }
+
+    /// The directory of all workspaces.
+    pub(crate) fn root(&self, ui: &mut Ui, context: &Context) -> PathBuf {
+        if let Some(given) = &self.reports_root {
+            return context.places.current_dir.join(given);
+        }
+        if context.reports.is_by_old_variable {
+            ui.hint("`PROMPT_DIARY_HOME` is honoured; `BOSWELL_REPORTS` is its name here");
+        }
+        context.reports.path.clone()
+    }
+}
+
+impl DayArgs {
+    /// The day that is meant, in a zone.
+    pub(crate) fn date(&self, context: &Context, zone: &TimeZone) -> Result<Date, CommandError> {
+        let today = zone.to_datetime(context.now).date();
+        match self.date {
+            Some(date) => Ok(date),
+            None if self.today => Ok(today),
+            None => today.yesterday().map_err(CommandError::usage),
+        }
+    }
+}
+
+pub(crate) fn run(ui: &mut Ui, context: &Context, args: &PrepareArgs) -> Result<Outcome, CommandError> {
+    let (zone, zone_name) = args.place.zone(context)?;
+    let date = args.day.date(context, &zone)?;
+    let window = Window::new(date, &zone, &zone_name, context.now).map_err(no_window)?;
+    let reports_root = args.place.root(ui, context);
+    let masker = match args.verbatim {
+        true => None,
+        false => Some(context.masker(true)?),
+    };
+    if args.verbatim {
+        ui.warning("copies are verbatim: secrets in the logs are secrets in the workspace");
+    }
+    let roots = context.memory_roots();
+    let fallback = &context.config.diary.fallback_roots;
+    let ask = Ask {
+        window: &window,
+        zone: &zone,
+        now: context.now,
+        roots: &roots,
+        fallback_roots: fallback.iter().cloned().collect::<BTreeMap<_, _>>(),
+        reports_root: &reports_root,
+        home: &context.places.home,
+        copies: masker.as_ref().map_or(Copies::Verbatim, Copies::Masked),
+        threads: context.threads,
+        is_ignored: &|log: &Path| context.is_ignored(log),
+        force: args.force,
+    };
+    // A memory that cannot be opened costs what only it has: the logs on disk are still a day.
+    let store = Store::open_existing(&context.places.data_dir).unwrap_or_else(|error| {
+        ui.warning(format_args!("logs that are gone are not taken from memory: {error}"));
+        None
+    });
+    let prepared = diary::prepare(&ask, store.as_ref()).map_err(told)?;
+    match (ui.format, &prepared) {
+        (Format::Json, _) => ui.json(&to_json(&window, &reports_root, &prepared))?,
+        (Format::Text, Prepared::There(workspace)) => {
+            ui.row(escape(&workspace.display().to_string()))?;
+            ui.status("The workspace is there already");
+            ui.hint("`--force` makes it anew");
+        }
+        (Format::Text, Prepared::Made(made)) => show(ui, &window, made)?,
+    }
+    Ok(Outcome::Done)
+}
+
+fn no_window(error: WindowError) -> CommandError {
+    CommandError::usage(error)
+}
+
+/// What a person can do about a day that cannot be prepared.
+fn told(error: DiaryError) -> CommandError {
+    match &error {
+        DiaryError::Busy(_) => CommandError::user("diary-busy", &error)
+            .with_hint("try again when it is done")
+            .retryable(),
+        DiaryError::Mismatch { .. } => {
+            CommandError::user("diary-mismatch", &error).with_hint("`--force` makes it anew; reports in it stay")
+        }
+        DiaryError::Io { .. } => CommandError::user("diary-unwritable", &error)
+            .with_hint("the reports root must be yours to write, with room on its disk"),
+    }
+}
+
+fn show(ui: &mut Ui, window: &Window, made: &Made) -> Result<(), CommandError> {
+    ui.row(escape(&made.workspace.display().to_string()))?;
+    let count = |count: usize, word: &str| plural(count as u64, word);
+    if made.was_partial {
+        ui.status("The day was not over when it was prepared before: it is prepared anew");
+    }
+    ui.status(format_args!(
+        "Prepared {} ({}): {}, {}, {}, {}",
+        window.date,
+        window.status.as_str(),
+        count(made.projects, "project"),
+        count(made.sessions, "session"),
+        count(made.turns, "turn"),
+        count(made.subagents, "subagent"),
+    ));
+    let notes = &made.notes;
+    let secrets: u64 = notes.masked.iter().map(|masked| masked.secrets).sum();
+    if secrets > 0 {
+        ui.status(format_args!("Masked {} in the copies", plural(secrets, "secret")));
+    }
+    for one in &notes.from_memory {
+        ui.status(format_args!("From memory, its log is gone: {}", one.session_uid));
+    }
+    for uid in &notes.evicted {
+        ui.warning(format_args!("of the day, but its text was let go: {uid}"));
+    }
+    for one in &notes.renamed {
+        ui.status(format_args!(
+            "Named otherwise: {} is {}",
+            one.source_path, one.workspace_path
+        ));
+    }
+    for one in notes.skipped.iter().take(TOLD_MAX) {
+        ui.warning(format_args!("skipped {}: {}", one.what, one.reason));
+    }
+    let more = notes.skipped.len().saturating_sub(TOLD_MAX);
+    if more > 0 {
+        ui.warning(format_args!("skipped {} more; the audit names them", more));
+    }
+    Ok(())
+}
+
+fn to_json(window: &Window, reports_root: &Path, prepared: &Prepared) -> Value {
+    let (workspace, made) = match prepared {
+        Prepared::There(workspace) => (workspace, None),
+        Prepared::Made(made) => (&made.workspace, Some(made)),
+    };
+    let date = window.date.to_string();
+    json!({
+        "schema": "boswell.prepare/1",
+        "date": date,
+        "timezone": window.zone_name,
+        "status": window.status.as_str(),
+        "window": { "start": window.start.to_string(), "end": window.end.to_string() },
+        "workspace": workspace,
+        "audit": reports_root.join("private").join(&date).join("audit.manifest.json"),
+        "is_new": made.is_some(),
+        "projects": made.map(|made| made.projects),
+        "sessions": made.map(|made| made.sessions),
+        "turns": made.map(|made| made.turns),
+        "subagents": made.map(|made| made.subagents),
+        "notes": made.map(|made| &made.notes),
+    })
+}

@@ -1,0 +1,226 @@
+//! The diary's verbs: a day prepared, listed and packed.
+
+use std::fs;
+use std::io::Read;
+
+use insta::assert_snapshot;
+use serde_json::Value;
+
+use crate::sandbox::Sandbox;
+
+/// A home with a session of yesterday and one of a week ago.
+fn home() -> Sandbox {
+    let mut sandbox = Sandbox::new();
+    sandbox.set("TZ", "UTC");
+    let record = |kind: &str, at: &str, text: &str| {
+        let message = format!(r#"{{"role":"{kind}","content":"{text}"}}"#);
+        format!(
+            r#"{{"type":"{kind}","timestamp":"{at}","cwd":"/home/ada/app","uuid":"{at}{kind}","message":{message}}}"#
+        )
+    };
+    let log = |at: &str| {
+        format!(
+            "{}\n{}\n",
+            record("user", at, "fix the login"),
+            record("assistant", at, "done")
+        )
+    };
+    sandbox.write(
+        ".claude/projects/-home-ada-app/5e55.jsonl",
+        &log("2026-03-31T10:00:00Z"),
+    );
+    sandbox.write(
+        ".claude/projects/-home-ada-app/01d5.jsonl",
+        &log("2026-03-25T10:00:00Z"),
+    );
+    sandbox
+}
+
+#[test]
+fn a_day_is_prepared_once_and_told() {
+    let sandbox = home();
+    assert_snapshot!(sandbox.run("prepare"), @"
+    [HOME]/.local/share/boswell-reports/work/2026-03-31
+    --- stderr ---
+    Prepared 2026-03-31 (final): 1 project, 1 session, 1 turn, 0 subagents
+    ");
+    assert_snapshot!(sandbox.run("prepare --date 2026-03-31"), @"
+    [HOME]/.local/share/boswell-reports/work/2026-03-31
+    --- stderr ---
+    The workspace is there already
+    Hint: `--force` makes it anew
+    ");
+    assert_snapshot!(sandbox.run("prepare --date 2026-03-31 --timezone Asia/Shanghai"), @"
+    --- stderr ---
+    error: the workspace there is another one (report_window_local, report_window_utc, timezone): [HOME]/.local/share/boswell-reports/work/2026-03-31
+    Hint: `--force` makes it anew; reports in it stay
+    --- exit 2 ---
+    ");
+    let again: Value = serde_json::from_str(&sandbox.run("prepare --force --json")).unwrap();
+    assert_eq!((&again["turns"], &again["is_new"]), (&1.into(), &true.into()));
+    let audit = again["audit"]
+        .as_str()
+        .unwrap()
+        .replace("[HOME]", sandbox.home.to_str().unwrap());
+    let audit = fs::read_to_string(audit).unwrap();
+    assert!(audit.contains("\"copies\": \"masked\""), "{audit}");
+}
+
+#[cfg(unix)]
+#[test]
+fn workspaces_are_private() {
+    use std::os::unix::fs::PermissionsExt;
+    let sandbox = home();
+    sandbox.run("prepare");
+    let root = sandbox.home.join(".local/share/boswell-reports");
+    for place in [".", "work", "work/2026-03-31", "private/2026-03-31"] {
+        let mode = fs::metadata(root.join(place)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700, "{place}");
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_told_and_the_day_is_whole() {
+    let sandbox = home();
+    fs::create_dir_all(sandbox.home.join(".claude/projects/x/bad.jsonl")).unwrap();
+    sandbox.write(".codex/sessions/rollout-z.jsonl.zst", "no archive");
+    assert_snapshot!(sandbox.run("prepare"), @"
+    [HOME]/.local/share/boswell-reports/work/2026-03-31
+    --- stderr ---
+    Prepared 2026-03-31 (final): 1 project, 1 session, 1 turn, 0 subagents
+    warning: skipped [HOME]/.claude/projects/x/bad.jsonl: not a regular file
+    warning: skipped [HOME]/.codex/sessions/rollout-z.jsonl.zst: cannot be read: Unknown frame descriptor
+    ");
+}
+
+#[test]
+fn days_that_make_no_sense_are_refused() {
+    let sandbox = home();
+    assert_snapshot!(sandbox.run("prepare --timezone ../x"), @"
+    --- stderr ---
+    error: no such time zone: `../x`
+    Hint: write it like `Europe/Berlin`
+    --- exit 2 ---
+    ");
+    assert_snapshot!(sandbox.run("prepare --date 2026-04-02"), @"
+    --- stderr ---
+    error: this day has not begun in UTC: 2026-04-02
+    --- exit 2 ---
+    ");
+    assert_snapshot!(sandbox.run("prepare --date tomorrow"), @"
+    --- stderr ---
+    error: invalid value 'tomorrow' for '--date <DAY>': failed to parse four digit integer as year: invalid digit, expected 0-9 but got t
+
+    For more information, try '--help'.
+    --- exit 2 ---
+    ");
+    // The first day there is has nothing in it, and is a day.
+    assert_snapshot!(sandbox.run("prepare --date 0001-01-01"), @"
+    [HOME]/.local/share/boswell-reports/work/0001-01-01
+    --- stderr ---
+    Prepared 0001-01-01 (final): 0 projects, 0 sessions, 0 turns, 0 subagents
+    ");
+}
+
+#[test]
+fn the_place_is_a_flag_then_variables_then_the_settings() {
+    let mut sandbox = home();
+    let place = |sandbox: &Sandbox, line: &str| {
+        let told: Value = serde_json::from_str(&sandbox.run(line)).unwrap();
+        told["workspace"]
+            .as_str()
+            .unwrap()
+            .replace(sandbox.home.to_str().unwrap(), "[HOME]")
+    };
+    let by_setting = format!(
+        "prepare --json --config diary.reports_root={}",
+        sandbox.path("by-setting")
+    );
+    assert_eq!(place(&sandbox, &by_setting), "[HOME]/by-setting/work/2026-03-31");
+    sandbox.set("PROMPT_DIARY_HOME", &sandbox.path("by-old-variable"));
+    assert_snapshot!(sandbox.run("prepare"), @"
+    [HOME]/by-old-variable/work/2026-03-31
+    --- stderr ---
+    Hint: `PROMPT_DIARY_HOME` is honoured; `BOSWELL_REPORTS` is its name here
+    Prepared 2026-03-31 (final): 1 project, 1 session, 1 turn, 0 subagents
+    ");
+    sandbox.set("BOSWELL_REPORTS", &sandbox.path("by-variable"));
+    assert_eq!(place(&sandbox, &by_setting), "[HOME]/by-variable/work/2026-03-31");
+    let by_flag = format!("prepare --json --reports-root {}", sandbox.path("by-flag"));
+    assert_eq!(place(&sandbox, &by_flag), "[HOME]/by-flag/work/2026-03-31");
+}
+
+#[test]
+fn days_are_listed_with_what_they_have() {
+    let sandbox = home();
+    assert_snapshot!(Sandbox::new().run("days"), @"
+    --- stderr ---
+    Hint: no session is in the memory yet; `boswell sweep` reads the agents' logs
+    --- exit 1 ---
+    ");
+    sandbox.run("sweep");
+    sandbox.run("prepare");
+    assert_snapshot!(sandbox.run("days"), @"
+    2026-03-31      1 turn     1 session  workspace            app
+    2026-03-25      1 turn     1 session  -                    app
+    ");
+    sandbox.write(".local/share/boswell-reports/work/2026-03-31/report.md", "# A day");
+    assert_snapshot!(sandbox.run("days --limit 1 --json"), @r#"{"days":[{"date":"2026-03-31","has_report":true,"projects":["app"],"sessions":1,"turns":1,"workspace":"final"}],"schema":"boswell.days/1","timezone":"UTC","total":2}"#);
+}
+
+#[test]
+fn a_bundle_has_no_sessions_unless_asked_and_no_secrets() {
+    let sandbox = home();
+    let secret = format!("ghp_{}", "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3fG5");
+    assert_snapshot!(sandbox.run("bundle --date 2026-03-31 -o day.zip"), @"
+    --- stderr ---
+    error: this day has no workspace: 2026-03-31
+    Hint: `boswell prepare --date 2026-03-31` makes one
+    --- exit 1 ---
+    ");
+    sandbox.run("prepare --verbatim");
+    let report = format!("# A day\n\nThe token {secret} was used in {}.\n", sandbox.path("app"));
+    sandbox.write(".local/share/boswell-reports/work/2026-03-31/report.md", &report);
+    let told = sandbox.run("bundle --date 2026-03-31 -o day.zip");
+    assert!(told.contains("Left out: 1 session file"), "{told}");
+    let (names, text) = unpack(&sandbox, "day.zip");
+    assert_snapshot!(names.join("\n"), @"
+    work/metadata.json
+    work/projects/app-9cc220a352de/project.json
+    work/projects/app-9cc220a352de/sessions.index.jsonl
+    work/report.md
+    private/audit.manifest.json
+    bundle.manifest.json
+    ");
+    assert!(
+        !text.contains(&secret) && text.contains("[REDACTED:") && !text.contains(sandbox.home.to_str().unwrap()),
+        "{text}"
+    );
+    let told = sandbox.run("bundle --date 2026-03-31 -o all.zip --raw-sessions");
+    assert!(told.contains("whole sessions"), "{told}");
+    assert!(
+        unpack(&sandbox, "all.zip")
+            .0
+            .iter()
+            .any(|name| name.ends_with("5e55.jsonl"))
+    );
+    let again = sandbox.run("bundle --date 2026-03-31 -o day.zip");
+    assert!(
+        again.contains("nothing is overwritten") && again.contains("--- exit 2 ---"),
+        "{again}"
+    );
+    let inside = sandbox.run("bundle --date 2026-03-31 -o .local/share/boswell-reports/work/2026-03-31/x.zip");
+    assert!(inside.contains("cannot lie in the workspace"), "{inside}");
+}
+
+/// The names in a zip, and all their text.
+fn unpack(sandbox: &Sandbox, name: &str) -> (Vec<String>, String) {
+    let mut archive = zip::ZipArchive::new(fs::File::open(sandbox.home.join(name)).unwrap()).unwrap();
+    let (mut names, mut text) = (Vec::new(), String::new());
+    for at in 0..archive.len() {
+        let mut file = archive.by_index(at).unwrap();
+        names.push(file.name().unwrap().into_owned());
+        file.read_to_string(&mut text).unwrap();
+    }
+    (names, text)
+}

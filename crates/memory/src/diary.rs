@@ -1,0 +1,204 @@
+//! The diary's evidence: one day of all agents' sessions, gathered into a workspace from which a report is written.
+//!
+//! The workspace is the only thing a report reads. It is whole or absent: written aside and renamed. One bad log costs
+//! itself and is told. The time, the zone, the roots and whether logs are copied as they are come in as arguments.
+
+mod assemble;
+mod audit;
+mod children;
+mod collect;
+mod copy;
+mod days;
+mod index;
+mod links;
+mod names;
+mod probe;
+mod recalled;
+mod roots;
+mod scan;
+mod text;
+mod window;
+mod write;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use thiserror::Error;
+use transcript::Agent;
+
+pub use audit::{FromMemory, Masked, Notes, Renamed, Skipped};
+pub use copy::Copies;
+pub use days::{Day, days};
+pub use window::{Status, Window, WindowError};
+
+use crate::sources::{self, Log, Root};
+use crate::store::Store;
+use collect::Candidate;
+
+/// Version of the workspace.
+pub(crate) const SCHEMA_VERSION: u32 = 2;
+
+/// What a workspace is to be made of.
+pub struct Ask<'a> {
+    pub window: &'a Window,
+    pub zone: &'a TimeZone,
+    pub now: Timestamp,
+    pub roots: &'a [Root],
+    /// The project of a session that tells none.
+    pub fallback_roots: BTreeMap<Agent, PathBuf>,
+    /// Where workspaces are kept.
+    pub reports_root: &'a Path,
+    /// What `~` means in a log.
+    pub home: &'a Path,
+    pub copies: Copies<'a>,
+    pub threads: usize,
+    pub is_ignored: &'a (dyn Fn(&Path) -> bool + Sync),
+    /// A workspace that is there is made anew.
+    pub force: bool,
+}
+
+/// What became of a day.
+#[derive(Debug)]
+pub enum Prepared {
+    /// It was there already, and stays.
+    There(PathBuf),
+    Made(Made),
+}
+
+/// A workspace that was made.
+#[derive(Debug)]
+pub struct Made {
+    pub workspace: PathBuf,
+    pub projects: usize,
+    pub sessions: usize,
+    pub turns: usize,
+    pub subagents: usize,
+    pub notes: Notes,
+    /// A `partial` workspace of a day that is over made room for it.
+    pub was_partial: bool,
+}
+
+/// Why a day has no workspace.
+#[derive(Debug, Error)]
+pub enum DiaryError {
+    #[error("cannot write {path}: {source}")]
+    Io { path: PathBuf, source: io::Error },
+    #[error("another run is preparing a day there: {0}")]
+    Busy(PathBuf),
+    #[error("the workspace there is another one ({fields}): {path}")]
+    Mismatch { path: PathBuf, fields: String },
+}
+
+/// How a source is called in a workspace.
+pub(crate) fn source_name(agent: Agent) -> &'static str {
+    match agent {
+        Agent::Claude => "claude-code",
+        Agent::Codex => "codex",
+        Agent::Grok => "grok",
+    }
+}
+
+/// Makes the workspace of a day, from the logs and from what the store kept of those that are gone.
+pub fn prepare(ask: &Ask<'_>, store: Option<&Store>) -> Result<Prepared, DiaryError> {
+    let site = write::Site::open(ask.reports_root, ask.window)?;
+    let was_partial = match site.standing(ask.window)? {
+        write::Standing::Same if !ask.force => return Ok(Prepared::There(site.workspace())),
+        write::Standing::Other(fields) if !ask.force => {
+            let path = site.workspace();
+            return Err(DiaryError::Mismatch { path, fields });
+        }
+        write::Standing::Outdated => true,
+        _ => false,
+    };
+    // Links are resolved, so that a session's root can be told to lie inside.
+    let ask = &Ask {
+        reports_root: site.root(),
+        fallback_roots: ask.fallback_roots.clone(),
+        ..*ask
+    };
+    let copies = site.copies()?;
+    let mut notes = Notes::default();
+    let logs = find_logs(ask, &mut notes);
+    let gone = match store {
+        Some(store) => recalled::recall(store, ask, &logs, &copies, &mut notes),
+        None => Vec::new(),
+    };
+    let of_day = logs.iter().filter(|log| collect::may_be_of_day(log, ask.window.start));
+    let on_disk = of_day.map(|log| Candidate {
+        agent: log.agent,
+        path: &log.path,
+        place: &log.path,
+        modified: log.modified,
+        is_from_memory: false,
+    });
+    let from_memory = gone.iter().map(|gone| Candidate {
+        agent: gone.agent,
+        path: &gone.file,
+        place: &gone.place,
+        modified: None,
+        is_from_memory: true,
+    });
+    let candidates: Vec<Candidate<'_>> = on_disk.chain(from_memory).collect();
+    let mut collected = collect::collect(ask, &candidates, &copies);
+    notes.skipped.append(&mut collected.skipped);
+    let places: Vec<PathBuf> = ask.roots.iter().flat_map(places_of).collect();
+    collected.picked.sort_by(|a, b| a.place.cmp(&b.place));
+    collected.picked = collect::without_copies(collected.picked, &places, &mut notes.skipped);
+    let family = assemble::Family {
+        children: children::Children::new(&logs),
+        store,
+        gone: &gone,
+        copies: &copies,
+    };
+    let tree = assemble::assemble(ask, collected, &family, notes);
+    let made = site.write(ask, tree)?;
+    Ok(Prepared::Made(Made { was_partial, ..made }))
+}
+
+/// Finds all logs of all roots, each once.
+fn find_logs(ask: &Ask<'_>, notes: &mut Notes) -> Vec<Log> {
+    let mut logs: Vec<Log> = Vec::new();
+    for agent in [Agent::Codex, Agent::Claude, Agent::Grok] {
+        for root in ask.roots.iter().filter(|root| root.agent == agent) {
+            let found = sources::find(root);
+            logs.extend(found.logs);
+            let unread = found.unread.into_iter();
+            notes
+                .skipped
+                .extend(unread.map(|unread| Skipped::at(&unread.path, unread.reason)));
+        }
+    }
+    logs.sort_by(|a, b| (a.agent, &a.path).cmp(&(b.agent, &b.path)));
+    logs.dedup_by(|a, b| a.path == b.path);
+    logs
+}
+
+/// The directories of a root in which logs lie.
+fn places_of(root: &Root) -> Vec<PathBuf> {
+    let names: &[&str] = match root.agent {
+        Agent::Claude => &["projects"],
+        Agent::Codex => &["sessions", "archived_sessions"],
+        Agent::Grok => &["sessions"],
+    };
+    names.iter().map(|name| root.path.join(name)).collect()
+}
+
+/// The places that were searched, as the audit tells them. Those that every user has are told even where they are empty.
+fn specs(ask: &Ask<'_>) -> Vec<audit::Spec> {
+    let mut specs = Vec::new();
+    for agent in [Agent::Codex, Agent::Claude, Agent::Grok] {
+        let fallback = ask.fallback_roots.get(&agent).map(PathBuf::as_path);
+        for root in ask.roots.iter().filter(|root| root.agent == agent) {
+            for (number, place) in places_of(root).into_iter().enumerate() {
+                let is_usual = number == 0 && agent != Agent::Grok;
+                if is_usual || place.exists() {
+                    specs.push(audit::Spec::new(agent, &place, fallback));
+                }
+            }
+        }
+    }
+    specs
+}

@@ -1,0 +1,334 @@
+//! Puts a day's sessions into projects: names, references, and the children of each turn. Nothing is in its place yet;
+//! what has to be written is told as a tree.
+
+use std::cell::Cell;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use transcript::Agent;
+
+use super::audit::{FromMemory, Manifest, Masked, Notes, Renamed, SessionEntry, Skipped};
+use super::children::{Child, Children};
+use super::collect::{Collected, Picked};
+use super::copy::{Copied, Copies, copy};
+use super::index::{ASSOCIATION, IndexRow, Metadata, ProjectFile, SubagentRow, TurnRow, file, lines};
+use super::links::Link;
+use super::names::{Names, safe};
+use super::recalled::{Gone, recall_child};
+use super::text::Text;
+use super::window::stamp;
+use super::{Ask, source_name, specs};
+use crate::store::Store;
+
+/// Where the children of sessions are looked for.
+pub(super) struct Family<'f> {
+    pub(super) children: Children<'f>,
+    pub(super) store: Option<&'f Store>,
+    pub(super) gone: &'f [Gone],
+    /// Where copies wait for their place.
+    pub(super) copies: &'f Path,
+}
+
+/// A workspace that is yet to be written.
+#[derive(Debug, Default)]
+pub(super) struct Tree {
+    /// Files by their place in the workspace.
+    pub(super) files: BTreeMap<PathBuf, Vec<u8>>,
+    /// Copies that wait, by their place in the workspace.
+    pub(super) moves: BTreeMap<PathBuf, PathBuf>,
+    pub(super) audit: Vec<u8>,
+    pub(super) projects: usize,
+    pub(super) sessions: usize,
+    pub(super) turns: usize,
+    pub(super) subagents: usize,
+    pub(super) notes: Notes,
+}
+
+/// A session with its place.
+struct Placed {
+    picked: Picked,
+    session_path: String,
+    subagent_path: String,
+    /// Its children that are copied, with their names.
+    children: Vec<(Link, String)>,
+}
+
+pub(super) fn assemble(ask: &Ask<'_>, collected: Collected, family: &Family<'_>, notes: Notes) -> Tree {
+    let mut tree = Tree {
+        notes,
+        ..Tree::default()
+    };
+    let mut assembler = Assembler {
+        ask,
+        family,
+        tree: &mut tree,
+        names: HashMap::new(),
+        attached: HashSet::new(),
+        copied: Cell::new(0),
+    };
+    let mut picked = collected.picked;
+    let order = |one: &Picked| {
+        (
+            one.project.key.clone(),
+            source_name(one.agent),
+            one.id.clone(),
+            one.place.clone(),
+        )
+    };
+    picked.sort_by_cached_key(order);
+    let mut placed: Vec<Placed> = picked.into_iter().map(|picked| assembler.place(picked)).collect();
+    let attached = std::mem::take(&mut assembler.attached);
+    for orphan in collected.children.iter().filter(|path| !attached.contains(*path)) {
+        let reason = "works for a session, and no turn of the day names it".to_owned();
+        tree.notes.skipped.push(Skipped::at(orphan, reason));
+    }
+    placed.sort_by(|a, b| order_of(a).cmp(&order_of(b)));
+    write_projects(&placed, &mut tree);
+    tree.notes.skipped.sort();
+    tree.notes.skipped.dedup();
+    write_heads(ask, &placed, &mut tree);
+    tree
+}
+
+fn order_of(placed: &Placed) -> (&str, &str, &str, &str) {
+    let picked = &placed.picked;
+    (
+        &picked.project.key,
+        source_name(picked.agent),
+        &picked.id,
+        &placed.session_path,
+    )
+}
+
+/// Gives files their names.
+struct Assembler<'a, 'f> {
+    ask: &'a Ask<'a>,
+    family: &'a Family<'f>,
+    tree: &'a mut Tree,
+    /// The names of each directory of the workspace.
+    names: HashMap<String, Names>,
+    /// Logs of children that were copied.
+    attached: HashSet<PathBuf>,
+    copied: Cell<usize>,
+}
+
+impl Assembler<'_, '_> {
+    /// Finds the place of a session and of its children.
+    fn place(&mut self, picked: Picked) -> Placed {
+        let source = source_name(picked.agent);
+        let base = format!("projects/{}", picked.project.key);
+        let own = picked
+            .place
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let session_path = match picked.agent {
+            Agent::Grok => {
+                let directory = self.name(&format!("{base}/sessions/{source}"), &picked.id, &picked.place);
+                format!("sessions/{source}/{directory}/{own}")
+            }
+            Agent::Claude | Agent::Codex => {
+                // A compressed log is unpacked, and is named so.
+                let wanted = own.strip_suffix(".zst").unwrap_or(&own);
+                let name = self.name(&format!("{base}/sessions/{source}"), wanted, &picked.place);
+                format!("sessions/{source}/{name}")
+            }
+        };
+        self.put(&format!("{base}/{session_path}"), &picked.copied);
+        for (name, copied) in &picked.beside {
+            let beside = Path::new(&session_path).with_file_name(name);
+            self.put(&format!("{base}/{}", beside.to_string_lossy()), copied);
+        }
+        if picked.is_from_memory {
+            let gone = self.family.gone.iter().find(|gone| gone.place == picked.place);
+            let session_uid = gone.map_or_else(String::new, |gone| gone.session_uid.clone());
+            self.tree.notes.from_memory.push(FromMemory {
+                session_uid,
+                workspace_path: format!("{base}/{session_path}"),
+            });
+        }
+        let parent = format!("sessions/{source}/subagents/{}", safe(&picked.id).as_str());
+        let children = self.children(&picked, &format!("{base}/{parent}"));
+        Placed {
+            subagent_path: if children.is_empty() { String::new() } else { parent },
+            picked,
+            session_path,
+            children,
+        }
+    }
+
+    /// Copies the children that the turns of a session name.
+    fn children(&mut self, picked: &Picked, directory: &str) -> Vec<(Link, String)> {
+        let mut children = Vec::new();
+        let turns = &picked.scan.turns;
+        let is_named = |link: &&Link| turns.iter().any(|turn| link.touches(turn.start_line, turn.end_line));
+        for link in picked.scan.links.iter().filter(is_named) {
+            let mut link = link.clone();
+            let found = self.family.children.find(link.agent, &link.id, &picked.id);
+            let name = match &found {
+                Some(child) => self.copy_child(child, directory),
+                None => self.recall_child(picked, &link, directory),
+            };
+            if let Some(name) = name {
+                link.role = link.role.or(found.and_then(|child| child.role));
+                children.push((link, name));
+            }
+        }
+        children
+    }
+
+    /// Copies the log of a child and gives its name.
+    fn copy_child(&mut self, child: &Child, directory: &str) -> Option<String> {
+        let copied = match Text::open(&child.path).and_then(|text| copy(&text, self.ask.copies, &self.next_copy())) {
+            Ok(copied) => copied,
+            Err(error) => {
+                let reason = format!("cannot be read: {error}");
+                self.tree.notes.skipped.push(Skipped::at(&child.path, reason));
+                return None;
+            }
+        };
+        self.attached.insert(child.path.clone());
+        let own = child.path.file_name().unwrap_or_default().to_string_lossy();
+        let name = match is_grok(&child.path) {
+            true => format!("{}/{own}", self.name(directory, &child.id, &child.path)),
+            false => self.name(directory, own.strip_suffix(".zst").unwrap_or(&own), &child.path),
+        };
+        self.put(&format!("{directory}/{name}"), &copied);
+        Some(name)
+    }
+
+    /// A child whose log is gone, from memory; or a word that nobody has it.
+    fn recall_child(&mut self, parent: &Picked, link: &Link, directory: &str) -> Option<String> {
+        let recalled = self
+            .family
+            .store
+            .and_then(|store| recall_child(store, parent, link, &self.next_copy()));
+        let Some(child) = recalled else {
+            self.tree.notes.skipped.push(Skipped {
+                what: format!("{} {}", source_name(link.agent), link.id),
+                reason: format!("works for {}, and its log is not there", parent.id),
+            });
+            return None;
+        };
+        let text = Text::open(&child.file).and_then(|text| copy(&text, Copies::Verbatim, &self.next_copy()));
+        let name = self.name(directory, &child.name(), &child.place);
+        let path = format!("{directory}/{name}");
+        match text {
+            Ok(copied) => self.put(&path, &copied),
+            Err(_) => return None,
+        }
+        self.tree.notes.from_memory.push(FromMemory {
+            session_uid: child.session_uid,
+            workspace_path: path,
+        });
+        Some(name)
+    }
+
+    fn next_copy(&self) -> PathBuf {
+        self.copied.set(self.copied.get() + 1);
+        self.family.copies.join(format!("child-{}", self.copied.get()))
+    }
+
+    /// A name in a directory of the workspace. One that differs from the file's own is told.
+    fn name(&mut self, directory: &str, wanted: &str, place: &Path) -> String {
+        let names = self.names.entry(directory.to_owned()).or_default();
+        let name = names.give(wanted, &place.to_string_lossy()).as_str().to_owned();
+        if name != wanted {
+            self.tree.notes.renamed.push(Renamed {
+                source_path: place.to_string_lossy().into_owned(),
+                workspace_path: format!("{directory}/{name}"),
+            });
+        }
+        name
+    }
+
+    fn put(&mut self, path: &str, copied: &Copied) {
+        self.tree.moves.insert(path.into(), copied.path.clone());
+        if copied.secrets > 0 || copied.lines_left_out > 0 {
+            self.tree.notes.masked.push(Masked {
+                workspace_path: path.to_owned(),
+                secrets: copied.secrets,
+                lines_left_out: copied.lines_left_out,
+            });
+        }
+    }
+}
+
+fn is_grok(log: &Path) -> bool {
+    log.file_name()
+        .is_some_and(|name| name == "updates.jsonl" || name == "chat_history.jsonl")
+}
+
+/// The files of each project.
+fn write_projects(placed: &[Placed], tree: &mut Tree) {
+    for sessions in placed.chunk_by(|a, b| a.picked.project.key == b.picked.project.key) {
+        let project = &sessions[0].picked.project;
+        let base = PathBuf::from(format!("projects/{}", project.key));
+        let rows: Vec<IndexRow> = (1..)
+            .zip(sessions)
+            .map(|(number, session)| row(number, session))
+            .collect();
+        tree.projects += 1;
+        tree.sessions += rows.len();
+        tree.turns += rows.iter().map(|row| row.turns.len()).sum::<usize>();
+        tree.subagents += sessions.iter().map(|session| session.children.len()).sum::<usize>();
+        tree.files
+            .insert(base.join("project.json"), file(&ProjectFile::new(project)));
+        tree.files.insert(base.join("sessions.index.jsonl"), lines(&rows));
+    }
+}
+
+fn row(number: usize, session: &Placed) -> IndexRow {
+    let picked = &session.picked;
+    let turns = &picked.scan.turns;
+    IndexRow {
+        session_path: session.session_path.clone(),
+        session_ref: format!("S{number:04}"),
+        source: source_name(picked.agent),
+        source_session_id: picked.id.clone(),
+        subagent_path: session.subagent_path.clone(),
+        target_end_line: turns.last().map_or(0, |turn| turn.end_line),
+        target_start_line: turns.first().map_or(0, |turn| turn.start_line),
+        turns: (1..)
+            .zip(turns)
+            .map(|(number, turn)| TurnRow {
+                target_subagents: session
+                    .children
+                    .iter()
+                    .filter(|(link, _)| link.touches(turn.start_line, turn.end_line))
+                    .map(|(link, name)| SubagentRow {
+                        agent_role: link.role.clone(),
+                        association: ASSOCIATION,
+                        parent_result_line: link.result_line,
+                        parent_spawn_line: link.spawn_line,
+                        session_file: name.clone(),
+                        source_session_id: link.id.clone(),
+                    })
+                    .collect(),
+                turn_end_line: turn.end_line,
+                turn_ref: format!("T{number:04}", number = number as usize),
+                turn_start_line: turn.start_line,
+            })
+            .collect(),
+    }
+}
+
+/// The files that are about the day as a whole.
+fn write_heads(ask: &Ask<'_>, placed: &[Placed], tree: &mut Tree) {
+    let prepared_at = stamp(ask.now, ask.zone.to_offset(ask.now));
+    tree.files
+        .insert("metadata.json".into(), file(&Metadata::new(ask.window, &prepared_at)));
+    let mut entries: Vec<SessionEntry<'_>> = placed
+        .iter()
+        .map(|session| SessionEntry::new(&session.picked, &session.session_path))
+        .collect();
+    entries.sort_by(|a, b| a.order().cmp(&b.order()));
+    let copies = match ask.copies {
+        Copies::Masked(_) => "masked",
+        Copies::Verbatim => "verbatim",
+    };
+    let specs = specs(ask);
+    let manifest = Manifest::new(ask.window, &prepared_at, &specs, entries, copies, &tree.notes);
+    tree.audit = file(&manifest);
+}

@@ -1,0 +1,183 @@
+//! The audit: what a workspace was made from, for its owner alone. It holds paths, checksums and counts, and the reason
+//! of everything that was left out.
+
+use std::path::Path;
+
+use serde::Serialize;
+use transcript::Agent;
+
+use super::collect::Picked;
+use super::window::{Window, utc_stamp};
+use super::{SCHEMA_VERSION, source_name};
+
+/// Something that is not in the workspace, and why.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Skipped {
+    /// The path of a file, or the uid of a session.
+    pub what: String,
+    pub reason: String,
+}
+
+impl Skipped {
+    pub(super) fn at(path: &Path, reason: String) -> Self {
+        Self {
+            what: path.to_string_lossy().into_owned(),
+            reason,
+        }
+    }
+}
+
+/// A file whose name in the workspace is not its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Renamed {
+    pub source_path: String,
+    pub workspace_path: String,
+}
+
+/// A session whose log the agent has deleted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FromMemory {
+    pub session_uid: String,
+    pub workspace_path: String,
+}
+
+/// How far a copy differs from its log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Masked {
+    pub workspace_path: String,
+    pub secrets: u64,
+    pub lines_left_out: u64,
+}
+
+/// What is told beside the sessions.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Notes {
+    pub renamed: Vec<Renamed>,
+    pub masked: Vec<Masked>,
+    pub from_memory: Vec<FromMemory>,
+    /// Sessions of the day whose text was let go.
+    pub evicted: Vec<String>,
+    pub skipped: Vec<Skipped>,
+}
+
+/// A place that was searched.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Spec {
+    source: &'static str,
+    root: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fallback_project_root: Option<String>,
+}
+
+impl Spec {
+    pub(super) fn new(agent: Agent, root: &Path, fallback: Option<&Path>) -> Self {
+        Self {
+            source: source_name(agent),
+            root: root.to_string_lossy().into_owned(),
+            fallback_project_root: fallback.map(|root| root.to_string_lossy().into_owned()),
+        }
+    }
+}
+
+/// The whole file. The notes come last: what stands before them is the schema that others read.
+#[derive(Debug, Serialize)]
+pub(super) struct Manifest<'a> {
+    schema_version: u32,
+    report_date: String,
+    timezone: &'a str,
+    status: &'static str,
+    prepared_at: &'a str,
+    source_specs: &'a [Spec],
+    sessions: Vec<SessionEntry<'a>>,
+    copies: &'static str,
+    #[serde(flatten)]
+    notes: &'a Notes,
+}
+
+impl<'a> Manifest<'a> {
+    pub(super) fn new(
+        window: &'a Window,
+        prepared_at: &'a str,
+        source_specs: &'a [Spec],
+        sessions: Vec<SessionEntry<'a>>,
+        copies: &'static str,
+        notes: &'a Notes,
+    ) -> Self {
+        Self {
+            schema_version: SCHEMA_VERSION,
+            report_date: window.date.to_string(),
+            timezone: &window.zone_name,
+            status: window.status.as_str(),
+            prepared_at,
+            source_specs,
+            sessions,
+            copies,
+            notes,
+        }
+    }
+}
+
+/// One root session.
+#[derive(Debug, Serialize)]
+pub(super) struct SessionEntry<'a> {
+    source: &'static str,
+    source_session_id: &'a str,
+    source_path: String,
+    workspace_project_key: &'a str,
+    workspace_session_path: &'a str,
+    canonical_project_root: &'a str,
+    project_root_is_unknown: bool,
+    source_checksum_sha256: &'a str,
+    workspace_checksum_sha256: &'a str,
+    total_lines: u64,
+    target_start_line: u64,
+    target_end_line: u64,
+    first_event_at: Option<String>,
+    last_event_at: Option<String>,
+    malformed_line_count: u64,
+    untimestamped_record_count: u64,
+    non_monotonic_timestamp_count: u64,
+    warnings: Vec<String>,
+}
+
+impl<'a> SessionEntry<'a> {
+    pub(super) fn new(picked: &'a Picked, session_path: &'a str) -> Self {
+        let scan = &picked.scan;
+        let counts = [
+            (scan.malformed, "malformed JSONL line(s)"),
+            (scan.untimestamped, "untimestamped record(s)"),
+            (scan.non_monotonic, "non-monotonic timestamp(s)"),
+        ];
+        let told = counts.iter().filter(|(count, _)| *count > 0);
+        Self {
+            source: source_name(picked.agent),
+            source_session_id: &picked.id,
+            source_path: picked.place.to_string_lossy().into_owned(),
+            workspace_project_key: &picked.project.key,
+            workspace_session_path: session_path,
+            canonical_project_root: &picked.project.root,
+            project_root_is_unknown: picked.project.is_unknown,
+            source_checksum_sha256: &picked.copied.source_sha256,
+            workspace_checksum_sha256: &picked.copied.copy_sha256,
+            total_lines: scan.lines,
+            target_start_line: scan.turns.first().map_or(0, |turn| turn.start_line),
+            target_end_line: scan.turns.last().map_or(0, |turn| turn.end_line),
+            first_event_at: scan.first_at.map(utc_stamp),
+            last_event_at: scan.last_at.map(utc_stamp),
+            malformed_line_count: scan.malformed,
+            untimestamped_record_count: scan.untimestamped,
+            non_monotonic_timestamp_count: scan.non_monotonic,
+            warnings: told.map(|(count, what)| format!("{count} {what}")).collect(),
+        }
+    }
+
+    /// The order of the list.
+    pub(super) fn order(&self) -> (&str, &str, &str, &str) {
+        (
+            self.workspace_project_key,
+            self.source,
+            self.source_session_id,
+            self.workspace_session_path,
+        )
+    }
+}

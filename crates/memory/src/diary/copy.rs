@@ -1,0 +1,137 @@
+//! Copies of logs: the same lines under the same numbers, with the secrets out, or byte by byte where that is asked for.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+use transcript::{LineBody, Lines};
+
+use super::roots::hex;
+use super::text::Text;
+use crate::mask::{LineState, Masker, TextState};
+use crate::packs;
+
+/// How logs are copied.
+#[derive(Debug, Clone, Copy)]
+pub enum Copies<'a> {
+    /// Line by line, with the secrets out.
+    Masked(&'a Masker),
+    /// As they are.
+    Verbatim,
+}
+
+/// A copy that waits under a name of ours for its place in the workspace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Copied {
+    pub(super) path: PathBuf,
+    /// Of the log's bytes, unpacked.
+    pub(super) source_sha256: String,
+    pub(super) copy_sha256: String,
+    pub(super) secrets: u64,
+    /// Lines too long to mask, for which a short one stands.
+    pub(super) lines_left_out: u64,
+}
+
+/// Copies a log.
+pub(super) fn copy(text: &Text, copies: Copies<'_>, to: &Path) -> io::Result<Copied> {
+    let mut out = Out {
+        file: BufWriter::with_capacity(256 << 10, private_file(to)?),
+        hasher: Sha256::new(),
+    };
+    let mut copied = Copied {
+        path: to.to_owned(),
+        source_sha256: String::new(),
+        copy_sha256: String::new(),
+        secrets: 0,
+        lines_left_out: 0,
+    };
+    match copies {
+        Copies::Verbatim => {
+            io::copy(&mut text.reader()?, &mut out)?;
+        }
+        Copies::Masked(masker) => {
+            let mut source = Hashed {
+                reader: text.reader()?,
+                hasher: Sha256::new(),
+            };
+            mask(masker, &mut source, &mut out, &mut copied)?;
+            copied.source_sha256 = hex(&source.hasher.finalize());
+        }
+    }
+    out.file.flush()?;
+    copied.copy_sha256 = hex(&out.hasher.finalize());
+    if copied.source_sha256.is_empty() {
+        copied.source_sha256.clone_from(&copied.copy_sha256);
+    }
+    Ok(copied)
+}
+
+fn mask(masker: &Masker, source: &mut impl Read, out: &mut impl Write, copied: &mut Copied) -> io::Result<()> {
+    let (mut json, mut prose) = (LineState::default(), TextState::default());
+    let mut hits = Vec::new();
+    let mut lines = Lines::new(source);
+    while let Some(line) = lines.next()? {
+        match line.body {
+            LineBody::Bytes(bytes) => {
+                let masked = match bytes.trim_ascii_start().first() {
+                    Some(b'{' | b'[') | None => masker.mask_next_line(&mut json, bytes, &mut hits),
+                    // Half a record, or a file that is one object over many lines.
+                    Some(_) => masker.mask_text_line(&mut prose, bytes, &mut hits),
+                };
+                out.write_all(&masked)?;
+            }
+            LineBody::Oversized { .. } => {
+                copied.lines_left_out += 1;
+                out.write_all(packs::stand_in(&line).as_bytes())?;
+            }
+        }
+        if line.terminated {
+            out.write_all(b"\n")?;
+        }
+        copied.secrets += hits.len() as u64;
+        hits.clear();
+    }
+    Ok(())
+}
+
+/// A new file that only its owner can read.
+pub(super) fn private_file(path: &Path) -> io::Result<File> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+/// Hashes what is written.
+struct Out {
+    file: BufWriter<File>,
+    hasher: Sha256,
+}
+
+impl Write for Out {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.hasher.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// Hashes what is read.
+struct Hashed<R> {
+    reader: R,
+    hasher: Sha256,
+}
+
+impl<R: Read> Read for Hashed<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.reader.read(buffer)?;
+        self.hasher.update(&buffer[..count]);
+        Ok(count)
+    }
+}

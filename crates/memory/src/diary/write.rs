@@ -1,0 +1,275 @@
+//! Where workspaces stand, and how one comes to stand there: written aside, then renamed, so that it is whole or absent.
+//!
+//! What others wrote into a workspace, such as reports, is carried over into the new one. A lock that dies with its
+//! process keeps two runs apart.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write};
+use std::path::{Component, Path, PathBuf};
+
+use serde_json::Value;
+use walkdir::WalkDir;
+
+use super::assemble::Tree;
+use super::copy::private_file;
+use super::index::{Metadata, file};
+use super::window::{Status, Window};
+use super::{Ask, DiaryError, Made};
+
+/// The place of one day.
+pub(super) struct Site {
+    root: PathBuf,
+    date: String,
+    /// Held until the end.
+    _lock: File,
+}
+
+/// What stands there already.
+pub(super) enum Standing {
+    Nothing,
+    /// The same day in the same zone and state.
+    Same,
+    /// The day was not over then, and now is.
+    Outdated,
+    /// Something else; the fields tell what differs.
+    Other(String),
+}
+
+impl Site {
+    /// Takes the place of a day, and mends what a run that died left behind.
+    pub(super) fn open(root: &Path, window: &Window) -> Result<Self, DiaryError> {
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |source| DiaryError::Io { path, source }
+        };
+        make_private(root).map_err(failed(root))?;
+        let root = root.canonicalize().map_err(failed(root))?;
+        for name in ["work", "private"] {
+            let path = root.join(name);
+            make_private(&path).map_err(failed(&path))?;
+        }
+        let path = root.join("private/prepare.lock");
+        let lock = lock_file(&path).map_err(failed(&path))?;
+        match lock.try_lock() {
+            Err(TryLockError::WouldBlock) => return Err(DiaryError::Busy(root)),
+            // Where the file system knows no locks, nobody is kept out.
+            Ok(()) | Err(TryLockError::Error(_)) => {}
+        }
+        let site = Self {
+            root,
+            date: window.date.to_string(),
+            _lock: lock,
+        };
+        site.mend().map_err(failed(&site.root))?;
+        Ok(site)
+    }
+
+    /// The reports root, as it really lies.
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(super) fn workspace(&self) -> PathBuf {
+        self.root.join("work").join(&self.date)
+    }
+
+    fn aside(&self, what: &str) -> PathBuf {
+        self.root.join("work").join(format!(".{}.{what}", self.date))
+    }
+
+    fn audit(&self) -> PathBuf {
+        self.root.join("private").join(&self.date).join("audit.manifest.json")
+    }
+
+    /// An empty directory for copies that wait for their place.
+    pub(super) fn copies(&self) -> Result<PathBuf, DiaryError> {
+        let path = self.aside("copies");
+        let failed = |source| DiaryError::Io {
+            path: path.clone(),
+            source,
+        };
+        make_private(&path).map_err(failed)?;
+        Ok(path)
+    }
+
+    /// A run that died may have put the old workspace aside and not the new one in its place.
+    fn mend(&self) -> io::Result<()> {
+        let (old, workspace) = (self.aside("old"), self.workspace());
+        if old.exists() && !workspace.exists() {
+            fs::rename(&old, &workspace)?;
+        }
+        for what in ["old", "new", "copies"] {
+            remove(&self.aside(what))?;
+        }
+        Ok(())
+    }
+
+    /// Compares what stands there with what is asked for.
+    pub(super) fn standing(&self, window: &Window) -> Result<Standing, DiaryError> {
+        let read = |path: &Path| {
+            let bytes = fs::read(path).unwrap_or_default();
+            serde_json::from_slice::<Value>(&bytes).unwrap_or_default()
+        };
+        let there = read(&self.workspace().join("metadata.json"));
+        let prepared_at = there["prepared_at"].as_str().unwrap_or_default();
+        // A workspace without its audit is half of one.
+        if prepared_at.is_empty() || read(&self.audit())["prepared_at"] != prepared_at {
+            return Ok(Standing::Nothing);
+        }
+        let wanted = Metadata::new(window, prepared_at);
+        let wanted: Value = serde_json::from_slice(&file(&wanted)).unwrap_or_default();
+        let fields = wanted.as_object().into_iter().flatten();
+        let other: Vec<&str> = fields
+            .filter(|(name, value)| there.get(name.as_str()) != Some(value))
+            .map(|(name, _)| name.as_str())
+            .collect();
+        let was_partial = there["status"] == Status::Partial.as_str() && window.status == Status::Final;
+        Ok(match other.as_slice() {
+            [] => Standing::Same,
+            ["status"] if was_partial => Standing::Outdated,
+            fields => Standing::Other(fields.join(", ")),
+        })
+    }
+
+    /// Writes a workspace and puts it into its place.
+    pub(super) fn write(&self, _: &Ask<'_>, tree: Tree) -> Result<Made, DiaryError> {
+        let failed = |source| DiaryError::Io {
+            path: self.workspace(),
+            source,
+        };
+        let new = self.aside("new");
+        self.build(&new, &tree).map_err(failed)?;
+        self.carry_over(&new).map_err(failed)?;
+        self.write_audit(&tree.audit).map_err(failed)?;
+        let (old, workspace) = (self.aside("old"), self.workspace());
+        if workspace.symlink_metadata().is_ok() {
+            fs::rename(&workspace, &old).map_err(failed)?;
+        }
+        fs::rename(&new, &workspace).map_err(failed)?;
+        remove(&old).map_err(failed)?;
+        remove(&self.aside("copies")).map_err(failed)?;
+        Ok(Made {
+            workspace,
+            projects: tree.projects,
+            sessions: tree.sessions,
+            turns: tree.turns,
+            subagents: tree.subagents,
+            notes: tree.notes,
+            was_partial: false,
+        })
+    }
+
+    fn build(&self, new: &Path, tree: &Tree) -> io::Result<()> {
+        make_private(&new.join("projects"))?;
+        for (place, waiting) in &tree.moves {
+            let path = inside(new, place)?;
+            make_private(path.parent().unwrap_or(new))?;
+            fs::rename(waiting, path)?;
+        }
+        for (place, bytes) in &tree.files {
+            let path = inside(new, place)?;
+            make_private(path.parent().unwrap_or(new))?;
+            private_file(&path)?.write_all(bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Takes what others wrote into the old workspace along. What belongs to a project that is no longer there is put
+    /// beside the audit.
+    fn carry_over(&self, new: &Path) -> io::Result<()> {
+        let old = self.workspace();
+        if !old.is_dir() {
+            return Ok(());
+        }
+        let set_aside = self.root.join("private").join(&self.date).join("set-aside");
+        for entry in WalkDir::new(&old)
+            .into_iter()
+            .flatten()
+            .filter(|entry| entry.file_type().is_file())
+        {
+            let Ok(place) = entry.path().strip_prefix(&old) else {
+                continue;
+            };
+            if is_ours(place) {
+                continue;
+            }
+            let project = place
+                .starts_with("projects")
+                .then(|| place.components().take(2).collect::<PathBuf>());
+            let is_orphan = project.is_some_and(|project| !new.join(project).is_dir());
+            let to = if is_orphan { &set_aside } else { new }.join(place);
+            make_private(to.parent().unwrap_or(new))?;
+            fs::copy(entry.path(), to)?;
+        }
+        Ok(())
+    }
+
+    fn write_audit(&self, bytes: &[u8]) -> io::Result<()> {
+        let path = self.audit();
+        make_private(path.parent().unwrap_or(&self.root))?;
+        let aside = path.with_extension("new");
+        remove(&aside)?;
+        private_file(&aside)?.write_all(bytes)?;
+        fs::rename(&aside, &path)
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        // What is left after a failure is of no use; the next run would take it away as well.
+        for what in ["new", "copies"] {
+            _ = remove(&self.aside(what));
+        }
+    }
+}
+
+/// Whether a file of a workspace is one that we write.
+fn is_ours(place: &Path) -> bool {
+    let names: Vec<&str> = place.iter().map(|name| name.to_str().unwrap_or_default()).collect();
+    matches!(
+        names.as_slice(),
+        ["metadata.json"] | ["projects", _, "project.json" | "sessions.index.jsonl"] | ["projects", _, "sessions", ..]
+    )
+}
+
+/// A place below a directory, and nowhere else.
+fn inside(directory: &Path, place: &Path) -> io::Result<PathBuf> {
+    let is_plain = place.components().all(|name| matches!(name, Component::Normal(_)));
+    match is_plain {
+        true => Ok(directory.join(place)),
+        false => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "a name leads out of the workspace",
+        )),
+    }
+}
+
+/// Makes a directory and those above it that are missing, for their owner alone.
+fn make_private(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+fn lock_file(path: &Path) -> io::Result<File> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+/// Takes a file or a directory away, if it is there.
+fn remove(path: &Path) -> io::Result<()> {
+    let removed = match path.symlink_metadata() {
+        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    match removed {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,317 @@
+//! What becomes of a workspace over time, of logs that are gone, of secrets, and of Grok's sessions.
+
+use std::fs;
+
+use memory::diary::{DiaryError, Prepared};
+use memory::store::{Patience, Store};
+use memory::sweep::{Sweep, run};
+use serde_json::json;
+use transcript::Agent;
+
+use crate::home::{DATE, Home, at, event, head, lines, masker, prompt, reply, with};
+
+#[test]
+fn a_workspace_that_is_there_stays_and_one_of_another_zone_is_refused() {
+    let mut home = Home::new();
+    home.claude("s", &[prompt(1, "fix"), reply(2)]);
+    home.prepare();
+    home.claude("t", &[prompt(3, "more"), reply(4)]);
+    assert!(matches!(home.try_prepare(DATE, None).unwrap(), Prepared::There(_)));
+    home.zone = (jiff::tz::TimeZone::posix("CET-1").unwrap(), "Europe/Berlin".to_owned());
+    let refused = home.try_prepare(DATE, None).unwrap_err();
+    assert!(
+        matches!(&refused, DiaryError::Mismatch { fields, .. } if fields.contains("timezone")),
+        "{refused}"
+    );
+    home.force = true;
+    assert_eq!(home.prepare().sessions, 2);
+}
+
+#[test]
+fn a_day_that_was_not_over_is_prepared_anew_and_reports_stay() {
+    let mut home = Home::new();
+    home.now = format!("{DATE}T12:00:00Z").parse().unwrap();
+    home.claude("s", &[prompt(1, "fix"), reply(2)]);
+    home.prepare();
+    let key = home.audit()["sessions"][0]["workspace_project_key"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    fs::write(home.workspace().join("report.md"), "# A day").unwrap();
+    let card = home.workspace().join("projects").join(&key).join("evidence/S0001.json");
+    fs::create_dir_all(card.parent().unwrap()).unwrap();
+    fs::write(&card, "{}").unwrap();
+    assert!(
+        matches!(home.try_prepare(DATE, None).unwrap(), Prepared::There(_)),
+        "the day still goes on"
+    );
+    home.now = "2026-05-13T12:00:00Z".parse().unwrap();
+    home.claude("t", &[prompt(1300, "late"), reply(1301)]);
+    let made = home.prepare();
+    assert!(made.was_partial && made.sessions == 2);
+    assert_eq!(
+        fs::read_to_string(home.workspace().join("report.md")).unwrap(),
+        "# A day"
+    );
+    assert!(card.is_file());
+    // Of a project that is gone, what others wrote is put beside the audit.
+    fs::remove_dir_all(home.path.join("claude/projects")).unwrap();
+    home.force = true;
+    assert_eq!(home.prepare().projects, 0);
+    assert!(home.workspace().join("report.md").is_file() && !card.exists());
+    let aside = home
+        .reports()
+        .join("private")
+        .join(DATE)
+        .join("set-aside/projects")
+        .join(&key);
+    assert!(aside.join("evidence/S0001.json").is_file());
+}
+
+#[test]
+fn what_a_dead_run_left_is_mended() {
+    let home = Home::new();
+    home.claude("s", &[prompt(1, "fix"), reply(2)]);
+    home.prepare();
+    let work = home.reports().join("work");
+    // It died between the two renames: the old workspace is the only one.
+    fs::rename(work.join(DATE), work.join(format!(".{DATE}.old"))).unwrap();
+    fs::create_dir(work.join(format!(".{DATE}.new"))).unwrap();
+    assert!(matches!(home.try_prepare(DATE, None).unwrap(), Prepared::There(_)));
+    assert_eq!(fs::read_dir(&work).unwrap().count(), 1);
+    // Half a workspace is none.
+    fs::write(home.workspace().join("metadata.json"), "{").unwrap();
+    assert_eq!(home.prepare().sessions, 1);
+}
+
+#[test]
+fn a_root_that_another_run_uses_is_left_to_it() {
+    let home = Home::new();
+    home.prepare();
+    let lock = fs::OpenOptions::new()
+        .write(true)
+        .open(home.reports().join("private/prepare.lock"))
+        .unwrap();
+    lock.lock().unwrap();
+    assert!(matches!(home.try_prepare(DATE, None), Err(DiaryError::Busy(_))));
+}
+
+#[test]
+fn secrets_are_masked_and_lines_stay_where_they_are() {
+    let mut home = Home::new();
+    home.is_verbatim = false;
+    let secret = format!("ghp_{}", "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3fG5");
+    home.claude(
+        "s",
+        &[
+            with(prompt(1, &format!("use {secret} here")), json!({"uuid": "u"})),
+            reply(2),
+        ],
+    );
+    let made = home.prepare();
+    let path = home.workspace().join(&made.notes.masked[0].workspace_path);
+    let text = fs::read_to_string(path).unwrap();
+    assert!(!text.contains(&secret) && text.contains("[REDACTED:"), "{text}");
+    assert_eq!((text.lines().count(), made.notes.masked[0].secrets), (2, 1));
+    let audit = home.audit();
+    let entry = &audit["sessions"][0];
+    assert_ne!(entry["source_checksum_sha256"], entry["workspace_checksum_sha256"]);
+    assert_eq!(audit["copies"], "masked");
+}
+
+#[test]
+fn a_log_that_is_gone_is_taken_from_memory_and_one_that_was_let_go_is_named() {
+    let home = Home::new();
+    let log = home.claude("s", &[prompt(1, "fix"), reply(2), prompt(5, "again"), reply(6)]);
+    let store = swept(&home);
+    fs::remove_file(&log).unwrap();
+    let made = home.prepare_with(Some(&store));
+    assert_eq!(home.turns(), "s 1-2 3-4");
+    let told = &made.notes.from_memory[0];
+    assert_eq!(told.session_uid, "claude:s");
+    assert_eq!(
+        fs::read_to_string(home.workspace().join(&told.workspace_path))
+            .unwrap()
+            .lines()
+            .count(),
+        4
+    );
+    assert_eq!(home.audit()["from_memory"][0]["session_uid"], "claude:s");
+}
+
+/// A store that has read all logs of a home.
+fn swept(home: &Home) -> Store {
+    let (directory, roots, masker) = (home.path.join("store"), home.roots(), masker());
+    run(
+        &Sweep::new(&directory, &roots, &masker, home.now),
+        Patience::Wait(&|| {}),
+    )
+    .unwrap();
+    Store::open_existing(&directory).unwrap().unwrap()
+}
+
+#[test]
+fn a_subagent_is_copied_once_for_the_turns_that_name_it_and_an_orphan_is_told() {
+    let home = Home::new();
+    let spawn = json!({"type": "response_item", "timestamp": at(2), "payload":
+        {"type": "function_call", "name": "spawn_agent", "call_id": "c", "arguments": "{\"agent_type\":\"worker\"}"}});
+    let spawned = json!({"type": "response_item", "timestamp": at(2), "payload":
+        {"type": "function_call_output", "call_id": "c", "output": "{\"agent_id\":\"../child\"}"}});
+    home.codex(
+        "p",
+        &[head("../parent"), event(1, "user_message", "go"), spawn, spawned],
+    );
+    let child = |id: &str| {
+        let source = json!({"subagent": {"thread_spawn": {"parent_thread_id": "../parent"}}});
+        json!({"type": "session_meta", "timestamp": at(2), "payload": {"id": id, "source": source}})
+    };
+    home.codex("c", &[child("../child"), event(3, "user_message", "part")]);
+    home.codex("o", &[child("orphan"), event(3, "user_message", "part")]);
+    let made = home.prepare();
+    assert_eq!((made.sessions, made.subagents), (1, 1));
+    let row = &home.rows()[0];
+    let path = row["subagent_path"].as_str().unwrap();
+    assert!(
+        path.starts_with("sessions/codex/subagents/") && !path.contains(".."),
+        "{path}"
+    );
+    let key = home.audit()["sessions"][0]["workspace_project_key"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert!(
+        home.workspace()
+            .join("projects")
+            .join(key)
+            .join(path)
+            .join("rollout-c.jsonl")
+            .is_file()
+    );
+    assert!(
+        made.notes
+            .skipped
+            .iter()
+            .any(|skipped| skipped.what.ends_with("rollout-o.jsonl")),
+        "{:?}",
+        made.notes.skipped
+    );
+}
+
+#[test]
+fn a_compressed_log_is_copied_unpacked() {
+    let home = Home::new();
+    let bytes = lines(&[head("t"), event(1, "user_message", "go")]);
+    home.write(
+        "codex/archived_sessions/rollout-t.jsonl.zst",
+        zstd::encode_all(bytes.as_bytes(), 3).unwrap(),
+    );
+    home.prepare();
+    assert_eq!(home.rows()[0]["session_path"], "sessions/codex/rollout-t.jsonl");
+    let key = home.audit()["sessions"][0]["workspace_project_key"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let copy = home
+        .workspace()
+        .join("projects")
+        .join(key)
+        .join("sessions/codex/rollout-t.jsonl");
+    assert_eq!(fs::read_to_string(copy).unwrap(), bytes);
+}
+
+#[test]
+fn our_own_sessions_are_left_out_and_fallback_roots_hold() {
+    let mut home = Home::new();
+    fs::create_dir_all(home.reports().join("work")).unwrap();
+    let own = home.reports().join("work");
+    home.claude("own", &[with(prompt(1, "write the report"), json!({"cwd": own}))]);
+    home.claude("lost", &[with(prompt(1, "where am I"), json!({"cwd": null}))]);
+    home.fallback_roots.insert(Agent::Claude, "/home/ada/inbox".into());
+    let made = home.prepare();
+    assert_eq!(home.turns(), "lost 1-1");
+    assert!(
+        made.notes.skipped[0].reason.contains("reports themselves"),
+        "{:?}",
+        made.notes.skipped
+    );
+    let audit = home.audit();
+    assert_eq!(audit["sessions"][0]["canonical_project_root"], "/home/ada/inbox");
+    let specs = audit["source_specs"].as_array().unwrap();
+    assert!(
+        specs
+            .iter()
+            .any(|spec| spec["fallback_project_root"] == "/home/ada/inbox")
+    );
+}
+
+#[test]
+fn a_grok_session_is_copied_with_what_lies_beside_it() {
+    let mut home = Home::new();
+    let id = "0199a2b4-0000-7000-8000-000000000001";
+    let seconds: i64 = at(5).parse::<jiff::Timestamp>().unwrap().as_second();
+    let row = |number: i64, kind: &str, text: &str| {
+        json!({"timestamp": seconds + number, "method": "session/update", "params": {"sessionId": id,
+            "update": {"sessionUpdate": kind, "content": {"type": "text", "text": text}, "_meta": {"promptIndex": 0}},
+            "_meta": {"eventId": format!("{id}-{number}"), "agentTimestampMs": (seconds + number) * 1000}}})
+    };
+    let base = format!("grok/sessions/%2Fhome%2Fada%2Frocket/{id}");
+    home.write(
+        &format!("{base}/updates.jsonl"),
+        lines(&[
+            row(1, "user_message_chunk", "launch it"),
+            row(2, "agent_message_chunk", "done"),
+        ]),
+    );
+    home.write(
+        &format!("{base}/events.jsonl"),
+        "{\"ts\":\"2026-05-12T00:05:00Z\",\"type\":\"turn_started\"}\n",
+    );
+    home.prepare();
+    assert_eq!(home.turns(), format!("{id} 1-2"));
+    let session = &home.rows()[0]["session_path"];
+    assert_eq!(*session, format!("sessions/grok/{id}/updates.jsonl"));
+    let audit = home.audit();
+    assert_eq!(audit["sessions"][0]["canonical_project_root"], "/home/ada/rocket");
+    let key = audit["sessions"][0]["workspace_project_key"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let beside = home
+        .workspace()
+        .join("projects")
+        .join(&key)
+        .join(format!("sessions/grok/{id}/events.jsonl"));
+    assert!(beside.is_file());
+    // The summary knows better than the directory.
+    home.write(
+        &format!("{base}/summary.json"),
+        "{\"info\":{\"cwd\":\"/home/ada/moon\"}}",
+    );
+    home.force = true;
+    home.prepare();
+    assert_eq!(home.audit()["sessions"][0]["canonical_project_root"], "/home/ada/moon");
+}
+
+#[test]
+fn a_log_larger_than_what_is_held_is_read_in_a_stream() {
+    let mut home = Home::new();
+    home.is_verbatim = false;
+    let old = |text: String| json!({"timestamp": "2026-01-01T00:00:00Z", "type": "event_msg", "payload": {"type": "agent_message", "message": text}});
+    let mut bytes = lines(&[with(head("t"), json!({"timestamp": "2026-01-01T00:00:00Z"}))]);
+    for _ in 0..3 {
+        bytes += &lines(&[old("y".repeat(1 << 20))]);
+    }
+    // Longer than any line that is parsed: it stays a line.
+    bytes += &lines(&[old("z".repeat(65 << 20))]);
+    bytes += &lines(&[event(1, "user_message", "go"), event(2, "agent_message", "done")]);
+    home.write(
+        "codex/sessions/rollout-t.jsonl.zst",
+        zstd::encode_all(bytes.as_bytes(), 1).unwrap(),
+    );
+    let made = home.prepare();
+    assert_eq!(home.turns(), "t 6-7");
+    assert_eq!(made.notes.masked[0].lines_left_out, 1);
+    let copy = home.workspace().join(&made.notes.masked[0].workspace_path);
+    assert_eq!(fs::read_to_string(copy).unwrap().lines().count(), 7);
+    assert_eq!(home.audit()["sessions"][0]["malformed_line_count"], 1);
+}
