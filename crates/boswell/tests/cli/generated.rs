@@ -36,15 +36,17 @@ fn every_command_gets_its_manual_page() {
     let sandbox = Sandbox::new();
     assert_snapshot!(sandbox.run("man -o share/man1"), @"
     --- stderr ---
-    Wrote 35 pages: share/man1
+    Wrote 38 pages: share/man1
     ");
     assert_snapshot!(names_in(&sandbox.home.join("share/man1")).join("\n"), @"
+    boswell-bundle.1
     boswell-cat.1
     boswell-completions.1
     boswell-config-init.1
     boswell-config-path.1
     boswell-config-show.1
     boswell-config.1
+    boswell-days.1
     boswell-decide.1
     boswell-decisions.1
     boswell-demo.1
@@ -58,6 +60,7 @@ fn every_command_gets_its_manual_page() {
     boswell-man.1
     boswell-name.1
     boswell-note.1
+    boswell-prepare.1
     boswell-read.1
     boswell-rebuild.1
     boswell-restore.1

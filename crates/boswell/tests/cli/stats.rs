@@ -238,6 +238,10 @@ fn filters_that_only_the_store_can_answer_hold_for_every_verb() {
     assert_eq!(count("usage --model opus", "totals")["calls"], 6);
     assert_eq!(count("usage --model haiku", "rows"), json!([]));
     // What nothing matches is nothing, and never everything.
-    assert_snapshot!(sandbox.run("forget --model haiku --yes --no-sweep"), @"");
+    assert_snapshot!(sandbox.run("forget --model haiku --no-sweep"), @"
+    --- stderr ---
+    No session is like that
+    --- exit 1 ---
+    ");
     assert_eq!(uids("sessions"), "2 1");
 }
