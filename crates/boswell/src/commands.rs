@@ -132,9 +132,9 @@ fn answers_from_memory(command: &Command) -> bool {
     )
 }
 
-/// Runs a verb that knows the world around it.
-fn run_in(ui: &mut Ui, context: &Context, command: Command) -> Result<Outcome, CommandError> {
-    let uses_memory = matches!(
+/// Whether a verb reads or writes the memory itself.
+fn uses_memory(command: &Command) -> bool {
+    matches!(
         command,
         Command::Cat(_)
             | Command::Search(_)
@@ -162,8 +162,12 @@ fn run_in(ui: &mut Ui, context: &Context, command: Command) -> Result<Outcome, C
             | Command::Journal(_)
             | Command::Rebuild(_)
             | Command::Status(_)
-    );
-    if let Some(open) = context.open_to_others().filter(|_| uses_memory) {
+    )
+}
+
+/// Runs a verb that knows the world around it.
+fn run_in(ui: &mut Ui, context: &Context, command: Command) -> Result<Outcome, CommandError> {
+    if let Some(open) = context.open_to_others().filter(|_| uses_memory(&command)) {
         ui.warning(open);
         ui.hint("`chmod 700` on it makes it yours alone");
     }

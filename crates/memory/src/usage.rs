@@ -3,14 +3,14 @@
 
 pub mod blocks;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use jiff::civil::{Date, Weekday};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 use transcript::{Call, Tokens};
 
-use crate::prices::{Money, Prices};
+use crate::prices::{Money, Price, Prices};
 use crate::store::{Listed, Store, StoreError};
 
 /// One counted call, and what it cost.
@@ -120,25 +120,33 @@ pub fn bills(
     prices: &Prices,
     takes: &dyn Fn(usize, &Call) -> bool,
 ) -> Result<Vec<Bill>, StoreError> {
-    let calls = store.reads().calls()?;
-    let counts = {
-        let all: Vec<&Call> = calls.iter().map(|(_, call)| call).collect();
-        transcript::counted(&all)
-    };
     let places: HashMap<&str, usize> = sessions
         .iter()
         .enumerate()
         .map(|(at, session)| (session.session_uid.as_str(), at))
         .collect();
-    let mut bills = Vec::new();
-    for ((uid, call), counts) in calls.into_iter().zip(counts) {
-        let Some(&session) = places.get(uid.as_str()).filter(|_| counts) else {
+    let mut calls: Vec<(Option<usize>, Call)> = Vec::new();
+    let mut last: (String, Option<usize>) = (String::new(), None);
+    store.reads().each_call(|uid, call| {
+        if uid != last.0 {
+            last = (uid.to_owned(), places.get(uid).copied());
+        }
+        calls.push((last.1, call));
+    })?;
+    let counts = {
+        let all: Vec<&Call> = calls.iter().map(|(_, call)| call).collect();
+        transcript::counted(&all)
+    };
+    let mut known = KnownPrices::new(prices);
+    let mut bills = Vec::with_capacity(calls.len());
+    for ((session, call), counts) in calls.into_iter().zip(counts) {
+        let Some(session) = session.filter(|_| counts) else {
             continue;
         };
         if call.tokens.total() == 0 && call.cost_usd_ticks.is_none() || !takes(session, &call) {
             continue;
         }
-        let cost = cost(&call, prices);
+        let cost = known.cost(&call);
         bills.push(Bill { session, call, cost });
     }
     Ok(bills)
@@ -148,33 +156,73 @@ pub fn bills(
 pub fn sum<'c>(calls: impl Iterator<Item = &'c Call>, prices: &Prices) -> Sum {
     let calls: Vec<&Call> = calls.collect();
     let counts = transcript::counted(&calls);
+    let mut known = KnownPrices::new(prices);
     let mut sum = Sum::default();
     for (call, _) in calls.into_iter().zip(counts).filter(|(_, counts)| *counts) {
-        sum.add_call(call, cost(call, prices));
+        sum.add_call(call, known.cost(call));
     }
     sum
 }
 
-fn cost(call: &Call, prices: &Prices) -> Cost {
-    if let Some(ticks) = call.cost_usd_ticks {
-        return Cost::Reported(Money::from_ticks(ticks));
+/// The rows that calls fell under, by model and day: there are few, and many calls of each.
+struct KnownPrices<'p> {
+    prices: &'p Prices,
+    known: HashMap<Box<str>, HashMap<Option<i64>, Option<&'p Price>>>,
+}
+
+impl<'p> KnownPrices<'p> {
+    fn new(prices: &'p Prices) -> Self {
+        let known = HashMap::new();
+        Self { prices, known }
     }
-    let price = call.model.as_deref().and_then(|model| prices.of(model, call.ts));
-    price.map_or(Cost::Unpriced, |price| Cost::Computed(price.cost(call)))
+
+    fn of(&mut self, model: &str, at: Option<Timestamp>) -> Option<&'p Price> {
+        const DAY_SECONDS: i64 = 86_400;
+        let day = at.map(|at| at.as_second().div_euclid(DAY_SECONDS));
+        if let Some(price) = self.known.get(model).and_then(|days| days.get(&day)) {
+            return *price;
+        }
+        let price = self.prices.of(model, at);
+        self.known.entry(model.into()).or_default().insert(day, price);
+        price
+    }
+
+    fn cost(&mut self, call: &Call) -> Cost {
+        if let Some(ticks) = call.cost_usd_ticks {
+            return Cost::Reported(Money::from_ticks(ticks));
+        }
+        let price = call.model.as_deref().and_then(|model| self.of(model, call.ts));
+        price.map_or(Cost::Unpriced, |price| Cost::Computed(price.cost(call)))
+    }
 }
 
 /// Sums bills by dimensions, in the order of their keys.
 pub fn group(bills: &[Bill], sessions: &[Listed], by: &[Dimension], zone: &TimeZone) -> Vec<Row> {
     let roots = Roots::of(sessions);
-    let mut sums: BTreeMap<Vec<Key>, Sum> = BTreeMap::new();
+    // Bills of one session, model and quarter of an hour, in which no zone has its midnight, have the same keys, which are dear to make.
+    let mut same: HashMap<(usize, Option<&str>, Option<i64>), usize> = HashMap::new();
+    let mut rows: Vec<Row> = Vec::new();
+    let mut places: HashMap<Vec<Key>, usize> = HashMap::new();
     for bill in bills {
-        let keys = by
-            .iter()
-            .map(|dimension| key(*dimension, bill, sessions, &roots, zone))
-            .collect();
-        sums.entry(keys).or_default().add(bill);
+        const QUARTER_SECONDS: i64 = 900;
+        let quarter = when(bill, &sessions[bill.session]).map(|at| at.as_second().div_euclid(QUARTER_SECONDS));
+        let place = *same
+            .entry((bill.session, bill.call.model.as_deref(), quarter))
+            .or_insert_with(|| {
+                let keys: Vec<Key> = by
+                    .iter()
+                    .map(|dimension| key(*dimension, bill, sessions, &roots, zone))
+                    .collect();
+                *places.entry(keys.clone()).or_insert_with(|| {
+                    let sum = Sum::default();
+                    rows.push(Row { keys, sum });
+                    rows.len() - 1
+                })
+            });
+        rows[place].sum.add(bill);
     }
-    sums.into_iter().map(|(keys, sum)| Row { keys, sum }).collect()
+    rows.sort_by(|a, b| a.keys.cmp(&b.keys));
+    rows
 }
 
 /// Everything in one sum.

@@ -1,9 +1,8 @@
 //! Calls of a model's API: what is billed. A call is written into logs many times over: one row per
 //! content block, copies in forks and resumed sessions, replays by side questions. Here is which copy counts.
 
-use std::collections::{HashMap, HashSet};
-
 use jiff::Timestamp;
+use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 use serde::{Deserialize, Serialize};
 
 /// Tokens of one call, each kind apart. `input` leaves out what came from or went to the cache.
@@ -100,17 +99,18 @@ impl Call {
 
 /// Which of `calls`, gathered from any number of logs, are counted: one copy of each call.
 ///
-/// Order of `calls` decides only between equal copies: the first log keeps the call.
+/// Order of `calls` decides only between equal copies: the first log keeps the call. Keys are hashes already, so the maps
+/// need not be careful.
 pub fn counted(calls: &[&Call]) -> Vec<bool> {
     let mut counts = vec![true; calls.len()];
     // A row without a request id belongs to whichever request of its message is known.
-    let mut requests: HashMap<u64, u64> = HashMap::new();
+    let mut requests: HashMap<u64, u64> = HashMap::default();
     for call in calls {
         if let Some(request) = call.request {
             requests.entry(call.message).or_insert(request);
         }
     }
-    let mut winners: HashMap<(u64, Option<u64>), usize> = HashMap::new();
+    let mut winners: HashMap<(u64, Option<u64>), usize> = HashMap::default();
     for (at, call) in calls.iter().enumerate() {
         let request = call.request.or_else(|| requests.get(&call.message).copied());
         let winner = winners.entry((call.message, request)).or_insert(at);
@@ -132,7 +132,7 @@ pub fn counted(calls: &[&Call]) -> Vec<bool> {
 /// What a note says another row holds is counted there, and the note itself is no call. Where the log with the note is
 /// missing, the calls count where they were made.
 fn drop_held(calls: &[&Call], counts: &mut [bool]) {
-    let mut notes: HashMap<u64, Vec<&Call>> = HashMap::new();
+    let mut notes: HashMap<u64, Vec<&Call>> = HashMap::default();
     for note in calls.iter().filter(|call| call.is_note()) {
         notes.entry(note.request.unwrap_or_default()).or_default().push(note);
     }

@@ -170,7 +170,7 @@ fn every_format_has_the_same_rows_and_nothing_is_overwritten() {
         );
     }
     let first = fs::read_to_string(sandbox.home.join("jsonl/calls.jsonl")).unwrap();
-    assert_snapshot!(first.lines().next().unwrap(), @r#"{"cache_read_tokens":0,"cache_write_1h_tokens":0,"cache_write_5m_tokens":0,"cost_microusd":550,"input_tokens":10,"is_cost_reported":false,"line":2,"model":"claude-opus-4-6","output_tokens":20,"reasoning_tokens":0,"session_uid":"claude:5e550000-0000-4000-8000-000000000001","speed":null,"ts":"2026-03-23T09:00:01Z","turn":1,"web_searches":0}"#);
+    assert_snapshot!(first.lines().next().unwrap(), @r#"{"cache_read_tokens":0,"cache_write_1h_tokens":0,"cache_write_5m_tokens":0,"cost_microusd":550,"input_tokens":10,"is_cost_reported":false,"line":2,"model":"claude-opus-4-6","output_tokens":20,"reasoning_tokens":0,"session_uid":"claude:5e550000-0000-4000-8000-000000000002","speed":null,"ts":"2026-03-31T22:00:01Z","turn":1,"web_searches":0}"#);
     assert_snapshot!(sandbox.run("export --to csv -o csv --no-sweep"), @"
     --- stderr ---
     error: [HOME]/csv/sessions.csv is there already

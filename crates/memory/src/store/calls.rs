@@ -51,7 +51,19 @@ pub(super) fn put(engine: &Engine, session_uid: &str, calls: &[Call]) -> Result<
 }
 
 impl Reads<'_> {
-    /// Every call in the store with its session, copies included: `transcript::counted` says which count.
+    /// Shows every call in the store with its session, copies included, session by session: `transcript::counted` says
+    /// which count.
+    pub fn each_call(&self, mut take: impl FnMut(&str, Call)) -> Result<(), StoreError> {
+        // In the order of the table's own key, which costs nothing.
+        let sql = format!("SELECT {COLUMNS} FROM calls ORDER BY session_uid, call_key");
+        self.engine.each(&sql, &[], |row| {
+            let found = call_of(row)?;
+            take(row.text_ref(0)?, found);
+            Ok(())
+        })
+    }
+
+    /// The same as a list, each session's calls in the order of their lines.
     pub fn calls(&self) -> Result<Vec<(String, Call)>, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM calls ORDER BY session_uid, line, call_key");
         self.engine.query(&sql, &[], call)
@@ -75,13 +87,17 @@ const COLUMNS: &str = "session_uid, call_key, message, request, seq, turn, line,
     cache_read, cache_write_5m, cache_write_1h, reasoning, speed, web_searches, cost_usd_ticks, is_sidechain, is_echo";
 
 fn call(row: &Row<'_>) -> Result<(String, Call), StoreError> {
+    Ok((row.text(0)?, call_of(row)?))
+}
+
+fn call_of(row: &Row<'_>) -> Result<Call, StoreError> {
     let bits = |column| row.int(column).map(i64::cast_unsigned);
     let opt = |column| Ok::<_, StoreError>(row.int_opt(column)?.map(i64::cast_unsigned));
     let at = |column| {
         let micros = row.int_opt(column)?;
         Ok::<_, StoreError>(micros.and_then(|micros| Timestamp::from_microsecond(micros).ok()))
     };
-    let call = Call {
+    Ok(Call {
         key: bits(1)?,
         message: bits(2)?,
         request: opt(3)?,
@@ -104,6 +120,5 @@ fn call(row: &Row<'_>) -> Result<(String, Call), StoreError> {
         cost_usd_ticks: opt(18)?,
         is_sidechain: row.int(19)? != 0,
         is_echo: row.int(20)? != 0,
-    };
-    Ok((row.text(0)?, call))
+    })
 }

@@ -274,9 +274,10 @@ fn event_cells(session_uid: &str, event: &SessionEvent) -> Vec<Cell> {
 
 /// Each call once, in the session that owns it.
 fn calls(source: &Source<'_>, writer: &mut Writer) -> Result<(), FillError> {
-    let bills = usage::bills(source.store, source.sessions, source.prices, &|session, _| {
+    let mut bills = usage::bills(source.store, source.sessions, source.prices, &|session, _| {
         source.wanted[session]
     })?;
+    bills.sort_by_key(|bill| (bill.session, bill.call.line, bill.call.key));
     for bill in bills {
         let call = &bill.call;
         let (cost, is_reported) = match bill.cost {
