@@ -1,0 +1,125 @@
+//! What an agent hands to a hook: which session is meant and what happened to it. Never what was said or done in it.
+//!
+//! The agents spell the same facts in two ways, and one agent runs the hooks that were installed for another: who calls
+//! is told by the spelling and by the log's own place, not by whom the hook was made for.
+
+use crate::agent::Agent;
+use crate::wire::{Text, wire};
+
+/// One call of a hook, as far as it concerns a session as a whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookCall {
+    pub agent: Agent,
+    pub session_id: String,
+    /// The event in small letters with underscores, whoever spells it: `session_end`.
+    pub event: String,
+    pub transcript_path: Option<String>,
+    /// The log of the subagent that it is about.
+    pub agent_transcript_path: Option<String>,
+    pub cwd: Option<String>,
+    /// Why a session or a turn ended.
+    pub reason: Option<String>,
+    pub error: Option<String>,
+}
+
+wire! {
+    /// All that is looked at. Whatever else stands there is passed over unread.
+    struct Payload<'p> {
+        session_id: Text<'p> = "session_id",
+        session_id_camel: Text<'p> = "sessionId",
+        event: Text<'p> = "hook_event_name",
+        event_camel: Text<'p> = "hookEventName",
+        transcript_path: Text<'p> = "transcript_path",
+        transcript_path_camel: Text<'p> = "transcriptPath",
+        agent_transcript_path: Text<'p> = "agent_transcript_path",
+        cwd: Text<'p> = "cwd",
+        reason: Text<'p> = "reason",
+        error: Text<'p> = "error",
+    }
+}
+
+/// Reads what stands on a hook's standard input. `made_for` is the agent that the hook was installed for; none comes of
+/// what names no session or no event.
+pub fn hook_call(bytes: &[u8], made_for: Agent) -> Option<HookCall> {
+    let payload: Payload<'_> = serde_json::from_slice(bytes).ok()?;
+    let owned = |text: &Text<'_>| text.get().map(str::to_owned);
+    // Only Grok writes names like this, and it runs the hooks of others.
+    let is_grok = payload.event_camel.get().or(payload.session_id_camel.get()).is_some();
+    Some(HookCall {
+        agent: if is_grok { Agent::Grok } else { made_for },
+        session_id: owned(&payload.session_id_camel).or(owned(&payload.session_id))?,
+        event: in_small_letters(payload.event_camel.get().or(payload.event.get())?),
+        transcript_path: owned(&payload.transcript_path_camel).or(owned(&payload.transcript_path)),
+        agent_transcript_path: owned(&payload.agent_transcript_path),
+        cwd: owned(&payload.cwd),
+        reason: owned(&payload.reason),
+        error: owned(&payload.error),
+    })
+}
+
+/// `SessionEnd` and `session_end` are one event.
+fn in_small_letters(name: &str) -> String {
+    let mut small = String::with_capacity(name.len() + 2);
+    for c in name.chars() {
+        if c.is_ascii_uppercase() && !small.is_empty() && !small.ends_with('_') {
+            small.push('_');
+        }
+        small.push(c.to_ascii_lowercase());
+    }
+    small
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hook_made_for_one_agent_knows_another_that_runs_it() {
+        let own = br#"{"session_id":"5e55","transcript_path":"/home/ada/.claude/projects/a/5e55.jsonl",
+            "cwd":"/home/ada/a","hook_event_name":"SessionEnd","reason":"clear"}"#;
+        let others =
+            br#"{"hookEventName":"session_end","sessionId":"019f","cwd":"/home/ada/a","workspaceRoot":"/home/ada/a",
+            "transcriptPath":"/home/ada/.grok/sessions/a/019f/updates.jsonl","reason":"shutdown","turnCount":3}"#;
+        let own = hook_call(own, Agent::Claude).unwrap();
+        let others = hook_call(others, Agent::Claude).unwrap();
+        assert_eq!((own.agent, own.event.as_str()), (Agent::Claude, "session_end"));
+        assert_eq!((others.agent, others.event.as_str()), (Agent::Grok, "session_end"));
+        assert_eq!(others.session_id, "019f");
+        assert!(others.transcript_path.unwrap().ends_with("updates.jsonl"));
+        assert_eq!(others.reason.as_deref(), Some("shutdown"));
+    }
+
+    #[test]
+    fn what_was_said_is_never_taken_and_odd_values_cost_only_themselves() {
+        let call = br#"{"session_id":"t1","hook_event_name":"Stop","transcript_path":null,"cwd":7,
+            "last_assistant_message":"the password is hunter2","prompt":"secret"}"#;
+        let call = hook_call(call, Agent::Codex).unwrap();
+        assert_eq!(call.agent, Agent::Codex);
+        assert_eq!((call.transcript_path.clone(), call.cwd.clone()), (None, None));
+        let told = format!("{call:?}");
+        assert!(!told.contains("hunter2") && !told.contains("secret"));
+        for nothing in [
+            &b""[..],
+            b"{}",
+            b"[]",
+            b"{\"session_id\":\"x\"}",
+            b"{\"hook_event_name\":\"Stop\"}",
+            b"\xff{",
+        ] {
+            assert_eq!(hook_call(nothing, Agent::Claude), None);
+        }
+    }
+
+    #[test]
+    fn every_event_has_one_name() {
+        for (spelled, name) in [
+            ("SessionStart", "session_start"),
+            ("StopFailure", "stop_failure"),
+            ("SubagentStop", "subagent_stop"),
+            ("stop", "stop"),
+            ("session_end", "session_end"),
+        ] {
+            assert_eq!(in_small_letters(spelled), name);
+        }
+    }
+}
