@@ -7,10 +7,10 @@ mod process;
 mod rival;
 mod seeded;
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
-use std::{env, fs};
 
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ use serde_json::Value;
 const MANY: usize = 10_000;
 
 fn main() {
-    let binary = binary();
+    let binary = seeded::binary();
     let (home, written) = seeded::corpus();
     println!("{} files, {} bytes{}", written.files, written.bytes, written.speed());
     let seeded = Memory::swept(&binary, &home);
@@ -165,18 +165,6 @@ fn best(times: &[f64]) -> f64 {
 fn middle(times: &mut [f64]) -> f64 {
     times.sort_by(f64::total_cmp);
     times[times.len() / 2]
-}
-
-/// The product as it is shipped: `BOSWELL_BENCH_BINARY`, or built now.
-fn binary() -> PathBuf {
-    if let Some(told) = env::var_os("BOSWELL_BENCH_BINARY") {
-        return told.into();
-    }
-    let built = Command::new(env!("CARGO"))
-        .args(["build", "--release", "-p", "boswell"])
-        .status();
-    assert!(built.is_ok_and(|status| status.success()), "the product can be built");
-    seeded::cache().with_file_name("release").join("boswell")
 }
 
 /// A home that was swept into a memory which is kept between runs.

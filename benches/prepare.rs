@@ -38,7 +38,7 @@ fn main() {
         Ok(rival) => rival,
         Err(reason) => return println!("prompt-diary cannot be had: {reason}"),
     };
-    let binary = binary();
+    let binary = seeded::binary();
     let month = squeezed(
         "prepare-month",
         &Shape::of_bytes(SEED, number("BOSWELL_BENCH_MB", 200) * MEGABYTE),
@@ -197,15 +197,4 @@ fn installed() -> Result<PathBuf, String> {
         }
     }
     Ok(program)
-}
-
-fn binary() -> PathBuf {
-    if let Some(told) = env::var_os("BOSWELL_BENCH_BINARY") {
-        return told.into();
-    }
-    let built = Command::new(env!("CARGO"))
-        .args(["build", "--release", "-p", "boswell"])
-        .status();
-    assert!(built.is_ok_and(|status| status.success()), "the product can be built");
-    cache().with_file_name("release").join("boswell")
 }

@@ -112,3 +112,16 @@ pub fn files_below(folder: &Path, files: &mut Vec<PathBuf>) {
         }
     }
 }
+
+/// The product as it is shipped: `BOSWELL_BENCH_BINARY`, or built now.
+#[allow(dead_code)] // Not every bench runs the product as a command.
+pub fn binary() -> PathBuf {
+    if let Some(told) = env::var_os("BOSWELL_BENCH_BINARY") {
+        return told.into();
+    }
+    let built = std::process::Command::new(env!("CARGO"))
+        .args(["build", "--release", "-p", "boswell"])
+        .status();
+    assert!(built.is_ok_and(|status| status.success()), "the product can be built");
+    cache().with_file_name("release").join("boswell")
+}

@@ -134,27 +134,13 @@ fn answers_from_memory(command: &Command) -> bool {
 
 /// Whether a verb reads or writes the memory itself.
 fn uses_memory(command: &Command) -> bool {
-    matches!(
+    let others = matches!(
         command,
-        Command::Cat(_)
-            | Command::Search(_)
-            | Command::Sessions(_)
-            | Command::Show(_)
-            | Command::Usage(_)
-            | Command::Stats(_)
-            | Command::Statusline(_)
-            | Command::Export(_)
-            | Command::Digest(_)
+        Command::Search(_)
             | Command::Signals(_)
-            | Command::Decide(_)
             | Command::Decisions(_)
             | Command::Prepare(_)
-            | Command::Days(_)
             | Command::Restore(_)
-            | Command::Resume(_)
-            | Command::Tag(_)
-            | Command::Note(_)
-            | Command::Name(_)
             | Command::Sweep(_)
             | Command::Evict(_)
             | Command::Keep(_)
@@ -162,7 +148,8 @@ fn uses_memory(command: &Command) -> bool {
             | Command::Journal(_)
             | Command::Rebuild(_)
             | Command::Status(_)
-    )
+    );
+    others || answers_from_memory(command)
 }
 
 /// Runs a verb that knows the world around it.

@@ -46,6 +46,38 @@ pub enum Dimension {
     Session,
 }
 
+impl Dimension {
+    pub const ALL: [Self; 8] = [
+        Self::Day,
+        Self::Week,
+        Self::Month,
+        Self::Agent,
+        Self::Model,
+        Self::Project,
+        Self::Branch,
+        Self::Session,
+    ];
+
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Day => "day",
+            Self::Week => "week",
+            Self::Month => "month",
+            Self::Agent => "agent",
+            Self::Model => "model",
+            Self::Project => "project",
+            Self::Branch => "branch",
+            Self::Session => "session",
+        }
+    }
+
+    /// What a word means.
+    pub fn of_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|dimension| dimension.as_str() == word)
+    }
+}
+
 /// Where a bill belongs in one dimension. Text that is not known is empty.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Key {

@@ -6,6 +6,7 @@ mod rows;
 pub(super) use rows::{cost, dollars, sum_json};
 
 use clap::ValueEnum;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use memory::store::Listed;
 use memory::usage::{self, Bill, Dimension};
 
@@ -37,8 +38,8 @@ pub(crate) struct UsageArgs {
     #[arg(value_name = "REPORT", default_value = "daily")]
     report: Report,
     /// Sum by these instead, in this order
-    #[arg(long, value_name = "WHAT,…", value_delimiter = ',', conflicts_with = "report")]
-    by: Vec<By>,
+    #[arg(long, value_name = "WHAT,…", value_delimiter = ',', conflicts_with = "report", value_parser = dimension())]
+    by: Vec<Dimension>,
     #[command(flatten)]
     filters: FilterArgs,
     /// At most so many rows, the newest or dearest; `0` shows all
@@ -66,37 +67,16 @@ enum Report {
     Blocks,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum By {
-    Day,
-    Week,
-    Month,
-    Agent,
-    Model,
-    Project,
-    Branch,
-    Session,
-}
-
-impl By {
-    fn dimension(self) -> Dimension {
-        match self {
-            Self::Day => Dimension::Day,
-            Self::Week => Dimension::Week,
-            Self::Month => Dimension::Month,
-            Self::Agent => Dimension::Agent,
-            Self::Model => Dimension::Model,
-            Self::Project => Dimension::Project,
-            Self::Branch => Dimension::Branch,
-            Self::Session => Dimension::Session,
-        }
-    }
+/// Reads one of the things that usage can be told by, and names them all where it is none.
+fn dimension() -> impl TypedValueParser<Value = Dimension> {
+    PossibleValuesParser::new(Dimension::ALL.map(Dimension::as_str))
+        .try_map(|word| Dimension::of_word(&word).ok_or("nothing is summed by that"))
 }
 
 impl UsageArgs {
     fn dimensions(&self) -> Vec<Dimension> {
         if !self.by.is_empty() {
-            return self.by.iter().map(|by| by.dimension()).collect();
+            return self.by.clone();
         }
         match self.report {
             Report::Daily => vec![Dimension::Day, Dimension::Agent, Dimension::Model],

@@ -8,6 +8,19 @@ use serde_json::Value;
 
 use crate::sandbox::Sandbox;
 
+/// The directory of all workspaces, in the reports root.
+const WORKSPACES: &str = "work";
+
+/// A file of yesterday's workspace, where the diary is kept by itself.
+fn in_workspace(name: &str) -> String {
+    format!(".local/share/boswell-reports/{WORKSPACES}/2026-03-31/{name}")
+}
+
+/// What a run tells, with `[DAYS]` for that directory.
+fn told(sandbox: &Sandbox, line: &str) -> String {
+    sandbox.run(line).replace(&format!("/{WORKSPACES}/"), "/[DAYS]/")
+}
+
 /// A home with a session of yesterday and one of a week ago.
 fn home() -> Sandbox {
     let mut sandbox = Sandbox::new();
@@ -39,20 +52,20 @@ fn home() -> Sandbox {
 #[test]
 fn a_day_is_prepared_once_and_told() {
     let sandbox = home();
-    assert_snapshot!(sandbox.run("prepare"), @"
-    [HOME]/.local/share/boswell-reports/work/2026-03-31
+    assert_snapshot!(told(&sandbox, "prepare"), @"
+    [HOME]/.local/share/boswell-reports/[DAYS]/2026-03-31
     --- stderr ---
     Prepared 2026-03-31 (final): 1 project, 1 session, 1 turn, 0 subagents
     ");
-    assert_snapshot!(sandbox.run("prepare --date 2026-03-31"), @"
-    [HOME]/.local/share/boswell-reports/work/2026-03-31
+    assert_snapshot!(told(&sandbox, "prepare --date 2026-03-31"), @"
+    [HOME]/.local/share/boswell-reports/[DAYS]/2026-03-31
     --- stderr ---
     The workspace is there already
     Hint: `--force` makes it anew
     ");
-    assert_snapshot!(sandbox.run("prepare --date 2026-03-31 --timezone Asia/Shanghai"), @"
+    assert_snapshot!(told(&sandbox, "prepare --date 2026-03-31 --timezone Asia/Shanghai"), @"
     --- stderr ---
-    error: the workspace there is another one (report_window_local, report_window_utc, timezone): [HOME]/.local/share/boswell-reports/work/2026-03-31
+    error: the workspace there is another one (report_window_local, report_window_utc, timezone): [HOME]/.local/share/boswell-reports/[DAYS]/2026-03-31
     Hint: `--force` makes it anew; reports in it stay
     --- exit 2 ---
     ");
@@ -84,8 +97,8 @@ fn what_cannot_be_read_is_told_and_the_day_is_whole() {
     let sandbox = home();
     fs::create_dir_all(sandbox.home.join(".claude/projects/x/bad.jsonl")).unwrap();
     sandbox.write(".codex/sessions/rollout-z.jsonl.zst", "no archive");
-    assert_snapshot!(sandbox.run("prepare"), @"
-    [HOME]/.local/share/boswell-reports/work/2026-03-31
+    assert_snapshot!(told(&sandbox, "prepare"), @"
+    [HOME]/.local/share/boswell-reports/[DAYS]/2026-03-31
     --- stderr ---
     Prepared 2026-03-31 (final): 1 project, 1 session, 1 turn, 0 subagents
     warning: skipped [HOME]/.claude/projects/x/bad.jsonl: not a regular file
@@ -96,18 +109,18 @@ fn what_cannot_be_read_is_told_and_the_day_is_whole() {
 #[test]
 fn days_that_make_no_sense_are_refused() {
     let sandbox = home();
-    assert_snapshot!(sandbox.run("prepare --timezone ../x"), @"
+    assert_snapshot!(told(&sandbox, "prepare --timezone ../x"), @"
     --- stderr ---
     error: no such time zone: `../x`
     Hint: write it like `Europe/Berlin`
     --- exit 2 ---
     ");
-    assert_snapshot!(sandbox.run("prepare --date 2026-04-02"), @"
+    assert_snapshot!(told(&sandbox, "prepare --date 2026-04-02"), @"
     --- stderr ---
     error: this day has not begun in UTC: 2026-04-02
     --- exit 2 ---
     ");
-    assert_snapshot!(sandbox.run("prepare --date tomorrow"), @"
+    assert_snapshot!(told(&sandbox, "prepare --date tomorrow"), @"
     --- stderr ---
     error: invalid value 'tomorrow' for '--date <DAY>': failed to parse four digit integer as year: invalid digit, expected 0-9 but got t
 
@@ -115,8 +128,8 @@ fn days_that_make_no_sense_are_refused() {
     --- exit 2 ---
     ");
     // The first day there is has nothing in it, and is a day.
-    assert_snapshot!(sandbox.run("prepare --date 0001-01-01"), @"
-    [HOME]/.local/share/boswell-reports/work/0001-01-01
+    assert_snapshot!(told(&sandbox, "prepare --date 0001-01-01"), @"
+    [HOME]/.local/share/boswell-reports/[DAYS]/0001-01-01
     --- stderr ---
     Prepared 0001-01-01 (final): 0 projects, 0 sessions, 0 turns, 0 subagents
     ");
@@ -126,28 +139,25 @@ fn days_that_make_no_sense_are_refused() {
 fn the_place_is_a_flag_then_variables_then_the_settings() {
     let mut sandbox = home();
     let place = |sandbox: &Sandbox, line: &str| {
-        let told: Value = serde_json::from_str(&sandbox.run(line)).unwrap();
-        told["workspace"]
-            .as_str()
-            .unwrap()
-            .replace(sandbox.home.to_str().unwrap(), "[HOME]")
+        let answer: Value = serde_json::from_str(&told(sandbox, line)).unwrap();
+        answer["workspace"].as_str().unwrap().to_owned()
     };
     let by_setting = format!(
         "prepare --json --config diary.reports_root={}",
         sandbox.path("by-setting")
     );
-    assert_eq!(place(&sandbox, &by_setting), "[HOME]/by-setting/work/2026-03-31");
+    assert_eq!(place(&sandbox, &by_setting), "[HOME]/by-setting/[DAYS]/2026-03-31");
     sandbox.set("PROMPT_DIARY_HOME", &sandbox.path("by-old-variable"));
-    assert_snapshot!(sandbox.run("prepare"), @"
-    [HOME]/by-old-variable/work/2026-03-31
+    assert_snapshot!(told(&sandbox, "prepare"), @"
+    [HOME]/by-old-variable/[DAYS]/2026-03-31
     --- stderr ---
     Hint: `PROMPT_DIARY_HOME` is honoured; `BOSWELL_REPORTS` is its name here
     Prepared 2026-03-31 (final): 1 project, 1 session, 1 turn, 0 subagents
     ");
     sandbox.set("BOSWELL_REPORTS", &sandbox.path("by-variable"));
-    assert_eq!(place(&sandbox, &by_setting), "[HOME]/by-variable/work/2026-03-31");
+    assert_eq!(place(&sandbox, &by_setting), "[HOME]/by-variable/[DAYS]/2026-03-31");
     let by_flag = format!("prepare --json --reports-root {}", sandbox.path("by-flag"));
-    assert_eq!(place(&sandbox, &by_flag), "[HOME]/by-flag/work/2026-03-31");
+    assert_eq!(place(&sandbox, &by_flag), "[HOME]/by-flag/[DAYS]/2026-03-31");
 }
 
 #[test]
@@ -164,7 +174,7 @@ fn days_are_listed_with_what_they_have() {
     2026-03-31      1 turn     1 session  workspace            app
     2026-03-25      1 turn     1 session  -                    app
     ");
-    sandbox.write(".local/share/boswell-reports/work/2026-03-31/report.md", "# A day");
+    sandbox.write(&in_workspace("report.md"), "# A day");
     assert_snapshot!(sandbox.run("days --limit 1 --json"), @r#"{"days":[{"date":"2026-03-31","has_report":true,"projects":["app"],"sessions":1,"turns":1,"workspace":"final"}],"schema":"boswell.days/1","timezone":"UTC","total":2}"#);
 }
 
@@ -180,9 +190,9 @@ fn a_bundle_has_no_sessions_unless_asked_and_no_secrets() {
     ");
     sandbox.run("prepare --verbatim");
     let report = format!("# A day\n\nThe token {secret} was used in {}.\n", sandbox.path("app"));
-    sandbox.write(".local/share/boswell-reports/work/2026-03-31/report.md", &report);
-    let told = sandbox.run("bundle --date 2026-03-31 -o day.zip");
-    assert!(told.contains("Left out: 1 session file"), "{told}");
+    sandbox.write(&in_workspace("report.md"), &report);
+    let said = sandbox.run("bundle --date 2026-03-31 -o day.zip");
+    assert!(said.contains("Left out: 1 session file"), "{said}");
     let (names, text) = unpack(&sandbox, "day.zip");
     assert_snapshot!(names.join("\n"), @"
     work/metadata.json
@@ -196,8 +206,8 @@ fn a_bundle_has_no_sessions_unless_asked_and_no_secrets() {
         !text.contains(&secret) && text.contains("[REDACTED:") && !text.contains(sandbox.home.to_str().unwrap()),
         "{text}"
     );
-    let told = sandbox.run("bundle --date 2026-03-31 -o all.zip --raw-sessions");
-    assert!(told.contains("whole sessions"), "{told}");
+    let said = sandbox.run("bundle --date 2026-03-31 -o all.zip --raw-sessions");
+    assert!(said.contains("whole sessions"), "{said}");
     assert!(
         unpack(&sandbox, "all.zip")
             .0
@@ -209,7 +219,7 @@ fn a_bundle_has_no_sessions_unless_asked_and_no_secrets() {
         again.contains("nothing is overwritten") && again.contains("--- exit 2 ---"),
         "{again}"
     );
-    let inside = sandbox.run("bundle --date 2026-03-31 -o .local/share/boswell-reports/work/2026-03-31/x.zip");
+    let inside = sandbox.run(&format!("bundle --date 2026-03-31 -o {}", in_workspace("x.zip")));
     assert!(inside.contains("cannot lie in the workspace"), "{inside}");
 }
 

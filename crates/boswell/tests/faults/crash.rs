@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use testkit::faults::{Call, Fault};
 
-use crate::home::{Home, SESSION, claude_log, difference, each, none, secret, session, takes_all, wrongs};
+use crate::home::{Home, SESSION, claude_log, difference, each, none, secret, session, worth_a_crash, wrongs};
 
 /// Of many pages that are written one after another, this many are left out between two crashes.
 const PAGES_BETWEEN: u64 = 6;
@@ -15,7 +15,13 @@ fn crash_everywhere(home: &Home, line: &str, expected: &[String]) -> Vec<String>
     assert!(ended.status.success(), "{ended:?}");
     let counted: Vec<&Call> = calls.iter().filter(|call| call.number.is_some()).collect();
     assert!(counted.len() > 20, "few calls were seen: {calls:?}");
-    let crashes = crashes(&counted);
+    let mut crashes = Vec::new();
+    for (n, call) in worth_a_crash(&counted, PAGES_BETWEEN) {
+        crashes.push((Fault::AbortAt(n), call));
+        if call.name.contains("write") {
+            crashes.push((Fault::TornAt(n), call));
+        }
+    }
     eprintln!("`{line}`: {} crashes of {} calls", crashes.len(), counted.len());
     each(&crashes, |(fault, call)| {
         let place = call.path.rsplit('/').next().unwrap_or_default();
@@ -43,25 +49,6 @@ fn crash(home: &Home, line: &str, fault: &Fault, expected: &[String]) -> Vec<Str
     }
     told.extend(wrongs(&home, expected));
     told
-}
-
-/// Which calls to die at: all but some of the pages that are written in a row.
-fn crashes<'c>(calls: &[&'c Call]) -> Vec<(Fault, &'c Call)> {
-    let is_page =
-        |call: Option<&&Call>| call.is_some_and(|call| call.name == "pwrite" && call.path.contains("store.db"));
-    let mut crashes = Vec::new();
-    for (at, call) in calls.iter().enumerate() {
-        let n = at as u64 + 1;
-        let is_inside = is_page(Some(call)) && is_page(calls.get(at + 1)) && at > 0 && is_page(calls.get(at - 1));
-        if is_inside && !n.is_multiple_of(PAGES_BETWEEN + 1) && !takes_all() {
-            continue;
-        }
-        crashes.push((Fault::AbortAt(n), *call));
-        if call.name.contains("write") {
-            crashes.push((Fault::TornAt(n), *call));
-        }
-    }
-    crashes
 }
 
 #[test]

@@ -2,28 +2,13 @@
 
 use testkit::faults::{Call, Fault};
 
-use crate::home::{Home, each, none, takes_all, wrongs};
+use crate::home::{Home, each, none, worth_a_crash, wrongs};
 
 /// All raw text goes: no cap leaves room for any.
 const EVICT: &str = "evict --config session_memory.retention.raw_soft_cap_bytes=0 \
                      --config session_memory.retention.raw_hard_cap_bytes=0";
 /// Of many pages that are written one after another, this many are left out between two crashes.
 const PAGES_BETWEEN: u64 = 12;
-
-fn crashes<'c>(calls: &[&'c Call]) -> Vec<(Fault, &'c Call)> {
-    let is_page =
-        |call: Option<&&Call>| call.is_some_and(|call| call.name == "pwrite" && call.path.contains("store.db"));
-    let mut crashes = Vec::new();
-    for (at, call) in calls.iter().enumerate() {
-        let n = at as u64 + 1;
-        let is_inside = is_page(Some(call)) && is_page(calls.get(at + 1)) && at > 0 && is_page(calls.get(at - 1));
-        if is_inside && !n.is_multiple_of(PAGES_BETWEEN + 1) && !takes_all() {
-            continue;
-        }
-        crashes.push((Fault::AbortAt(n), *call));
-    }
-    crashes
-}
 
 /// Words of the sessions that no digest prints.
 fn words_left(home: &Home) -> Vec<String> {
@@ -52,7 +37,9 @@ fn evicting_may_die_at_any_call() {
     );
     none(&wrongs(&clean, &expected));
     let counted: Vec<&Call> = calls.iter().filter(|call| call.number.is_some()).collect();
-    let crashes = crashes(&counted);
+    let crashes: Vec<(Fault, &Call)> = worth_a_crash(&counted, PAGES_BETWEEN)
+        .map(|(n, call)| (Fault::AbortAt(n), call))
+        .collect();
     assert!(crashes.len() > 20, "few calls were seen: {calls:?}");
     eprintln!("`evict`: {} crashes of {} calls", crashes.len(), counted.len());
     let told = each(&crashes, |(fault, call)| {

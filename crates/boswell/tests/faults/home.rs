@@ -388,3 +388,15 @@ fn copy_tree(from: &Path, to: &Path) {
         }
     }
 }
+
+/// Which calls to die at, each with its number: all but some of the pages that are written in a row.
+pub fn worth_a_crash<'c>(calls: &[&'c Call], pages_between: u64) -> impl Iterator<Item = (u64, &'c Call)> {
+    let is_page =
+        |call: Option<&&Call>| call.is_some_and(|call| call.name == "pwrite" && call.path.contains("store.db"));
+    calls.iter().enumerate().filter_map(move |(at, call)| {
+        let n = at as u64 + 1;
+        let is_inside = is_page(Some(call)) && is_page(calls.get(at + 1)) && at > 0 && is_page(calls.get(at - 1));
+        let is_left_out = is_inside && !n.is_multiple_of(pages_between + 1) && !takes_all();
+        (!is_left_out).then_some((n, *call))
+    })
+}

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use memory::doctor::examine_store;
-use memory::retention::{self, DATA_LOSS, Reach, Retention};
+use memory::retention::{DATA_LOSS, Reach};
 use proptest::prelude::*;
 
 use crate::home::WAIT;
@@ -151,17 +151,7 @@ impl World {
             .into_iter()
             .map(|pack| (packs.join(&pack), fs::read(packs.join(&pack)).unwrap()))
             .collect();
-        let mut store = memory.home.store();
-        let retention = Retention {
-            policy: memory.policy,
-            digests: memory.settings(),
-        };
-        let command = retention::Command {
-            name: "evict",
-            sentence: &retention::Done::sentence,
-        };
-        let mut done = retention::Done::default();
-        retention::enforce(&mut store, WAIT, &retention, &command, &|_| false, &mut done).unwrap();
+        let done = memory.enforce();
         assert_eq!(done.lost().count(), 0);
         for (path, bytes) in files {
             fs::write(path, bytes).unwrap();

@@ -15,6 +15,12 @@ use crate::home::{Home, WAIT};
 /// The day on which most stories happen.
 pub const TODAY: &str = "2026-06-30T12:00:00Z";
 
+/// How an eviction of its own is told in the journal.
+pub const EVICT: retention::Command<'static> = retention::Command {
+    name: "evict",
+    sentence: &retention::Done::sentence,
+};
+
 /// A home in which the time is told.
 pub struct Memory {
     pub home: Home,
@@ -102,6 +108,21 @@ impl Memory {
         }
     }
 
+    pub fn retention(&self) -> Retention<'_> {
+        Retention {
+            policy: self.policy,
+            digests: self.settings(),
+        }
+    }
+
+    /// Lets go what the policy says, and leaves its last step undone.
+    pub fn enforce(&self) -> retention::Done {
+        let mut done = retention::Done::default();
+        let mut store = self.home.store();
+        retention::enforce(&mut store, WAIT, &self.retention(), &EVICT, &|_| false, &mut done).unwrap();
+        done
+    }
+
     /// A sweep that lets go what the policy says.
     pub fn sweep(&self) -> Report {
         self.sweep_with(&|_, _| {})
@@ -109,15 +130,11 @@ impl Memory {
 
     pub fn sweep_with(&self, progress: &(dyn Fn(u64, u64) + Sync)) -> Report {
         let (roots, directory) = (self.home.roots(), self.home.path("store"));
-        let retention = Retention {
-            policy: self.policy,
-            digests: self.settings(),
-        };
         let sweep = Sweep {
             threads: 2,
             progress,
             digests: Some(self.settings()),
-            retention: Some(retention),
+            retention: Some(self.retention()),
             ..Sweep::new(&directory, &roots, &self.home.masker, self.now)
         };
         run(&sweep, WAIT).unwrap()
@@ -282,18 +299,9 @@ fn over_the_hard_cap_what_has_no_digest_gets_one_and_goes() {
     let each = memory.bytes_of(1);
     memory.policy.raw_soft_cap_bytes = each * 3 / 2;
     memory.policy.raw_hard_cap_bytes = each * 5 / 2;
+    let mut done = memory.enforce();
     let mut store = memory.home.store();
-    let mut done = retention::Done::default();
-    let retention = Retention {
-        policy: memory.policy,
-        digests: memory.settings(),
-    };
-    let command = retention::Command {
-        name: "evict",
-        sentence: &retention::Done::sentence,
-    };
-    retention::enforce(&mut store, WAIT, &retention, &command, &|_| false, &mut done).unwrap();
-    retention::finish(&mut store, WAIT, memory.now, &command, &mut done).unwrap();
+    retention::finish(&mut store, WAIT, memory.now, &EVICT, &mut done).unwrap();
     assert_eq!((done.drops.len(), done.analyzed.len(), done.lost().count()), (2, 2, 0));
     assert_eq!(memory.here(), [3]);
     let row = store.reads().digest_of(&uid(1)).unwrap().unwrap();
@@ -309,18 +317,7 @@ fn what_can_have_no_digest_is_lost_last_and_that_is_told() {
     let total = memory.usage();
     memory.policy.raw_soft_cap_bytes = 1;
     memory.policy.raw_hard_cap_bytes = total / 2;
-    let mut store = memory.home.store();
-    let retention = Retention {
-        policy: memory.policy,
-        digests: memory.settings(),
-    };
-    let command = retention::Command {
-        name: "evict",
-        sentence: &retention::Done::sentence,
-    };
-    let mut done = retention::Done::default();
-    retention::enforce(&mut store, WAIT, &retention, &command, &|_| false, &mut done).unwrap();
-    drop(store);
+    let done = memory.enforce();
     let lost: Vec<u32> = done.lost().map(|drop| number_of(&drop.session_uid)).collect();
     assert_eq!((done.drops[0].reason, lost), (Reason::Budget, vec![1]));
     assert_eq!(memory.here(), [2], "no more is lost than has to be");
@@ -423,16 +420,8 @@ fn what_grew_since_the_plan_was_made_stays() {
     memory.grow(1);
     memory.catch_up();
     let mut store = memory.home.store();
-    let retention = Retention {
-        policy: memory.policy,
-        digests: memory.settings(),
-    };
-    let command = retention::Command {
-        name: "evict",
-        sentence: &retention::Done::sentence,
-    };
     let mut done = retention::Done::default();
-    retention::apply(&mut store, WAIT, &plan, &retention, &command, &mut done).unwrap();
+    retention::apply(&mut store, WAIT, &plan, &memory.retention(), &EVICT, &mut done).unwrap();
     assert_eq!(done.drops, []);
     assert!(memory.home.cat(&uid(1)).contains("something new"));
 }

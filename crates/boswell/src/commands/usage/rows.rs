@@ -76,7 +76,7 @@ fn table_of(
     by: &[Dimension],
     sessions: &[Listed],
 ) -> Result<(), CommandError> {
-    let mut headings: Vec<Heading> = by.iter().map(|dimension| (name(*dimension), false)).collect();
+    let mut headings: Vec<Heading> = by.iter().map(|dimension| (heading(*dimension), false)).collect();
     headings.extend([
         ("input", true),
         ("output", true),
@@ -182,16 +182,10 @@ pub(in crate::commands) fn dollars(micros: u64) -> String {
     format!("${}.{:02}", measure::count(cents / 100), cents % 100)
 }
 
-fn name(dimension: Dimension) -> &'static str {
+fn heading(dimension: Dimension) -> &'static str {
     match dimension {
-        Dimension::Day => "day",
         Dimension::Week => "week of",
-        Dimension::Month => "month",
-        Dimension::Agent => "agent",
-        Dimension::Model => "model",
-        Dimension::Project => "project",
-        Dimension::Branch => "branch",
-        Dimension::Session => "session",
+        dimension => dimension.as_str(),
     }
 }
 
@@ -257,7 +251,7 @@ fn json_name(by: Dimension) -> &'static str {
     match by {
         Dimension::Day | Dimension::Week | Dimension::Month => "date",
         Dimension::Session => "session_uid",
-        by => name(by),
+        by => by.as_str(),
     }
 }
 
