@@ -17,7 +17,7 @@ use std::{env, fs};
 use memory::search::filter::{Builder, Filter};
 use memory::search::fold::{Folded, compose};
 use memory::search::{
-    Effort, Form, FrameRange, Part, Query, Reach, Session, TurnRange, filter_of, may_hold, search, words,
+    Effort, Enough, Form, FrameRange, Part, Query, Reach, Session, TurnRange, filter_of, may_hold, search, words,
 };
 use testkit::truth;
 use transcript::{Agent, texts};
@@ -306,10 +306,11 @@ fn questions(frames: &[Frame], filters: &[Vec<u8>]) {
                 let mut file = File::open(&filter_file).unwrap();
                 may_hold(&query, Some(&read_at(&mut file, place.filter.0, place.filter.1)))
             },
-            lines: &|key| {
+            lines: &|key, scratch| {
                 let place = &places[key as usize];
                 let bytes = read_at(&mut File::open(&place.path)?, place.start, place.length);
-                zstd::bulk::decompress(&bytes, place.raw)
+                scratch.lines = zstd::bulk::decompress(&bytes, place.raw)?;
+                Ok(())
             },
             facts: &|_, _| Vec::new(),
             is_cancelled: &|| false,
@@ -321,7 +322,7 @@ fn questions(frames: &[Frame], filters: &[Vec<u8>]) {
                 &reach,
                 &Effort {
                     now_ms: 0,
-                    enough,
+                    enough: Enough::of(enough),
                     threads,
                 },
             )

@@ -6,6 +6,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use etcetera::BaseStrategy;
 use jiff::Timestamp;
@@ -20,6 +21,12 @@ use crate::env as variables;
 use crate::env::Environment;
 use crate::error::CommandError;
 use crate::ui::{Pager, Stream, Ui};
+
+/// A zone that is looked up when it is needed first.
+pub(crate) type Zone = LazyLock<TimeZone, Box<dyn FnOnce() -> TimeZone + Send>>;
+
+/// Where Unix keeps the machine's own zone.
+const LOCALTIME: &str = "/etc/localtime";
 
 /// What the process was started with.
 pub(crate) struct Surroundings {
@@ -141,6 +148,17 @@ impl Surroundings {
         dir.join("boswell").join("config.toml")
     }
 
+    /// Where the machine names its zone by a link, one file is read; every other way looks through all zones there are.
+    fn zone(&self) -> Zone {
+        let is_told = self.environment.get(variables::TZ).is_some();
+        let linked = move || {
+            let link = fs::read_link(LOCALTIME).ok().filter(|_| !is_told)?;
+            let (_, name) = link.to_str()?.split_once("zoneinfo/")?;
+            TimeZone::tzif(name, &fs::read(LOCALTIME).ok()?).ok()
+        };
+        LazyLock::new(Box::new(move || linked().unwrap_or_else(TimeZone::system)))
+    }
+
     fn now(&self) -> Result<Timestamp, CommandError> {
         let Some(told) = self.environment.get(variables::BOSWELL_NOW) else {
             return Ok(Timestamp::now());
@@ -194,7 +212,7 @@ pub(crate) enum RootOrigin {
 pub(crate) struct Context {
     pub(crate) now: Timestamp,
     /// The zone in which times are shown.
-    pub(crate) zone: TimeZone,
+    pub(crate) zone: Zone,
     pub(crate) threads: usize,
     pub(crate) places: Places,
     pub(crate) config: Config,
@@ -255,7 +273,7 @@ impl Context {
         Ok(Self {
             reports,
             now: surroundings.now()?,
-            zone: TimeZone::system(),
+            zone: surroundings.zone(),
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             places,
             config,

@@ -29,6 +29,7 @@ pub(crate) const PAGER: &str = "PAGER";
 pub(crate) const LESS: &str = "LESS";
 pub(crate) const PATH: &str = "PATH";
 pub(crate) const PROGRAMDATA: &str = "PROGRAMDATA";
+pub(crate) const TZ: &str = "TZ";
 pub(crate) const RUST_BACKTRACE: &str = "RUST_BACKTRACE";
 
 /// Variables that set a configuration key begin like this; the rest is the key's path in capitals.
@@ -57,6 +58,7 @@ pub(crate) const VARIABLES: &[Variable] = &[
     Variable { name: COLUMNS, help: "The width of the terminal, instead of asking the terminal." },
     Variable { name: PAGER, help: "What shows text that is longer than the screen, instead of `less -R`." },
     Variable { name: LESS, help: "The options of `less`; where it is not set, `RK` is." },
+    Variable { name: TZ, help: "The zone in which times are shown, such as `Europe/Vienna`, instead of the machine's own." },
     Variable { name: PATH, help: "Where `boswell resume` looks for the agents' programs." },
     Variable { name: RUST_BACKTRACE, help: "A trace where Boswell itself has a bug, for a report." },
 ];

@@ -5,7 +5,7 @@ mod bare;
 mod beside;
 mod kept;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 
 use jiff::Timestamp;
@@ -13,7 +13,7 @@ use transcript::{Field, Kind, SessionEvent};
 
 pub use self::bare::{Bare, find_bare};
 pub(crate) use self::kept::Asked;
-use crate::search::{Hit, Query, Snippet, Work};
+use crate::search::{Enough, Hit, Query, Snippet, Work};
 use crate::store::{Listed, Store, StoreError};
 
 /// What is asked, and of what.
@@ -21,8 +21,8 @@ pub struct Question<'q> {
     pub query: &'q Query,
     pub now: Timestamp,
     pub threads: usize,
-    /// No older session is asked once so many turns were found.
-    pub enough: usize,
+    /// No older session is asked once this is found.
+    pub enough: Enough,
     /// Which sessions are asked.
     pub takes: &'q (dyn Fn(&Listed) -> bool + Sync),
     /// Only sessions behind this one are asked, in the order of the list.
@@ -159,11 +159,12 @@ pub fn find(store: &Store, question: &Question<'_>) -> Result<Findings, StoreErr
         ..Findings::default()
     };
     let mut once = Once::default();
+    let events = events_of(store, &listed, &answer.hits);
     for (hit, part) in answer.hits {
         let session = &listed[hit.session];
         let uid = session.session_uid.as_str();
-        let events = store.reads().events_at(uid, hit.line).unwrap_or_default();
-        let event = nearest(&events, hit.block);
+        let of_line = events.get(&(hit.session, hit.line)).map_or(&[][..], Vec::as_slice);
+        let event = nearest(of_line, hit.block);
         let copied = once.take(&mut findings.found, uid, event.and_then(|event| event.ts), &hit.snippet);
         if !copied {
             let prompt = hit.turn.map_or(Ok(None), |turn| store.reads().turn_prompt(uid, turn))?;
@@ -172,6 +173,24 @@ pub fn find(store: &Store, question: &Question<'_>) -> Result<Findings, StoreErr
     }
     add_beside(&mut findings.found, beside);
     Ok(findings)
+}
+
+/// The events on the lines of hits, by session and line.
+fn events_of(store: &Store, listed: &[Listed], hits: &[(Hit, String)]) -> HashMap<(usize, u64), Vec<SessionEvent>> {
+    let mut lines: BTreeMap<usize, BTreeSet<u64>> = BTreeMap::new();
+    for (hit, _) in hits {
+        lines.entry(hit.session).or_default().insert(hit.line);
+    }
+    let mut found: HashMap<(usize, u64), Vec<SessionEvent>> = HashMap::new();
+    for (session, lines) in lines {
+        // What is damaged is told elsewhere; the hit is one without it.
+        let events = store.reads().events_at(&listed[session].session_uid, &lines);
+        for event in events.unwrap_or_default() {
+            let line = event.text_line.unwrap_or(event.line);
+            found.entry((session, line)).or_default().push(event);
+        }
+    }
+    found
 }
 
 /// The event that a hit stands in, of those on its line.

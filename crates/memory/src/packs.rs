@@ -128,16 +128,43 @@ pub fn append(
     Ok(starts)
 }
 
+/// Memory that is used again for every frame one thread reads: fresh memory costs as much as unpacking does.
+#[derive(Default)]
+pub struct Scratch {
+    /// The lines of the frame that was read last.
+    pub lines: Vec<u8>,
+    packed: Vec<u8>,
+    unpacker: Option<zstd::bulk::Decompressor<'static>>,
+}
+
 /// Reads the lines of a frame back.
 pub fn read(packs: &Path, frame: &FrameRow) -> io::Result<Vec<u8>> {
+    let mut scratch = Scratch::default();
+    read_into(packs, frame, &mut scratch)?;
+    Ok(scratch.lines)
+}
+
+/// Reads the lines of a frame into memory that is there already.
+pub fn read_into(packs: &Path, frame: &FrameRow, scratch: &mut Scratch) -> io::Result<()> {
+    scratch.lines.clear();
     let mut file = File::open(packs.join(&frame.pack))?;
     file.seek(SeekFrom::Start(frame.start))?;
-    let mut bytes = vec![0; usize::try_from(frame.length).map_err(io::Error::other)?];
-    file.read_exact(&mut bytes)?;
-    if blake3::hash(&bytes).as_bytes() != &frame.checksum {
+    scratch
+        .packed
+        .resize(usize::try_from(frame.length).map_err(io::Error::other)?, 0);
+    file.read_exact(&mut scratch.packed)?;
+    if blake3::hash(&scratch.packed).as_bytes() != &frame.checksum {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "its checksum does not fit"));
     }
-    zstd::bulk::decompress(&bytes, usize::try_from(frame.raw_bytes).map_err(io::Error::other)?)
+    let unpacker = match &mut scratch.unpacker {
+        Some(unpacker) => unpacker,
+        none => none.insert(zstd::bulk::Decompressor::new()?),
+    };
+    scratch
+        .lines
+        .reserve_exact(usize::try_from(frame.raw_bytes).map_err(io::Error::other)?);
+    unpacker.decompress_to_buffer(&scratch.packed, &mut scratch.lines)?;
+    Ok(())
 }
 
 /// Stands for a line that was too long to keep. No JSON begins like this.

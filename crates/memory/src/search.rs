@@ -11,9 +11,12 @@ use std::io;
 
 use transcript::{Agent, Field, Kinds, Role, texts};
 
+use crate::packs::Scratch;
+
 mod beside;
 pub mod filter;
 pub mod fold;
+mod glance;
 pub mod matching;
 mod pattern;
 pub mod query;
@@ -25,9 +28,9 @@ pub mod snippet;
 pub mod words;
 
 pub use beside::{Judged, judge};
+pub use glance::Glance;
 pub use query::Query;
 pub use run::{rank, search};
-pub use scan::Glance;
 pub use snippet::Snippet;
 
 use scan::Place;
@@ -88,8 +91,8 @@ pub struct Fact {
 pub struct Reach<'r> {
     /// Which terms a frame may hold, one bit for each, as [`may_hold`] tells it from the frame's filter.
     pub terms: &'r (dyn Fn(u64) -> u32 + Sync),
-    /// The lines of a frame.
-    pub lines: &'r (dyn Fn(u64) -> io::Result<Vec<u8>> + Sync),
+    /// Puts the lines of a frame into a thread's own memory.
+    pub lines: &'r (dyn Fn(u64, &mut Scratch) -> io::Result<()> + Sync),
     /// The facts of a part, sorted by line and block: the number of the session, and of its part. Asked only where fields
     /// of the question need them.
     pub facts: &'r (dyn Fn(usize, usize) -> Vec<Fact> + Sync),
@@ -102,9 +105,44 @@ pub struct Reach<'r> {
 pub struct Effort {
     /// The time of the question: age counts.
     pub now_ms: i64,
-    /// No older session is asked once so many turns were found.
-    pub enough: usize,
+    /// No older session is asked once this is found.
+    pub enough: Enough,
     pub threads: usize,
+}
+
+/// How much has to be found. Words that stand everywhere are not worth more than a look at the newest sessions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Enough {
+    /// So many turns are enough.
+    pub turns: usize,
+    /// So many are, too, when they took much reading.
+    pub few: usize,
+    /// How many frames are much.
+    pub frames: usize,
+}
+
+impl Enough {
+    /// Enough is so many turns, whatever it takes.
+    pub fn of(turns: usize) -> Self {
+        Self {
+            turns,
+            few: turns,
+            frames: 0,
+        }
+    }
+
+    pub fn is_found(self, turns: usize, frames: usize) -> bool {
+        turns >= self.turns || (turns >= self.few && frames >= self.frames)
+    }
+
+    /// What is still missing; never nothing.
+    pub fn without(self, turns: usize, frames: usize) -> Self {
+        Self {
+            turns: self.turns.saturating_sub(turns).max(1),
+            few: self.few.saturating_sub(turns).max(1),
+            frames: self.frames.saturating_sub(frames),
+        }
+    }
 }
 
 /// A turn that holds what was asked for.

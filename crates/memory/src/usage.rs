@@ -4,14 +4,20 @@
 pub mod blocks;
 
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::thread;
 
 use jiff::civil::{Date, Weekday};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
+use rustc_hash::FxHashMap;
 use transcript::{Call, Tokens};
 
 use crate::prices::{Money, Price, Prices};
 use crate::store::{Listed, Store, StoreError};
+
+/// Calls of fewer sessions are read by one thread.
+const SHARED_MIN: usize = 200;
 
 /// One counted call, and what it cost.
 #[derive(Debug, Clone)]
@@ -152,19 +158,7 @@ pub fn bills(
     prices: &Prices,
     takes: &dyn Fn(usize, &Call) -> bool,
 ) -> Result<Vec<Bill>, StoreError> {
-    let places: HashMap<&str, usize> = sessions
-        .iter()
-        .enumerate()
-        .map(|(at, session)| (session.session_uid.as_str(), at))
-        .collect();
-    let mut calls: Vec<(Option<usize>, Call)> = Vec::new();
-    let mut last: (String, Option<usize>) = (String::new(), None);
-    store.reads().each_call(|uid, call| {
-        if uid != last.0 {
-            last = (uid.to_owned(), places.get(uid).copied());
-        }
-        calls.push((last.1, call));
-    })?;
+    let calls = all_calls(store, sessions)?;
     let counts = {
         let all: Vec<&Call> = calls.iter().map(|(_, call)| call).collect();
         transcript::counted(&all)
@@ -184,6 +178,46 @@ pub fn bills(
     Ok(bills)
 }
 
+/// All calls, each with the place of its session in the list. Rows of a table take longer to read than to add up, so two
+/// threads share it where there is enough for two.
+fn all_calls(store: &Store, sessions: &[Listed]) -> Result<Vec<(Option<usize>, Call)>, StoreError> {
+    let mut uids: Vec<(&str, usize)> = sessions
+        .iter()
+        .enumerate()
+        .map(|(at, session)| (session.session_uid.as_str(), at))
+        .collect();
+    uids.sort_unstable();
+    let read = |store: &Store, from: &str, to: Option<&str>| {
+        let mut calls: Vec<(Option<usize>, Call)> = Vec::new();
+        let mut last: (String, Option<usize>) = (String::new(), None);
+        store.reads().each_call(from, to, |uid, call| {
+            if uid != last.0 {
+                let place = uids.binary_search_by_key(&uid, |(uid, _)| uid).ok();
+                last = (uid.to_owned(), place.map(|at| uids[at].1));
+            }
+            calls.push((last.1, call));
+        })?;
+        Ok::<_, StoreError>(calls)
+    };
+    let Some((middle, _)) = uids.get(uids.len() / 2).filter(|_| uids.len() >= SHARED_MIN) else {
+        return read(store, "", None);
+    };
+    let directory = store.directory();
+    thread::scope(|scope| {
+        // What cannot be opened twice is read by one.
+        let other = scope.spawn(|| match Store::open_existing(directory) {
+            Ok(Some(other)) => read(&other, middle, None).ok(),
+            _ => None,
+        });
+        let mut calls = read(store, "", Some(middle))?;
+        match other.join().ok().flatten() {
+            Some(more) => calls.extend(more),
+            None => calls.extend(read(store, middle, None)?),
+        }
+        Ok(calls)
+    })
+}
+
 /// The sum of calls of which each copy counts once.
 pub fn sum<'c>(calls: impl Iterator<Item = &'c Call>, prices: &Prices) -> Sum {
     let calls: Vec<&Call> = calls.collect();
@@ -199,23 +233,34 @@ pub fn sum<'c>(calls: impl Iterator<Item = &'c Call>, prices: &Prices) -> Sum {
 /// The rows that calls fell under, by model and day: there are few, and many calls of each.
 struct KnownPrices<'p> {
     prices: &'p Prices,
-    known: HashMap<Box<str>, HashMap<Option<i64>, Option<&'p Price>>>,
+    known: FxHashMap<(Arc<str>, Option<i64>), Option<&'p Price>>,
+    /// What was asked for last, which is mostly asked for again.
+    last: Option<(Arc<str>, Option<i64>, Option<&'p Price>)>,
 }
 
 impl<'p> KnownPrices<'p> {
     fn new(prices: &'p Prices) -> Self {
-        let known = HashMap::new();
-        Self { prices, known }
+        Self {
+            prices,
+            known: FxHashMap::default(),
+            last: None,
+        }
     }
 
-    fn of(&mut self, model: &str, at: Option<Timestamp>) -> Option<&'p Price> {
+    fn of(&mut self, model: &Arc<str>, at: Option<Timestamp>) -> Option<&'p Price> {
         const DAY_SECONDS: i64 = 86_400;
         let day = at.map(|at| at.as_second().div_euclid(DAY_SECONDS));
-        if let Some(price) = self.known.get(model).and_then(|days| days.get(&day)) {
+        if let Some((last, of_day, price)) = &self.last
+            && Arc::ptr_eq(last, model)
+            && *of_day == day
+        {
             return *price;
         }
-        let price = self.prices.of(model, at);
-        self.known.entry(model.into()).or_default().insert(day, price);
+        let price = *self
+            .known
+            .entry((model.clone(), day))
+            .or_insert_with(|| self.prices.of(model, at));
+        self.last = Some((model.clone(), day, price));
         price
     }
 
@@ -223,7 +268,7 @@ impl<'p> KnownPrices<'p> {
         if let Some(ticks) = call.cost_usd_ticks {
             return Cost::Reported(Money::from_ticks(ticks));
         }
-        let price = call.model.as_deref().and_then(|model| self.of(model, call.ts));
+        let price = call.model.as_ref().and_then(|model| self.of(model, call.ts));
         price.map_or(Cost::Unpriced, |price| Cost::Computed(price.cost(call)))
     }
 }
@@ -232,7 +277,7 @@ impl<'p> KnownPrices<'p> {
 pub fn group(bills: &[Bill], sessions: &[Listed], by: &[Dimension], zone: &TimeZone) -> Vec<Row> {
     let roots = Roots::of(sessions);
     // Bills of one session, model and quarter of an hour, in which no zone has its midnight, have the same keys, which are dear to make.
-    let mut same: HashMap<(usize, Option<&str>, Option<i64>), usize> = HashMap::new();
+    let mut same: FxHashMap<(usize, Option<&str>, Option<i64>), usize> = FxHashMap::default();
     let mut rows: Vec<Row> = Vec::new();
     let mut places: HashMap<Vec<Key>, usize> = HashMap::new();
     for bill in bills {

@@ -1,6 +1,8 @@
 //! Calls of a model's API: what is billed. A call is written into logs many times over: one row per
 //! content block, copies in forks and resumed sessions, replays by side questions. Here is which copy counts.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 use serde::{Deserialize, Serialize};
@@ -55,14 +57,15 @@ pub struct Call {
     pub seq: Option<u64>,
     pub turn: Option<u32>,
     pub line: u64,
-    pub model: Option<Box<str>>,
+    /// Shared by the many calls of one model.
+    pub model: Option<Arc<str>>,
     /// When the first row of the call was written.
     pub first_ts: Option<Timestamp>,
     /// When the row that counts was written.
     pub ts: Option<Timestamp>,
     pub tokens: Tokens,
     /// `standard`, `fast`, … as the log says it.
-    pub speed: Option<Box<str>>,
+    pub speed: Option<Arc<str>>,
     pub web_searches: u64,
     /// What the agent itself says the call cost, in units of 10^-10 US dollars. None is not free.
     #[serde(default)]

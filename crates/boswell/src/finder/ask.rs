@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use memory::find::{Found, Question, find};
-use memory::search::Query;
+use memory::search::{Enough, Query};
 use memory::store::{Listed, Reads, Store, StoreError};
 use transcript::{Kind, SessionEvent};
 
@@ -150,7 +150,7 @@ fn answer(context: &Context, wish: &Wish, is_cancelled: &(dyn Fn() -> bool + Syn
         query: &query,
         now: context.now,
         threads: context.threads,
-        enough: ROWS_MAX,
+        enough: Enough::of(ROWS_MAX),
         takes: &takes,
         behind: None,
         is_cancelled,
@@ -333,7 +333,7 @@ mod tests {
                 is_by_old_variable: false,
             },
             now: Timestamp::UNIX_EPOCH,
-            zone: TimeZone::UTC,
+            zone: std::sync::LazyLock::new(Box::new(|| TimeZone::UTC)),
             threads: 1,
             places,
             config,

@@ -44,7 +44,7 @@ pub fn find_bare(bare: &Bare<'_>, question: &Question<'_>) -> Findings {
     let logs = logs_in(bare.directory, &mut findings.unreadable);
     let mut once = Once::default();
     for (at, some) in logs.chunks(LOGS_AT_ONCE * question.threads.max(1)).enumerate() {
-        if (question.is_cancelled)() || findings.found.len() >= question.enough {
+        if (question.is_cancelled)() || question.enough.is_found(findings.found.len(), findings.work.read) {
             findings.is_partial = true;
             break;
         }
@@ -69,7 +69,7 @@ pub fn find_bare(bare: &Bare<'_>, question: &Question<'_>) -> Findings {
         findings.sessions += sketches.len();
         ask(bare, question, &sketches, &mut findings, &mut once);
         let is_last = at + 1 == logs.len().div_ceil(LOGS_AT_ONCE * question.threads.max(1));
-        if findings.found.len() >= question.enough && !is_last {
+        if question.enough.is_found(findings.found.len(), findings.work.read) && !is_last {
             findings.is_partial = true;
             break;
         }
@@ -109,9 +109,9 @@ fn logs_in(directory: &Path, unreadable: &mut Vec<String>) -> Vec<Log> {
 
 /// Whether a log may hold anything that is asked for.
 fn glance(bare: &Bare<'_>, question: &Question<'_>, log: &Log) -> io::Result<bool> {
-    let glance = Glance::new(question.query);
+    let mut glance = Glance::new(question.query);
     let spills = spills_of(log);
-    let is_plain = |path: &Path| {
+    let mut is_plain = |path: &Path| {
         let text = read_spill(bare.masker, path).unwrap_or_default();
         text.split(|byte| *byte == b'\n')
             .any(|line| glance.may_hold(Form::Plain, line))
@@ -348,9 +348,10 @@ fn ask(bare: &Bare<'_>, question: &Question<'_>, sketches: &[Sketch], findings: 
     let all = question.query.wanted() | question.query.unwanted();
     let reach = Reach {
         terms: &|_| all,
-        lines: &|key| {
+        lines: &|key, scratch| {
             let (at, number) = keys[usize::try_from(key).map_err(io::Error::other)?];
-            sketches[at].lines(bare.masker, number)
+            scratch.lines = sketches[at].lines(bare.masker, number)?;
+            Ok(())
         },
         facts: &|session, part| match part {
             0 => facts_of(sketches[session].reading.events.clone()),
@@ -360,7 +361,7 @@ fn ask(bare: &Bare<'_>, question: &Question<'_>, sketches: &[Sketch], findings: 
     };
     let effort = Effort {
         now_ms: question.now.as_millisecond(),
-        enough: question.enough.saturating_sub(findings.found.len()).max(1),
+        enough: question.enough.without(findings.found.len(), findings.work.read),
         threads: question.threads,
     };
     let answer = search::search(question.query, &sessions, &reach, &effort);

@@ -9,13 +9,14 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
+use rustc_hash::FxHashMap;
 use transcript::{Agent, PartKind, SessionEvent};
 
 use super::Question;
 use crate::kept;
-use crate::packs;
+use crate::packs::{self, Scratch};
 use crate::search::{
-    self, Answer, Effort, Fact, Form, FrameRange, Hit, Part, Query, Reach, Session, TurnRange, Work, may_hold,
+    self, Answer, Effort, Enough, Fact, Form, FrameRange, Hit, Part, Query, Reach, Session, TurnRange, Work, may_hold,
 };
 use crate::store::{FrameRow, Listed, Store, StoreError, TAIL_NO, Whose};
 
@@ -47,9 +48,9 @@ pub(super) fn ask(store: &Store, listed: &[Listed], question: &Question<'_>) -> 
         };
         let asked = Asked::of(store, listed, start..end, question.query)?;
         let desk = Desk::lay_out(store, listed, &asked)?;
-        let wanted = question.enough.saturating_sub(answered.hits.len()).max(1);
-        let answer = desk.search(store, listed, question, wanted);
-        answered.add(answer, wanted, &desk, &asked, end < listed.len());
+        let enough = question.enough.without(answered.hits.len(), answered.work.read);
+        let answer = desk.search(store, listed, question, enough);
+        answered.add(answer, enough, &desk, &asked, end < listed.len());
         start = end;
     }
     answered.hits.sort_by_cached_key(|(hit, _)| search::rank(hit));
@@ -57,8 +58,8 @@ pub(super) fn ask(store: &Store, listed: &[Listed], question: &Question<'_>) -> 
 }
 
 impl Answered {
-    fn add(&mut self, answer: Answer, wanted: usize, desk: &Desk, asked: &Asked, are_more: bool) {
-        let is_enough = answer.hits.len() >= wanted;
+    fn add(&mut self, answer: Answer, enough: Enough, desk: &Desk, asked: &Asked, are_more: bool) {
+        let is_enough = enough.is_found(answer.hits.len(), answer.work.read);
         self.is_partial = answer.is_cancelled || (is_enough && (are_more || answer.work.sessions < desk.chosen.len()));
         if self.is_partial {
             self.last = answer.work.sessions.checked_sub(1).map(|at| desk.chosen[at]);
@@ -91,7 +92,7 @@ pub(crate) struct Asked {
     /// Sessions that may hold what is wanted, newest first.
     chosen: Vec<usize>,
     /// By session: which terms its frames may hold, by part and number. A frame without a filter is not there.
-    terms: HashMap<usize, Vec<(Box<str>, i64, u32)>>,
+    terms: FxHashMap<usize, Vec<(Box<str>, i64, u32)>>,
     /// How many frames were asked.
     frames: usize,
 }
@@ -101,7 +102,7 @@ impl Asked {
     pub(crate) fn of(store: &Store, listed: &[Listed], range: Range<usize>, query: &Query) -> Result<Self, StoreError> {
         let mut asked = Self {
             chosen: range.clone().collect(),
-            terms: HashMap::new(),
+            terms: FxHashMap::default(),
             frames: 0,
         };
         if !query.narrows() {
@@ -109,7 +110,7 @@ impl Asked {
         }
         let reads = store.reads();
         // By session: how many filters there are, and how many there should be.
-        let mut counts: HashMap<usize, (usize, usize)> = HashMap::new();
+        let mut counts: FxHashMap<usize, (usize, usize)> = FxHashMap::default();
         if range.len() <= NEWEST {
             for at in range.clone() {
                 let whose = Whose::Of(&listed[at].session_uid);
@@ -122,16 +123,16 @@ impl Asked {
                 })?;
             }
         } else {
-            let at: HashMap<&str, usize> = range.clone().map(|at| (listed[at].session_uid.as_str(), at)).collect();
+            let mut places = Places::of(listed, range.clone());
             reads.each_filter(Whose::Everybodys, &mut |uid, part, number, bytes| {
-                if let Some(at) = at.get(uid) {
-                    asked.take(*at, part, number, may_hold(query, Some(bytes)));
-                    counts.entry(*at).or_default().0 += 1;
+                if let Some(at) = places.at(uid) {
+                    asked.take(at, part, number, may_hold(query, Some(bytes)));
+                    counts.entry(at).or_default().0 += 1;
                 }
             })?;
             reads.each_frame_name(Whose::Everybodys, &mut |uid, part, _| {
-                if let Some(at) = at.get(uid) {
-                    counts.entry(*at).or_default().1 += usize::from(is_searched(part));
+                if let Some(at) = places.at(uid) {
+                    counts.entry(at).or_default().1 += usize::from(is_searched(part));
                 }
             })?;
         }
@@ -162,6 +163,30 @@ impl Asked {
 
     fn take(&mut self, at: usize, part: &str, number: i64, terms: u32) {
         self.terms.entry(at).or_default().push((part.into(), number, terms));
+    }
+}
+
+/// The places of sessions in a list. Rows of one session mostly follow each other, so the last answer is remembered.
+struct Places<'l> {
+    listed: &'l [Listed],
+    by_uid: FxHashMap<&'l str, usize>,
+    last: Option<usize>,
+}
+
+impl<'l> Places<'l> {
+    fn of(listed: &'l [Listed], range: Range<usize>) -> Self {
+        Self {
+            listed,
+            by_uid: range.map(|at| (listed[at].session_uid.as_str(), at)).collect(),
+            last: None,
+        }
+    }
+
+    fn at(&mut self, uid: &str) -> Option<usize> {
+        if self.last.is_none_or(|at| self.listed[at].session_uid != uid) {
+            self.last = self.by_uid.get(uid).copied();
+        }
+        self.last
     }
 }
 
@@ -295,7 +320,7 @@ impl Desk {
         Some(self.parts[session].len() - 1)
     }
 
-    fn search(&self, store: &Store, listed: &[Listed], question: &Question<'_>, enough: usize) -> Answer {
+    fn search(&self, store: &Store, listed: &[Listed], question: &Question<'_>, enough: Enough) -> Answer {
         let directory = store.directory();
         let spare: Mutex<Vec<Store>> = Mutex::new(vec![]);
         let with_store = |ask: &mut dyn FnMut(&Store)| {
@@ -314,11 +339,11 @@ impl Desk {
                 let known = usize::try_from(key).ok().and_then(|key| self.terms.get(key));
                 known.copied().flatten().unwrap_or(all)
             },
-            lines: &|key| {
+            lines: &|key, scratch| {
                 let place = usize::try_from(key).ok().and_then(|key| self.places.get(key));
                 let (session, part, place) = place.ok_or_else(|| io::Error::other("no such frame"))?;
                 match place {
-                    Place::Frame(frame) => frame_lines(&packs, frame, || {
+                    Place::Frame(frame) => frame_lines(&packs, frame, scratch, || {
                         let mut is_gone = false;
                         let uid = uid(*session);
                         with_store(&mut |store| is_gone = !store.reads().has_raw_text(uid).unwrap_or(true));
@@ -330,7 +355,7 @@ impl Desk {
                             let tail = store.reads().tail(uid(*session), &self.parts[*session][*part]);
                             read = tail
                                 .map_err(io::Error::other)
-                                .map(|tail| tail.unwrap_or_default().bytes);
+                                .map(|tail| scratch.lines = tail.unwrap_or_default().bytes);
                         });
                         read
                     }
@@ -357,9 +382,14 @@ impl Desk {
 }
 
 /// The lines of a frame; none where its session was let go since the question began, which is no damage.
-fn frame_lines(packs: &Path, frame: &FrameRow, is_gone: impl FnOnce() -> bool) -> io::Result<Vec<u8>> {
-    match packs::read(packs, frame) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound && is_gone() => Ok(Vec::new()),
+fn frame_lines(
+    packs: &Path,
+    frame: &FrameRow,
+    scratch: &mut Scratch,
+    is_gone: impl FnOnce() -> bool,
+) -> io::Result<()> {
+    match packs::read_into(packs, frame, scratch) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && is_gone() => Ok(()),
         read => read,
     }
 }

@@ -9,12 +9,16 @@ use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
 /// The text with every letter and its marks composed. Nearly every text is so already.
 pub fn compose(text: &str) -> Cow<'_, str> {
-    // No character below U+0300 composes with another one.
-    if text.bytes().all(|byte| byte < 0xcc) || is_nfc_quick(text.chars()) == IsNormalized::Yes {
-        Cow::Borrowed(text)
-    } else {
-        Cow::Owned(text.nfc().collect())
+    match is_composed(text) {
+        true => Cow::Borrowed(text),
+        false => Cow::Owned(text.nfc().collect()),
     }
+}
+
+/// Whether a text is surely composed.
+pub(super) fn is_composed(text: &str) -> bool {
+    // No character below U+0300 composes with another one.
+    text.bytes().all(|byte| byte < 0xcc) || is_nfc_quick(text.chars()) == IsNormalized::Yes
 }
 
 /// The character that stands for all characters which differ from this one in case only.

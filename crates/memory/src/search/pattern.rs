@@ -20,8 +20,8 @@ pub(super) struct Read {
     pub(super) need: Need,
     /// Plain letters and digits that stand in every match, case aside.
     pub(super) plain: Option<String>,
-    /// What a line of ASCII with a match matches, as [`raw`] says.
-    pub(super) raw: Option<String>,
+    /// What a line with a match matches, as [`raw`] says.
+    pub(super) raw: Option<Hir>,
 }
 
 /// Compiles a composed expression.

@@ -5,6 +5,7 @@
 //! frames or texts: a query knows what it needs from a filter, and [`super::matching`] finds it in a text.
 
 use regex::Regex;
+use regex_syntax::hir::Hir;
 use thiserror::Error;
 use transcript::{Field, Kind, Role};
 
@@ -41,8 +42,8 @@ pub struct Term {
     pub need: Need,
     /// Letters and digits that stand in every match as they are, case aside.
     pub plain: Option<String>,
-    /// An expression which every line of ASCII matches whose texts hold a match.
-    pub raw: Option<String>,
+    /// An expression which every line matches whose texts hold a match, as [`super::raw`] says.
+    pub raw: Option<Hir>,
 }
 
 /// How a term is found in a text.

@@ -1,50 +1,42 @@
 //! An expression as a line that is not decoded yet can be asked for it.
 //!
 //! A text stands in its line as it is, but for the characters which JSON spells otherwise: quotes, backslashes, slashes at
-//! times, whatever is no ASCII, and what no keyboard has. Where no match can hold one of these, a line of ASCII in which
-//! nothing matches holds no match in its texts either. Borders of words and lines are somewhere else in a line, so they are not asked for.
+//! times, and what no keyboard has. Where no match can hold one of these, a line in which nothing matches holds no match in
+//! its texts either, unless it has escapes by number, or letters that are not composed. Borders of words and lines are
+//! somewhere else in a line, so they are not asked for.
 
-use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Repetition};
+use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
 
 /// The expression over lines; none where a line may spell a match otherwise.
-pub(super) fn of(hir: &Hir) -> Option<String> {
-    loosened(hir).map(|hir| hir.to_string())
-}
-
-fn loosened(hir: &Hir) -> Option<Hir> {
-    let all = |parts: &[Hir]| parts.iter().map(loosened).collect::<Option<Vec<Hir>>>();
+pub(super) fn of(hir: &Hir) -> Option<Hir> {
+    let all = |parts: &[Hir]| parts.iter().map(of).collect::<Option<Vec<Hir>>>();
     Some(match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => Hir::empty(),
         HirKind::Literal(literal) => {
             let text = std::str::from_utf8(&literal.0).ok()?;
-            // A letter that is no ASCII stands in no line of ASCII.
-            match text.is_ascii() {
-                true => text.bytes().all(stands_as_it_is).then(|| hir.clone())?,
-                false => Hir::fail(),
-            }
+            text.chars().all(stands_as_it_is).then(|| hir.clone())?
         }
         HirKind::Class(Class::Unicode(class)) => {
-            let ascii = ClassUnicode::new([ClassUnicodeRange::new('\0', '\x7f')]);
-            let mut own = class.clone();
-            own.intersect(&ascii);
-            let mut chars = own.iter().flat_map(|range| range.start()..=range.end());
-            chars
-                .all(|c| u8::try_from(c).is_ok_and(stands_as_it_is))
-                .then(|| Hir::class(Class::Unicode(own.clone())))?
+            // What is no ASCII stands as it is, so the rest of a range need not be looked at.
+            let ascii = |c: &char| c.is_ascii();
+            let mut chars = class
+                .iter()
+                .flat_map(|range| (range.start()..=range.end()).take_while(ascii));
+            chars.all(stands_as_it_is).then(|| hir.clone())?
         }
         HirKind::Class(Class::Bytes(_)) => return None,
         HirKind::Repetition(repetition) => Hir::repetition(Repetition {
-            sub: Box::new(loosened(&repetition.sub)?),
+            sub: Box::new(of(&repetition.sub)?),
             ..repetition.clone()
         }),
-        HirKind::Capture(capture) => loosened(&capture.sub)?,
+        HirKind::Capture(capture) => of(&capture.sub)?,
         HirKind::Concat(parts) => Hir::concat(all(parts)?),
         HirKind::Alternation(ways) => Hir::alternation(all(ways)?),
     })
 }
 
-fn stands_as_it_is(byte: u8) -> bool {
-    matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\' | b'/')
+fn stands_as_it_is(c: char) -> bool {
+    !c.is_ascii() || (matches!(c, ' '..='~') && !matches!(c, '"' | '\\' | '/'))
 }
 
 #[cfg(test)]
@@ -56,7 +48,7 @@ mod tests {
     fn told(expression: &str) -> Option<String> {
         let mut builder = ParserBuilder::new();
         let parser = builder.case_insensitive(true).multi_line(true);
-        of(&parser.build().parse(expression).unwrap())
+        of(&parser.build().parse(expression).unwrap()).map(|hir| hir.to_string())
     }
 
     #[test]

@@ -6,12 +6,15 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
+use super::glance::Glance;
 use super::query::Query;
-use super::scan::{Gathered, Glance, Place, Scanner};
+use super::scan::{Gathered, Place, Scanner};
 use super::score::score;
-use super::{Answer, Effort, Fact, FrameRange, Hit, Part, Reach, Session, Work};
+use crate::packs::Scratch;
+
+use super::{Answer, Effort, Enough, Fact, FrameRange, Hit, Part, Reach, Session, Work};
 
 /// Sessions of the first wave; each further one has twice as many.
 const WAVE_SESSIONS: usize = 16;
@@ -19,7 +22,7 @@ const WAVE_SESSIONS: usize = 16;
 /// Answers a question.
 pub fn search(query: &Query, sessions: &[Session], reach: &Reach<'_>, effort: &Effort) -> Answer {
     let mut answer = Answer::default();
-    let glance = Glance::new(query);
+    let glance = OnceLock::new();
     let mut start = 0;
     let mut size = WAVE_SESSIONS;
     while start < sessions.len() && !answer.is_partial && !answer.is_cancelled {
@@ -31,7 +34,7 @@ pub fn search(query: &Query, sessions: &[Session], reach: &Reach<'_>, effort: &E
             effort,
             glance: &glance,
             start,
-            wanted: effort.enough.saturating_sub(answer.hits.len()).max(1),
+            enough: effort.enough.without(answer.hits.len(), answer.work.read),
         };
         wave.run(end, &mut answer);
         (start, size) = (end, size * 2);
@@ -51,11 +54,12 @@ struct Wave<'w, 'r> {
     sessions: &'w [Session],
     reach: &'w Reach<'r>,
     effort: &'w Effort,
-    glance: &'w Glance,
+    /// Made when the first frame is read.
+    glance: &'w OnceLock<Glance>,
     /// The number of its first session.
     start: usize,
-    /// Hits after which it may stop.
-    wanted: usize,
+    /// What it may stop after.
+    enough: Enough,
 }
 
 /// A frame to be read.
@@ -93,22 +97,25 @@ impl Wave<'_, '_> {
         for (session, outcome) in outcomes.iter().enumerate() {
             let outcome = locked(outcome);
             if outcome.work.sessions == 1 && outcome.waiting == 0 {
-                locked(&progress).done(session, 0);
+                locked(&progress).done(session, 0, 0);
             }
         }
         self.in_parallel(jobs.len(), &|| {
-            let mut scanner = Scanner::new(self.query, self.glance.clone());
+            let glance = self.glance.get_or_init(|| Glance::new(self.query));
+            let mut scanner = Scanner::new(self.query, glance.clone());
+            let mut scratch = Scratch::default();
             let (jobs, outcomes, progress) = (&jobs, &outcomes, &progress);
             move |job: usize| {
                 let job = jobs[job];
-                self.read(job, &mut scanner, &outcomes[job.session]);
+                self.read(job, &mut scanner, &mut scratch, &outcomes[job.session]);
                 let mut outcome = locked(&outcomes[job.session]);
                 outcome.waiting -= 1;
                 if outcome.waiting == 0 {
                     self.judge(job.session, &mut outcome);
-                    locked(progress).done(job.session, outcome.hits.len());
+                    locked(progress).done(job.session, outcome.hits.len(), outcome.work.read);
                 }
-                locked(progress).hits < self.wanted
+                let progress = locked(progress);
+                !self.enough.is_found(progress.hits, progress.frames)
             }
         });
         let done = locked(&progress).sessions;
@@ -117,7 +124,9 @@ impl Wave<'_, '_> {
             answer.work.add(&outcome.work);
             answer.unreadable.extend(outcome.unreadable);
             answer.hits.extend(outcome.hits);
-            if answer.hits.len() >= self.effort.enough && self.start + at + 1 < self.sessions.len() {
+            if self.effort.enough.is_found(answer.hits.len(), answer.work.read)
+                && self.start + at + 1 < self.sessions.len()
+            {
                 answer.is_partial = true;
                 return;
             }
@@ -158,18 +167,18 @@ impl Wave<'_, '_> {
         jobs
     }
 
-    fn read(&self, job: Job, scanner: &mut Scanner<'_>, outcome: &Mutex<Outcome>) {
+    fn read(&self, job: Job, scanner: &mut Scanner<'_>, scratch: &mut Scratch, outcome: &Mutex<Outcome>) {
         let session = self.start + job.session;
         let facts = match self.query.only.ask_for_events() {
             true => self.facts(session, job.part, outcome),
             false => std::sync::Arc::default(),
         };
-        let lines = match (self.reach.lines)(job.frame.key) {
-            Ok(lines) => lines,
-            Err(error) => return locked(outcome).unreadable.push((job.frame.key, error.to_string())),
-        };
+        if let Err(error) = (self.reach.lines)(job.frame.key, scratch) {
+            return locked(outcome).unreadable.push((job.frame.key, error.to_string()));
+        }
+        let lines = &scratch.lines;
         let part = &self.sessions[session].parts[job.part];
-        let found = scanner.scan((job.part, part), job.frame.first_line, &lines, &facts);
+        let found = scanner.scan((job.part, part), job.frame.first_line, lines, &facts);
         let mut outcome = locked(outcome);
         outcome.work.read += 1;
         outcome.work.bytes_read += lines.len() as u64;
@@ -260,16 +269,18 @@ impl Wave<'_, '_> {
 struct Progress {
     sessions: usize,
     hits: usize,
-    /// Sessions behind a gap, and their hits.
-    ahead: BTreeMap<usize, usize>,
+    frames: usize,
+    /// Sessions behind a gap, their hits, and the frames that were read of them.
+    ahead: BTreeMap<usize, (usize, usize)>,
 }
 
 impl Progress {
-    fn done(&mut self, session: usize, hits: usize) {
-        self.ahead.insert(session, hits);
-        while let Some(hits) = self.ahead.remove(&self.sessions) {
+    fn done(&mut self, session: usize, hits: usize, frames: usize) {
+        self.ahead.insert(session, (hits, frames));
+        while let Some((hits, frames)) = self.ahead.remove(&self.sessions) {
             self.sessions += 1;
             self.hits += hits;
+            self.frames += frames;
         }
     }
 }

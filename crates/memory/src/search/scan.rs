@@ -1,14 +1,12 @@
 //! One frame, read: which of its turns hold which terms, and the best text of each.
 //!
-//! A line is decoded only where it may hold something: the plain letters of a query stand in a line as they are, unless the
-//! line spells them otherwise.
+//! A line is decoded only where a first look says that it may hold something.
 
 use std::collections::BTreeMap;
 
-use memchr::memmem;
-use regex::bytes::{Regex as Bytes, RegexBuilder};
-use transcript::{Agent, Field, LineBody, Role, Text, texts};
+use transcript::{Field, LineBody, Role, Text, texts};
 
+use super::glance::Glance;
 use super::matching::{About, Found, Matcher};
 use super::query::Query;
 use super::score::Closeness;
@@ -113,18 +111,18 @@ impl<'q> Scanner<'q> {
         facts: &[Fact],
     ) -> BTreeMap<Place, Gathered> {
         let mut gathered: BTreeMap<Place, Gathered> = BTreeMap::new();
-        let mut line_number = first_line;
-        for line in lines.split_inclusive(|byte| *byte == b'\n') {
-            let line = line.strip_suffix(b"\n").unwrap_or(line);
-            if self.glance.may_hold(part.form, line) {
-                for text in texts_of(part.form, line) {
-                    let fact = fact_of(facts, line_number, text.block);
-                    let Some(found) = self.look(&text, fact) else { continue };
-                    let turn = gathered.entry(part.place(number, line_number)).or_default();
-                    self.gather((number, line_number), &text, fact, &found, turn);
-                }
+        let mut held: Vec<(u64, &[u8])> = Vec::new();
+        self.glance.each_line(part.form, lines, &mut |at, line| {
+            held.push((first_line + at, line));
+            true
+        });
+        for (line_number, line) in held {
+            for text in texts_of(part.form, line) {
+                let fact = fact_of(facts, line_number, text.block);
+                let Some(found) = self.look(&text, fact) else { continue };
+                let turn = gathered.entry(part.place(number, line_number)).or_default();
+                self.gather((number, line_number), &text, fact, &found, turn);
             }
-            line_number += 1;
         }
         gathered
     }
@@ -175,58 +173,6 @@ impl<'q> Scanner<'q> {
             turn.best = Some(best);
         }
     }
-}
-
-/// A first look at lines, before they are decoded. A copy costs nothing and is for another thread.
-#[derive(Clone)]
-pub struct Glance {
-    plain: Option<Bytes>,
-    /// Asked of lines of ASCII, where there are no plain letters.
-    raw: Option<Bytes>,
-}
-
-impl Glance {
-    pub fn new(query: &Query) -> Self {
-        let plain = plain(query);
-        let raw = match query.terms.as_slice() {
-            [only] if plain.is_none() => only.raw.as_deref(),
-            _ => None,
-        };
-        // Of ASCII alone, an expression over bytes is the smaller one.
-        let build = |raw: &str| RegexBuilder::new(raw).unicode(false).build().ok();
-        Self {
-            plain,
-            raw: raw.and_then(build),
-        }
-    }
-
-    /// Whether a line can hold anything that is asked for.
-    pub fn may_hold(&self, form: Form, line: &[u8]) -> bool {
-        // Grok writes what a command printed as numbers.
-        if form == Form::Lines(Agent::Grok) {
-            return true;
-        }
-        match (&self.plain, &self.raw) {
-            (Some(plain), _) => plain.is_match(line) || spells_letters(line),
-            (None, Some(raw)) => !line.is_ascii() || raw.is_match(line) || spells_letters(line),
-            (None, None) => true,
-        }
-    }
-}
-
-/// The search for the plain letters of all terms, if all have some.
-fn plain(query: &Query) -> Option<Bytes> {
-    let plain: Option<Vec<&str>> = query.terms.iter().map(|term| term.plain.as_deref()).collect();
-    let plain = plain.filter(|plain| !plain.is_empty())?.join("|");
-    RegexBuilder::new(&plain).case_insensitive(true).build().ok()
-}
-
-/// Whether a line has escapes by number which may be letters. Those below a space are not: terminals' colours are such.
-fn spells_letters(line: &[u8]) -> bool {
-    memmem::find_iter(line, b"\\u").any(|at| {
-        let digits = line.get(at + 2..at + 5);
-        !matches!(digits, Some(b"000" | b"001"))
-    })
 }
 
 fn texts_of(form: Form, line: &[u8]) -> Vec<Text> {

@@ -1,6 +1,8 @@
 //! The `calls` table: one small row per call of a model's API, of which all numbers are made. No other file
 //! writes it.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use transcript::{Call, Tokens};
 
@@ -51,13 +53,18 @@ pub(super) fn put(engine: &Engine, session_uid: &str, calls: &[Call]) -> Result<
 }
 
 impl Reads<'_> {
-    /// Shows every call in the store with its session, copies included, session by session: `transcript::counted` says
-    /// which count.
-    pub fn each_call(&self, mut take: impl FnMut(&str, Call)) -> Result<(), StoreError> {
+    /// Shows the calls of sessions from one uid to before another, copies included, session by session: `transcript::counted`
+    /// says which count. An end that is not given is open.
+    pub fn each_call(&self, from: &str, to: Option<&str>, mut take: impl FnMut(&str, Call)) -> Result<(), StoreError> {
         // In the order of the table's own key, which costs nothing.
-        let sql = format!("SELECT {COLUMNS} FROM calls ORDER BY session_uid, call_key");
-        self.engine.each(&sql, &[], |row| {
-            let found = call_of(row)?;
+        let (until, values) = match to {
+            None => ("", vec![Value::Text(from)]),
+            Some(to) => (" AND session_uid < $2", vec![Value::Text(from), Value::Text(to)]),
+        };
+        let sql = format!("SELECT {COLUMNS} FROM calls WHERE session_uid >= $1{until} ORDER BY session_uid, call_key");
+        let mut names = Names::default();
+        self.engine.each(&sql, &values, |row| {
+            let found = call_of(row, &mut names)?;
             take(row.text_ref(0)?, found);
             Ok(())
         })
@@ -66,31 +73,51 @@ impl Reads<'_> {
     /// The same as a list, each session's calls in the order of their lines.
     pub fn calls(&self) -> Result<Vec<(String, Call)>, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM calls ORDER BY session_uid, line, call_key");
-        self.engine.query(&sql, &[], call)
+        let mut names = Names::default();
+        self.engine.query(&sql, &[], |row| call(row, &mut names))
     }
 
     /// The calls that were billed since a moment.
     pub fn calls_since(&self, at: Timestamp) -> Result<Vec<(String, Call)>, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM calls WHERE ts >= $1 ORDER BY session_uid, line, call_key");
-        self.engine.query(&sql, &[Value::Int(micros(at))], call)
+        let mut names = Names::default();
+        self.engine
+            .query(&sql, &[Value::Int(micros(at))], |row| call(row, &mut names))
     }
 
     /// The calls of a session.
     pub fn calls_of(&self, session_uid: &str) -> Result<Vec<Call>, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM calls WHERE session_uid = $1 ORDER BY line, call_key");
-        let calls = self.engine.query(&sql, &[Value::Text(session_uid)], call)?;
-        Ok(calls.into_iter().map(|(_, call)| call).collect())
+        let mut names = Names::default();
+        self.engine
+            .query(&sql, &[Value::Text(session_uid)], |row| call_of(row, &mut names))
     }
 }
 
 const COLUMNS: &str = "session_uid, call_key, message, request, seq, turn, line, model, first_ts, ts, input, output,
     cache_read, cache_write_5m, cache_write_1h, reasoning, speed, web_searches, cost_usd_ticks, is_sidechain, is_echo";
 
-fn call(row: &Row<'_>) -> Result<(String, Call), StoreError> {
-    Ok((row.text(0)?, call_of(row)?))
+/// Names of models and speeds that were read before: there are few, and every call has one.
+#[derive(Default)]
+struct Names(Vec<Arc<str>>);
+
+impl Names {
+    fn of(&mut self, name: Option<&str>) -> Option<Arc<str>> {
+        let name = name?;
+        let known = self.0.iter().position(|known| **known == *name);
+        let at = known.unwrap_or_else(|| {
+            self.0.push(name.into());
+            self.0.len() - 1
+        });
+        Some(self.0[at].clone())
+    }
 }
 
-fn call_of(row: &Row<'_>) -> Result<Call, StoreError> {
+fn call(row: &Row<'_>, names: &mut Names) -> Result<(String, Call), StoreError> {
+    Ok((row.text(0)?, call_of(row, names)?))
+}
+
+fn call_of(row: &Row<'_>, names: &mut Names) -> Result<Call, StoreError> {
     let bits = |column| row.int(column).map(i64::cast_unsigned);
     let opt = |column| Ok::<_, StoreError>(row.int_opt(column)?.map(i64::cast_unsigned));
     let at = |column| {
@@ -104,7 +131,7 @@ fn call_of(row: &Row<'_>) -> Result<Call, StoreError> {
         seq: opt(4)?,
         turn: opt(5)?.and_then(|turn| u32::try_from(turn).ok()),
         line: row.count(6)?,
-        model: row.text_opt(7)?.map(Into::into),
+        model: names.of(row.text_ref_opt(7)?),
         first_ts: at(8)?,
         ts: at(9)?,
         tokens: Tokens {
@@ -115,7 +142,7 @@ fn call_of(row: &Row<'_>) -> Result<Call, StoreError> {
             cache_write_1h: row.count(14)?,
             reasoning: row.count(15)?,
         },
-        speed: row.text_opt(16)?.map(Into::into),
+        speed: names.of(row.text_ref_opt(16)?),
         web_searches: row.count(17)?,
         cost_usd_ticks: opt(18)?,
         is_sidechain: row.int(19)? != 0,

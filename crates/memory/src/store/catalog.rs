@@ -11,6 +11,9 @@ use super::annotations::Annotations;
 use super::engine::{Row, Value};
 use super::{Reads, StoreError};
 
+/// So far ahead a session is looked for where the one before it was found.
+const NEAR: usize = 4;
+
 /// What is left of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
@@ -80,21 +83,7 @@ impl Reads<'_> {
              WHERE stands_for IS NULL"
         );
         let mut listed = self.engine.query(&sql, &[], kept)?;
-        // Two runs over two tables take half the time of a look into one for each row of the other.
-        let mut views: HashMap<String, View> = HashMap::with_capacity(listed.len());
-        self.engine.each(
-            "SELECT session_uid, started_at, ended_at, repo, cwd, branch, title, is_subagent, is_hidden FROM views",
-            &[],
-            |row| {
-                views.insert(row.text(0)?, view(row)?);
-                Ok(())
-            },
-        )?;
-        for session in &mut listed {
-            if let Some(view) = views.remove(&session.session_uid) {
-                view.fill(session);
-            }
-        }
+        self.fill_views(&mut listed)?;
         for session in self.prompts_only()? {
             let native = session.session_uid.split_once(':').map_or("", |(_, native)| native);
             listed.push(Listed {
@@ -116,14 +105,43 @@ impl Reads<'_> {
             });
         }
         let mut said = self.annotations()?;
-        for session in &mut listed {
-            session.said = said.remove(&session.session_uid).unwrap_or_default();
+        if !said.is_empty() {
+            for session in &mut listed {
+                session.said = said.remove(&session.session_uid).unwrap_or_default();
+            }
         }
-        listed.sort_by(|a, b| {
-            let newest = b.last_micros.cmp(&a.last_micros);
-            newest.then_with(|| a.session_uid.cmp(&b.session_uid))
-        });
-        Ok(listed)
+        Ok(newest_first(listed))
+    }
+
+    /// Adds what the logs tell of sessions. Two runs over two tables take half the time of a look into one for each row of
+    /// the other; and both mostly have their rows in the same order.
+    fn fill_views(&self, listed: &mut [Listed]) -> Result<(), StoreError> {
+        let mut strays: HashMap<String, View> = HashMap::new();
+        let mut next = 0;
+        self.engine.each(
+            "SELECT session_uid, started_at, ended_at, repo, cwd, branch, title, is_subagent, is_hidden FROM views",
+            &[],
+            |row| {
+                let uid = row.text_ref(0)?;
+                let near = listed.iter_mut().enumerate().skip(next).take(NEAR);
+                match near.into_iter().find(|(_, session)| session.session_uid == uid) {
+                    Some((at, session)) => {
+                        view(row)?.fill(session);
+                        next = at + 1;
+                    }
+                    None => _ = strays.insert(uid.to_owned(), view(row)?),
+                }
+                Ok(())
+            },
+        )?;
+        if !strays.is_empty() {
+            for session in listed {
+                if let Some(view) = strays.remove(&session.session_uid) {
+                    view.fill(session);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Counts what is in a session.
@@ -180,6 +198,18 @@ impl Reads<'_> {
             |row| row.text(0),
         )
     }
+}
+
+/// Sorts by numbers, because a session is large to be moved about.
+fn newest_first(listed: Vec<Listed>) -> Vec<Listed> {
+    let mut order: Vec<usize> = (0..listed.len()).collect();
+    order.sort_unstable_by(|a, b| {
+        let (a, b) = (&listed[*a], &listed[*b]);
+        let newest = b.last_micros.cmp(&a.last_micros);
+        newest.then_with(|| a.session_uid.cmp(&b.session_uid))
+    });
+    let mut listed: Vec<Option<Listed>> = listed.into_iter().map(Some).collect();
+    order.into_iter().filter_map(|at| listed[at].take()).collect()
 }
 
 fn kept(row: &Row<'_>) -> Result<Listed, StoreError> {

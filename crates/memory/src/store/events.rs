@@ -171,15 +171,22 @@ impl Reads<'_> {
         Ok(events)
     }
 
-    /// The events whose text stands on a line, without their tokens.
-    pub fn events_at(&self, session_uid: &str, line: u64) -> Result<Vec<SessionEvent>, StoreError> {
+    /// The events whose texts stand on some lines, without their tokens. Each page is unpacked once.
+    pub fn events_at(&self, session_uid: &str, lines: &BTreeSet<u64>) -> Result<Vec<SessionEvent>, StoreError> {
         let mut events = Vec::new();
+        let (Some(first), Some(last)) = (lines.first(), lines.last()) else {
+            return Ok(events);
+        };
         self.engine.each(
-            "SELECT bytes FROM events WHERE session_uid = $1 AND last_line >= $2 AND first_line <= $2 ORDER BY page",
-            &[Value::Text(session_uid), Value::count(line)],
+            "SELECT first_line, last_line, bytes FROM events
+             WHERE session_uid = $1 AND last_line >= $2 AND first_line <= $3 ORDER BY page",
+            &[Value::Text(session_uid), Value::count(*first), Value::count(*last)],
             |row| {
-                let page = unpack_page(session_uid, row.blob_ref(0)?)?;
-                let found = page.events(|own, text| text.unwrap_or(own) == line);
+                if lines.range(row.count(0)?..=row.count(1)?).next().is_none() {
+                    return Ok(());
+                }
+                let page = unpack_page(session_uid, row.blob_ref(2)?)?;
+                let found = page.events(|own, text| lines.contains(&text.unwrap_or(own)));
                 events.extend(found.ok_or_else(|| damaged(session_uid))?);
                 Ok(())
             },

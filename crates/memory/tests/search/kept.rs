@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use memory::search::filter::Builder;
 use memory::search::{
-    Answer, Effort, Fact, Form, FrameRange, Part, Query, Reach, Session, TurnRange, filter_of, may_hold, search,
+    Answer, Effort, Enough, Fact, Form, FrameRange, Part, Query, Reach, Session, TurnRange, filter_of, may_hold, search,
 };
 
 /// Frames by their keys: lines, and the filter where there is one.
@@ -69,13 +69,26 @@ impl Kept {
         threads: usize,
         is_cancelled: &(dyn Fn() -> bool + Sync),
     ) -> Answer {
+        self.ask_until(query, Enough::of(enough), threads, is_cancelled)
+    }
+
+    pub fn ask_until(
+        &self,
+        query: &Query,
+        enough: Enough,
+        threads: usize,
+        is_cancelled: &(dyn Fn() -> bool + Sync),
+    ) -> Answer {
         let reach = Reach {
             terms: &|key| may_hold(query, self.frames[key as usize].1.as_deref()),
-            lines: &|key| {
+            lines: &|key, scratch| {
                 self.reads.fetch_add(1, Ordering::Relaxed);
                 match self.frames[key as usize].0.as_slice() {
                     b"damaged" => Err(io::Error::other("its checksum does not fit")),
-                    lines => Ok(lines.to_vec()),
+                    lines => {
+                        scratch.lines = lines.to_vec();
+                        Ok(())
+                    }
                 }
             },
             facts: &|session, part| match part {

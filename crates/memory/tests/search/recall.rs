@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use memory::find::{Found, Question, What, find};
 use memory::kept;
 use memory::mask::{MaskKey, Masker, UserRules};
-use memory::search::Query;
+use memory::search::{Enough, Query};
 use memory::sources::Root;
 use memory::store::{Patience, Store};
 use memory::sweep::{Sweep, run};
@@ -131,7 +131,7 @@ impl Trial {
             query,
             now: NOW.parse::<Timestamp>().unwrap(),
             threads: 2,
-            enough: usize::MAX,
+            enough: Enough::of(usize::MAX),
             takes: &|_| true,
             behind: None,
             is_cancelled: &|| false,

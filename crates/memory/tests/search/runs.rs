@@ -1,6 +1,6 @@
 //! How a question runs: over frames and parts, on any number of threads, with an end.
 
-use memory::search::{Fact, Form, Query, Session};
+use memory::search::{Enough, Fact, Form, Query, Session};
 use transcript::{Agent, Kind, Kinds};
 
 use crate::kept::{Kept, after, line};
@@ -78,6 +78,23 @@ fn a_common_word_is_answered_from_the_newest_sessions_and_the_answer_says_so() {
     );
     let exactly = kept.ask_with(&words("common"), 200, 2, &|| false);
     assert!(!exactly.is_partial, "nothing was left out");
+}
+
+#[test]
+fn a_word_that_took_much_reading_is_ranked_among_fewer_turns() {
+    let kept = many();
+    let enough = |frames| Enough {
+        turns: 80,
+        few: 20,
+        frames,
+    };
+    for (frames, found) in [(30, 30), (5, 20), (500, 80)] {
+        for threads in [1, 3] {
+            let answer = kept.ask_until(&words("common"), enough(frames), threads, &|| false);
+            assert_eq!((answer.hits.len(), answer.is_partial), (found, true), "{frames} frames");
+            assert_eq!(answer.work.read, found);
+        }
+    }
 }
 
 #[test]

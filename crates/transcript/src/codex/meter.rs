@@ -268,7 +268,7 @@ impl Meter {
             first_ts: first.and_then(|first| first.ts).or(at.ts),
             ts: at.ts,
             tokens,
-            speed: self.tier.clone(),
+            speed: self.tier.clone().map(Into::into),
             web_searches: 0,
             is_sidechain: false,
             is_echo: false,

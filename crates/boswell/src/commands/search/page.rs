@@ -5,9 +5,12 @@ use std::fmt;
 use std::str::FromStr;
 
 use memory::find::{Behind, Findings};
+use memory::search::Enough;
 
 /// So many turns are gathered for each session that is shown, so that the best of them can be told.
 const TURNS_PER_SESSION: usize = 4;
+/// A word that stands in as many frames as these is ranked among fewer turns.
+const FRAMES: usize = 12;
 
 /// Where a page begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +29,15 @@ impl Page {
             enough: limit.saturating_mul(TURNS_PER_SESSION),
             skip: 0,
             behind: None,
+        }
+    }
+
+    /// When older sessions are not asked any more.
+    pub(super) fn enough(&self) -> Enough {
+        Enough {
+            turns: self.enough,
+            few: self.enough / TURNS_PER_SESSION,
+            frames: FRAMES,
         }
     }
 

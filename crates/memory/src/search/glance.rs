@@ -1,0 +1,224 @@
+//! A first look at the lines of a frame, before any of them is decoded. It may say yes too often, never no.
+//!
+//! The plain letters of a query, or an expression that [`super::raw`] has loosened, are looked for in the frame as a whole,
+//! and only lines with a match are given. A line which may spell the same otherwise is given, too: by escapes, by letters
+//! that are not composed yet, or by numbers, as Grok writes what a command printed.
+
+use memchr::memmem::Finder;
+use memchr::{memchr, memchr_iter};
+use regex::bytes::{Regex, RegexBuilder};
+use regex_automata::Input;
+use regex_automata::hybrid::dfa::{Cache, DFA};
+use regex_automata::nfa::thompson;
+use regex_syntax::hir::Hir;
+use transcript::Agent;
+
+use super::Form;
+use super::fold::is_composed;
+use super::query::Query;
+
+/// Room for what an expression keeps while it runs. One that needs more is not asked.
+const CACHE_BYTES: usize = 8 << 20;
+
+/// Looks at frames for one query. A copy is for another thread.
+#[derive(Clone)]
+pub struct Glance {
+    sought: Sought,
+    escapes: Finder<'static>,
+}
+
+#[derive(Clone)]
+enum Sought {
+    /// Letters that stand in every match as they are, case aside.
+    Letters(Regex),
+    /// What stands in a line that holds a match.
+    Raw(Box<Raw>),
+    /// Nothing that could be looked for.
+    Anything,
+}
+
+#[derive(Clone)]
+struct Raw {
+    dfa: DFA,
+    cache: Cache,
+}
+
+impl Glance {
+    pub fn new(query: &Query) -> Self {
+        Self {
+            sought: Sought::of(query),
+            escapes: Finder::new(b"\\u"),
+        }
+    }
+
+    /// Gives the lines of a frame that may hold what is asked for, each with its place, the first being 0, until it is told
+    /// to stop.
+    pub fn each_line<'f>(&mut self, form: Form, frame: &'f [u8], take: &mut dyn FnMut(u64, &'f [u8]) -> bool) {
+        let mut match_at = Ahead::default();
+        let mut escape_at = Ahead::default();
+        let mut start = 0;
+        let mut number = 0;
+        while start < frame.len() {
+            let end = memchr(b'\n', &frame[start..]).map_or(frame.len(), |at| start + at);
+            let line = &frame[start..end];
+            let may_hold = match &mut self.sought {
+                Sought::Anything => true,
+                sought => {
+                    match_at.is_before(start, end, |from| sought.next(frame, from))
+                        || escape_at.is_before(start, end, |from| next_escape(&self.escapes, frame, from))
+                        || sought.is_spelled_otherwise(form, line)
+                }
+            };
+            if may_hold && !take(number, line) {
+                return;
+            }
+            start = end + 1;
+            number += 1;
+        }
+    }
+
+    /// Whether a line can hold anything that is asked for.
+    pub fn may_hold(&mut self, form: Form, line: &[u8]) -> bool {
+        let mut may_hold = false;
+        self.each_line(form, line, &mut |_, _| {
+            may_hold = true;
+            false
+        });
+        may_hold
+    }
+}
+
+impl Sought {
+    fn of(query: &Query) -> Self {
+        if let Some(letters) = letters(query) {
+            return Self::Letters(letters);
+        }
+        match query.terms.as_slice() {
+            [only] => only
+                .raw
+                .as_ref()
+                .and_then(Raw::new)
+                .map_or(Self::Anything, |raw| Self::Raw(Box::new(raw))),
+            _ => Self::Anything,
+        }
+    }
+
+    /// Where the next match begins or ends; its line is the one it stands in.
+    fn next(&mut self, frame: &[u8], from: usize) -> Option<usize> {
+        match self {
+            Self::Letters(letters) => letters.find_at(frame, from).map(|found| found.start()),
+            Self::Raw(raw) => raw.next(frame, from),
+            Self::Anything => Some(from),
+        }
+    }
+
+    fn is_spelled_otherwise(&self, form: Form, line: &[u8]) -> bool {
+        let is_not_composed = || match self {
+            Self::Letters(_) | Self::Anything => false,
+            Self::Raw(_) => !line.is_ascii() && !std::str::from_utf8(line).is_ok_and(is_composed),
+        };
+        (form == Form::Lines(Agent::Grok) && has_numbers(line)) || is_not_composed()
+    }
+}
+
+impl Raw {
+    fn new(hir: &Hir) -> Option<Self> {
+        let nfa = thompson::Compiler::new().build_from_hir(hir).ok()?;
+        let config = DFA::config().cache_capacity(CACHE_BYTES);
+        let dfa = DFA::builder().configure(config).build_from_nfa(nfa).ok()?;
+        let cache = dfa.create_cache();
+        Some(Self { dfa, cache })
+    }
+
+    /// The last byte of the match that ends first. One that cannot be told may be at once.
+    fn next(&mut self, frame: &[u8], from: usize) -> Option<usize> {
+        let input = Input::new(frame).span(from..frame.len()).earliest(true);
+        match self.dfa.try_search_fwd(&mut self.cache, &input) {
+            Ok(found) => found.map(|found| found.offset().saturating_sub(1).max(from)),
+            Err(_) => Some(from),
+        }
+    }
+}
+
+/// The next place of something in a frame, looked for once.
+#[derive(Default)]
+struct Ahead {
+    /// All before it is looked through.
+    at: Option<usize>,
+    is_known: bool,
+}
+
+impl Ahead {
+    /// Whether it stands between two places; `next` finds it from a place on.
+    fn is_before(&mut self, start: usize, end: usize, next: impl FnOnce(usize) -> Option<usize>) -> bool {
+        if !self.is_known || self.at.is_some_and(|at| at < start) {
+            self.at = next(start);
+            self.is_known = true;
+        }
+        self.at.is_some_and(|at| at < end)
+    }
+}
+
+/// The search for the plain letters of all terms, if all have some.
+fn letters(query: &Query) -> Option<Regex> {
+    let letters: Option<Vec<&str>> = query.terms.iter().map(|term| term.plain.as_deref()).collect();
+    let letters = letters.filter(|letters| !letters.is_empty())?.join("|");
+    RegexBuilder::new(&letters).case_insensitive(true).build().ok()
+}
+
+/// The next escape by number which may be a letter. Those below a space are not: terminals' colours are such.
+fn next_escape(escapes: &Finder<'_>, frame: &[u8], from: usize) -> Option<usize> {
+    let mut found = escapes.find_iter(&frame[from..]).map(|at| from + at);
+    found.find(|at| !matches!(frame.get(at + 2..at + 5), Some(b"000" | b"001")))
+}
+
+/// Whether a line has a list that begins with a number.
+fn has_numbers(line: &[u8]) -> bool {
+    memchr_iter(b'[', line).any(|at| {
+        line[at + 1..]
+            .trim_ascii_start()
+            .first()
+            .is_some_and(u8::is_ascii_digit)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn given(query: &Query, form: Form, frame: &[u8]) -> Vec<u64> {
+        let mut given = Vec::new();
+        Glance::new(query).each_line(form, frame, &mut |number, _| {
+            given.push(number);
+            true
+        });
+        given
+    }
+
+    #[test]
+    fn only_lines_that_may_hold_it_are_given() {
+        let claude = Form::Lines(Agent::Claude);
+        let frame = "{\"a\":\"call 555-1234\"}\n{\"a\":\"none\"}\n\n{\"a\":\"\\u0035\"}\n{\"a\":\"e\u{301}\"}\n{\"a\":\"é 999-0000\"}";
+        let digits = Query::regex(r"\d{3}-\d{4}").unwrap();
+        assert_eq!(given(&digits, claude, frame.as_bytes()), [0, 3, 4, 5]);
+        let word = Query::words("call").unwrap();
+        assert_eq!(given(&word, claude, frame.as_bytes()), [0, 3]);
+        let nothing = Query::regex(".").unwrap();
+        assert_eq!(given(&nothing, claude, b"a\nb\n"), [0, 1]);
+    }
+
+    #[test]
+    fn numbers_may_be_letters_where_grok_writes_them() {
+        let line = br#"{"output":[ 110,101]}"#;
+        let word = Query::words("needle").unwrap();
+        assert_eq!(given(&word, Form::Lines(Agent::Grok), line), [0]);
+        assert!(given(&word, Form::Lines(Agent::Codex), line).is_empty());
+        assert!(given(&word, Form::Lines(Agent::Grok), br#"{"output":["a"]}"#).is_empty());
+    }
+
+    #[test]
+    fn an_escape_that_ends_the_frame_is_seen() {
+        let word = Query::words("needle").unwrap();
+        assert_eq!(given(&word, Form::Lines(Agent::Claude), b"x\n\\u"), [1]);
+    }
+}
