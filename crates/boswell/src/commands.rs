@@ -27,6 +27,7 @@ pub(crate) mod read;
 mod rebuild;
 mod restore;
 mod resume;
+mod schedule;
 mod search;
 mod secrets;
 pub(crate) mod sessions;
@@ -81,6 +82,7 @@ pub(crate) enum Command {
     Name(name::NameArgs),
     Journal(journal::JournalArgs),
     Rebuild(rebuild::RebuildArgs),
+    Schedule(schedule::ScheduleArgs),
     Config(config::ConfigArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
@@ -190,6 +192,7 @@ fn run_in(ui: &mut Ui, context: &Context, command: Command) -> Result<Outcome, C
         Command::Forget(args) => forget::run(ui, context, &args),
         Command::Journal(args) => journal::run(ui, context, &args),
         Command::Rebuild(args) => rebuild::run(ui, context, &args),
+        Command::Schedule(args) => schedule::run(ui, context, &args),
         Command::Config(_) | Command::Completions(_) | Command::Man(_) => {
             Err(CommandError::internal("this verb needs no context"))
         }

@@ -3,6 +3,7 @@
 //! `defaults.toml` is the documentation of the keys and `config/layers.rs` merges the layers. Here
 //! every key becomes a field. This file asks for nothing: files, variables and home are given to it.
 
+mod edit;
 mod file;
 mod key;
 mod layers;
@@ -17,6 +18,7 @@ use regex::Regex;
 use thiserror::Error;
 use transcript::Agent;
 
+pub(crate) use edit::write_key;
 pub(crate) use file::ConfigFile;
 #[cfg(test)]
 pub(crate) use key::variable_of;
@@ -75,6 +77,18 @@ pub(crate) enum Cadence {
     Weekly,
     /// Only when an agent's hook says that a session ended.
     OnHook,
+}
+
+impl Cadence {
+    /// The word for it in the configuration.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Hourly => "hourly",
+            Self::Daily => "daily",
+            Self::Weekly => "weekly",
+            Self::OnHook => "on-hook",
+        }
+    }
 }
 
 /// Where the agents keep their sessions; an empty list means the agent's own place.

@@ -135,6 +135,7 @@ impl Surroundings {
             },
             user_config,
             data_dir: given(variables::BOSWELL_HOME).unwrap_or_else(|| platform_data_dir.join("boswell")),
+            config_dir: base.config_dir(),
             current_dir,
         })
     }
@@ -146,6 +147,12 @@ impl Surroundings {
             _ => PathBuf::from("/etc"),
         };
         dir.join("boswell").join("config.toml")
+    }
+
+    /// Those that are set of the variables which say where things lie.
+    fn own_variables(&self) -> Vec<(&'static str, String)> {
+        let value = |name: &'static str| Some((name, self.environment.get(name)?.to_str()?.to_owned()));
+        variables::PLACES.iter().copied().filter_map(value).collect()
     }
 
     /// Where the machine names its zone by a link, one file is read; every other way looks through all zones there are.
@@ -183,6 +190,8 @@ pub(crate) struct Places {
     pub(crate) user_config: ConfigFile,
     /// Where the memory is kept.
     pub(crate) data_dir: PathBuf,
+    /// Where programs of this user are configured.
+    pub(crate) config_dir: PathBuf,
 }
 
 /// A directory in which an agent keeps its sessions.
@@ -213,6 +222,10 @@ pub(crate) struct Context {
     pub(crate) now: Timestamp,
     /// The zone in which times are shown.
     pub(crate) zone: Zone,
+    /// This program.
+    pub(crate) program: PathBuf,
+    /// Variables that say where things lie, for whoever starts us from elsewhere.
+    pub(crate) own_variables: Vec<(&'static str, String)>,
     pub(crate) threads: usize,
     pub(crate) places: Places,
     pub(crate) config: Config,
@@ -274,6 +287,8 @@ impl Context {
             reports,
             now: surroundings.now()?,
             zone: surroundings.zone(),
+            program: env::current_exe().unwrap_or_else(|_| "boswell".into()),
+            own_variables: surroundings.own_variables(),
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             places,
             config,
@@ -501,6 +516,7 @@ mod tests {
             system_config: none.clone(),
             user_config: none,
             data_dir: PathBuf::new(),
+            config_dir: PathBuf::new(),
         };
         let environment = environment(variables);
         let flags: Vec<Assignment> = flags.iter().map(|flag| flag.parse().unwrap()).collect();

@@ -32,6 +32,18 @@ pub(crate) const PROGRAMDATA: &str = "PROGRAMDATA";
 pub(crate) const TZ: &str = "TZ";
 pub(crate) const RUST_BACKTRACE: &str = "RUST_BACKTRACE";
 
+/// Variables that say where things lie.
+pub(crate) const PLACES: [&str; 8] = [
+    BOSWELL_CONFIG,
+    BOSWELL_SYSTEM_CONFIG,
+    BOSWELL_HOME,
+    BOSWELL_REPORTS,
+    CLAUDE_CONFIG_DIR,
+    CODEX_HOME,
+    GROK_HOME,
+    "XDG_CONFIG_HOME",
+];
+
 /// Variables that set a configuration key begin like this; the rest is the key's path in capitals.
 pub(crate) const KEY_PREFIX: &str = "BOSWELL_";
 

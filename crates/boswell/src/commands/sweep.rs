@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use transcript::Agent;
 
 use super::read::AgentName;
+use super::schedule::due;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::render::text::plural;
@@ -42,12 +43,30 @@ pub(crate) struct SweepArgs {
     /// A further place to read, with a label behind `=`; may be given several times
     #[arg(long, value_name = "DIR=LABEL")]
     root: Vec<ExtraRoot>,
-    /// Leave quietly where another sweep is running, instead of waiting for it
+    /// Only if one is due by the configured cadence; leaves quietly where another sweep is running
     #[arg(long, hide = true)]
     scheduled: bool,
 }
 
 pub(crate) fn run(ui: &mut Ui, context: &Context, args: &SweepArgs) -> Result<Outcome, CommandError> {
+    let directory = &context.places.data_dir;
+    if args.scheduled && !due::is_due_here(directory, context.config.retention.cadence, context.now) {
+        return Ok(Outcome::Done);
+    }
+    let swept = sweep_once(ui, context, args);
+    if args.scheduled {
+        match &swept {
+            // Whoever was in the way is done within the hour.
+            Ok((_, None)) => {}
+            Ok((_, Some(sentence))) => due::remember(directory, context.now, sentence),
+            Err(error) => due::remember_failure(directory, context.now, &error.message),
+        }
+    }
+    swept.map(|(outcome, _)| outcome)
+}
+
+/// Sweeps, and tells in a sentence what came of it; none where somebody else was sweeping.
+fn sweep_once(ui: &mut Ui, context: &Context, args: &SweepArgs) -> Result<(Outcome, Option<String>), CommandError> {
     let started = context.clock();
     let roots = roots(context, &args.agent, &args.root);
     let order = Order {
@@ -59,7 +78,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &SweepArgs) -> Result<Ou
         lets_go: true,
     };
     let report = match sweep(ui, context, &order) {
-        Err(error) if args.scheduled && error.code == "store-busy" => return Ok(Outcome::Done),
+        Err(error) if args.scheduled && error.code == "store-busy" => return Ok((Outcome::Done, None)),
         report => report?,
     };
     match ui.format {
@@ -72,7 +91,13 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &SweepArgs) -> Result<Ou
         ui.hint("`--root DIR=LABEL` names another place, and `boswell demo` shows what a sweep does");
     }
     super::evict::warn_distilled(ui, context, report.tier2_bytes);
-    Ok(tell_loss(ui, context, &report.let_go))
+    let sentence = format!(
+        "{} read, {} new, {} updated",
+        plural(report.files_read, "file"),
+        plural(report.sessions_new, "session"),
+        measure::count(report.sessions_updated)
+    );
+    Ok((tell_loss(ui, context, &report.let_go), Some(sentence)))
 }
 
 /// Another process writes: it is waited for, and whoever watches knows why nothing moves.

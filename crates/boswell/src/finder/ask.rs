@@ -323,6 +323,7 @@ mod tests {
             system_config: none.clone(),
             user_config: none,
             data_dir: directory.to_owned(),
+            config_dir: PathBuf::new(),
         };
         let (settings, _) = Settings::merge(&[], &Environment::default(), &[]).unwrap();
         let config = Config::read(&settings, &places.home).unwrap();
@@ -334,6 +335,8 @@ mod tests {
             },
             now: Timestamp::UNIX_EPOCH,
             zone: std::sync::LazyLock::new(Box::new(|| TimeZone::UTC)),
+            program: PathBuf::new(),
+            own_variables: Vec::new(),
             threads: 1,
             places,
             config,

@@ -18,6 +18,8 @@ mod picture;
 mod read;
 mod restore;
 mod sandbox;
+#[cfg(unix)]
+mod schedule;
 mod search;
 mod secrets;
 mod sessions;

@@ -1,0 +1,249 @@
+//! `boswell schedule`: sweeps that nobody has to think of.
+
+pub(crate) mod due;
+mod entry;
+mod machine;
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use self::entry::Entry;
+use self::machine::{Found, Scheduler};
+use crate::config::{Cadence, write_key};
+use crate::context::Context;
+use crate::error::{CommandError, Outcome};
+use crate::ui::{Format, Ui, escape};
+
+/// Sweep by itself: hourly, daily or weekly
+///
+/// The machine's own scheduler looks once an hour whether a sweep is due, and `session_memory.retention.cadence` alone says when it is.
+/// What was missed while the machine was off is caught up. How each run went stands in `boswell journal`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  boswell schedule install
+  boswell schedule install --cadence hourly
+  boswell schedule status
+  boswell schedule uninstall")]
+pub(crate) struct ScheduleArgs {
+    #[command(subcommand)]
+    command: ScheduleCommand,
+}
+
+#[derive(clap::Subcommand, Debug)]
+enum ScheduleCommand {
+    Install(InstallArgs),
+    Uninstall(UninstallArgs),
+    Status(StatusArgs),
+}
+
+/// Put an entry into this machine's scheduler
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  boswell schedule install
+  boswell schedule install --cadence weekly
+  boswell schedule install --with cron --dry-run")]
+struct InstallArgs {
+    /// How often to sweep, written into your configuration
+    #[arg(long, value_name = "CADENCE", value_parser = ["hourly", "daily", "weekly", "on-hook"])]
+    cadence: Option<String>,
+    /// Which scheduler, instead of the one that this machine has
+    #[arg(long, value_name = "SCHEDULER")]
+    with: Option<Scheduler>,
+    /// Show what would be written, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Take the entry out again
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  boswell schedule uninstall")]
+struct UninstallArgs {
+    /// Which scheduler, instead of all
+    #[arg(long, value_name = "SCHEDULER")]
+    with: Option<Scheduler>,
+}
+
+/// Say whether sweeps are scheduled, how often, and when the last one ran
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  boswell schedule status
+  boswell schedule status --json")]
+struct StatusArgs {}
+
+pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ScheduleArgs) -> Result<Outcome, CommandError> {
+    match &args.command {
+        ScheduleCommand::Install(args) => install(ui, context, args),
+        ScheduleCommand::Uninstall(args) => uninstall(ui, context, args),
+        ScheduleCommand::Status(_) => status(ui, context),
+    }
+}
+
+/// What the scheduler has to start, and the files that say so.
+struct Plan {
+    entry: Entry,
+    files: Vec<(PathBuf, String)>,
+}
+
+impl Plan {
+    fn of(context: &Context, scheduler: Scheduler) -> Self {
+        let entry = Entry {
+            program: context.program.clone(),
+            variables: context.own_variables.clone(),
+        };
+        let files = scheduler.files(&context.places.home, &context.places.config_dir, &entry);
+        Self { entry, files }
+    }
+}
+
+fn install(ui: &mut Ui, context: &Context, args: &InstallArgs) -> Result<Outcome, CommandError> {
+    let scheduler = args.with.or_else(Scheduler::of_machine).ok_or_else(|| {
+        CommandError::user(
+            "no-scheduler",
+            "this machine has neither a systemd of yours nor a crontab",
+        )
+        .with_hint("start `boswell sweep --scheduled` every hour by what you have")
+    })?;
+    let plan = Plan::of(context, scheduler);
+    let cadence = args
+        .cadence
+        .as_deref()
+        .unwrap_or(context.config.retention.cadence.as_str());
+    if args.dry_run {
+        return show_plan(ui, scheduler, &plan, cadence);
+    }
+    if let Some(cadence) = &args.cadence {
+        write_key(
+            &context.places.user_config.path,
+            &["session_memory", "retention", "cadence"],
+            cadence,
+        )?;
+    }
+    scheduler.install(&plan.files, &plan.entry).map_err(|error| {
+        CommandError::user("schedule", format_args!("{} refuses: {error}", scheduler.as_str()))
+            .with_hint("`--with` names another scheduler; `--dry-run` shows what would be written")
+    })?;
+    match ui.format {
+        Format::Json => ui.json(&to_json(
+            "boswell.schedule.install/1",
+            scheduler,
+            Found::AsItShould,
+            cadence,
+            &plan,
+        ))?,
+        Format::Text => {
+            ui.status(format_args!("Scheduled by {}: sweeps {cadence}", scheduler.as_str()));
+            for (path, _) in &plan.files {
+                ui.status(format_args!("  {}", escape(&path.to_string_lossy())));
+            }
+        }
+    }
+    if cadence == Cadence::OnHook.as_str() {
+        ui.hint("`on-hook` sweeps when an agent's hook says so: `boswell hooks install`");
+    }
+    Ok(Outcome::Done)
+}
+
+fn show_plan(ui: &mut Ui, scheduler: Scheduler, plan: &Plan, cadence: &str) -> Result<Outcome, CommandError> {
+    match ui.format {
+        Format::Json => ui.json(&to_json(
+            "boswell.schedule.install/1",
+            scheduler,
+            Found::Nothing,
+            cadence,
+            plan,
+        ))?,
+        Format::Text if plan.files.is_empty() => ui.row(escape(&plan.entry.cron_line()))?,
+        Format::Text => {
+            for (path, text) in &plan.files {
+                ui.row(format_args!("# {}", escape(&path.to_string_lossy())))?;
+                for line in text.lines() {
+                    ui.row(escape(line))?;
+                }
+            }
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+fn uninstall(ui: &mut Ui, context: &Context, args: &UninstallArgs) -> Result<Outcome, CommandError> {
+    let mut taken: Vec<&str> = Vec::new();
+    for scheduler in Scheduler::ALL {
+        let plan = Plan::of(context, scheduler);
+        let is_meant = args.with.is_none_or(|with| with == scheduler);
+        if !is_meant || scheduler.found(&plan.files, &plan.entry) == Found::Nothing {
+            continue;
+        }
+        scheduler
+            .uninstall(&plan.files)
+            .map_err(|error| CommandError::user("schedule", format_args!("{} refuses: {error}", scheduler.as_str())))?;
+        taken.push(scheduler.as_str());
+    }
+    match ui.format {
+        Format::Json => ui.json(&json!({"schema": "boswell.schedule.uninstall/1", "schedulers": taken}))?,
+        Format::Text if taken.is_empty() => ui.status("Nothing was scheduled"),
+        Format::Text => ui.status(format_args!("No longer scheduled by {}", taken.join(", "))),
+    }
+    Ok(Outcome::Done)
+}
+
+fn status(ui: &mut Ui, context: &Context) -> Result<Outcome, CommandError> {
+    let cadence = context.config.retention.cadence.as_str();
+    let found: Vec<(Scheduler, Found, Plan)> = Scheduler::ALL
+        .into_iter()
+        .map(|scheduler| {
+            let plan = Plan::of(context, scheduler);
+            (scheduler, scheduler.found(&plan.files, &plan.entry), plan)
+        })
+        .filter(|(_, found, _)| *found != Found::Nothing)
+        .collect();
+    let last = due::last_run(&context.places.data_dir);
+    if ui.format == Format::Json {
+        let entries: Vec<Value> = found
+            .iter()
+            .map(|(scheduler, found, _)| json!({"scheduler": scheduler.as_str(), "is_current": *found == Found::AsItShould}))
+            .collect();
+        ui.json(&json!({
+            "schema": "boswell.schedule.status/1",
+            "cadence": cadence,
+            "entries": entries,
+            "last_sweep": last,
+            "is_due": due::is_due(context.config.retention.cadence, last, context.now),
+        }))?;
+        return Ok(Outcome::Done);
+    }
+    for (scheduler, found, _) in &found {
+        ui.row(format_args!("scheduled by {}: sweeps {cadence}", scheduler.as_str()))?;
+        if *found == Found::Otherwise {
+            ui.hint(
+                "the entry starts another program or knows another place: `boswell schedule install` makes it anew",
+            );
+        }
+    }
+    if found.is_empty() {
+        ui.row("not scheduled")?;
+        ui.hint("`boswell schedule install` sweeps by itself");
+    }
+    match last {
+        Some(at) => ui.row(format_args!("last sweep {}", crate::ui::measure::age(context.now, at)))?,
+        None => ui.row("no sweep yet")?,
+    }
+    Ok(Outcome::Done)
+}
+
+fn to_json(schema: &str, scheduler: Scheduler, found: Found, cadence: &str, plan: &Plan) -> Value {
+    let files: Vec<Value> = plan
+        .files
+        .iter()
+        .map(|(path, text)| json!({"path": path.to_string_lossy(), "text": text}))
+        .collect();
+    json!({
+        "schema": schema,
+        "scheduler": scheduler.as_str(),
+        "is_installed": found == Found::AsItShould,
+        "cadence": cadence,
+        "files": files,
+        "crontab_line": plan.files.is_empty().then(|| plan.entry.cron_line()),
+    })
+}

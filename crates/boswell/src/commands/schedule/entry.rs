@@ -1,0 +1,189 @@
+//! What a machine's scheduler is told, as texts. Nothing here runs a program or writes a file.
+//!
+//! Every scheduler wakes us once an hour, and the sweep itself looks whether one is due: so the configured cadence alone
+//! decides, a change of it needs no new entry, and what was missed while the machine was off is caught up within the hour.
+
+use std::path::PathBuf;
+
+/// The name of the units, and of the launch agent.
+pub(super) const UNIT: &str = "boswell-sweep";
+pub(super) const LABEL: &str = "io.boswell.sweep";
+/// Stands behind our line in a crontab, so that it is found again.
+pub(super) const CRON_MARK: &str = "# boswell-sweep";
+/// A minute that is nobody's favourite.
+const MINUTE: u8 = 23;
+
+/// The command that is run, and what it has to know of the environment, which a scheduler does not share with a shell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) program: PathBuf,
+    pub(super) variables: Vec<(&'static str, String)>,
+}
+
+const ARGUMENTS: [&str; 3] = ["sweep", "--scheduled", "--quiet"];
+
+impl Entry {
+    /// The systemd service, which does one sweep.
+    pub(super) fn service(&self) -> String {
+        let variables = self
+            .variables
+            .iter()
+            .map(|(name, value)| format!("Environment={}\n", unit_quoted(&format!("{name}={value}"))))
+            .collect::<String>();
+        format!(
+            "[Unit]\nDescription=Boswell reads what is new in the logs of coding agents\n\n\
+             [Service]\nType=oneshot\n{variables}ExecStart={} {}\nNice=10\nIOSchedulingClass=idle\n",
+            unit_quoted(&self.program.to_string_lossy()),
+            ARGUMENTS.join(" "),
+        )
+    }
+
+    /// The systemd timer, which starts the service.
+    pub(super) fn timer() -> String {
+        format!(
+            "[Unit]\nDescription=Boswell looks every hour whether a sweep is due\n\n\
+             [Timer]\nOnCalendar=*-*-* *:{MINUTE}:00\nPersistent=true\nRandomizedDelaySec=5min\n\n\
+             [Install]\nWantedBy=timers.target\n"
+        )
+    }
+
+    /// The launch agent of a Mac.
+    pub(super) fn plist(&self) -> String {
+        let text = |text: &str| format!("<string>{}</string>", xml(text));
+        let program = self.program.to_string_lossy();
+        let arguments: String = std::iter::once(program.as_ref())
+            .chain(ARGUMENTS)
+            .map(|argument| format!("    {}\n", text(argument)))
+            .collect();
+        let variables: String = self
+            .variables
+            .iter()
+            .map(|(name, value)| format!("    <key>{}</key>{}\n", xml(name), text(value)))
+            .collect();
+        format!(
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
+             <!DOCTYPE plist PUBLIC \"-//Apple//DTD PLIST 1.0//EN\" \"http://www.apple.com/DTDs/PropertyList-1.0.dtd\">\n\
+             <plist version=\"1.0\">\n<dict>\n  <key>Label</key>{}\n  <key>ProgramArguments</key>\n  <array>\n{arguments}  </array>\n  \
+             <key>EnvironmentVariables</key>\n  <dict>\n{variables}  </dict>\n  <key>StartCalendarInterval</key>\n  <dict>\n    \
+             <key>Minute</key><integer>{MINUTE}</integer>\n  </dict>\n  <key>RunAtLoad</key><true/>\n  \
+             <key>ProcessType</key><string>Background</string>\n</dict>\n</plist>\n",
+            text(LABEL),
+        )
+    }
+
+    /// The line of a crontab.
+    pub(super) fn cron_line(&self) -> String {
+        let variables: String = self
+            .variables
+            .iter()
+            .map(|(name, value)| format!("{name}={} ", cron_quoted(value)))
+            .collect();
+        format!(
+            "{MINUTE} * * * * {variables}{} {} >/dev/null 2>&1 {CRON_MARK}",
+            cron_quoted(&self.program.to_string_lossy()),
+            ARGUMENTS.join(" "),
+        )
+    }
+}
+
+/// A crontab with our line in it once, or without it. All other lines stay as they are, byte for byte.
+pub(super) fn crontab(before: &str, line: Option<&str>) -> String {
+    let mut after: String = before
+        .split_inclusive('\n')
+        .filter(|line| !line.trim_end().ends_with(CRON_MARK))
+        .collect();
+    if let Some(line) = line {
+        if !after.is_empty() && !after.ends_with('\n') {
+            after.push('\n');
+        }
+        after.push_str(line);
+        after.push('\n');
+    }
+    after
+}
+
+/// Our line in a crontab.
+pub(super) fn line_of(crontab: &str) -> Option<&str> {
+    crontab.lines().find(|line| line.trim_end().ends_with(CRON_MARK))
+}
+
+/// systemd reads quotes, backslashes, `%` and `$` in its own way.
+fn unit_quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            '%' => quoted.push_str("%%"),
+            '$' => quoted.push_str("$$"),
+            '\n' => quoted.push_str("\\n"),
+            c => quoted.push(c),
+        }
+    }
+    quoted + "\""
+}
+
+/// For the shell of cron, which takes a `%` for the end of a line before the shell sees it.
+fn cron_quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''").replace('%', r"'\%'"))
+}
+
+fn xml(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry() -> Entry {
+        Entry {
+            program: "/opt/bo swell/it's 5%/boswell".into(),
+            variables: vec![("BOSWELL_HOME", "/home/ada/a \"b\" & $c".to_owned())],
+        }
+    }
+
+    #[test]
+    fn a_crontab_keeps_every_line_that_is_not_ours() {
+        let line = entry().cron_line();
+        for others in [
+            "",
+            "MAILTO=ada\n0 1 * * * backup # nightly\n",
+            "# no newline at the end",
+        ] {
+            let with = crontab(others, Some(&line));
+            assert_eq!(line_of(&with), Some(line.as_str()));
+            assert_eq!(crontab(&with, Some(&line)), with, "twice is once");
+            let without = crontab(&with, None);
+            assert_eq!(without.trim_end_matches('\n'), others.trim_end_matches('\n'));
+            assert_eq!(line_of(&without), None);
+        }
+    }
+
+    #[test]
+    fn odd_characters_reach_the_command_as_they_are() {
+        assert_eq!(
+            entry().cron_line(),
+            "23 * * * * BOSWELL_HOME='/home/ada/a \"b\" & $c' '/opt/bo swell/it'\\''s 5'\\%'/boswell' \
+             sweep --scheduled --quiet >/dev/null 2>&1 # boswell-sweep"
+        );
+        let service = entry().service();
+        assert!(
+            service.contains(r#"Environment="BOSWELL_HOME=/home/ada/a \"b\" & $$c""#),
+            "{service}"
+        );
+        assert!(
+            service.contains(r#"ExecStart="/opt/bo swell/it's 5%%/boswell" sweep --scheduled --quiet"#),
+            "{service}"
+        );
+        assert!(entry().plist().contains("/home/ada/a \"b\" &amp; $c"));
+    }
+}

@@ -1,0 +1,189 @@
+//! The scheduler a machine has: which one, whether our entry is in it, and how it gets in and out.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::entry::{Entry, LABEL, UNIT, crontab, line_of};
+
+/// What runs things at their time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Scheduler {
+    /// A timer of the user's own systemd
+    Systemd,
+    /// A launch agent, on a Mac
+    Launchd,
+    /// A line in the user's crontab
+    Cron,
+}
+
+impl Scheduler {
+    pub(super) const ALL: [Self; 3] = [Self::Systemd, Self::Launchd, Self::Cron];
+
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Systemd => "systemd",
+            Self::Launchd => "launchd",
+            Self::Cron => "cron",
+        }
+    }
+
+    /// The one that this machine has: a Mac its own, else a systemd that answers, else a crontab.
+    pub(super) fn of_machine() -> Option<Self> {
+        if cfg!(target_os = "macos") {
+            return Some(Self::Launchd);
+        }
+        let answers = |program: &str, arguments: &[&str]| is_done(Command::new(program).args(arguments)).is_ok();
+        if answers("systemctl", &["--user", "show-environment"]) {
+            return Some(Self::Systemd);
+        }
+        (read_crontab().is_ok()).then_some(Self::Cron)
+    }
+
+    /// The files that hold our entry. A crontab is nobody's file.
+    pub(super) fn files(self, home: &Path, config: &Path, entry: &Entry) -> Vec<(PathBuf, String)> {
+        match self {
+            Self::Systemd => {
+                let units = config.join("systemd/user");
+                vec![
+                    (units.join(format!("{UNIT}.service")), entry.service()),
+                    (units.join(format!("{UNIT}.timer")), Entry::timer()),
+                ]
+            }
+            Self::Launchd => {
+                let agents = home.join("Library/LaunchAgents");
+                vec![(agents.join(format!("{LABEL}.plist")), entry.plist())]
+            }
+            Self::Cron => Vec::new(),
+        }
+    }
+
+    /// Puts the entry in. What is there already is replaced.
+    pub(super) fn install(self, files: &[(PathBuf, String)], entry: &Entry) -> io::Result<()> {
+        for (path, text) in files {
+            let directory = path.parent().unwrap_or(Path::new("."));
+            fs::create_dir_all(directory)?;
+            let mut file = tempfile::NamedTempFile::new_in(directory)?;
+            file.write_all(text.as_bytes())?;
+            file.persist(path).map_err(|error| error.error)?;
+        }
+        match self {
+            Self::Systemd => {
+                is_done(Command::new("systemctl").args(["--user", "daemon-reload"]))?;
+                is_done(Command::new("systemctl").args(["--user", "enable", "--now", &format!("{UNIT}.timer")]))
+            }
+            Self::Launchd => {
+                let Some((path, _)) = files.first() else { return Ok(()) };
+                // One that is loaded holds the old text.
+                _ = is_done(Command::new("launchctl").arg("unload").arg(path));
+                is_done(Command::new("launchctl").args(["load", "-w"]).arg(path))
+            }
+            Self::Cron => write_crontab(&crontab(&read_crontab()?, Some(&entry.cron_line()))),
+        }
+    }
+
+    /// Takes the entry out. One that is not there is out already.
+    pub(super) fn uninstall(self, files: &[(PathBuf, String)]) -> io::Result<()> {
+        match self {
+            Self::Systemd => {
+                _ = is_done(Command::new("systemctl").args(["--user", "disable", "--now", &format!("{UNIT}.timer")]));
+            }
+            Self::Launchd => {
+                for (path, _) in files {
+                    _ = is_done(Command::new("launchctl").args(["unload", "-w"]).arg(path));
+                }
+            }
+            Self::Cron => {
+                let before = read_crontab()?;
+                let after = crontab(&before, None);
+                return if after == before { Ok(()) } else { write_crontab(&after) };
+            }
+        }
+        for (path, _) in files {
+            match fs::remove_file(path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        if self == Self::Systemd {
+            _ = is_done(Command::new("systemctl").args(["--user", "daemon-reload"]));
+        }
+        Ok(())
+    }
+
+    /// What of our entry is there.
+    pub(super) fn found(self, files: &[(PathBuf, String)], entry: &Entry) -> Found {
+        let texts: Vec<(Option<String>, String)> = match self {
+            Self::Cron => {
+                let there = read_crontab().ok().and_then(|table| line_of(&table).map(str::to_owned));
+                vec![(there, entry.cron_line())]
+            }
+            Self::Systemd | Self::Launchd => files
+                .iter()
+                .map(|(path, text)| (fs::read_to_string(path).ok(), text.clone()))
+                .collect(),
+        };
+        match texts.iter() {
+            texts if texts.clone().all(|(there, _)| there.is_none()) => Found::Nothing,
+            mut texts => match texts.all(|(there, wanted)| there.as_ref() == Some(wanted)) {
+                true => Found::AsItShould,
+                false => Found::Otherwise,
+            },
+        }
+    }
+}
+
+/// What is in a scheduler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Found {
+    Nothing,
+    AsItShould,
+    /// Another program, another place, or half of it.
+    Otherwise,
+}
+
+/// The user's crontab; that there is none yet is told as an error by some.
+fn read_crontab() -> io::Result<String> {
+    let told = Command::new("crontab").arg("-l").stdin(Stdio::null()).output()?;
+    match told.status.success() {
+        true => String::from_utf8(told.stdout).map_err(io::Error::other),
+        false if String::from_utf8_lossy(&told.stderr).contains("no crontab") => Ok(String::new()),
+        // An empty table has no file.
+        false if String::from_utf8_lossy(&told.stderr).contains("No such file") => Ok(String::new()),
+        false => Err(failed(&told.stderr)),
+    }
+}
+
+fn write_crontab(table: &str) -> io::Result<()> {
+    let mut child = Command::new("crontab")
+        .arg("-")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    if let Some(mut input) = child.stdin.take() {
+        input.write_all(table.as_bytes())?;
+    }
+    let told = child.wait_with_output()?;
+    if told.status.success() {
+        Ok(())
+    } else {
+        Err(failed(&told.stderr))
+    }
+}
+
+fn is_done(command: &mut Command) -> io::Result<()> {
+    let told = command.stdin(Stdio::null()).output()?;
+    if told.status.success() {
+        Ok(())
+    } else {
+        Err(failed(&told.stderr))
+    }
+}
+
+fn failed(stderr: &[u8]) -> io::Error {
+    let told = String::from_utf8_lossy(stderr);
+    let line = told.lines().find(|line| !line.trim().is_empty()).unwrap_or("it failed");
+    io::Error::other(line.trim().to_owned())
+}
