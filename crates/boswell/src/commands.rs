@@ -17,6 +17,7 @@ mod doctor;
 mod evict;
 mod export;
 mod forget;
+mod hooks;
 mod journal;
 mod keep;
 mod man;
@@ -27,6 +28,7 @@ pub(crate) mod read;
 mod rebuild;
 mod restore;
 mod resume;
+mod run;
 mod search;
 mod secrets;
 pub(crate) mod sessions;
@@ -35,7 +37,7 @@ mod signals;
 mod stats;
 mod status;
 mod statusline;
-mod sweep;
+pub(crate) mod sweep;
 mod tag;
 mod usage;
 
@@ -81,6 +83,8 @@ pub(crate) enum Command {
     Name(name::NameArgs),
     Journal(journal::JournalArgs),
     Rebuild(rebuild::RebuildArgs),
+    Hooks(hooks::HooksArgs),
+    Run(run::RunArgs),
     Config(config::ConfigArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
@@ -97,6 +101,11 @@ pub(crate) fn run(
         Command::Config(args) => config::run(ui, surroundings, &global.config, args),
         Command::Completions(args) => completions::run(ui, &args),
         Command::Man(args) => man::run(ui, &args),
+        Command::Run(args) => run::run(ui, surroundings, global, &args),
+        Command::Hooks(args) => {
+            let context = Context::load(ui, surroundings, &global.config)?;
+            hooks::run(ui, surroundings, &context, &args)
+        }
         command => {
             let context = Context::load(ui, surroundings, &global.config)?;
             if answers_from_memory(&command) {
@@ -190,8 +199,8 @@ fn run_in(ui: &mut Ui, context: &Context, command: Command) -> Result<Outcome, C
         Command::Forget(args) => forget::run(ui, context, &args),
         Command::Journal(args) => journal::run(ui, context, &args),
         Command::Rebuild(args) => rebuild::run(ui, context, &args),
-        Command::Config(_) | Command::Completions(_) | Command::Man(_) => {
-            Err(CommandError::internal("this verb needs no context"))
+        Command::Config(_) | Command::Completions(_) | Command::Man(_) | Command::Run(_) | Command::Hooks(_) => {
+            Err(CommandError::internal("this verb makes a context of its own"))
         }
     }
 }
