@@ -8,7 +8,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use transcript::{Agent, HookCall, SafeName, SessionUid};
 
@@ -19,6 +19,9 @@ use crate::sweep::{Report, Sweep};
 pub const FOLDER: &str = "spool";
 /// What whole notes end with.
 const ENDING: &str = "json";
+/// What half a note ends with, and for how long somebody may still be writing it.
+const ASIDE: &str = ".aside";
+const HALF_FOR: SignedDuration = SignedDuration::from_hours(1);
 /// The file whose time says how many notes were lost.
 const LOST: &str = "lost";
 /// A note is small; more is none of ours.
@@ -101,7 +104,7 @@ pub fn put(directory: &Path, name: &str, note: &Note) -> io::Result<()> {
 fn write(directory: &Path, name: &str, note: &Note) -> io::Result<()> {
     prepare(directory)?;
     let folder = directory.join(FOLDER);
-    let aside = folder.join(format!("{name}.aside"));
+    let aside = folder.join(format!("{name}{ASIDE}"));
     let bytes = serde_json::to_vec(note)?;
     let written = (|| {
         let mut file = open_private(&aside).map_err(io::Error::other)?;
@@ -220,6 +223,7 @@ pub(crate) fn replay(
     if waiting.is_empty() {
         return Ok(());
     }
+    clean(sweep.directory, sweep.now);
     let tombstones = store.reads().tombstones()?;
     let is_wanted = |note: &&Note| {
         let is_ignored = note.log.as_deref().is_some_and(|log| (sweep.is_ignored)(log));
@@ -255,6 +259,22 @@ pub(crate) fn replay(
         _ = fs::remove_file(sweep.directory.join(FOLDER).join(&one.name));
     }
     Ok(())
+}
+
+/// Takes away what somebody who died left half written.
+fn clean(directory: &Path, now: Timestamp) {
+    let entries = fs::read_dir(directory.join(FOLDER)).into_iter().flatten().flatten();
+    for entry in entries {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let is_half = name.ends_with(ASIDE) || name.starts_with("lost.");
+        let written = entry
+            .metadata()
+            .ok()
+            .and_then(|metadata| crate::files::modified(&metadata));
+        if is_half && written.is_some_and(|at| now.duration_since(at) > HALF_FOR) {
+            _ = fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// The fact that a note tells. That a turn ended says the log, too: of those only the newest is kept.
