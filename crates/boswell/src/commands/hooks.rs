@@ -13,7 +13,7 @@ use serde_json::{Value, json as value};
 use similar::TextDiff;
 use transcript::Agent;
 
-use self::settings::{Before, Place, Scope, places};
+use self::settings::{Before, Place, Scope, all_places, places};
 use self::wish::Wish;
 use super::read::AgentName;
 use crate::context::{Context, Surroundings, hook_program};
@@ -217,7 +217,7 @@ fn wish_for(ui: &mut Ui, context: &Context, place: Place, program: &Path, line: 
 fn uninstall(ui: &mut Ui, context: &Context, args: &UninstallArgs) -> Result<Outcome, CommandError> {
     let mut changes = Vec::new();
     for agent in wanted(&args.agents) {
-        for place in places(context, agent, args.scope) {
+        for place in all_places(context, agent, args.scope) {
             let Some(now) = place.read()? else { continue };
             let is_ours = !place.find(&now).is_empty() || place.our_statusline(&now).is_some();
             let before = if is_ours {

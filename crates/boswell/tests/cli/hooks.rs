@@ -417,7 +417,7 @@ fn a_dry_run_shows_the_change_and_makes_none() {
     let told = sandbox
         .run("hooks install codex --dry-run")
         .replace(env!("CARGO_BIN_EXE_boswell"), "boswell");
-    assert_snapshot!(told);
+    assert_snapshot!(told, @"");
     assert_eq!(names_in(&sandbox.home.join(".codex")), ["hooks.json"]);
     assert!(!store(&sandbox).exists());
     sandbox.write(".codex/hooks.json", "[]");

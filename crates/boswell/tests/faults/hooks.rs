@@ -32,7 +32,10 @@ fn ended(home: &Home, id: &str) -> String {
 }
 
 fn call(mut command: Command, payload: &str) -> Output {
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     // It may be gone before it has read all of it.
     _ = child.stdin.take().unwrap().write_all(payload.as_bytes());
@@ -42,7 +45,11 @@ fn call(mut command: Command, payload: &str) -> Output {
 /// What is wrong with how a hook ended.
 fn wrong_end(output: &Output) -> Vec<String> {
     let is_quiet = output.status.code() == Some(0) && output.stdout.is_empty() && output.stderr.is_empty();
-    if is_quiet { Vec::new() } else { vec![format!("{output:?}")] }
+    if is_quiet {
+        Vec::new()
+    } else {
+        vec![format!("{output:?}")]
+    }
 }
 
 /// Waits until what hooks started is done: it holds a lock for as long as it works.
@@ -57,7 +64,9 @@ fn settle(home: &Home) {
 fn facts(home: &Home) -> Vec<String> {
     let store = Store::open_existing(&home.store()).unwrap().unwrap();
     let facts = store.reads().facts().unwrap().into_iter();
-    facts.map(|fact| format!("{} {} {:?}", fact.session_uid, fact.event, fact.reason)).collect()
+    facts
+        .map(|fact| format!("{} {} {:?}", fact.session_uid, fact.event, fact.reason))
+        .collect()
 }
 
 fn id(n: usize) -> String {
@@ -172,7 +181,10 @@ fn an_ingest_may_die_at_any_call() {
     let counted: Vec<&Call> = calls.iter().filter(|call| call.number.is_some()).collect();
     assert!(counted.len() > 20, "few calls were seen: {calls:?}");
     let stride = if takes_all() { 1 } else { 5 };
-    let crashes: Vec<u64> = worth_a_crash(&counted, PAGES_BETWEEN).map(|(n, _)| n).step_by(stride).collect();
+    let crashes: Vec<u64> = worth_a_crash(&counted, PAGES_BETWEEN)
+        .map(|(n, _)| n)
+        .step_by(stride)
+        .collect();
     eprintln!("{} crashes of {} calls", crashes.len(), counted.len());
     let killed = AtomicUsize::new(0);
     none(&each(&crashes, |n| {
@@ -186,7 +198,11 @@ fn an_ingest_may_die_at_any_call() {
         }
         wrong.iter().map(|wrong| format!("at {n}: {wrong}")).collect()
     }));
-    assert!(killed.into_inner() * 2 > crashes.len(), "few of {} crashes came in time", crashes.len());
+    assert!(
+        killed.into_inner() * 2 > crashes.len(),
+        "few of {} crashes came in time",
+        crashes.len()
+    );
 }
 
 #[test]

@@ -191,7 +191,8 @@ mod tests {
                 .lines()
                 .take(24)
                 .collect::<Vec<_>>()
-                .join("\n")
+                .join("\n"),
+            @""
         );
     }
 

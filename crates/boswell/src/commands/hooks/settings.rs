@@ -17,6 +17,8 @@ use crate::error::CommandError;
 
 /// What the settings as they were are called, behind their own name.
 const BEFORE: &str = ".before-boswell";
+const CODEX_HOOKS: &str = "hooks.json";
+const CODEX_ALL: &str = "config.toml";
 /// What settings begin with that nobody wrote yet.
 const NOTHING: &str = "{}\n";
 
@@ -81,9 +83,37 @@ pub(super) fn places(context: &Context, agent: Agent, scope: Scope) -> Vec<Place
     folders.into_iter().map(place).collect()
 }
 
+/// The same, and where else ours stand: Codex reads two files, and which one the user keeps may have changed since.
+pub(super) fn all_places(context: &Context, agent: Agent, scope: Scope) -> Vec<Place> {
+    let mut all = places(context, agent, scope);
+    if agent == Agent::Codex {
+        let others = all.clone().into_iter().map(|place| match place.syntax {
+            Syntax::Json => Place {
+                path: place.path.with_file_name(CODEX_ALL),
+                syntax: Syntax::Toml,
+                ..place
+            },
+            Syntax::Toml => Place {
+                path: place.path.with_file_name(CODEX_HOOKS),
+                syntax: Syntax::Json,
+                ..place
+            },
+        });
+        let has_ours = |place: &Place| {
+            place
+                .read()
+                .ok()
+                .flatten()
+                .is_some_and(|text| !place.find(&text).is_empty())
+        };
+        all.extend(others.filter(has_ours));
+    }
+    all
+}
+
 /// Codex reads two files: the user's own choice is followed.
 fn codex(folder: &Path) -> (PathBuf, Syntax) {
-    let (own, all) = (folder.join("hooks.json"), folder.join("config.toml"));
+    let (own, all) = (folder.join(CODEX_HOOKS), folder.join(CODEX_ALL));
     let has_hooks = || fs::read_to_string(&all).is_ok_and(|text| toml::has_hooks(&text));
     match !own.exists() && has_hooks() {
         true => (all, Syntax::Toml),

@@ -8,7 +8,7 @@ use memory::store::Store;
 use serde_json::{Value, json};
 use transcript::Agent;
 
-use super::settings::{Place, Scope, places};
+use super::settings::{Place, Scope, all_places};
 use super::wish::{events, ours};
 use crate::context::{Context, hook_program};
 use crate::error::{CommandError, Outcome};
@@ -121,7 +121,7 @@ pub(super) fn run(ui: &mut Ui, context: &Context, agents: &[Agent]) -> Result<Ou
 fn standings(context: &Context, agent: Agent) -> Vec<Standing> {
     let all = [Scope::User, Scope::Project]
         .into_iter()
-        .flat_map(|scope| places(context, agent, scope));
+        .flat_map(|scope| all_places(context, agent, scope));
     let mut standings: Vec<Standing> = Vec::new();
     for place in all {
         // In the home directory itself the two are one.
