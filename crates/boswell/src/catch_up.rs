@@ -2,6 +2,7 @@
 //! notices. It never waits for another writer, and it never makes a memory where there is none.
 
 use jiff::SignedDuration;
+use memory::spool;
 use memory::store::{Patience, Store, StoreError};
 use memory::sweep::{Report, Sweep, run};
 
@@ -29,7 +30,9 @@ pub(crate) fn catch_up(ui: &mut Ui, context: &Context, is_skipped: bool) -> Resu
     }
     let age = Store::last_walk(directory).map(|last| context.now.duration_since(last));
     // A look from the future is none: a clock was set back.
-    if age.is_some_and(|age| age >= SignedDuration::ZERO && age < FRESH_FOR) {
+    let is_fresh = age.is_some_and(|age| age >= SignedDuration::ZERO && age < FRESH_FOR);
+    // What a hook told is news at any time.
+    if is_fresh && !spool::is_waiting(directory) {
         return Ok(());
     }
     match look(context) {

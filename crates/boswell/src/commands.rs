@@ -17,6 +17,7 @@ mod doctor;
 mod evict;
 mod export;
 mod forget;
+mod hooks;
 mod journal;
 mod keep;
 mod man;
@@ -28,6 +29,7 @@ mod rebuild;
 mod restore;
 mod resume;
 mod schedule;
+mod run;
 mod search;
 mod secrets;
 pub(crate) mod sessions;
@@ -36,7 +38,7 @@ mod signals;
 mod stats;
 mod status;
 mod statusline;
-mod sweep;
+pub(crate) mod sweep;
 mod tag;
 mod usage;
 
@@ -83,6 +85,8 @@ pub(crate) enum Command {
     Journal(journal::JournalArgs),
     Rebuild(rebuild::RebuildArgs),
     Schedule(schedule::ScheduleArgs),
+    Hooks(hooks::HooksArgs),
+    Run(run::RunArgs),
     Config(config::ConfigArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
@@ -99,6 +103,11 @@ pub(crate) fn run(
         Command::Config(args) => config::run(ui, surroundings, &global.config, args),
         Command::Completions(args) => completions::run(ui, &args),
         Command::Man(args) => man::run(ui, &args),
+        Command::Run(args) => run::run(ui, surroundings, global, &args),
+        Command::Hooks(args) => {
+            let context = Context::load(ui, surroundings, &global.config)?;
+            hooks::run(ui, surroundings, &context, &args)
+        }
         command => {
             let context = Context::load(ui, surroundings, &global.config)?;
             if answers_from_memory(&command) {
@@ -193,8 +202,8 @@ fn run_in(ui: &mut Ui, context: &Context, command: Command) -> Result<Outcome, C
         Command::Journal(args) => journal::run(ui, context, &args),
         Command::Rebuild(args) => rebuild::run(ui, context, &args),
         Command::Schedule(args) => schedule::run(ui, context, &args),
-        Command::Config(_) | Command::Completions(_) | Command::Man(_) => {
-            Err(CommandError::internal("this verb needs no context"))
+        Command::Config(_) | Command::Completions(_) | Command::Man(_) | Command::Run(_) | Command::Hooks(_) => {
+            Err(CommandError::internal("this verb makes a context of its own"))
         }
     }
 }

@@ -287,7 +287,7 @@ impl Context {
             reports,
             now: surroundings.now()?,
             zone: surroundings.zone(),
-            program: env::current_exe().unwrap_or_else(|_| "boswell".into()),
+            program: own_program().unwrap_or_else(|| "boswell".into()),
             own_variables: surroundings.own_variables(),
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             places,
@@ -386,8 +386,24 @@ fn mode_of(_: &Path) -> Option<u32> {
 /// The file that holds the key of masked secrets' fingerprints.
 const MASK_KEY: &str = "mask.key";
 
+/// The time for a hook, which has no context. A still clock holds for it, too.
+pub(crate) fn hook_time() -> Timestamp {
+    let told = env::var(variables::BOSWELL_NOW).ok();
+    told.and_then(|told| told.parse().ok()).unwrap_or_else(Timestamp::now)
+}
+
+/// What a hook starts, and what `boswell hooks` names: this very program.
+pub(crate) fn own_program() -> Option<PathBuf> {
+    env::current_exe().ok()
+}
+
+/// The time that the file system uses, whatever clock stands still.
+pub(crate) fn wall_clock() -> Timestamp {
+    Timestamp::now()
+}
+
 /// Writes a small file that only its owner can read, whole or not at all.
-fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let directory = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(directory)?;
     // A temporary file is private from its birth.

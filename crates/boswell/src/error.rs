@@ -39,6 +39,8 @@ pub(crate) enum Outcome {
     Damaged,
     /// Done, but raw data was lost by overflow, and the command has said so.
     DataLost,
+    /// A command that was run for somebody ended so.
+    Exit(u8),
 }
 
 impl Outcome {
@@ -48,6 +50,7 @@ impl Outcome {
             Self::NothingFound => 1,
             Self::Damaged => 2,
             Self::DataLost => 3,
+            Self::Exit(code) => code,
         }
     }
 }

@@ -13,6 +13,7 @@ mod env;
 mod error;
 mod filters;
 mod finder;
+mod hook;
 mod prices;
 mod render;
 mod retention;
@@ -35,8 +36,12 @@ use crate::error::{Blame, CommandError, Outcome};
 use crate::ui::{Format, Ui, Volume};
 
 fn main() -> ExitCode {
-    let surroundings = Surroundings::ask();
     let arguments: Vec<OsString> = std::env::args_os().collect();
+    // An agent waits for it: before anything else.
+    if hook::is_meant(&arguments) {
+        return hook::answer(&arguments);
+    }
+    let surroundings = Surroundings::ask();
     let parsed = cli::parse(&arguments);
     let (format, color) = match &parsed {
         Ok(cli) => (cli.global.format(), cli.global.color),

@@ -20,11 +20,11 @@ use self::lines::Wanted;
 use self::make::Maker;
 use self::steps::Steps;
 use crate::repos::{self, Repo};
-use crate::store::{Patience, Store, StoreError};
+use crate::store::{Fact, Patience, Store, StoreError};
 
 pub use fields::{
     CommandRuns, Digest, ErrorKind, Errors, FileEdits, HourTokens, Interventions, LastTest, ModelTokens, Snippet,
-    Spent, TestRuns, TokensSpent, ToolUse,
+    Spent, TestRuns, TokensSpent, Told, ToolUse,
 };
 pub use lines::Findings;
 pub(crate) use steps::{End, Ran, Step};
@@ -56,6 +56,8 @@ pub struct Facts {
     pub findings: Findings,
     /// The repository it worked in, as the disk tells it.
     pub place: Option<Repo>,
+    /// What hooks and wrapped commands told of it, oldest first.
+    pub told: Vec<Fact>,
 }
 
 /// The digest of a session: a pure function of what is known of it.
@@ -167,6 +169,7 @@ pub fn make(
         calls: reads.calls_of(session_uid)?,
         findings: lines::look(store, session_uid, wanted)?,
         place: session.cwd.as_deref().and_then(|cwd| repos::of(Path::new(cwd))),
+        told: reads.facts_of(session_uid)?,
         session,
     };
     let mut maker = Maker::new(&facts);

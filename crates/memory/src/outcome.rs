@@ -39,6 +39,9 @@ pub struct Judgement {
     pub reason: Reason,
     pub confidence: Confidence,
     pub evidence: Vec<Evidence>,
+    /// Somebody told that the session had ended: nobody has to wait to be sure of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_ended: bool,
 }
 
 impl Default for Judgement {
@@ -48,6 +51,7 @@ impl Default for Judgement {
             reason: Reason::Empty,
             confidence: Confidence::Low,
             evidence: Vec::new(),
+            is_ended: false,
         }
     }
 }
@@ -57,7 +61,7 @@ impl Judgement {
     #[must_use]
     pub fn at(&self, ended_at: Option<Timestamp>, now: Timestamp) -> Self {
         let is_recent = ended_at.is_some_and(|ended| now.duration_since(ended) < QUIET);
-        if !is_recent {
+        if !is_recent || self.is_ended {
             return self.clone();
         }
         Self {
@@ -65,6 +69,7 @@ impl Judgement {
             reason: Reason::Recent,
             confidence: Confidence::Low,
             evidence: Vec::new(),
+            is_ended: false,
         }
     }
 }
@@ -105,6 +110,8 @@ pub enum Reason {
     Committed,
     /// The agent's own goal was reached.
     GoalReached,
+    /// The command that ran the agent failed.
+    ExitStatus,
     /// The last turn came to its end, and nothing proves what it is worth.
     Completed,
 }
@@ -124,6 +131,7 @@ impl Reason {
             Self::TestsPassed => "tests_passed",
             Self::Committed => "committed",
             Self::GoalReached => "goal_reached",
+            Self::ExitStatus => "exit_status",
             Self::Completed => "completed",
         }
     }
@@ -403,6 +411,7 @@ fn judged(outcome: Outcome, reason: Reason, confidence: Confidence, evidence: Ve
         reason,
         confidence,
         evidence,
+        is_ended: false,
     }
 }
 

@@ -63,6 +63,31 @@ pub fn find(root: &Root) -> Found {
     found
 }
 
+/// The logs of a root that are named, and those below the directories that belong to them. Nothing else is looked at.
+pub fn find_named(root: &Root, named: &[PathBuf]) -> Found {
+    let mut found = Found::default();
+    let real = root.path.canonicalize().unwrap_or_else(|_| root.path.clone());
+    for path in named {
+        // Where the root is a link, an agent may name its logs by where they really lie.
+        let below = path.strip_prefix(&root.path).or_else(|_| path.strip_prefix(&real));
+        let Ok(path) = below.map(|below| root.path.join(below)) else {
+            continue;
+        };
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if is_log(root.agent, &name) && files::inside(&root.path, &path).is_ok() {
+            walk(root.agent, &path, &mut found);
+        }
+        // Claude Code keeps the logs of subagents in a directory named like the session's own log.
+        let folder = path.with_extension("");
+        if root.agent == Agent::Claude && files::inside(&root.path, &folder).is_ok() {
+            walk(root.agent, &folder, &mut found);
+        }
+    }
+    found.logs.sort_by(|a, b| a.path.cmp(&b.path));
+    found.logs.dedup();
+    found
+}
+
 /// Walks any directory for logs of one agent.
 pub fn find_in(agent: Agent, directory: &Path) -> Found {
     let mut found = Found::default();

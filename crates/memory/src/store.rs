@@ -13,6 +13,7 @@ mod derived;
 mod digests;
 mod engine;
 mod events;
+mod facts;
 mod filters;
 pub(crate) mod foreign;
 mod frames;
@@ -39,6 +40,7 @@ pub use cursors::{Cursor, Stat};
 pub use decisions::Decision;
 pub use derived::{PackedState, derived_version};
 pub use digests::{DigestRow, Growth};
+pub use facts::Fact;
 pub use filters::{FilterRow, TAIL_NO, Whose};
 pub use frames::{FrameRow, Tail};
 pub use operations::Operation;
@@ -385,7 +387,7 @@ fn has_write_ahead_log(database: &Path) -> bool {
 }
 
 /// Makes a directory that only its owner can look into, from its first moment on.
-fn make_private(directory: &Path) -> Result<(), StoreError> {
+pub(crate) fn make_private(directory: &Path) -> Result<(), StoreError> {
     if directory.is_dir() {
         return Ok(());
     }
@@ -400,7 +402,7 @@ fn make_private(directory: &Path) -> Result<(), StoreError> {
 }
 
 /// Opens a file for writing that only its owner can look into, from its first moment on; makes it where there is none.
-fn open_private(path: &Path) -> Result<fs::File, StoreError> {
+pub(crate) fn open_private(path: &Path) -> Result<fs::File, StoreError> {
     let mut options = fs::OpenOptions::new();
     options.create(true).truncate(false).write(true);
     #[cfg(unix)]

@@ -28,6 +28,7 @@ use crate::mask::Masker;
 use crate::prompts;
 use crate::retention::{self, Command, Done, Retention};
 use crate::sources::{Root, Unread};
+use crate::spool;
 use crate::store::{Patience, Store, StoreError};
 
 use self::budget::Budget;
@@ -58,6 +59,8 @@ pub struct Sweep<'a> {
     pub is_over: &'a (dyn Fn() -> bool + Sync),
     /// How digests are made of what is quiet; none leaves them for another time.
     pub digests: Option<digest::Settings<'a>>,
+    /// Only these logs, with what lies below them; none looks through all roots.
+    pub only: Option<&'a [PathBuf]>,
     /// What is let go for the budget; none where nothing is to go, as when a question only catches up.
     pub retention: Option<Retention<'a>>,
 }
@@ -76,6 +79,7 @@ impl<'a> Sweep<'a> {
             session_bytes_max: u64::MAX,
             is_over: &|| false,
             digests: None,
+            only: None,
             retention: None,
         }
     }
@@ -101,6 +105,8 @@ pub struct Report {
     pub redactions: u64,
     /// Prompts of the agents' histories that were not known before.
     pub prompts: u64,
+    /// What hooks and wrapped commands told that was not known before.
+    pub facts: u64,
     /// Sessions whose digests were written.
     pub digested: Vec<String>,
     pub tier1_bytes: u64,
@@ -141,11 +147,14 @@ pub(crate) fn sentence(bytes: u64, sessions: u64, prompts: u64, let_go: &Done) -
 }
 
 /// The same with the digests that were written and what was let go.
-fn told(report: &Report, digests: u64, let_go: &Done) -> String {
+pub(crate) fn told(report: &Report, digests: u64, let_go: &Done) -> String {
     let mut parts = Vec::new();
     if report.sessions() > 0 || report.prompts > 0 {
         let read = sentence(report.bytes_read, report.sessions(), report.prompts, &Done::default());
         parts.push(read);
+    }
+    if report.facts > 0 {
+        parts.push(format!("heard {} from hooks", several(report.facts, "fact")));
     }
     if digests > 0 {
         parts.push(format!("wrote {}", several(digests, "digest")));
@@ -188,14 +197,17 @@ pub fn run(sweep: &Sweep<'_>, patience: Patience<'_>) -> Result<Report, StoreErr
     drop(store.lock(patience)?);
     let plan = Plan::make(sweep, Some(&store))?;
     let mut report = work_off(sweep, patience, &mut store, "sweep", &plan)?;
-    prompts::run(sweep, patience, &mut store, &mut report)?;
+    if sweep.only.is_none() {
+        prompts::run(sweep, patience, &mut store, &mut report)?;
+    }
+    spool::replay(sweep, patience, &mut store, &mut report)?;
     if let Some(settings) = &sweep.digests {
         let told = |count| told(&report, count, &report.let_go);
         let written = digest::write_due(&mut store, patience, "sweep", settings, &told)?;
         report.digested = written;
     }
     stay_inside(sweep, patience, &mut store, &mut report)?;
-    if report.sessions_left == 0 {
+    if report.sessions_left == 0 && sweep.only.is_none() {
         store.note_walk(sweep.now)?;
     }
     report.tier1_bytes = store.reads().raw_cache_bytes()?;

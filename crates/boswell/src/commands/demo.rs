@@ -103,6 +103,7 @@ fn show(ui: &mut Ui, context: &Context, home: &Path, logs: &[PathBuf], args: &De
         is_dry: false,
         is_scheduled: false,
         lets_go: false,
+        only: None,
     };
     let report = sweep::sweep(ui, context, &order)?;
     sweep::show(ui, &report, false)?;

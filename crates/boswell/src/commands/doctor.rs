@@ -86,6 +86,7 @@ fn repair(ui: &mut Ui, context: &Context, damaged: &StoreHealth) -> Result<(), C
         is_dry: false,
         is_scheduled: false,
         lets_go: false,
+        only: None,
     };
     let report = sweep(ui, context, &order)?;
     ui.status(format_args!(

@@ -227,7 +227,7 @@ fn start(mut command: Command, program: &str) -> Result<Outcome, CommandError> {
 }
 
 /// A word as a shell reads it back, escaped where it could play tricks on a terminal.
-fn quoted(word: &str) -> String {
+pub(super) fn quoted(word: &str) -> String {
     let is_plain =
         |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '-' | '_' | ':' | '@' | '+' | ',' | '%');
     if !word.is_empty() && word.chars().all(is_plain) {

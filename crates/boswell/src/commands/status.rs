@@ -57,6 +57,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, _: &StatusArgs) -> Result<Outc
         is_dry: true,
         is_scheduled: true,
         lets_go: false,
+        only: None,
     };
     let waiting = sweep(ui, context, &order)?;
     let told = Told {

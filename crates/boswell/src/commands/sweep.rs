@@ -76,6 +76,7 @@ fn sweep_once(ui: &mut Ui, context: &Context, args: &SweepArgs) -> Result<(Outco
         is_dry: args.dry_run,
         is_scheduled: args.scheduled,
         lets_go: true,
+        only: None,
     };
     let report = match sweep(ui, context, &order) {
         Err(error) if args.scheduled && error.code == "store-busy" => return Ok((Outcome::Done, None)),
@@ -115,6 +116,8 @@ pub(crate) struct Order<'a> {
     pub(crate) is_scheduled: bool,
     /// Whether raw text beyond the budget goes.
     pub(crate) lets_go: bool,
+    /// Only these logs; none looks through all roots.
+    pub(crate) only: Option<&'a [PathBuf]>,
 }
 
 /// Sweeps, with a progress bar for those who watch.
@@ -130,6 +133,7 @@ pub(crate) fn sweep(ui: &mut Ui, context: &Context, order: &Order<'_>) -> Result
         },
         retention: order.lets_go.then(|| retention_order(context)),
         digests: Some(context.digest_settings()),
+        only: order.only,
         ..Sweep::new(order.directory, order.roots, order.masker, context.now)
     };
     let report = if order.is_dry {

@@ -2,7 +2,7 @@
 
 use jiff::tz::TimeZone;
 use memory::kept;
-use memory::store::{Annotations, Counted, Decision, Status, Store};
+use memory::store::{Annotations, Counted, Decision, Fact, Status, Store};
 use serde_json::{Value, json};
 use transcript::{Agent, Call, Session, SessionUid, Turn, counted};
 
@@ -23,6 +23,8 @@ pub(crate) struct Portrait {
     lines: u64,
     faults: u64,
     decisions: Vec<Decision>,
+    /// What hooks and wrapped commands told, oldest first.
+    facts: Vec<Fact>,
     calls: Vec<Call>,
     subagent_calls: Vec<Call>,
     /// What histories told, oldest first.
@@ -52,6 +54,7 @@ impl Portrait {
             status: named.status,
             said: reads.annotations_of(uid)?,
             decisions: reads.decisions_of(uid)?,
+            facts: reads.facts_of(uid)?,
             turns: reads.turns(uid)?,
             lines: if of_log > 0 {
                 of_log
@@ -101,6 +104,7 @@ impl Portrait {
             lines.push(format!("  {}", plural(self.counted.prompts, "prompt")));
         }
         lines.push(format!("  {}", self.state(zone)));
+        lines.extend(self.facts.iter().filter_map(|fact| told_fact(fact, zone)));
         if !self.said.tags.is_empty() {
             let tags: Vec<String> = self.said.tags.iter().map(|tag| format!("#{}", escape(tag))).collect();
             lines.push(format!("  tags: {}", tags.join(" ")));
@@ -194,6 +198,7 @@ impl Portrait {
         session["note"] = self.said.note.clone().into();
         session["tags"] = self.said.tags.clone().into();
         session["decisions"] = self.decisions.iter().map(decision_json).collect();
+        session["facts"] = self.facts.iter().map(fact_json).collect();
         session["lines"] = self.lines.into();
         session["events"] = self.counted.events.into();
         session["faults"] = self.faults.into();
@@ -220,6 +225,31 @@ impl Portrait {
         let prompt = |(micros, text): &(Option<i64>, String)| json!({ "at": at(micros), "text": text });
         self.prompts.iter().map(prompt).collect()
     }
+}
+
+/// What was told of a session, where that says more than that it went on.
+fn told_fact(fact: &Fact, zone: &TimeZone) -> Option<String> {
+    let at = date_time(fact.at, zone);
+    let words = fact.error.as_deref().or(fact.reason.as_deref());
+    let words = words.map(|words| escape(words).replace('_', " "));
+    let told = match (fact.event.as_str(), fact.exit_code) {
+        ("exit", Some(code)) => format!("exit status {code}"),
+        ("session_end", _) => format!("ended: {}", words.unwrap_or_else(|| "no reason given".to_owned())),
+        ("stop_failure", _) => format!("failed: {}", words.unwrap_or_else(|| "no reason given".to_owned())),
+        ("stop_cancelled", _) => format!("stopped: {}", words?),
+        _ => return None,
+    };
+    Some(format!("  {told} ({at})"))
+}
+
+fn fact_json(fact: &Fact) -> Value {
+    json!({
+        "event": fact.event,
+        "at": fact.at,
+        "reason": fact.reason,
+        "error": fact.error,
+        "exit_code": fact.exit_code,
+    })
 }
 
 /// What a subagent was made for.

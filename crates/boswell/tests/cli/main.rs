@@ -12,6 +12,7 @@ mod digest;
 mod evict;
 mod finder;
 mod generated;
+mod hooks;
 mod keep;
 mod masking;
 mod picture;

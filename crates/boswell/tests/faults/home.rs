@@ -36,7 +36,7 @@ pub fn takes_all() -> bool {
     std::env::var("BOSWELL_FAULTS").is_ok_and(|told| told == "all")
 }
 
-fn faults() -> &'static Faults {
+pub fn faults() -> &'static Faults {
     static BUILT: OnceLock<Faults> = OnceLock::new();
     BUILT.get_or_init(|| Faults::build(Path::new(env!("CARGO_TARGET_TMPDIR"))))
 }

@@ -11,6 +11,7 @@ mod crash;
 mod disk;
 mod evict;
 mod home;
+mod hooks;
 mod kill;
 mod moving;
 mod together;

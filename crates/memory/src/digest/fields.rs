@@ -30,6 +30,9 @@ pub struct Digest {
     pub ended_at: Option<Timestamp>,
     pub time: Spent,
     pub outcome: Judgement,
+    /// What hooks and wrapped commands told of it, the newest of each kind.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub told: Vec<Told>,
     pub turns: u32,
     pub rewound_turns: u32,
     pub events: u64,
@@ -76,6 +79,20 @@ pub struct Snippet {
     /// Who says it: `human`, `agent`, `harness`, `tool`.
     pub actor: String,
     pub text: String,
+}
+
+/// What no log tells: how a session ended, or what it failed with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Told {
+    /// `session_end`, `stop_failure`, `exit` and the like.
+    pub event: String,
+    pub at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i64>,
 }
 
 /// How long a session took.

@@ -12,6 +12,7 @@ use super::fields::{
 };
 use super::steps::{End, Ran, Step, Steps};
 use super::{Facts, bound, one_line, task};
+use crate::heard;
 use crate::outcome::{Course, commits, passed};
 use crate::signals::{Pauses, Watch, like};
 
@@ -266,7 +267,8 @@ impl Tally<'_> {
         let session = &facts.session;
         let name = |text: &Option<String>| text.as_deref().map(|text| one_line(text, NAME_CHARS_MAX));
         let findings = &facts.findings;
-        let outcome = self.course.judge(findings.last_reply.as_deref());
+        let by_log = self.course.judge(findings.last_reply.as_deref());
+        let outcome = heard::judge(by_log, &facts.told, session.ended_at);
         let wall = session
             .started_at
             .zip(session.ended_at)
@@ -318,6 +320,7 @@ impl Tally<'_> {
                 }),
             },
             signals: self.watch.end(findings, &outcome, &self.pauses),
+            told: heard::newest(&facts.told),
             outcome,
             snippets: [self.last_prompt, self.last_reply].into_iter().flatten().collect(),
             left_out: 0,

@@ -95,6 +95,7 @@ pub fn forget(
             if reach == Reach::WithDigest {
                 tx.drop_session(uid)?;
                 tx.drop_annotations(uid)?;
+                tx.drop_facts(uid)?;
                 tx.drop_decisions(uid)?;
                 tx.drop_keep(uid)?;
             }

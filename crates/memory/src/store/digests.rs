@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use super::engine::{Row, Value};
 use super::{Reads, StoreError, Tx, micros};
 use crate::digest::Digest;
+use crate::heard::SLACK;
 
 /// A digest as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,9 +20,9 @@ pub struct DigestRow {
     pub digest: Digest,
 }
 
-/// How far a session was read: a digest that was made of less is not put.
+/// How far a session was read, and what was told of it: a digest that was made of less is not put.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Growth(i64, i64);
+pub struct Growth([i64; 4]);
 
 impl Tx<'_> {
     /// Puts a digest and notes that its session is analyzed. Says no, and changes nothing, where the digest is sealed
@@ -101,7 +102,7 @@ impl Reads<'_> {
         )
     }
 
-    /// The sessions that went on last before `until` and have no digest of this version since they last grew, by uid.
+    /// The sessions that went on last before `until`, or are told to have ended, and have no digest of this version since they last grew, by uid.
     pub fn digests_due(&self, version: u32, until: Timestamp) -> Result<Vec<String>, StoreError> {
         self.engine.query(
             "SELECT sessions.session_uid FROM sessions
@@ -109,9 +110,16 @@ impl Reads<'_> {
              LEFT JOIN digests ON digests.session_uid = sessions.session_uid
              WHERE stands_for IS NULL AND evicted_at IS NULL AND evicting_at IS NULL AND coalesce(is_sealed, 0) = 0
                 AND (analyzed_at IS NULL OR coalesce(version, -1) <> $1)
-                AND coalesce(ended_at, started_at, ingested_at) <= $2
+                AND (coalesce(ended_at, started_at, ingested_at) <= $2 OR EXISTS (
+                    SELECT 1 FROM facts WHERE facts.session_uid = sessions.session_uid
+                        AND facts.event IN ('session_end', 'exit')
+                        AND facts.at + $3 >= coalesce(ended_at, started_at, ingested_at)))
              ORDER BY sessions.session_uid",
-            &[Value::Int(i64::from(version)), Value::Int(micros(until))],
+            &[
+                Value::Int(i64::from(version)),
+                Value::Int(micros(until)),
+                Value::Int(SLACK.as_micros() as i64),
+            ],
             |row| row.text(0),
         )
     }
@@ -131,11 +139,20 @@ impl Reads<'_> {
 
     /// How far a session was read; none where it is not known.
     pub fn growth(&self, session_uid: &str) -> Result<Option<Growth>, StoreError> {
+        let told = match self.engine.has_table("facts")? {
+            true => self.engine.query_opt(
+                "SELECT count(*), coalesce(max(at), 0) FROM facts WHERE session_uid = $1",
+                &[Value::Text(session_uid)],
+                |row| Ok((row.int(0)?, row.int(1)?)),
+            )?,
+            false => None,
+        };
+        let (count, last) = told.unwrap_or_default();
         self.engine.query_opt(
             "SELECT ingested_at, (SELECT coalesce(sum(read_to), 0) FROM cursors WHERE cursors.session_uid = $1)
              FROM sessions WHERE session_uid = $1",
             &[Value::Text(session_uid)],
-            |row| Ok(Growth(row.int(0)?, row.int(1)?)),
+            |row| Ok(Growth([row.int(0)?, row.int(1)?, count, last])),
         )
     }
 }

@@ -2,7 +2,7 @@
 //! and never take away or give a column another meaning.
 //!
 //! Primary tables hold what no log can tell again: `operations`, `sessions`, `cursors`, `frames`, `tails`,
-//! `shared_files`, `prompts`, `prompt_files`, `tags`, `annotations`, `digests`, `decisions`, `keeps`, `tombstones`, `copies`.
+//! `shared_files`, `prompts`, `prompt_files`, `tags`, `annotations`, `digests`, `decisions`, `keeps`, `tombstones`, `copies`, `facts`.
 //! All others are derived: they are dropped and made again from the packs, and a test does so. Times are
 //! microseconds since 1970; every table of a session has its key begin with `session_uid`.
 
@@ -245,6 +245,19 @@ const STEPS: &[&str] = &[
         PRIMARY KEY (session_uid, path)
     ) {clustered};
     ALTER TABLE sessions ADD COLUMN evicted_for TEXT;",
+    // What hooks and wrapped commands tell once: how a session ended, what it failed with. A hook may speak before the log
+    // was read, so these rows hang on the uid alone.
+    "CREATE TABLE facts (
+        session_uid TEXT NOT NULL,
+        fact_key TEXT NOT NULL,
+        agent TEXT NOT NULL,
+        at {int} NOT NULL,
+        event TEXT NOT NULL,
+        reason TEXT,
+        error TEXT,
+        exit_code {int},
+        PRIMARY KEY (session_uid, fact_key)
+    ) {clustered};",
 ];
 
 /// Brings a store to the newest step, all or nothing.

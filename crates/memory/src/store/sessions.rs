@@ -104,6 +104,16 @@ impl Tx<'_> {
         Ok(())
     }
 
+    /// Notes that something was told of a session: as long as its raw text is there it is analyzed again.
+    pub(super) fn clear_analyzed(&self, session_uid: &str) -> Result<(), StoreError> {
+        self.engine.execute(
+            "UPDATE sessions SET analyzed_at = NULL
+             WHERE session_uid = $1 AND evicted_at IS NULL AND evicting_at IS NULL",
+            &[Value::Text(session_uid)],
+        )?;
+        Ok(())
+    }
+
     /// Notes that all that was let go is gone from the disk.
     pub fn end_evictions(&self) -> Result<(), StoreError> {
         self.engine.execute(

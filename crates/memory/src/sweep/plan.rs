@@ -131,11 +131,17 @@ impl Plan {
             .collect();
         // Oldest first: what an agent is about to delete is safe first.
         jobs.sort_by_key(|job| job.source.parts.iter().filter_map(|part| modified(&part.path)).max());
-        let stale = stale(sweep, store, &jobs)?;
+        // Who looks at a few sessions alone leaves the rest, and what a shared file says of it, to a whole sweep.
+        let is_whole = sweep.only.is_none();
+        let stale = if is_whole {
+            stale(sweep, store, &jobs)?
+        } else {
+            Vec::new()
+        };
         Ok(Self {
             jobs,
             stale,
-            indexes: indexes.stats,
+            indexes: if is_whole { indexes.stats } else { Vec::new() },
             report,
         })
     }
@@ -153,7 +159,10 @@ fn find(sweep: &Sweep<'_>, cursors: &[Cursor], report: &mut Report) -> BTreeMap<
     let by_path: HashMap<&str, &Cursor> = cursors.iter().map(|cursor| (cursor.path.as_str(), cursor)).collect();
     let mut sessions: BTreeMap<String, Vec<Copy>> = BTreeMap::new();
     for root in sweep.roots {
-        let found = sources::find(root);
+        let found = match sweep.only {
+            Some(only) => sources::find_named(root, only),
+            None => sources::find(root),
+        };
         report.unread.extend(found.unread);
         let name = root.label.clone().unwrap_or_else(|| path_text(&root.path));
         for log in found.logs.into_iter().filter(|log| !(sweep.is_ignored)(&log.path)) {
@@ -170,7 +179,36 @@ fn find(sweep: &Sweep<'_>, cursors: &[Cursor], report: &mut Report) -> BTreeMap<
             sessions.entry(uid).or_default().push(copy);
         }
     }
+    if sweep.only.is_some() {
+        add_known_copies(sweep, cursors, &by_path, &mut sessions);
+    }
     sessions
+}
+
+/// Other copies of the sessions that were named: which of them counts is decided among all.
+fn add_known_copies(
+    sweep: &Sweep<'_>,
+    cursors: &[Cursor],
+    by_path: &HashMap<&str, &Cursor>,
+    sessions: &mut BTreeMap<String, Vec<Copy>>,
+) {
+    let has_lines = |cursor: &&Cursor| PartKind::of_name(&cursor.part).is_some_and(PartKind::has_lines);
+    for cursor in cursors.iter().filter(has_lines) {
+        let Some(copies) = sessions.get_mut(&cursor.session_uid) else {
+            continue;
+        };
+        let path = PathBuf::from(&cursor.path);
+        let is_there = copies
+            .iter()
+            .any(|copy| copy.source.parts.iter().any(|part| part.path == path));
+        let root = sweep.roots.iter().find(|root| path.starts_with(&root.path));
+        if is_there || root.is_none() || (sweep.is_ignored)(&path) {
+            continue;
+        }
+        let agent = copies.first().map(|copy| copy.agent);
+        let source = agent.map(|agent| sources::source_of(agent, &path));
+        copies.extend(source.and_then(|source| look(source, &cursor.root, by_path, sweep.now)));
+    }
 }
 
 /// What is kept and was masked or read by older rules, newest first. What is read from its log anyway can wait.

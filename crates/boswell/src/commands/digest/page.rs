@@ -133,6 +133,14 @@ fn outcome(ui: &Ui, context: &Context, digest: &Digest) -> Vec<String> {
         let line = format!("line {}: {}", measure::count(evidence.line), escape(&evidence.text));
         lines.push(labelled("", &ui.paint(FAINT, line).to_string()));
     }
+    for told in &digest.told {
+        let words = told.error.as_deref().or(told.reason.as_deref());
+        match (told.event.as_str(), words, told.exit_code) {
+            ("session_end", Some(words), _) => lines.push(labelled("ended", &escape(&words.replace('_', " ")))),
+            ("exit", _, Some(code)) => lines.push(labelled("exit", &code.to_string())),
+            _ => {}
+        }
+    }
     lines
 }
 

@@ -1,0 +1,223 @@
+//! Hooks while everything goes wrong: many at once, beside a sweep, on a full disk, and with what they start killed. No
+//! call fails, and what was told is there once.
+
+use std::fs;
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use memory::spool;
+use memory::store::Store;
+use testkit::faults::{Call, Errno, Fault, Running};
+
+use crate::home::{Home, LIMIT, SESSION, claude_log, each, faults, none, takes_all, worth_a_crash, wrongs};
+
+/// Of many pages that are written one after another, this many are left out between two crashes.
+const PAGES_BETWEEN: u64 = 12;
+const CALLS: usize = 1_000;
+const AT_ONCE: usize = 50;
+
+fn command(home: &Home) -> Command {
+    let mut command = home.command("hook claude --home");
+    command.arg(home.store());
+    command
+}
+
+/// That a session ended, as its agent tells it.
+fn ended(home: &Home, id: &str) -> String {
+    let log = home.path.join(claude_log(id));
+    let log = log.display();
+    format!(r#"{{"session_id":"{id}","transcript_path":"{log}","hook_event_name":"SessionEnd","reason":"clear"}}"#)
+}
+
+fn call(mut command: Command, payload: &str) -> Output {
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // It may be gone before it has read all of it.
+    _ = child.stdin.take().unwrap().write_all(payload.as_bytes());
+    child.wait_with_output().unwrap()
+}
+
+/// What is wrong with how a hook ended.
+fn wrong_end(output: &Output) -> Vec<String> {
+    let is_quiet = output.status.code() == Some(0) && output.stdout.is_empty() && output.stderr.is_empty();
+    if is_quiet {
+        Vec::new()
+    } else {
+        vec![format!("{output:?}")]
+    }
+}
+
+/// Waits until what hooks started is done: it holds a lock for as long as it works.
+fn settle(home: &Home) {
+    let path = home.store().join(spool::FOLDER).join("ingest.lock");
+    if let Ok(lock) = fs::File::options().write(true).open(path) {
+        lock.lock().unwrap();
+    }
+}
+
+/// Every fact that is kept: the session and what was told of it.
+fn facts(home: &Home) -> Vec<String> {
+    let store = Store::open_existing(&home.store()).unwrap().unwrap();
+    let facts = store.reads().facts().unwrap().into_iter();
+    facts
+        .map(|fact| format!("{} {} {:?}", fact.session_uid, fact.event, fact.reason))
+        .collect()
+}
+
+fn id(n: usize) -> String {
+    format!("5e550000-0000-4000-8000-{n:012}")
+}
+
+#[test]
+fn a_thousand_calls_fifty_at_once_beside_a_sweep_lose_and_double_nothing() {
+    let home = Home::with_logs();
+    assert!(home.run("hooks install claude").status.success());
+    let clean = home.copy();
+    clean.sweep();
+    let expected = clean.answers().unwrap();
+    let sweep = Running::start(&mut home.command("sweep"));
+    let next = AtomicUsize::new(0);
+    let wrong = std::sync::Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                loop {
+                    let n = next.fetch_add(1, Ordering::Relaxed);
+                    if n >= CALLS {
+                        return;
+                    }
+                    let told = wrong_end(&call(command(&home), &ended(&home, &id(n))));
+                    wrong.lock().unwrap().extend(told);
+                }
+            });
+        }
+    });
+    none(&wrong.into_inner().unwrap());
+    assert!(sweep.end(LIMIT).status.success());
+    settle(&home);
+    home.sweep();
+    assert!(spool::waiting(&home.store()).is_empty());
+    assert_eq!(spool::lost(&home.store()), None);
+    let told = facts(&home);
+    assert_eq!(told.len(), CALLS);
+    for (n, fact) in told.iter().enumerate() {
+        assert_eq!(*fact, format!("claude:{} session_end Some(\"clear\")", id(n)));
+    }
+    none(&wrongs(&home, &expected));
+}
+
+#[test]
+fn on_a_full_disk_every_call_succeeds_and_what_is_lost_is_counted() {
+    let home = Home::with_logs();
+    assert!(home.run("hooks install claude").status.success());
+    home.sweep();
+    let mut lost = 0;
+    for with in [Errno::NoSpace, Errno::Io] {
+        for from in 1..=12 {
+            let home = home.copy();
+            assert!(home.run("hooks install claude").status.success());
+            let mut one = command(&home);
+            let fault = Fault::Fails {
+                with,
+                from,
+                to: u64::MAX,
+            };
+            faults().arm(&mut one, &home.path, &fault, None);
+            none(&wrong_end(&call(one, &ended(&home, SESSION))));
+            settle(&home);
+            home.sweep();
+            let counted = spool::lost(&home.store()).map_or(0, |lost| lost.count);
+            let told = facts(&home).len() as u64;
+            // A broken disk may lose the count as well; a full one may not.
+            let is_counted = told + counted == 1 || (with == Errno::Io && told + counted == 0);
+            assert!(is_counted, "{with:?} from {from}: {told} told, {counted} lost");
+            lost += counted;
+        }
+    }
+    assert!(lost > 1, "the disk was never full");
+}
+
+/// A home with notes that wait and logs that were not read yet.
+fn with_notes() -> Home {
+    let home = Home::with_logs();
+    assert!(home.run("hooks install claude").status.success());
+    for n in 0..5 {
+        let note = spool::Note {
+            agent: transcript::Agent::Claude,
+            session_id: if n == 0 { SESSION.to_owned() } else { id(n) },
+            event: "session_end".to_owned(),
+            log: Some(home.path.join(claude_log(SESSION))),
+            subagent_log: None,
+            reason: Some("clear".to_owned()),
+            error: None,
+            exit_code: None,
+            at: home.now.parse().unwrap(),
+        };
+        spool::put(&home.store(), &format!("{n:016x}"), &note).unwrap();
+    }
+    home
+}
+
+fn ingest(home: &Home) -> String {
+    format!("hook ingest --home {}", home.store().display())
+}
+
+#[test]
+fn an_ingest_may_die_at_any_call() {
+    let home = with_notes();
+    let clean = home.copy();
+    let (ended, calls) = clean.run_with(&ingest(&clean), &Fault::None);
+    assert!(ended.status.success() && ended.stderr.is_empty(), "{ended:?}");
+    let told = facts(&clean);
+    assert_eq!(told.len(), 5, "{told:?}");
+    assert!(spool::waiting(&clean.store()).is_empty());
+    clean.sweep();
+    let expected = clean.answers().unwrap();
+    let counted: Vec<&Call> = calls.iter().filter(|call| call.number.is_some()).collect();
+    assert!(counted.len() > 20, "few calls were seen: {calls:?}");
+    let stride = if takes_all() { 1 } else { 5 };
+    let crashes: Vec<u64> = worth_a_crash(&counted, PAGES_BETWEEN)
+        .map(|(n, _)| n)
+        .step_by(stride)
+        .collect();
+    eprintln!("{} crashes of {} calls", crashes.len(), counted.len());
+    let killed = AtomicUsize::new(0);
+    none(&each(&crashes, |n| {
+        let home = home.copy();
+        let (ended, _) = home.run_with(&ingest(&home), &Fault::AbortAt(*n));
+        killed.fetch_add(usize::from(ended.status.code().is_none()), Ordering::Relaxed);
+        home.sweep();
+        let mut wrong = wrongs(&home, &expected);
+        if facts(&home) != told || spool::is_waiting(&home.store()) {
+            wrong.push(format!("facts: {:?}", facts(&home)));
+        }
+        wrong.iter().map(|wrong| format!("at {n}: {wrong}")).collect()
+    }));
+    assert!(
+        killed.into_inner() * 2 > crashes.len(),
+        "few of {} crashes came in time",
+        crashes.len()
+    );
+}
+
+#[test]
+fn an_ingest_that_is_killed_at_any_moment_is_made_up_for_by_the_next() {
+    let home = with_notes();
+    let clean = home.copy();
+    clean.sweep();
+    let (expected, told) = (clean.answers().unwrap(), facts(&clean));
+    for moment in [1, 30, 200, 330, 360, 400, 450, 600, 1_500] {
+        let home = home.copy();
+        let mut running = Running::start(&mut home.command(&ingest(&home)));
+        running.ends_within(Duration::from_millis(moment));
+        running.kill();
+        home.sweep();
+        none(&wrongs(&home, &expected));
+        assert_eq!(facts(&home), told, "killed after {moment} ms");
+    }
+}
