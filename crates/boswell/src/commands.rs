@@ -41,6 +41,7 @@ mod statusline;
 pub(crate) mod sweep;
 mod tag;
 mod usage;
+mod watch;
 
 pub(crate) use decisions::to_json as decision_json;
 pub(crate) use digest::to_json as digest_json;
@@ -84,6 +85,7 @@ pub(crate) enum Command {
     Name(name::NameArgs),
     Journal(journal::JournalArgs),
     Rebuild(rebuild::RebuildArgs),
+    Watch(watch::WatchArgs),
     Schedule(schedule::ScheduleArgs),
     Hooks(hooks::HooksArgs),
     Run(run::RunArgs),
@@ -201,6 +203,7 @@ fn run_in(ui: &mut Ui, context: &Context, command: Command) -> Result<Outcome, C
         Command::Forget(args) => forget::run(ui, context, &args),
         Command::Journal(args) => journal::run(ui, context, &args),
         Command::Rebuild(args) => rebuild::run(ui, context, &args),
+        Command::Watch(args) => watch::run(ui, context, &args),
         Command::Schedule(args) => schedule::run(ui, context, &args),
         Command::Config(_) | Command::Completions(_) | Command::Man(_) | Command::Run(_) | Command::Hooks(_) => {
             Err(CommandError::internal("this verb makes a context of its own"))

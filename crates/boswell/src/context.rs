@@ -220,6 +220,7 @@ pub(crate) enum RootOrigin {
 #[allow(dead_code, reason = "each verb uses its part")]
 pub(crate) struct Context {
     pub(crate) now: Timestamp,
+    pub(crate) is_clock_still: bool,
     /// The zone in which times are shown.
     pub(crate) zone: Zone,
     /// This program.
@@ -286,6 +287,7 @@ impl Context {
         Ok(Self {
             reports,
             now: surroundings.now()?,
+            is_clock_still: surroundings.environment.get(variables::BOSWELL_NOW).is_some(),
             zone: surroundings.zone(),
             program: own_program().unwrap_or_else(|| "boswell".into()),
             own_variables: surroundings.own_variables(),
@@ -363,6 +365,11 @@ impl Context {
         is_open.then(|| format!("others can look into the memory, its mode is {mode:o}: `{path}`"))
     }
 
+    /// What time it is by now, for what runs long. A still clock stands still.
+    pub(crate) fn now_again(&self) -> Timestamp {
+        if self.is_clock_still { self.now } else { Timestamp::now() }
+    }
+
     /// A watch that starts now, for how long a command takes.
     pub(crate) fn clock(&self) -> Clock {
         Clock(std::time::Instant::now())
@@ -417,6 +424,10 @@ pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
 pub(crate) struct Clock(std::time::Instant);
 
 impl Clock {
+    pub(crate) fn elapsed(&self) -> std::time::Duration {
+        self.0.elapsed()
+    }
+
     pub(crate) fn elapsed_ms(&self) -> u64 {
         u64::try_from(self.0.elapsed().as_millis()).unwrap_or(u64::MAX)
     }

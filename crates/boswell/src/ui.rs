@@ -146,6 +146,24 @@ impl Ui {
         }
     }
 
+    /// Whether somebody looks at a screen that can be drawn over.
+    pub(crate) fn draws(&self) -> bool {
+        self.stdout.is_terminal && self.format == Format::Text
+    }
+
+    /// Shows lines in the place of those that were shown last, each cut to the width of the screen.
+    pub(crate) fn draw_over(&mut self, drawn: usize, lines: &[String]) -> Result<(), OutputError> {
+        if drawn > 0 {
+            // Up to the first of them, and all of it away.
+            write!(self.out, "\x1b[{drawn}A\x1b[J")?;
+        }
+        for line in lines {
+            // A line that wraps would be two.
+            writeln!(self.out, "\x1b[?7l{line}\x1b[?7h")?;
+        }
+        self.flush()
+    }
+
     /// Prints one line of data.
     pub(crate) fn row(&mut self, line: impl fmt::Display) -> Result<(), OutputError> {
         Ok(writeln!(self.out, "{line}")?)

@@ -334,6 +334,7 @@ mod tests {
                 is_by_old_variable: false,
             },
             now: Timestamp::UNIX_EPOCH,
+            is_clock_still: true,
             zone: std::sync::LazyLock::new(Box::new(|| TimeZone::UTC)),
             program: PathBuf::new(),
             own_variables: Vec::new(),

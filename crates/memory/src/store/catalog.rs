@@ -188,6 +188,15 @@ impl Reads<'_> {
         self.engine.query(sql, &[], |row| Ok((row.text(0)?, row.text(1)?)))
     }
 
+    /// The sessions that have a part in the file at `path`.
+    pub fn uids_of_path(&self, path: &str) -> Result<Vec<String>, StoreError> {
+        self.engine.query(
+            "SELECT DISTINCT session_uid FROM cursors WHERE path = $1",
+            &[Value::Text(path)],
+            |row| row.text(0),
+        )
+    }
+
     /// The session that the log at `path` belongs to.
     pub fn uid_of_log(&self, path: &str) -> Result<Option<String>, StoreError> {
         self.engine.query_opt(

@@ -152,6 +152,17 @@ impl Reads<'_> {
         Ok(())
     }
 
+    /// The last events of a session: as many as the last page has.
+    pub fn last_events(&self, session_uid: &str) -> Result<Vec<SessionEvent>, StoreError> {
+        let page = self.engine.query_opt(
+            "SELECT page FROM events WHERE session_uid = $1 ORDER BY page DESC LIMIT 1",
+            &[Value::Text(session_uid)],
+            |row| row.count(0),
+        )?;
+        let events = page.map(|page| read_page(self.engine, session_uid, page)).transpose()?;
+        Ok(events.flatten().unwrap_or_default())
+    }
+
     /// The events of a session whose pages hold lines from `first` to `last`: these, and some around them.
     pub fn events_of_lines(&self, session_uid: &str, first: u64, last: u64) -> Result<Vec<SessionEvent>, StoreError> {
         let pages = self.engine.query(

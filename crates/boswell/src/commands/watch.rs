@@ -1,0 +1,132 @@
+//! `boswell watch`: the memory follows the agents while they work.
+//!
+//! Changes are told by the system where it can, and looked for where it cannot. What grew is read after a short quiet, by the
+//! same sweep as always, of those logs alone; now and then everything is looked at, for what nobody told.
+
+mod changes;
+mod view;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use memory::mask::Masker;
+use memory::sources::Root;
+use memory::store::{Patience, Store, StoreError};
+use memory::sweep::{Report, Sweep, run as run_sweep};
+
+use self::changes::{Changes, Told};
+use self::view::View;
+use super::sweep::Order;
+use crate::context::Context;
+use crate::error::{CommandError, Outcome};
+use crate::ui::Ui;
+
+/// A log is read when nothing was added to it for so long, or, while it grows on, every so often.
+const QUIET: Duration = Duration::from_millis(300);
+const PATIENCE: Duration = Duration::from_millis(1200);
+/// Everything is looked at this often, whatever was told.
+const ALL: Duration = Duration::from_secs(600);
+
+/// Follow the agents while they work, and keep what they write
+///
+/// What an agent adds to a log can be searched about a second later. Shows which sessions are running, and with `--json` one
+/// object for each session that grew. Nothing is let go for the budget here: that is left to `boswell sweep`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  boswell watch
+  boswell watch --json | jq .session_uid
+  boswell watch --poll 5              where the system tells no changes, as on some network disks")]
+pub(crate) struct WatchArgs {
+    /// Look for changes every so many seconds, instead of being told
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    poll: Option<u64>,
+    /// End after so many seconds
+    #[arg(long, value_name = "SECONDS", hide = true)]
+    seconds: Option<u64>,
+}
+
+pub(crate) fn run(ui: &mut Ui, context: &Context, args: &WatchArgs) -> Result<Outcome, CommandError> {
+    let masker = context.masker(true)?;
+    let roots = context.memory_roots();
+    let order = Order {
+        directory: &context.places.data_dir,
+        roots: &roots,
+        masker: &masker,
+        is_dry: false,
+        is_scheduled: false,
+        lets_go: false,
+        only: None,
+    };
+    // What was written while nobody watched.
+    let report = super::sweep::sweep(ui, context, &order)?;
+    let clock = context.clock();
+    let mut changes = Changes::of(&roots, args.poll.map(Duration::from_secs));
+    if let Some(why) = changes.polls_because() {
+        ui.hint(format_args!("changes are looked for, not told: {why}"));
+    }
+    let mut view = View::begin(ui, context, &report)?;
+    let mut walked_ms = 0;
+    loop {
+        let ends_in = args.seconds.map(|seconds| Duration::from_secs(seconds).saturating_sub(clock.elapsed()));
+        if ends_in == Some(Duration::ZERO) {
+            return Ok(Outcome::Done);
+        }
+        let walk_in = ALL.saturating_sub(clock.elapsed().saturating_sub(Duration::from_millis(walked_ms)));
+        let told = changes.next(QUIET, PATIENCE, ends_in.unwrap_or(walk_in).min(walk_in));
+        let watched = Watched {
+            context,
+            roots: &roots,
+            masker: &masker,
+        };
+        let read = match told {
+            Told::Paths(paths) => watched.read(Some(&paths)).map(|()| paths),
+            Told::Nothing if clock.elapsed_ms().saturating_sub(walked_ms) < millis(ALL) => continue,
+            Told::Nothing | Told::Something => {
+                walked_ms = clock.elapsed_ms();
+                watched.read(None).map(|()| Vec::new())
+            }
+        };
+        match read {
+            Ok(paths) => view.show(ui, context, &paths)?,
+            // Somebody else reads it: it is there, or told again soon.
+            Err(StoreError::Busy) => changes.again(),
+            Err(error) => {
+                // A full disk may have room again; nothing is lost meanwhile, for logs stay where they are.
+                ui.warning(format_args!("{error}"));
+                changes.again();
+            }
+        }
+    }
+}
+
+fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// What is watched, and with which eyes.
+struct Watched<'w> {
+    context: &'w Context,
+    roots: &'w [Root],
+    masker: &'w Masker,
+}
+
+impl Watched<'_> {
+    /// Reads what grew: some logs, or all.
+    fn read(&self, only: Option<&[PathBuf]>) -> Result<(), StoreError> {
+        let context = self.context;
+        let sweep = Sweep {
+            threads: context.threads,
+            is_ignored: &|path: &Path| context.is_ignored(path),
+            digests: Some(context.digest_settings()),
+            only,
+            ..Sweep::new(&context.places.data_dir, self.roots, self.masker, context.now_again())
+        };
+        let _: Report = run_sweep(&sweep, Patience::Leave)?;
+        Ok(())
+    }
+}
+
+/// The memory, to answer from.
+fn open(context: &Context) -> Result<Option<Store>, CommandError> {
+    Ok(Store::open_existing(&context.places.data_dir)?)
+}

@@ -1,0 +1,233 @@
+//! Which logs changed: told by the system, or looked for where it tells nothing. Nothing here reads a log.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use memory::sources::Root;
+use notify::event::ModifyKind;
+use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+
+/// Where the system tells nothing, everything is looked at this often.
+const POLL: Duration = Duration::from_secs(2);
+/// Roots that were not there are looked for this often.
+const MISSING: Duration = Duration::from_secs(10);
+
+/// What is to be read.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Told {
+    Paths(Vec<PathBuf>),
+    /// Something changed, and nobody knows what.
+    Something,
+    Nothing,
+}
+
+/// The changes below some roots.
+pub(super) struct Changes {
+    events: Receiver<notify::Result<Event>>,
+    /// None where the system tells no changes.
+    watcher: Option<RecommendedWatcher>,
+    poll: Duration,
+    why: Option<String>,
+    /// Roots that are not there yet.
+    missing: Vec<PathBuf>,
+    /// By path: when it changed first and last.
+    waiting: BTreeMap<PathBuf, (Instant, Instant)>,
+    is_anything: bool,
+}
+
+impl Changes {
+    /// `poll` looks every so often instead of being told.
+    pub(super) fn of(roots: &[Root], poll: Option<Duration>) -> Self {
+        let (sender, events) = channel();
+        let mut changes = Self {
+            events,
+            watcher: None,
+            poll: poll.unwrap_or(POLL),
+            why: poll.map(|_| "as `--poll` says".to_owned()),
+            missing: roots.iter().map(|root| root.path.clone()).collect(),
+            waiting: BTreeMap::new(),
+            is_anything: false,
+        };
+        if poll.is_none() {
+            match notify::recommended_watcher(sender) {
+                Ok(watcher) => changes.watcher = Some(watcher),
+                Err(error) => changes.why = Some(error.to_string()),
+            }
+            changes.look_for_missing();
+            changes.is_anything = false;
+        }
+        changes
+    }
+
+    /// Why changes are looked for instead of told.
+    pub(super) fn polls_because(&self) -> Option<&str> {
+        self.why.as_deref()
+    }
+
+    /// Watches roots which are there by now.
+    fn look_for_missing(&mut self) {
+        let Some(watcher) = &mut self.watcher else { return };
+        let mut failed = None;
+        let is_new = &mut self.is_anything;
+        self.missing.retain(|root| {
+            if !root.is_dir() {
+                return true;
+            }
+            match watcher.watch(root, RecursiveMode::Recursive) {
+                Ok(()) => *is_new = true,
+                // Mostly the system's limit of watched directories.
+                Err(error) => failed = Some(error.to_string()),
+            }
+            false
+        });
+        if failed.is_some() {
+            self.why = failed;
+            self.watcher = None;
+            self.is_anything = true;
+        }
+    }
+
+    /// Waits for changes, at most so long. A path is given when it was quiet for a while, or has waited long enough.
+    pub(super) fn next(&mut self, quiet: Duration, patience: Duration, at_most: Duration) -> Told {
+        let end = Instant::now() + at_most;
+        loop {
+            let now = Instant::now();
+            if std::mem::take(&mut self.is_anything) {
+                return Told::Something;
+            }
+            let ripe: Vec<PathBuf> = self.ripe(now, quiet, patience);
+            if !ripe.is_empty() {
+                return Told::Paths(ripe);
+            }
+            if now >= end {
+                return Told::Nothing;
+            }
+            let wait = match (&self.watcher, self.waiting.is_empty()) {
+                (None, _) => self.poll,
+                (Some(_), false) => quiet,
+                (Some(_), true) if self.missing.is_empty() => at_most,
+                (Some(_), true) => MISSING,
+            };
+            match self.events.recv_timeout(wait.min(end - now)) {
+                Ok(event) => self.take(event),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => match self.watcher {
+                    None => self.is_anything = self.wait_out(wait, now, end),
+                    Some(_) => self.look_for_missing(),
+                },
+            }
+        }
+    }
+
+    /// Nobody tells anything: the rest of the wait is waited for, and then there may be something.
+    fn wait_out(&self, wait: Duration, since: Instant, end: Instant) -> bool {
+        let until = (since + wait).min(end);
+        while Instant::now() < until {
+            std::thread::park_timeout(until - Instant::now());
+        }
+        until < end
+    }
+
+    /// What was read could not be kept: it is tried again.
+    pub(super) fn again(&mut self) {
+        let now = Instant::now();
+        self.waiting.entry(PathBuf::new()).or_insert((now, now));
+    }
+
+    fn take(&mut self, event: notify::Result<Event>) {
+        match event {
+            Ok(event) if event.need_rescan() => self.is_anything = true,
+            Ok(event) if says_something(&event.kind) => {
+                let now = Instant::now();
+                for path in event.paths.into_iter().filter(|path| is_of_a_session(path)) {
+                    self.waiting.entry(path).or_insert((now, now)).1 = now;
+                }
+            }
+            Ok(_) => {}
+            Err(_) => self.is_anything = true,
+        }
+    }
+
+    fn ripe(&mut self, now: Instant, quiet: Duration, patience: Duration) -> Vec<PathBuf> {
+        let is_ripe = |(first, last): &(Instant, Instant)| now - *last >= quiet || now - *first >= patience;
+        let ripe: Vec<PathBuf> = self
+            .waiting
+            .iter()
+            .filter(|(_, times)| is_ripe(times))
+            .map(|(path, _)| path.clone())
+            .collect();
+        self.waiting.retain(|path, _| !ripe.contains(path));
+        if ripe.iter().any(|path| path.as_os_str().is_empty()) {
+            self.is_anything = true;
+            return Vec::new();
+        }
+        ripe
+    }
+}
+
+/// Reading a file tells nothing new.
+fn says_something(kind: &EventKind) -> bool {
+    match kind {
+        EventKind::Access(_) => false,
+        EventKind::Modify(ModifyKind::Metadata(_)) => false,
+        EventKind::Any | EventKind::Create(_) | EventKind::Modify(_) | EventKind::Remove(_) | EventKind::Other => true,
+    }
+}
+
+/// Whether a file may belong to a session, by its name.
+fn is_of_a_session(path: &Path) -> bool {
+    let ending = path.extension().and_then(|ending| ending.to_str());
+    matches!(ending, Some("jsonl" | "zst" | "json" | "txt"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use transcript::Agent;
+
+    const LONG: Duration = Duration::from_secs(20);
+
+    fn root(path: &Path) -> Root {
+        Root {
+            agent: Agent::Claude,
+            path: path.to_owned(),
+            label: None,
+        }
+    }
+
+    #[test]
+    fn what_grows_is_told_once_it_is_quiet_and_what_is_read_is_not() {
+        let home = tempfile::tempdir().unwrap();
+        let home = std::fs::canonicalize(home.path()).unwrap();
+        let log = home.join("a.jsonl");
+        std::fs::write(&log, "one\n").unwrap();
+        let mut changes = Changes::of(&[root(&home)], None);
+        assert_eq!(changes.polls_because(), None);
+        std::fs::read(&log).unwrap();
+        std::fs::write(home.join("other.lock"), "x").unwrap();
+        assert_eq!(changes.next(Duration::ZERO, LONG, Duration::from_millis(50)), Told::Nothing);
+        std::fs::write(&log, "one\ntwo\n").unwrap();
+        assert_eq!(
+            changes.next(Duration::from_millis(20), LONG, LONG),
+            Told::Paths(vec![log.clone()])
+        );
+        let deeper = home.join("new/deeper");
+        std::fs::create_dir_all(&deeper).unwrap();
+        changes.again();
+        assert_eq!(changes.next(Duration::from_millis(20), LONG, LONG), Told::Something);
+    }
+
+    #[test]
+    fn a_root_that_comes_later_is_watched_and_polling_says_that_there_may_be_something() {
+        let home = tempfile::tempdir().unwrap();
+        let late = home.path().join("late");
+        let mut changes = Changes::of(&[root(&late)], None);
+        std::fs::create_dir(&late).unwrap();
+        changes.look_for_missing();
+        assert_eq!(changes.next(Duration::ZERO, LONG, LONG), Told::Something);
+        let mut polled = Changes::of(&[root(&late)], Some(Duration::from_millis(30)));
+        assert_eq!(polled.next(Duration::ZERO, LONG, LONG), Told::Something);
+        assert!(polled.polls_because().is_some());
+    }
+}
