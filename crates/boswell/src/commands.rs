@@ -42,6 +42,7 @@ pub(crate) mod sweep;
 mod tag;
 mod usage;
 mod watch;
+mod why;
 
 pub(crate) use decisions::to_json as decision_json;
 pub(crate) use digest::to_json as digest_json;
@@ -61,6 +62,7 @@ pub(crate) enum Command {
     Secrets(secrets::SecretsArgs),
     Sessions(sessions::SessionsArgs),
     Show(show::ShowArgs),
+    Why(why::WhyArgs),
     Usage(usage::UsageArgs),
     Stats(stats::StatsArgs),
     Statusline(statusline::StatuslineArgs),
@@ -130,6 +132,7 @@ fn answers_from_memory(command: &Command) -> bool {
         command,
         Command::Sessions(_)
             | Command::Show(_)
+            | Command::Why(_)
             | Command::Usage(_)
             | Command::Stats(_)
             | Command::Statusline(_)
@@ -179,6 +182,7 @@ fn run_in(ui: &mut Ui, context: &Context, command: Command) -> Result<Outcome, C
         Command::Secrets(args) => secrets::run(ui, context, &args),
         Command::Sessions(args) => sessions::run(ui, context, &args),
         Command::Show(args) => show::run(ui, context, &args),
+        Command::Why(args) => why::run(ui, context, &args),
         Command::Usage(args) => usage::run(ui, context, &args),
         Command::Stats(args) => stats::run(ui, context, &args),
         Command::Export(args) => export::run(ui, context, &args),

@@ -27,7 +27,7 @@ pub use fields::{
     Spent, TestRuns, TokensSpent, Told, ToolUse,
 };
 pub use lines::Findings;
-pub(crate) use steps::{End, Ran, Step};
+pub(crate) use steps::{End, Ran, Step, is_shell};
 
 /// Of what digests say and how they are made. Those of another version are made again, as long as the packs are there.
 pub const VERSION: u32 = 1;

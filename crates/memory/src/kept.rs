@@ -150,7 +150,7 @@ pub fn texts(store: &Store, session_uid: &str, events: &[SessionEvent]) -> Resul
 }
 
 /// Lines that lie near each other are read at once: a frame is read only once for them.
-fn runs(lines: &[u64]) -> Vec<RangeInclusive<u64>> {
+pub(crate) fn runs(lines: &[u64]) -> Vec<RangeInclusive<u64>> {
     const NEAR_LINES: u64 = 2_000;
     let mut runs: Vec<RangeInclusive<u64>> = Vec::new();
     for line in lines {

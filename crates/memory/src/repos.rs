@@ -16,19 +16,48 @@ pub struct Repo {
     pub remote: Option<String>,
 }
 
+/// A directory in which a repository is checked out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checkout {
+    pub root: PathBuf,
+    /// What all worktrees of the repository share.
+    pub git: PathBuf,
+    pub remote: Option<String>,
+}
+
+impl Checkout {
+    /// Whether both are of one repository: clones by their remote, worktrees by what they share.
+    pub fn is_same_as(&self, other: &Self) -> bool {
+        self.git == other.git || (self.remote.is_some() && self.remote == other.remote)
+    }
+}
+
+/// The checkout around a directory.
+pub fn checkout(directory: &Path) -> Option<Checkout> {
+    if !directory.is_absolute() {
+        return None;
+    }
+    let root = directory.ancestors().find(|path| path.join(".git").exists())?;
+    let git = git_directory(&root.join(".git"))?;
+    let remote = read(&git.join("config")).and_then(|config| origin(&config));
+    Some(Checkout {
+        root: root.to_owned(),
+        git: git.canonicalize().unwrap_or(git),
+        remote,
+    })
+}
+
 /// The repository around a directory, which need not exist any more.
 pub fn of(directory: &Path) -> Option<Repo> {
     if !directory.is_absolute() {
         return None;
     }
-    let found = directory.ancestors().find(|path| path.join(".git").exists());
-    let Some(root) = found else {
+    if !directory.ancestors().any(|path| path.join(".git").exists()) {
         return gone_worktree(directory);
-    };
-    let git = git_directory(&root.join(".git"))?;
-    let remote = read(&git.join("config")).and_then(|config| origin(&config));
+    }
+    let Checkout { root, git, remote } = checkout(directory)?;
     let own = || {
-        let main = if git.ends_with(".git") { git.parent()? } else { root };
+        let main = if git.ends_with(".git") { git.parent()? } else { &root };
         Some(main.file_name()?.to_string_lossy().into_owned())
     };
     let name = remote.as_deref().and_then(|remote| remote.rsplit('/').next());
@@ -36,16 +65,26 @@ pub fn of(directory: &Path) -> Option<Repo> {
     Some(Repo { name, remote })
 }
 
+/// The directory of the repository below which an agent put a worktree, and where in the worktree a path leads.
+pub fn in_worktree(path: &Path) -> Option<(PathBuf, PathBuf)> {
+    let text = path.to_str()?;
+    let (at, place) = WORKTREES.iter().find_map(|place| Some((text.find(place)?, place)))?;
+    let inside = text[at + place.len()..].split_once('/')?.1;
+    Some((text[..at].into(), inside.into()))
+}
+
+/// Where agents put worktrees.
+const WORKTREES: [&str; 4] = [
+    "/.claude/worktrees/",
+    "/.worktrees/",
+    "/.codex/worktrees/",
+    "/.grok/worktrees/",
+];
+
 /// Agents put worktrees below the repository; the path still tells which one.
 fn gone_worktree(directory: &Path) -> Option<Repo> {
     let text = directory.to_string_lossy().replace('\\', "/");
-    let places = [
-        "/.claude/worktrees/",
-        "/.worktrees/",
-        "/.codex/worktrees/",
-        "/.grok/worktrees/",
-    ];
-    let at = places.iter().find_map(|place| text.find(place))?;
+    let at = WORKTREES.iter().find_map(|place| text.find(place))?;
     let name = text[..at].rsplit('/').next().filter(|name| !name.is_empty())?;
     Some(Repo {
         name: name.to_owned(),

@@ -13,6 +13,7 @@ mod events;
 mod facts;
 mod inherit;
 mod items;
+mod limits;
 mod messages;
 mod meter;
 mod outputs;
@@ -46,7 +47,7 @@ use crate::wire::{Text, wire};
 use crate::wording::summary;
 
 /// Version of this reader: a change in what it makes of the same lines raises it.
-pub(crate) const VERSION: u16 = 2;
+pub(crate) const VERSION: u16 = 3;
 
 /// How a record can begin behind a torn one.
 const OPENINGS: [&str; 3] = ["{\"timestamp\":", "{\"type\":", "{\"id\":"];

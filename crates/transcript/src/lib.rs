@@ -7,6 +7,7 @@
 
 mod agent;
 mod call;
+mod changes;
 mod claude;
 mod codex;
 mod command;
@@ -33,6 +34,7 @@ mod wording;
 
 pub use agent::{Agent, Origin, detect};
 pub use call::{Call, Tokens, counted};
+pub use changes::{Change, Edited, How, Hunk, Replacement, Row, Side, changes, edited};
 pub use command::test_runner;
 pub use event::{Actor, Kind, Kinds, PartKind, Role, SessionEvent};
 pub use history::{HistoryPrompt, grok_project, history_prompts, is_session_id};
@@ -41,7 +43,8 @@ pub use lines::{LINE_BYTES_MAX, Line, LineBody, Lines};
 pub use name::SafeName;
 pub use reading::{Amendment, Delta, Fate, Fates, Fault, Reading, Unknown};
 pub use session::{
-    Cost, Inherited, InheritedRule, Lineage, LineageKind, Outcome, SCHEMA_VERSION, Session, SessionUid, Turn,
+    Cost, Inherited, InheritedRule, Lineage, LineageKind, Outcome, RateLimit, RateLimits, SCHEMA_VERSION, Session,
+    SessionUid, Turn,
 };
 pub use source::{Part, Source};
 pub use state::{Body, State, StateError, bodies, reader_version};

@@ -153,6 +153,25 @@ impl Inherited {
     }
 }
 
+/// How much of its limits an account had used, as the log told it last.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RateLimits {
+    pub told_at: Option<Timestamp>,
+    /// The shorter window.
+    pub primary: Option<RateLimit>,
+    /// The longer one.
+    pub secondary: Option<RateLimit>,
+}
+
+/// One limit: so much may be used within a window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RateLimit {
+    /// Hundredths of a percent.
+    pub used_basis_points: u32,
+    pub window_minutes: Option<u64>,
+    pub resets_at: Option<Timestamp>,
+}
+
 /// A session as its log tells it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
@@ -191,6 +210,9 @@ pub struct Session {
     /// The history that was copied into the log.
     #[serde(default)]
     pub inherited: Option<Inherited>,
+    /// The limits of the account, where the agent tells them.
+    #[serde(default)]
+    pub rate_limits: Option<RateLimits>,
 }
 
 impl Session {

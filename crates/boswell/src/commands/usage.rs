@@ -110,7 +110,9 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &UsageArgs) -> Result<Ou
     }
     tell_unpriced(ui, &bills);
     if args.report == Report::Blocks && args.by.is_empty() {
-        return blocks::show(ui, context, &zone, args, &bills);
+        let taken = sessions.iter().zip(&takes).filter(|(_, takes)| **takes);
+        let limits = blocks::Limits::newest(&store, taken.map(|(session, _)| session))?;
+        return blocks::show(ui, context, &zone, args, &bills, limits.as_ref());
     }
     rows::show(ui, args, &zone, &sessions, &bills)?;
     Ok(Outcome::Done)
@@ -118,7 +120,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &UsageArgs) -> Result<Ou
 
 fn nothing(ui: &mut Ui, is_empty: bool, args: &UsageArgs) -> Result<Outcome, CommandError> {
     match ui.format {
-        Format::Json if args.report == Report::Blocks => ui.json(&blocks::json(&[], &[]))?,
+        Format::Json if args.report == Report::Blocks => ui.json(&blocks::json(&[], &[], None))?,
         Format::Json => ui.json(&rows::json(&[], &usage::Sum::default(), &[]))?,
         Format::Text => {
             ui.status("No usage is known here");

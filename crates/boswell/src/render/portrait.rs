@@ -304,5 +304,6 @@ fn bare(store: &Store, uid: &str) -> Result<Session, CommandError> {
         is_hidden: false,
         lineage: Vec::new(),
         inherited: None,
+        rate_limits: None,
     })
 }

@@ -28,3 +28,4 @@ mod show;
 mod stats;
 mod status;
 mod usage;
+mod why;

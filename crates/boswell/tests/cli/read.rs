@@ -252,6 +252,7 @@ fn every_field_of_the_json_is_documented_and_every_documented_field_is_printed()
         "statusline",
         "stats",
         "export --to csv -o tables",
+        "why /home/ada/shop/src/session.ts",
         "digest last --subagents",
         "signals",
         "decide because",

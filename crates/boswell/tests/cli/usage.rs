@@ -105,6 +105,118 @@ fn totals_are_the_truth_of_all_three_agents_in_any_order_of_sweeps() {
     }
 }
 
+/// The uids of all sessions that are kept.
+fn kept(sandbox: &Sandbox) -> Vec<String> {
+    let told = json(&sandbox.run("sessions --all --limit 10000 --json --no-sweep"));
+    let sessions = told["sessions"].as_array().unwrap().iter();
+    let kept = sessions.filter(|session| session["status"] == "kept");
+    kept.map(|session| session["session_uid"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn totals_stay_the_truth_when_half_of_the_sessions_are_let_go() {
+    let corpora = corpora();
+    for is_reversed in [false, true] {
+        let mut sandbox = Sandbox::new();
+        // Long after all of them ended, so that none is spared for being young.
+        sandbox.set("BOSWELL_NOW", "2027-06-01T09:00:00Z");
+        let mut files: Vec<_> = corpora
+            .iter()
+            .flat_map(|(home, corpus)| corpus.files.iter().map(move |file| (*home, file)))
+            .collect();
+        if is_reversed {
+            files.reverse();
+        }
+        for (home, corpus) in &corpora {
+            write(&sandbox, home, &corpus.companions);
+        }
+        let half = files.len() / 2;
+        for (at, (home, file)) in files.iter().enumerate() {
+            write(&sandbox, home, std::slice::from_ref(file));
+            // Some are let go before others come that share calls with them.
+            if at == half {
+                sandbox.run("sweep");
+                let all = kept(&sandbox);
+                for uid in all.iter().skip(1).step_by(2) {
+                    sandbox.run(&format!("keep {uid} --no-sweep"));
+                }
+                let told = sandbox.run(&format!("evict {CAPS}"));
+                assert!(told.contains("Freed"), "{told}");
+                let left = kept(&sandbox).len();
+                assert!(left < all.len() && left > 0, "{left} of {}", all.len());
+            }
+        }
+        let told = sandbox.run("sweep");
+        assert!(!told.contains("error"), "{told}");
+        for (agent, (_, corpus)) in ["claude", "codex", "grok"].iter().zip(&corpora) {
+            let truth: BTreeMap<String, [u64; 5]> = corpus
+                .truth
+                .days
+                .iter()
+                .map(|(day, tokens)| (day.clone(), known(tokens)))
+                .collect();
+            assert_eq!(days(&sandbox, agent), truth, "{agent}, reversed: {is_reversed}");
+        }
+        // And of the rest half again.
+        let all = kept(&sandbox);
+        for uid in all.iter().step_by(2) {
+            sandbox.run(&format!("keep {uid} --no-sweep"));
+        }
+        let before: Vec<_> = ["claude", "codex", "grok"].map(|agent| days(&sandbox, agent)).into();
+        let told = sandbox.run(&format!("evict {CAPS}"));
+        assert!(told.contains("Freed"), "{told}");
+        assert!(kept(&sandbox).len() < all.len());
+        let after: Vec<_> = ["claude", "codex", "grok"].map(|agent| days(&sandbox, agent)).into();
+        assert_eq!(after, before, "reversed: {is_reversed}");
+    }
+}
+
+const CAPS: &str = "--config session_memory.retention.raw_soft_cap_bytes=1";
+
+#[test]
+fn the_limits_of_the_account_are_told_as_the_newest_session_heard_them() {
+    let mut sandbox = Sandbox::new();
+    sandbox.set("TZ", "UTC");
+    for (number, used) in [(1, 12.5), (2, 40.0)] {
+        let id = format!("019d4700-0000-7000-8000-00000000000{number}");
+        let at = format!("2026-04-01T0{}:00:00Z", 5 + number);
+        let usage = serde_json::json!({"input_tokens": 100, "cached_input_tokens": 0, "output_tokens": 10, "reasoning_output_tokens": 0, "total_tokens": 110});
+        let count = |limits: Value| {
+            serde_json::json!({"timestamp": at, "type": "event_msg", "payload": {"type": "token_count",
+                "info": {"total_token_usage": usage, "last_token_usage": usage}, "rate_limits": limits}})
+        };
+        let limits = serde_json::json!({"primary": {"used_percent": used, "window_minutes": 300, "resets_at": 1_775_041_200},
+            "secondary": {"used_percent": 3.0, "window_minutes": 10_080, "resets_at": null}, "plan_type": "pro"});
+        let lines = [
+            serde_json::json!({"timestamp": at, "type": "session_meta", "payload": {"id": id, "timestamp": at, "cwd": "/home/ada/app", "cli_version": "0.149.0"}}),
+            serde_json::json!({"timestamp": at, "type": "turn_context", "payload": {"cwd": "/home/ada/app", "model": "gpt-5.5"}}),
+            serde_json::json!({"timestamp": at, "type": "event_msg", "payload": {"type": "user_message", "message": "go on"}}),
+            count(limits),
+            // A record without any leaves what was told.
+            count(Value::Null),
+        ];
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        sandbox.write(
+            &format!(".codex/sessions/2026/04/01/rollout-2026-04-01T00-00-00-{id}.jsonl"),
+            &text,
+        );
+    }
+    sandbox.run("sweep");
+    assert_snapshot!(sandbox.run("usage blocks --no-sweep"), @"
+    from                    for  tokens    cost  tokens/min  per hour
+    2026-04-01 06:00:00  1h 00m     220  <$0.01           4    <$0.01
+    codex said at 2026-04-01 07:00:00: 40 % of 5h 00m used, anew 2026-04-01 11:00:00
+    codex said at 2026-04-01 07:00:00: 3 % of 7d 00h used
+    --- stderr ---
+    The last block runs: 2h 00m left, $0.01 at its end if it goes on like this
+    ");
+    let told = json(&sandbox.run("usage blocks --json --no-sweep"));
+    assert_snapshot!(told["rate_limits"], @r#"{"agent":"codex","session_uid":"codex:019d4700-0000-7000-8000-000000000002","told_at":"2026-04-01T07:00:00Z","windows":[{"resets_at":"2026-04-01T11:00:00Z","used_percent":40.0,"window":"primary","window_minutes":300},{"resets_at":null,"used_percent":3.0,"window":"secondary","window_minutes":10080}]}"#);
+    let told = json(&sandbox.run("usage blocks --json --no-sweep --agent claude"));
+    assert_eq!(told["rate_limits"], Value::Null);
+}
+
 /// Two days of one project, with a model that has no price.
 fn sandbox() -> Sandbox {
     let mut sandbox = Sandbox::new();

@@ -221,6 +221,25 @@ impl Reads<'_> {
         Ok(tools.into_iter().collect())
     }
 
+    /// Whether any event of a session may be about a file with one of these last names: it edits one, or its words hold
+    /// the name.
+    pub fn may_name_file(&self, session_uid: &str, names: &BTreeSet<String>) -> Result<bool, StoreError> {
+        let mut found = false;
+        self.engine.each(
+            "SELECT bytes FROM events WHERE session_uid = $1 AND length(bytes) > 0",
+            &[Value::Text(session_uid)],
+            |row| {
+                if !found {
+                    let page = unpack_page(session_uid, row.blob_ref(0)?)?;
+                    let mut texts = page.names.iter().chain(&page.summaries);
+                    found = texts.any(|text| names.iter().any(|name| text.contains(name.as_str())));
+                }
+                Ok(())
+            },
+        )?;
+        Ok(found)
+    }
+
     /// The tokens of each call, by the event it began with.
     fn tokens_by_event(&self, session_uid: &str) -> Result<HashMap<u64, Tokens>, StoreError> {
         let rows = self.engine.query(

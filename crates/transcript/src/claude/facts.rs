@@ -192,6 +192,7 @@ impl Facts {
             is_subagent: self.is_subagent(),
             is_hidden: false,
             inherited: None,
+            rate_limits: None,
         }
     }
 

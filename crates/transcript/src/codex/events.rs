@@ -5,6 +5,7 @@ use super::context::Context;
 use super::echoes::Voice;
 use super::ends::End;
 use super::items::{error_in, of_status};
+use super::limits;
 use super::patch::changed;
 use super::record::{Content, Payload, code_in, first_in, truth_in, word_in};
 use super::said::prompt;
@@ -113,6 +114,9 @@ impl State {
     }
 
     fn token_count(&mut self, place: &Place, payload: &Payload<'_>, delta: &mut Delta) {
+        if let Some(limits) = limits::of(payload.rate_limits, place.ts).filter(|_| !place.inherited) {
+            self.facts.rate_limits = Some(limits);
+        }
         let Some(info) = &payload.info.0 else { return };
         let mut meter = std::mem::take(&mut self.meter);
         meter.count(info, &self.at(place), delta);

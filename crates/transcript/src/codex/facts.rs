@@ -7,7 +7,7 @@ use super::inherit::Inheritance;
 use super::record::{Payload, Source, Subagent, word_in};
 use crate::agent::{Agent, Origin};
 use crate::ids::{hash, uuid};
-use crate::session::{Cost, Lineage, LineageKind, Outcome, SCHEMA_VERSION, Session, SessionUid};
+use crate::session::{Cost, Lineage, LineageKind, Outcome, RateLimits, SCHEMA_VERSION, Session, SessionUid};
 use crate::turns::Turns;
 
 /// A bound on the links one log can make us remember.
@@ -60,6 +60,7 @@ pub(super) struct Facts {
     started_at: Option<Timestamp>,
     ended_at: Option<Timestamp>,
     title: Option<String>,
+    pub(super) rate_limits: Option<RateLimits>,
     /// The names of threads, as the list of all of them has it.
     index: Vec<(u64, Box<str>)>,
     children: Vec<Child>,
@@ -278,6 +279,7 @@ impl Facts {
             is_subagent: self.is_subagent,
             is_hidden: false,
             inherited: inheritance.told(),
+            rate_limits: self.rate_limits.clone(),
         }
     }
 

@@ -73,6 +73,7 @@ wire! {
         duration_ms: Number = "duration_ms",
         num_turns: Number = "num_turns",
         info: Maybe<Box<Info<'a>>> = "info",
+        rate_limits: Raw<'a> = "rate_limits",
         item: Maybe<Box<Item<'a>>> = "item",
         thread_settings: Maybe<Box<Settings<'a>>> = "thread_settings",
         thread_name: Text<'a> = "thread_name",

@@ -256,6 +256,7 @@ impl Facts {
             // Grok lists no subagent.
             is_hidden: summary.is_hidden || self.is_subagent(),
             inherited: self.inherited,
+            rate_limits: None,
         }
     }
 

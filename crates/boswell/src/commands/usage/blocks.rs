@@ -1,9 +1,12 @@
 //! Usage in blocks of five hours, with the pace of the one that runs.
 
+use jiff::SignedDuration;
 use jiff::tz::TimeZone;
+use memory::store::{Listed, Store, StoreError};
 use memory::usage::Bill;
 use memory::usage::blocks::{self, Block};
 use serde_json::{Value, json};
+use transcript::{RateLimit, RateLimits};
 
 use super::UsageArgs;
 use super::rows::{cost, dollars, sum_json};
@@ -18,14 +21,20 @@ pub(super) fn show(
     zone: &TimeZone,
     args: &UsageArgs,
     bills: &[Bill],
+    limits: Option<&Limits>,
 ) -> Result<Outcome, CommandError> {
     let mut found = blocks::of(bills, context.now);
     if args.limit > 0 && found.len() > args.limit {
         found.drain(..found.len() - args.limit);
     }
     match ui.format {
-        Format::Json => ui.json(&json(&found, bills))?,
-        Format::Text => text(ui, context, zone, &found)?,
+        Format::Json => ui.json(&json(&found, bills, limits))?,
+        Format::Text => {
+            text(ui, context, zone, &found)?;
+            if let Some(limits) = limits {
+                tell_limits(ui, zone, limits)?;
+            }
+        }
     }
     Ok(if found.is_empty() {
         Outcome::NothingFound
@@ -85,10 +94,89 @@ fn cells(block: &Block, zone: &TimeZone) -> Vec<String> {
     ]
 }
 
-pub(super) fn json(found: &[Block], bills: &[Bill]) -> Value {
+/// The limits that an agent told last, and where.
+pub(super) struct Limits {
+    session_uid: String,
+    agent: String,
+    told: RateLimits,
+}
+
+impl Limits {
+    /// Those of the newest session that tells any. They are the account's: older ones no longer hold.
+    pub(super) fn newest<'s>(
+        store: &Store,
+        sessions: impl Iterator<Item = &'s Listed>,
+    ) -> Result<Option<Self>, StoreError> {
+        for session in sessions {
+            let view = store.reads().view(&session.session_uid)?;
+            if let Some(told) = view.and_then(|view| view.rate_limits) {
+                return Ok(Some(Self {
+                    session_uid: session.session_uid.clone(),
+                    agent: session.flavor.clone(),
+                    told,
+                }));
+            }
+        }
+        Ok(None)
+    }
+
+    fn windows(&self) -> impl Iterator<Item = (&'static str, &RateLimit)> {
+        let windows = [("primary", &self.told.primary), ("secondary", &self.told.secondary)];
+        windows
+            .into_iter()
+            .filter_map(|(name, limit)| Some((name, limit.as_ref()?)))
+    }
+
+    fn to_json(&self) -> Value {
+        let windows: Vec<Value> = self
+            .windows()
+            .map(|(name, limit)| {
+                json!({
+                    "window": name,
+                    "used_percent": percent(limit),
+                    "window_minutes": limit.window_minutes,
+                    "resets_at": limit.resets_at,
+                })
+            })
+            .collect();
+        json!({ "agent": self.agent, "session_uid": self.session_uid, "told_at": self.told.told_at, "windows": windows })
+    }
+}
+
+fn percent(limit: &RateLimit) -> f64 {
+    f64::from(limit.used_basis_points) / 100.0
+}
+
+/// What the agent itself said of the account's limits, and when: it may have changed since.
+fn tell_limits(ui: &mut Ui, zone: &TimeZone, limits: &Limits) -> Result<(), CommandError> {
+    let told_at = limits.told.told_at.map(|at| format!(" at {}", date_time(at, zone)));
+    for (_, limit) in limits.windows() {
+        let window = limit
+            .window_minutes
+            .and_then(|minutes| i64::try_from(minutes).ok())
+            .map(|minutes| format!(" of {}", measure::duration(SignedDuration::from_mins(minutes))));
+        let resets = limit.resets_at.map(|at| format!(", anew {}", date_time(at, zone)));
+        ui.row(format_args!(
+            "{} said{}: {} %{} used{}",
+            limits.agent,
+            told_at.as_deref().unwrap_or_default(),
+            percent(limit),
+            window.unwrap_or_default(),
+            resets.unwrap_or_default()
+        ))?;
+    }
+    Ok(())
+}
+
+pub(super) fn json(found: &[Block], bills: &[Bill], limits: Option<&Limits>) -> Value {
     let blocks: Vec<Value> = found.iter().map(block_json).collect();
     let total = memory::usage::total(bills);
-    json!({ "schema": "boswell.usage/1", "blocks": blocks, "totals": sum_json(&total) })
+    json!({
+        "schema": "boswell.usage/1",
+        "blocks": blocks,
+        "totals": sum_json(&total),
+        "rate_limits": limits.map(Limits::to_json),
+    })
 }
 
 fn block_json(block: &Block) -> Value {

@@ -1,0 +1,281 @@
+//! `boswell why`: which turns touched a file, and which one wrote a line of it.
+
+mod text;
+
+use std::path::{Path, PathBuf};
+
+use memory::why::{self, Answer, AskedLine, Commit, Edit, Evicted, Question, Touch, Verdict, WhyError};
+use serde_json::{Value, json};
+use transcript::{Hunk, Side};
+
+use super::read::zone_of;
+use crate::context::Context;
+use crate::error::{CommandError, Outcome};
+use crate::filters::{FilterArgs, ToolMeans};
+use crate::session_arg::open_memory;
+use crate::ui::{Format, Ui, escape};
+
+/// Show which turns touched a file, or which one wrote a line, and what they were asked for
+///
+/// Of a file: all turns that edited it, newest first, with the prompt and the diff; behind them those that only name it in a command which
+/// may write it. Clones and worktrees of a repository are one, and so are the names a file had before. Of a line: the turn that wrote it as it stands
+/// now, by the edits in the logs and by git's history, and how that is known. What nobody recorded is not from a session.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  boswell why src/pool.rs                       who edited it, newest first
+  boswell why src/pool.rs:42                    who wrote this line, and why
+  boswell why src/pool.rs --agent codex --full  only Codex, with whole diffs
+  boswell why src/pool.rs:42 --json")]
+pub(crate) struct WhyArgs {
+    /// A file, which need not be there any more; with `:LINE` one line of it
+    #[arg(value_name = "PATH[:LINE]")]
+    place: PathBuf,
+    /// Show whole diffs
+    #[arg(long)]
+    full: bool,
+    /// How many turns are shown at most
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
+    limit: u64,
+    #[command(flatten)]
+    filters: FilterArgs,
+    /// Print everything at once, even if it is longer than the screen
+    #[arg(long)]
+    no_pager: bool,
+    /// Show times in this zone, such as `Europe/Berlin`
+    #[arg(long, value_name = "ZONE")]
+    timezone: Option<String>,
+}
+
+pub(crate) fn run(ui: &mut Ui, context: &Context, args: &WhyArgs) -> Result<Outcome, CommandError> {
+    let zone = zone_of(context, args.timezone.as_deref())?;
+    let (place, line) = place_of(&args.place, &context.places.current_dir)?;
+    let path = context.places.current_dir.join(&place);
+    let store = open_memory(context)?;
+    let filters = args.filters.resolve(context, &store, ToolMeans::Sessions)?;
+    // What is shown is masked; a key that is not there yet is not worth writing for that.
+    let masker = context.masker(false)?;
+    let question = Question {
+        path: &path,
+        line,
+        masker: &masker,
+        threads: context.threads,
+    };
+    let takes = |session: &memory::store::Listed| filters.take(session);
+    let mut answer = why::find(&store, &question, &takes).map_err(|error| told(error, &place))?;
+    if line.is_none() {
+        answer
+            .touches
+            .retain(|touch| touch.at.is_none() || filters.takes_moment(touch.at));
+    }
+    let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
+    let all = answer.touches.len();
+    answer.touches.truncate(limit);
+    let shown = Shown {
+        place: &place,
+        answer: &answer,
+        left_out: all - answer.touches.len(),
+        full: args.full,
+        zone: &zone,
+    };
+    match ui.format {
+        Format::Json => ui.json(&shown.to_json())?,
+        Format::Text => {
+            if !args.no_pager {
+                ui.page()?;
+            }
+            shown.print(ui)?;
+            ui.end_pages()?;
+        }
+    }
+    let is_nothing = answer.touches.is_empty() && (line.is_some() || answer.evicted.is_empty());
+    if is_nothing && line.is_none() && filters.are_given() {
+        ui.hint("fewer filters ask more sessions");
+    }
+    Ok(if is_nothing {
+        Outcome::NothingFound
+    } else {
+        Outcome::Done
+    })
+}
+
+/// A path and perhaps a line, as compilers write them. A file whose own name ends so is meant first.
+fn place_of(place: &Path, directory: &Path) -> Result<(PathBuf, Option<u64>), CommandError> {
+    let whole = (place.to_owned(), None);
+    let Some(text) = place.to_str().filter(|_| !directory.join(place).exists()) else {
+        return Ok(whole);
+    };
+    let number = |text: &str| {
+        text.bytes()
+            .all(|byte| byte.is_ascii_digit())
+            .then(|| text.parse().ok())?
+    };
+    let Some((before, last)) = text.rsplit_once(':') else {
+        return Ok(whole);
+    };
+    let Some(last) = number(last) else { return Ok(whole) };
+    // A column may stand behind the line.
+    let inner = before
+        .rsplit_once(':')
+        .and_then(|(path, line)| Some((path, number(line)?)));
+    let (path, line): (&str, u64) = inner.unwrap_or((before, last));
+    match (path.is_empty(), line) {
+        (true, _) => Ok(whole),
+        (false, 0) => Err(CommandError::usage("lines are counted from 1")),
+        (false, line) => Ok((path.into(), Some(line))),
+    }
+}
+
+fn told(error: WhyError, place: &Path) -> CommandError {
+    let place = escape(&place.to_string_lossy()).into_owned();
+    match error {
+        WhyError::Store(error) => error.into(),
+        WhyError::Missing => CommandError::not_found("no-file", format_args!("there is no such file: `{place}`"))
+            .with_hint("without a line, all that touched it is shown"),
+        WhyError::NoSuchLine(_) => CommandError::not_found("no-line", format_args!("{error}: `{place}`")),
+        error => CommandError::user("no-text", format_args!("{error}: `{place}`")),
+    }
+}
+
+/// What is shown of an answer.
+struct Shown<'a> {
+    place: &'a Path,
+    answer: &'a Answer,
+    left_out: usize,
+    full: bool,
+    zone: &'a jiff::tz::TimeZone,
+}
+
+/// The command that shows a turn.
+fn open(touch: &Touch) -> String {
+    let turns = touch.turn.map_or(String::new(), |turn| format!(" --turns {turn}"));
+    format!("boswell show {}{turns}", touch.session.session_uid)
+}
+
+impl Shown<'_> {
+    fn to_json(&self) -> Value {
+        let answer = self.answer;
+        let names: Vec<_> = answer.names.iter().map(|name| name.to_string_lossy()).collect();
+        json!({
+            "schema": "boswell.why/1",
+            "path": self.place.to_string_lossy(),
+            "names": names,
+            "line": answer.line.as_ref().map(line_json),
+            "touches": answer.touches.iter().map(touch_json).collect::<Vec<_>>(),
+            "evicted": answer.evicted.iter().map(evicted_json).collect::<Vec<_>>(),
+            "left_out": self.left_out,
+        })
+    }
+}
+
+fn line_json(line: &AskedLine) -> Value {
+    json!({
+        "number": line.number,
+        "text": line.text,
+        "verdict": line.verdict.as_str(),
+        "evidence": evidence(line),
+        "commit": line.commit.as_ref().map(commit_json),
+    })
+}
+
+fn commit_json(commit: &Commit) -> Value {
+    json!({ "sha": commit.sha, "at": commit.at, "subject": commit.subject })
+}
+
+fn touch_json(touch: &Touch) -> Value {
+    json!({
+        "session_uid": touch.session.session_uid,
+        "flavor": touch.session.flavor,
+        "is_subagent": touch.session.is_subagent,
+        "turn": touch.turn,
+        "prompt": touch.prompt,
+        "at": touch.at,
+        "how": if touch.is_command { "command" } else { "edit" },
+        "edits": touch.edits.iter().map(edit_json).collect::<Vec<_>>(),
+        "open": open(touch),
+    })
+}
+
+fn edit_json(edit: &Edit) -> Value {
+    let diff: Vec<String> = edit.diff.iter().flat_map(hunk_lines).collect();
+    json!({
+        "at": edit.at,
+        "tool": edit.tool,
+        "seq": edit.seq,
+        "line": edit.line,
+        "summary": edit.summary,
+        "diff": (!diff.is_empty()).then(|| diff.join("\n") + "\n"),
+    })
+}
+
+fn evicted_json(evicted: &Evicted) -> Value {
+    json!({
+        "session_uid": evicted.session.session_uid,
+        "flavor": evicted.session.flavor,
+        "edits": evicted.edits,
+        "prompt": evicted.prompt,
+        "at": evicted.session.last_micros.and_then(|at| jiff::Timestamp::from_microsecond(at).ok()),
+    })
+}
+
+/// A hunk as rows with their signs, behind a line that says where it stood.
+fn hunk_lines(hunk: &Hunk) -> Vec<String> {
+    let head = match (hunk.old_line, &hunk.below) {
+        (Some(line), _) => format!("@@ line {line}"),
+        (None, Some(below)) => format!("@@ {below}"),
+        (None, None) => "@@".to_owned(),
+    };
+    let rows = hunk.rows.iter().map(|row| format!("{}{}", sign(row.side), row.text));
+    std::iter::once(head).chain(rows).collect()
+}
+
+fn sign(side: Side) -> char {
+    match side {
+        Side::Both => ' ',
+        Side::Old => '-',
+        Side::New => '+',
+    }
+}
+
+/// How it is known who wrote a line, in words.
+fn evidence(line: &AskedLine) -> String {
+    let sha = line
+        .commit
+        .as_ref()
+        .map(|commit| &commit.sha[..commit.sha.len().min(10)]);
+    let committed = match sha {
+        Some(sha) => format!("commit {sha} brought it"),
+        None => "no commit has it yet".to_owned(),
+    };
+    match line.verdict {
+        Verdict::Wrote => format!("this edit wrote exactly this line; {committed}"),
+        Verdict::Respaced => format!("this edit wrote this line, and its spacing was changed since; {committed}"),
+        Verdict::StandsHere => {
+            format!("what this edit wrote stands here and nowhere else, but the text before is not known; {committed}")
+        }
+        Verdict::Committed => format!(
+            "no recorded edit wrote this line; {committed}, and this turn made that commit: a command of it wrote the line, or somebody beside it"
+        ),
+        Verdict::NotFromASession => format!("not from a session: no recorded edit wrote this line; {committed}"),
+        Verdict::Unknown => {
+            format!("no edit that is still kept wrote this line, but the text of other sessions is gone; {committed}")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_stands_behind_the_path_and_a_column_behind_the_line() {
+        let here = PathBuf::from("/nowhere");
+        let check = |text: &str| place_of(Path::new(text), &here).unwrap();
+        assert_eq!(check("src/a.rs"), ("src/a.rs".into(), None));
+        assert_eq!(check("src/a.rs:7"), ("src/a.rs".into(), Some(7)));
+        assert_eq!(check("src/a.rs:7:3"), ("src/a.rs".into(), Some(7)));
+        assert_eq!(check("a:b"), ("a:b".into(), None));
+        assert_eq!(check(":7"), (":7".into(), None));
+        assert_eq!(check("a:"), ("a:".into(), None));
+        assert!(place_of(Path::new("a:0"), &here).is_err());
+    }
+}

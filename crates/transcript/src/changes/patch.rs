@@ -1,0 +1,151 @@
+//! Patches: those that Codex writes, unified diffs, and Claude's own rows. What does not read as a row of one ends it.
+
+use serde_json::Value;
+
+use super::{Change, How, Hunk, Row, Side};
+
+/// With these words Codex's patches begin.
+pub(super) const BEGIN: &str = "*** Begin Patch";
+
+/// The changes of all patches inside a text.
+pub(super) fn of_text(text: &str) -> Vec<Change> {
+    let mut changes = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(BEGIN) {
+        let (patch, behind) = match rest[at..].split_once("*** End Patch") {
+            Some((patch, behind)) => (patch, behind),
+            None => (&rest[at..], ""),
+        };
+        // In a program a patch is a literal: its breaks are written as two characters.
+        match patch[BEGIN.len()..].starts_with("\\n") {
+            true => read(&unescaped(patch), &mut changes),
+            false => read(patch, &mut changes),
+        }
+        rest = behind;
+    }
+    changes
+}
+
+fn read(patch: &str, changes: &mut Vec<Change>) {
+    for line in patch.lines().skip(1) {
+        let header = |words: &str| line.strip_prefix(words).map(|path| path.trim().to_owned());
+        let begun = [
+            ("*** Add File: ", How::Whole(String::new())),
+            ("*** Update File: ", How::Patched(Vec::new())),
+            ("*** Delete File: ", How::Deleted),
+        ];
+        let begun = begun.into_iter().find_map(|(words, how)| Some((header(words)?, how)));
+        if let Some((path, how)) = begun {
+            changes.push(Change {
+                path,
+                moved_to: None,
+                how,
+            });
+            continue;
+        }
+        let Some(change) = changes.last_mut() else { continue };
+        if let Some(path) = header("*** Move to: ") {
+            change.moved_to = Some(path);
+        } else if !line.starts_with("*** ") {
+            take(&mut change.how, line);
+        }
+    }
+}
+
+fn take(how: &mut How, line: &str) {
+    match how {
+        How::Whole(text) => {
+            if let Some(line) = line.strip_prefix('+') {
+                *text += line;
+                text.push('\n');
+            }
+        }
+        How::Patched(hunks) => {
+            if let Some(below) = line.strip_prefix("@@") {
+                let below = below.trim();
+                hunks.push(Hunk {
+                    below: (!below.is_empty()).then(|| below.to_owned()),
+                    ..Hunk::default()
+                });
+            } else if let Some(row) = row(line) {
+                if hunks.is_empty() {
+                    hunks.push(Hunk::default());
+                }
+                if let Some(hunk) = hunks.last_mut() {
+                    hunk.rows.push(row);
+                }
+            }
+        }
+        How::Deleted | How::Replaced(_) => {}
+    }
+}
+
+/// A line of a patch with its sign. An empty line is one that nobody changed.
+fn row(line: &str) -> Option<Row> {
+    let side = match line.as_bytes().first() {
+        Some(b'+') => Side::New,
+        Some(b'-') => Side::Old,
+        Some(b' ') | None => Side::Both,
+        Some(_) => return None,
+    };
+    let text = line.get(1..).unwrap_or_default().to_owned();
+    Some(Row { side, text })
+}
+
+/// The hunks of a unified diff.
+pub(super) fn of_unified(diff: &str) -> Vec<Hunk> {
+    let mut hunks: Vec<Hunk> = Vec::new();
+    for line in diff.lines() {
+        if let Some(header) = line.strip_prefix("@@ -") {
+            let number: String = header.chars().take_while(char::is_ascii_digit).collect();
+            hunks.push(Hunk {
+                old_line: number.parse().ok(),
+                ..Hunk::default()
+            });
+        } else if let (Some(hunk), Some(row)) = (hunks.last_mut(), row(line)) {
+            hunk.rows.push(row);
+        }
+    }
+    hunks
+}
+
+/// One of the hunks that Claude tells.
+pub(super) fn of_structured(hunk: &Value) -> Option<Hunk> {
+    let lines = hunk.get("lines")?.as_array()?.iter().filter_map(Value::as_str);
+    Some(Hunk {
+        old_line: hunk.get("oldStart").and_then(Value::as_u64),
+        below: None,
+        rows: lines.filter_map(row).collect(),
+    })
+}
+
+/// The source of a notebook's cell, as the notebook's file holds it: a JSON string per line.
+pub(super) fn of_cell(source: &str) -> Hunk {
+    let lines: Vec<&str> = source.split_inclusive('\n').collect();
+    let last = lines.len().saturating_sub(1);
+    let rows = lines.iter().enumerate().map(|(at, line)| Row {
+        side: Side::New,
+        text: format!("{}{}", Value::from(*line), if at < last { "," } else { "" }),
+    });
+    Hunk {
+        rows: rows.collect(),
+        ..Hunk::default()
+    }
+}
+
+fn unescaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match (c, c == '\\') {
+            (_, true) => match chars.next() {
+                Some('n') => out.push('\n'),
+                Some('t') => out.push('\t'),
+                Some(other) => out.push(other),
+                None => {}
+            },
+            (c, false) => out.push(c),
+        }
+    }
+    out
+}
