@@ -198,9 +198,16 @@ fn each_new_digest_and_decision_is_a_file_where_the_settings_say_so() {
     sandbox.write_user_config("[session_memory.surface]\ndir = \"~/hub\"\n");
     sandbox.run("sweep");
     sandbox.run_args(&["decide", "one file", "--session", "last"]);
+    sandbox.run_args(&["decide", "of nobody's session"]);
     let read = |name: &str| -> Value {
         serde_json::from_str(&fs::read_to_string(sandbox.home.join("hub").join(name)).unwrap()).unwrap()
     };
-    assert_eq!(read(&format!("digests/claude-{SESSION}.json"))["outcome"], "success");
+    let digest = || read(&format!("digests/claude-{SESSION}.json"));
+    assert_eq!(digest()["outcome"], "success");
     assert_eq!(read("decisions/1.json")["text"], "one file");
+    // The digest's file tells what was decided after it was written.
+    let decided = || digest()["decisions"].as_array().unwrap().len();
+    assert_eq!((decided(), &digest()["decisions"][0]["text"]), (1, &"one file".into()));
+    sandbox.run_args(&["decide", "and one more", "--session", "last"]);
+    assert_eq!(decided(), 2);
 }

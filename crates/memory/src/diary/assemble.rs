@@ -9,12 +9,12 @@ use transcript::Agent;
 
 use super::audit::{FromMemory, Manifest, Masked, Notes, Renamed, SessionEntry, Skipped};
 use super::children::{Child, Children};
-use super::collect::{Collected, Picked};
+use super::collect::{Collected, FORGOTTEN, Picked};
 use super::copy::{Copied, Copies, copy};
 use super::index::{ASSOCIATION, IndexRow, Metadata, ProjectFile, SubagentRow, TurnRow, file, lines};
 use super::links::Link;
 use super::names::{Names, safe};
-use super::recalled::{Gone, recall_child};
+use super::recalled::{Forgotten, Gone, recall_child};
 use super::text::Text;
 use super::window::stamp;
 use super::{Ask, source_name, specs};
@@ -25,6 +25,7 @@ pub(super) struct Family<'f> {
     pub(super) children: Children<'f>,
     pub(super) store: Option<&'f Store>,
     pub(super) gone: &'f [Gone],
+    pub(super) forgotten: &'f Forgotten,
     /// Where copies wait for their place.
     pub(super) copies: &'f Path,
 }
@@ -165,6 +166,13 @@ impl Assembler<'_, '_> {
         let is_named = |link: &&Link| turns.iter().any(|turn| link.touches(turn.start_line, turn.end_line));
         for link in picked.scan.links.iter().filter(is_named) {
             let mut link = link.clone();
+            if self.family.forgotten.has(link.agent, &link.native_id(&picked.id)) {
+                self.tree.notes.skipped.push(Skipped {
+                    what: format!("{} {}", source_name(link.agent), link.id),
+                    reason: FORGOTTEN.to_owned(),
+                });
+                continue;
+            }
             let found = self.family.children.find(link.agent, &link.id, &picked.id);
             let name = match &found {
                 Some(child) => self.copy_child(child, directory),

@@ -13,15 +13,20 @@ use transcript::{Agent, grok_project};
 use super::audit::Skipped;
 use super::children::stem;
 use super::copy::{Copied, Copies, copy};
+use super::recalled::Forgotten;
 use super::roots::Project;
 use super::scan::{Day, Scan, scan};
 use super::text::Text;
+use super::traces::native_id;
 use super::{Ask, source_name};
 use crate::files;
 use crate::sources::{self, Log};
 
 /// A clock may be set back between the last line and the file's own time.
 const CLOCK_SLACK: SignedDuration = SignedDuration::from_hours(1);
+
+/// Why a session is left out that a user wanted gone.
+pub(super) const FORGOTTEN: &str = "was forgotten";
 
 /// A root session of the day.
 #[derive(Debug)]
@@ -69,7 +74,7 @@ pub(super) fn may_be_of_day(log: &Log, start: Timestamp) -> bool {
 }
 
 /// Looks at all candidates. `copies` is an empty directory of ours.
-pub(super) fn collect(ask: &Ask<'_>, candidates: &[Candidate<'_>], copies: &Path) -> Collected {
+pub(super) fn collect(ask: &Ask<'_>, candidates: &[Candidate<'_>], forgotten: &Forgotten, copies: &Path) -> Collected {
     let day = Day::new(ask.window);
     let next = AtomicUsize::new(0);
     let collected = Mutex::new(Collected::default());
@@ -79,7 +84,7 @@ pub(super) fn collect(ask: &Ask<'_>, candidates: &[Candidate<'_>], copies: &Path
             let Some(candidate) = candidates.get(number) else {
                 return;
             };
-            let outcome = look(ask, &day, candidate, &copies.join(number.to_string()));
+            let outcome = look(ask, &day, forgotten, candidate, &copies.join(number.to_string()));
             // A thread that panicked had its part of the list; what it left is still whole.
             let mut collected = collected.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             outcome.into_collected(candidate, &mut collected);
@@ -105,6 +110,10 @@ enum Outcome {
 }
 
 impl Outcome {
+    fn forgotten() -> Self {
+        Self::Skipped(vec![FORGOTTEN.to_owned()])
+    }
+
     fn into_collected(self, candidate: &Candidate<'_>, collected: &mut Collected) {
         match self {
             Self::OtherDay => {}
@@ -124,7 +133,7 @@ impl Outcome {
     }
 }
 
-fn look(ask: &Ask<'_>, day: &Day<'_>, candidate: &Candidate<'_>, to: &Path) -> Outcome {
+fn look(ask: &Ask<'_>, day: &Day<'_>, forgotten: &Forgotten, candidate: &Candidate<'_>, to: &Path) -> Outcome {
     let unread = |error: std::io::Error| Outcome::Skipped(vec![format!("cannot be read: {error}")]);
     let text = match Text::open(candidate.path) {
         Ok(text) => text,
@@ -144,9 +153,14 @@ fn look(ask: &Ask<'_>, day: &Day<'_>, candidate: &Candidate<'_>, to: &Path) -> O
         Ok(None) => return Outcome::OtherDay,
         Err(error) => return unread(error),
     };
+    let is_forgotten = forgotten.has(
+        candidate.agent,
+        &native_id(candidate.agent, &candidate.place.to_string_lossy()),
+    ) || forgotten.has(candidate.agent, &session_id(candidate.agent, candidate.place, &scan));
     if scan.is_child {
         let at_work = |at: Option<Timestamp>| at.is_some_and(|at| ask.window.contains(at));
         return match at_work(scan.first_at) || at_work(scan.last_at) {
+            true if is_forgotten => Outcome::forgotten(),
             true => Outcome::Child,
             false => Outcome::OtherDay,
         };
@@ -157,6 +171,9 @@ fn look(ask: &Ask<'_>, day: &Day<'_>, candidate: &Candidate<'_>, to: &Path) -> O
             reasons if reasons.is_empty() => Outcome::OtherDay,
             reasons => Outcome::Skipped(reasons),
         };
+    }
+    if is_forgotten {
+        return Outcome::forgotten();
     }
     pick(ask, candidate, scan, &text, to).unwrap_or_else(unread)
 }

@@ -26,6 +26,14 @@ impl Link {
         is_inside(self.spawn_line) || is_inside(self.result_line)
     }
 
+    /// The child's own id, of which a subagent of Claude's has a part only.
+    pub(super) fn native_id(&self, parent: &str) -> String {
+        match self.agent {
+            Agent::Claude => format!("{parent}/{}", self.id),
+            Agent::Codex | Agent::Grok => self.id.clone(),
+        }
+    }
+
     /// Links stand in the order in which the children came up.
     pub(super) fn order(&self) -> (u64, &str) {
         (self.spawn_line.or(self.result_line).unwrap_or(0), &self.id)

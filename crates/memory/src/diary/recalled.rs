@@ -38,6 +38,29 @@ impl Gone {
     }
 }
 
+/// The sessions that a user wanted gone. Their logs may still be there; the diary does not bring them back.
+#[derive(Debug, Default)]
+pub(super) struct Forgotten {
+    uids: HashSet<String>,
+}
+
+impl Forgotten {
+    /// Asks the store. Where it cannot say, [`recall`] tells that it cannot be read.
+    pub(super) fn new(store: Option<&Store>) -> Self {
+        let uids = store.and_then(|store| store.reads().tombstones().ok());
+        Self {
+            uids: uids.unwrap_or_default(),
+        }
+    }
+
+    /// Whether a session is one of them, or worked for one.
+    pub(super) fn has(&self, agent: Agent, native: &str) -> bool {
+        let uid = |native: &str| SessionUid::new(agent, native).as_str().to_owned();
+        let parent = native.split_once('/').map_or(native, |(parent, _)| parent);
+        !self.uids.is_empty() && (self.uids.contains(&uid(native)) || self.uids.contains(&uid(parent)))
+    }
+}
+
 /// Gives the sessions of the day that only the store still has, and tells of those that it let go.
 pub(super) fn recall(store: &Store, ask: &Ask<'_>, logs: &[Log], copies: &Path, notes: &mut Notes) -> Vec<Gone> {
     let mut failed = |what: &str, error: &StoreError| {
@@ -93,11 +116,9 @@ pub(super) fn recall(store: &Store, ask: &Ask<'_>, logs: &[Log], copies: &Path, 
 
 /// The kept lines of a child, where the store has them.
 pub(super) fn recall_child(store: &Store, parent: &Picked, link: &Link, to: &Path) -> Option<Gone> {
-    let native = match link.agent {
-        Agent::Claude => format!("{}/{}", parent.id, link.id),
-        Agent::Codex | Agent::Grok => link.id.clone(),
-    };
-    let uid = SessionUid::new(link.agent, &native).as_str().to_owned();
+    let uid = SessionUid::new(link.agent, &link.native_id(&parent.id))
+        .as_str()
+        .to_owned();
     if !store.reads().has_session(&uid).ok()? {
         return None;
     }
