@@ -17,6 +17,7 @@ mod recalled;
 mod roots;
 mod scan;
 mod text;
+mod threads;
 mod traces;
 mod window;
 mod write;
@@ -129,13 +130,19 @@ pub fn prepare(ask: &Ask<'_>, store: Option<&Store>) -> Result<Prepared, DiaryEr
         None => Vec::new(),
     };
     let forgotten = recalled::Forgotten::new(store);
-    let of_day = logs.iter().filter(|log| collect::may_be_of_day(log, ask.window.start));
-    let on_disk = of_day.map(|log| Candidate {
+    let mut of_day: Vec<&Log> = logs
+        .iter()
+        .filter(|log| collect::may_be_of_day(log, ask.window.start))
+        .collect();
+    // The longest first, so that no thread is left alone with one.
+    of_day.sort_by_key(|log| std::cmp::Reverse(log.bytes));
+    let on_disk = of_day.into_iter().map(|log| Candidate {
         agent: log.agent,
         path: &log.path,
         place: &log.path,
         modified: log.modified,
         is_from_memory: false,
+        beside: &[],
     });
     let from_memory = gone.iter().map(|gone| Candidate {
         agent: gone.agent,
@@ -143,6 +150,7 @@ pub fn prepare(ask: &Ask<'_>, store: Option<&Store>) -> Result<Prepared, DiaryEr
         place: &gone.place,
         modified: None,
         is_from_memory: true,
+        beside: &gone.beside,
     });
     let candidates: Vec<Candidate<'_>> = on_disk.chain(from_memory).collect();
     let mut collected = collect::collect(ask, &candidates, &forgotten, &copies);

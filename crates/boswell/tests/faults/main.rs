@@ -13,5 +13,6 @@ mod evict;
 mod home;
 mod kill;
 mod moving;
+mod prepare;
 mod together;
 mod trap;

@@ -3,6 +3,7 @@
 //! What others wrote into a workspace, such as reports, is carried over into the new one. A lock that dies with its
 //! process keeps two runs apart.
 
+use std::collections::HashSet;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
@@ -184,14 +185,22 @@ impl Site {
 
     fn build(&self, new: &Path, tree: &Tree) -> io::Result<()> {
         make_private(&new.join("projects"))?;
+        let mut made: HashSet<PathBuf> = HashSet::new();
+        let mut make_above = |path: &Path| match path.parent() {
+            Some(above) if !made.contains(above) => {
+                made.insert(above.to_owned());
+                make_private(above)
+            }
+            _ => Ok(()),
+        };
         for (place, waiting) in &tree.moves {
             let path = inside(new, place)?;
-            make_private(path.parent().unwrap_or(new))?;
+            make_above(&path)?;
             fs::rename(waiting, path)?;
         }
         for (place, bytes) in &tree.files {
             let path = inside(new, place)?;
-            make_private(path.parent().unwrap_or(new))?;
+            make_above(&path)?;
             private_file(&path)?.write_all(bytes)?;
         }
         Ok(())
