@@ -187,7 +187,10 @@ fn a_subagent_lies_in_the_day_of_the_session_it_worked_for() {
     warning: skipped claude-code a1: was forgotten
     ");
     let left = holding(&sandbox, "look for it");
-    assert!(left.iter().any(|path| path.contains("/work/2026-03-31/")), "{left:?}");
+    assert!(
+        left.iter().any(|path| path.contains("/2026-03-31/projects/")),
+        "{left:?}"
+    );
 }
 
 #[test]
