@@ -144,21 +144,22 @@ fn a_log_that_is_gone_is_taken_from_memory() {
 #[test]
 fn a_day_with_sessions_that_were_let_go_names_those_whose_logs_are_gone_and_takes_the_rest() {
     let home = Home::new();
-    let gone = home.claude("gone", &[prompt(1, "went with its log"), reply(2)]);
-    home.claude("there", &[prompt(3, "its log is there"), reply(4)]);
-    let kept = home.claude("kept", &[prompt(5, "kept by hand"), reply(6)]);
-    let late = [with(
-        prompt(1, "of another day"),
-        json!({"timestamp": "2026-05-14T10:00:00Z"}),
-    )];
-    let late = home.claude("late", &late);
-    let store = swept(&home);
+    let write = |id: &str, at: &str| {
+        let of = |record| with(record, json!({"sessionId": id, "timestamp": at}));
+        home.claude(id, &[of(prompt(1, id)), of(reply(2))])
+    };
+    let gone = write("gone", &at(1));
+    write("there", &at(3));
+    let kept = write("kept", &at(5));
+    let late = write("late", "2026-05-14T10:00:00Z");
+    drop(swept(&home));
     let_go(&home, &["claude:kept"]);
+    let store = Store::open_existing(&home.path.join("store")).unwrap().unwrap();
     for log in [gone, kept, late] {
         fs::remove_file(log).unwrap();
     }
     let made = home.prepare_with(Some(&store));
-    assert_eq!(home.turns(), "kept 1-2\nthere 1-2");
+    assert_eq!(home.turns(), "kept 1-2\nthere 1-2", "{:?}", made.notes);
     assert_eq!(made.notes.evicted, ["claude:gone"]);
     let from_memory: Vec<&str> = made
         .notes
