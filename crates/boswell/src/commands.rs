@@ -156,6 +156,7 @@ fn uses_memory(command: &Command) -> bool {
             | Command::Signals(_)
             | Command::Decisions(_)
             | Command::Prepare(_)
+            | Command::Bundle(_)
             | Command::Restore(_)
             | Command::Sweep(_)
             | Command::Evict(_)

@@ -60,6 +60,11 @@ impl Surroundings {
         self.stdin_is_terminal && self.stdout_is_terminal && !is_dumb
     }
 
+    /// Whether somebody sees a question and can answer it.
+    pub(crate) fn can_answer(&self) -> bool {
+        self.stdin_is_terminal && self.stderr_is_terminal
+    }
+
     /// How wide the terminal is, where there is one.
     pub(crate) fn columns(&self) -> Option<usize> {
         let told = self.environment.get(variables::COLUMNS).and_then(OsStr::to_str);

@@ -7,6 +7,7 @@ mod cli;
 mod commands;
 mod config;
 mod context;
+mod copies;
 #[cfg(test)]
 mod docs;
 mod env;
@@ -53,7 +54,8 @@ fn main() -> ExitCode {
     };
     let mut ui = Ui::new(format, volume, surroundings.stdout(color), surroundings.stderr(color))
         .with_columns(surroundings.columns())
-        .with_pager(surroundings.pager());
+        .with_pager(surroundings.pager())
+        .with_answers(surroundings.can_answer());
     ExitCode::from(match parsed {
         Ok(cli) => {
             let result = catch_panic(&surroundings.environment, || run(&mut ui, &surroundings, cli));

@@ -71,6 +71,7 @@ pub(crate) struct Ui {
     /// What shows text that is longer than the screen.
     pager: Option<Pager>,
     is_stale: bool,
+    can_ask: bool,
     out: BufWriter<Box<dyn Write>>,
     err: Box<dyn Write>,
 }
@@ -88,6 +89,7 @@ impl Ui {
             columns: None,
             pager: None,
             is_stale: false,
+            can_ask: false,
             out,
             err,
         }
@@ -96,6 +98,12 @@ impl Ui {
     /// Tells how wide the terminal is.
     pub(crate) fn with_columns(mut self, columns: Option<usize>) -> Self {
         self.columns = columns;
+        self
+    }
+
+    /// Tells whether somebody is there who can answer; programs that read JSON are not asked.
+    pub(crate) fn with_answers(mut self, can_answer: bool) -> Self {
+        self.can_ask = can_answer && self.format == Format::Text;
         self
     }
 
@@ -229,6 +237,20 @@ impl Ui {
             self.tell_labelled(HINT, "Hint:", hint);
         }
         Ok(())
+    }
+
+    /// Asks a question that a yes or a no answers; `None` where nobody is there to answer. Silence means no.
+    pub(crate) fn ask(&mut self, question: impl fmt::Display) -> Option<bool> {
+        if !self.can_ask {
+            return None;
+        }
+        _ = self.out.flush();
+        _ = write!(self.err, "{} [y/N] ", escape_lines(&question.to_string()));
+        _ = self.err.flush();
+        let mut answer = String::new();
+        let is_heard = io::stdin().read_line(&mut answer).is_ok();
+        let is_yes = matches!(answer.trim().to_lowercase().as_str(), "y" | "yes");
+        Some(is_heard && is_yes)
     }
 
     /// Data in colour, where stdout shows colours.

@@ -17,6 +17,8 @@ mod recalled;
 mod roots;
 mod scan;
 mod text;
+mod threads;
+mod traces;
 mod window;
 mod write;
 
@@ -32,6 +34,7 @@ use transcript::Agent;
 pub use audit::{FromMemory, Masked, Notes, Renamed, Skipped};
 pub use copy::Copies;
 pub use days::{Day, days};
+pub use traces::{Trace, sessions_in, take_away, traces};
 pub use window::{Status, Window, WindowError};
 
 use crate::sources::{self, Log, Root};
@@ -103,7 +106,7 @@ pub(crate) fn source_name(agent: Agent) -> &'static str {
 
 /// Makes the workspace of a day, from the logs and from what the store kept of those that are gone.
 pub fn prepare(ask: &Ask<'_>, store: Option<&Store>) -> Result<Prepared, DiaryError> {
-    let site = write::Site::open(ask.reports_root, ask.window)?;
+    let site = write::Site::open(ask.reports_root, ask.window.date)?;
     let was_partial = match site.standing(ask.window)? {
         write::Standing::Same if !ask.force => return Ok(Prepared::There(site.workspace())),
         write::Standing::Other(fields) if !ask.force => {
@@ -126,13 +129,20 @@ pub fn prepare(ask: &Ask<'_>, store: Option<&Store>) -> Result<Prepared, DiaryEr
         Some(store) => recalled::recall(store, ask, &logs, &copies, &mut notes),
         None => Vec::new(),
     };
-    let of_day = logs.iter().filter(|log| collect::may_be_of_day(log, ask.window.start));
-    let on_disk = of_day.map(|log| Candidate {
+    let forgotten = recalled::Forgotten::new(store);
+    let mut of_day: Vec<&Log> = logs
+        .iter()
+        .filter(|log| collect::may_be_of_day(log, ask.window.start))
+        .collect();
+    // The longest first, so that no thread is left alone with one.
+    of_day.sort_by_key(|log| std::cmp::Reverse(log.bytes));
+    let on_disk = of_day.into_iter().map(|log| Candidate {
         agent: log.agent,
         path: &log.path,
         place: &log.path,
         modified: log.modified,
         is_from_memory: false,
+        beside: &[],
     });
     let from_memory = gone.iter().map(|gone| Candidate {
         agent: gone.agent,
@@ -140,9 +150,10 @@ pub fn prepare(ask: &Ask<'_>, store: Option<&Store>) -> Result<Prepared, DiaryEr
         place: &gone.place,
         modified: None,
         is_from_memory: true,
+        beside: &gone.beside,
     });
     let candidates: Vec<Candidate<'_>> = on_disk.chain(from_memory).collect();
-    let mut collected = collect::collect(ask, &candidates, &copies);
+    let mut collected = collect::collect(ask, &candidates, &forgotten, &copies);
     notes.skipped.append(&mut collected.skipped);
     let places: Vec<PathBuf> = ask.roots.iter().flat_map(places_of).collect();
     collected.picked.sort_by(|a, b| a.place.cmp(&b.place));
@@ -151,6 +162,7 @@ pub fn prepare(ask: &Ask<'_>, store: Option<&Store>) -> Result<Prepared, DiaryEr
         children: children::Children::new(&logs),
         store,
         gone: &gone,
+        forgotten: &forgotten,
         copies: &copies,
     };
     let tree = assemble::assemble(ask, collected, &family, notes);

@@ -23,12 +23,18 @@ impl Subject {
     }
 }
 
-/// Writes one file in the place of the one before. `name` may be a stranger's word: it is the file's name only as far as
-/// that is harmless.
+/// Where a file lies. `name` may be a stranger's word: it is the file's name only as far as that is harmless.
+pub fn path(directory: &Path, subject: Subject, name: &str) -> PathBuf {
+    directory
+        .join(subject.directory())
+        .join(format!("{}.json", harmless(name)))
+}
+
+/// Writes one file in the place of the one before.
 pub fn write(directory: &Path, subject: Subject, name: &str, content: &impl Serialize) -> io::Result<PathBuf> {
+    let path = path(directory, subject, name);
     let directory = directory.join(subject.directory());
     fs::create_dir_all(&directory)?;
-    let path = directory.join(format!("{}.json", harmless(name)));
     let beside = directory.join(format!(".{}.{}.new", harmless(name), std::process::id()));
     let mut text = serde_json::to_vec_pretty(content).map_err(io::Error::other)?;
     text.push(b'\n');

@@ -4,13 +4,16 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use memory::diary;
 use memory::mask::{Masker, TextState};
+use memory::store::CopyRow;
 use serde_json::json;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
 use super::prepare::{DayArgs, PlaceArgs};
 use crate::context::Context;
+use crate::copies;
 use crate::error::{CommandError, Outcome};
 use crate::render::text::plural;
 use crate::ui::{Format, Ui, escape, measure};
@@ -74,6 +77,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &BundleArgs) -> Result<O
         )
         .with_hint(hint)
     })?;
+    note_copy(ui, context, &workspace, &output);
     match ui.format {
         Format::Json => ui.json(&json!({
             "schema": "boswell.bundle/1",
@@ -99,6 +103,20 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &BundleArgs) -> Result<O
         ui.warning("the zip holds whole sessions: look through it before you hand it on");
     }
     Ok(Outcome::Done)
+}
+
+/// Lets `boswell forget` know whose day lies in the zip: reports quote sessions that are not in it.
+fn note_copy(ui: &mut Ui, context: &Context, workspace: &Path, output: &Path) {
+    let path = output.display().to_string();
+    let copy = |session_uid| CopyRow {
+        session_uid,
+        path: path.clone(),
+        kind: "bundle".to_owned(),
+    };
+    let copies: Vec<CopyRow> = diary::sessions_in(workspace).into_iter().map(copy).collect();
+    if !copies.is_empty() {
+        copies::note(ui, context, "bundle", &copies);
+    }
 }
 
 /// How a zip is made.

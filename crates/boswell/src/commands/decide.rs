@@ -48,6 +48,9 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &DecideArgs) -> Result<O
         ui.warning(format_args!("{} masked", plural(text.redactions, "secret")));
     }
     surface::decision(ui, context, &decision);
+    // The digest as others index it carries the decisions of its session.
+    let uids: Vec<String> = uid.into_iter().collect();
+    surface::digests(ui, context, &context.places.data_dir, &uids)?;
     match ui.format {
         Format::Json => {
             let mut answer = to_json(&decision);

@@ -1,5 +1,6 @@
 //! `boswell digest`: one session on one page.
 
+mod fit;
 mod page;
 
 use memory::digest::{self, Digest};
@@ -29,7 +30,7 @@ pub(crate) struct DigestArgs {
     /// Add what its subagents did, each judged for itself, and the sums
     #[arg(long)]
     subagents: bool,
-    /// About how many tokens the page may take; what is told last goes first
+    /// About how many tokens the answer may take; what is told last goes first
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(50..))]
     max_tokens: Option<u32>,
 }
@@ -56,6 +57,9 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &DigestArgs) -> Result<O
             if args.subagents {
                 answer["subagents"] = children.iter().map(|child| child_json(context, child)).collect();
                 answer["rolled_up"] = rolled_up(&digest, &children);
+            }
+            if let Some(most) = args.max_tokens {
+                answer = fit::fit(answer, most);
             }
             ui.json(&answer)?;
         }

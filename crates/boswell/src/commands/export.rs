@@ -8,12 +8,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use memory::store::{Listed, Status};
+use memory::store::{CopyRow, Listed, Status};
 use serde_json::json;
 
 use self::tables::Table;
 use self::write::Writer;
 use crate::context::Context;
+use crate::copies;
 use crate::error::{CommandError, Outcome};
 use crate::filters::{FilterArgs, ToolMeans};
 use crate::prices;
@@ -93,6 +94,8 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ExportArgs) -> Result<O
         let rows = writer.finish().map_err(|error| cannot(&path, &error))?;
         written.push((*table, path, rows));
     }
+    let taken = all.iter().zip(&wanted).filter(|(_, wanted)| **wanted);
+    note_copies(ui, context, taken.map(|(session, _)| session), &written);
     match ui.format {
         Format::Json => {
             let files: Vec<_> = written
@@ -108,6 +111,26 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ExportArgs) -> Result<O
         }
     }
     Ok(Outcome::Done)
+}
+
+/// Lets `boswell forget` know whose rows lie in the tables.
+fn note_copies<'l>(
+    ui: &mut Ui,
+    context: &Context,
+    sessions: impl Iterator<Item = &'l Listed>,
+    written: &[(Table, PathBuf, u64)],
+) {
+    let copy = |session: &Listed, path: &Path| CopyRow {
+        session_uid: session.session_uid.clone(),
+        path: path.display().to_string(),
+        kind: "table".to_owned(),
+    };
+    let copies: Vec<CopyRow> = sessions
+        .flat_map(|session| written.iter().map(move |(_, path, _)| copy(session, path)))
+        .collect();
+    if !copies.is_empty() {
+        copies::note(ui, context, "export", &copies);
+    }
 }
 
 fn cannot(path: &Path, error: &dyn std::fmt::Display) -> CommandError {

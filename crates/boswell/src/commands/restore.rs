@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use memory::restore::{self, Plan, Planned, RestoreError, Target};
-use memory::store::{CopyRow, Patience, Status, Store};
+use memory::store::{CopyRow, Status, Store};
 use serde_json::{Value, json};
 
 use crate::context::Context;
+use crate::copies;
 use crate::error::{CommandError, Outcome};
 use crate::render::text::plural;
 use crate::session_arg::{Named, SESSION_HELP, open_memory, resolve};
@@ -47,7 +48,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &RestoreArgs) -> Result<
         restore::apply(&store, &plan).map_err(told)?
     };
     if directory.is_some() && written > 0 {
-        note_copies(context, &plan)?;
+        note_copies(ui, context, &plan);
     }
     match ui.format {
         Format::Json => ui.json(&to_json(&named.session_uid, &plan, written, args.dry_run))?,
@@ -58,22 +59,16 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &RestoreArgs) -> Result<
 }
 
 /// Lets `boswell forget` know what was written outside of the memory.
-fn note_copies(context: &Context, plan: &Plan) -> Result<(), CommandError> {
-    let mut store = Store::open(&context.places.data_dir)?;
-    let lock = store.lock(Patience::Wait(&|| {}))?;
-    let new: Vec<&Planned> = plan.files.iter().filter(|file| !file.is_there).collect();
-    store.write(&lock, context.now, "restore", |tx| {
-        for file in &new {
-            let copy = CopyRow {
-                session_uid: file.session_uid.clone(),
-                path: file.path.display().to_string(),
-                kind: "restored".to_owned(),
-            };
-            tx.note_copy(&copy, context.now)?;
-        }
-        Ok(((), format!("gave back {}", plural(new.len() as u64, "file"))))
-    })?;
-    Ok(())
+fn note_copies(ui: &mut Ui, context: &Context, plan: &Plan) {
+    let new = plan.files.iter().filter(|file| !file.is_there);
+    let copies: Vec<CopyRow> = new
+        .map(|file| CopyRow {
+            session_uid: file.session_uid.clone(),
+            path: file.path.display().to_string(),
+            kind: "restored".to_owned(),
+        })
+        .collect();
+    copies::note(ui, context, "restore", &copies);
 }
 
 /// What restoring a session would write.

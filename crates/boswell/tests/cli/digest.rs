@@ -91,9 +91,63 @@ fn a_digest_is_a_page_that_one_likes_to_read() {
                     line 3  cargo test
                     line 7  cargo test
     ");
-    let short = sandbox.run("digest last --max-tokens 100");
-    assert!(short.contains("outcome") && short.contains("left out"), "{short}");
-    assert!(short.len() < 500, "{short}");
+}
+
+#[test]
+fn a_digest_fits_a_budget_as_text_and_as_json_and_says_what_it_left_out() {
+    let sandbox = sandbox();
+    sandbox.run("sweep");
+    sandbox.run_args(&["decide", "the lexer stays as it is", "--session", "last"]);
+    for most in [50, 100, 200] {
+        let page = sandbox.run(&format!("digest last --max-tokens {most}"));
+        assert!(page.chars().count().div_ceil(4) <= most, "{most}: {page}");
+        let answer = sandbox.run(&format!("digest last --json --max-tokens {most}"));
+        assert!(answer.chars().count().div_ceil(4) <= most, "{most}: {answer}");
+        let answer = json_of(&answer);
+        assert_eq!(answer["outcome"], "success", "{answer}");
+        assert!(
+            page.contains("left out") && !answer["left_out_to_fit"].is_null(),
+            "{page}{answer}"
+        );
+    }
+    let whole = json_of(&sandbox.run("digest last --json --max-tokens 5000"));
+    assert_eq!(whole, json_of(&sandbox.run("digest last --json")));
+    assert_eq!(whole["decisions"][0]["text"], "the lexer stays as it is");
+    // What was decided outlasts the details.
+    let some = json_of(&sandbox.run("digest last --json --max-tokens 350"));
+    assert_eq!(some["decisions"][0]["text"], "the lexer stays as it is", "{some}");
+    assert!(some["left_out_to_fit"]["signals"].as_u64().unwrap() > 0, "{some}");
+}
+
+#[test]
+fn what_was_decided_stands_in_session_and_digest_whatever_becomes_of_the_raw_text() {
+    let sandbox = sandbox();
+    sandbox.run("sweep");
+    sandbox.run_args(&["decide", "before it went", "--session", "last"]);
+    sandbox.run("evict --config session_memory.retention.raw_soft_cap_bytes=1");
+    sandbox.run_args(&["decide", "and after", "--session", SESSION]);
+    let show = sandbox.run(&format!("show {SESSION}"));
+    assert!(show.contains("evicted: "), "{show}");
+    let digest = sandbox.run(&format!("digest {SESSION}"));
+    for (told, word) in [(show, "decided: "), (digest, "decided ")] {
+        let decided: Vec<&str> = told
+            .lines()
+            .filter(|line| line.trim_start().starts_with(word))
+            .collect();
+        assert_eq!(decided.len(), 2, "{told}");
+        assert!(
+            decided[0].ends_with("before it went") && decided[1].ends_with("and after"),
+            "{told}"
+        );
+    }
+    let texts = |answer: &Value| -> Vec<String> {
+        let decisions = answer.as_array().unwrap().iter();
+        decisions.map(|one| one["text"].as_str().unwrap().to_owned()).collect()
+    };
+    let show = json_of(&sandbox.run(&format!("show {SESSION} --json")));
+    let digest = json_of(&sandbox.run(&format!("digest {SESSION} --json")));
+    assert_eq!(texts(&show["session"]["decisions"]), ["before it went", "and after"]);
+    assert_eq!(texts(&digest["decisions"]), ["before it went", "and after"]);
 }
 
 #[test]
@@ -198,9 +252,16 @@ fn each_new_digest_and_decision_is_a_file_where_the_settings_say_so() {
     sandbox.write_user_config("[session_memory.surface]\ndir = \"~/hub\"\n");
     sandbox.run("sweep");
     sandbox.run_args(&["decide", "one file", "--session", "last"]);
+    sandbox.run_args(&["decide", "of nobody's session"]);
     let read = |name: &str| -> Value {
         serde_json::from_str(&fs::read_to_string(sandbox.home.join("hub").join(name)).unwrap()).unwrap()
     };
-    assert_eq!(read(&format!("digests/claude-{SESSION}.json"))["outcome"], "success");
+    let digest = || read(&format!("digests/claude-{SESSION}.json"));
+    assert_eq!(digest()["outcome"], "success");
     assert_eq!(read("decisions/1.json")["text"], "one file");
+    // The digest's file tells what was decided after it was written.
+    let decided = || digest()["decisions"].as_array().unwrap().len();
+    assert_eq!((decided(), &digest()["decisions"][0]["text"]), (1, &"one file".into()));
+    sandbox.run_args(&["decide", "and one more", "--session", "last"]);
+    assert_eq!(decided(), 2);
 }

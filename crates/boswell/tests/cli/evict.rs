@@ -213,6 +213,7 @@ fn what_is_forgotten_stays_forgotten() {
     --- stderr ---
     Would forget: 1 session
     Hint: run again without `--dry-run` to forget them
+    Hint: `--copies` deletes the copies, too
     ");
     assert_snapshot!(sized(&sandbox.run("forget 5e550001")), @"
      [SIZE]  claude:5e550001-0000-4000-8000-000000000000  its digest stays
@@ -227,6 +228,7 @@ fn what_is_forgotten_stays_forgotten() {
           copy  [HOME]/out/5e550001-0000-4000-8000-000000000000.jsonl  restored of claude:5e550001-0000-4000-8000-000000000000
     --- stderr ---
     Forgotten: 1 session
+    Deleted: 1 copy
     ");
     let mut left = walk(&sandbox.home.join("out"));
     left.retain(|path| path.contains("5e550001"));
@@ -246,7 +248,7 @@ fn what_is_forgotten_stays_forgotten() {
     Hint: `boswell forget SESSION`, or `boswell forget --project NAME`
     --- exit 2 ---
     ");
-    assert_snapshot!(sized(&sandbox.run("forget --until 2026-03-03")), @"
+    assert_snapshot!(sized(&sandbox.run("forget --until 2026-03-03 --yes")), @"
      [SIZE]  claude:5e550002-0000-4000-8000-000000000000  its digest stays
     --- stderr ---
     Forgotten: 1 session

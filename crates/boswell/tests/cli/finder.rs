@@ -16,13 +16,13 @@ const LOOKS_MAX: usize = 400;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
 /// A terminal with a shell in it; its server is this test's own and ends with it.
-struct Terminal {
+pub struct Terminal {
     sandbox: Sandbox,
 }
 
 impl Terminal {
     /// None where there is no tmux: then the test is skipped, and says so.
-    fn open(sandbox: Sandbox) -> Option<Self> {
+    pub fn open(sandbox: Sandbox) -> Option<Self> {
         if Command::new("tmux").arg("-V").output().is_err() {
             writeln_skipped();
             return None;
@@ -56,11 +56,11 @@ impl Terminal {
     }
 
     /// Presses keys by their names, such as `Down`.
-    fn press(&self, keys: &[&str]) {
+    pub fn press(&self, keys: &[&str]) {
         self.tmux(&[&["send-keys"], keys].concat());
     }
 
-    fn write(&self, text: &str) {
+    pub fn write(&self, text: &str) {
         self.tmux(&["send-keys", "-l", text]);
     }
 
@@ -86,7 +86,7 @@ impl Terminal {
         panic!("never seen: {what}\n{}", self.screen());
     }
 
-    fn wait_for(&self, text: &str) -> String {
+    pub fn wait_for(&self, text: &str) -> String {
         self.wait(text, |screen| screen.contains(text))
     }
 
@@ -123,7 +123,7 @@ impl Drop for Terminal {
     reason = "whoever runs the tests has to know what was not tested"
 )]
 fn writeln_skipped() {
-    eprintln!("skipped: tmux is not installed, the finder was not tried on a terminal");
+    eprintln!("skipped: tmux is not installed, nothing was tried on a terminal");
 }
 
 /// A home whose memory holds the made-up sessions.

@@ -11,6 +11,7 @@ mod diary;
 mod digest;
 mod evict;
 mod finder;
+mod forget;
 mod generated;
 mod hooks;
 mod keep;

@@ -14,5 +14,6 @@ mod home;
 mod hooks;
 mod kill;
 mod moving;
+mod prepare;
 mod together;
 mod trap;

@@ -3,19 +3,21 @@
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use transcript::Agent;
 
 use super::audit::{FromMemory, Manifest, Masked, Notes, Renamed, SessionEntry, Skipped};
 use super::children::{Child, Children};
-use super::collect::{Collected, Picked};
+use super::collect::{Collected, FORGOTTEN, Picked};
 use super::copy::{Copied, Copies, copy};
 use super::index::{ASSOCIATION, IndexRow, Metadata, ProjectFile, SubagentRow, TurnRow, file, lines};
 use super::links::Link;
 use super::names::{Names, safe};
-use super::recalled::{Gone, recall_child};
+use super::recalled::{Forgotten, Gone, recall_child};
 use super::text::Text;
+use super::threads::on_threads;
 use super::window::stamp;
 use super::{Ask, source_name, specs};
 use crate::store::Store;
@@ -25,6 +27,7 @@ pub(super) struct Family<'f> {
     pub(super) children: Children<'f>,
     pub(super) store: Option<&'f Store>,
     pub(super) gone: &'f [Gone],
+    pub(super) forgotten: &'f Forgotten,
     /// Where copies wait for their place.
     pub(super) copies: &'f Path,
 }
@@ -59,7 +62,6 @@ pub(super) fn assemble(ask: &Ask<'_>, collected: Collected, family: &Family<'_>,
         ..Tree::default()
     };
     let mut assembler = Assembler {
-        ask,
         family,
         tree: &mut tree,
         names: HashMap::new(),
@@ -76,7 +78,12 @@ pub(super) fn assemble(ask: &Ask<'_>, collected: Collected, family: &Family<'_>,
         )
     };
     picked.sort_by_cached_key(order);
-    let mut placed: Vec<Placed> = picked.into_iter().map(|picked| assembler.place(picked)).collect();
+    let named = copy_children(ask, family, &picked);
+    let mut placed: Vec<Placed> = picked
+        .into_iter()
+        .zip(named)
+        .map(|(picked, named)| assembler.place(picked, named))
+        .collect();
     let attached = std::mem::take(&mut assembler.attached);
     for orphan in collected.children.iter().filter(|path| !attached.contains(*path)) {
         let reason = "works for a session, and no turn of the day names it".to_owned();
@@ -88,6 +95,42 @@ pub(super) fn assemble(ask: &Ask<'_>, collected: Collected, family: &Family<'_>,
     tree.notes.skipped.dedup();
     write_heads(ask, &placed, &mut tree);
     tree
+}
+
+/// A child that the turns of a session name, with the copy of its log where that is there.
+struct Named {
+    link: Link,
+    found: Option<(Child, io::Result<Copied>)>,
+}
+
+/// Finds and copies the children that the turns of each session name.
+fn copy_children(ask: &Ask<'_>, family: &Family<'_>, picked: &[Picked]) -> Vec<Vec<Named>> {
+    let named = |one: &Picked, link: &Link| {
+        let turns = &one.scan.turns;
+        turns.iter().any(|turn| link.touches(turn.start_line, turn.end_line))
+    };
+    let wanted: Vec<(usize, &Link)> = (0..)
+        .zip(picked)
+        .flat_map(|(at, one)| one.scan.links.iter().map(move |link| (at, link)))
+        .filter(|(at, link)| named(&picked[*at], link))
+        .collect();
+    let (children, forgotten, copies) = (&family.children, family.forgotten, family.copies);
+    let copied = on_threads(ask.threads, wanted.len(), |number, room| {
+        let (at, link) = wanted[number];
+        if forgotten.has(link.agent, &link.native_id(&picked[at].id)) {
+            return None;
+        }
+        let child = children.find(link.agent, &link.id, &picked[at].id)?;
+        let to = copies.join(format!("child-{number}"));
+        let copied = Text::open(&child.path, room).and_then(|text| copy(&text, ask.copies, &to));
+        Some((child, copied))
+    });
+    let mut all: Vec<Vec<Named>> = picked.iter().map(|_| Vec::new()).collect();
+    for ((at, link), found) in wanted.into_iter().zip(copied) {
+        let link = link.clone();
+        all[at].push(Named { link, found });
+    }
+    all
 }
 
 fn order_of(placed: &Placed) -> (&str, &str, &str, &str) {
@@ -102,7 +145,6 @@ fn order_of(placed: &Placed) -> (&str, &str, &str, &str) {
 
 /// Gives files their names.
 struct Assembler<'a, 'f> {
-    ask: &'a Ask<'a>,
     family: &'a Family<'f>,
     tree: &'a mut Tree,
     /// The names of each directory of the workspace.
@@ -114,7 +156,7 @@ struct Assembler<'a, 'f> {
 
 impl Assembler<'_, '_> {
     /// Finds the place of a session and of its children.
-    fn place(&mut self, picked: Picked) -> Placed {
+    fn place(&mut self, picked: Picked, named: Vec<Named>) -> Placed {
         let source = source_name(picked.agent);
         let base = format!("projects/{}", picked.project.key);
         let own = picked
@@ -149,7 +191,7 @@ impl Assembler<'_, '_> {
             });
         }
         let parent = format!("sessions/{source}/subagents/{}", safe(&picked.id).as_str());
-        let children = self.children(&picked, &format!("{base}/{parent}"));
+        let children = self.children(&picked, named, &format!("{base}/{parent}"));
         Placed {
             subagent_path: if children.is_empty() { String::new() } else { parent },
             picked,
@@ -158,29 +200,32 @@ impl Assembler<'_, '_> {
         }
     }
 
-    /// Copies the children that the turns of a session name.
-    fn children(&mut self, picked: &Picked, directory: &str) -> Vec<(Link, String)> {
+    /// Gives their places to the children that the turns of a session name.
+    fn children(&mut self, picked: &Picked, named: Vec<Named>, directory: &str) -> Vec<(Link, String)> {
         let mut children = Vec::new();
-        let turns = &picked.scan.turns;
-        let is_named = |link: &&Link| turns.iter().any(|turn| link.touches(turn.start_line, turn.end_line));
-        for link in picked.scan.links.iter().filter(is_named) {
-            let mut link = link.clone();
-            let found = self.family.children.find(link.agent, &link.id, &picked.id);
-            let name = match &found {
-                Some(child) => self.copy_child(child, directory),
-                None => self.recall_child(picked, &link, directory),
+        for Named { mut link, found } in named {
+            if self.family.forgotten.has(link.agent, &link.native_id(&picked.id)) {
+                self.tree.notes.skipped.push(Skipped {
+                    what: format!("{} {}", source_name(link.agent), link.id),
+                    reason: FORGOTTEN.to_owned(),
+                });
+                continue;
+            }
+            let (name, role) = match found {
+                Some((child, copied)) => (self.put_child(&child, copied, directory), child.role),
+                None => (self.recall_child(picked, &link, directory), None),
             };
             if let Some(name) = name {
-                link.role = link.role.or(found.and_then(|child| child.role));
+                link.role = link.role.or(role);
                 children.push((link, name));
             }
         }
         children
     }
 
-    /// Copies the log of a child and gives its name.
-    fn copy_child(&mut self, child: &Child, directory: &str) -> Option<String> {
-        let copied = match Text::open(&child.path).and_then(|text| copy(&text, self.ask.copies, &self.next_copy())) {
+    /// Gives the copy of a child's log its place, and gives its name.
+    fn put_child(&mut self, child: &Child, copied: io::Result<Copied>, directory: &str) -> Option<String> {
+        let copied = match copied {
             Ok(copied) => copied,
             Err(error) => {
                 let reason = format!("cannot be read: {error}");
@@ -189,13 +234,18 @@ impl Assembler<'_, '_> {
             }
         };
         self.attached.insert(child.path.clone());
-        let own = child.path.file_name().unwrap_or_default().to_string_lossy();
-        let name = match is_grok(&child.path) {
-            true => format!("{}/{own}", self.name(directory, &child.id, &child.path)),
-            false => self.name(directory, own.strip_suffix(".zst").unwrap_or(&own), &child.path),
-        };
+        let name = self.child_name(&child.path, &child.id, directory);
         self.put(&format!("{directory}/{name}"), &copied);
         Some(name)
+    }
+
+    /// The name of a child's log; that of Grok's is its directory's.
+    fn child_name(&mut self, log: &Path, id: &str, directory: &str) -> String {
+        let own = log.file_name().unwrap_or_default().to_string_lossy();
+        match is_grok(log) {
+            true => format!("{}/{own}", self.name(directory, id, log)),
+            false => self.name(directory, own.strip_suffix(".zst").unwrap_or(&own), log),
+        }
     }
 
     /// A child whose log is gone, from memory; or a word that nobody has it.
@@ -211,8 +261,10 @@ impl Assembler<'_, '_> {
             });
             return None;
         };
-        let text = Text::open(&child.file).and_then(|text| copy(&text, Copies::Verbatim, &self.next_copy()));
-        let name = self.name(directory, &child.name(), &child.place);
+        let mut room = Vec::new();
+        let text = Text::open(&child.file, &mut room);
+        let text = text.and_then(|text| copy(&text, Copies::Verbatim, &self.next_copy()));
+        let name = self.child_name(&child.place, &link.id, directory);
         let path = format!("{directory}/{name}");
         match text {
             Ok(copied) => self.put(&path, &copied),
@@ -227,7 +279,7 @@ impl Assembler<'_, '_> {
 
     fn next_copy(&self) -> PathBuf {
         self.copied.set(self.copied.get() + 1);
-        self.family.copies.join(format!("child-{}", self.copied.get()))
+        self.family.copies.join(format!("recalled-{}", self.copied.get()))
     }
 
     /// A name in a directory of the workspace. One that differs from the file's own is told.

@@ -3,25 +3,30 @@
 //! One bad log costs itself and is told; it never costs another one.
 
 use std::collections::HashMap;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use jiff::{SignedDuration, Timestamp};
-use transcript::{Agent, grok_project};
+use transcript::{Agent, PartKind, grok_project};
 
 use super::audit::Skipped;
 use super::children::stem;
 use super::copy::{Copied, Copies, copy};
+use super::recalled::{Forgotten, KeptPart};
 use super::roots::Project;
 use super::scan::{Day, Scan, scan};
 use super::text::Text;
+use super::threads::on_threads;
+use super::traces::native_id;
 use super::{Ask, source_name};
 use crate::files;
 use crate::sources::{self, Log};
 
 /// A clock may be set back between the last line and the file's own time.
 const CLOCK_SLACK: SignedDuration = SignedDuration::from_hours(1);
+
+/// Why a session is left out that a user wanted gone.
+pub(super) const FORGOTTEN: &str = "was forgotten";
 
 /// A root session of the day.
 #[derive(Debug)]
@@ -57,6 +62,8 @@ pub(super) struct Candidate<'c> {
     pub(super) place: &'c Path,
     pub(super) modified: Option<Timestamp>,
     pub(super) is_from_memory: bool,
+    /// What lay beside a Grok log that is gone.
+    pub(super) beside: &'c [KeptPart],
 }
 
 /// Whether a log was written to on the day or after it. What is not told is looked at.
@@ -69,31 +76,17 @@ pub(super) fn may_be_of_day(log: &Log, start: Timestamp) -> bool {
 }
 
 /// Looks at all candidates. `copies` is an empty directory of ours.
-pub(super) fn collect(ask: &Ask<'_>, candidates: &[Candidate<'_>], copies: &Path) -> Collected {
+pub(super) fn collect(ask: &Ask<'_>, candidates: &[Candidate<'_>], forgotten: &Forgotten, copies: &Path) -> Collected {
     let day = Day::new(ask.window);
-    let next = AtomicUsize::new(0);
-    let collected = Mutex::new(Collected::default());
-    let work = || {
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            let Some(candidate) = candidates.get(number) else {
-                return;
-            };
-            let outcome = look(ask, &day, candidate, &copies.join(number.to_string()));
-            // A thread that panicked had its part of the list; what it left is still whole.
-            let mut collected = collected.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            outcome.into_collected(candidate, &mut collected);
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..ask.threads.min(candidates.len()) {
-            scope.spawn(work);
-        }
-        work();
+    let outcomes = on_threads(ask.threads, candidates.len(), |number, room| {
+        let to = copies.join(number.to_string());
+        look(ask, &day, forgotten, &candidates[number], room, &to)
     });
+    let mut collected = Collected::default();
+    for (candidate, outcome) in candidates.iter().zip(outcomes) {
+        outcome.into_collected(candidate, &mut collected);
+    }
     collected
-        .into_inner()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// What became of a candidate.
@@ -105,6 +98,10 @@ enum Outcome {
 }
 
 impl Outcome {
+    fn forgotten() -> Self {
+        Self::Skipped(vec![FORGOTTEN.to_owned()])
+    }
+
     fn into_collected(self, candidate: &Candidate<'_>, collected: &mut Collected) {
         match self {
             Self::OtherDay => {}
@@ -124,9 +121,16 @@ impl Outcome {
     }
 }
 
-fn look(ask: &Ask<'_>, day: &Day<'_>, candidate: &Candidate<'_>, to: &Path) -> Outcome {
+fn look(
+    ask: &Ask<'_>,
+    day: &Day<'_>,
+    forgotten: &Forgotten,
+    candidate: &Candidate<'_>,
+    room: &mut Vec<u8>,
+    to: &Path,
+) -> Outcome {
     let unread = |error: std::io::Error| Outcome::Skipped(vec![format!("cannot be read: {error}")]);
-    let text = match Text::open(candidate.path) {
+    let text = match Text::open(candidate.path, room) {
         Ok(text) => text,
         Err(error) => return unread(error),
     };
@@ -136,7 +140,7 @@ fn look(ask: &Ask<'_>, day: &Day<'_>, candidate: &Candidate<'_>, to: &Path) -> O
         Err(error) => return unread(error),
     }
     let scanned = day.may_be_in(candidate.agent, &text).and_then(|may_be| {
-        let scan = may_be.then(|| scan(candidate.agent, candidate.place, &text, day));
+        let scan = may_be.then(|| scan(candidate.agent, candidate.place, candidate.beside, &text, day));
         scan.transpose()
     });
     let scan = match scanned {
@@ -144,9 +148,13 @@ fn look(ask: &Ask<'_>, day: &Day<'_>, candidate: &Candidate<'_>, to: &Path) -> O
         Ok(None) => return Outcome::OtherDay,
         Err(error) => return unread(error),
     };
+    let is_forgotten = forgotten.has(
+        candidate.agent,
+        &native_id(candidate.agent, &candidate.place.to_string_lossy()),
+    ) || forgotten.has(candidate.agent, &session_id(candidate.agent, candidate.place, &scan));
     if scan.is_child {
-        let at_work = |at: Option<Timestamp>| at.is_some_and(|at| ask.window.contains(at));
-        return match at_work(scan.first_at) || at_work(scan.last_at) {
+        return match scan.is_at_work {
+            true if is_forgotten => Outcome::forgotten(),
             true => Outcome::Child,
             false => Outcome::OtherDay,
         };
@@ -158,14 +166,17 @@ fn look(ask: &Ask<'_>, day: &Day<'_>, candidate: &Candidate<'_>, to: &Path) -> O
             reasons => Outcome::Skipped(reasons),
         };
     }
+    if is_forgotten {
+        return Outcome::forgotten();
+    }
     pick(ask, candidate, scan, &text, to).unwrap_or_else(unread)
 }
 
 /// Takes a session into the day, unless it is to be left out.
-fn pick(ask: &Ask<'_>, candidate: &Candidate<'_>, scan: Scan, text: &Text, to: &Path) -> std::io::Result<Outcome> {
+fn pick(ask: &Ask<'_>, candidate: &Candidate<'_>, scan: Scan, text: &Text<'_>, to: &Path) -> std::io::Result<Outcome> {
     let (agent, place) = (candidate.agent, candidate.place);
     let id = session_id(agent, place, &scan);
-    let project = project(ask, agent, place, &id, &scan);
+    let project = project(ask, candidate, &id, &scan);
     if project.is_inside(ask.reports_root) {
         return Ok(Outcome::Skipped(vec!["works on the reports themselves".to_owned()]));
     }
@@ -174,8 +185,9 @@ fn pick(ask: &Ask<'_>, candidate: &Candidate<'_>, scan: Scan, text: &Text, to: &
     }
     let copied = copy(text, ask.copies, to)?;
     let beside = match agent {
-        Agent::Grok if !candidate.is_from_memory => copy_beside(place, ask.copies, to),
-        _ => Vec::new(),
+        Agent::Grok if candidate.is_from_memory => copy_kept(candidate.beside, ask.copies, to),
+        Agent::Grok => copy_beside(place, ask.copies, to),
+        Agent::Claude | Agent::Codex => Vec::new(),
     };
     Ok(Outcome::Picked(Box::new(Picked {
         agent,
@@ -223,12 +235,13 @@ fn session_id(agent: Agent, place: &Path, scan: &Scan) -> String {
     }
 }
 
-fn project(ask: &Ask<'_>, agent: Agent, place: &Path, id: &str, scan: &Scan) -> Project {
+fn project(ask: &Ask<'_>, candidate: &Candidate<'_>, id: &str, scan: &Scan) -> Project {
+    let agent = candidate.agent;
     let told = match agent {
         Agent::Claude | Agent::Codex => scan.cwd.clone(),
         Agent::Grok => {
             let seen = || scan.session.as_ref().and_then(|session| session.cwd.clone());
-            grok_root(place).or_else(seen)
+            grok_root(candidate).or_else(seen)
         }
     };
     let fallback = || {
@@ -243,11 +256,15 @@ fn project(ask: &Ask<'_>, agent: Agent, place: &Path, id: &str, scan: &Scan) -> 
 }
 
 /// Where a Grok session worked: by its summary, else by the file for long paths, else by its directory's name.
-fn grok_root(log: &Path) -> Option<String> {
-    let directory = log.parent()?;
+fn grok_root(candidate: &Candidate<'_>) -> Option<String> {
+    let directory = candidate.place.parent()?;
     let group = directory.parent()?;
     let said = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
-    let summary = files::read_companion(directory, &directory.join("summary.json")).ok();
+    let kept = candidate.beside.iter().find(|part| part.kind == PartKind::Summary);
+    let summary = match kept {
+        Some(part) => fs::read(&part.file).ok(),
+        None => files::read_companion(directory, &directory.join("summary.json")).ok(),
+    };
     let summary: serde_json::Value = serde_json::from_slice(&summary.unwrap_or_default()).unwrap_or_default();
     let told = summary["info"]["cwd"]
         .as_str()
@@ -261,6 +278,14 @@ fn grok_root(log: &Path) -> Option<String> {
         .or_else(|| grok_project(&group.file_name()?.to_string_lossy()))
 }
 
+/// Copies what was kept of the files beside a Grok log.
+fn copy_kept(kept: &[KeptPart], copies: Copies<'_>, to: &Path) -> Vec<(String, Copied)> {
+    let files = kept.iter().map(|part| (part.name, part.file.as_path()));
+    files
+        .filter_map(|(name, file)| copy_one(name, file, copies, to))
+        .collect()
+}
+
 /// Copies what lies beside a Grok log. What cannot be read costs itself.
 fn copy_beside(place: &Path, copies: Copies<'_>, to: &Path) -> Vec<(String, Copied)> {
     let mut beside = Vec::new();
@@ -269,12 +294,16 @@ fn copy_beside(place: &Path, copies: Copies<'_>, to: &Path) -> Vec<(String, Copi
         if path == place || path.symlink_metadata().is_err() {
             continue;
         }
-        let own = to.with_extension(name.replace('.', "-"));
-        if let Ok(copied) = Text::open(&path).and_then(|text| copy(&text, copies, &own)) {
-            beside.push(((*name).to_owned(), copied));
-        }
+        beside.extend(copy_one(name, &path, copies, to));
     }
     beside
+}
+
+fn copy_one(name: &str, path: &Path, copies: Copies<'_>, to: &Path) -> Option<(String, Copied)> {
+    let own = to.with_extension(name.replace('.', "-"));
+    let mut room = Vec::new();
+    let copied = Text::open(path, &mut room).and_then(|text| copy(&text, copies, &own));
+    copied.ok().map(|copied| (name.to_owned(), copied))
 }
 
 /// Of a session that lies in two places the longest copy counts. The others are told.

@@ -3,8 +3,10 @@
 //! Most lines tell nothing of the kind: they are passed over by a search for the few words that such lines have.
 
 use std::collections::HashMap;
+use std::sync::LazyLock;
 
 use memchr::memmem;
+use regex::bytes::Regex;
 use serde_json::Value;
 use transcript::Agent;
 
@@ -26,6 +28,14 @@ impl Link {
         is_inside(self.spawn_line) || is_inside(self.result_line)
     }
 
+    /// The child's own id, of which a subagent of Claude's has a part only.
+    pub(super) fn native_id(&self, parent: &str) -> String {
+        match self.agent {
+            Agent::Claude => format!("{parent}/{}", self.id),
+            Agent::Codex | Agent::Grok => self.id.clone(),
+        }
+    }
+
     /// Links stand in the order in which the children came up.
     pub(super) fn order(&self) -> (u64, &str) {
         (self.spawn_line.or(self.result_line).unwrap_or(0), &self.id)
@@ -38,6 +48,8 @@ pub(super) struct Links {
     agent: Agent,
     links: Vec<Link>,
     at: HashMap<String, usize>,
+    /// What the ids of the children are looked for with.
+    ids: Vec<memmem::Finder<'static>>,
     /// Calls that start a child, by their id: the line, and which role is asked for.
     calls: HashMap<String, (u64, Option<String>)>,
 }
@@ -49,12 +61,22 @@ const CALLS_MAX: usize = 100_000;
 const READY: &str = "[codex]";
 const UUID_CHARS: usize = 36;
 
+/// One pass over a line says whether it has any of the words that such lines have.
+static CLAUDE: LazyLock<Regex> =
+    LazyLock::new(|| words(r#""Agent"|"Task"|"agentId"|codex-companion\.mjs|Thread ready \("#));
+static CODEX: LazyLock<Regex> = LazyLock::new(|| words("spawn_agent|function_call_output"));
+
+fn words(words: &str) -> Regex {
+    Regex::new(words).expect("the words are an expression")
+}
+
 impl Links {
     pub(super) fn new(agent: Agent) -> Self {
         Self {
             agent,
             links: Vec::new(),
             at: HashMap::new(),
+            ids: Vec::new(),
             calls: HashMap::new(),
         }
     }
@@ -83,17 +105,8 @@ impl Links {
     fn may_tell(&self, line: &[u8]) -> bool {
         let has = |word: &str| memmem::find(line, word.as_bytes()).is_some();
         match self.agent {
-            Agent::Claude => {
-                has("\"Agent\"")
-                    || has("\"Task\"")
-                    || has("\"agentId\"")
-                    || has("codex-companion.mjs")
-                    || has("Thread ready (")
-                    || self.links.iter().any(|link| has(&link.id))
-            }
-            Agent::Codex => {
-                has("spawn_agent") || (has("function_call_output") && (has("agent_id") || has("completed")))
-            }
+            Agent::Claude => CLAUDE.is_match(line) || self.ids.iter().any(|id| id.find(line).is_some()),
+            Agent::Codex => CODEX.is_match(line) && (has("spawn_agent") || (has("agent_id") || has("completed"))),
             Agent::Grok => has("child_session_id"),
         }
     }
@@ -112,6 +125,7 @@ impl Links {
                     result_line: None,
                 });
                 self.at.insert(id.to_owned(), self.links.len() - 1);
+                self.ids.push(memmem::Finder::new(id).into_owned());
                 self.links.len() - 1
             }
         };

@@ -5,15 +5,19 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::LazyLock;
 
 use jiff::Timestamp;
-use memchr::memmem;
+use regex::bytes::Regex;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use transcript::Agent;
 
 /// Numbers above this are milliseconds: as seconds they would lie in the year 5138.
 const SECONDS_MAX: f64 = 1e11;
+
+static OF_THREAD: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new("session_meta|turn_context").expect("two words are an expression"));
 
 /// What a line tells.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -52,8 +56,7 @@ pub(super) struct Sidechain {
 pub(super) fn probe(agent: Agent, line: &[u8]) -> Option<Told> {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
     // Only these two tell of the thread in what they carry; what the others carry is most of a log.
-    let has = |word: &str| memmem::find(line, word.as_bytes()).is_some();
-    if agent == Agent::Codex && !has("session_meta") && !has("turn_context") {
+    if agent == Agent::Codex && !OF_THREAD.is_match(line) {
         let mut lean = serde_json::Deserializer::from_slice(line);
         if let Ok(record) = lean.deserialize_map(Fields { with_payload: false })
             && lean.end().is_ok()

@@ -16,7 +16,7 @@ use super::collect::Picked;
 use super::copy::private_file;
 use super::links::Link;
 use crate::kept;
-use crate::sources::Log;
+use crate::sources::{self, Log};
 use crate::store::{Listed, Status, Store, StoreError};
 
 /// A session whose log is gone.
@@ -28,13 +28,40 @@ pub(super) struct Gone {
     pub(super) place: PathBuf,
     /// Where its kept lines wait.
     pub(super) file: PathBuf,
+    /// What lay beside a Grok log.
+    pub(super) beside: Vec<KeptPart>,
 }
 
-impl Gone {
-    /// What its log was called.
-    pub(super) fn name(&self) -> String {
-        let name = self.place.file_name().unwrap_or_default().to_string_lossy();
-        name.strip_suffix(".zst").unwrap_or(&name).to_owned()
+/// A file that lay beside a Grok log, as it was kept.
+#[derive(Debug)]
+pub(super) struct KeptPart {
+    pub(super) kind: PartKind,
+    /// What it was called.
+    pub(super) name: &'static str,
+    /// Where its bytes wait.
+    pub(super) file: PathBuf,
+}
+
+/// The sessions that a user wanted gone. Their logs may still be there; the diary does not bring them back.
+#[derive(Debug, Default)]
+pub(super) struct Forgotten {
+    uids: HashSet<String>,
+}
+
+impl Forgotten {
+    /// Asks the store. Where it cannot say, [`recall`] tells that it cannot be read.
+    pub(super) fn new(store: Option<&Store>) -> Self {
+        let uids = store.and_then(|store| store.reads().tombstones().ok());
+        Self {
+            uids: uids.unwrap_or_default(),
+        }
+    }
+
+    /// Whether a session is one of them, or worked for one.
+    pub(super) fn has(&self, agent: Agent, native: &str) -> bool {
+        let uid = |native: &str| SessionUid::new(agent, native).as_str().to_owned();
+        let parent = native.split_once('/').map_or(native, |(parent, _)| parent);
+        !self.uids.is_empty() && (self.uids.contains(&uid(native)) || self.uids.contains(&uid(parent)))
     }
 }
 
@@ -73,15 +100,18 @@ pub(super) fn recall(store: &Store, ask: &Ask<'_>, logs: &[Log], copies: &Path, 
         }
         let file = copies.join(format!("kept-{}", gone.len()));
         match one.status {
-            Status::Kept => match write_part(store, uid, &file) {
-                Ok(()) => gone.push(Gone {
-                    session_uid: uid.clone(),
-                    agent,
-                    place,
-                    file,
-                }),
-                Err(error) => failed(uid, &error),
-            },
+            Status::Kept => {
+                match write_log(store, uid, &file).and_then(|()| beside(store, uid, agent, &place, &file)) {
+                    Ok(beside) => gone.push(Gone {
+                        session_uid: uid.clone(),
+                        agent,
+                        place,
+                        file,
+                        beside,
+                    }),
+                    Err(error) => failed(uid, &error),
+                }
+            }
             Status::Evicted => notes.evicted.push(uid.clone()),
             Status::PromptsOnly => {}
         }
@@ -93,36 +123,64 @@ pub(super) fn recall(store: &Store, ask: &Ask<'_>, logs: &[Log], copies: &Path, 
 
 /// The kept lines of a child, where the store has them.
 pub(super) fn recall_child(store: &Store, parent: &Picked, link: &Link, to: &Path) -> Option<Gone> {
-    let native = match link.agent {
-        Agent::Claude => format!("{}/{}", parent.id, link.id),
-        Agent::Codex | Agent::Grok => link.id.clone(),
-    };
-    let uid = SessionUid::new(link.agent, &native).as_str().to_owned();
+    let uid = SessionUid::new(link.agent, &link.native_id(&parent.id))
+        .as_str()
+        .to_owned();
     if !store.reads().has_session(&uid).ok()? {
         return None;
     }
-    write_part(store, &uid, to).ok()?;
+    write_log(store, &uid, to).ok()?;
     let place = PathBuf::from(store.reads().log_path(&uid).ok()?);
     Some(Gone {
         session_uid: uid,
         agent: link.agent,
         place,
         file: to.to_owned(),
+        beside: Vec::new(),
     })
 }
 
 /// Writes the kept lines of a session's log.
-fn write_part(store: &Store, uid: &str, to: &Path) -> Result<(), StoreError> {
-    let failed = |source: io::Error| StoreError::Io {
-        path: to.to_owned(),
-        source,
-    };
+fn write_log(store: &Store, uid: &str, to: &Path) -> Result<(), StoreError> {
     let parts = kept::parts(store, uid)?;
     let part = parts
         .iter()
         .find(|(kind, _)| matches!(kind, PartKind::Log | PartKind::ChatHistory));
-    let nothing = || failed(io::Error::new(io::ErrorKind::NotFound, "no line of its log is kept"));
+    let nothing = || StoreError::Io {
+        path: to.to_owned(),
+        source: io::Error::new(io::ErrorKind::NotFound, "no line of its log is kept"),
+    };
     let (_, part) = part.ok_or_else(nothing)?;
+    write_part(store, uid, part, to)
+}
+
+/// Writes what was kept of the files beside a Grok log, which is a session's directory.
+fn beside(store: &Store, uid: &str, agent: Agent, log: &Path, to: &Path) -> Result<Vec<KeptPart>, StoreError> {
+    if agent != Agent::Grok {
+        return Ok(Vec::new());
+    }
+    let own = log.file_name().unwrap_or_default().to_string_lossy();
+    let parts = kept::parts(store, uid)?;
+    let mut beside = Vec::new();
+    for (kind, name) in sources::GROK_PARTS.iter().filter(|(_, name)| *name != own) {
+        if let Some((_, part)) = parts.iter().find(|(kept, _)| kept == kind) {
+            let file = to.with_extension(kind.as_str());
+            write_part(store, uid, part, &file)?;
+            beside.push(KeptPart {
+                kind: *kind,
+                name,
+                file,
+            });
+        }
+    }
+    Ok(beside)
+}
+
+fn write_part(store: &Store, uid: &str, part: &str, to: &Path) -> Result<(), StoreError> {
+    let failed = |source: io::Error| StoreError::Io {
+        path: to.to_owned(),
+        source,
+    };
     let mut out: File = private_file(to).map_err(failed)?;
     kept::cat(store, uid, part, &mut out)?
         .and_then(|()| out.flush())

@@ -1,15 +1,17 @@
 //! One log, looked at for one day: its turns by the reader, and what the audit has to say of its lines.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io;
 use std::path::Path;
 
 use jiff::Timestamp;
 use memchr::memmem;
-use transcript::{Agent, Delta, Line, LineBody, Lines, Origin, PartKind, Session, State, Turn};
+use transcript::{Agent, Delta, Line, LineBody, Origin, PartKind, Session, State, Turn};
 
 use super::links::{Link, Links};
 use super::probe::{Head, probe};
+use super::recalled::KeptPart;
 use super::text::Text;
 use super::window::Window;
 use crate::files;
@@ -33,6 +35,8 @@ pub(super) struct Scan {
     pub(super) head: Option<Head>,
     /// It works for another session: its turns are nobody's.
     pub(super) is_child: bool,
+    /// One of its lines is of the day.
+    pub(super) is_at_work: bool,
     pub(super) lines: u64,
     pub(super) malformed: u64,
     /// Malformed lines that hold a date of the day.
@@ -77,7 +81,7 @@ impl<'w> Day<'w> {
     }
 
     /// Whether a log can hold a time of the day: a date of it stands somewhere, times are bare numbers, or none is told.
-    pub(super) fn may_be_in(&self, agent: Agent, text: &Text) -> io::Result<bool> {
+    pub(super) fn may_be_in(&self, agent: Agent, text: &Text<'_>) -> io::Result<bool> {
         if agent == Agent::Grok {
             return Ok(true);
         }
@@ -109,16 +113,25 @@ fn ends_in_utc(told: &[u8]) -> bool {
     told.ends_with(b"Z") || told.ends_with(b"z") || told.ends_with(b"+00:00")
 }
 
-/// Looks at all lines of a log that was found at `place`.
-pub(super) fn scan(agent: Agent, place: &Path, text: &Text, day: &Day<'_>) -> io::Result<Scan> {
+/// Looks at the lines of a log that was found at `place`, with what was kept of the files beside it where it is gone.
+pub(super) fn scan(
+    agent: Agent,
+    place: &Path,
+    beside: &[KeptPart],
+    text: &Text<'_>,
+    day: &Day<'_>,
+) -> io::Result<Scan> {
     let mut gathered = Gathered::new(agent, place);
-    if agent == Agent::Grok {
-        gathered.take_companions(place);
+    match agent {
+        Agent::Grok if beside.is_empty() => gathered.take_companions(place),
+        Agent::Grok => gathered.take_kept(beside),
+        Agent::Claude | Agent::Codex => {}
     }
-    let mut lines = Lines::new(text.reader()?);
-    while let Some(line) = lines.next()? {
-        gathered.take(&line, day);
-    }
+    text.each_line(|line| {
+        gathered.take(line, day);
+        // Of a child nothing else is asked.
+        !(gathered.scan.is_child && gathered.scan.is_at_work)
+    })?;
     Ok(gathered.finish(day.window))
 }
 
@@ -157,6 +170,7 @@ impl Gathered {
                 cwd: None,
                 head: None,
                 is_child: agent == Agent::Claude && origin.is_subagent,
+                is_at_work: false,
                 lines: 0,
                 malformed: 0,
                 malformed_of_day: 0,
@@ -175,6 +189,15 @@ impl Gathered {
         for part in source.parts.iter().filter(|part| !part.kind.has_lines()) {
             let directory = part.path.parent().unwrap_or(Path::new(""));
             if let Ok(bytes) = files::read_companion(directory, &part.path) {
+                self.state.companion(part.kind, &bytes);
+            }
+        }
+    }
+
+    /// The same files as they were kept.
+    fn take_kept(&mut self, beside: &[KeptPart]) {
+        for part in beside.iter().filter(|part| !part.kind.has_lines()) {
+            if let Ok(bytes) = fs::read(&part.file) {
                 self.state.companion(part.kind, &bytes);
             }
         }
@@ -211,6 +234,7 @@ impl Gathered {
                 scan.non_monotonic += u64::from(self.before.is_some_and(|before| at < before));
                 scan.first_at = Some(scan.first_at.map_or(at, |first| first.min(at)));
                 scan.last_at = Some(scan.last_at.map_or(at, |last| last.max(at)));
+                scan.is_at_work |= day.window.contains(at);
                 self.before = Some(at);
                 if told.is_number && self.agent != Agent::Grok {
                     self.numbers.insert(number, at);

@@ -3,10 +3,12 @@
 //! What others wrote into a workspace, such as reports, is carried over into the new one. A lock that dies with its
 //! process keeps two runs apart.
 
+use std::collections::HashSet;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
 
+use jiff::civil::Date;
 use serde_json::Value;
 use walkdir::WalkDir;
 
@@ -37,7 +39,7 @@ pub(super) enum Standing {
 
 impl Site {
     /// Takes the place of a day, and mends what a run that died left behind.
-    pub(super) fn open(root: &Path, window: &Window) -> Result<Self, DiaryError> {
+    pub(super) fn open(root: &Path, date: Date) -> Result<Self, DiaryError> {
         let failed = |path: &Path| {
             let path = path.to_owned();
             move |source| DiaryError::Io { path, source }
@@ -57,7 +59,7 @@ impl Site {
         }
         let site = Self {
             root,
-            date: window.date.to_string(),
+            date: date.to_string(),
             _lock: lock,
         };
         site.mend().map_err(failed(&site.root))?;
@@ -159,16 +161,46 @@ impl Site {
         })
     }
 
+    /// Takes the day away: first the audit, so that half a day is none, then the workspace at once.
+    pub(super) fn take_away(&self) -> Result<(), DiaryError> {
+        let failed = |source| DiaryError::Io {
+            path: self.workspace(),
+            source,
+        };
+        remove(&self.root.join("private").join(&self.date)).map_err(failed)?;
+        // Copies that wait are taken away by whoever comes next, if we do not come to it.
+        let aside = self.aside("copies");
+        if self.workspace().symlink_metadata().is_ok() {
+            fs::rename(self.workspace(), &aside).map_err(failed)?;
+        }
+        remove(&aside).map_err(failed)?;
+        for entry in fs::read_dir(self.root.join("work")).map_err(failed)?.flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.starts_with('.') && (name.ends_with(".copies") || name.ends_with(".new")) {
+                remove(&entry.path()).map_err(failed)?;
+            }
+        }
+        Ok(())
+    }
+
     fn build(&self, new: &Path, tree: &Tree) -> io::Result<()> {
         make_private(&new.join("projects"))?;
+        let mut made: HashSet<PathBuf> = HashSet::new();
+        let mut make_above = |path: &Path| match path.parent() {
+            Some(above) if !made.contains(above) => {
+                made.insert(above.to_owned());
+                make_private(above)
+            }
+            _ => Ok(()),
+        };
         for (place, waiting) in &tree.moves {
             let path = inside(new, place)?;
-            make_private(path.parent().unwrap_or(new))?;
+            make_above(&path)?;
             fs::rename(waiting, path)?;
         }
         for (place, bytes) in &tree.files {
             let path = inside(new, place)?;
-            make_private(path.parent().unwrap_or(new))?;
+            make_above(&path)?;
             private_file(&path)?.write_all(bytes)?;
         }
         Ok(())
@@ -224,7 +256,7 @@ impl Drop for Site {
 }
 
 /// Whether a file of a workspace is one that we write.
-fn is_ours(place: &Path) -> bool {
+pub(super) fn is_ours(place: &Path) -> bool {
     let names: Vec<&str> = place.iter().map(|name| name.to_str().unwrap_or_default()).collect();
     matches!(
         names.as_slice(),

@@ -36,9 +36,24 @@ pub fn usual<'d>(digests: impl Iterator<Item = &'d Digest>, are_subagents: bool)
     })
 }
 
+/// A number that a person reads: its thousands are marked.
+fn marked(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 /// The signal of a session that takes more than is usual.
 pub fn overrun(digest: &Digest, usual: &Usual) -> Option<Signal> {
-    let over = |took: u64, usual: u64, what: &str| (took > usual).then(|| format!("{took} {what} against {usual}"));
+    let over = |took: u64, usual: u64, what: &str| {
+        (took > usual).then(|| format!("{} {what} against {}", marked(took), marked(usual)))
+    };
     let told: Vec<String> = [
         over(digest.tokens.total.total(), usual.tokens, "tokens"),
         over(digest.time.active_s, usual.active_s, "active seconds"),
@@ -53,4 +68,17 @@ pub fn overrun(digest: &Digest, usual: &Usual) -> Option<Signal> {
         text: format!("more than nine of ten sessions: {}", told.join(", ")),
         evidence: Vec::new(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_marked() {
+        assert_eq!(
+            [0, 999, 1_000, 1_234_567].map(marked),
+            ["0", "999", "1,000", "1,234,567"]
+        );
+    }
 }

@@ -7,4 +7,5 @@ mod home;
 mod hostile;
 mod oracle;
 mod story;
+mod traces;
 mod window;

@@ -3,6 +3,8 @@
 use std::fs;
 
 use memory::diary::{DiaryError, Prepared};
+use memory::digest::Settings;
+use memory::retention::{self, Done, Policy, Retention};
 use memory::store::{Patience, Store};
 use memory::sweep::{Sweep, run};
 use serde_json::json;
@@ -120,7 +122,7 @@ fn secrets_are_masked_and_lines_stay_where_they_are() {
 }
 
 #[test]
-fn a_log_that_is_gone_is_taken_from_memory_and_one_that_was_let_go_is_named() {
+fn a_log_that_is_gone_is_taken_from_memory() {
     let home = Home::new();
     let log = home.claude("s", &[prompt(1, "fix"), reply(2), prompt(5, "again"), reply(6)]);
     let store = swept(&home);
@@ -137,6 +139,74 @@ fn a_log_that_is_gone_is_taken_from_memory_and_one_that_was_let_go_is_named() {
         4
     );
     assert_eq!(home.audit()["from_memory"][0]["session_uid"], "claude:s");
+}
+
+#[test]
+fn a_day_with_sessions_that_were_let_go_names_those_whose_logs_are_gone_and_takes_the_rest() {
+    let home = Home::new();
+    let write = |id: &str, at: &str| {
+        let of = |record| with(record, json!({"sessionId": id, "timestamp": at}));
+        home.claude(id, &[of(prompt(1, id)), of(reply(2))])
+    };
+    let gone = write("gone", &at(1));
+    write("there", &at(3));
+    let kept = write("kept", &at(5));
+    let late = write("late", "2026-05-14T10:00:00Z");
+    drop(swept(&home));
+    let_go(&home, &["claude:kept"]);
+    let store = Store::open_existing(&home.path.join("store")).unwrap().unwrap();
+    for log in [gone, kept, late] {
+        fs::remove_file(log).unwrap();
+    }
+    let made = home.prepare_with(Some(&store));
+    assert_eq!(home.turns(), "kept 1-2\nthere 1-2", "{:?}", made.notes);
+    assert_eq!(made.notes.evicted, ["claude:gone"]);
+    let from_memory: Vec<&str> = made
+        .notes
+        .from_memory
+        .iter()
+        .map(|one| one.session_uid.as_str())
+        .collect();
+    assert_eq!(from_memory, ["claude:kept"]);
+    assert_eq!(made.notes.skipped, []);
+    assert_eq!(home.audit()["evicted"], json!(["claude:gone"]));
+}
+
+/// Lets all raw text go but that of the sessions named.
+fn let_go(home: &Home, kept: &[&str]) {
+    let store = &mut Store::open(&home.path.join("store")).unwrap();
+    let wait = Patience::Wait(&|| {});
+    let lock = store.lock(wait).unwrap();
+    let keep = store.write(&lock, home.now, "keep", |tx| {
+        for uid in kept {
+            tx.keep(uid, home.now)?;
+        }
+        Ok(((), String::new()))
+    });
+    keep.unwrap();
+    drop(lock);
+    let task_pattern = regex::Regex::new("T-[0-9]+").unwrap();
+    let retention = Retention {
+        policy: Policy {
+            raw_soft_cap_bytes: 0,
+            raw_hard_cap_bytes: 0,
+            raw_max_age_days: None,
+            distilled_cap_bytes: u64::MAX,
+            today_began: home.now,
+        },
+        digests: Settings {
+            now: home.now,
+            task_pattern: &task_pattern,
+        },
+    };
+    let command = retention::Command {
+        name: "evict",
+        sentence: &Done::sentence,
+    };
+    let mut done = Done::default();
+    retention::enforce(store, wait, &retention, &command, &|_| false, &mut done).unwrap();
+    retention::finish(store, wait, home.now, &command, &mut done).unwrap();
+    assert!(done.is_finished && done.lost().count() == 0, "{done:?}");
 }
 
 /// A store that has read all logs of a home.
@@ -244,10 +314,11 @@ fn our_own_sessions_are_left_out_and_fallback_roots_hold() {
     );
 }
 
-#[test]
-fn a_grok_session_is_copied_with_what_lies_beside_it() {
-    let mut home = Home::new();
-    let id = "0199a2b4-0000-7000-8000-000000000001";
+const GROK: &str = "0199a2b4-0000-7000-8000-000000000001";
+
+/// A session of Grok's, and the directory it lies in.
+fn grok(home: &Home) -> String {
+    let id = GROK;
     let seconds: i64 = at(5).parse::<jiff::Timestamp>().unwrap().as_second();
     let row = |number: i64, kind: &str, text: &str| {
         json!({"timestamp": seconds + number, "method": "session/update", "params": {"sessionId": id,
@@ -266,6 +337,57 @@ fn a_grok_session_is_copied_with_what_lies_beside_it() {
         &format!("{base}/events.jsonl"),
         "{\"ts\":\"2026-05-12T00:05:00Z\",\"type\":\"turn_started\"}\n",
     );
+    base
+}
+
+#[test]
+fn what_lay_beside_a_grok_log_that_is_gone_comes_from_memory_with_it() {
+    let mut home = Home::new();
+    let base = grok(&home);
+    home.write(
+        &format!("{base}/summary.json"),
+        "{\"info\":{\"cwd\":\"/home/ada/moon\"}}",
+    );
+    let files = |home: &Home| -> Vec<(String, String)> {
+        let key = home.audit()["sessions"][0]["workspace_project_key"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        let place = home
+            .workspace()
+            .join("projects")
+            .join(key)
+            .join(format!("sessions/grok/{GROK}"));
+        let mut files: Vec<(String, String)> = fs::read_dir(place)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .map(|path| {
+                (
+                    path.file_name().unwrap().to_string_lossy().into_owned(),
+                    fs::read_to_string(path).unwrap(),
+                )
+            })
+            .collect();
+        files.sort();
+        files
+    };
+    home.prepare();
+    let (on_disk, rows) = (files(&home), home.rows());
+    assert_eq!(on_disk.len(), 3);
+    let store = swept(&home);
+    fs::remove_dir_all(home.path.join(&base)).unwrap();
+    home.force = true;
+    let made = home.prepare_with(Some(&store));
+    assert_eq!(made.notes.from_memory.len(), 1, "{:?}", made.notes);
+    assert_eq!((files(&home), home.rows()), (on_disk, rows));
+    assert_eq!(home.audit()["sessions"][0]["canonical_project_root"], "/home/ada/moon");
+}
+
+#[test]
+fn a_grok_session_is_copied_with_what_lies_beside_it() {
+    let mut home = Home::new();
+    let base = grok(&home);
+    let id = GROK;
     home.prepare();
     assert_eq!(home.turns(), format!("{id} 1-2"));
     let session = &home.rows()[0]["session_path"];

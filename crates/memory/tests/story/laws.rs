@@ -1,27 +1,36 @@
 //! Laws of retention: whatever happens in whatever order, and wherever it is cut off, nothing is lost in silence, what
-//! is kept stays, what is forgotten stays so, and the caps hold.
+//! is kept stays, what is forgotten stays so, and the caps hold, also while a sweep goes on.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use memory::doctor::examine_store;
-use memory::retention::{DATA_LOSS, Reach};
+use memory::retention::{self, Command, DATA_LOSS, Done, Reach};
+use memory::store::Store;
 use proptest::prelude::*;
 
 use crate::home::WAIT;
-use crate::retention::{Memory, number_of, path, uid};
+use crate::retention::{EVICT, Memory, number_of, path, uid};
 
 /// Sessions take about so much each.
 const WORDS: u32 = 30;
+/// The sessions that stories are about.
+const FEW: std::ops::Range<u32> = 1..6;
+/// More sessions than a sweep commits at once, so that there is a time between two batches.
+const MANY: std::ops::Range<u32> = 100..240;
+/// A batch has no more sessions.
+const BATCH_SESSIONS: u64 = 64;
 
 #[derive(Debug, Clone)]
 enum Step {
     /// A new session, or more of one that is there.
     Write(u32),
-    Sweep {
-        soft: u64,
-        hard: u64,
-    },
+    /// Far more new sessions than any cap has room for.
+    Flood,
+    Sweep(Caps),
+    Evict(Caps),
     CatchUp,
     Keep(u32),
     Unkeep(u32),
@@ -31,14 +40,34 @@ enum Step {
     Wait(i64),
     /// A retention run that dies before its last phase, and whose packs are still there.
     Crash,
+    /// One that dies in the midst of a transaction.
+    CrashUncommitted(Caps),
+    /// A sweep that dies after so many batches.
+    CrashInSweep(Caps, u64),
     Rebuild,
 }
 
+/// How many sessions there is room for.
+#[derive(Debug, Clone, Copy)]
+struct Caps {
+    soft: u64,
+    hard: u64,
+}
+
+fn caps() -> impl Strategy<Value = Caps> {
+    (0..6_u64, 0..4_u64).prop_map(|(soft, more)| Caps {
+        soft,
+        hard: soft + more,
+    })
+}
+
 fn step() -> impl Strategy<Value = Step> {
-    let number = 1..6_u32;
+    let number = FEW;
     prop_oneof![
         5 => number.clone().prop_map(Step::Write),
-        4 => (0..6_u64, 0..4_u64).prop_map(|(soft, more)| Step::Sweep { soft, hard: soft + more }),
+        1 => Just(Step::Flood),
+        4 => caps().prop_map(Step::Sweep),
+        2 => caps().prop_map(Step::Evict),
         1 => Just(Step::CatchUp),
         1 => number.clone().prop_map(Step::Keep),
         1 => number.clone().prop_map(Step::Unkeep),
@@ -46,7 +75,9 @@ fn step() -> impl Strategy<Value = Step> {
         1 => number.clone().prop_map(Step::ForgetAll),
         1 => number.prop_map(Step::Damage),
         2 => (0..40_i64).prop_map(Step::Wait),
-        2 => Just(Step::Crash),
+        1 => Just(Step::Crash),
+        1 => caps().prop_map(Step::CrashUncommitted),
+        1 => (caps(), 1..4_u64).prop_map(|(caps, batches)| Step::CrashInSweep(caps, batches)),
         1 => Just(Step::Rebuild),
     ]
 }
@@ -90,11 +121,23 @@ impl World {
             Step::Write(number) if memory.home.path(&path(number)).exists() => memory.grow(number),
             Step::Write(number) => memory.write(number, 50, WORDS),
             Step::Wait(days) => memory.wait_days(days),
-            Step::Sweep { soft, hard } => {
-                memory.policy.raw_soft_cap_bytes = self.each * soft;
-                memory.policy.raw_hard_cap_bytes = self.each * hard;
-                memory.sweep();
+            Step::Flood => {
+                for number in MANY.filter(|number| !memory.home.path(&path(*number)).exists()) {
+                    memory.write(number, 50, WORDS);
+                }
+            }
+            Step::Sweep(caps) => {
+                self.set(caps);
+                self.sweep(u64::MAX);
                 self.note_read();
+                self.caps_hold();
+            }
+            Step::Evict(caps) => {
+                self.set(caps);
+                let mut done = self.memory.enforce();
+                let mut store = self.memory.home.store();
+                retention::finish(&mut store, WAIT, self.memory.now, &EVICT, &mut done).unwrap();
+                assert!(done.is_finished, "{done:?}");
                 self.caps_hold();
             }
             Step::CatchUp => {
@@ -135,6 +178,12 @@ impl World {
                 }
             }
             Step::Crash => self.crash(),
+            Step::CrashUncommitted(caps) => self.crash_uncommitted(caps),
+            Step::CrashInSweep(caps, batches) => {
+                self.set(caps);
+                self.sweep(batches);
+                self.note_half_read();
+            }
             Step::Rebuild => {
                 memory.home.rebuild();
                 self.notes.damaged.clear();
@@ -158,18 +207,91 @@ impl World {
         }
     }
 
+    /// The light went out before the first commit: all is as it was.
+    fn crash_uncommitted(&mut self, caps: Caps) {
+        self.set(caps);
+        let before = self.here();
+        let (memory, mut store) = (&self.memory, self.memory.home.store());
+        let dies = Command {
+            name: "evict",
+            sentence: &|_| resume_unwind(Box::new("the light went out")),
+        };
+        let run = || {
+            let mut done = Done::default();
+            retention::enforce(&mut store, WAIT, &memory.retention(), &dies, &|_| false, &mut done)
+        };
+        if catch_unwind(AssertUnwindSafe(run)).is_err() {
+            assert_eq!(self.here(), before);
+        }
+    }
+
+    fn set(&mut self, caps: Caps) {
+        self.memory.policy.raw_soft_cap_bytes = self.each * caps.soft;
+        self.memory.policy.raw_hard_cap_bytes = self.each * caps.hard;
+    }
+
+    /// A sweep that may die after so many batches. After each of them raw text is above the hard cap by no more than that
+    /// batch; what cannot go is beside the point: what is kept by hand, and what is just being read.
+    fn sweep(&self, batches_max: u64) {
+        let memory = &self.memory;
+        let directory = memory.home.path("store");
+        let (before, batches) = (memory.usage(), AtomicU64::new(0));
+        let look = |_: u64, _: u64| {
+            let store = Store::open_existing(&directory).unwrap().unwrap();
+            let (candidates, unowned) = store.reads().candidates().unwrap();
+            let bytes = || candidates.iter().map(|one| one.bytes);
+            let stays = |uid: &str| FEW.contains(&number_of(uid));
+            let staying: u64 = candidates
+                .iter()
+                .filter(|one| one.is_kept || stays(&one.session_uid))
+                .map(|one| one.bytes)
+                .sum();
+            let number = batches.fetch_add(1, Ordering::Relaxed) + 1;
+            // What questions read on their way is let go between the first batch and the second.
+            let cap = match number {
+                1 => memory.policy.raw_hard_cap_bytes.max(before),
+                _ => memory.policy.raw_hard_cap_bytes.max(staying),
+            };
+            let batch = bytes().max().unwrap_or_default() * (BATCH_SESSIONS + 2);
+            let usage = unowned + bytes().sum::<u64>();
+            assert!(
+                usage <= cap + batch,
+                "{usage} after batch {number}: more than {cap} and a batch"
+            );
+            if number >= batches_max {
+                resume_unwind(Box::new("the light went out"));
+            }
+        };
+        let sweep = || memory.sweep_with(&look);
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(sweep))
+            && !panic.is::<&'static str>()
+        {
+            resume_unwind(panic);
+        }
+    }
+
     fn here(&self) -> BTreeSet<u32> {
         self.memory.here().into_iter().collect()
     }
 
     fn note_read(&mut self) {
-        for number in 1..6 {
+        for number in FEW.chain(MANY) {
             if self.notes.forgotten.contains(&number) {
                 continue;
             }
             if let Ok(log) = fs::read_to_string(self.memory.home.path(&path(number))) {
                 self.notes.read.insert(number, log);
             }
+        }
+    }
+
+    /// A sweep that died has read some logs and not others; each wholly or not at all.
+    fn note_half_read(&mut self) {
+        for number in self.here() {
+            let kept = self.memory.home.cat(&uid(number));
+            let log = fs::read_to_string(self.memory.home.path(&path(number))).unwrap();
+            let before = self.notes.read.insert(number, kept.clone());
+            assert!(kept == log || Some(kept) == before, "{number} is half read");
         }
     }
 
@@ -273,7 +395,7 @@ proptest! {
             world.take(step);
             world.laws_hold();
         }
-        world.take(&Step::Sweep { soft: 2, hard: 3 });
+        world.take(&Step::Sweep(Caps { soft: 2, hard: 3 }));
         world.laws_hold();
     }
 }

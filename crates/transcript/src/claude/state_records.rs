@@ -21,6 +21,8 @@ const SKIPPED: &[&str] = &[
     "content-replacement",
     "cost-state",
     "failed",
+    // The copy of a file that is made before a tool changes it. The call of that tool is the edit: told here once more, it
+    // would count twice.
     "file-history-delta",
     "frame-link",
     "last-prompt",

@@ -50,20 +50,33 @@ pub(super) fn lines(
 }
 
 /// Prints the page, or as much of it as fits.
-pub(super) fn print(ui: &mut Ui, mut lines: Vec<String>, max_tokens: Option<u32>) -> Result<(), CommandError> {
-    let mut left_out = 0;
-    if let Some(most) = max_tokens {
-        let size = |lines: &[String]| lines.iter().map(|line| visible_chars(line) + 1).sum::<usize>();
-        while lines.len() > 3 && tokens(size(&lines)) > most as usize {
-            lines.pop();
-            left_out += 1;
-        }
-    }
+pub(super) fn print(ui: &mut Ui, lines: Vec<String>, max_tokens: Option<u32>) -> Result<(), CommandError> {
+    let shown = max_tokens.map_or(lines.len(), |most| shown(&lines, most));
+    let left_out = lines.len() - shown;
+    let mut lines = lines;
+    lines.truncate(shown);
     rows(ui, lines)?;
     if left_out > 0 {
-        ui.row(format_args!("… {} left out", plural(left_out, "line")))?;
+        ui.row(left_out_line(left_out))?;
     }
     Ok(())
+}
+
+/// How many lines fit, with the one that says how many do not. The first one is always shown.
+fn shown(lines: &[String], max_tokens: u32) -> usize {
+    let fits = |count: usize| {
+        let chars: usize = lines[..count].iter().map(|line| visible_chars(line)).sum();
+        let rest = match lines.len() - count {
+            0 => 0,
+            left_out => visible_chars(&left_out_line(left_out)),
+        };
+        tokens(chars + rest) <= max_tokens as usize
+    };
+    (1..=lines.len()).rev().find(|count| fits(*count)).unwrap_or(1)
+}
+
+fn left_out_line(count: usize) -> String {
+    format!("… {} left out", plural(count as u64, "line"))
 }
 
 fn labelled(label: &str, text: &str) -> String {

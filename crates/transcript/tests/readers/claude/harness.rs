@@ -25,6 +25,23 @@ fn a_session_that_wakes_up_is_no_reaction_to_the_last_prompt() {
 }
 
 #[test]
+fn an_edit_is_told_once_though_the_file_is_copied_before() {
+    let log = r#"
+{"type":"user","uuid":"u1","parentUuid":null,"timestamp":"2026-04-01T09:00:00Z","message":{"content":"fix the login"}}
+{"type":"assistant","uuid":"a1","parentUuid":"u1","timestamp":"2026-04-01T09:00:05Z","message":{"content":[{"type":"tool_use","id":"t1","name":"Edit","input":{"file_path":"/home/ada/app/src/login.rs","old_string":"a","new_string":"b"}}]}}
+{"type":"file-history-delta","messageId":"a1","snapshotMessageId":"u1","trackingPath":"src/login.rs","backup":{"backupFileName":"0123@v1","version":1,"backupTime":"2026-04-01T09:00:06Z"},"timestamp":"2026-04-01T09:00:06Z"}
+{"type":"user","uuid":"r1","parentUuid":"a1","timestamp":"2026-04-01T09:00:07Z","message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":"updated"}]}}
+"#;
+    assert_snapshot!(check(log), @r#"
+    1 t1 user_msg human! "fix the login"
+    2 t1 edit+tool_call agent Edit "/home/ada/app/src/login.rs (edit)" → ok, 2000 ms, writes /home/ada/app/src/login.rs
+    4 t1 tool_result tool Edit "updated" → ok
+    turn 1 lines 1-4 "fix the login": 3 events, 1 tool calls, 0 errors
+    lines: 3 event, 1 skipped
+    "#);
+}
+
+#[test]
 fn a_mode_that_does_not_change_is_told_once() {
     let log = r#"
 {"type":"permission-mode","permissionMode":"default","sessionId":"s"}

@@ -1,0 +1,148 @@
+//! A digest as JSON that fits a model's budget: what is told last on the page goes first, lists entry by entry, and all
+//! that went is named.
+
+use serde_json::{Map, Value, json};
+
+use crate::render::budget::tokens;
+
+/// The name under which it is told what went, and how many entries of it.
+const LEFT_OUT: &str = "left_out_to_fit";
+/// Room for the mark of an answer that may miss something new.
+const SPARE_CHARS: usize = ",\"stale\":true".len() + 1;
+
+/// What goes, in this order; what is not named here goes after it, and [`LAST`] stays.
+const ORDER: &[&str] = &[
+    "/subagents",
+    "/tokens/by_hour",
+    "/tokens/by_model",
+    "/signals",
+    "/errors/kinds",
+    "/commits",
+    "/commands",
+    "/files",
+    "/tools",
+    "/tests",
+    "/errors",
+    "/interventions",
+    "/rolled_up",
+    "/time",
+    "/tokens",
+    "/snippets",
+    "/decisions",
+    "/evidence",
+    "/first_prompt",
+];
+/// Without these it is no answer.
+const LAST: [&str; 4] = ["schema", "session_uid", "outcome", "reason"];
+
+/// As much of an answer as fits.
+pub(super) fn fit(answer: Value, max_tokens: u32) -> Value {
+    let Value::Object(fields) = &answer else { return answer };
+    let others = fields.keys().filter(|key| !LAST.contains(&key.as_str()));
+    let others: Vec<String> = others.map(|key| format!("/{key}")).collect();
+    let is_small = |answer: &Value| tokens(answer.to_string().chars().count() + SPARE_CHARS) <= max_tokens as usize;
+    let mut cut = Cut {
+        answer: answer.clone(),
+        left_out: Map::new(),
+    };
+    for path in ORDER.iter().copied().chain(others.iter().map(String::as_str)) {
+        while !is_small(&cut.told()) {
+            if !cut.shorten(path) {
+                break;
+            }
+        }
+    }
+    let told = cut.told();
+    if is_small(&told) {
+        return told;
+    }
+    // The names of all that went would not fit themselves.
+    let mut least: Map<String, Value> = LAST
+        .iter()
+        .map(|key| ((*key).to_owned(), answer[*key].clone()))
+        .collect();
+    least.insert(LEFT_OUT.to_owned(), json!("all else"));
+    Value::Object(least)
+}
+
+/// An answer that becomes shorter.
+struct Cut {
+    answer: Value,
+    left_out: Map<String, Value>,
+}
+
+impl Cut {
+    /// The answer with what is no longer in it.
+    fn told(&self) -> Value {
+        let mut told = self.answer.clone();
+        if !self.left_out.is_empty() {
+            told[LEFT_OUT] = Value::Object(self.left_out.clone());
+        }
+        told
+    }
+
+    /// Takes the last entry of a list, or the whole of anything else. Says whether there was something to take.
+    fn shorten(&mut self, path: &str) -> bool {
+        let name = path.trim_start_matches('/').replace('/', ".");
+        let Some(value) = self.answer.pointer_mut(path) else {
+            return false;
+        };
+        if let Some(list) = value.as_array_mut().filter(|list| !list.is_empty()) {
+            list.pop();
+            let before = self.left_out.get(&name).and_then(Value::as_u64).unwrap_or(0);
+            self.left_out.insert(name, json!(before + 1));
+            return true;
+        }
+        let (above, key) = path.rsplit_once('/').unwrap_or(("", path));
+        let had_something = !matches!(value, Value::Null) && value.as_array().is_none_or(|list| !list.is_empty());
+        let Some(fields) = self.answer.pointer_mut(above).and_then(Value::as_object_mut) else {
+            return false;
+        };
+        fields.remove(key);
+        if had_something {
+            // What was told of its parts is told by the whole.
+            self.left_out.retain(|one, _| !one.starts_with(&format!("{name}.")));
+            self.left_out.insert(name, json!(1));
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer() -> Value {
+        json!({
+            "schema": "boswell.digest/1", "session_uid": "claude:5e55", "outcome": "success", "reason": "tests_passed",
+            "title": "Mend the parser", "time": {"wall_s": 9},
+            "files": (0..9).map(|n| json!({"path": format!("src/file{n}.rs")})).collect::<Vec<_>>(),
+            "decisions": [{"text": "the lexer stays"}],
+        })
+    }
+
+    #[test]
+    fn what_fits_stays_as_it_is() {
+        assert_eq!(fit(answer(), 1_000), answer());
+    }
+
+    #[test]
+    fn lists_lose_their_last_entries_first_and_all_that_went_is_told() {
+        let told = fit(answer(), 100);
+        assert!(tokens(told.to_string().len()) <= 100, "{told}");
+        let files = told["files"].as_array().unwrap().len() as u64;
+        assert!(files > 0, "{told}");
+        assert_eq!(told[LEFT_OUT], json!({"files": 9 - files}));
+        assert_eq!(told["decisions"][0]["text"], "the lexer stays");
+    }
+
+    #[test]
+    fn any_budget_is_kept() {
+        for most in 35..200 {
+            let told = fit(answer(), most);
+            assert!(tokens(told.to_string().len()) <= most as usize, "{most}: {told}");
+            assert_eq!(told["outcome"], "success");
+            assert!(told == answer() || !told[LEFT_OUT].is_null(), "{told}");
+        }
+    }
+}

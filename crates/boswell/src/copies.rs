@@ -1,0 +1,135 @@
+//! What we made of sessions outside of the memory: noted when it is made, found again when they are forgotten, and
+//! deleted where that is asked for.
+//!
+//! Workspaces are not noted: their own indexes tell what lies in them. Nor is what is surfaced: its name tells.
+
+use std::collections::{BTreeSet, HashSet};
+use std::fs;
+use std::path::Path;
+
+use memory::diary::{self, DiaryError, Trace};
+use memory::retention::Remains;
+use memory::store::{CopyRow, Patience, Store, StoreError};
+use memory::surface::{self, Subject};
+
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::ui::Ui;
+
+/// Lets `boswell forget` know of what was just made. What was made is there all the same where that cannot be noted.
+pub(crate) fn note(ui: &mut Ui, context: &Context, verb: &'static str, copies: &[CopyRow]) {
+    let paths: BTreeSet<&str> = copies.iter().map(|copy| copy.path.as_str()).collect();
+    let sentence = format!("made {}", paths.iter().copied().collect::<Vec<_>>().join(", "));
+    let noted = Store::open(&context.places.data_dir).and_then(|mut store| {
+        let lock = store.lock(Patience::Wait(&|| {}))?;
+        store.write(&lock, context.now, verb, |tx| {
+            for copy in copies {
+                tx.note_copy(copy, context.now)?;
+            }
+            Ok(((), sentence))
+        })
+    });
+    if let Err(error) = noted {
+        ui.warning(format_args!("`boswell forget` will not know of what was made: {error}"));
+    }
+}
+
+/// What there is of some sessions outside of the memory.
+pub(crate) struct Copies {
+    /// Files, and directories that are ours as a whole.
+    files: Vec<CopyRow>,
+    /// Days of the diary.
+    days: Vec<Trace>,
+}
+
+impl Copies {
+    /// Looks for all that is still there. Files that carry digests count where the digests are to go.
+    pub(crate) fn find(
+        context: &Context,
+        store: &Store,
+        reports_root: &Path,
+        remains: &[Remains],
+        with_digest: bool,
+    ) -> Result<Self, StoreError> {
+        let mut files = Vec::new();
+        for one in remains {
+            let uid = one.session_uid.as_str();
+            files.extend(store.reads().copies_of(uid)?);
+            if let Some(directory) = context.config.surface_dir.as_deref().filter(|_| with_digest) {
+                let mut add = |subject, name: &str| {
+                    files.push(CopyRow {
+                        session_uid: uid.to_owned(),
+                        path: surface::path(directory, subject, name).display().to_string(),
+                        kind: "surfaced".to_owned(),
+                    });
+                };
+                add(Subject::Digest, uid);
+                for decision in store.reads().decisions_of(uid)? {
+                    add(Subject::Decision, &decision.decision_id.to_string());
+                }
+            }
+        }
+        files.retain(|copy| Path::new(&copy.path).symlink_metadata().is_ok());
+        let uids: HashSet<&str> = remains.iter().map(|one| one.session_uid.as_str()).collect();
+        let days = diary::traces(reports_root, &|uid| uids.contains(uid));
+        Ok(Self { files, days })
+    }
+
+    /// All of it, a row for each session it was made of.
+    pub(crate) fn rows(&self) -> Vec<CopyRow> {
+        let mut rows = self.files.clone();
+        for day in &self.days {
+            let row = |uid: &String, path: &Path, kind: &str| CopyRow {
+                session_uid: uid.clone(),
+                path: path.display().to_string(),
+                kind: kind.to_owned(),
+            };
+            let uids = || day.session_uids.iter();
+            rows.extend(uids().map(|uid| row(uid, &day.workspace, "workspace")));
+            for report in &day.reports {
+                rows.extend(uids().map(|uid| row(uid, report, "report")));
+            }
+        }
+        rows
+    }
+
+    /// Paths of files that are noted in the memory.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &str> {
+        self.files.iter().map(|copy| copy.path.as_str())
+    }
+
+    /// The days that go as a whole.
+    pub(crate) fn days(&self) -> Vec<String> {
+        self.days.iter().map(|day| day.date.to_string()).collect()
+    }
+
+    /// Deletes all of it.
+    pub(crate) fn delete(&self, reports_root: &Path) -> Result<(), CommandError> {
+        for path in self.files() {
+            delete(Path::new(path))?;
+        }
+        let dates: Vec<_> = self.days.iter().map(|day| day.date).collect();
+        diary::take_away(reports_root, &dates).map_err(|error| {
+            let failed = CommandError::user("copy-not-deleted", &error);
+            match error {
+                DiaryError::Busy(_) => failed.with_hint("try again when it is done").retryable(),
+                DiaryError::Io { .. } | DiaryError::Mismatch { .. } => failed,
+            }
+        })
+    }
+}
+
+/// Deletes something we made: a file, or a directory that is ours as a whole.
+fn delete(path: &Path) -> Result<(), CommandError> {
+    let deleted = match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(_) => Ok(()),
+    };
+    deleted.map_err(|error| {
+        CommandError::user(
+            "copy-not-deleted",
+            format_args!("cannot delete `{}`: {error}", path.display()),
+        )
+    })
+}
