@@ -18,7 +18,6 @@ use transcript::{Call, Kind, Session, SessionEvent, Turn};
 
 use self::lines::Wanted;
 use self::make::Maker;
-use self::steps::Steps;
 use crate::repos::{self, Repo};
 use crate::store::{Patience, Store, StoreError};
 
@@ -27,7 +26,9 @@ pub use fields::{
     Spent, TestRuns, TokensSpent, ToolUse,
 };
 pub use lines::Findings;
-pub(crate) use steps::{End, Ran, Step};
+pub(crate) use make::IDLE_AFTER_S;
+pub(crate) use lines::{commits as command_commits, verdict};
+pub(crate) use steps::{End, Ran, Step, Steps, is_shell};
 
 /// Of what digests say and how they are made. Those of another version are made again, as long as the packs are there.
 pub const VERSION: u32 = 1;

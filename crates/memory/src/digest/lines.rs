@@ -179,7 +179,7 @@ fn end_of(text: &str, bytes_max: usize) -> &str {
 }
 
 /// How the output of a test run says that it came out.
-fn verdict(output: &str) -> Option<bool> {
+pub(crate) fn verdict(output: &str) -> Option<bool> {
     static FAILED: LazyLock<Regex> = LazyLock::new(|| {
         expression(
             r"(?m)test result: FAILED|^FAILED \(|\b[1-9]\d* (?:tests? )?(?:failed|failing|failures?|errors?)\b|^\s*[1-9]\d* fail$|^--- FAIL:|^FAIL\b|^not ok \d|(?i:failures|errors): ?[1-9]|error: test failed|could not compile|BUILD FAILED|npm ERR!|ELIFECYCLE",
@@ -197,7 +197,7 @@ fn verdict(output: &str) -> Option<bool> {
 }
 
 /// Whether a command commits, or offers or merges a pull request.
-fn commits(command: &str) -> bool {
+pub(crate) fn commits(command: &str) -> bool {
     static MADE: LazyLock<Regex> = LazyLock::new(|| {
         expression(
             r#"\bgit(?:\s+-[cC]\s+\S+|\s+--?[a-z-]+(?:=\S+)?)*\s+commit(?:[\s"'\\]|$)|\bgh\s+pr\s+(?:create|merge)\b"#,

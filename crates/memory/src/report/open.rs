@@ -1,0 +1,182 @@
+//! What a piece of work leaves open, and what was decided in it.
+
+use std::collections::BTreeMap;
+
+use super::facts::Facts;
+use super::fields::Statement;
+use super::judge::{How, Piece};
+use super::paths::in_command;
+use super::words::{Sentence, count, question, quoted, say};
+use crate::digest::{End, Ran};
+use crate::outcome::Reason;
+
+/// So many items of a list, and so many decisions, are told.
+const ITEMS_TOLD: usize = 3;
+const DECISIONS_TOLD: usize = 5;
+
+/// Programs whose failure leaves something undone.
+const BUILDING: [&str; 22] = [
+    "cargo", "npm", "pnpm", "yarn", "bun", "make", "cmake", "ninja", "go", "mvn", "gradle", "gradlew", "tsc", "docker", "docker-compose",
+    "terraform", "kubectl", "helm", "dotnet", "swift", "bazel", "just",
+];
+
+/// What is left open.
+pub(super) fn open(facts: &Facts, piece: &Piece) -> Vec<Statement> {
+    let mut told = Vec::new();
+    told.extend(tests(facts, piece));
+    told.extend(ending(facts, piece));
+    told.extend(builds(facts, piece));
+    told.extend(asks(facts, piece));
+    told.extend(list(facts, piece));
+    told
+}
+
+/// Test runners whose last run failed.
+fn tests(facts: &Facts, piece: &Piece) -> Vec<Statement> {
+    let mut last: BTreeMap<&str, &super::judge::Test> = BTreeMap::new();
+    for test in piece.tests.iter().filter(|test| test.passed.is_some()) {
+        let known = last.entry(&test.name).or_insert(test);
+        if test.seq >= known.seq {
+            *known = test;
+        }
+    }
+    let failing = last.into_iter().filter(|(_, test)| test.passed == Some(false));
+    failing
+        .map(|(name, test)| {
+            say("Tests fail: the last run of ")
+                .code(quoted(name, 60))
+                .say(" was not green")
+                .cite([facts.cite_line(test.turn, test.line)])
+        })
+        .collect()
+}
+
+/// How it broke off.
+fn ending(facts: &Facts, piece: &Piece) -> Option<Statement> {
+    let judgement = &piece.judgement;
+    let sentence = match judgement.reason {
+        Reason::Interrupted => {
+            let last = piece.turns.last()?;
+            let words = quoted(&facts.turns[*last].prompt.text, 120);
+            say("Interrupted while at work on ").quote(words)
+        }
+        Reason::UnansweredPrompt => {
+            let last = piece.turns.last()?;
+            let words = quoted(&facts.turns[*last].prompt.text, 120);
+            say("Not answered: ").quote(words)
+        }
+        Reason::ApiError => say("Broke off with an error of the API or the agent"),
+        Reason::CutOff => say("Broke off in the middle of the work"),
+        Reason::FailedToolCalls => say("Ended with failing tool calls"),
+        Reason::Recent => say("Still at work when the workspace was made"),
+        _ => return None,
+    };
+    let last = *piece.turns.last()?;
+    let mut citations: Vec<_> = facts.cite_evidence(&judgement.evidence).collect();
+    if citations.is_empty() {
+        citations.push(facts.cite_turn(last));
+    }
+    Some(sentence.cite(citations))
+}
+
+/// Builds that failed and were not seen to work after that.
+fn builds(facts: &Facts, piece: &Piece) -> Vec<Statement> {
+    let mut last: BTreeMap<String, (usize, &Ran)> = BTreeMap::new();
+    for turn in piece.turns.iter().copied() {
+        for ran in facts.turns[turn].ran().filter(|ran| !ran.is_test) {
+            let is_build = ran.program().is_some_and(|program| BUILDING.contains(&program));
+            let is_over = matches!(ran.end, End::Answered | End::Failed);
+            let is_push = ran.command().is_some_and(|command| command == "git push" || command == "git rebase");
+            if let Some(command) = ran.command().filter(|_| (is_build || is_push) && is_over) {
+                last.insert(command, (turn, ran));
+            }
+        }
+    }
+    let failed = last.into_iter().filter(|(_, (_, ran))| ran.failed());
+    failed
+        .take(ITEMS_TOLD)
+        .map(|(_, (turn, ran))| {
+            let cwd = facts.session_of(turn).cwd.as_deref();
+            let sentence = Sentence::default().code(quoted(&in_command(&ran.wording, cwd), 90));
+            sentence
+                .say(" failed, and was not seen to work after that")
+                .cite([facts.cite_line(turn, ran.line)])
+        })
+        .collect()
+}
+
+/// A question of the agent that nobody answered.
+fn asks(facts: &Facts, piece: &Piece) -> Vec<Statement> {
+    let mut told = Vec::new();
+    for turn in piece.turns.iter().copied() {
+        let own = &facts.turns[turn];
+        let is_last = !facts.turns.iter().any(|other| other.session == own.session && other.first_line > own.first_line);
+        let Some(reply) = own.reply.as_ref().filter(|_| is_last) else {
+            continue;
+        };
+        // What was stopped or went on has no question left.
+        let ended = piece.stepped_in.iter().any(|one| one.turn == turn && one.how == How::Stopped);
+        let Some(words) = question(&reply.text).filter(|_| !ended) else {
+            continue;
+        };
+        let agent = facts.session_of(turn).agent.title();
+        let when = if own.has_next { "that day" } else { "in this log" };
+        told.push(
+            say(format!("{agent} asked, and nobody answered {when}: "))
+                .quote(words)
+                .cite([facts.cite_line(turn, reply.line)]),
+        );
+    }
+    told.truncate(2);
+    told
+}
+
+/// What still stands on the agent's own list.
+fn list(facts: &Facts, piece: &Piece) -> Option<Statement> {
+    let listed = piece.turns.iter().rev().find_map(|turn| Some((*turn, facts.turns[*turn].list.as_ref()?)));
+    let (turn, list) = listed.filter(|(_, list)| !list.left.is_empty())?;
+    let mut sentence = say(format!("On the agent's own list {} of {} not done: ", list.left.len(), list.all));
+    for (at, item) in list.left.iter().take(ITEMS_TOLD).enumerate() {
+        sentence = sentence.say(if at > 0 { ", " } else { "" }).quote(quoted(item, 90));
+    }
+    if list.left.len() > ITEMS_TOLD {
+        sentence = sentence.say(format!(" and {} more", list.left.len() - ITEMS_TOLD));
+    }
+    Some(sentence.cite([facts.cite_line(turn, list.line)]))
+}
+
+/// What was decided: answers to the agent's questions, plans, refusals, and what the user wrote down.
+pub(super) fn decided(facts: &Facts, piece: &Piece) -> Vec<Statement> {
+    let mut told = Vec::new();
+    for turn in piece.turns.iter().copied() {
+        let own = &facts.turns[turn];
+        for chosen in &own.chosen {
+            let answer = quoted(&chosen.answer, 160);
+            let sentence = match &chosen.question {
+                _ if chosen.answer == "approved the plan" => say("Approved the plan of the agent"),
+                Some(question) => say("Asked ").quote(quoted(question, 160)).say(", the human chose ").quote(answer),
+                None => say("The human chose ").quote(answer),
+            };
+            told.push(sentence.cite([facts.cite_line(turn, chosen.line)]));
+        }
+        for text in &own.decisions {
+            let sentence = say("Written down: ").quote(quoted(text, 240));
+            told.push(sentence.cite([facts.cite_turn(turn)]));
+        }
+    }
+    for refused in piece.stepped_in.iter().filter(|one| one.how == How::Refused) {
+        let cwd = facts.session_of(refused.turn).cwd.as_deref();
+        let what = quoted(&in_command(&refused.text, cwd), 110);
+        told.push(
+            say("The human refused ")
+                .code(what)
+                .cite([facts.cite_line(refused.turn, refused.line)]),
+        );
+    }
+    let more = told.split_off(told.len().min(DECISIONS_TOLD));
+    if !more.is_empty() {
+        let lines = more.iter().flat_map(|statement| statement.citations.clone());
+        told.push(say(format!("and {}", count(more.len(), "more decision"))).cite(lines));
+    }
+    told
+}
