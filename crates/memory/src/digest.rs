@@ -31,7 +31,7 @@ pub(crate) use lines::{commits as command_commits, verdict};
 pub(crate) use steps::{End, Ran, Step, Steps, is_shell};
 
 /// Of what digests say and how they are made. Those of another version are made again, as long as the packs are there.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// A session is quiet when nothing happened for so long.
 pub const QUIET: SignedDuration = SignedDuration::from_mins(10);
 /// A digest is never larger than this, as JSON.

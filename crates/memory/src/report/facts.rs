@@ -180,6 +180,14 @@ impl Facts {
         turns.iter().map(covered).collect()
     }
 
+    /// What the human said right after a line, by which the next turn of the session begins.
+    pub(super) fn next_words(&self, turn: usize, line: u64) -> Option<&str> {
+        let own = &self.turns[turn];
+        let next = self.turns.get(turn + 1).filter(|next| next.session == own.session)?;
+        let is_near = next.first_line.saturating_sub(line) <= 3;
+        Some(next.prompt.text.as_str()).filter(|words| is_near && !words.is_empty())
+    }
+
     /// Adds what the user wrote down of these sessions: to the turn during which it was.
     pub(super) fn add_decisions(&mut self, store: &Store) -> Result<(), StoreError> {
         for at in 0..self.sessions.len() {

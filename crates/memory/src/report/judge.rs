@@ -139,14 +139,16 @@ fn interventions(facts: &Facts, turn: usize, may_correct: bool) -> Vec<SteppedIn
     if may_correct && corrects(&own.prompt.text) {
         add(own.prompt.line, How::Corrected, &own.prompt.text);
     }
-    let mut is_stopped = false;
+    // Who refuses a call stops the agent by that.
+    let mut is_stopped = own.ran().any(|ran| ran.end == crate::digest::End::Denied);
     for taken in &own.steps {
         match taken {
             Taken::Ran(ran) if ran.end == crate::digest::End::Denied => add(ran.line, How::Refused, &ran.wording),
             Taken::Ran(_) => {}
             Taken::Event(event) => match intervention(event) {
                 // One key stroke may leave two records.
-                Some(Intervention::Interrupt) if !is_stopped => {
+                Some(Intervention::Interrupt) if is_stopped => {}
+                Some(Intervention::Interrupt) => {
                     is_stopped = true;
                     add(event.line, How::Stopped, &event.summary);
                 }

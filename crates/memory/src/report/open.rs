@@ -145,7 +145,7 @@ fn list(facts: &Facts, piece: &Piece) -> Option<Statement> {
     Some(sentence.cite([facts.cite_line(turn, list.line)]))
 }
 
-/// What was decided: answers to the agent's questions, plans, refusals, and what the user wrote down.
+/// What was decided: answers to the agent's questions, plans, and what the user wrote down.
 pub(super) fn decided(facts: &Facts, piece: &Piece) -> Vec<Statement> {
     let mut told = Vec::new();
     for turn in piece.turns.iter().copied() {
@@ -163,15 +163,6 @@ pub(super) fn decided(facts: &Facts, piece: &Piece) -> Vec<Statement> {
             let sentence = say("Written down: ").quote(quoted(text, 240));
             told.push(sentence.cite([facts.cite_turn(turn)]));
         }
-    }
-    for refused in piece.stepped_in.iter().filter(|one| one.how == How::Refused) {
-        let cwd = facts.session_of(refused.turn).cwd.as_deref();
-        let what = quoted(&in_command(&refused.text, cwd), 110);
-        told.push(
-            say("The human refused ")
-                .code(what)
-                .cite([facts.cite_line(refused.turn, refused.line)]),
-        );
     }
     let more = told.split_off(told.len().min(DECISIONS_TOLD));
     if !more.is_empty() {

@@ -4,8 +4,8 @@ use super::facts::Facts;
 use super::judge::Piece;
 
 /// So many pieces of a project are told in full, and so many of a day.
-pub(super) const WORKS_OF_PROJECT_MAX: usize = 5;
-pub(super) const WORKS_OF_DAY_MAX: usize = 14;
+pub(super) const WORKS_OF_PROJECT_MAX: usize = 4;
+pub(super) const WORKS_OF_DAY_MAX: usize = 10;
 /// A piece of less weight is told in one line, unless it is the best there is.
 pub(super) const WEIGHT_MIN: u64 = 6;
 

@@ -198,7 +198,8 @@ fn fold<'e>(events: impl Iterator<Item = &'e SessionEvent>, turns: &mut [TurnFac
             turn.ended_at = Some(turn.ended_at.map_or(ts, |ended| ended.max(ts)));
             if let Some((_, before)) = last.filter(|(of, _)| *of == at) {
                 let seconds = u64::try_from(ts.as_second() - before.as_second()).unwrap_or_default();
-                if seconds <= IDLE_AFTER_S || steps.is_working() {
+                // A call that waits for a human's word is no work.
+                if seconds <= IDLE_AFTER_S || steps.is_working() && event.actor != Actor::Human {
                     turn.active_s += seconds;
                 }
             }

@@ -1,6 +1,9 @@
 //! What is told of a piece of work: what was asked, what was done and what came of it. Each sentence stands on lines.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use regex::Regex;
 
 use super::facts::Facts;
 use super::fields::{Citation, Statement};
@@ -9,15 +12,15 @@ use super::judge::Piece;
 use super::paths::in_command;
 use super::words::{Sentence, answered, count, quoted, say, times, title};
 use crate::digest::{End, Ran};
-use crate::outcome::{Confidence, Reason};
+use crate::outcome::{Confidence, Reason, commit_line};
 
 const PROMPT_CHARS: usize = 420;
 const FOLLOW_UP_CHARS: usize = 200;
 const REPLY_CHARS: usize = 360;
 const FILES_TOLD: usize = 5;
 const COMMANDS_TOLD: usize = 5;
-const COMMITS_TOLD: usize = 4;
-const PROMPTS_TOLD: usize = 4;
+const COMMITS_TOLD: usize = 3;
+const PROMPTS_TOLD: usize = 3;
 
 /// The human's first words of a piece that say what it is about.
 pub(super) fn title_of(facts: &Facts, piece: &Piece) -> Statement {
@@ -36,8 +39,8 @@ pub(super) fn title_of(facts: &Facts, piece: &Piece) -> Statement {
 /// What was asked, in the human's words.
 pub(super) fn asked(facts: &Facts, piece: &Piece) -> Vec<Statement> {
     let mut told = Vec::new();
-    let mut seen: Vec<String> = Vec::new();
-    let mut again: Vec<usize> = Vec::new();
+    let mut seen: Vec<(String, usize)> = Vec::new();
+    let mut again: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     let mut rest: Vec<usize> = Vec::new();
     for turn in piece.turns.iter().copied() {
         let prompt = &facts.turns[turn].prompt;
@@ -45,26 +48,28 @@ pub(super) fn asked(facts: &Facts, piece: &Piece) -> Vec<Statement> {
             continue;
         }
         let key = same_key(&prompt.text).unwrap_or_else(|| prompt.text.clone());
-        if seen.contains(&key) {
-            again.push(turn);
+        if let Some((_, first)) = seen.iter().find(|(known, _)| *known == key) {
+            again.entry(*first).or_default().push(turn);
             continue;
         }
-        seen.push(key);
+        seen.push((key, turn));
         let is_telling = told.is_empty() || prompt.text.chars().count() > 12;
         if told.len() >= PROMPTS_TOLD || !is_telling {
             rest.push(turn);
             continue;
         }
         let most = if told.is_empty() { PROMPT_CHARS } else { FOLLOW_UP_CHARS };
-        let words = Sentence::default().quote(quoted(&prompt.text, most));
+        let taken_back = if facts.turns[turn].is_rewound { "Taken back later: " } else { "" };
+        let words = Sentence::default().say(taken_back).quote(quoted(&prompt.text, most));
         told.push(words.cite([facts.cite_line(turn, prompt.line)]));
     }
     let lines = |turns: &[usize]| -> Vec<Citation> {
         let line = |turn: &usize| facts.cite_line(*turn, facts.turns[*turn].prompt.line);
         turns.iter().map(line).collect()
     };
-    if !again.is_empty() {
-        told.push(say(format!("The same again {}", times(again.len()))).cite(lines(&again)));
+    for (first, turns) in again.iter().take(2) {
+        let words = Sentence::default().quote(quoted(&facts.turns[*first].prompt.text, 60));
+        told.push(words.say(format!(" again, {}", times(turns.len()))).cite(lines(turns)));
     }
     if !rest.is_empty() {
         let longest = rest
@@ -184,14 +189,17 @@ fn committed(facts: &Facts, piece: &Piece) -> Vec<Statement> {
         .iter()
         .take(COMMITS_TOLD)
         .map(|(turn, ran)| {
-            let result = ran.result.lines().map(str::trim).find(|line| line.starts_with('[')).unwrap_or_default();
+            let result = commit_line(&ran.result).unwrap_or_default();
             let url = ran.result.split_whitespace().find(|word| word.contains("/pull/"));
             let sentence = match (result, url) {
                 (_, Some(url)) => say("Opened or merged a pull request: ").code(quoted(url, 120)),
-                ("", None) => {
-                    let cwd = facts.session_of(*turn).cwd.as_deref();
-                    say("Committed by ").code(quoted(&in_command(&ran.wording, cwd), 120))
-                }
+                ("", None) => match subject(&ran.wording) {
+                    Some(subject) => say("Committed ").quote(quoted(subject, 110)),
+                    None => {
+                        let cwd = facts.session_of(*turn).cwd.as_deref();
+                        say("Committed by ").code(quoted(&in_command(&ran.wording, cwd), 120))
+                    }
+                },
                 (result, None) => say("Committed ").code(quoted(result, 120)),
             };
             sentence.cite([facts.cite_line(*turn, ran.line)])
@@ -203,6 +211,14 @@ fn committed(facts: &Facts, piece: &Piece) -> Vec<Statement> {
         told.push(say(format!("Committed {} more", times(more.len()))).cite(lines));
     }
     told
+}
+
+/// What a command that commits says of it.
+fn subject(command: &str) -> Option<&str> {
+    static SUBJECT: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r#"-\w*m\s+(?:"\$\(cat <<-?\s*'?"?\w+'?"?\s+|"|')([^"'\n]{8,})"#).expect("the expression is a good one")
+    });
+    Some(SUBJECT.captures(command)?.get(1)?.as_str().trim())
 }
 
 /// Programs that only look, or that say nothing by themselves.
@@ -219,8 +235,21 @@ const LOOKING_GIT: [&str; 10] = [
 
 pub(super) fn is_telling(command: &str) -> bool {
     let program = command.split(' ').next().unwrap_or_default();
-    let is_name = program.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+'));
+    let is_name = program.starts_with(|c: char| c.is_ascii_alphanumeric()) && program.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+'));
     is_name && !program.is_empty() && !LOOKING.contains(&program) && !LOOKING_GIT.contains(&command)
+}
+
+/// What is run, and the script where it is one.
+fn label(ran: &Ran) -> Option<String> {
+    const INTERPRETERS: [&str; 9] = ["bash", "sh", "zsh", "python", "python3", "node", "ruby", "perl", "deno"];
+    let command = ran.command()?;
+    if !INTERPRETERS.contains(&command.as_str()) {
+        return Some(command);
+    }
+    let mut words = ran.wording.split_whitespace().skip_while(|word| word.rsplit('/').next() != Some(command.as_str()));
+    let script = words.nth(1).filter(|word| !word.starts_with('-') && word.contains(['/', '.']) && !word.contains(['<', '$', '"', '\'']));
+    // What is given on the command line itself has no name.
+    script.map(|script| format!("{command} {}", script.rsplit('/').next().unwrap_or(script)))
 }
 
 fn commands(facts: &Facts, piece: &Piece) -> Option<Statement> {
@@ -230,7 +259,7 @@ fn commands(facts: &Facts, piece: &Piece) -> Option<Statement> {
             if facts.findings.commits.contains(&ran.seq) {
                 continue;
             }
-            let Some(command) = ran.command().filter(|command| is_telling(command)) else {
+            let Some(command) = label(ran).filter(|command| is_telling(command)) else {
                 continue;
             };
             let (all, failed, lines) = runs.entry(command).or_default();
@@ -335,7 +364,7 @@ pub(super) fn came(facts: &Facts, piece: &Piece) -> Vec<Statement> {
         Reason::FailingTests => Some(code(say("The last test run failed"))),
         Reason::FailedToolCalls => Some(code(say("The last tool calls failed"))),
         Reason::ApiError => Some(code(say("Ended with an error of the API or the agent"))),
-        Reason::Interrupted => Some(say("Stopped by the human, and not taken up again")),
+        Reason::Interrupted => Some(say("Stopped by the human, and not taken up again that day")),
         Reason::UnansweredPrompt => Some(say("The last prompt has no answer in the log")),
         Reason::CutOff => Some(code(say("The log ends in the middle of the work"))),
         _ => None,

@@ -37,7 +37,13 @@ fn corrected(facts: &Facts, pieces: &[&Piece]) -> Vec<Statement> {
         let sentence = match one.how {
             How::Corrected => say("Corrected: ").quote(quoted(&one.text, 160)),
             How::Stopped => say("Stopped the agent at ").quote(quoted(&facts.turns[one.turn].prompt.text, 100)),
-            How::Refused => say("Refused ").code(quoted(&in_command(&one.text, cwd), 100)),
+            How::Refused => {
+                let refused = say("Refused ").code(quoted(&in_command(&one.text, cwd), 100));
+                match facts.next_words(one.turn, one.line) {
+                    Some(words) => refused.say(" and said ").quote(quoted(words, 120)),
+                    None => refused,
+                }
+            }
             How::WentBack => say("Went back behind a turn: ").quote(quoted(&facts.turns[one.turn].prompt.text, 100)),
         };
         sentence.cite([facts.cite_line(one.turn, one.line)])

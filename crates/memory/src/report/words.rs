@@ -21,6 +21,9 @@ pub(super) struct Sentence {
 impl Sentence {
     pub(super) fn say(mut self, text: impl Into<String>) -> Self {
         let text = text.into();
+        if text.is_empty() {
+            return self;
+        }
         match self.words.last_mut() {
             Some(Word::Say(before)) => *before += &text,
             _ => self.words.push(Word::Say(text)),
@@ -123,11 +126,23 @@ pub(super) fn shown(text: &str) -> String {
 /// The first sentence of what somebody asked, as a title.
 pub(super) fn title(text: &str) -> String {
     const CHARS_MAX: usize = 90;
+    const SHORT_CHARS: usize = 12;
     static END: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"[.!?](?:\s|$)|[。！？]").expect("the expression is a good one"));
-    let line = text.lines().map(str::trim).find(|line| has_words(line)).unwrap_or_default();
-    let line = line.trim_start_matches(['#', '>', '-', '*', ' ']);
-    let end = END.find_iter(line).map(|found| found.end()).find(|end| *end >= 12);
+    let mut lines = text.lines().map(str::trim).filter(|line| has_words(line));
+    let mut first = lines.next().unwrap_or_default().to_owned();
+    // "Implement this plan:" says nothing without what comes next, and neither does the first of some points.
+    while first.chars().count() < SHORT_CHARS || first.ends_with(':') {
+        let Some(next) = lines.next().filter(|_| first.chars().count() < CHARS_MAX) else {
+            break;
+        };
+        match next.strip_prefix('#').filter(|_| first.ends_with(':')) {
+            Some(heading) => first = heading.trim_start_matches(['#', ' ']).to_owned(),
+            None => first = format!("{first} {next}"),
+        }
+    }
+    let line = first.trim_start_matches(['#', '>', '-', '*', ' ']);
+    let end = END.find_iter(line).map(|found| found.end()).find(|end| *end >= SHORT_CHARS);
     let first = end.map_or(line, |end| line[..end].trim_end().trim_end_matches(['.', '。']));
     quoted(first, CHARS_MAX)
 }
@@ -158,7 +173,8 @@ pub(super) fn answered(text: &str, chars_max: usize) -> String {
             in_code = !in_code;
             continue;
         }
-        if in_code || !line.chars().any(char::is_alphanumeric) {
+        // Tables say nothing on one line.
+        if in_code || line.starts_with('|') || !line.chars().any(char::is_alphanumeric) {
             continue;
         }
         if !told.is_empty() {
@@ -226,8 +242,10 @@ mod tests {
     #[test]
     fn a_title_is_the_first_sentence_with_words_in_it() {
         assert_eq!(title("fix the login. Then deploy."), "fix the login");
-        assert_eq!(title("```\nstack\n```\nwhy does this crash?"), "stack");
-        assert_eq!(title("# Plan\n\nmore"), "Plan");
+        assert_eq!(title("```\nstack\n```\nwhy does this crash?"), "stack why does this crash?");
+        assert_eq!(title("# Plan\n\nmore"), "Plan more");
+        assert_eq!(title("Implement this plan:\n\n# Plan: mend the login\n\nmore"), "Plan: mend the login");
+        assert_eq!(title("1. lint\n2. tests\n3. ship it"), "1. lint 2. tests");
         assert_eq!(title("e.g. this one is long enough. And more"), "e.g. this one is long enough");
         assert_eq!(title(""), "");
     }

@@ -17,18 +17,18 @@ pub(super) fn day(day: &Day) -> String {
         page += "\nNothing was asked on this day.\n";
         return page;
     }
-    _ = writeln!(page, "\n{}", plain(&numbers));
+    _ = writeln!(page, "\n{numbers}");
     if day.totals.sessions_from_digests > 0 {
         let count = day.totals.sessions_from_digests;
         _ = writeln!(page, "\nThe text of {count} of the sessions was let go: what is marked so is told from digests.");
     }
     list(&mut page, "## In short", &day.summary);
     for project in &day.projects {
-        _ = writeln!(page, "\n## {}\n\n{}", plain(&project.project), plain(&shown::numbers(&project.totals, false)));
+        _ = writeln!(page, "\n## {}\n\n{}", plain(&project.project), shown::numbers(&project.totals, false));
         for work in &project.works {
             let title: String = work.title.words.iter().map(word).collect();
             let mark = if work.from_digest { " · from its digest" } else { "" };
-            _ = writeln!(page, "\n### {title}\n\n**{}**{mark} · {}", shown::outcome(work), plain(&shown::effort(work, &zone)));
+            _ = writeln!(page, "\n### {title}\n\n**{}**{mark} · {}", shown::outcome(work), shown::effort(work, &zone));
             for (heading, statements) in shown::lists(work) {
                 list(&mut page, &format!("**{heading}**"), statements);
             }
@@ -93,13 +93,15 @@ pub(super) fn plain(text: &str) -> String {
             '<' => escaped += "&lt;",
             // Within a word it does nothing, and names are full of it.
             '_' if near(at.checked_sub(1)) && near(Some(at + 1)) => escaped.push('_'),
-            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '>' | '$' => {
+            // Two of them strike out; one is somebody's home.
+            '~' if chars.get(at + 1) != Some(&'~') => escaped.push('~'),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '~' | '$' => {
                 escaped.push('\\');
                 escaped.push(c);
             }
             c if c.is_control() => escaped.push(' '),
             // At its beginning a text must not become a heading or a list.
-            '#' | '-' | '+' | '=' if at == 0 => {
+            '#' | '-' | '+' | '=' | '>' | '|' if at == 0 => {
                 escaped.push('\\');
                 escaped.push(c);
             }
@@ -126,7 +128,7 @@ mod tests {
 
     #[test]
     fn text_means_itself() {
-        assert_eq!(plain("a *b* [c](d) <e> &amp; `f`"), r"a \*b\* \[c\](d) &lt;e\> &amp;amp; \`f\`");
+        assert_eq!(plain("a *b* [c](d) <e> &amp; `f`"), r"a \*b\* \[c\](d) &lt;e> &amp;amp; \`f\`");
         assert_eq!(plain("snake_case and _this_"), r"snake_case and \_this\_");
         assert_eq!(plain("# no\nheading"), r"\# no heading");
         assert_eq!(code("a`b"), "``a`b``");

@@ -85,12 +85,12 @@ pub(super) fn keep(reports_root: &Path, range: &Range<'_>) -> Result<Kept, Comma
 
 /// Several days as Markdown.
 pub(super) fn markdown(range: &Range<'_>) -> String {
-    let mut text = format!("# {}\n\n{}\n", range.title(), markdown::plain(&shown::numbers(&range.totals, true)));
+    let mut text = format!("# {}\n\n{}\n", range.title(), shown::numbers(&range.totals, true));
     for day in &range.days {
         _ = writeln!(text, "\n## {}\n", shown::long_date(&day.date));
         match day.projects.is_empty() {
             true => text += "Nothing was asked on this day.\n",
-            false => _ = writeln!(text, "{}", markdown::plain(&shown::numbers(&day.totals, true))),
+            false => _ = writeln!(text, "{}", shown::numbers(&day.totals, true)),
         }
         markdown::list(&mut text, "**In short**", &day.summary);
         markdown::list(&mut text, "**Left open**", &open(day));
