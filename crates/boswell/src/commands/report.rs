@@ -6,12 +6,14 @@ mod files;
 mod hash;
 mod index;
 mod markdown;
+mod noted;
 mod page;
 mod publish;
 mod range;
 mod shown;
 mod timeline;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
@@ -109,7 +111,7 @@ pub(crate) fn write(
     let (zone, zone_name) = place.zone(context)?;
     let command = output.publish.as_deref().map(publish::words).transpose()?;
     let dates = days.dates(zone.to_datetime(context.now).date())?;
-    let writer = Writer {
+    let mut writer = Writer {
         context,
         zone_name,
         zone,
@@ -130,8 +132,15 @@ pub(crate) fn write(
         ([_], [(_, kept)]) => kept.clone(),
         _ => range::keep(&writer.reports_root, &Range::new(written.iter().map(|(day, _)| day)))?,
     };
-    let days: Vec<Day> = written.into_iter().map(|(day, _)| day).collect();
-    hand_out(ui, context, &days, &kept, output)?;
+    let (days, all_kept): (Vec<Day>, Vec<Kept>) = written.into_iter().unzip();
+    let elsewhere = output.output.as_ref().map(|path| context.places.current_dir.join(path));
+    hand_out(ui, &days, &kept, output, elsewhere.as_deref())?;
+    if let Some(store) = &mut writer.store {
+        for (day, own) in days.iter().zip(&all_kept) {
+            let pages = own.paths().into_iter().chain(kept.paths()).chain(elsewhere.as_deref());
+            noted::note(context, store, day, &pages.collect::<BTreeSet<_>>())?;
+        }
+    }
     if output.open {
         publish::open(ui, &kept.html)?;
     }
@@ -144,10 +153,10 @@ pub(crate) fn write(
 /// Prints the report, or writes it where the user wants it.
 fn hand_out(
     ui: &mut Ui,
-    context: &Context,
     days: &[Day],
     kept: &Kept,
     output: &Output,
+    elsewhere: Option<&Path>,
 ) -> Result<(), CommandError> {
     let format = output.format(ui);
     let text = match (format, days) {
@@ -158,9 +167,8 @@ fn hand_out(
         (To::Json, [day]) => files::json(day)?,
         (To::Json, days) => files::json(&Range::new(days))?,
     };
-    if let Some(path) = &output.output {
-        let path = context.places.current_dir.join(path);
-        files::write_for_user(&path, text.as_bytes())?;
+    if let Some(path) = elsewhere {
+        files::write_for_user(path, text.as_bytes())?;
         ui.status(format_args!("Wrote {}", path.display()));
         return Ok(());
     }

@@ -24,6 +24,7 @@ pub(super) struct Facts {
 #[derive(Debug, Clone)]
 pub(super) struct ProjectFacts {
     pub(super) key: String,
+    pub(super) label: String,
     /// What it is called in sentences.
     pub(super) name: String,
 }

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use regex::Regex;
 
 use super::facts::{Facts, TurnFacts};
-use super::paths::relative;
+use super::paths::{below, relative};
 use crate::digest::End;
 use crate::signals::corrects;
 
@@ -48,11 +48,16 @@ const COMMON: [&str; 9] = [
 pub(super) fn files(facts: &Facts, turn: usize) -> BTreeMap<String, u64> {
     let own = &facts.turns[turn];
     let cwd = facts.session_of(turn).cwd.as_deref();
+    let label = facts.projects[facts.project_of(turn)].label.as_str();
+    let named = |file: &str| match cwd {
+        None => below(file, label).unwrap_or_else(|| relative(file, None)),
+        cwd => relative(file, cwd),
+    };
     let mut files = BTreeMap::new();
     let worked = |ran: &&crate::digest::Ran| !ran.failed() && ran.end == End::Answered;
     for ran in own.ran().chain(&own.aside).filter(worked) {
         for file in &ran.files {
-            *files.entry(relative(file, cwd)).or_default() += 1;
+            *files.entry(named(file)).or_default() += 1;
         }
     }
     for child in &own.subagents {

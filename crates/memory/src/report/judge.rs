@@ -120,7 +120,7 @@ fn test(facts: &Facts, turn: usize, ran: &Ran) -> Option<Test> {
         turn,
         line: ran.line,
         seq: ran.seq,
-        name: named().or_else(|| ran.command()).unwrap_or_else(|| ran.tool.to_string()),
+        name: named().unwrap_or_else(|| "a longer command".to_owned()),
         passed: passed(ran, &facts.findings),
     })
 }

@@ -1,6 +1,9 @@
 //! What a piece of work leaves open, and what was decided in it.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use regex::Regex;
 
 use super::facts::Facts;
 use super::fields::Statement;
@@ -34,7 +37,7 @@ pub(super) fn open(facts: &Facts, piece: &Piece) -> Vec<Statement> {
 /// Test runners whose last run failed.
 fn tests(facts: &Facts, piece: &Piece) -> Vec<Statement> {
     let mut last: BTreeMap<&str, &super::judge::Test> = BTreeMap::new();
-    for test in piece.tests.iter().filter(|test| test.passed.is_some()) {
+    for test in &piece.tests {
         let known = last.entry(&test.name).or_insert(test);
         if test.seq >= known.seq {
             *known = test;
@@ -116,7 +119,8 @@ fn asks(facts: &Facts, piece: &Piece) -> Vec<Statement> {
         };
         // What was stopped or went on has no question left.
         let ended = piece.stepped_in.iter().any(|one| one.turn == turn && one.how == How::Stopped);
-        let Some(words) = question(&reply.text).filter(|_| !ended) else {
+        let is_answered = own.chosen.iter().any(|chosen| chosen.line > reply.line);
+        let Some(words) = question(&reply.text).filter(|words| !ended && !is_answered && !offers(words)) else {
             continue;
         };
         let agent = facts.session_of(turn).agent.title();
@@ -129,6 +133,15 @@ fn asks(facts: &Facts, piece: &Piece) -> Vec<Statement> {
     }
     told.truncate(2);
     told
+}
+
+/// Whether a question only asks what is to be done next.
+fn offers(question: &str) -> bool {
+    static OFFERS: LazyLock<Regex> = LazyLock::new(|| {
+        let words = r"(?i)^\W*(?:how (?:can|may) i (?:help|assist)|what (?:would|do|should) (?:you|i)\b|what(?:'|’)s next|is there anything|anything else|could you share)";
+        Regex::new(words).expect("the expression is a good one")
+    });
+    OFFERS.is_match(question)
 }
 
 /// What still stands on the agent's own list.

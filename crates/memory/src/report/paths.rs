@@ -10,6 +10,12 @@ static HOME: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r#"(?:/home/|/Users/|[A-Za-z]:\\Users\\)[^/\\\s"':]+|/root\b"#).expect("the expression is a good one")
 });
 
+/// A file's path from a directory that has the project's name: for sessions that do not tell where they worked.
+pub(super) fn below(path: &str, label: &str) -> Option<String> {
+    let (_, rest) = path.split_once(&format!("/{label}/"))?;
+    Some(rest.to_owned())
+}
+
 /// A file's path from where the session worked.
 pub(super) fn relative(path: &str, cwd: Option<&str>) -> String {
     let cwd = cwd.map(|cwd| cwd.trim_end_matches(['/', '\\'])).filter(|cwd| !cwd.is_empty());

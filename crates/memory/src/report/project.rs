@@ -42,7 +42,7 @@ pub(super) fn write(workspace: &Workspace, facts: &Facts, gone: Vec<Gone>) -> Da
     let mut day = empty(metadata);
     day.totals = day_totals(facts, &pieces);
     day.whole = whole(facts, &pieces);
-    let leading: Vec<(&Work, &Piece)> = told.iter().map(|one| (&one.work, &one.piece)).collect();
+    let leading: Vec<_> = told.iter().map(|one| (&one.work, &one.piece, one.weight)).collect();
     day.summary = summary(&leading);
     day.spans = spans(facts);
     day.projects = projects(facts, told);

@@ -7,7 +7,7 @@ use super::judge::Piece;
 pub(super) const WORKS_OF_PROJECT_MAX: usize = 4;
 pub(super) const WORKS_OF_DAY_MAX: usize = 10;
 /// A piece of less weight is told in one line, unless it is the best there is.
-pub(super) const WEIGHT_MIN: u64 = 6;
+pub(super) const WEIGHT_MIN: u64 = 8;
 
 /// How much a piece of work matters: what was changed and handed in, what went wrong or was decided, and how long it took.
 pub(super) fn weight(facts: &Facts, piece: &Piece, open: usize, decided: usize) -> u64 {

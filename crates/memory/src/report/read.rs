@@ -36,8 +36,11 @@ pub(super) fn read(workspace: &Workspace, ask: &Ask<'_>) -> Facts {
                 }),
             }
         }
-        let key = folder.key.clone();
-        facts.projects.push(ProjectFacts { key, name });
+        facts.projects.push(ProjectFacts {
+            key: folder.key.clone(),
+            label: folder.label.clone(),
+            name,
+        });
     }
     let start = |session: &ReadSession| session.turns.first().and_then(|turn| turn.started_at);
     read.sort_by(|a, b| {
@@ -195,7 +198,10 @@ fn fold<'e>(events: impl Iterator<Item = &'e SessionEvent>, turns: &mut [TurnFac
         if let (Some(at), Some(ts)) = (turn_at(turns, event.line), event.ts) {
             let turn = &mut turns[at];
             turn.started_at.get_or_insert(ts);
-            turn.ended_at = Some(turn.ended_at.map_or(ts, |ended| ended.max(ts)));
+            // What the harness notes later, when a log is opened again, is no part of the work.
+            if event.kinds.first() != Kind::Lifecycle || turn.ended_at.is_none() {
+                turn.ended_at = Some(turn.ended_at.map_or(ts, |ended| ended.max(ts)));
+            }
             if let Some((_, before)) = last.filter(|(of, _)| *of == at) {
                 let seconds = u64::try_from(ts.as_second() - before.as_second()).unwrap_or_default();
                 // A call that waits for a human's word is no work.

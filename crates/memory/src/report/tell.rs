@@ -11,7 +11,7 @@ use super::group::{goes_on, same_key};
 use super::judge::Piece;
 use super::paths::in_command;
 use super::words::{Sentence, answered, count, quoted, say, times, title};
-use crate::digest::{End, Ran};
+use crate::digest::{End, Ran, is_shell};
 use crate::outcome::{Confidence, Reason, commit_line};
 
 const PROMPT_CHARS: usize = 420;
@@ -24,8 +24,10 @@ const PROMPTS_TOLD: usize = 3;
 
 /// The human's first words of a piece that say what it is about.
 pub(super) fn title_of(facts: &Facts, piece: &Piece) -> Statement {
-    let about = |turn: &&usize| !goes_on(&facts.turns[**turn].prompt.text);
-    let turn = *piece.turns.iter().find(about).unwrap_or(&piece.turns[0]);
+    let chars = |turn: &&usize| facts.turns[**turn].prompt.text.chars().count();
+    let about = |turn: &&usize| !goes_on(&facts.turns[**turn].prompt.text) && chars(turn) >= 15;
+    let longest = || piece.turns.iter().max_by_key(|turn| (chars(turn), std::cmp::Reverse(**turn)));
+    let turn = *piece.turns.iter().find(about).or_else(longest).unwrap_or(&piece.turns[0]);
     let prompt = &facts.turns[turn].prompt;
     let words = title(&prompt.text);
     let citation = facts.cite_line(turn, prompt.line);
@@ -67,7 +69,8 @@ pub(super) fn asked(facts: &Facts, piece: &Piece) -> Vec<Statement> {
         let line = |turn: &usize| facts.cite_line(*turn, facts.turns[*turn].prompt.line);
         turns.iter().map(line).collect()
     };
-    for (first, turns) in again.iter().take(2) {
+    let is_told = |(first, turns): &(&usize, &Vec<usize>)| turns.len() > 1 || !goes_on(&facts.turns[**first].prompt.text);
+    for (first, turns) in again.iter().filter(is_told).take(2) {
         let words = Sentence::default().quote(quoted(&facts.turns[*first].prompt.text, 60));
         told.push(words.say(format!(" again, {}", times(turns.len()))).cite(lines(turns)));
     }
@@ -76,7 +79,8 @@ pub(super) fn asked(facts: &Facts, piece: &Piece) -> Vec<Statement> {
             .iter()
             .max_by_key(|turn| (facts.turns[**turn].prompt.text.chars().count(), usize::MAX - **turn));
         let words = say(format!("and {}", count(rest.len(), "more prompt")));
-        let words = match longest.filter(|turn| facts.turns[**turn].prompt.text.chars().count() > 24) {
+        let is_long = |turn: &&usize| rest.len() == 1 || facts.turns[**turn].prompt.text.chars().count() > 24;
+        let words = match longest.filter(is_long) {
             Some(turn) if rest.len() > 1 => words
                 .say(", the longest of them ")
                 .quote(quoted(&facts.turns[*turn].prompt.text, 120)),
@@ -187,7 +191,8 @@ fn committed(facts: &Facts, piece: &Piece) -> Vec<Statement> {
     let all: Vec<(usize, &Ran)> = piece.commits.iter().filter_map(step).collect();
     let mut told: Vec<Statement> = all
         .iter()
-        .take(COMMITS_TOLD)
+        // One more has room for itself.
+        .take(if all.len() == COMMITS_TOLD + 1 { all.len() } else { COMMITS_TOLD })
         .map(|(turn, ran)| {
             let result = commit_line(&ran.result).unwrap_or_default();
             let url = ran.result.split_whitespace().find(|word| word.contains("/pull/"));
@@ -205,7 +210,7 @@ fn committed(facts: &Facts, piece: &Piece) -> Vec<Statement> {
             sentence.cite([facts.cite_line(*turn, ran.line)])
         })
         .collect();
-    let more = &all[all.len().min(COMMITS_TOLD)..];
+    let more = &all[all.len().min(told.len())..];
     if !more.is_empty() {
         let lines = more.iter().map(|(turn, ran)| facts.cite_line(*turn, ran.line));
         told.push(say(format!("Committed {} more", times(more.len()))).cite(lines));
@@ -347,19 +352,18 @@ pub(super) fn came(facts: &Facts, piece: &Piece) -> Vec<Statement> {
     let mut told = Vec::new();
     let judgement = &piece.judgement;
     let evidence = facts.cite_evidence(&judgement.evidence);
-    let shown = judgement.evidence.first().map(|evidence| quoted(&evidence.text, 90));
-    let cwd = piece.turns.first().and_then(|turn| facts.session_of(*turn).cwd.clone());
+    let shown = judgement.evidence.first().and_then(|evidence| shell_of(facts, evidence));
     let code = |sentence: Sentence| match &shown {
-        Some(text) if !text.is_empty() => sentence.say(": ").code(in_command(text, cwd.as_deref())),
-        _ => sentence,
+        Some(text) => sentence.say(": ").code(text.clone()),
+        None => sentence,
     };
     let sentence = match judgement.reason {
         Reason::TestsPassed if piece.files.is_empty() => Some(code(say("Tests passed; no file was changed"))),
         Reason::TestsPassed => Some(code(say("The last test run passed, after the last edit"))),
         Reason::Committed if judgement.confidence == Confidence::Low => {
-            Some(code(say("Handed in, and files were changed after that")))
+            Some(say("Committed, and files were changed after that"))
         }
-        Reason::Committed => Some(code(say("The work was handed in"))),
+        Reason::Committed => Some(say("The work was committed or offered as a pull request, after the last edit")),
         Reason::GoalReached => Some(say("The agent's own goal was marked as reached")),
         Reason::FailingTests => Some(code(say("The last test run failed"))),
         Reason::FailedToolCalls => Some(code(say("The last tool calls failed"))),
@@ -372,6 +376,14 @@ pub(super) fn came(facts: &Facts, piece: &Piece) -> Vec<Statement> {
     told.extend(sentence.map(|sentence| sentence.cite(evidence)).filter(|told| !told.citations.is_empty()));
     told.extend(last_words(facts, piece));
     told
+}
+
+/// The command that evidence is, where it is one.
+fn shell_of(facts: &Facts, evidence: &crate::outcome::Evidence) -> Option<String> {
+    let turn = evidence.turn? as usize;
+    let own = facts.turns.get(turn)?;
+    let ran = own.ran().find(|ran| ran.line == evidence.line && is_shell(&ran.tool))?;
+    Some(quoted(&in_command(&ran.wording, facts.session_of(turn).cwd.as_deref()), 90))
 }
 
 /// What the agent said last.

@@ -10,12 +10,14 @@ use super::folds::in_short;
 use super::group::same_key;
 use super::judge::{How, Piece};
 use super::paths::in_command;
+use super::rank::WEIGHT_MIN;
 use super::words::{Sentence, count, quoted, say, times};
 use crate::digest::End;
 
 const CORRECTED_MAX: usize = 6;
 const REPEATED_MAX: usize = 5;
 const WORKED_MAX: usize = 5;
+const MENDED_MAX: usize = 3;
 /// So many pieces of work lead the page.
 const LEADING: usize = 4;
 /// Something that failed so often was repeated.
@@ -46,7 +48,11 @@ fn corrected(facts: &Facts, pieces: &[&Piece]) -> Vec<Statement> {
             }
             How::WentBack => say("Went back behind a turn: ").quote(quoted(&facts.turns[one.turn].prompt.text, 100)),
         };
-        sentence.cite([facts.cite_line(one.turn, one.line)])
+        let mut lines = vec![facts.cite_line(one.turn, one.line)];
+        if one.how == How::Refused && facts.next_words(one.turn, one.line).is_some() {
+            lines.push(facts.cite_line(one.turn + 1, facts.turns[one.turn + 1].prompt.line));
+        }
+        sentence.cite(lines)
     };
     // Words tell more than a key that was pressed.
     let rank = |how: How| usize::from(how != How::Corrected);
@@ -131,9 +137,9 @@ fn shared_files(facts: &Facts, pieces: &[&Piece]) -> Vec<(usize, Statement)> {
 fn worked(facts: &Facts, pieces: &[&Piece]) -> Vec<Statement> {
     let mut told = Vec::new();
     for piece in pieces {
-        let recovered = recovered(facts, piece);
-        told.extend(recovered);
+        told.extend(recovered(facts, piece));
     }
+    told.truncate(MENDED_MAX);
     for piece in pieces {
         let is_clean = piece.judgement.outcome == Outcome::Success && piece.stepped_in.is_empty();
         if is_clean && !piece.files.is_empty() && piece.turns.len() == 1 {
@@ -167,18 +173,21 @@ fn recovered(facts: &Facts, piece: &Piece) -> Option<Statement> {
                 .any(|ran| !ran.files.is_empty() && ran.end == End::Answered && (failed.seq..last.seq).contains(&ran.seq))
         });
         edited.then(|| {
-            let sentence = say("Tests with ").code(quoted(name, 60)).say(" failed and were mended");
-            sentence.cite([facts.cite_line(failed.turn, failed.line), facts.cite_line(last.turn, last.line)])
+            let sentence = say("Tests with ").code(quoted(name, 60)).say(" failed and were mended: ");
+            let title = super::tell::title_of(facts, piece);
+            sentence.words(&title.words).cite([facts.cite_line(failed.turn, failed.line), facts.cite_line(last.turn, last.line)])
         })
     })
 }
 
 /// What leads the page: the heaviest pieces of the day in one line each, and how much is open.
-pub(super) fn summary(works: &[(&Work, &Piece)]) -> Vec<Statement> {
+pub(super) fn summary(works: &[(&Work, &Piece, u64)]) -> Vec<Statement> {
     let mut told: Vec<Statement> = works
         .iter()
+        .enumerate()
+        .filter(|(at, (_, _, weight))| *at == 0 || *weight >= WEIGHT_MIN)
         .take(LEADING)
-        .map(|(work, piece)| {
+        .map(|(_, (work, piece, _))| {
             let project = work.title.citations.first().map(|citation| citation.project.clone());
             let mut sentence = Sentence::default();
             if let Some(project) = project {
@@ -195,7 +204,7 @@ pub(super) fn summary(works: &[(&Work, &Piece)]) -> Vec<Statement> {
             sentence.cite(lines)
         })
         .collect();
-    let open: Vec<&Statement> = works.iter().flat_map(|(work, _)| &work.open).collect();
+    let open: Vec<&Statement> = works.iter().flat_map(|(work, ..)| &work.open).collect();
     if !open.is_empty() {
         let lines = open.iter().filter_map(|statement| statement.citations.first().cloned());
         let first = open[0];

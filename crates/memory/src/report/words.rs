@@ -103,7 +103,9 @@ pub(super) fn times(count: usize) -> String {
 /// Words on one line, cut at the end of a word.
 pub(super) fn quoted(text: &str, chars_max: usize) -> String {
     let line = one_line(&shown(text), chars_max);
-    let Some(cut) = line.strip_suffix('…') else { return line };
+    let Some(cut) = line.strip_suffix('…').map(|cut| cut.trim_end_matches('…')) else {
+        return line;
+    };
     if text.trim_end().ends_with('…') && cut.chars().count() < chars_max {
         return line;
     }
@@ -126,7 +128,7 @@ pub(super) fn shown(text: &str) -> String {
 /// The first sentence of what somebody asked, as a title.
 pub(super) fn title(text: &str) -> String {
     const CHARS_MAX: usize = 90;
-    const SHORT_CHARS: usize = 12;
+    const SHORT_CHARS: usize = 20;
     static END: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"[.!?](?:\s|$)|[。！？]").expect("the expression is a good one"));
     let mut lines = text.lines().map(str::trim).filter(|line| has_words(line));
@@ -241,11 +243,12 @@ mod tests {
 
     #[test]
     fn a_title_is_the_first_sentence_with_words_in_it() {
-        assert_eq!(title("fix the login. Then deploy."), "fix the login");
+        assert_eq!(title("fix the login of the app. Then deploy."), "fix the login of the app");
+        assert_eq!(title("Yes to all. We also need Cura."), "Yes to all. We also need Cura");
         assert_eq!(title("```\nstack\n```\nwhy does this crash?"), "stack why does this crash?");
         assert_eq!(title("# Plan\n\nmore"), "Plan more");
         assert_eq!(title("Implement this plan:\n\n# Plan: mend the login\n\nmore"), "Plan: mend the login");
-        assert_eq!(title("1. lint\n2. tests\n3. ship it"), "1. lint 2. tests");
+        assert_eq!(title("1. lint\n2. tests\n3. ship it"), "1. lint 2. tests 3. ship it");
         assert_eq!(title("e.g. this one is long enough. And more"), "e.g. this one is long enough");
         assert_eq!(title(""), "");
     }

@@ -18,6 +18,12 @@ pub(super) struct Kept {
     pub(super) json: PathBuf,
 }
 
+impl Kept {
+    pub(super) fn paths(&self) -> [&Path; 3] {
+        [&self.markdown, &self.html, &self.json]
+    }
+}
+
 /// Keeps the pages of a day.
 pub(super) fn keep(workspace: &Path, day: &Day) -> Result<Kept, CommandError> {
     keep_as(&workspace.join("report"), &markdown::day(day), &page::day(day), &json(day)?)

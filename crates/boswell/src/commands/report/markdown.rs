@@ -82,7 +82,7 @@ fn word(word: &Word) -> String {
     }
 }
 
-/// Text that means itself.
+/// Text that means itself. It never stands at the beginning of a line.
 pub(super) fn plain(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     let chars: Vec<char> = text.chars().collect();
@@ -100,11 +100,6 @@ pub(super) fn plain(text: &str) -> String {
                 escaped.push(c);
             }
             c if c.is_control() => escaped.push(' '),
-            // At its beginning a text must not become a heading or a list.
-            '#' | '-' | '+' | '=' | '>' | '|' if at == 0 => {
-                escaped.push('\\');
-                escaped.push(c);
-            }
             c => escaped.push(c),
         }
     }
@@ -130,7 +125,7 @@ mod tests {
     fn text_means_itself() {
         assert_eq!(plain("a *b* [c](d) <e> &amp; `f`"), r"a \*b\* \[c\](d) &lt;e> &amp;amp; \`f\`");
         assert_eq!(plain("snake_case and _this_"), r"snake_case and \_this\_");
-        assert_eq!(plain("# no\nheading"), r"\# no heading");
+        assert_eq!(plain("no\n# heading, ~~this~ ~/app"), r"no # heading, \~~this~ ~/app");
         assert_eq!(code("a`b"), "``a`b``");
         assert_eq!(code("`a"), "`` `a ``");
     }

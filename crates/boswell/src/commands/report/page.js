@@ -35,6 +35,8 @@
     if (words.length) folds.forEach((fold) => { fold.open = true; });
     told.textContent = words.length ? found + (found === 1 ? ' place' : ' places') : '';
   };
+  const asked = new URLSearchParams(location.search).get('q');
+  if (asked) { box.value = asked; search(); }
   box.addEventListener('input', search);
   box.addEventListener('keydown', (event) => { if (event.key === 'Escape') { box.value = ''; search(); } });
   addEventListener('keydown', (event) => { if (event.key === '/' && document.activeElement !== box) { event.preventDefault(); box.focus(); } });

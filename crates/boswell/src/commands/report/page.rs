@@ -84,7 +84,10 @@ pub(super) fn cards(totals: &Totals) -> String {
         (totals.active_s > 0).then(|| (shown::span(totals.active_s), "active", projects.unwrap_or_default())),
         shown::cost(totals).map(|cost| (cost, "cost", format!("{} tokens", measure::short_count(totals.tokens)))),
         some(totals.files, "files edited", plural(totals.commits, "commit")),
-        shown::tests(totals).map(|tests| (tests, "test runs", String::new())),
+        shown::tests(totals).map(|_| {
+            let others = format!("{} failed, {} unclear", count(totals.tests_failed), count(totals.tests_unclear));
+            (count(totals.tests_passed), "test runs passed", others)
+        }),
         some(totals.subagents, "subagents", String::new()),
     ];
     let mut html = "<section class=\"cards\">".to_owned();

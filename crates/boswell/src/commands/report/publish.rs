@@ -72,7 +72,7 @@ pub(super) fn run(ui: &mut Ui, words: &[String], days: &[Day], kept: &Kept) -> R
     ui.flush()?;
     let mut child = Command::new(program)
         .args(arguments)
-        .args([&kept.markdown, &kept.html, &kept.json])
+        .args(kept.paths())
         .stdin(Stdio::piped())
         .spawn()
         .map_err(|error| failed(error.to_string()))?;
