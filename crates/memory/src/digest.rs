@@ -26,8 +26,8 @@ pub use fields::{
     Spent, TestRuns, TokensSpent, ToolUse,
 };
 pub use lines::Findings;
-pub(crate) use make::IDLE_AFTER_S;
 pub(crate) use lines::{commits as command_commits, verdict};
+pub(crate) use make::IDLE_AFTER_S;
 pub(crate) use steps::{End, Ran, Step, Steps, is_shell};
 
 /// Of what digests say and how they are made. Those of another version are made again, as long as the packs are there.

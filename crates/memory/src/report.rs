@@ -11,6 +11,7 @@ mod folds;
 mod gone;
 mod group;
 mod judge;
+mod lists;
 mod open;
 mod paths;
 mod project;

@@ -111,7 +111,7 @@ pub(crate) fn write(
     let (zone, zone_name) = place.zone(context)?;
     let command = output.publish.as_deref().map(publish::words).transpose()?;
     let dates = days.dates(zone.to_datetime(context.now).date())?;
-    let mut writer = Writer {
+    let writer = Writer {
         context,
         zone_name,
         zone,
@@ -135,7 +135,7 @@ pub(crate) fn write(
     let (days, all_kept): (Vec<Day>, Vec<Kept>) = written.into_iter().unzip();
     let elsewhere = output.output.as_ref().map(|path| context.places.current_dir.join(path));
     hand_out(ui, &days, &kept, output, elsewhere.as_deref())?;
-    if let Some(store) = &mut writer.store {
+    if let Some(store) = &writer.store {
         for (day, own) in days.iter().zip(&all_kept) {
             let pages = own.paths().into_iter().chain(kept.paths()).chain(elsewhere.as_deref());
             noted::note(context, store, day, &pages.collect::<BTreeSet<_>>())?;

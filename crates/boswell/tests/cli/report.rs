@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use insta::assert_snapshot;
+use regex::Regex;
 use serde_json::{Value, json};
 use testkit::logs::ClaudeLog;
 
@@ -35,8 +36,16 @@ fn login() -> ClaudeLog {
     ClaudeLog::new(LOGIN)
         .at("2026-03-31T10:00:00Z")
         .prompt("The login is broken since the last release. Please mend it.")
-        .tool("Edit", edit.clone(), "The file /home/ada/app/src/login.rs has been updated.")
-        .failed_tool("Bash", bash("cargo test login"), "Exit code 101\ntest result: FAILED. 3 passed; 1 failed")
+        .tool(
+            "Edit",
+            edit.clone(),
+            "The file /home/ada/app/src/login.rs has been updated.",
+        )
+        .failed_tool(
+            "Bash",
+            bash("cargo test login"),
+            "Exit code 101\ntest result: FAILED. 3 passed; 1 failed",
+        )
         .tool("Edit", edit, "The file /home/ada/app/src/login.rs has been updated.")
         .tool("Bash", bash("cargo test login"), "test result: ok. 4 passed; 0 failed")
         .reply("The login works again: the token was read before it was there.")
@@ -44,7 +53,11 @@ fn login() -> ClaudeLog {
         .prompt("no, the old cookie must still work")
         .denied_tool("Bash", bash("rm -rf /home/ada/app/target"), "leave the build alone")
         .tool("Bash", bash("cargo test"), "test result: ok. 9 passed; 0 failed")
-        .tool("Bash", bash("git commit -am 'mend the login'"), "[main 1a2b3c4] mend the login\n 1 file changed")
+        .tool(
+            "Bash",
+            bash("git commit -am 'mend the login'"),
+            "[main 1a2b3c4] mend the login\n 1 file changed",
+        )
         .reply("Committed. Shall I push the branch to the server?")
 }
 
@@ -53,7 +66,11 @@ fn docs() -> ClaudeLog {
     ClaudeLog::new(DOCS)
         .at("2026-03-31T22:00:00Z")
         .prompt("Where is the documentation of the cookie format?")
-        .tool("Grep", json!({"pattern": "cookie", "path": "/home/ada/app/docs"}), "docs/cookie.md")
+        .tool(
+            "Grep",
+            json!({"pattern": "cookie", "path": "/home/ada/app/docs"}),
+            "docs/cookie.md",
+        )
         .reply("In docs/cookie.md.")
 }
 
@@ -88,7 +105,11 @@ fn the_diary_is_yesterdays_page_and_days_and_the_index_know_it() {
     assert!(index.contains("The login is broken since the last release"), "{index}");
     let before = of_day(&sandbox, "report.md");
     sandbox.run("prepare --force");
-    assert_eq!(of_day(&sandbox, "report.md"), before, "a workspace that is made anew keeps its reports");
+    assert_eq!(
+        of_day(&sandbox, "report.md"),
+        before,
+        "a workspace that is made anew keeps its reports"
+    );
 }
 
 /// All citations of a day, wherever they stand.
@@ -116,7 +137,11 @@ fn every_citation_is_of_the_index_and_every_turn_is_covered_once() {
         .iter()
         .flat_map(|row| {
             let of = row["session_ref"].as_str().unwrap();
-            row["turns"].as_array().unwrap().iter().map(move |turn| (of.to_owned(), turn))
+            row["turns"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(move |turn| (of.to_owned(), turn))
         })
         .collect();
     let mut cited = Vec::new();
@@ -133,8 +158,15 @@ fn every_citation_is_of_the_index_and_every_turn_is_covered_once() {
         assert!(inside && one["project_key"] == key, "{one}");
     }
     let project = &day["projects"][0];
-    let works = project["works"].as_array().unwrap().iter().chain(project["folded"].as_array().unwrap());
-    let mut covered: Vec<String> = works.flat_map(|work| work["covers"].as_array().unwrap()).map(Value::to_string).collect();
+    let works = project["works"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .chain(project["folded"].as_array().unwrap());
+    let mut covered: Vec<String> = works
+        .flat_map(|work| work["covers"].as_array().unwrap())
+        .map(Value::to_string)
+        .collect();
     covered.sort();
     let all = covered.len();
     covered.dedup();
@@ -162,7 +194,13 @@ fn the_same_logs_give_the_same_bytes_twice_and_elsewhere() {
         sandbox.run("report");
         let root = sandbox.home.join(ROOT);
         let read = |name: &str| fs::read_to_string(root.join(name)).unwrap();
-        ["work/2026-03-31/report.md", "work/2026-03-31/report.html", "work/2026-03-31/report.json", "index.html"].map(read)
+        [
+            "work/2026-03-31/report.md",
+            "work/2026-03-31/report.html",
+            "work/2026-03-31/report.json",
+            "index.html",
+        ]
+        .map(read)
     };
     let (here, mut there) = (home(), home());
     assert_ne!(here.home, there.home);
@@ -174,7 +212,10 @@ fn the_same_logs_give_the_same_bytes_twice_and_elsewhere() {
     there.set("BOSWELL_NOW", "2026-04-01T11:00:00Z");
     assert_eq!(files(&there), first);
     for text in &first {
-        assert!(!text.contains(here.home.to_str().unwrap()) && !text.contains("/home/ada"), "{text}");
+        assert!(
+            !text.contains(here.home.to_str().unwrap()) && !text.contains("/home/ada"),
+            "{text}"
+        );
     }
 }
 
@@ -184,7 +225,7 @@ fn a_day_whose_text_was_let_go_is_told_from_digests() {
     sandbox.run("sweep");
     sandbox.set("BOSWELL_NOW", "2026-04-01T12:00:00Z");
     sandbox.run("sweep");
-    let gone = sandbox.run("evict --yes --config session_memory.retention.raw_soft_cap_bytes=1");
+    let gone = sandbox.run("evict --config session_memory.retention.raw_soft_cap_bytes=1");
     for id in [LOGIN, DOCS] {
         fs::remove_file(sandbox.home.join(log(id))).unwrap();
     }
@@ -192,7 +233,10 @@ fn a_day_whose_text_was_let_go_is_told_from_digests() {
     assert!(told.contains("from its digest"), "{gone}{told}");
     assert_snapshot!(told);
     let page = of_day(&sandbox, "report.html");
-    assert!(page.contains("badge digest") && page.contains("id=\"t0-D0001-T0001\""), "{page}");
+    assert!(
+        page.contains("badge digest") && page.contains("id=\"t0-D0001-T0001\""),
+        "{page}"
+    );
 }
 
 #[test]
@@ -218,8 +262,14 @@ fn several_days_are_one_report() {
     let page = fs::read_to_string(sandbox.home.join(ROOT).join("ranges/2026-03-30_2026-03-31.html")).unwrap();
     assert!(page.contains("../work/2026-03-31/report.html"), "{page}");
     let week: Value = serde_json::from_str(&sandbox.run("report --week --json -q")).unwrap();
-    assert_eq!((&week["since"], &week["until"]), (&"2026-03-25".into(), &"2026-03-31".into()));
-    assert_eq!((week["days"].as_array().unwrap().len(), &week["totals"]["turns"]), (7, &4.into()));
+    assert_eq!(
+        (&week["since"], &week["until"]),
+        (&"2026-03-25".into(), &"2026-03-31".into())
+    );
+    assert_eq!(
+        (week["days"].as_array().unwrap().len(), &week["totals"]["turns"]),
+        (7, &4.into())
+    );
     assert_snapshot!(sandbox.run("report --since 2026-04-01 --until 2026-03-01"), @"
     --- stderr ---
     error: 2026-04-01 is after 2026-03-01
@@ -230,11 +280,24 @@ fn several_days_are_one_report() {
 #[test]
 fn days_have_as_many_hours_as_their_zone_gives_them() {
     for (date, hours, start, end) in [
-        ("2026-03-29", 23, "2026-03-29T00:00:00+01:00", "2026-03-30T00:00:00+02:00"),
-        ("2025-10-26", 25, "2025-10-26T00:00:00+02:00", "2025-10-27T00:00:00+01:00"),
+        (
+            "2026-03-29",
+            23,
+            "2026-03-29T00:00:00+01:00",
+            "2026-03-30T00:00:00+02:00",
+        ),
+        (
+            "2025-10-26",
+            25,
+            "2025-10-26T00:00:00+02:00",
+            "2025-10-27T00:00:00+01:00",
+        ),
     ] {
         let sandbox = Sandbox::new();
-        let text = ClaudeLog::new(LOGIN).at(&format!("{date}T21:30:00Z")).prompt("a late question").reply("Yes.");
+        let text = ClaudeLog::new(LOGIN)
+            .at(&format!("{date}T21:30:00Z"))
+            .prompt("a late question")
+            .reply("Yes.");
         sandbox.write(&log(LOGIN), &text.jsonl());
         let run = format!("report --date {date} --timezone Europe/Berlin --json -q");
         let day: Value = serde_json::from_str(&sandbox.run(&run)).unwrap();
@@ -251,7 +314,11 @@ fn a_day_that_is_not_over_says_so_and_is_told_anew() {
     let mut sandbox = home();
     sandbox.write(
         &log("5e550003-0000-4000-8000-000000000000"),
-        &ClaudeLog::new("5e550003-0000-4000-8000-000000000000").at("2026-04-01T08:00:00Z").prompt("good morning").reply("Hello.").jsonl(),
+        &ClaudeLog::new("5e550003-0000-4000-8000-000000000000")
+            .at("2026-04-01T08:00:00Z")
+            .prompt("good morning")
+            .reply("Hello.")
+            .jsonl(),
     );
     let told = sandbox.run("report --date today");
     assert!(told.contains("not over: as of 2026-04-01T09:00:00Z"), "{told}");
@@ -267,7 +334,11 @@ fn secrets_are_masked_even_where_the_workspace_is_verbatim() {
     let text = ClaudeLog::new(LOGIN)
         .at("2026-03-31T10:00:00Z")
         .prompt(&format!("use {secret} to clone"))
-        .tool("Bash", bash(&format!("git clone https://{secret}@example.com/x")), "done")
+        .tool(
+            "Bash",
+            bash(&format!("git clone https://{secret}@example.com/x")),
+            "done",
+        )
         .reply(&format!("Cloned with {secret}."));
     sandbox.write(&log(LOGIN), &text.jsonl());
     sandbox.run("prepare --verbatim");
@@ -276,7 +347,10 @@ fn secrets_are_masked_even_where_the_workspace_is_verbatim() {
     for name in ["report.md", "report.html", "report.json"] {
         let text = of_day(&sandbox, name);
         assert!(!text.contains(&secret) && text.contains("REDACTED:"), "{text}");
-        assert!(!text.contains("REDACTED:github-token:"), "fingerprints stay on the machine: {text}");
+        assert!(
+            !text.contains("REDACTED:github-token:"),
+            "fingerprints stay on the machine: {text}"
+        );
     }
 }
 
@@ -309,9 +383,16 @@ fn hostile() -> Sandbox {
             .tool("TodoWrite", plan, "ok")
             .tool("AskUserQuestion", ask, text)
             .denied_tool("Bash", bash(text), text)
-            .tool("Bash", bash(&format!("git commit -m '{text}'")), &format!("[main 1a2b3c4] {text}"))
+            .tool(
+                "Bash",
+                bash(&format!("git commit -m '{text}'")),
+                &format!("[main 1a2b3c4] {text}"),
+            )
             .reply(&format!("Done with {text}. Shall I also do {text}?"));
-        sandbox.write(&format!(".claude/projects/-home-ada-{number}/{id}.jsonl"), &session.jsonl());
+        sandbox.write(
+            &format!(".claude/projects/-home-ada-{number}/{id}.jsonl"),
+            &session.jsonl(),
+        );
     }
     sandbox.run("sweep");
     sandbox
@@ -321,19 +402,38 @@ fn hostile() -> Sandbox {
 fn no_text_of_a_log_is_more_than_text_in_a_page() {
     let sandbox = hostile();
     let told = sandbox.run("report");
-    assert!(told.lines().filter(|line| line.starts_with("# ")).count() == 1, "{told}");
-    assert!(!told.contains('\u{1b}') && !told.contains('\u{202e}') && !told.contains("](javascript"), "{told}");
+    assert!(
+        told.lines().filter(|line| line.starts_with("# ")).count() == 1,
+        "{told}"
+    );
+    assert!(!told.contains('\u{1b}') && !told.contains('\u{202e}'), "{told}");
+    let codes = Regex::new("`+[^`]*`+").unwrap();
+    let prose = codes.replace_all(&told, "").replace("\\]", "");
+    assert!(
+        !prose.contains("](") && !prose.contains("<img") && !prose.contains("<script"),
+        "{prose}"
+    );
     sandbox.run("report --since 2026-03-30");
     let root = sandbox.home.join(ROOT);
-    let pages = ["work/2026-03-31/report.html", "index.html", "ranges/2026-03-30_2026-03-31.html"].map(|name| root.join(name));
+    let pages = [
+        "work/2026-03-31/report.html",
+        "index.html",
+        "ranges/2026-03-30_2026-03-31.html",
+    ]
+    .map(|name| root.join(name));
     for page in &pages {
         let text = fs::read_to_string(page).unwrap();
         assert_eq!(text.matches("<script>").count(), 1, "{text}");
         for tag in ["<img", "<svg onload", "<!--"] {
             assert!(!text.contains(tag), "{tag}: {text}");
         }
-        assert!(!text.contains("unsafe-inline") && text.contains("default-src 'none'"), "{text}");
-        let Some(dom) = in_browser(&sandbox, page, "") else { continue };
+        assert!(
+            !text.contains("unsafe-inline") && text.contains("default-src 'none'"),
+            "{text}"
+        );
+        let Some(dom) = in_browser(&sandbox, page, "") else {
+            continue;
+        };
         assert!(!dom.contains("data-owned"), "{dom}");
     }
 }
@@ -344,14 +444,23 @@ fn citations_open_their_turn_and_the_search_hides_the_rest() {
     sandbox.run("report");
     let page = sandbox.home.join(ROOT).join("work/2026-03-31/report.html");
     let text = fs::read_to_string(&page).unwrap();
-    let targets: BTreeSet<&str> = text.split("href=\"#").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    let targets: BTreeSet<&str> = text
+        .split("href=\"#")
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next())
+        .collect();
     assert!(targets.len() > 8, "{targets:?}");
     for target in &targets {
-        assert!(text.contains(&format!("id=\"{target}\"")), "a citation leads nowhere: {target}");
+        assert!(
+            text.contains(&format!("id=\"{target}\"")),
+            "a citation leads nowhere: {target}"
+        );
     }
     let target = targets.iter().find(|target| target.contains("-L")).unwrap();
     let turn = target.split("-L").next().unwrap();
-    let Some(dom) = in_browser(&sandbox, &page, &format!("#{target}")) else { return };
+    let Some(dom) = in_browser(&sandbox, &page, &format!("#{target}")) else {
+        return;
+    };
     let opened = |dom: &str, id: &str| {
         let at = dom.find(&format!("id=\"{id}\"")).unwrap();
         dom[at..].split('>').next().unwrap().contains("open")
@@ -360,7 +469,10 @@ fn citations_open_their_turn_and_the_search_hides_the_rest() {
     let closed = in_browser(&sandbox, &page, "").unwrap();
     assert!(!opened(&closed, turn));
     let searched = in_browser(&sandbox, &page, "?q=cookie%20format").unwrap();
-    assert!(searched.contains("hidden=\"\"") && !closed.contains("hidden=\"\""), "{searched}");
+    assert!(
+        searched.contains("hidden=\"\"") && !closed.contains("hidden=\"\""),
+        "{searched}"
+    );
     assert!(searched.contains("places</output>"), "{searched}");
 }
 
@@ -371,14 +483,24 @@ fn in_browser(sandbox: &Sandbox, page: &Path, behind: &str) -> Option<String> {
     let mut places = std::env::split_paths(&path).flat_map(|place| names.map(|name| place.join(name)));
     let browser: PathBuf = places.find(|place| place.is_file())?;
     let output = Command::new(browser)
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=2000", "--dump-dom"])
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--virtual-time-budget=2000",
+            "--dump-dom",
+        ])
         .arg(format!("--user-data-dir={}", sandbox.path("browser")))
         .arg(format!("file://{}{behind}", page.display()))
         .env("HOME", &sandbox.home)
         .output()
         .unwrap();
     let dom = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(dom.contains("<main>"), "{dom}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        dom.contains("<main>"),
+        "{dom}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     Some(dom)
 }
 
@@ -389,9 +511,15 @@ fn a_report_goes_where_it_is_wanted() {
     --- stderr ---
     Wrote [HOME]/day.html
     ");
-    assert_eq!(fs::read_to_string(sandbox.home.join("day.html")).unwrap(), of_day(&sandbox, "report.html"));
+    assert_eq!(
+        fs::read_to_string(sandbox.home.join("day.html")).unwrap(),
+        of_day(&sandbox, "report.html")
+    );
     sandbox.run("report --to json -o day.txt");
-    assert_eq!(fs::read_to_string(sandbox.home.join("day.txt")).unwrap(), of_day(&sandbox, "report.json"));
+    assert_eq!(
+        fs::read_to_string(sandbox.home.join("day.txt")).unwrap(),
+        of_day(&sandbox, "report.json")
+    );
     let html = sandbox.run("report --to html -q");
     assert_eq!(html, of_day(&sandbox, "report.html"));
     assert_snapshot!(sandbox.run("report -o no/such/place.md"), @"
@@ -406,8 +534,19 @@ fn a_report_goes_where_it_is_wanted() {
 fn finished_files_are_handed_to_a_command_of_the_users() {
     let mut sandbox = home();
     sandbox.set("PATH", "/usr/bin:/bin");
-    sandbox.write("take.sh", "printf '%s\\n' \"$@\" > arguments; cat > input; exit ${1#code-}");
-    let told = sandbox.run_args(&["report", "--to", "html", "-o", "day.html", "--publish", "sh take.sh 'code-0' \"two words\""]);
+    sandbox.write(
+        "take.sh",
+        "printf '%s\\n' \"$@\" > arguments; cat > input; exit ${1#code-}",
+    );
+    let told = sandbox.run_args(&[
+        "report",
+        "--to",
+        "html",
+        "-o",
+        "day.html",
+        "--publish",
+        "sh take.sh 'code-0' \"two words\"",
+    ]);
     assert_snapshot!(told, @"
     --- stderr ---
     Wrote [HOME]/day.html
@@ -422,7 +561,10 @@ fn finished_files_are_handed_to_a_command_of_the_users() {
     [HOME]/.local/share/boswell-reports/work/2026-03-31/report.json
     ");
     let input: Value = serde_json::from_str(&fs::read_to_string(sandbox.home.join("input")).unwrap()).unwrap();
-    assert_eq!((&input["since"], &input["html"]), (&"2026-03-31".into(), &arguments.lines().nth(3).unwrap().into()));
+    assert_eq!(
+        (&input["since"], &input["html"]),
+        (&"2026-03-31".into(), &arguments.lines().nth(3).unwrap().into())
+    );
     assert_snapshot!(sandbox.run_args(&["report", "-o", "day.md", "--publish", "sh take.sh code-3"]), @"
     --- stderr ---
     Wrote [HOME]/day.md
@@ -448,7 +590,10 @@ fn every_field_of_the_report_is_documented() {
         match value {
             Value::Object(fields) => {
                 for (name, inner) in fields {
-                    assert!(page.contains(&format!("`{name}`")), "printed, and not in docs/json.md: {name}");
+                    assert!(
+                        page.contains(&format!("`{name}`")),
+                        "printed, and not in docs/json.md: {name}"
+                    );
                     check(inner, page);
                 }
             }

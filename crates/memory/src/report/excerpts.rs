@@ -42,7 +42,10 @@ pub(super) fn excerpts(facts: &Facts, day: &Day) -> Vec<Excerpt> {
             citation.session_ref.as_str(),
             citation.turn_ref.as_str(),
         );
-        cited.entry(key).or_default().extend([citation.first_line, citation.last_line]);
+        cited
+            .entry(key)
+            .or_default()
+            .extend([citation.first_line, citation.last_line]);
     }
     let share = if cited.len() > MANY { 3 } else { 1 };
     let mut excerpts = Vec::new();
@@ -61,7 +64,10 @@ fn excerpt(facts: &Facts, turn: usize, cited: &BTreeSet<u64>, share: usize) -> E
     let mut lines = lines(facts, turn, share);
     let answer = own.reply.as_ref().map(|reply| reply.line);
     let is_kept = |line: &ExcerptLine| {
-        cited.contains(&line.line) || line.kind == LineKind::Prompt || Some(line.line) == answer || line.kind == LineKind::Human
+        cited.contains(&line.line)
+            || line.kind == LineKind::Prompt
+            || Some(line.line) == answer
+            || line.kind == LineKind::Human
     };
     // What is cited stays; of the rest the first ones, failures before others.
     let mut room = LINES_MAX / share;
@@ -99,14 +105,22 @@ fn lines(facts: &Facts, turn: usize, share: usize) -> Vec<ExcerptLine> {
             lines.entry((line, kind)).or_insert(ExcerptLine { line, kind, text });
         }
     };
-    add(own.prompt.line, LineKind::Prompt, quoted(&own.prompt.text, PROMPT_CHARS / share));
+    add(
+        own.prompt.line,
+        LineKind::Prompt,
+        quoted(&own.prompt.text, PROMPT_CHARS / share),
+    );
     if let Some(reply) = &own.reply {
         add(reply.line, LineKind::Answer, quoted(&reply.text, ANSWER_CHARS / share));
     }
     for taken in &own.steps {
         match taken {
             Taken::Ran(ran) => {
-                let kind = if ran.failed() { LineKind::FailedTool } else { LineKind::Tool };
+                let kind = if ran.failed() {
+                    LineKind::FailedTool
+                } else {
+                    LineKind::Tool
+                };
                 let text = format!("{} {}", ran.tool, in_command(&ran.wording, cwd));
                 add(ran.line, kind, quoted(&text, LINE_CHARS));
             }

@@ -45,7 +45,11 @@ fn came(reason: Reason) -> Option<&'static str> {
 pub(super) fn fold(facts: &Facts, pieces: &[(Piece, Statement)]) -> Vec<Folded> {
     let (own, shared) = pieces.split_at(pieces.len().min(LINES_MAX));
     // A last one has room for itself where it is alone.
-    let (own, shared) = if shared.len() == 1 { (pieces, &pieces[..0]) } else { (own, shared) };
+    let (own, shared) = if shared.len() == 1 {
+        (pieces, &pieces[..0])
+    } else {
+        (own, shared)
+    };
     let mut folded: Vec<Folded> = own.iter().map(|(piece, title)| line(facts, piece, title)).collect();
     if shared.is_empty() {
         return folded;
@@ -60,7 +64,9 @@ pub(super) fn fold(facts: &Facts, pieces: &[(Piece, Statement)]) -> Vec<Folded> 
     if edited > 0 {
         sentence = sentence.say(format!(", {} edited", count(edited, "file")));
     }
-    let most = shared.iter().find_map(|(_, title)| title.words.iter().find(|word| matches!(word, Word::Quote(_))));
+    let most = shared
+        .iter()
+        .find_map(|(_, title)| title.words.iter().find(|word| matches!(word, Word::Quote(_))));
     if let Some(Word::Quote(words)) = most {
         sentence = sentence.say("; among them ").quote(words.clone());
     }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use transcript::Turn;
 
 use super::fields::{Citation, Covered, Day, Excerpt, ExcerptLine, LineKind, Project, Statement, Totals, Work};
-use super::paths::relative;
+use super::paths::{fitting, relative};
 use super::words::{Sentence, count, quoted, say, title};
 use super::workspace::Workspace;
 use super::{Ask, ReportError};
@@ -40,11 +40,15 @@ pub(super) fn gone(store: &Store, workspace: &Workspace, ask: &Ask<'_>) -> Resul
     };
     let known = |one: &Listed| {
         let rows = workspace.projects.iter().flat_map(|folder| &folder.rows);
-        rows.into_iter().any(|row| row.source_session_id == one.native_session_id)
+        rows.into_iter()
+            .any(|row| row.source_session_id == one.native_session_id)
     };
     let mut found: Vec<Gone> = Vec::new();
     let listed = store.reads().listed()?;
-    for one in listed.iter().filter(|one| one.status == Status::Evicted && !one.is_subagent) {
+    for one in listed
+        .iter()
+        .filter(|one| one.status == Status::Evicted && !one.is_subagent)
+    {
         let overlaps = one.started_micros.is_none_or(|at| at < end.as_microsecond())
             && one.last_micros.is_none_or(|at| at >= start.as_microsecond());
         if !overlaps || known(one) {
@@ -58,7 +62,9 @@ pub(super) fn gone(store: &Store, workspace: &Workspace, ask: &Ask<'_>) -> Resul
         };
         let (project_key, label) = diary::project_of(one.cwd.as_deref(), &one.flavor, &one.native_session_id, ask.home);
         let calls = store.reads().calls_of(&one.session_uid)?;
-        let of_day = calls.iter().filter(|call| call.ts.is_some_and(|ts| start <= ts && ts < end));
+        let of_day = calls
+            .iter()
+            .filter(|call| call.ts.is_some_and(|ts| start <= ts && ts < end));
         let sum = usage::sum(of_day, ask.prices);
         let whole = turns.len() == all.len();
         found.push(Gone {
@@ -89,7 +95,13 @@ pub(super) fn gone(store: &Store, workspace: &Workspace, ask: &Ask<'_>) -> Resul
 /// Gives sessions their references, and projects the names they have in the workspace.
 fn name(found: &mut [Gone], workspace: &Workspace) {
     found.sort_by(|a, b| {
-        let order = |one: &Gone| (one.project_key.clone(), one.turns[0].started_at, one.digest.session_uid.clone());
+        let order = |one: &Gone| {
+            (
+                one.project_key.clone(),
+                one.turns[0].started_at,
+                one.digest.session_uid.clone(),
+            )
+        };
         order(a).cmp(&order(b))
     });
     let names: BTreeMap<&str, String> = workspace
@@ -123,10 +135,15 @@ pub(super) fn add(day: &mut Day, gone: Vec<Gone>) {
         day.excerpts.extend(one.excerpts(&work));
         if day.summary.len() < 6 {
             let project = Sentence::default().code(one.project.clone()).say(": ");
-            let told = project.words(&work.title.words).say(" – told from its digest, its text was let go");
+            let told = project
+                .words(&work.title.words)
+                .say(" – told from its digest, its text was let go");
             day.summary.push(told.cite(work.title.citations.clone()));
         }
-        let at = day.projects.iter().position(|project| project.project_key == one.project_key);
+        let at = day
+            .projects
+            .iter()
+            .position(|project| project.project_key == one.project_key);
         let at = at.unwrap_or_else(|| {
             day.totals.projects += 1;
             day.projects.push(Project {
@@ -191,9 +208,17 @@ impl Gone {
         (0..self.turns.len()).map(|at| self.cite_turn(at)).collect()
     }
 
-    fn said<'s>(&'s self, snippets: impl IntoIterator<Item = &'s Snippet>, actor: &str) -> Vec<(&'s Snippet, Citation)> {
+    fn said<'s>(
+        &'s self,
+        snippets: impl IntoIterator<Item = &'s Snippet>,
+        actor: &str,
+    ) -> Vec<(&'s Snippet, Citation)> {
         let of = |snippet: &'s Snippet| Some((snippet, self.cite_line(snippet.line)?));
-        snippets.into_iter().filter(|snippet| snippet.actor == actor).filter_map(of).collect()
+        snippets
+            .into_iter()
+            .filter(|snippet| snippet.actor == actor)
+            .filter_map(of)
+            .collect()
     }
 
     fn work(&self) -> Work {
@@ -206,7 +231,11 @@ impl Gone {
         };
         let asked = prompts
             .iter()
-            .map(|(prompt, citation)| Sentence::default().quote(quoted(&prompt.text, 240)).cite([citation.clone()]))
+            .map(|(prompt, citation)| {
+                Sentence::default()
+                    .quote(quoted(&prompt.text, 240))
+                    .cite([citation.clone()])
+            })
             .collect();
         Work {
             title,
@@ -241,26 +270,40 @@ impl Gone {
             let files = digest.files.iter().take(FILES_TOLD);
             if !digest.files.is_empty() {
                 let mut sentence = say("Edited ");
-                let names = files.map(|file| quoted(&relative(&file.path, digest.cwd.as_deref()), 80));
+                let names = files.map(|file| quoted(&fitting(&relative(&file.path, digest.cwd.as_deref()), 80), 90));
                 sentence = sentence.codes(names);
                 if digest.files.len() > FILES_TOLD {
                     sentence = sentence.say(format!(" and {}", count(digest.files.len() - FILES_TOLD, "more file")));
                 }
                 told.push(sentence.cite(self.all_turns()));
             }
-            let commands = digest.commands.iter().filter(|command| super::tell::is_telling(&command.command));
-            let commands: Vec<String> = commands.take(COMMANDS_TOLD).map(|command| quoted(&command.command, 60)).collect();
+            let commands = digest
+                .commands
+                .iter()
+                .filter(|command| super::tell::is_telling(&command.command));
+            let commands: Vec<String> = commands
+                .take(COMMANDS_TOLD)
+                .map(|command| quoted(&command.command, 60))
+                .collect();
             if !commands.is_empty() {
                 told.push(say("Ran ").codes(commands).cite(self.all_turns()));
             }
         }
-        if let Some((last, citation)) = digest.tests.last.as_ref().and_then(|last| Some((last, self.cite_line(last.line)?))) {
+        if let Some((last, citation)) = digest
+            .tests
+            .last
+            .as_ref()
+            .and_then(|last| Some((last, self.cite_line(last.line)?)))
+        {
             let result = match last.passed {
                 Some(true) => " passed",
                 Some(false) => " failed",
                 None => " left no clear result",
             };
-            let sentence = say("The last test run, ").code(quoted(&last.command, 80)).say(",").say(result);
+            let sentence = say("The last test run, ")
+                .code(quoted(&last.command, 80))
+                .say(",")
+                .say(result);
             told.push(sentence.cite([citation]));
         }
         for (commit, citation) in commits {
@@ -271,7 +314,11 @@ impl Gone {
 
     fn came(&self) -> Vec<Statement> {
         let judged = &self.digest.outcome;
-        let evidence: Vec<Citation> = judged.evidence.iter().filter_map(|one| self.cite_line(one.line)).collect();
+        let evidence: Vec<Citation> = judged
+            .evidence
+            .iter()
+            .filter_map(|one| self.cite_line(one.line))
+            .collect();
         let sentence = match judged.reason {
             Reason::TestsPassed => Some("The last test run passed"),
             Reason::Committed => Some("The work was handed in"),
@@ -286,14 +333,22 @@ impl Gone {
             told.push(say(sentence).cite(evidence));
         }
         if let Some((reply, citation)) = self.said(&self.digest.snippets, "agent").pop() {
-            told.push(say("The agent said last: ").quote(quoted(&reply.text, 200)).cite([citation]));
+            told.push(
+                say("The agent said last: ")
+                    .quote(quoted(&reply.text, 200))
+                    .cite([citation]),
+            );
         }
         told
     }
 
     fn open(&self) -> Vec<Statement> {
         let judged = &self.digest.outcome;
-        let evidence: Vec<Citation> = judged.evidence.iter().filter_map(|one| self.cite_line(one.line)).collect();
+        let evidence: Vec<Citation> = judged
+            .evidence
+            .iter()
+            .filter_map(|one| self.cite_line(one.line))
+            .collect();
         let sentence = match judged.reason {
             Reason::FailingTests => "Tests fail: the last run was not green",
             Reason::Interrupted => "Interrupted, and not taken up again",
@@ -314,7 +369,11 @@ impl Gone {
         let lists = [&work.asked, &work.done, &work.came, &work.open];
         let statements = std::iter::once(&work.title).chain(lists.into_iter().flatten());
         let cited: Vec<&Citation> = statements.flat_map(|statement| &statement.citations).collect();
-        let snippets = digest.first_prompt.iter().chain(&digest.snippets).chain(&digest.commits);
+        let snippets = digest
+            .first_prompt
+            .iter()
+            .chain(&digest.snippets)
+            .chain(&digest.commits);
         let mut texts: BTreeMap<u64, (LineKind, String)> = BTreeMap::new();
         for one in &digest.outcome.evidence {
             texts.insert(one.line, (LineKind::Notice, one.text.clone()));

@@ -126,7 +126,9 @@ fn runs(facts: &Facts, project: usize) -> Vec<Run> {
     for turn in of_project {
         let own = &facts.turns[turn];
         let files: BTreeSet<String> = files(facts, turn).into_keys().filter(|file| !is_common(file)).collect();
-        let before = runs.last_mut().filter(|run| facts.turns[run.turns[0]].session == own.session);
+        let before = runs
+            .last_mut()
+            .filter(|run| facts.turns[run.turns[0]].session == own.session);
         let is_new_session = before.is_none();
         match before {
             Some(run) if !begins(facts, run, own, &files) => {
@@ -160,7 +162,8 @@ fn is_common(file: &str) -> bool {
 }
 
 fn commits(facts: &Facts, turn: &TurnFacts) -> bool {
-    turn.ran().any(|ran| facts.findings.commits.contains(&ran.seq) && crate::outcome::commits(ran))
+    turn.ran()
+        .any(|ran| facts.findings.commits.contains(&ran.seq) && crate::outcome::commits(ran))
 }
 
 /// Whether words go on with what was before them.
@@ -261,7 +264,15 @@ mod tests {
 
     #[test]
     fn some_words_go_on() {
-        for words in ["continue", "yes, do it", "OK", "2", "no, the other one", "继续", "and then push"] {
+        for words in [
+            "continue",
+            "yes, do it",
+            "OK",
+            "2",
+            "no, the other one",
+            "继续",
+            "and then push",
+        ] {
             assert!(goes_on(words), "{words}");
         }
         for words in ["fix the login", "Nothing works", "okra prices"] {

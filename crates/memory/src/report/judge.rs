@@ -83,7 +83,9 @@ pub(super) fn weigh(facts: &Facts, turns: Vec<usize>, as_of: Option<Timestamp>) 
         stepped_in.extend(interventions(facts, turn, may_correct));
     }
     let last = turns.last().map(|turn| &facts.turns[*turn]);
-    let reply = last.and_then(|turn| turn.reply.as_ref()).map(|reply| reply.text.as_str());
+    let reply = last
+        .and_then(|turn| turn.reply.as_ref())
+        .map(|reply| reply.text.as_str());
     let ended_at = turns.iter().filter_map(|turn| facts.turns[*turn].ended_at).max();
     let mut judgement = course.judge(reply);
     if let Some(now) = as_of {

@@ -19,8 +19,28 @@ const DECISIONS_TOLD: usize = 5;
 
 /// Programs whose failure leaves something undone.
 const BUILDING: [&str; 22] = [
-    "cargo", "npm", "pnpm", "yarn", "bun", "make", "cmake", "ninja", "go", "mvn", "gradle", "gradlew", "tsc", "docker", "docker-compose",
-    "terraform", "kubectl", "helm", "dotnet", "swift", "bazel", "just",
+    "cargo",
+    "npm",
+    "pnpm",
+    "yarn",
+    "bun",
+    "make",
+    "cmake",
+    "ninja",
+    "go",
+    "mvn",
+    "gradle",
+    "gradlew",
+    "tsc",
+    "docker",
+    "docker-compose",
+    "terraform",
+    "kubectl",
+    "helm",
+    "dotnet",
+    "swift",
+    "bazel",
+    "just",
 ];
 
 /// What is left open.
@@ -89,7 +109,9 @@ fn builds(facts: &Facts, piece: &Piece) -> Vec<Statement> {
         for ran in facts.turns[turn].ran().filter(|ran| !ran.is_test) {
             let is_build = ran.program().is_some_and(|program| BUILDING.contains(&program));
             let is_over = matches!(ran.end, End::Answered | End::Failed);
-            let is_push = ran.command().is_some_and(|command| command == "git push" || command == "git rebase");
+            let is_push = ran
+                .command()
+                .is_some_and(|command| command == "git push" || command == "git rebase");
             if let Some(command) = ran.command().filter(|_| (is_build || is_push) && is_over) {
                 last.insert(command, (turn, ran));
             }
@@ -113,12 +135,18 @@ fn asks(facts: &Facts, piece: &Piece) -> Vec<Statement> {
     let mut told = Vec::new();
     for turn in piece.turns.iter().copied() {
         let own = &facts.turns[turn];
-        let is_last = !facts.turns.iter().any(|other| other.session == own.session && other.first_line > own.first_line);
+        let is_last = !facts
+            .turns
+            .iter()
+            .any(|other| other.session == own.session && other.first_line > own.first_line);
         let Some(reply) = own.reply.as_ref().filter(|_| is_last) else {
             continue;
         };
         // What was stopped or went on has no question left.
-        let ended = piece.stepped_in.iter().any(|one| one.turn == turn && one.how == How::Stopped);
+        let ended = piece
+            .stepped_in
+            .iter()
+            .any(|one| one.turn == turn && one.how == How::Stopped);
         let is_answered = own.chosen.iter().any(|chosen| chosen.line > reply.line);
         let Some(words) = question(&reply.text).filter(|words| !ended && !is_answered && !offers(words)) else {
             continue;
@@ -146,9 +174,17 @@ fn offers(question: &str) -> bool {
 
 /// What still stands on the agent's own list.
 fn list(facts: &Facts, piece: &Piece) -> Option<Statement> {
-    let listed = piece.turns.iter().rev().find_map(|turn| Some((*turn, facts.turns[*turn].list.as_ref()?)));
+    let listed = piece
+        .turns
+        .iter()
+        .rev()
+        .find_map(|turn| Some((*turn, facts.turns[*turn].list.as_ref()?)));
     let (turn, list) = listed.filter(|(_, list)| !list.left.is_empty())?;
-    let mut sentence = say(format!("On the agent's own list {} of {} not done: ", list.left.len(), list.all));
+    let mut sentence = say(format!(
+        "On the agent's own list {} of {} not done: ",
+        list.left.len(),
+        list.all
+    ));
     for (at, item) in list.left.iter().take(ITEMS_TOLD).enumerate() {
         sentence = sentence.say(if at > 0 { ", " } else { "" }).quote(quoted(item, 90));
     }
@@ -167,7 +203,10 @@ pub(super) fn decided(facts: &Facts, piece: &Piece) -> Vec<Statement> {
             let answer = quoted(&chosen.answer, 160);
             let sentence = match &chosen.question {
                 _ if chosen.answer == "approved the plan" => say("Approved the plan of the agent"),
-                Some(question) => say("Asked ").quote(quoted(question, 160)).say(", the human chose ").quote(answer),
+                Some(question) => say("Asked ")
+                    .quote(quoted(question, 160))
+                    .say(", the human chose ")
+                    .quote(answer),
                 None => say("The human chose ").quote(answer),
             };
             told.push(sentence.cite([facts.cite_line(turn, chosen.line)]));

@@ -18,7 +18,9 @@ pub(super) fn below(path: &str, label: &str) -> Option<String> {
 
 /// A file's path from where the session worked.
 pub(super) fn relative(path: &str, cwd: Option<&str>) -> String {
-    let cwd = cwd.map(|cwd| cwd.trim_end_matches(['/', '\\'])).filter(|cwd| !cwd.is_empty());
+    let cwd = cwd
+        .map(|cwd| cwd.trim_end_matches(['/', '\\']))
+        .filter(|cwd| !cwd.is_empty());
     let inside = cwd
         .and_then(|cwd| path.strip_prefix(cwd))
         .and_then(|rest| rest.strip_prefix(['/', '\\']));
@@ -27,6 +29,17 @@ pub(super) fn relative(path: &str, cwd: Option<&str>) -> String {
         Some(rest) => rest.to_owned(),
         None => without_home(path.strip_prefix("./").unwrap_or(path)),
     }
+}
+
+/// A path that fits: of a long one its end tells most.
+pub(super) fn fitting(path: &str, chars_max: usize) -> String {
+    let chars = path.chars().count();
+    if chars <= chars_max {
+        return path.to_owned();
+    }
+    let cut: String = path.chars().skip(chars - chars_max).collect();
+    let end = cut.split_once('/').map_or(cut.as_str(), |(_, end)| end);
+    format!("…/{end}")
 }
 
 /// A command with the project's paths relative.
@@ -65,6 +78,7 @@ mod tests {
         assert_eq!(relative("/home/ada/application/a.rs", app), "~/application/a.rs");
         assert_eq!(relative("/Users/ada/notes.md", app), "~/notes.md");
         assert_eq!(relative("./a.rs", app), "a.rs");
+        assert_eq!(fitting("one/two/three.rs", 12), "…/three.rs");
         assert_eq!(relative("/etc/hosts", None), "/etc/hosts");
         assert_eq!(relative(r"C:\Users\ada\a.rs", None), r"~\a.rs");
     }

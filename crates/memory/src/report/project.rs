@@ -77,7 +77,11 @@ fn empty(metadata: &Metadata) -> Day {
 
 fn tell(facts: &Facts, project: usize, piece: Piece) -> Told {
     let (open, decided) = (open(facts, &piece), decided(facts, &piece));
-    let agents: BTreeSet<&str> = piece.turns.iter().map(|turn| facts.session_of(*turn).agent.as_str()).collect();
+    let agents: BTreeSet<&str> = piece
+        .turns
+        .iter()
+        .map(|turn| facts.session_of(*turn).agent.as_str())
+        .collect();
     let judgement = &piece.judgement;
     let work = Work {
         title: title_of(facts, &piece),

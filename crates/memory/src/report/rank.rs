@@ -13,7 +13,11 @@ pub(super) const WEIGHT_MIN: u64 = 8;
 pub(super) fn weight(facts: &Facts, piece: &Piece, open: usize, decided: usize) -> u64 {
     let many = |count: usize, each: u64, most: u64| (count as u64 * each).min(most);
     let minutes = piece.totals.active_s / 60;
-    let asked: usize = piece.turns.iter().map(|turn| facts.turns[*turn].prompt.text.chars().count()).sum();
+    let asked: usize = piece
+        .turns
+        .iter()
+        .map(|turn| facts.turns[*turn].prompt.text.chars().count())
+        .sum();
     many(piece.files.len(), 3, 36)
         + many(piece.commits.len(), 8, 32)
         + many(piece.tests.len(), 1, 6)

@@ -6,12 +6,12 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use jiff::Timestamp;
 use transcript::{Actor, Agent, Call, Kind, LineageKind, PartKind, SessionEvent, SessionUid, counted};
 
-use super::Ask;
-use super::facts::{Chosen, Facts, List, ProjectFacts, Said, SessionFacts, SubagentFacts, Taken, TurnFacts};
+use super::facts::{Chosen, Facts, ProjectFacts, Said, SessionFacts, SubagentFacts, Taken, TurnFacts};
 use super::fields::Unread;
 use super::words::asked;
 use super::workspace::{Folder, Row, Workspace};
-use crate::digest::{Findings, IDLE_AFTER_S, Ran, Step, Steps, command_commits, is_shell, verdict};
+use super::{Ask, lists};
+use crate::digest::{Findings, IDLE_AFTER_S, Step, Steps, command_commits, is_shell, verdict};
 use crate::logs::{self, LogReading};
 use crate::usage;
 
@@ -120,7 +120,11 @@ fn read_session(folder: &Folder, row: &Row, project: usize, ask: &Ask<'_>) -> Re
             turn_ref: turn.turn_ref.clone(),
             first_line: turn.turn_start_line,
             last_line: turn.turn_end_line,
-            has_next: log.reading.turns.iter().any(|other| other.start_line > turn.turn_end_line),
+            has_next: log
+                .reading
+                .turns
+                .iter()
+                .any(|other| other.start_line > turn.turn_end_line),
             is_rewound: log
                 .reading
                 .turns
@@ -209,7 +213,11 @@ fn fold<'e>(events: impl Iterator<Item = &'e SessionEvent>, turns: &mut [TurnFac
                     turn.active_s += seconds;
                 }
             }
-            last = Some((at, last.filter(|(of, _)| *of == at).map_or(ts, |(_, before)| before.max(ts))));
+            last = Some((
+                at,
+                last.filter(|(of, _)| *of == at)
+                    .map_or(ts, |(_, before)| before.max(ts)),
+            ));
         }
         steps.take(event, &mut |step| take(turns, step));
     }
@@ -222,13 +230,7 @@ fn is_of_note(event: &SessionEvent) -> bool {
 }
 
 /// What subagents did that have logs of their own.
-fn read_subagents(
-    folder: &Folder,
-    row: &Row,
-    ask: &Ask<'_>,
-    turns: &mut [TurnFacts],
-    calls: &mut Vec<(usize, Call)>,
-) {
+fn read_subagents(folder: &Folder, row: &Row, ask: &Ask<'_>, turns: &mut [TurnFacts], calls: &mut Vec<(usize, Call)>) {
     let mut known = HashSet::new();
     for (at, turn) in row.turns.iter().enumerate() {
         for child in &turn.target_subagents {
@@ -251,7 +253,12 @@ fn read_subagents(
             let path = folder.file(&format!("{}/{}", row.subagent_path, child.session_file));
             let log = path.and_then(|path| logs::read_log(&path, None, Some(ask.masker)).ok());
             if let Some(log) = log {
-                facts.tool_calls = log.reading.events.iter().filter(|event| event.kinds.has(Kind::ToolCall)).count() as u64;
+                facts.tool_calls = log
+                    .reading
+                    .events
+                    .iter()
+                    .filter(|event| event.kinds.has(Kind::ToolCall))
+                    .count() as u64;
                 let edits = log.reading.events.iter().filter(|event| event.success != Some(false));
                 facts.files = edits.flat_map(|event| event.files.iter().cloned()).collect();
                 facts.cwd = log.reading.session.as_ref().and_then(|session| session.cwd.clone());
@@ -303,8 +310,8 @@ fn read_texts(log: &LogReading, ask: &Ask<'_>, turns: &mut [TurnFacts]) -> Resul
                 Wanted::Command(seq) if event.seq == *seq && command_commits(text) => {
                     findings.commits.insert(*seq);
                 }
-                Wanted::List(at) if event.kinds.has(Kind::ToolCall) => turns[*at].list = list(event.line, text),
-                Wanted::Question if event.kinds.has(Kind::ToolCall) => question = questions_of(text),
+                Wanted::List(at) if event.kinds.has(Kind::ToolCall) => turns[*at].list = lists::list(event.line, text),
+                Wanted::Question if event.kinds.has(Kind::ToolCall) => question = lists::question(text),
                 Wanted::Question => {
                     questions.extend(question.take().map(|question| (event.line, question)));
                 }
@@ -313,10 +320,13 @@ fn read_texts(log: &LogReading, ask: &Ask<'_>, turns: &mut [TurnFacts]) -> Resul
         }
         Ok::<(), std::convert::Infallible>(())
     });
-    shown.map_err(|error| error.reason())?.unwrap_or_else(|never| match never {});
+    shown
+        .map_err(|error| error.reason())?
+        .unwrap_or_else(|never| match never {});
     for turn in turns.iter_mut() {
         choose(turn, &mut questions);
     }
+    lists::follow_tasks(turns);
     Ok(findings)
 }
 
@@ -332,7 +342,7 @@ fn wanted(turns: &[TurnFacts]) -> HashMap<(u64, u32), Vec<Wanted>> {
         if let Some(reply) = turn.events().filter(is_reply).last() {
             want(reply.line, reply.block, Wanted::Reply(at));
         }
-        let lists = turn.ran().filter(|ran| is_list(ran));
+        let lists = turn.ran().filter(|ran| lists::is_list(ran));
         if let Some(last) = lists.last() {
             want(last.line, last.call_at.1, Wanted::List(at));
         }
@@ -353,32 +363,6 @@ fn wanted(turns: &[TurnFacts]) -> HashMap<(u64, u32), Vec<Wanted>> {
         }
     }
     wanted
-}
-
-fn is_list(ran: &Ran) -> bool {
-    matches!(&*ran.tool, "TodoWrite" | "update_plan" | "todo_write")
-}
-
-/// The agent's own list, out of the call that wrote it.
-fn list(line: u64, input: &str) -> Option<List> {
-    let input: serde_json::Value = serde_json::from_str(input).ok()?;
-    let items = input["todos"].as_array().or(input["plan"].as_array())?;
-    let text = |item: &serde_json::Value| {
-        let told = item["content"].as_str().or(item["step"].as_str())?;
-        Some(told.to_owned())
-    };
-    let is_left = |item: &&serde_json::Value| matches!(item["status"].as_str(), Some("pending" | "in_progress"));
-    Some(List {
-        line,
-        all: items.len(),
-        left: items.iter().filter(is_left).filter_map(text).collect(),
-    })
-}
-
-/// The first question of a call that asks some.
-fn questions_of(input: &str) -> Option<String> {
-    let input: serde_json::Value = serde_json::from_str(input).ok()?;
-    input["questions"][0]["question"].as_str().map(str::to_owned)
 }
 
 /// What the human answered when asked.

@@ -9,7 +9,7 @@ use super::facts::Facts;
 use super::fields::{Citation, Statement};
 use super::group::{goes_on, same_key};
 use super::judge::Piece;
-use super::paths::in_command;
+use super::paths::{fitting, in_command};
 use super::words::{Sentence, answered, count, quoted, say, times, title};
 use crate::digest::{End, Ran, is_shell};
 use crate::outcome::{Confidence, Reason, commit_line};
@@ -26,8 +26,18 @@ const PROMPTS_TOLD: usize = 3;
 pub(super) fn title_of(facts: &Facts, piece: &Piece) -> Statement {
     let chars = |turn: &&usize| facts.turns[**turn].prompt.text.chars().count();
     let about = |turn: &&usize| !goes_on(&facts.turns[**turn].prompt.text) && chars(turn) >= 15;
-    let longest = || piece.turns.iter().max_by_key(|turn| (chars(turn), std::cmp::Reverse(**turn)));
-    let turn = *piece.turns.iter().find(about).or_else(longest).unwrap_or(&piece.turns[0]);
+    let longest = || {
+        piece
+            .turns
+            .iter()
+            .max_by_key(|turn| (chars(turn), std::cmp::Reverse(**turn)))
+    };
+    let turn = *piece
+        .turns
+        .iter()
+        .find(about)
+        .or_else(longest)
+        .unwrap_or(&piece.turns[0]);
     let prompt = &facts.turns[turn].prompt;
     let words = title(&prompt.text);
     let citation = facts.cite_line(turn, prompt.line);
@@ -61,7 +71,11 @@ pub(super) fn asked(facts: &Facts, piece: &Piece) -> Vec<Statement> {
             continue;
         }
         let most = if told.is_empty() { PROMPT_CHARS } else { FOLLOW_UP_CHARS };
-        let taken_back = if facts.turns[turn].is_rewound { "Taken back later: " } else { "" };
+        let taken_back = if facts.turns[turn].is_rewound {
+            "Taken back later: "
+        } else {
+            ""
+        };
         let words = Sentence::default().say(taken_back).quote(quoted(&prompt.text, most));
         told.push(words.cite([facts.cite_line(turn, prompt.line)]));
     }
@@ -69,7 +83,8 @@ pub(super) fn asked(facts: &Facts, piece: &Piece) -> Vec<Statement> {
         let line = |turn: &usize| facts.cite_line(*turn, facts.turns[*turn].prompt.line);
         turns.iter().map(line).collect()
     };
-    let is_told = |(first, turns): &(&usize, &Vec<usize>)| turns.len() > 1 || !goes_on(&facts.turns[**first].prompt.text);
+    let is_told =
+        |(first, turns): &(&usize, &Vec<usize>)| turns.len() > 1 || !goes_on(&facts.turns[**first].prompt.text);
     for (first, turns) in again.iter().filter(is_told).take(2) {
         let words = Sentence::default().quote(quoted(&facts.turns[*first].prompt.text, 60));
         told.push(words.say(format!(" again, {}", times(turns.len()))).cite(lines(turns)));
@@ -112,7 +127,7 @@ fn edited(facts: &Facts, piece: &Piece) -> Option<Statement> {
     }
     let mut files: Vec<(&String, &u64)> = piece.files.iter().collect();
     files.sort_by(|a, b| b.1.cmp(a.1).then_with(|| a.0.cmp(b.0)));
-    let name = |(file, edits): &(&String, &u64)| (quoted(file, 80), **edits);
+    let name = |(file, edits): &(&String, &u64)| (quoted(&fitting(file, 80), 90), **edits);
     let mut sentence = say("Edited ");
     for (at, (file, edits)) in files.iter().take(FILES_TOLD).map(name).enumerate() {
         sentence = sentence.say(if at > 0 { ", " } else { "" }).code(file);
@@ -132,7 +147,10 @@ fn edited(facts: &Facts, piece: &Piece) -> Option<Statement> {
 /// The edits of a turn: how many, and from which line to which.
 fn edits_of(facts: &Facts, turn: usize) -> Option<(usize, Citation)> {
     let own = &facts.turns[turn];
-    let edits = own.ran().chain(&own.aside).filter(|ran| !ran.files.is_empty() && !ran.failed());
+    let edits = own
+        .ran()
+        .chain(&own.aside)
+        .filter(|ran| !ran.files.is_empty() && !ran.failed());
     let edits = edits.filter(|ran| ran.end == End::Answered);
     let mut lines: Vec<u64> = edits.map(|ran| ran.line).collect();
     let children = own.subagents.iter().filter(|child| !child.files.is_empty());
@@ -192,7 +210,11 @@ fn committed(facts: &Facts, piece: &Piece) -> Vec<Statement> {
     let mut told: Vec<Statement> = all
         .iter()
         // One more has room for itself.
-        .take(if all.len() == COMMITS_TOLD + 1 { all.len() } else { COMMITS_TOLD })
+        .take(if all.len() == COMMITS_TOLD + 1 {
+            all.len()
+        } else {
+            COMMITS_TOLD
+        })
         .map(|(turn, ran)| {
             let result = commit_line(&ran.result).unwrap_or_default();
             let url = ran.result.split_whitespace().find(|word| word.contains("/pull/"));
@@ -221,26 +243,39 @@ fn committed(facts: &Facts, piece: &Piece) -> Vec<Statement> {
 /// What a command that commits says of it.
 fn subject(command: &str) -> Option<&str> {
     static SUBJECT: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r#"-\w*m\s+(?:"\$\(cat <<-?\s*'?"?\w+'?"?\s+|"|')([^"'\n]{8,})"#).expect("the expression is a good one")
+        Regex::new(r#"-\w*m\s+(?:"\$\(cat <<-?\s*'?"?\w+'?"?\s+|"|')([^"'\n]{8,})"#)
+            .expect("the expression is a good one")
     });
     Some(SUBJECT.captures(command)?.get(1)?.as_str().trim())
 }
 
 /// Programs that only look, or that say nothing by themselves.
 const LOOKING: [&str; 44] = [
-    "ls", "cat", "head", "tail", "grep", "rg", "find", "sed", "awk", "wc", "echo", "pwd", "cd", "which", "stat", "file", "tree", "du",
-    "df", "ps", "env", "date", "sort", "uniq", "diff", "cmp", "test", "true", "sleep", "printf", "nl", "jq", "less", "mkdir", "rm", "cp",
-    "mv", "touch", "chmod", "for", "if", "while", "xargs", "tee",
+    "ls", "cat", "head", "tail", "grep", "rg", "find", "sed", "awk", "wc", "echo", "pwd", "cd", "which", "stat",
+    "file", "tree", "du", "df", "ps", "env", "date", "sort", "uniq", "diff", "cmp", "test", "true", "sleep", "printf",
+    "nl", "jq", "less", "mkdir", "rm", "cp", "mv", "touch", "chmod", "for", "if", "while", "xargs", "tee",
 ];
 
 /// Commands of git that change nothing for others.
 const LOOKING_GIT: [&str; 10] = [
-    "git status", "git diff", "git log", "git show", "git add", "git branch", "git commit", "git rev-parse", "git ls-files", "git",
+    "git status",
+    "git diff",
+    "git log",
+    "git show",
+    "git add",
+    "git branch",
+    "git commit",
+    "git rev-parse",
+    "git ls-files",
+    "git",
 ];
 
 pub(super) fn is_telling(command: &str) -> bool {
     let program = command.split(' ').next().unwrap_or_default();
-    let is_name = program.starts_with(|c: char| c.is_ascii_alphanumeric()) && program.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+'));
+    let is_name = program.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && program
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+'));
     is_name && !program.is_empty() && !LOOKING.contains(&program) && !LOOKING_GIT.contains(&command)
 }
 
@@ -251,8 +286,13 @@ fn label(ran: &Ran) -> Option<String> {
     if !INTERPRETERS.contains(&command.as_str()) {
         return Some(command);
     }
-    let mut words = ran.wording.split_whitespace().skip_while(|word| word.rsplit('/').next() != Some(command.as_str()));
-    let script = words.nth(1).filter(|word| !word.starts_with('-') && word.contains(['/', '.']) && !word.contains(['<', '$', '"', '\'']));
+    let mut words = ran
+        .wording
+        .split_whitespace()
+        .skip_while(|word| word.rsplit('/').next() != Some(command.as_str()));
+    let script = words
+        .nth(1)
+        .filter(|word| !word.starts_with('-') && word.contains(['/', '.']) && !word.contains(['<', '$', '"', '\'']));
     // What is given on the command line itself has no name.
     script.map(|script| format!("{command} {}", script.rsplit('/').next().unwrap_or(script)))
 }
@@ -260,7 +300,10 @@ fn label(ran: &Ran) -> Option<String> {
 fn commands(facts: &Facts, piece: &Piece) -> Option<Statement> {
     let mut runs: BTreeMap<String, (usize, usize, Vec<(usize, u64)>)> = BTreeMap::new();
     for turn in piece.turns.iter().copied() {
-        for ran in facts.turns[turn].ran().filter(|ran| !ran.is_test && ran.end != End::Denied) {
+        for ran in facts.turns[turn]
+            .ran()
+            .filter(|ran| !ran.is_test && ran.end != End::Denied)
+        {
             if facts.findings.commits.contains(&ran.seq) {
                 continue;
             }
@@ -313,7 +356,10 @@ fn handed_over(facts: &Facts, piece: &Piece) -> Option<Statement> {
     let mut sentence = say(format!("Handed work to {}", count(all, "subagent")));
     roles.remove("");
     if !roles.is_empty() {
-        sentence = sentence.say(" (").codes(roles.keys().take(4).map(|role| quoted(role, 40))).say(")");
+        sentence = sentence
+            .say(" (")
+            .codes(roles.keys().take(4).map(|role| quoted(role, 40)))
+            .say(")");
     }
     if calls > 0 {
         sentence = sentence.say(format!(", which made {}", count(calls as usize, "tool call")));
@@ -342,7 +388,10 @@ fn looked(facts: &Facts, piece: &Piece) -> Option<Statement> {
     tools.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
     let mut sentence = say(format!("Changed no file; {}: ", count(all, "tool call")));
     for (at, (tool, calls)) in tools.iter().take(4).enumerate() {
-        sentence = sentence.say(if at > 0 { ", " } else { "" }).code(quoted(tool, 40)).say(format!(" {calls}"));
+        sentence = sentence
+            .say(if at > 0 { ", " } else { "" })
+            .code(quoted(tool, 40))
+            .say(format!(" {calls}"));
     }
     Some(sentence.cite(lines))
 }
@@ -352,7 +401,10 @@ pub(super) fn came(facts: &Facts, piece: &Piece) -> Vec<Statement> {
     let mut told = Vec::new();
     let judgement = &piece.judgement;
     let evidence = facts.cite_evidence(&judgement.evidence);
-    let shown = judgement.evidence.first().and_then(|evidence| shell_of(facts, evidence));
+    let shown = judgement
+        .evidence
+        .first()
+        .and_then(|evidence| shell_of(facts, evidence));
     let code = |sentence: Sentence| match &shown {
         Some(text) => sentence.say(": ").code(text.clone()),
         None => sentence,
@@ -363,7 +415,9 @@ pub(super) fn came(facts: &Facts, piece: &Piece) -> Vec<Statement> {
         Reason::Committed if judgement.confidence == Confidence::Low => {
             Some(say("Committed, and files were changed after that"))
         }
-        Reason::Committed => Some(say("The work was committed or offered as a pull request, after the last edit")),
+        Reason::Committed => Some(say(
+            "The work was committed or offered as a pull request, after the last edit",
+        )),
         Reason::GoalReached => Some(say("The agent's own goal was marked as reached")),
         Reason::FailingTests => Some(code(say("The last test run failed"))),
         Reason::FailedToolCalls => Some(code(say("The last tool calls failed"))),
@@ -373,7 +427,11 @@ pub(super) fn came(facts: &Facts, piece: &Piece) -> Vec<Statement> {
         Reason::CutOff => Some(code(say("The log ends in the middle of the work"))),
         _ => None,
     };
-    told.extend(sentence.map(|sentence| sentence.cite(evidence)).filter(|told| !told.citations.is_empty()));
+    told.extend(
+        sentence
+            .map(|sentence| sentence.cite(evidence))
+            .filter(|told| !told.citations.is_empty()),
+    );
     told.extend(last_words(facts, piece));
     told
 }
@@ -383,12 +441,19 @@ fn shell_of(facts: &Facts, evidence: &crate::outcome::Evidence) -> Option<String
     let turn = evidence.turn? as usize;
     let own = facts.turns.get(turn)?;
     let ran = own.ran().find(|ran| ran.line == evidence.line && is_shell(&ran.tool))?;
-    Some(quoted(&in_command(&ran.wording, facts.session_of(turn).cwd.as_deref()), 90))
+    Some(quoted(
+        &in_command(&ran.wording, facts.session_of(turn).cwd.as_deref()),
+        90,
+    ))
 }
 
 /// What the agent said last.
 fn last_words(facts: &Facts, piece: &Piece) -> Option<Statement> {
-    let turn = piece.turns.iter().rev().find(|turn| facts.turns[**turn].reply.is_some())?;
+    let turn = piece
+        .turns
+        .iter()
+        .rev()
+        .find(|turn| facts.turns[**turn].reply.is_some())?;
     let reply = facts.turns[*turn].reply.as_ref()?;
     let words = answered(&reply.text, REPLY_CHARS);
     let agent = facts.session_of(*turn).agent.title();

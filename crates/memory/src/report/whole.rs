@@ -9,7 +9,7 @@ use super::fields::{Citation, Statement, Whole, Work};
 use super::folds::in_short;
 use super::group::same_key;
 use super::judge::{How, Piece};
-use super::paths::in_command;
+use super::paths::{fitting, in_command};
 use super::rank::WEIGHT_MIN;
 use super::words::{Sentence, count, quoted, say, times};
 use crate::digest::End;
@@ -76,7 +76,9 @@ fn repeated(facts: &Facts, pieces: &[&Piece]) -> Vec<Statement> {
     }
     for turns in asked.into_values().filter(|turns| turns.len() > 1) {
         let words = quoted(&facts.turns[turns[0]].prompt.text, 120);
-        let lines = turns.iter().map(|turn| facts.cite_line(*turn, facts.turns[*turn].prompt.line));
+        let lines = turns
+            .iter()
+            .map(|turn| facts.cite_line(*turn, facts.turns[*turn].prompt.line));
         let sentence = say(format!("Asked {} in nearly the same words: ", times(turns.len()))).quote(words);
         told.push((turns.len() * 2, sentence.cite(lines)));
     }
@@ -102,7 +104,10 @@ fn failures(facts: &Facts, pieces: &[&Piece]) -> Vec<(usize, Statement)> {
     often
         .map(|(what, lines)| {
             let sentence = Sentence::default().code(quoted(&what, 60));
-            (lines.len(), sentence.say(format!(" failed {}", times(lines.len()))).cite(lines))
+            (
+                lines.len(),
+                sentence.say(format!(" failed {}", times(lines.len()))).cite(lines),
+            )
         })
         .collect()
 }
@@ -123,9 +128,10 @@ fn shared_files(facts: &Facts, pieces: &[&Piece]) -> Vec<(usize, Statement)> {
                 let edits = |turn: &&usize| super::group::files(facts, **turn).contains_key(file);
                 piece.turns.iter().find(edits).map(|turn| facts.cite_turn(*turn))
             };
-            let sentence = Sentence::default()
-                .code(quoted(file, 80))
-                .say(format!(" was edited in {} apart", count(pieces.len(), "piece of work").replace("piece of works", "pieces of work")));
+            let sentence = Sentence::default().code(quoted(&fitting(file, 80), 90)).say(format!(
+                " was edited in {} apart",
+                count(pieces.len(), "piece of work").replace("piece of works", "pieces of work")
+            ));
             (pieces.len(), sentence.cite(pieces.iter().filter_map(turn)))
         })
         .collect();
@@ -162,20 +168,29 @@ fn worked(facts: &Facts, pieces: &[&Piece]) -> Vec<Statement> {
 fn recovered(facts: &Facts, piece: &Piece) -> Option<Statement> {
     let names: BTreeSet<&str> = piece.tests.iter().map(|test| test.name.as_str()).collect();
     names.into_iter().find_map(|name| {
-        let mut runs: Vec<_> = piece.tests.iter().filter(|test| test.name == name && test.passed.is_some()).collect();
+        let mut runs: Vec<_> = piece
+            .tests
+            .iter()
+            .filter(|test| test.name == name && test.passed.is_some())
+            .collect();
         runs.sort_by_key(|run| run.seq);
         let failed = runs.iter().find(|run| run.passed == Some(false))?;
         let last = runs.last().filter(|run| run.passed == Some(true))?;
         // An edit between them says that something was mended.
         let edited = piece.turns.iter().any(|turn| {
-            facts.turns[*turn]
-                .ran()
-                .any(|ran| !ran.files.is_empty() && ran.end == End::Answered && (failed.seq..last.seq).contains(&ran.seq))
+            facts.turns[*turn].ran().any(|ran| {
+                !ran.files.is_empty() && ran.end == End::Answered && (failed.seq..last.seq).contains(&ran.seq)
+            })
         });
         edited.then(|| {
-            let sentence = say("Tests with ").code(quoted(name, 60)).say(" failed and were mended: ");
+            let sentence = say("Tests with ")
+                .code(quoted(name, 60))
+                .say(" failed and were mended: ");
             let title = super::tell::title_of(facts, piece);
-            sentence.words(&title.words).cite([facts.cite_line(failed.turn, failed.line), facts.cite_line(last.turn, last.line)])
+            sentence.words(&title.words).cite([
+                facts.cite_line(failed.turn, failed.line),
+                facts.cite_line(last.turn, last.line),
+            ])
         })
     })
 }

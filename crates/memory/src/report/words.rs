@@ -144,7 +144,10 @@ pub(super) fn title(text: &str) -> String {
         }
     }
     let line = first.trim_start_matches(['#', '>', '-', '*', ' ']);
-    let end = END.find_iter(line).map(|found| found.end()).find(|end| *end >= SHORT_CHARS);
+    let end = END
+        .find_iter(line)
+        .map(|found| found.end())
+        .find(|end| *end >= SHORT_CHARS);
     let first = end.map_or(line, |end| line[..end].trim_end().trim_end_matches(['.', '。']));
     quoted(first, CHARS_MAX)
 }
@@ -198,11 +201,17 @@ pub(super) fn question(text: &str) -> Option<String> {
     if !last.ends_with(['?', '？']) {
         return None;
     }
-    let start = last[..last.len() - 1].rfind(['.', '!', '?', '。', ':']).map_or(0, |at| at + 1);
+    let start = last[..last.len() - 1]
+        .rfind(['.', '!', '?', '。', ':'])
+        .map_or(0, |at| at + 1);
     let start = last.ceil_char_boundary(start);
     let asked = last[start..].trim().trim_start_matches(['*', '_', '-', ')', ' ']);
     // Half a word behind a colon is no question by itself.
-    let asked = if asked.split_whitespace().count() < 3 { last } else { asked };
+    let asked = if asked.split_whitespace().count() < 3 {
+        last
+    } else {
+        asked
+    };
     Some(quoted(asked, 200))
 }
 
@@ -224,10 +233,19 @@ pub(super) fn numbered(mut day: Day) -> Day {
     for project in &mut day.projects {
         for work in &mut project.works {
             statement(&mut work.title);
-            let lists = [&mut work.asked, &mut work.done, &mut work.came, &mut work.open, &mut work.decided];
+            let lists = [
+                &mut work.asked,
+                &mut work.done,
+                &mut work.came,
+                &mut work.open,
+                &mut work.decided,
+            ];
             lists.into_iter().flatten().for_each(&mut statement);
         }
-        project.folded.iter_mut().for_each(|folded| statement(&mut folded.statement));
+        project
+            .folded
+            .iter_mut()
+            .for_each(|folded| statement(&mut folded.statement));
     }
     let whole = &mut day.whole;
     let lists = [&mut whole.corrected, &mut whole.repeated, &mut whole.worked];
@@ -243,13 +261,25 @@ mod tests {
 
     #[test]
     fn a_title_is_the_first_sentence_with_words_in_it() {
-        assert_eq!(title("fix the login of the app. Then deploy."), "fix the login of the app");
+        assert_eq!(
+            title("fix the login of the app. Then deploy."),
+            "fix the login of the app"
+        );
         assert_eq!(title("Yes to all. We also need Cura."), "Yes to all. We also need Cura");
-        assert_eq!(title("```\nstack\n```\nwhy does this crash?"), "stack why does this crash?");
+        assert_eq!(
+            title("```\nstack\n```\nwhy does this crash?"),
+            "stack why does this crash?"
+        );
         assert_eq!(title("# Plan\n\nmore"), "Plan more");
-        assert_eq!(title("Implement this plan:\n\n# Plan: mend the login\n\nmore"), "Plan: mend the login");
+        assert_eq!(
+            title("Implement this plan:\n\n# Plan: mend the login\n\nmore"),
+            "Plan: mend the login"
+        );
         assert_eq!(title("1. lint\n2. tests\n3. ship it"), "1. lint 2. tests 3. ship it");
-        assert_eq!(title("e.g. this one is long enough. And more"), "e.g. this one is long enough");
+        assert_eq!(
+            title("e.g. this one is long enough. And more"),
+            "e.g. this one is long enough"
+        );
         assert_eq!(title(""), "");
     }
 
@@ -260,7 +290,10 @@ mod tests {
             check("Done. Shall I push the branch?").as_deref(),
             Some("Shall I push the branch?")
         );
-        assert_eq!(check("**Do you want that too?**").as_deref(), Some("Do you want that too?"));
+        assert_eq!(
+            check("**Do you want that too?**").as_deref(),
+            Some("Do you want that too?")
+        );
         assert_eq!(check("Is it? Yes."), None);
         assert_eq!(check("要继续吗？").as_deref(), Some("要继续吗？"));
     }

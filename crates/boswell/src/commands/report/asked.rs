@@ -37,7 +37,12 @@ impl std::str::FromStr for When {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let ago = || text.strip_suffix('d')?.parse().ok().filter(|days| (0..=36_600).contains(days));
+        let ago = || {
+            text.strip_suffix('d')?
+                .parse()
+                .ok()
+                .filter(|days| (0..=36_600).contains(days))
+        };
         match text {
             "today" => Ok(Self::Ago(0)),
             "yesterday" => Ok(Self::Ago(1)),
@@ -78,9 +83,15 @@ impl Days {
         if since > until {
             return Err(CommandError::usage(format_args!("{since} is after {until}")));
         }
-        let days: Vec<Date> = since.series(1.day()).take_while(|day| *day <= until).take(DAYS_MAX + 1).collect();
+        let days: Vec<Date> = since
+            .series(1.day())
+            .take_while(|day| *day <= until)
+            .take(DAYS_MAX + 1)
+            .collect();
         match days.len() > DAYS_MAX {
-            true => Err(CommandError::usage(format_args!("a report is about at most {DAYS_MAX} days"))),
+            true => Err(CommandError::usage(format_args!(
+                "a report is about at most {DAYS_MAX} days"
+            ))),
             false => Ok(days),
         }
     }
@@ -102,7 +113,10 @@ mod tests {
             week: true,
             ..Days::default()
         });
-        assert_eq!((week.len(), week[0].as_str(), week[6].as_str()), (7, "2026-03-25", "2026-03-31"));
+        assert_eq!(
+            (week.len(), week[0].as_str(), week[6].as_str()),
+            (7, "2026-03-25", "2026-03-31")
+        );
         let since = |since: &str, until: Option<&str>| {
             check(&Days {
                 since: Some(since.parse().unwrap()),

@@ -37,7 +37,11 @@ impl Places {
     pub(super) fn turn(&self, citation: &Citation) -> String {
         let project = self.project(&citation.project_key);
         let safe = |text: &str| text.chars().filter(char::is_ascii_alphanumeric).collect::<String>();
-        format!("t{project}-{}-{}", safe(&citation.session_ref), safe(&citation.turn_ref))
+        format!(
+            "t{project}-{}-{}",
+            safe(&citation.session_ref),
+            safe(&citation.turn_ref)
+        )
     }
 
     /// Whether the page shows a turn.
@@ -76,7 +80,10 @@ impl Places {
             true => citation.first_line.to_string(),
             false => format!("{}-{}", citation.first_line, citation.last_line),
         };
-        let (whole, short) = (escape(&citation.text()), escape(&format!("{session_ref} {turn_ref} {lines}")));
+        let (whole, short) = (
+            escape(&citation.text()),
+            escape(&format!("{session_ref} {turn_ref} {lines}")),
+        );
         match self.target(citation) {
             Some(target) => format!("<a class=\"cite\" href=\"#{target}\" title=\"{whole}\">{short}</a>"),
             None => format!("<span class=\"cite\" title=\"{whole}\">{short}</span>"),

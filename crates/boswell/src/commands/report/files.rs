@@ -26,7 +26,12 @@ impl Kept {
 
 /// Keeps the pages of a day.
 pub(super) fn keep(workspace: &Path, day: &Day) -> Result<Kept, CommandError> {
-    keep_as(&workspace.join("report"), &markdown::day(day), &page::day(day), &json(day)?)
+    keep_as(
+        &workspace.join("report"),
+        &markdown::day(day),
+        &page::day(day),
+        &json(day)?,
+    )
 }
 
 /// Keeps three pages under one name.

@@ -11,7 +11,14 @@ pub(super) fn day(day: &Day) -> String {
     let zone = shown::zone(&day.timezone);
     let mut page = format!("# {}\n\n", shown::long_date(&day.date));
     let window = &day.report_window_local;
-    _ = writeln!(page, "{} to {} ({}), {}", window.start, window.end, plain(&day.timezone), status(day));
+    _ = writeln!(
+        page,
+        "{} to {} ({}), {}",
+        window.start,
+        window.end,
+        plain(&day.timezone),
+        status(day)
+    );
     let numbers = shown::numbers(&day.totals, true);
     if day.projects.is_empty() {
         page += "\nNothing was asked on this day.\n";
@@ -20,15 +27,28 @@ pub(super) fn day(day: &Day) -> String {
     _ = writeln!(page, "\n{numbers}");
     if day.totals.sessions_from_digests > 0 {
         let count = day.totals.sessions_from_digests;
-        _ = writeln!(page, "\nThe text of {count} of the sessions was let go: what is marked so is told from digests.");
+        _ = writeln!(
+            page,
+            "\nThe text of {count} of the sessions was let go: what is marked so is told from digests."
+        );
     }
     list(&mut page, "## In short", &day.summary);
     for project in &day.projects {
-        _ = writeln!(page, "\n## {}\n\n{}", plain(&project.project), shown::numbers(&project.totals, false));
+        _ = writeln!(
+            page,
+            "\n## {}\n\n{}",
+            plain(&project.project),
+            shown::numbers(&project.totals, false)
+        );
         for work in &project.works {
             let title: String = work.title.words.iter().map(word).collect();
             let mark = if work.from_digest { " · from its digest" } else { "" };
-            _ = writeln!(page, "\n### {title}\n\n**{}**{mark} · {}", shown::outcome(work), shown::effort(work, &zone));
+            _ = writeln!(
+                page,
+                "\n### {title}\n\n**{}**{mark} · {}",
+                shown::outcome(work),
+                shown::effort(work, &zone)
+            );
             for (heading, statements) in shown::lists(work) {
                 list(&mut page, &format!("**{heading}**"), statements);
             }
@@ -123,7 +143,10 @@ mod tests {
 
     #[test]
     fn text_means_itself() {
-        assert_eq!(plain("a *b* [c](d) <e> &amp; `f`"), r"a \*b\* \[c\](d) &lt;e> &amp;amp; \`f\`");
+        assert_eq!(
+            plain("a *b* [c](d) <e> &amp; `f`"),
+            r"a \*b\* \[c\](d) &lt;e> &amp;amp; \`f\`"
+        );
         assert_eq!(plain("snake_case and _this_"), r"snake_case and \_this\_");
         assert_eq!(plain("no\n# heading, ~~this~ ~/app"), r"no # heading, \~~this~ ~/app");
         assert_eq!(code("a`b"), "``a`b``");

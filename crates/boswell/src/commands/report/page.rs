@@ -42,7 +42,11 @@ pub(super) fn day(day: &Day) -> String {
         );
     }
     if !day.summary.is_empty() {
-        _ = write!(body, "<section class=\"short\"><h4>In short</h4>{}</section>", places.list(&day.summary));
+        _ = write!(
+            body,
+            "<section class=\"short\"><h4>In short</h4>{}</section>",
+            places.list(&day.summary)
+        );
     }
     body += &cards(&day.totals);
     if let Some(line) = timeline::draw(day, &places) {
@@ -84,9 +88,10 @@ pub(super) fn cards(totals: &Totals) -> String {
         (totals.active_s > 0).then(|| (shown::span(totals.active_s), "active", projects.unwrap_or_default())),
         shown::cost(totals).map(|cost| (cost, "cost", format!("{} tokens", measure::short_count(totals.tokens)))),
         some(totals.files, "files edited", plural(totals.commits, "commit")),
-        shown::tests(totals).map(|_| {
-            let others = format!("{} failed, {} unclear", count(totals.tests_failed), count(totals.tests_unclear));
-            (count(totals.tests_passed), "test runs passed", others)
+        shown::tests(totals).map(|tests| {
+            let others = tests.split_once(" passed, ").map_or("", |(_, others)| others);
+            let others = if totals.tests_passed == 0 { &tests } else { others };
+            (count(totals.tests_passed), "test runs passed", others.to_owned())
         }),
         some(totals.subagents, "subagents", String::new()),
     ];
@@ -140,7 +145,11 @@ fn work(work: &Work, places: &Places, zone: &TimeZone) -> String {
     for (heading, statements) in shown::lists(work) {
         if !statements.is_empty() {
             let class = if heading == "Left open" { "open" } else { "told" };
-            _ = write!(html, "<div class=\"{class}\"><h4>{heading}</h4>{}</div>", places.list(statements));
+            _ = write!(
+                html,
+                "<div class=\"{class}\"><h4>{heading}</h4>{}</div>",
+                places.list(statements)
+            );
         }
     }
     html + "</article>"
@@ -161,7 +170,9 @@ fn whole(day: &Day, places: &Places) -> String {
 
 /// The turns that are cited, folded.
 fn turns(day: &Day, places: &Places, zone: &TimeZone) -> String {
-    let mut html = "<section class=\"project\"><h2>Turns</h2><p class=\"faint\">What the citations name, line by line.</p>".to_owned();
+    let mut html =
+        "<section class=\"project\"><h2>Turns</h2><p class=\"faint\">What the citations name, line by line.</p>"
+            .to_owned();
     for excerpt in &day.excerpts {
         html += &turn(excerpt, places, zone);
     }
@@ -180,7 +191,11 @@ fn turn(excerpt: &Excerpt, places: &Places, zone: &TimeZone) -> String {
     let mut last = 0;
     for line in &excerpt.lines {
         // Several things can stand on one line; the first of them is where a citation leads.
-        let own = if line.line == last { String::new() } else { format!(" id=\"{id}-L{}\"", line.line) };
+        let own = if line.line == last {
+            String::new()
+        } else {
+            format!(" id=\"{id}-L{}\"", line.line)
+        };
         last = line.line;
         _ = write!(
             html,
@@ -192,7 +207,11 @@ fn turn(excerpt: &Excerpt, places: &Places, zone: &TimeZone) -> String {
     }
     html += "</table>";
     if excerpt.left_out > 0 {
-        _ = write!(html, "<p class=\"faint\">{} not shown</p>", plural(excerpt.left_out, "more line"));
+        _ = write!(
+            html,
+            "<p class=\"faint\">{} not shown</p>",
+            plural(excerpt.left_out, "more line")
+        );
     }
     html + "</details>"
 }

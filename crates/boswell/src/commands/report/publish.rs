@@ -57,8 +57,11 @@ pub(super) fn run(ui: &mut Ui, words: &[String], days: &[Day], kept: &Kept) -> R
         return Err(CommandError::usage("`--publish` names no command"));
     };
     let failed = |reason: String| {
-        CommandError::user("publish-failed", format_args!("cannot publish by `{program}`: {reason}"))
-            .with_hint(format_args!("the report stays: {}", kept.html.display()))
+        CommandError::user(
+            "publish-failed",
+            format_args!("cannot publish by `{program}`: {reason}"),
+        )
+        .with_hint(format_args!("the report stays: {}", kept.html.display()))
     };
     let told = json!({
         "schema": "boswell.publish/1",
@@ -98,10 +101,17 @@ pub(super) fn open(ui: &mut Ui, page: &Path) -> Result<(), CommandError> {
         _ => "xdg-open",
     };
     let mut command = Command::new(program);
-    command.arg(page).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+        .arg(page)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     let failed = |reason: String| {
-        CommandError::user("open-failed", format_args!("cannot open the page by `{program}`: {reason}"))
-            .with_hint(format_args!("the page is there: {}", page.display()))
+        CommandError::user(
+            "open-failed",
+            format_args!("cannot open the page by `{program}`: {reason}"),
+        )
+        .with_hint(format_args!("the page is there: {}", page.display()))
     };
     let status = command.status().map_err(|error| failed(error.to_string()))?;
     // Windows says 1 where all went well.

@@ -32,7 +32,11 @@ impl<'d> Range<'d> {
         for day in &days {
             add(&mut totals, &day.totals);
         }
-        let mut projects: Vec<&str> = days.iter().flat_map(|day| &day.projects).map(|project| project.project_key.as_str()).collect();
+        let mut projects: Vec<&str> = days
+            .iter()
+            .flat_map(|day| &day.projects)
+            .map(|project| project.project_key.as_str())
+            .collect();
         projects.sort_unstable();
         projects.dedup();
         totals.projects = projects.len() as u64;
@@ -74,12 +78,17 @@ fn add(to: &mut Totals, day: &Totals) {
 /// What a day leaves open.
 fn open(day: &Day) -> Vec<Statement> {
     let works = day.projects.iter().flat_map(|project| &project.works);
-    works.flat_map(|work| work.open.iter().cloned()).take(OPEN_MAX).collect()
+    works
+        .flat_map(|work| work.open.iter().cloned())
+        .take(OPEN_MAX)
+        .collect()
 }
 
 /// Keeps the report of several days beside those of single ones.
 pub(super) fn keep(reports_root: &Path, range: &Range<'_>) -> Result<Kept, CommandError> {
-    let name = reports_root.join("ranges").join(format!("{}_{}", range.since, range.until));
+    let name = reports_root
+        .join("ranges")
+        .join(format!("{}_{}", range.since, range.until));
     files::keep_as(&name, &markdown(range), &page(range), &files::json(range)?)
 }
 
@@ -119,7 +128,11 @@ pub(super) fn page(range: &Range<'_>) -> String {
             }
             _ = write!(body, "<h4>{heading}</h4><ul>");
             for statement in &statements {
-                let cited: Vec<String> = statement.citations.iter().map(|citation| escape(&citation.text())).collect();
+                let cited: Vec<String> = statement
+                    .citations
+                    .iter()
+                    .map(|citation| escape(&citation.text()))
+                    .collect();
                 _ = write!(
                     body,
                     "<li>{} <a class=\"cite\" href=\"{page}\" title=\"{}\">{}</a></li>",

@@ -100,7 +100,11 @@ pub(super) fn effort(work: &Work, zone: &TimeZone) -> String {
     let time = match (work.started_at, work.ended_at) {
         (Some(start), Some(end)) => {
             let date = |at: Timestamp| at.to_zoned(zone.clone()).date();
-            let later = if date(start) == date(end) { String::new() } else { format!(" on {}", date(end)) };
+            let later = if date(start) == date(end) {
+                String::new()
+            } else {
+                format!(" on {}", date(end))
+            };
             Some(format!("{}–{}{later}", clock(start, zone), clock(end, zone)))
         }
         (Some(start), None) => Some(clock(start, zone)),

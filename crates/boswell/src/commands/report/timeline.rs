@@ -129,8 +129,16 @@ fn legend(day: &Day) -> String {
     agents.dedup();
     let mut html = "<p class=\"legend\">".to_owned();
     for agent in agents {
-        let class = if matches!(agent, "claude" | "codex" | "grok") { agent } else { "other" };
-        _ = write!(html, "<span><i class=\"{class}\"></i>{}</span> ", escape(shown::agent(agent)));
+        let class = if matches!(agent, "claude" | "codex" | "grok") {
+            agent
+        } else {
+            "other"
+        };
+        _ = write!(
+            html,
+            "<span><i class=\"{class}\"></i>{}</span> ",
+            escape(shown::agent(agent))
+        );
     }
     html + "</p>"
 }
