@@ -4,6 +4,7 @@
 //! what the logs show, in an order that does not depend on who asks or when. Nothing here knows HTML or Markdown, the time
 //! or this machine: the same workspace and digests give the same day.
 
+mod commands;
 mod excerpts;
 mod facts;
 mod fields;

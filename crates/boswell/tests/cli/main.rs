@@ -17,6 +17,7 @@ mod masking;
 mod picture;
 mod read;
 mod report;
+mod report_pages;
 mod restore;
 mod sandbox;
 mod search;

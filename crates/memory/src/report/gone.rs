@@ -280,7 +280,7 @@ impl Gone {
             let commands = digest
                 .commands
                 .iter()
-                .filter(|command| super::tell::is_telling(&command.command));
+                .filter(|command| super::commands::is_telling(&command.command));
             let commands: Vec<String> = commands
                 .take(COMMANDS_TOLD)
                 .map(|command| quoted(&command.command, 60))
@@ -323,9 +323,6 @@ impl Gone {
             Reason::TestsPassed => Some("The last test run passed"),
             Reason::Committed => Some("The work was handed in"),
             Reason::GoalReached => Some("The agent's own goal was marked as reached"),
-            Reason::FailingTests => Some("The last test run failed"),
-            Reason::FailedToolCalls => Some("The last tool calls failed"),
-            Reason::ApiError => Some("Ended with an error of the API or the agent"),
             _ => None,
         };
         let mut told = Vec::new();
@@ -353,7 +350,8 @@ impl Gone {
             Reason::FailingTests => "Tests fail: the last run was not green",
             Reason::Interrupted => "Interrupted, and not taken up again",
             Reason::UnansweredPrompt => "The last prompt has no answer",
-            Reason::CutOff => "Broke off in the middle of the work",
+            Reason::CutOff => "The log ends in the middle of the work",
+            Reason::FailedToolCalls => "The last tool calls failed",
             Reason::ApiError => "Broke off with an error of the API or the agent",
             _ => return Vec::new(),
         };

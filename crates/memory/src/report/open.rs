@@ -9,6 +9,7 @@ use super::facts::Facts;
 use super::fields::Statement;
 use super::judge::{How, Piece};
 use super::paths::in_command;
+use super::tell::shell_of;
 use super::words::{Sentence, count, question, quoted, say};
 use crate::digest::{End, Ran};
 use crate::outcome::Reason;
@@ -66,9 +67,13 @@ fn tests(facts: &Facts, piece: &Piece) -> Vec<Statement> {
     let failing = last.into_iter().filter(|(_, test)| test.passed == Some(false));
     failing
         .map(|(name, test)| {
+            let command = facts.turns[test.turn].ran().find(|ran| ran.seq == test.seq);
+            let cwd = facts.session_of(test.turn).cwd.as_deref();
+            let command = command.map(|ran| quoted(&in_command(&ran.wording, cwd), 90));
             say("Tests fail: the last run of ")
                 .code(quoted(name, 60))
-                .say(" was not green")
+                .say(" was not green: ")
+                .code(command.unwrap_or_default())
                 .cite([facts.cite_line(test.turn, test.line)])
         })
         .collect()
@@ -77,24 +82,25 @@ fn tests(facts: &Facts, piece: &Piece) -> Vec<Statement> {
 /// How it broke off.
 fn ending(facts: &Facts, piece: &Piece) -> Option<Statement> {
     let judgement = &piece.judgement;
+    let last = *piece.turns.last()?;
+    let words = || quoted(&facts.turns[last].prompt.text, 120);
+    let first = judgement.evidence.first();
+    let command = |sentence: Sentence| match first.and_then(|evidence| shell_of(facts, evidence)) {
+        Some(command) => sentence.say(": ").code(command),
+        None => sentence,
+    };
     let sentence = match judgement.reason {
-        Reason::Interrupted => {
-            let last = piece.turns.last()?;
-            let words = quoted(&facts.turns[*last].prompt.text, 120);
-            say("Interrupted while at work on ").quote(words)
-        }
-        Reason::UnansweredPrompt => {
-            let last = piece.turns.last()?;
-            let words = quoted(&facts.turns[*last].prompt.text, 120);
-            say("Not answered: ").quote(words)
-        }
-        Reason::ApiError => say("Broke off with an error of the API or the agent"),
-        Reason::CutOff => say("Broke off in the middle of the work"),
-        Reason::FailedToolCalls => say("Ended with failing tool calls"),
+        Reason::Interrupted => say("Stopped by the human, and not taken up again that day: ").quote(words()),
+        Reason::UnansweredPrompt => say("The last prompt has no answer in the log: ").quote(words()),
+        Reason::ApiError => match first.filter(|evidence| !evidence.text.is_empty()) {
+            Some(evidence) => say("Broke off with an error: ").quote(quoted(&evidence.text, 120)),
+            None => say("Broke off with an error of the API or the agent"),
+        },
+        Reason::CutOff => command(say("The log ends in the middle of the work")),
+        Reason::FailedToolCalls => command(say("The last tool calls failed")),
         Reason::Recent => say("Still at work when the workspace was made"),
         _ => return None,
     };
-    let last = *piece.turns.last()?;
     let mut citations: Vec<_> = facts.cite_evidence(&judgement.evidence).collect();
     if citations.is_empty() {
         citations.push(facts.cite_turn(last));

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::commands::ran;
 use super::facts::Facts;
 use super::fields::{Citation, Statement};
 use super::group::{goes_on, same_key};
@@ -18,7 +19,6 @@ const PROMPT_CHARS: usize = 420;
 const FOLLOW_UP_CHARS: usize = 200;
 const REPLY_CHARS: usize = 360;
 const FILES_TOLD: usize = 5;
-const COMMANDS_TOLD: usize = 5;
 const COMMITS_TOLD: usize = 3;
 const PROMPTS_TOLD: usize = 3;
 
@@ -113,7 +113,7 @@ pub(super) fn done(facts: &Facts, piece: &Piece) -> Vec<Statement> {
     told.extend(edited(facts, piece));
     told.extend(tested(facts, piece));
     told.extend(committed(facts, piece));
-    told.extend(commands(facts, piece));
+    told.extend(ran(facts, piece));
     told.extend(handed_over(facts, piece));
     if piece.files.is_empty() {
         told.extend(looked(facts, piece));
@@ -249,96 +249,6 @@ fn subject(command: &str) -> Option<&str> {
     Some(SUBJECT.captures(command)?.get(1)?.as_str().trim())
 }
 
-/// Programs that only look, or that say nothing by themselves.
-const LOOKING: [&str; 44] = [
-    "ls", "cat", "head", "tail", "grep", "rg", "find", "sed", "awk", "wc", "echo", "pwd", "cd", "which", "stat",
-    "file", "tree", "du", "df", "ps", "env", "date", "sort", "uniq", "diff", "cmp", "test", "true", "sleep", "printf",
-    "nl", "jq", "less", "mkdir", "rm", "cp", "mv", "touch", "chmod", "for", "if", "while", "xargs", "tee",
-];
-
-/// Commands of git that change nothing for others.
-const LOOKING_GIT: [&str; 10] = [
-    "git status",
-    "git diff",
-    "git log",
-    "git show",
-    "git add",
-    "git branch",
-    "git commit",
-    "git rev-parse",
-    "git ls-files",
-    "git",
-];
-
-pub(super) fn is_telling(command: &str) -> bool {
-    let program = command.split(' ').next().unwrap_or_default();
-    let is_name = program.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && program
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+'));
-    is_name && !program.is_empty() && !LOOKING.contains(&program) && !LOOKING_GIT.contains(&command)
-}
-
-/// What is run, and the script where it is one.
-fn label(ran: &Ran) -> Option<String> {
-    const INTERPRETERS: [&str; 9] = ["bash", "sh", "zsh", "python", "python3", "node", "ruby", "perl", "deno"];
-    let command = ran.command()?;
-    if !INTERPRETERS.contains(&command.as_str()) {
-        return Some(command);
-    }
-    let mut words = ran
-        .wording
-        .split_whitespace()
-        .skip_while(|word| word.rsplit('/').next() != Some(command.as_str()));
-    let script = words
-        .nth(1)
-        .filter(|word| !word.starts_with('-') && word.contains(['/', '.']) && !word.contains(['<', '$', '"', '\'']));
-    // What is given on the command line itself has no name.
-    script.map(|script| format!("{command} {}", script.rsplit('/').next().unwrap_or(script)))
-}
-
-fn commands(facts: &Facts, piece: &Piece) -> Option<Statement> {
-    let mut runs: BTreeMap<String, (usize, usize, Vec<(usize, u64)>)> = BTreeMap::new();
-    for turn in piece.turns.iter().copied() {
-        for ran in facts.turns[turn]
-            .ran()
-            .filter(|ran| !ran.is_test && ran.end != End::Denied)
-        {
-            if facts.findings.commits.contains(&ran.seq) {
-                continue;
-            }
-            let Some(command) = label(ran).filter(|command| is_telling(command)) else {
-                continue;
-            };
-            let (all, failed, lines) = runs.entry(command).or_default();
-            *all += 1;
-            *failed += usize::from(ran.failed());
-            lines.push((turn, ran.line));
-        }
-    }
-    let mut runs: Vec<_> = runs.into_iter().collect();
-    runs.sort_by(|a, b| b.1.0.cmp(&a.1.0).then_with(|| a.0.cmp(&b.0)));
-    if runs.is_empty() {
-        return None;
-    }
-    let mut sentence = say("Ran ");
-    for (at, (command, (all, failed, _))) in runs.iter().take(COMMANDS_TOLD).enumerate() {
-        sentence = sentence.say(if at > 0 { ", " } else { "" }).code(quoted(command, 60));
-        sentence = match (*all, *failed) {
-            (1, 0) => sentence,
-            (1, _) => sentence.say(" (failed)"),
-            (all, 0) => sentence.say(format!(" ({})", times(all))),
-            (all, failed) if all == failed => sentence.say(format!(" ({}, all failed)", times(all))),
-            (all, failed) => sentence.say(format!(" ({}, {failed} failed)", times(all))),
-        };
-    }
-    if runs.len() > COMMANDS_TOLD {
-        sentence = sentence.say(format!(" and {}", count(runs.len() - COMMANDS_TOLD, "more command")));
-    }
-    let first = runs.iter().filter_map(|(_, (_, _, lines))| lines.first());
-    Some(sentence.cite(first.map(|(turn, line)| facts.cite_line(*turn, *line))))
-}
-
 fn handed_over(facts: &Facts, piece: &Piece) -> Option<Statement> {
     let mut roles: BTreeMap<&str, usize> = BTreeMap::new();
     let (mut all, mut calls, mut lines) = (0, 0, Vec::new());
@@ -419,12 +329,6 @@ pub(super) fn came(facts: &Facts, piece: &Piece) -> Vec<Statement> {
             "The work was committed or offered as a pull request, after the last edit",
         )),
         Reason::GoalReached => Some(say("The agent's own goal was marked as reached")),
-        Reason::FailingTests => Some(code(say("The last test run failed"))),
-        Reason::FailedToolCalls => Some(code(say("The last tool calls failed"))),
-        Reason::ApiError => Some(code(say("Ended with an error of the API or the agent"))),
-        Reason::Interrupted => Some(say("Stopped by the human, and not taken up again that day")),
-        Reason::UnansweredPrompt => Some(say("The last prompt has no answer in the log")),
-        Reason::CutOff => Some(code(say("The log ends in the middle of the work"))),
         _ => None,
     };
     told.extend(
@@ -437,7 +341,7 @@ pub(super) fn came(facts: &Facts, piece: &Piece) -> Vec<Statement> {
 }
 
 /// The command that evidence is, where it is one.
-fn shell_of(facts: &Facts, evidence: &crate::outcome::Evidence) -> Option<String> {
+pub(super) fn shell_of(facts: &Facts, evidence: &crate::outcome::Evidence) -> Option<String> {
     let turn = evidence.turn? as usize;
     let own = facts.turns.get(turn)?;
     let ran = own.ran().find(|ran| ran.line == evidence.line && is_shell(&ran.tool))?;

@@ -18,6 +18,7 @@ const CORRECTED_MAX: usize = 6;
 const REPEATED_MAX: usize = 5;
 const WORKED_MAX: usize = 5;
 const MENDED_MAX: usize = 3;
+const SHARED_MAX: usize = 2;
 /// So many pieces of work lead the page.
 const LEADING: usize = 4;
 /// Something that failed so often was repeated.
@@ -94,7 +95,7 @@ fn failures(facts: &Facts, pieces: &[&Piece]) -> Vec<(usize, Statement)> {
     let mut failed: BTreeMap<String, Vec<Citation>> = BTreeMap::new();
     for turn in pieces.iter().flat_map(|piece| piece.turns.iter().copied()) {
         for ran in facts.turns[turn].ran().filter(|ran| ran.failed() && !ran.is_test) {
-            let what = ran.command().filter(|command| super::tell::is_telling(command));
+            let what = ran.command().filter(|command| super::commands::is_telling(command));
             if let Some(what) = what {
                 failed.entry(what).or_default().push(facts.cite_line(turn, ran.line));
             }
@@ -121,23 +122,20 @@ fn shared_files(facts: &Facts, pieces: &[&Piece]) -> Vec<(usize, Statement)> {
             edited.entry((project, file)).or_default().push(piece);
         }
     }
-    let several = edited.into_iter().filter(|(_, pieces)| pieces.len() > 1);
-    let mut told: Vec<(usize, Statement)> = several
-        .map(|((_, file), pieces)| {
-            let turn = |piece: &&Piece| {
-                let edits = |turn: &&usize| super::group::files(facts, **turn).contains_key(file);
-                piece.turns.iter().find(edits).map(|turn| facts.cite_turn(*turn))
-            };
-            let sentence = Sentence::default().code(quoted(&fitting(file, 80), 90)).say(format!(
-                " was edited in {} apart",
-                count(pieces.len(), "piece of work").replace("piece of works", "pieces of work")
-            ));
-            (pieces.len(), sentence.cite(pieces.iter().filter_map(turn)))
-        })
-        .collect();
-    told.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
-    told.truncate(2);
-    told
+    let mut several: Vec<_> = edited.into_iter().filter(|(_, pieces)| pieces.len() > 1).collect();
+    several.sort_by_key(|(_, pieces)| std::cmp::Reverse(pieces.len()));
+    several.truncate(SHARED_MAX);
+    let tell = |((_, file), pieces): ((usize, &str), Vec<&Piece>)| {
+        let turn = |piece: &&Piece| {
+            let edits = |turn: &&usize| super::group::files(facts, **turn).contains_key(file);
+            piece.turns.iter().find(edits).map(|turn| facts.cite_turn(*turn))
+        };
+        let sentence = Sentence::default()
+            .code(quoted(&fitting(file, 80), 90))
+            .say(format!(" was edited in {} pieces of work apart", pieces.len()));
+        (pieces.len(), sentence.cite(pieces.iter().filter_map(turn)))
+    };
+    several.into_iter().map(tell).collect()
 }
 
 fn worked(facts: &Facts, pieces: &[&Piece]) -> Vec<Statement> {
