@@ -81,6 +81,10 @@ pub(super) fn gone(store: &Store, workspace: &Workspace, ask: &Ask<'_>) -> Resul
                 tokens: sum.tokens.total(),
                 cost_microusd: sum.micros().filter(|_| sum.calls > 0),
                 unpriced_calls: sum.unpriced_calls,
+                commits: if whole { row.digest.commits.len() as u64 } else { 0 },
+                tests_passed: if whole { row.digest.tests.passed } else { 0 },
+                tests_failed: if whole { row.digest.tests.failed } else { 0 },
+                tests_unclear: if whole { row.digest.tests.unclear } else { 0 },
                 ..Totals::default()
             },
             turns_elsewhere: all.len() - turns.len(),
