@@ -71,7 +71,7 @@ pub(super) fn files(facts: &Facts, turn: usize) -> BTreeMap<String, u64> {
 }
 
 /// The agent's own notes are no part of the work.
-fn is_note(file: &str) -> bool {
+pub(super) fn is_note(file: &str) -> bool {
     [".claude/plans/", ".claude/projects/", ".claude/todos/", ".codex/"]
         .iter()
         .any(|notes| file.contains(notes))

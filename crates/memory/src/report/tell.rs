@@ -8,7 +8,7 @@ use regex::Regex;
 use super::commands::ran;
 use super::facts::Facts;
 use super::fields::{Citation, Statement};
-use super::group::{goes_on, same_key};
+use super::group::{goes_on, is_note, same_key};
 use super::judge::Piece;
 use super::paths::{fitting, in_command};
 use super::words::{Sentence, answered, count, quoted, say, times, title};
@@ -147,11 +147,8 @@ fn edited(facts: &Facts, piece: &Piece) -> Option<Statement> {
 /// The edits of a turn: how many, and from which line to which.
 fn edits_of(facts: &Facts, turn: usize) -> Option<(usize, Citation)> {
     let own = &facts.turns[turn];
-    let edits = own
-        .ran()
-        .chain(&own.aside)
-        .filter(|ran| !ran.files.is_empty() && !ran.failed());
-    let edits = edits.filter(|ran| ran.end == End::Answered);
+    let is_edit = |ran: &&Ran| ran.files.iter().any(|file| !is_note(file)) && !ran.failed() && ran.end == End::Answered;
+    let edits = own.ran().chain(&own.aside).filter(is_edit);
     let mut lines: Vec<u64> = edits.map(|ran| ran.line).collect();
     let children = own.subagents.iter().filter(|child| !child.files.is_empty());
     lines.extend(children.flat_map(|child| [child.first_line, child.last_line]));
