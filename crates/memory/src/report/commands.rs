@@ -31,9 +31,17 @@ const LOOKING_GIT: [&str; 10] = [
     "git",
 ];
 
+/// How often a command was run, and where first.
+#[derive(Default)]
+struct Runs {
+    all: usize,
+    failed: usize,
+    first: Option<(usize, u64)>,
+}
+
 /// What was run, beside tests and commits.
 pub(super) fn ran(facts: &Facts, piece: &Piece) -> Option<Statement> {
-    let mut runs: BTreeMap<String, (usize, usize, Vec<(usize, u64)>)> = BTreeMap::new();
+    let mut runs: BTreeMap<String, Runs> = BTreeMap::new();
     for turn in piece.turns.iter().copied() {
         for ran in facts.turns[turn]
             .ran()
@@ -45,21 +53,21 @@ pub(super) fn ran(facts: &Facts, piece: &Piece) -> Option<Statement> {
             let Some(command) = label(ran).filter(|command| is_telling(command)) else {
                 continue;
             };
-            let (all, failed, lines) = runs.entry(command).or_default();
-            *all += 1;
-            *failed += usize::from(ran.failed());
-            lines.push((turn, ran.line));
+            let known = runs.entry(command).or_default();
+            known.all += 1;
+            known.failed += usize::from(ran.failed());
+            known.first.get_or_insert((turn, ran.line));
         }
     }
     let mut runs: Vec<_> = runs.into_iter().collect();
-    runs.sort_by(|a, b| b.1.0.cmp(&a.1.0).then_with(|| a.0.cmp(&b.0)));
+    runs.sort_by(|a, b| b.1.all.cmp(&a.1.all).then_with(|| a.0.cmp(&b.0)));
     if runs.is_empty() {
         return None;
     }
     let mut sentence = say("Ran ");
-    for (at, (command, (all, failed, _))) in runs.iter().take(COMMANDS_TOLD).enumerate() {
+    for (at, (command, own)) in runs.iter().take(COMMANDS_TOLD).enumerate() {
         sentence = sentence.say(if at > 0 { ", " } else { "" }).code(quoted(command, 60));
-        sentence = match (*all, *failed) {
+        sentence = match (own.all, own.failed) {
             (1, 0) => sentence,
             (1, _) => sentence.say(" (failed)"),
             (all, 0) => sentence.say(format!(" ({})", times(all))),
@@ -70,8 +78,8 @@ pub(super) fn ran(facts: &Facts, piece: &Piece) -> Option<Statement> {
     if runs.len() > COMMANDS_TOLD {
         sentence = sentence.say(format!(" and {}", count(runs.len() - COMMANDS_TOLD, "more command")));
     }
-    let first = runs.iter().filter_map(|(_, (_, _, lines))| lines.first());
-    Some(sentence.cite(first.map(|(turn, line)| facts.cite_line(*turn, *line))))
+    let first = runs.iter().take(COMMANDS_TOLD).filter_map(|(_, own)| own.first);
+    Some(sentence.cite(first.map(|(turn, line)| facts.cite_line(turn, line))))
 }
 
 /// Whether a command says something about the work.

@@ -79,8 +79,7 @@ fn excerpt(facts: &Facts, turn: usize, cited: &BTreeSet<u64>, share: usize) -> E
                 return true;
             }
             at += 1;
-            let fits = at <= room;
-            fits
+            at <= room
         });
         room = room.saturating_sub(at.min(room));
     }
