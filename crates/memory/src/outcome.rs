@@ -429,7 +429,8 @@ pub(crate) fn commits(ran: &Ran) -> bool {
     let nothing = ["nothing to commit", "no changes added", "nothing added to commit"];
     let is_empty = || nothing.iter().any(|words| ran.result.contains(words));
     // A status that was asked for behind the commit says that nothing is left.
-    !ran.failed() && ran.end != End::Open && (commit_line(&ran.result).is_some() || !is_empty())
+    let is_done = !matches!(ran.end, End::Denied | End::Stopped | End::Open);
+    !ran.failed() && is_done && (commit_line(&ran.result).is_some() || !is_empty())
 }
 
 /// The line by which git tells of a commit: `[main 1a2b3c4] its subject`.

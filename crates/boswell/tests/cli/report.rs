@@ -47,7 +47,11 @@ fn login() -> ClaudeLog {
         .reply("The login works again: the token was read before it was there.")
         .wait_s(120)
         .prompt("no, the old cookie must still work")
-        .denied_tool("Bash", bash("rm -rf /home/ada/app/target"), "leave the build alone")
+        .denied_tool(
+            "Bash",
+            bash("git commit -am 'mend it' && rm -rf /home/ada/app/target"),
+            "leave the build alone",
+        )
         .tool("Bash", bash("cargo test"), "test result: ok. 9 passed; 0 failed")
         .tool(
             "Bash",
@@ -449,4 +453,35 @@ fn every_field_of_the_report_is_documented() {
     }
     check(&day, page);
     assert_eq!(day["schema"], "boswell.report/1");
+}
+
+#[test]
+fn the_day_in_the_readme_is_that_of_the_demo() {
+    let mut sandbox = Sandbox::new();
+    sandbox.set("TZ", "UTC");
+    sandbox.run("demo -o demo");
+    for (variable, place) in [
+        ("CLAUDE_CONFIG_DIR", "demo/.claude"),
+        ("CODEX_HOME", "demo/.codex"),
+        ("GROK_HOME", "demo/.grok"),
+    ] {
+        sandbox.set(variable, &sandbox.path(place));
+    }
+    let told = sandbox.run("diary");
+    let readme = include_str!("../../../../README.md");
+    let piece = readme
+        .split("```markdown\n")
+        .nth(1)
+        .unwrap()
+        .split("```")
+        .next()
+        .unwrap();
+    for line in piece.lines() {
+        assert!(told.lines().any(|other| other == line), "{line}\n{told}");
+    }
+    assert_eq!(
+        told.matches("Committed ").count(),
+        2,
+        "a commit that was refused is none: {told}"
+    );
 }
