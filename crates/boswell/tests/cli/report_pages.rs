@@ -162,3 +162,25 @@ fn in_browser(sandbox: &Sandbox, page: &Path, behind: &str) -> Option<String> {
     );
     Some(dom)
 }
+
+#[test]
+fn whoever_forgets_a_session_is_told_of_its_pages() {
+    let sandbox = home();
+    sandbox.run("sweep");
+    sandbox.run("report");
+    let told: serde_json::Value = serde_json::from_str(&sandbox.run("forget 5e550001 --dry-run --json")).unwrap();
+    let copies: Vec<&str> = told["copies"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|copy| copy["path"].as_str().unwrap())
+        .collect();
+    assert!(
+        copies.iter().any(|path| path.ends_with("2026-03-31/report.html")),
+        "{told}"
+    );
+    let journal = sandbox.run("journal");
+    assert_eq!(journal.matches("wrote pages of 2026-03-31").count(), 1, "{journal}");
+    sandbox.run("report");
+    assert_eq!(sandbox.run("journal"), journal, "what is noted is not noted again");
+}

@@ -130,7 +130,7 @@ pub(super) fn title(text: &str) -> String {
     const CHARS_MAX: usize = 90;
     const SHORT_CHARS: usize = 20;
     static END: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new(r"[.!?](?:\s|$)|[。！？]").expect("the expression is a good one"));
+        LazyLock::new(|| Regex::new(r"[^\d\s][.!?](?:\s|$)|[。！？]").expect("the expression is a good one"));
     let mut lines = text.lines().map(str::trim).filter(|line| has_words(line));
     let mut first = lines.next().unwrap_or_default().to_owned();
     // "Implement this plan:" says nothing without what comes next, and neither does the first of some points.
@@ -201,9 +201,8 @@ pub(super) fn question(text: &str) -> Option<String> {
     if !last.ends_with(['?', '？']) {
         return None;
     }
-    let start = last[..last.len() - 1]
-        .rfind(['.', '!', '?', '。', ':'])
-        .map_or(0, |at| at + 1);
+    let body = last.trim_end_matches(['?', '？']);
+    let start = body.rfind(['.', '!', '?', '。', '？', ':']).map_or(0, |at| at + 1);
     let start = last.ceil_char_boundary(start);
     let asked = last[start..].trim().trim_start_matches(['*', '_', '-', ')', ' ']);
     // Half a word behind a colon is no question by itself.
@@ -296,6 +295,8 @@ mod tests {
         );
         assert_eq!(check("Is it? Yes."), None);
         assert_eq!(check("要继续吗？").as_deref(), Some("要继续吗？"));
+        assert_eq!(check("好。是？要继续吗？").as_deref(), Some("好。是？要继续吗？"));
+        assert_eq!(check("??"), None);
     }
 
     #[test]
@@ -303,5 +304,18 @@ mod tests {
         assert_eq!(quoted("one two three", 9), "one two…");
         assert_eq!(quoted("a\u{202e}b\u{1b}[31m\tc", 99), "ab[31m c");
         assert_eq!(quoted("short", 99), "short");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_quoted_within_its_bounds(text in "(?s).{0,300}|[?？!。.:\\s`*#>|…a]{0,60}", most in 1_usize..80) {
+            for short in [quoted(&text, most), answered(&text, most)] {
+                proptest::prop_assert!(short.chars().count() <= most + 1, "{}", short);
+                proptest::prop_assert!(!short.contains(['\n', '\u{1b}', '\u{202e}']));
+            }
+            proptest::prop_assert!(title(&text).chars().count() <= 91);
+            proptest::prop_assert!(question(&text).is_none_or(|asked| asked.chars().count() <= 201));
+            _ = asked("", &text);
+        }
     }
 }
