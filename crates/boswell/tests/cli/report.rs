@@ -305,7 +305,7 @@ fn days_have_as_many_hours_as_their_zone_gives_them() {
         assert_eq!(day["report_window_local"], json!({"start": start, "end": end}));
         let page = fs::read_to_string(sandbox.home.join(ROOT).join(format!("work/{date}/report.html"))).unwrap();
         let ticks = page.matches("class=\"hour\"").count();
-        assert_eq!(ticks, (hours + 2) / 3, "{date}");
+        assert_eq!(ticks, usize::div_ceil(hours, 3), "{date}");
     }
 }
 

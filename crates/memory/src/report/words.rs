@@ -311,7 +311,8 @@ mod tests {
         fn any_text_is_quoted_within_its_bounds(text in "(?s).{0,300}|[?？!。.:\\s`*#>|…a]{0,60}", most in 1_usize..80) {
             for short in [quoted(&text, most), answered(&text, most)] {
                 proptest::prop_assert!(short.chars().count() <= most + 1, "{}", short);
-                proptest::prop_assert!(!short.contains(['\n', '\u{1b}', '\u{202e}']));
+                let is_hidden = short.contains(['\n', '\u{1b}', '\u{202e}']);
+                proptest::prop_assert!(!is_hidden);
             }
             proptest::prop_assert!(title(&text).chars().count() <= 91);
             proptest::prop_assert!(question(&text).is_none_or(|asked| asked.chars().count() <= 201));

@@ -36,7 +36,7 @@ pub(super) fn write(reports_root: &Path) -> Result<(), CommandError> {
             days.push((date, day));
         }
     }
-    days.sort_by(|a, b| b.0.cmp(&a.0));
+    days.sort_by_key(|(date, _)| std::cmp::Reverse(*date));
     files::write(&reports_root.join("index.html"), render(&days).as_bytes())
 }
 
