@@ -12,6 +12,7 @@ mod days;
 mod decide;
 mod decisions;
 mod demo;
+mod diary;
 mod digest;
 mod doctor;
 mod evict;
@@ -26,6 +27,7 @@ mod note;
 mod prepare;
 pub(crate) mod read;
 mod rebuild;
+mod report;
 mod restore;
 mod resume;
 mod schedule;
@@ -69,7 +71,9 @@ pub(crate) enum Command {
     Digest(digest::DigestArgs),
     Signals(signals::SignalsArgs),
     Decisions(decisions::DecisionsArgs),
+    Diary(diary::DiaryArgs),
     Prepare(prepare::PrepareArgs),
+    Report(report::ReportArgs),
     Days(days::DaysArgs),
     Bundle(bundle::BundleArgs),
     Read(read::ReadArgs),
@@ -140,6 +144,8 @@ fn answers_from_memory(command: &Command) -> bool {
             | Command::Digest(_)
             | Command::Decide(_)
             | Command::Days(_)
+            | Command::Diary(_)
+            | Command::Report(_)
             | Command::Cat(_)
             | Command::Resume(_)
             | Command::Tag(_)
@@ -192,7 +198,9 @@ fn run_in(ui: &mut Ui, context: &Context, command: Command) -> Result<Outcome, C
         Command::Signals(args) => signals::run(ui, context, &args),
         Command::Decisions(args) => decisions::run(ui, context, &args),
         Command::Decide(args) => decide::run(ui, context, &args),
+        Command::Diary(args) => diary::run(ui, context, &args),
         Command::Prepare(args) => prepare::run(ui, context, &args),
+        Command::Report(args) => report::run(ui, context, &args),
         Command::Days(args) => days::run(ui, context, &args),
         Command::Bundle(args) => bundle::run(ui, context, &args),
         Command::Read(args) => read::run(ui, context, &args),

@@ -104,6 +104,17 @@ pub(crate) fn source_name(agent: Agent) -> &'static str {
     }
 }
 
+/// The key and the label of the project that a session worked in, as a workspace has them.
+pub(crate) fn project_of(cwd: Option<&str>, flavor: &str, native_id: &str, home: &Path) -> (String, String) {
+    let agent = Agent::ALL.into_iter().find(|agent| agent.as_str() == flavor);
+    let source = agent.map_or_else(|| flavor.to_owned(), |agent| source_name(agent).to_owned());
+    let project = match cwd {
+        Some(cwd) => roots::Project::of_root(cwd, home),
+        None => roots::Project::unknown(&source, native_id),
+    };
+    (project.key, project.label)
+}
+
 /// Makes the workspace of a day, from the logs and from what the store kept of those that are gone.
 pub fn prepare(ask: &Ask<'_>, store: Option<&Store>) -> Result<Prepared, DiaryError> {
     let site = write::Site::open(ask.reports_root, ask.window.date)?;

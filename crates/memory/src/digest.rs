@@ -18,7 +18,6 @@ use transcript::{Call, Kind, Session, SessionEvent, Turn};
 
 use self::lines::Wanted;
 use self::make::Maker;
-use self::steps::Steps;
 use crate::repos::{self, Repo};
 use crate::store::{Fact, Patience, Store, StoreError};
 
@@ -27,10 +26,12 @@ pub use fields::{
     Spent, TestRuns, TokensSpent, Told, ToolUse,
 };
 pub use lines::Findings;
-pub(crate) use steps::{End, Ran, Step, is_shell};
+pub(crate) use lines::{commits as command_commits, verdict};
+pub(crate) use make::IDLE_AFTER_S;
+pub(crate) use steps::{End, Ran, Step, Steps, is_shell};
 
 /// Of what digests say and how they are made. Those of another version are made again, as long as the packs are there.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// A session is quiet when nothing happened for so long.
 pub const QUIET: SignedDuration = SignedDuration::from_mins(10);
 /// A digest is never larger than this, as JSON.

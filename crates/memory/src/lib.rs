@@ -23,6 +23,7 @@ pub mod overview;
 pub mod packs;
 pub mod prices;
 mod prompts;
+pub mod report;
 pub mod repos;
 pub mod restore;
 pub mod retention;

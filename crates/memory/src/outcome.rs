@@ -3,7 +3,10 @@
 //!
 //! Pure: what happened goes in, a judgement comes out. It knows no store and no clock.
 
+use std::sync::LazyLock;
+
 use jiff::Timestamp;
+use regex::Regex;
 use serde::{Deserialize, Serialize};
 use transcript::{Actor, Kind, Outcome, SessionEvent};
 
@@ -415,11 +418,14 @@ fn judged(outcome: Outcome, reason: Reason, confidence: Confidence, evidence: Ve
     }
 }
 
-/// Whether a test run passed. What its output says goes before its exit code, which may be that of a pipe.
+/// Whether a test run passed. What its output says goes before an exit code that may be that of something else; an output that talks
+/// of failures while the command itself succeeds talks of those that were wanted.
 pub(crate) fn passed(ran: &Ran, findings: &Findings) -> Option<bool> {
     let told = findings.tests.get(&ran.seq).copied();
     let is_piped = ran.wording.contains('|') || ran.wording.chars().count() >= 120;
+    let is_shared = is_piped || ran.wording.contains([';', '\n', '&']) && !ran.wording.ends_with("2>&1");
     match (told, ran.success) {
+        (Some(false), Some(true)) if !is_shared => Some(true),
         (Some(told), _) => Some(told),
         (None, Some(false)) => Some(false),
         (None, Some(true)) if !is_piped => Some(true),
@@ -430,7 +436,18 @@ pub(crate) fn passed(ran: &Ran, findings: &Findings) -> Option<bool> {
 /// Whether a commit came of a command that makes one.
 pub(crate) fn commits(ran: &Ran) -> bool {
     let nothing = ["nothing to commit", "no changes added", "nothing added to commit"];
-    !ran.failed() && ran.end != End::Open && !nothing.iter().any(|words| ran.result.contains(words))
+    let is_empty = || nothing.iter().any(|words| ran.result.contains(words));
+    // A status that was asked for behind the commit says that nothing is left.
+    let is_done = !matches!(ran.end, End::Denied | End::Stopped | End::Open);
+    !ran.failed() && is_done && (commit_line(&ran.result).is_some() || !is_empty())
+}
+
+/// The line by which git tells of a commit: `[main 1a2b3c4] its subject`.
+pub(crate) fn commit_line(output: &str) -> Option<&str> {
+    static LINE: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^\[\S+(?: \([a-z-]+\))? [0-9a-f]{7,40}\] \S").expect("the expression is a good one")
+    });
+    output.lines().map(str::trim).find(|line| LINE.is_match(line))
 }
 
 /// Whether an edited file is part of the work, and not of the agent's own notes.

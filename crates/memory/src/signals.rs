@@ -17,6 +17,7 @@ use crate::digest::{Findings, Spent, Step};
 use crate::outcome::{EVIDENCE_MAX, Evidence, Judgement, Mark, mark};
 
 pub(crate) use errors::like;
+pub(crate) use humans::{Intervention, corrects, intervention};
 
 /// A pause this long is told.
 const LONG_IDLE_S: u64 = 30 * 60;

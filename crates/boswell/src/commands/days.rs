@@ -52,6 +52,10 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &DaysArgs) -> Result<Out
             }
         }
     }
+    let unwritten = shown.iter().find(|day| !day.has_report && day.turns > 0);
+    if let Some(day) = unwritten.filter(|_| ui.format == Format::Text) {
+        ui.hint(format_args!("`boswell report --date {}` writes a day's page", day.date));
+    }
     if days.is_empty() {
         ui.hint("no session is in the memory yet; `boswell sweep` reads the agents' logs");
         return Ok(Outcome::NothingFound);

@@ -113,27 +113,18 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &PrepareArgs) -> Result<
     if args.verbatim {
         ui.warning("copies are verbatim: secrets in the logs are secrets in the workspace");
     }
-    let roots = context.memory_roots();
-    let fallback = &context.config.diary.fallback_roots;
-    let ask = Ask {
-        window: &window,
-        zone: &zone,
-        now: context.now,
-        roots: &roots,
-        fallback_roots: fallback.iter().cloned().collect::<BTreeMap<_, _>>(),
-        reports_root: &reports_root,
-        home: &context.places.home,
-        copies: masker.as_ref().map_or(Copies::Verbatim, Copies::Masked),
-        threads: context.threads,
-        is_ignored: &|log: &Path| context.is_ignored(log),
-        force: args.force,
-    };
     // A memory that cannot be opened costs what only it has: the logs on disk are still a day.
     let store = Store::open_existing(&context.places.data_dir).unwrap_or_else(|error| {
         ui.warning(format_args!("logs that are gone are not taken from memory: {error}"));
         None
     });
-    let prepared = diary::prepare(&ask, store.as_ref()).map_err(told)?;
+    let copies = masker.as_ref().map_or(Copies::Verbatim, Copies::Masked);
+    let site = Site {
+        window: &window,
+        zone: &zone,
+        reports_root: &reports_root,
+    };
+    let prepared = gather(context, &site, copies, store.as_ref(), args.force)?;
     match (ui.format, &prepared) {
         (Format::Json, _) => ui.json(&to_json(&window, &reports_root, &prepared))?,
         (Format::Text, Prepared::There(workspace)) => {
@@ -146,12 +137,45 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &PrepareArgs) -> Result<
     Ok(Outcome::Done)
 }
 
-fn no_window(error: WindowError) -> CommandError {
+/// A day and where it is kept.
+pub(crate) struct Site<'s> {
+    pub(crate) window: &'s Window,
+    pub(crate) zone: &'s TimeZone,
+    pub(crate) reports_root: &'s Path,
+}
+
+/// Makes the workspace of a day, unless it is there and is not forced.
+pub(crate) fn gather(
+    context: &Context,
+    site: &Site<'_>,
+    copies: Copies<'_>,
+    store: Option<&Store>,
+    force: bool,
+) -> Result<Prepared, CommandError> {
+    let roots = context.memory_roots();
+    let fallback = &context.config.diary.fallback_roots;
+    let ask = Ask {
+        window: site.window,
+        zone: site.zone,
+        now: context.now,
+        roots: &roots,
+        fallback_roots: fallback.iter().cloned().collect::<BTreeMap<_, _>>(),
+        reports_root: site.reports_root,
+        home: &context.places.home,
+        copies,
+        threads: context.threads,
+        is_ignored: &|log: &Path| context.is_ignored(log),
+        force,
+    };
+    diary::prepare(&ask, store).map_err(told)
+}
+
+pub(crate) fn no_window(error: WindowError) -> CommandError {
     CommandError::usage(error)
 }
 
 /// What a person can do about a day that cannot be prepared.
-fn told(error: DiaryError) -> CommandError {
+pub(crate) fn told(error: DiaryError) -> CommandError {
     match &error {
         DiaryError::Busy(_) => CommandError::user("diary-busy", &error)
             .with_hint("try again when it is done")

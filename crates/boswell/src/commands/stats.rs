@@ -4,6 +4,8 @@ mod charts;
 mod page;
 mod text;
 
+pub(in crate::commands) use charts::escape;
+
 use std::collections::HashMap;
 use std::path::PathBuf;
 

@@ -34,7 +34,9 @@ fn alone_it_shows_its_verbs_in_their_groups() {
       secrets       Say where secrets stand in the agents' own logs
 
     Diary:
+      diary         Show yesterday's page
       prepare       Gather a day's sessions into a workspace for a report
+      report        Write a day as a page: what was asked, what was done, what came of it
       days          List the days that have sessions, newest first
       bundle        Pack a day's workspace into a zip for support
 

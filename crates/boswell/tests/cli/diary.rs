@@ -173,6 +173,8 @@ fn days_are_listed_with_what_they_have() {
     assert_snapshot!(sandbox.run("days"), @"
     2026-03-31      1 turn     1 session  workspace            app
     2026-03-25      1 turn     1 session  -                    app
+    --- stderr ---
+    Hint: `boswell report --date 2026-03-31` writes a day's page
     ");
     sandbox.write(&in_workspace("report.md"), "# A day");
     assert_snapshot!(sandbox.run("days --limit 1 --json"), @r#"{"days":[{"date":"2026-03-31","has_report":true,"projects":["app"],"sessions":1,"turns":1,"workspace":"final"}],"schema":"boswell.days/1","timezone":"UTC","total":2}"#);

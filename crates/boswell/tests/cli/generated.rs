@@ -50,6 +50,7 @@ fn every_command_gets_its_manual_page() {
     boswell-decide.1
     boswell-decisions.1
     boswell-demo.1
+    boswell-diary.1
     boswell-digest.1
     boswell-doctor.1
     boswell-evict.1
@@ -63,6 +64,7 @@ fn every_command_gets_its_manual_page() {
     boswell-prepare.1
     boswell-read.1
     boswell-rebuild.1
+    boswell-report.1
     boswell-restore.1
     boswell-resume.1
     boswell-search.1

@@ -18,6 +18,8 @@ mod keep;
 mod masking;
 mod picture;
 mod read;
+mod report;
+mod report_pages;
 mod restore;
 mod sandbox;
 #[cfg(unix)]

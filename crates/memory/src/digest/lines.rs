@@ -179,10 +179,10 @@ fn end_of(text: &str, bytes_max: usize) -> &str {
 }
 
 /// How the output of a test run says that it came out.
-fn verdict(output: &str) -> Option<bool> {
+pub(crate) fn verdict(output: &str) -> Option<bool> {
     static FAILED: LazyLock<Regex> = LazyLock::new(|| {
         expression(
-            r"(?m)test result: FAILED|^FAILED \(|\b[1-9]\d* (?:tests? )?(?:failed|failing|failures?|errors?)\b|^\s*[1-9]\d* fail$|^--- FAIL:|^FAIL\b|^not ok \d|(?i:failures|errors): ?[1-9]|error: test failed|could not compile|BUILD FAILED|npm ERR!|ELIFECYCLE",
+            r"(?m)test result: FAILED|^FAILED \(|(?:^|[:,;=(|]|\b(?:Tests?|Files|Suites|Found|with|and|FAILED))\s*[1-9]\d* (?:tests? )?(?:failed|failing|failures?|errors?)\b|^\s*[1-9]\d* fail$|^--- FAIL:|^FAIL\b|^not ok \d|(?i:failures|errors): ?[1-9]|error: test failed|could not compile|BUILD FAILED|npm ERR!|ELIFECYCLE",
         )
     });
     static PASSED: LazyLock<Regex> = LazyLock::new(|| {
@@ -197,7 +197,7 @@ fn verdict(output: &str) -> Option<bool> {
 }
 
 /// Whether a command commits, or offers or merges a pull request.
-fn commits(command: &str) -> bool {
+pub(crate) fn commits(command: &str) -> bool {
     static MADE: LazyLock<Regex> = LazyLock::new(|| {
         expression(
             r#"\bgit(?:\s+-[cC]\s+\S+|\s+--?[a-z-]+(?:=\S+)?)*\s+commit(?:[\s"'\\]|$)|\bgh\s+pr\s+(?:create|merge)\b"#,
@@ -243,6 +243,7 @@ mod tests {
             " 1319 pass\n 0 fail\n 2884 expect() calls",
             "Tests:       12 passed, 12 total",
             "Ran 4 tests in 0.1s\n\nOK",
+            "[Limiter] Task 2 failed: as it should\n 1318 pass\n 0 fail",
         ] {
             assert_eq!(verdict(passed), Some(true), "{passed}");
         }
@@ -253,6 +254,9 @@ mod tests {
             " 12 pass\n 2 fail",
             "Tests:       1 failed, 12 passed, 13 total",
             "FAILED (failures=1)",
+            "10 examples, 2 failures",
+            " Test Files  1 failed | 3 passed (4)",
+            "  2 failing",
             "error: could not compile `app`",
         ] {
             assert_eq!(verdict(failed), Some(false), "{failed}");

@@ -17,7 +17,7 @@ use crate::outcome::{Course, commits, passed};
 use crate::signals::{Pauses, Watch, like};
 
 /// Nothing for longer than this is a pause, unless a tool is at work.
-const IDLE_AFTER_S: u64 = 5 * 60;
+pub(crate) const IDLE_AFTER_S: u64 = 5 * 60;
 /// So many names of one kind are counted apart.
 const NAMES_MAX: usize = 4096;
 /// Characters of a snippet, of a prompt, and of names from the log.

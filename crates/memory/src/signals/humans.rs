@@ -15,6 +15,11 @@ static CORRECTS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(words).expect("the expression is a good one")
 });
 
+/// Whether words say that what came before was not what was wanted.
+pub(crate) fn corrects(words: &str) -> bool {
+    CORRECTS.is_match(words)
+}
+
 /// What a human did against the agent's way.
 #[derive(Debug, Default)]
 pub(super) struct Humans {
@@ -43,7 +48,7 @@ impl Humans {
     }
 
     fn event(&mut self, event: &SessionEvent) {
-        if event.trigger && self.has_replied && CORRECTS.is_match(&event.summary) {
+        if event.trigger && self.has_replied && corrects(&event.summary) {
             self.corrections.add(Evidence::of_event(event));
         }
         match intervention(event) {

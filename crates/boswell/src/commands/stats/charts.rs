@@ -5,7 +5,7 @@ use std::fmt::Write;
 use memory::stats::{DAYS, HOURS};
 
 /// Text that means itself inside of HTML and of quoted attributes.
-pub(super) fn escape(text: &str) -> String {
+pub(in crate::commands) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

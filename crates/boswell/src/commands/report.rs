@@ -1,0 +1,252 @@
+//! `boswell report`: a day as a page, written from its workspace.
+
+mod asked;
+mod escape;
+mod files;
+mod hash;
+mod index;
+mod markdown;
+mod noted;
+mod page;
+mod publish;
+mod range;
+mod shown;
+mod timeline;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use memory::diary::{Copies, Prepared, Status, Window};
+use memory::mask::Masker;
+use memory::prices::Prices;
+use memory::report::{Ask, Day, ReportError};
+use memory::store::Store;
+
+pub(crate) use asked::Days;
+
+use super::prepare::{PlaceArgs, Site, gather, no_window};
+use crate::context::Context;
+use crate::error::{CommandError, Outcome};
+use crate::prices;
+use crate::render::text::plural;
+use crate::ui::{Format, Ui, escape_lines};
+use files::Kept;
+use range::Range;
+
+/// Write a day as a page: what was asked, what was done, what came of it
+///
+/// Every statement names the lines it stands on. The page is made from the day's workspace, which is prepared if it is not there, and needs
+/// no model and no network. Without `-o` it is printed as Markdown; in any case `report.md`, `report.html` and `report.json` are kept beside
+/// the workspace, and an index over all days in the reports root. Sessions whose text was let go are told from their digests. Without a date
+/// it is yesterday.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  boswell report                                   yesterday
+  boswell report --date 2026-05-12 --open
+  boswell report --week --to html -o week.html
+  boswell report --since 2026-05-04 --until 2026-05-08
+  boswell report --publish 'mail-it --to team@example.com'")]
+pub(crate) struct ReportArgs {
+    #[command(flatten)]
+    days: Days,
+    #[command(flatten)]
+    place: PlaceArgs,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// What becomes of a report.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Output {
+    /// What is printed or written by `-o`
+    #[arg(long, value_name = "FORMAT")]
+    to: Option<To>,
+    /// Write the page there and print nothing
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Open the page in the browser
+    #[arg(long)]
+    open: bool,
+    /// Hand the finished files to a command: their paths behind its words, and as JSON on its standard input
+    #[arg(long, value_name = "COMMAND")]
+    publish: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum To {
+    Md,
+    Html,
+    Json,
+}
+
+impl Output {
+    /// The format: as told, else as the name of the file tells.
+    fn format(&self, ui: &Ui) -> To {
+        let ending = self.output.as_ref().and_then(|path| path.extension()?.to_str());
+        match (self.to, ending) {
+            (Some(to), _) => to,
+            (None, Some("html" | "htm")) => To::Html,
+            (None, Some("json")) => To::Json,
+            (None, _) if ui.format == Format::Json => To::Json,
+            (None, _) => To::Md,
+        }
+    }
+}
+
+pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ReportArgs) -> Result<Outcome, CommandError> {
+    write(ui, context, &args.days, &args.place, &args.output)
+}
+
+/// Writes the days that are asked for, keeps them, and prints or hands over what is wanted.
+pub(crate) fn write(
+    ui: &mut Ui,
+    context: &Context,
+    days: &Days,
+    place: &PlaceArgs,
+    output: &Output,
+) -> Result<Outcome, CommandError> {
+    let (zone, zone_name) = place.zone(context)?;
+    let command = output.publish.as_deref().map(publish::words).transpose()?;
+    let dates = days.dates(zone.to_datetime(context.now).date())?;
+    let writer = Writer {
+        context,
+        zone_name,
+        zone,
+        reports_root: place.root(ui, context),
+        masker: context.masker(true)?,
+        prices: prices::load(Some(&prices::user_file(context)))?,
+        store: Store::open_existing(&context.places.data_dir).unwrap_or_else(|error| {
+            ui.warning(format_args!("what is in the memory alone is left out: {error}"));
+            None
+        }),
+    };
+    let mut written = Vec::new();
+    for date in &dates {
+        written.push(writer.day(ui, *date)?);
+    }
+    index::write(&writer.reports_root)?;
+    let kept = match (dates.as_slice(), written.as_slice()) {
+        ([_], [(_, kept)]) => kept.clone(),
+        _ => range::keep(&writer.reports_root, &Range::new(written.iter().map(|(day, _)| day)))?,
+    };
+    let (days, all_kept): (Vec<Day>, Vec<Kept>) = written.into_iter().unzip();
+    let elsewhere = output.output.as_ref().map(|path| context.places.current_dir.join(path));
+    hand_out(ui, &days, &kept, output, elsewhere.as_deref())?;
+    if let Some(store) = &writer.store {
+        for (day, own) in days.iter().zip(&all_kept) {
+            let pages = own.paths().into_iter().chain(kept.paths()).chain(elsewhere.as_deref());
+            noted::note(context, store, day, &pages.collect::<BTreeSet<_>>())?;
+        }
+    }
+    if output.open {
+        publish::open(ui, &kept.html)?;
+    }
+    if let Some(command) = command {
+        publish::run(ui, &command, &days, &kept)?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// Prints the report, or writes it where the user wants it.
+fn hand_out(
+    ui: &mut Ui,
+    days: &[Day],
+    kept: &Kept,
+    output: &Output,
+    elsewhere: Option<&Path>,
+) -> Result<(), CommandError> {
+    let format = output.format(ui);
+    let text = match (format, days) {
+        (To::Md, [day]) => markdown::day(day),
+        (To::Md, days) => range::markdown(&Range::new(days)),
+        (To::Html, [day]) => page::day(day),
+        (To::Html, days) => range::page(&Range::new(days)),
+        (To::Json, [day]) => files::json(day)?,
+        (To::Json, days) => files::json(&Range::new(days))?,
+    };
+    if let Some(path) = elsewhere {
+        files::write_for_user(path, text.as_bytes())?;
+        ui.status(format_args!("Wrote {}", path.display()));
+        return Ok(());
+    }
+    match (ui.format, format) {
+        (Format::Json, To::Json) => match days {
+            [day] => ui.json(day)?,
+            days => ui.json(&Range::new(days))?,
+        },
+        (_, To::Md) => {
+            ui.page()?;
+            for line in text.lines() {
+                ui.row(escape_lines(line))?;
+            }
+            ui.end_pages()?;
+        }
+        _ => ui.write(|out| out.write_all(text.as_bytes()))?,
+    }
+    ui.status(format_args!("Kept as {}", kept.html.display()));
+    Ok(())
+}
+
+/// What all days of a run are written with.
+struct Writer<'c> {
+    context: &'c Context,
+    zone: TimeZone,
+    zone_name: String,
+    reports_root: PathBuf,
+    masker: Masker,
+    prices: Prices,
+    store: Option<Store>,
+}
+
+impl Writer<'_> {
+    /// Prepares a day if need be, writes it and keeps its pages.
+    fn day(&self, ui: &mut Ui, date: Date) -> Result<(Day, Kept), CommandError> {
+        let window = Window::new(date, &self.zone, &self.zone_name, self.context.now).map_err(no_window)?;
+        let site = Site {
+            window: &window,
+            zone: &self.zone,
+            reports_root: &self.reports_root,
+        };
+        // A day that goes on has more to tell than when it was last prepared.
+        let force = window.status == Status::Partial;
+        let copies = Copies::Masked(&self.masker);
+        let prepared = gather(self.context, &site, copies, self.store.as_ref(), force)?;
+        if let Prepared::Made(made) = &prepared {
+            let skipped = made.notes.skipped.len() as u64;
+            if skipped > 0 {
+                let left_out = plural(skipped, "thing");
+                ui.warning(format_args!("left out of {date}: {left_out}; the audit says why"));
+            }
+        }
+        let (Prepared::There(workspace) | Prepared::Made(memory::diary::Made { workspace, .. })) = prepared;
+        let day = self.written(&workspace)?;
+        for unread in &day.unread {
+            let memory::report::Unread {
+                project,
+                session_ref,
+                reason,
+            } = unread;
+            ui.warning(format_args!("not read: {session_ref} of {project}: {reason}"));
+        }
+        let kept = files::keep(&workspace, &day)?;
+        Ok((day, kept))
+    }
+
+    fn written(&self, workspace: &Path) -> Result<Day, CommandError> {
+        let ask = Ask {
+            workspace,
+            masker: &self.masker,
+            prices: &self.prices,
+            store: self.store.as_ref(),
+            home: &self.context.places.home,
+        };
+        memory::report::write(&ask).map_err(|error| match error {
+            ReportError::Store(error) => error.into(),
+            error @ ReportError::Workspace { .. } => CommandError::user("workspace-damaged", error)
+                .with_hint("`boswell prepare --force` makes it anew; reports in it stay"),
+        })
+    }
+}

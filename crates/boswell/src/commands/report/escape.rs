@@ -1,0 +1,111 @@
+//! Text and sentences as HTML. Whatever a log says is text in it, and nothing else.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use memory::report::{Citation, Day, Statement, Word};
+
+pub(super) use crate::commands::stats::escape;
+
+/// Where citations lead in one page.
+pub(super) struct Places {
+    /// Projects by their key, in the order of the page.
+    projects: BTreeMap<String, usize>,
+    /// The lines of each turn that the page shows.
+    shown: BTreeMap<String, Vec<u64>>,
+}
+
+impl Places {
+    pub(super) fn of(day: &Day) -> Self {
+        let keys = day.projects.iter().map(|project| project.project_key.clone());
+        let mut places = Self {
+            projects: keys.zip(0..).collect(),
+            shown: BTreeMap::new(),
+        };
+        for excerpt in &day.excerpts {
+            let lines = excerpt.lines.iter().map(|line| line.line).collect();
+            places.shown.insert(places.turn(&excerpt.citation), lines);
+        }
+        places
+    }
+
+    pub(super) fn project(&self, key: &str) -> usize {
+        self.projects.get(key).copied().unwrap_or_default()
+    }
+
+    /// The id of a turn in the page.
+    pub(super) fn turn(&self, citation: &Citation) -> String {
+        let project = self.project(&citation.project_key);
+        let safe = |text: &str| text.chars().filter(char::is_ascii_alphanumeric).collect::<String>();
+        format!(
+            "t{project}-{}-{}",
+            safe(&citation.session_ref),
+            safe(&citation.turn_ref)
+        )
+    }
+
+    /// Whether the page shows a turn.
+    pub(super) fn has_turn(&self, citation: &Citation) -> bool {
+        self.shown.contains_key(&self.turn(citation))
+    }
+
+    /// The id of the line that a citation begins with, or of its turn.
+    fn target(&self, citation: &Citation) -> Option<String> {
+        let turn = self.turn(citation);
+        let lines = self.shown.get(&turn)?;
+        let wanted = citation.first_line..=citation.last_line;
+        let is_first = lines.contains(&citation.first_line);
+        let line = match is_first {
+            true => Some(citation.first_line),
+            false => lines.iter().copied().find(|line| wanted.contains(line)),
+        };
+        Some(line.map_or_else(|| turn.clone(), |line| format!("{turn}-L{line}")))
+    }
+
+    /// A sentence with its citations.
+    pub(super) fn sentence(&self, statement: &Statement) -> String {
+        let mut html = words(&statement.words);
+        for citation in &statement.citations {
+            html.push(' ');
+            html += &self.citation(citation);
+        }
+        html
+    }
+
+    fn citation(&self, citation: &Citation) -> String {
+        let Citation {
+            session_ref, turn_ref, ..
+        } = citation;
+        let lines = match citation.first_line == citation.last_line {
+            true => citation.first_line.to_string(),
+            false => format!("{}-{}", citation.first_line, citation.last_line),
+        };
+        let (whole, short) = (
+            escape(&citation.text()),
+            escape(&format!("{session_ref} {turn_ref} {lines}")),
+        );
+        match self.target(citation) {
+            Some(target) => format!("<a class=\"cite\" href=\"#{target}\" title=\"{whole}\">{short}</a>"),
+            None => format!("<span class=\"cite\" title=\"{whole}\">{short}</span>"),
+        }
+    }
+
+    /// A list of sentences.
+    pub(super) fn list(&self, statements: &[Statement]) -> String {
+        let mut html = "<ul>".to_owned();
+        for statement in statements {
+            _ = write!(html, "<li>{}</li>", self.sentence(statement));
+        }
+        html + "</ul>"
+    }
+}
+
+/// The words of a sentence.
+pub(super) fn words(words: &[Word]) -> String {
+    let word = |word: &Word| match word {
+        Word::Say(text) => escape(text),
+        Word::Code(text) => format!("<code>{}</code>", escape(text)),
+        Word::Quote(text) => format!("<q>{}</q>", escape(text)),
+    };
+    words.iter().map(word).collect()
+}

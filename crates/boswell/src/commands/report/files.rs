@@ -1,0 +1,84 @@
+//! Where pages are kept: beside the workspace of their day, written aside and renamed, for their owner alone.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use memory::report::Day;
+use serde::Serialize;
+
+use super::{markdown, page};
+use crate::error::CommandError;
+
+/// The files of one report.
+#[derive(Debug, Clone)]
+pub(super) struct Kept {
+    pub(super) markdown: PathBuf,
+    pub(super) html: PathBuf,
+    pub(super) json: PathBuf,
+}
+
+impl Kept {
+    pub(super) fn paths(&self) -> [&Path; 3] {
+        [&self.markdown, &self.html, &self.json]
+    }
+}
+
+/// Keeps the pages of a day.
+pub(super) fn keep(workspace: &Path, day: &Day) -> Result<Kept, CommandError> {
+    keep_as(
+        &workspace.join("report"),
+        &markdown::day(day),
+        &page::day(day),
+        &json(day)?,
+    )
+}
+
+/// Keeps three pages under one name.
+pub(super) fn keep_as(name: &Path, markdown: &str, html: &str, json: &str) -> Result<Kept, CommandError> {
+    let kept = Kept {
+        markdown: name.with_extension("md"),
+        html: name.with_extension("html"),
+        json: name.with_extension("json"),
+    };
+    for (path, text) in [(&kept.markdown, markdown), (&kept.html, html), (&kept.json, json)] {
+        write(path, text.as_bytes())?;
+    }
+    Ok(kept)
+}
+
+/// A report as JSON for people and programs.
+pub(super) fn json(report: &impl Serialize) -> Result<String, CommandError> {
+    let failed = |error| CommandError::internal(format_args!("cannot write JSON: {error}"));
+    Ok(serde_json::to_string_pretty(report).map_err(failed)? + "\n")
+}
+
+/// Writes a file of the reports root: whole or not at all.
+pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), CommandError> {
+    let written = || -> io::Result<()> {
+        let directory = path.parent().unwrap_or(path);
+        make_private(directory)?;
+        let mut aside = tempfile::Builder::new().prefix(".report").tempfile_in(directory)?;
+        aside.write_all(bytes)?;
+        aside.persist(path).map_err(|error| error.error)?;
+        Ok(())
+    };
+    written().map_err(|error| failed(path, &error))
+}
+
+/// Writes a file where the user wants it, as any program would.
+pub(super) fn write_for_user(path: &Path, bytes: &[u8]) -> Result<(), CommandError> {
+    fs::write(path, bytes).map_err(|error| failed(path, &error))
+}
+
+fn failed(path: &Path, error: &io::Error) -> CommandError {
+    CommandError::user("output", format_args!("cannot write {}: {error}", path.display()))
+}
+
+fn make_private(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}

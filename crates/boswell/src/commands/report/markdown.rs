@@ -1,0 +1,155 @@
+//! A day as Markdown. Text from logs means itself in it: no sign of Markdown or HTML in it does anything.
+
+use std::fmt::Write;
+
+use memory::report::{Day, Statement, Word};
+
+use super::shown;
+
+/// The page of a day.
+pub(super) fn day(day: &Day) -> String {
+    let zone = shown::zone(&day.timezone);
+    let mut page = format!("# {}\n\n", shown::long_date(&day.date));
+    let window = &day.report_window_local;
+    _ = writeln!(
+        page,
+        "{} to {} ({}), {}",
+        window.start,
+        window.end,
+        plain(&day.timezone),
+        status(day)
+    );
+    let numbers = shown::numbers(&day.totals, true);
+    if day.projects.is_empty() {
+        page += "\nNothing was asked on this day.\n";
+        return page;
+    }
+    _ = writeln!(page, "\n{numbers}");
+    if day.totals.sessions_from_digests > 0 {
+        let count = day.totals.sessions_from_digests;
+        _ = writeln!(
+            page,
+            "\nThe text of {count} of the sessions was let go: what is marked so is told from digests."
+        );
+    }
+    list(&mut page, "## In short", &day.summary);
+    for project in &day.projects {
+        _ = writeln!(
+            page,
+            "\n## {}\n\n{}",
+            plain(&project.project),
+            shown::numbers(&project.totals, false)
+        );
+        for work in &project.works {
+            let title: String = work.title.words.iter().map(word).collect();
+            let mark = if work.from_digest { " · from its digest" } else { "" };
+            _ = writeln!(
+                page,
+                "\n### {title}\n\n**{}**{mark} · {}",
+                shown::outcome(work),
+                shown::effort(work, &zone)
+            );
+            for (heading, statements) in shown::lists(work) {
+                list(&mut page, &format!("**{heading}**"), statements);
+            }
+        }
+        let folded: Vec<Statement> = project.folded.iter().map(|folded| folded.statement.clone()).collect();
+        list(&mut page, "### Also", &folded);
+    }
+    if shown::whole(day).iter().any(|(_, statements)| !statements.is_empty()) {
+        page += "\n## The day as a whole\n";
+    }
+    for (heading, statements) in shown::whole(day) {
+        list(&mut page, &format!("**{heading}**"), statements);
+    }
+    page
+}
+
+/// Whether the day was over.
+pub(super) fn status(day: &Day) -> String {
+    match &day.as_of {
+        Some(as_of) => format!("not over: as of {as_of}"),
+        None => day.status.clone(),
+    }
+}
+
+/// A heading and its list, where it has one.
+pub(super) fn list(page: &mut String, heading: &str, statements: &[Statement]) {
+    if statements.is_empty() {
+        return;
+    }
+    _ = write!(page, "\n{heading}\n\n");
+    for statement in statements {
+        _ = writeln!(page, "- {}", sentence(statement));
+    }
+}
+
+/// A sentence with its citations.
+pub(super) fn sentence(statement: &Statement) -> String {
+    let mut text: String = statement.words.iter().map(word).collect();
+    for citation in &statement.citations {
+        text.push(' ');
+        text += &plain(&citation.text());
+    }
+    text
+}
+
+fn word(word: &Word) -> String {
+    match word {
+        Word::Say(text) => plain(text),
+        Word::Quote(text) => format!("“{}”", plain(text)),
+        Word::Code(text) => code(text),
+    }
+}
+
+/// Text that means itself. It never stands at the beginning of a line.
+pub(super) fn plain(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    let chars: Vec<char> = text.chars().collect();
+    for (at, c) in chars.iter().copied().enumerate() {
+        let near = |at: Option<usize>| at.and_then(|at| chars.get(at)).is_some_and(|c| c.is_alphanumeric());
+        match c {
+            '&' => escaped += "&amp;",
+            '<' => escaped += "&lt;",
+            // Within a word it does nothing, and names are full of it.
+            '_' if near(at.checked_sub(1)) && near(Some(at + 1)) => escaped.push('_'),
+            // Two of them strike out; one is somebody's home.
+            '~' if chars.get(at + 1) != Some(&'~') => escaped.push('~'),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '~' | '$' => {
+                escaped.push('\\');
+                escaped.push(c);
+            }
+            c if c.is_control() => escaped.push(' '),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+/// A name between as many backticks as it needs.
+fn code(text: &str) -> String {
+    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let runs = text.split(|c| c != '`').map(str::len);
+    let fence = "`".repeat(runs.max().unwrap_or_default() + 1);
+    match text.starts_with('`') || text.ends_with('`') || text.trim().is_empty() {
+        true => format!("{fence} {text} {fence}"),
+        false => format!("{fence}{text}{fence}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_means_itself() {
+        assert_eq!(
+            plain("a *b* [c](d) <e> &amp; `f`"),
+            r"a \*b\* \[c\](d) &lt;e> &amp;amp; \`f\`"
+        );
+        assert_eq!(plain("snake_case and _this_"), r"snake_case and \_this\_");
+        assert_eq!(plain("no\n# heading, ~~this~ ~/app"), r"no # heading, \~~this~ ~/app");
+        assert_eq!(code("a`b"), "``a`b``");
+        assert_eq!(code("`a"), "`` `a ``");
+    }
+}

@@ -1,0 +1,48 @@
+//! Lets `boswell forget` know which pages tell of a session.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use memory::report::Day;
+use memory::store::{CopyRow, Patience, Store};
+
+use crate::context::Context;
+use crate::error::CommandError;
+
+/// Notes pages that were not noted before. Sessions that the memory does not know are none of its business.
+pub(super) fn note(context: &Context, store: &Store, day: &Day, pages: &BTreeSet<&Path>) -> Result<(), CommandError> {
+    let uids: BTreeSet<String> = day
+        .excerpts
+        .iter()
+        .map(|excerpt| format!("{}:{}", excerpt.agent, excerpt.session_id))
+        .collect();
+    let mut new = Vec::new();
+    for session_uid in uids {
+        if !store.reads().has_session(&session_uid)? {
+            continue;
+        }
+        let known = store.reads().copies_of(&session_uid)?;
+        let paths = pages.iter().map(|page| page.display().to_string());
+        new.extend(
+            paths
+                .filter(|path| !known.iter().any(|copy| copy.path == *path))
+                .map(|path| CopyRow {
+                    session_uid: session_uid.clone(),
+                    path,
+                    kind: "page".to_owned(),
+                }),
+        );
+    }
+    if new.is_empty() {
+        return Ok(());
+    }
+    let mut store = Store::open(&context.places.data_dir)?;
+    let lock = store.lock(Patience::Wait(&|| {}))?;
+    store.write(&lock, context.now, "report", |tx| {
+        for copy in &new {
+            tx.note_copy(copy, context.now)?;
+        }
+        Ok(((), format!("wrote pages of {}", day.date)))
+    })?;
+    Ok(())
+}

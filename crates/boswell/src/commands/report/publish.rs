@@ -1,0 +1,139 @@
+//! Hands finished files over: to a command of the user's, without a shell, or to the browser.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use memory::report::Day;
+use serde_json::json;
+
+use super::files::Kept;
+use crate::error::CommandError;
+use crate::ui::Ui;
+
+/// The words of a command line, as a shell splits them: quotes keep spaces, a backslash keeps the next character.
+pub(super) fn words(line: &str) -> Result<Vec<String>, CommandError> {
+    let mut words: Vec<String> = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote: Option<char> = None;
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (None, '\'' | '"') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (None | Some('"'), '\\') => {
+                let next = chars.next().ok_or_else(|| unfinished(line))?;
+                let word = word.get_or_insert_default();
+                // Inside double quotes a backslash is itself unless it guards something.
+                if quote.is_some() && !matches!(next, '"' | '\\' | '$' | '`') {
+                    word.push('\\');
+                }
+                word.push(next);
+            }
+            (None, c) if c.is_whitespace() => words.extend(word.take()),
+            (_, c) => word.get_or_insert_default().push(c),
+        }
+    }
+    if quote.is_some() {
+        return Err(unfinished(line));
+    }
+    words.extend(word);
+    match words.first().is_none_or(String::is_empty) {
+        true => Err(CommandError::usage("`--publish` names no command")),
+        false => Ok(words),
+    }
+}
+
+fn unfinished(line: &str) -> CommandError {
+    CommandError::usage(format_args!("a quotation or an escape has no end: {line}"))
+}
+
+/// Runs the user's command with the files. The report stays, whatever becomes of it.
+pub(super) fn run(ui: &mut Ui, words: &[String], days: &[Day], kept: &Kept) -> Result<(), CommandError> {
+    let Some((program, arguments)) = words.split_first() else {
+        return Err(CommandError::usage("`--publish` names no command"));
+    };
+    let failed = |reason: String| {
+        CommandError::user(
+            "publish-failed",
+            format_args!("cannot publish by `{program}`: {reason}"),
+        )
+        .with_hint(format_args!("the report stays: {}", kept.html.display()))
+    };
+    let told = json!({
+        "schema": "boswell.publish/1",
+        "since": days.first().map(|day| &day.date),
+        "until": days.last().map(|day| &day.date),
+        "timezone": days.first().map(|day| &day.timezone),
+        "markdown": kept.markdown,
+        "html": kept.html,
+        "json": kept.json,
+    });
+    ui.flush()?;
+    let mut child = Command::new(program)
+        .args(arguments)
+        .args(kept.paths())
+        .stdin(Stdio::piped())
+        .spawn()
+        .map_err(|error| failed(error.to_string()))?;
+    if let Some(mut input) = child.stdin.take() {
+        // Whoever does not read it has the paths.
+        _ = writeln!(input, "{told}");
+    }
+    let status = child.wait().map_err(|error| failed(error.to_string()))?;
+    match status.success() {
+        true => {
+            ui.status(format_args!("Published by {program}"));
+            Ok(())
+        }
+        false => Err(failed(status.to_string())),
+    }
+}
+
+/// Opens a page in the browser.
+pub(super) fn open(ui: &mut Ui, page: &Path) -> Result<(), CommandError> {
+    let program = match std::env::consts::OS {
+        "macos" => "open",
+        "windows" => "explorer",
+        _ => "xdg-open",
+    };
+    let mut command = Command::new(program);
+    command
+        .arg(page)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let failed = |reason: String| {
+        CommandError::user(
+            "open-failed",
+            format_args!("cannot open the page by `{program}`: {reason}"),
+        )
+        .with_hint(format_args!("the page is there: {}", page.display()))
+    };
+    let status = command.status().map_err(|error| failed(error.to_string()))?;
+    // Windows says 1 where all went well.
+    match status.success() || cfg!(windows) {
+        true => ui.status(format_args!("Opened {}", page.display())),
+        false => return Err(failed(status.to_string())),
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_split_as_a_shell_splits_it() {
+        let check = |line: &str| words(line).unwrap();
+        assert_eq!(check("mail -s 'the day' a\\ b"), ["mail", "-s", "the day", "a b"]);
+        assert_eq!(check(r#"x "a \"b\" \n" '' "#), ["x", r#"a "b" \n"#, ""]);
+        assert_eq!(check("x; rm $(y)"), ["x;", "rm", "$(y)"]);
+        for wrong in ["", "  ", "x 'y", "x \\", "''"] {
+            assert!(words(wrong).is_err(), "{wrong}");
+        }
+    }
+}

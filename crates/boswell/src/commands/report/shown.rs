@@ -1,0 +1,141 @@
+//! Numbers, times and words as every page shows them. Times are those of the report's zone.
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use memory::report::{Day, Totals, Work};
+use transcript::{Agent, Outcome};
+
+use crate::commands::usage::dollars;
+use crate::render::text::plural;
+use crate::ui::measure;
+
+/// The zone of a day. One that this machine does not know is shown in UTC.
+pub(super) fn zone(name: &str) -> TimeZone {
+    TimeZone::get(name).unwrap_or(TimeZone::UTC)
+}
+
+/// `Tuesday, 31 March 2026`.
+pub(super) fn long_date(date: &str) -> String {
+    match date.parse::<Date>() {
+        Ok(date) => date.strftime("%A, %-d %B %Y").to_string(),
+        Err(_) => date.to_owned(),
+    }
+}
+
+/// `10:02`.
+pub(super) fn clock(at: Timestamp, zone: &TimeZone) -> String {
+    at.to_zoned(zone.clone()).strftime("%H:%M").to_string()
+}
+
+pub(super) fn agent(word: &str) -> &str {
+    let known = Agent::ALL.into_iter().find(|agent| agent.as_str() == word);
+    known.map_or(word, |agent| agent.title())
+}
+
+/// How long something took, to the minute.
+pub(super) fn span(seconds: u64) -> String {
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min", (seconds + 30) / 60),
+        _ => measure::duration(SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX))),
+    }
+}
+
+/// What it cost; empty where nothing is known of it.
+pub(super) fn cost(totals: &Totals) -> Option<String> {
+    let told = totals.cost_microusd.map(dollars);
+    match (told, totals.unpriced_calls) {
+        (Some(told), 0) => Some(told),
+        (Some(told), _) => Some(format!("{told} + unpriced")),
+        (None, 0) => None,
+        (None, _) => Some("unpriced".to_owned()),
+    }
+}
+
+/// `2 passed, 1 failed`.
+pub(super) fn tests(totals: &Totals) -> Option<String> {
+    let parts = [
+        (totals.tests_passed, "passed"),
+        (totals.tests_failed, "failed"),
+        (totals.tests_unclear, "unclear"),
+    ];
+    let parts: Vec<String> = parts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| format!("{} {word}", measure::count(*count)))
+        .collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// All numbers of a day or a project, in one line.
+pub(super) fn numbers(totals: &Totals, with_projects: bool) -> String {
+    let some = |count: u64, word: &str| (count > 0).then(|| plural(count, word));
+    let parts = [
+        some(totals.projects, "project").filter(|_| with_projects),
+        some(totals.sessions, "session"),
+        some(totals.turns, "turn"),
+        (totals.active_s > 0).then(|| format!("{} active", span(totals.active_s))),
+        cost(totals),
+        some(totals.files, "file").map(|files| format!("{files} edited")),
+        some(totals.commits, "commit"),
+        tests(totals).map(|tests| format!("test runs: {tests}")),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
+}
+
+/// How a piece of work came out, in a word or two.
+pub(super) fn outcome(work: &Work) -> &'static str {
+    match work.outcome {
+        Outcome::Success => "done",
+        Outcome::Fail => "failed",
+        Outcome::Abandoned => "left",
+        Outcome::Unknown => "unproven",
+    }
+}
+
+/// When, by whom, how long and for how much.
+pub(super) fn effort(work: &Work, zone: &TimeZone) -> String {
+    let agents: Vec<&str> = work.agents.iter().map(|word| agent(word)).collect();
+    let time = match (work.started_at, work.ended_at) {
+        (Some(start), Some(end)) => {
+            let date = |at: Timestamp| at.to_zoned(zone.clone()).date();
+            let later = if date(start) == date(end) {
+                String::new()
+            } else {
+                format!(" on {}", date(end))
+            };
+            Some(format!("{}–{}{later}", clock(start, zone), clock(end, zone)))
+        }
+        (Some(start), None) => Some(clock(start, zone)),
+        _ => None,
+    };
+    let parts = [
+        time,
+        Some(agents.join(", ")),
+        (work.totals.turns > 1).then(|| plural(work.totals.turns, "turn")),
+        (work.totals.active_s > 0).then(|| format!("{} active", span(work.totals.active_s))),
+        cost(&work.totals),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
+}
+
+/// The lists of a piece of work, with their headings.
+pub(super) fn lists(work: &Work) -> [(&'static str, &[memory::report::Statement]); 5] {
+    [
+        ("Asked", &work.asked),
+        ("Done", &work.done),
+        ("Came of it", &work.came),
+        ("Left open", &work.open),
+        ("Decided", &work.decided),
+    ]
+}
+
+/// What the day shows as a whole, with its headings.
+pub(super) fn whole(day: &Day) -> [(&'static str, &[memory::report::Statement]); 3] {
+    [
+        ("Where the human stepped in", &day.whole.corrected),
+        ("What was repeated", &day.whole.repeated),
+        ("What worked", &day.whole.worked),
+    ]
+}

@@ -1,0 +1,111 @@
+//! Which commands are worth telling, and how: those that only look are not.
+
+use std::collections::BTreeMap;
+
+use super::facts::Facts;
+use super::fields::Statement;
+use super::judge::Piece;
+use super::words::{count, quoted, say, times};
+use crate::digest::{End, Ran};
+
+const COMMANDS_TOLD: usize = 5;
+
+/// Programs that only look, or that say nothing by themselves.
+const LOOKING: [&str; 44] = [
+    "ls", "cat", "head", "tail", "grep", "rg", "find", "sed", "awk", "wc", "echo", "pwd", "cd", "which", "stat",
+    "file", "tree", "du", "df", "ps", "env", "date", "sort", "uniq", "diff", "cmp", "test", "true", "sleep", "printf",
+    "nl", "jq", "less", "mkdir", "rm", "cp", "mv", "touch", "chmod", "for", "if", "while", "xargs", "tee",
+];
+
+/// Commands of git that change nothing for others.
+const LOOKING_GIT: [&str; 10] = [
+    "git status",
+    "git diff",
+    "git log",
+    "git show",
+    "git add",
+    "git branch",
+    "git commit",
+    "git rev-parse",
+    "git ls-files",
+    "git",
+];
+
+/// How often a command was run, and where first.
+#[derive(Default)]
+struct Runs {
+    all: usize,
+    failed: usize,
+    first: Option<(usize, u64)>,
+}
+
+/// What was run, beside tests and commits.
+pub(super) fn ran(facts: &Facts, piece: &Piece) -> Option<Statement> {
+    let mut runs: BTreeMap<String, Runs> = BTreeMap::new();
+    for turn in piece.turns.iter().copied() {
+        for ran in facts.turns[turn]
+            .ran()
+            .filter(|ran| !ran.is_test && ran.end != End::Denied)
+        {
+            if facts.findings.commits.contains(&ran.seq) {
+                continue;
+            }
+            let Some(command) = label(ran).filter(|command| is_telling(command)) else {
+                continue;
+            };
+            let known = runs.entry(command).or_default();
+            known.all += 1;
+            known.failed += usize::from(ran.failed());
+            known.first.get_or_insert((turn, ran.line));
+        }
+    }
+    let mut runs: Vec<_> = runs.into_iter().collect();
+    runs.sort_by(|a, b| b.1.all.cmp(&a.1.all).then_with(|| a.0.cmp(&b.0)));
+    if runs.is_empty() {
+        return None;
+    }
+    let mut sentence = say("Ran ");
+    for (at, (command, own)) in runs.iter().take(COMMANDS_TOLD).enumerate() {
+        sentence = sentence.say(if at > 0 { ", " } else { "" }).code(quoted(command, 60));
+        sentence = match (own.all, own.failed) {
+            (1, 0) => sentence,
+            (1, _) => sentence.say(" (failed)"),
+            (all, 0) => sentence.say(format!(" ({})", times(all))),
+            (all, failed) if all == failed => sentence.say(format!(" ({}, all failed)", times(all))),
+            (all, failed) => sentence.say(format!(" ({}, {failed} failed)", times(all))),
+        };
+    }
+    if runs.len() > COMMANDS_TOLD {
+        sentence = sentence.say(format!(" and {}", count(runs.len() - COMMANDS_TOLD, "more command")));
+    }
+    let first = runs.iter().take(COMMANDS_TOLD).filter_map(|(_, own)| own.first);
+    Some(sentence.cite(first.map(|(turn, line)| facts.cite_line(turn, line))))
+}
+
+/// Whether a command says something about the work.
+pub(super) fn is_telling(command: &str) -> bool {
+    let program = command.split(' ').next().unwrap_or_default();
+    let is_name = program.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && program
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+'));
+    is_name && !program.is_empty() && !LOOKING.contains(&program) && !LOOKING_GIT.contains(&command)
+}
+
+/// What is run, and the script where it is one.
+fn label(ran: &Ran) -> Option<String> {
+    const INTERPRETERS: [&str; 9] = ["bash", "sh", "zsh", "python", "python3", "node", "ruby", "perl", "deno"];
+    let command = ran.command()?;
+    if !INTERPRETERS.contains(&command.as_str()) {
+        return Some(command);
+    }
+    let mut words = ran
+        .wording
+        .split_whitespace()
+        .skip_while(|word| word.rsplit('/').next() != Some(command.as_str()));
+    let script = words
+        .nth(1)
+        .filter(|word| !word.starts_with('-') && word.contains(['/', '.']) && !word.contains(['<', '$', '"', '\'']));
+    // What is given on the command line itself has no name.
+    script.map(|script| format!("{command} {}", script.rsplit('/').next().unwrap_or(script)))
+}

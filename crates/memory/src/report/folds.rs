@@ -1,0 +1,95 @@
+//! Work that is told in one line, and what is only counted: a long day stays short.
+
+use super::facts::Facts;
+use super::fields::{Folded, Statement, Word};
+use super::judge::Piece;
+use super::words::{Sentence, count, say};
+use crate::outcome::Reason;
+
+/// So many pieces have a line of their own; the others share one.
+const LINES_MAX: usize = 6;
+
+/// What came of a piece in a few words.
+pub(super) fn in_short(piece: &Piece) -> String {
+    let mut parts = Vec::new();
+    if !piece.files.is_empty() {
+        parts.push(format!("{} edited", count(piece.files.len(), "file")));
+    }
+    if !piece.commits.is_empty() {
+        parts.push(count(piece.commits.len(), "commit"));
+    }
+    parts.extend(came(piece.judgement.reason).map(str::to_owned));
+    if piece.turns.len() > 1 {
+        parts.push(count(piece.turns.len(), "turn"));
+    }
+    parts.join(", ")
+}
+
+/// The rung of the ladder, where it says something that other parts do not.
+fn came(reason: Reason) -> Option<&'static str> {
+    Some(match reason {
+        Reason::TestsPassed => "tests passed",
+        Reason::GoalReached => "goal reached",
+        Reason::FailingTests => "tests fail",
+        Reason::FailedToolCalls => "ended with failing tool calls",
+        Reason::ApiError => "broke off with an error",
+        Reason::Interrupted => "stopped by the human",
+        Reason::UnansweredPrompt => "not answered",
+        Reason::CutOff => "broke off",
+        Reason::ExitStatus => "its command failed",
+        Reason::Recent => "still at work",
+        Reason::Committed | Reason::Completed | Reason::Empty => return None,
+    })
+}
+
+/// One line for each of the first pieces, and one for all others.
+pub(super) fn fold(facts: &Facts, pieces: &[(Piece, Statement)]) -> Vec<Folded> {
+    let (own, shared) = pieces.split_at(pieces.len().min(LINES_MAX));
+    // A last one has room for itself where it is alone.
+    let (own, shared) = if shared.len() == 1 {
+        (pieces, &pieces[..0])
+    } else {
+        (own, shared)
+    };
+    let mut folded: Vec<Folded> = own.iter().map(|(piece, title)| line(facts, piece, title)).collect();
+    if shared.is_empty() {
+        return folded;
+    }
+    let turns: Vec<usize> = shared.iter().flat_map(|(piece, _)| piece.turns.clone()).collect();
+    let edited: usize = shared.iter().map(|(piece, _)| piece.files.len()).sum();
+    let mut sentence = say(format!(
+        "and {} in {}",
+        count(shared.len(), "more small piece"),
+        count(turns.len(), "turn")
+    ));
+    if edited > 0 {
+        sentence = sentence.say(format!(", {} edited", count(edited, "file")));
+    }
+    let most = shared
+        .iter()
+        .find_map(|(_, title)| title.words.iter().find(|word| matches!(word, Word::Quote(_))));
+    if let Some(Word::Quote(words)) = most {
+        sentence = sentence.say("; among them ").quote(words.clone());
+    }
+    let lines = shared.iter().map(|(piece, _)| facts.cite_turn(piece.turns[0]));
+    folded.push(Folded {
+        statement: sentence.cite(lines),
+        covers: facts.covered(&turns),
+    });
+    folded
+}
+
+fn line(facts: &Facts, piece: &Piece, title: &Statement) -> Folded {
+    let told = in_short(piece);
+    let mut sentence = Sentence::default().words(&title.words);
+    if !told.is_empty() {
+        sentence = sentence.say(format!(": {told}"));
+    }
+    let mut lines = title.citations.clone();
+    // The question is on one line; what came of it is all of the turn.
+    lines.extend(piece.turns.last().map(|turn| facts.cite_turn(*turn)));
+    Folded {
+        statement: sentence.cite(lines),
+        covers: facts.covered(&piece.turns),
+    }
+}

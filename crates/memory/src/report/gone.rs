@@ -1,0 +1,416 @@
+//! Sessions of the day whose text was let go: what their digests and the marks of their turns still tell. Such a session
+//! has no copy in the workspace; its lines are those of the log that was, and the page says so.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use transcript::Turn;
+
+use super::fields::{Citation, Covered, Day, Excerpt, ExcerptLine, LineKind, Project, Statement, Totals, Work};
+use super::paths::{fitting, relative};
+use super::words::{Sentence, count, quoted, say, title};
+use super::workspace::Workspace;
+use super::{Ask, ReportError};
+use crate::diary;
+use crate::digest::{Digest, Snippet};
+use crate::outcome::Reason;
+use crate::store::{Listed, Status, Store};
+use crate::usage;
+
+const FILES_TOLD: usize = 5;
+const COMMANDS_TOLD: usize = 4;
+
+/// A session of which only the digest is left.
+pub(super) struct Gone {
+    project_key: String,
+    project: String,
+    /// `D0001`, by project.
+    session_ref: String,
+    digest: Digest,
+    turns: Vec<Turn>,
+    /// How many turns the session has on other days.
+    turns_elsewhere: usize,
+    totals: Totals,
+}
+
+/// Finds them.
+pub(super) fn gone(store: &Store, workspace: &Workspace, ask: &Ask<'_>) -> Result<Vec<Gone>, ReportError> {
+    let Some((start, end)) = workspace.metadata.window() else {
+        return Ok(Vec::new());
+    };
+    let known = |one: &Listed| {
+        let rows = workspace.projects.iter().flat_map(|folder| &folder.rows);
+        rows.into_iter()
+            .any(|row| row.source_session_id == one.native_session_id)
+    };
+    let mut found: Vec<Gone> = Vec::new();
+    let listed = store.reads().listed()?;
+    for one in listed
+        .iter()
+        .filter(|one| one.status == Status::Evicted && !one.is_subagent)
+    {
+        let overlaps = one.started_micros.is_none_or(|at| at < end.as_microsecond())
+            && one.last_micros.is_none_or(|at| at >= start.as_microsecond());
+        if !overlaps || known(one) {
+            continue;
+        }
+        let all = store.reads().turns(&one.session_uid)?;
+        let is_of_day = |at: Option<Timestamp>| at.is_some_and(|at| start <= at && at < end);
+        let turns: Vec<Turn> = all.iter().filter(|turn| is_of_day(turn.started_at)).cloned().collect();
+        let Some(row) = store.reads().digest_of(&one.session_uid)?.filter(|_| !turns.is_empty()) else {
+            continue;
+        };
+        let (project_key, label) = diary::project_of(one.cwd.as_deref(), &one.flavor, &one.native_session_id, ask.home);
+        let calls = store.reads().calls_of(&one.session_uid)?;
+        let of_day = calls
+            .iter()
+            .filter(|call| call.ts.is_some_and(|ts| start <= ts && ts < end));
+        let sum = usage::sum(of_day, ask.prices);
+        let whole = turns.len() == all.len();
+        found.push(Gone {
+            project_key,
+            project: label,
+            session_ref: String::new(),
+            totals: Totals {
+                projects: 1,
+                sessions: 1,
+                sessions_from_digests: 1,
+                turns: turns.len() as u64,
+                active_s: if whole { row.digest.time.active_s } else { 0 },
+                files: if whole { row.digest.files.len() as u64 } else { 0 },
+                tokens: sum.tokens.total(),
+                cost_microusd: sum.micros().filter(|_| sum.calls > 0),
+                unpriced_calls: sum.unpriced_calls,
+                commits: if whole { row.digest.commits.len() as u64 } else { 0 },
+                tests_passed: if whole { row.digest.tests.passed } else { 0 },
+                tests_failed: if whole { row.digest.tests.failed } else { 0 },
+                tests_unclear: if whole { row.digest.tests.unclear } else { 0 },
+                ..Totals::default()
+            },
+            turns_elsewhere: all.len() - turns.len(),
+            digest: row.digest,
+            turns,
+        });
+    }
+    name(&mut found, workspace);
+    Ok(found)
+}
+
+/// Gives sessions their references, and projects the names they have in the workspace.
+fn name(found: &mut [Gone], workspace: &Workspace) {
+    found.sort_by(|a, b| {
+        let order = |one: &Gone| {
+            (
+                one.project_key.clone(),
+                one.turns[0].started_at,
+                one.digest.session_uid.clone(),
+            )
+        };
+        order(a).cmp(&order(b))
+    });
+    let names: BTreeMap<&str, String> = workspace
+        .projects
+        .iter()
+        .map(|folder| folder.key.as_str())
+        .zip(workspace.names())
+        .collect();
+    let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
+    for one in found {
+        let number = numbers.entry(one.project_key.clone()).or_default();
+        *number += 1;
+        one.session_ref = format!("D{number:04}");
+        let is_taken = workspace.projects.iter().any(|folder| folder.label == one.project);
+        one.project = match names.get(one.project_key.as_str()) {
+            Some(name) => name.clone(),
+            None if is_taken => one.project_key.clone(),
+            None => std::mem::take(&mut one.project),
+        };
+    }
+}
+
+/// Adds them to a day.
+pub(super) fn add(day: &mut Day, gone: Vec<Gone>) {
+    for one in gone {
+        let work = one.work();
+        day.totals.sessions += 1;
+        day.totals.sessions_from_digests += 1;
+        day.totals.turns += work.totals.turns;
+        add_totals(&mut day.totals, &work.totals);
+        day.excerpts.extend(one.excerpts(&work));
+        if day.summary.len() < 6 {
+            let project = Sentence::default().code(one.project.clone()).say(": ");
+            let told = project
+                .words(&work.title.words)
+                .say(" – told from its digest, its text was let go");
+            day.summary.push(told.cite(work.title.citations.clone()));
+        }
+        let at = day
+            .projects
+            .iter()
+            .position(|project| project.project_key == one.project_key);
+        let at = at.unwrap_or_else(|| {
+            day.totals.projects += 1;
+            day.projects.push(Project {
+                project_key: one.project_key.clone(),
+                project: one.project.clone(),
+                totals: Totals {
+                    projects: 1,
+                    ..Totals::default()
+                },
+                works: Vec::new(),
+                folded: Vec::new(),
+            });
+            day.projects.len() - 1
+        });
+        let project = &mut day.projects[at];
+        project.totals.sessions += 1;
+        project.totals.sessions_from_digests += 1;
+        project.totals.turns += work.totals.turns;
+        add_totals(&mut project.totals, &work.totals);
+        project.works.push(work);
+    }
+}
+
+fn add_totals(to: &mut Totals, from: &Totals) {
+    to.active_s += from.active_s;
+    to.files += from.files;
+    to.tokens += from.tokens;
+    to.unpriced_calls += from.unpriced_calls;
+    to.cost_microusd = match (to.cost_microusd, from.cost_microusd) {
+        (Some(a), Some(b)) => Some(a.saturating_add(b)),
+        (a, b) => a.or(b),
+    };
+    to.commits += from.commits;
+    to.tests_passed += from.tests_passed;
+    to.tests_failed += from.tests_failed;
+    to.tests_unclear += from.tests_unclear;
+}
+
+impl Gone {
+    fn citation(&self, at: usize, first: u64, last: u64) -> Citation {
+        Citation {
+            project_key: self.project_key.clone(),
+            project: self.project.clone(),
+            session_ref: self.session_ref.clone(),
+            turn_ref: format!("T{:04}", at + 1),
+            first_line: first,
+            last_line: last.max(first),
+        }
+    }
+
+    fn cite_turn(&self, at: usize) -> Citation {
+        self.citation(at, self.turns[at].start_line, self.turns[at].end_line)
+    }
+
+    /// A line, where it belongs to the day.
+    fn cite_line(&self, line: u64) -> Option<Citation> {
+        let of = |turn: &Turn| (turn.start_line..=turn.end_line).contains(&line);
+        Some(self.citation(self.turns.iter().position(of)?, line, line))
+    }
+
+    fn all_turns(&self) -> Vec<Citation> {
+        (0..self.turns.len()).map(|at| self.cite_turn(at)).collect()
+    }
+
+    fn said<'s>(
+        &'s self,
+        snippets: impl IntoIterator<Item = &'s Snippet>,
+        actor: &str,
+    ) -> Vec<(&'s Snippet, Citation)> {
+        let of = |snippet: &'s Snippet| Some((snippet, self.cite_line(snippet.line)?));
+        snippets
+            .into_iter()
+            .filter(|snippet| snippet.actor == actor)
+            .filter_map(of)
+            .collect()
+    }
+
+    fn work(&self) -> Work {
+        let digest = &self.digest;
+        let mut prompts = self.said(digest.first_prompt.iter().chain(&digest.snippets), "human");
+        prompts.dedup_by_key(|(snippet, _)| snippet.line);
+        let title = match prompts.first() {
+            Some((prompt, citation)) => Sentence::default().quote(title(&prompt.text)).cite([citation.clone()]),
+            None => say(format!("{} of a longer session", count(self.turns.len(), "turn"))).cite(self.all_turns()),
+        };
+        let asked = prompts
+            .iter()
+            .map(|(prompt, citation)| {
+                Sentence::default()
+                    .quote(quoted(&prompt.text, 240))
+                    .cite([citation.clone()])
+            })
+            .collect();
+        Work {
+            title,
+            outcome: digest.outcome.outcome,
+            reason: digest.outcome.reason,
+            confidence: digest.outcome.confidence,
+            from_digest: true,
+            agents: vec![digest.flavor.clone()],
+            covers: (1..=self.turns.len())
+                .map(|turn| Covered {
+                    session_ref: self.session_ref.clone(),
+                    turn_ref: format!("T{turn:04}"),
+                })
+                .collect(),
+            started_at: self.turns.iter().filter_map(|turn| turn.started_at).min(),
+            ended_at: self.turns.iter().filter_map(|turn| turn.ended_at).max(),
+            totals: self.totals,
+            asked,
+            done: self.done(),
+            came: self.came(),
+            open: self.open(),
+            decided: Vec::new(),
+        }
+    }
+
+    /// What was done. Counts are those of the whole session: they are told where all of it is of the day.
+    fn done(&self) -> Vec<Statement> {
+        let digest = &self.digest;
+        let mut told = Vec::new();
+        let commits = self.said(&digest.commits, "agent");
+        if self.turns_elsewhere == 0 {
+            let files = digest.files.iter().take(FILES_TOLD);
+            if !digest.files.is_empty() {
+                let mut sentence = say("Edited ");
+                let names = files.map(|file| quoted(&fitting(&relative(&file.path, digest.cwd.as_deref()), 80), 90));
+                sentence = sentence.codes(names);
+                if digest.files.len() > FILES_TOLD {
+                    sentence = sentence.say(format!(" and {}", count(digest.files.len() - FILES_TOLD, "more file")));
+                }
+                told.push(sentence.cite(self.all_turns()));
+            }
+            let commands = digest
+                .commands
+                .iter()
+                .filter(|command| super::commands::is_telling(&command.command));
+            let commands: Vec<String> = commands
+                .take(COMMANDS_TOLD)
+                .map(|command| quoted(&command.command, 60))
+                .collect();
+            if !commands.is_empty() {
+                told.push(say("Ran ").codes(commands).cite(self.all_turns()));
+            }
+        }
+        if let Some((last, citation)) = digest
+            .tests
+            .last
+            .as_ref()
+            .and_then(|last| Some((last, self.cite_line(last.line)?)))
+        {
+            let result = match last.passed {
+                Some(true) => " passed",
+                Some(false) => " failed",
+                None => " left no clear result",
+            };
+            let sentence = say("The last test run, ")
+                .code(quoted(&last.command, 80))
+                .say(",")
+                .say(result);
+            told.push(sentence.cite([citation]));
+        }
+        for (commit, citation) in commits {
+            told.push(say("Committed ").code(quoted(&commit.text, 120)).cite([citation]));
+        }
+        told
+    }
+
+    fn came(&self) -> Vec<Statement> {
+        let judged = &self.digest.outcome;
+        let evidence: Vec<Citation> = judged
+            .evidence
+            .iter()
+            .filter_map(|one| self.cite_line(one.line))
+            .collect();
+        let sentence = match judged.reason {
+            Reason::TestsPassed => Some("The last test run passed"),
+            Reason::Committed => Some("The work was handed in"),
+            Reason::GoalReached => Some("The agent's own goal was marked as reached"),
+            _ => None,
+        };
+        let mut told = Vec::new();
+        if let Some(sentence) = sentence.filter(|_| !evidence.is_empty()) {
+            told.push(say(sentence).cite(evidence));
+        }
+        if let Some((reply, citation)) = self.said(&self.digest.snippets, "agent").pop() {
+            told.push(
+                say("The agent said last: ")
+                    .quote(quoted(&reply.text, 200))
+                    .cite([citation]),
+            );
+        }
+        told
+    }
+
+    fn open(&self) -> Vec<Statement> {
+        let judged = &self.digest.outcome;
+        let evidence: Vec<Citation> = judged
+            .evidence
+            .iter()
+            .filter_map(|one| self.cite_line(one.line))
+            .collect();
+        let sentence = match judged.reason {
+            Reason::FailingTests => "Tests fail: the last run was not green",
+            Reason::Interrupted => "Interrupted, and not taken up again",
+            Reason::UnansweredPrompt => "The last prompt has no answer",
+            Reason::CutOff => "The log ends in the middle of the work",
+            Reason::FailedToolCalls => "The last tool calls failed",
+            Reason::ApiError => "Broke off with an error of the API or the agent",
+            _ => return Vec::new(),
+        };
+        match evidence.is_empty() {
+            true => Vec::new(),
+            false => vec![say(sentence).cite(evidence)],
+        }
+    }
+
+    /// What is left of the turns that are cited.
+    fn excerpts(&self, work: &Work) -> Vec<Excerpt> {
+        let digest = &self.digest;
+        let lists = [&work.asked, &work.done, &work.came, &work.open];
+        let statements = std::iter::once(&work.title).chain(lists.into_iter().flatten());
+        let cited: Vec<&Citation> = statements.flat_map(|statement| &statement.citations).collect();
+        let snippets = digest
+            .first_prompt
+            .iter()
+            .chain(&digest.snippets)
+            .chain(&digest.commits);
+        let mut texts: BTreeMap<u64, (LineKind, String)> = BTreeMap::new();
+        for one in &digest.outcome.evidence {
+            texts.insert(one.line, (LineKind::Notice, one.text.clone()));
+        }
+        if let Some(last) = &digest.tests.last {
+            texts.insert(last.line, (LineKind::Tool, last.command.clone()));
+        }
+        for snippet in snippets {
+            let kind = match snippet.actor.as_str() {
+                "human" => LineKind::Prompt,
+                "agent" => LineKind::Answer,
+                _ => LineKind::Notice,
+            };
+            texts.insert(snippet.line, (kind, snippet.text.clone()));
+        }
+        let excerpt = |at: usize| {
+            let citation = self.cite_turn(at);
+            let is_cited = cited.iter().any(|one| one.turn_ref == citation.turn_ref);
+            is_cited.then(|| Excerpt {
+                agent: digest.flavor.clone(),
+                session_id: digest.session_uid.split_once(':').map_or("", |(_, id)| id).to_owned(),
+                from_digest: true,
+                started_at: self.turns[at].started_at,
+                lines: texts
+                    .range(citation.first_line..=citation.last_line)
+                    .map(|(line, (kind, text))| ExcerptLine {
+                        line: *line,
+                        kind: *kind,
+                        text: quoted(text, 240),
+                    })
+                    .collect(),
+                left_out: 0,
+                citation,
+            })
+        };
+        (0..self.turns.len()).filter_map(excerpt).collect()
+    }
+}

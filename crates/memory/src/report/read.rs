@@ -1,0 +1,392 @@
+//! Reads the copied sessions of a workspace into facts. Each log is read twice, line by line: once for what happened,
+//! once for the few texts that are looked at whole. Text is masked on its way in, whatever the copies are.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use jiff::Timestamp;
+use transcript::{Actor, Agent, Call, Kind, LineageKind, PartKind, SessionEvent, SessionUid, counted};
+
+use super::facts::{Chosen, Facts, ProjectFacts, Said, SessionFacts, SubagentFacts, Taken, TurnFacts};
+use super::fields::Unread;
+use super::words::asked;
+use super::workspace::{Folder, Row, Workspace};
+use super::{Ask, lists};
+use crate::digest::{Findings, IDLE_AFTER_S, Step, Steps, command_commits, is_shell, verdict};
+use crate::logs::{self, LogReading};
+use crate::usage;
+
+/// The numbers of one session's events lie in a range of their own, so that those of a day can be told apart.
+const SEQS: u64 = 1 << 32;
+/// Of a text that is quoted, so much is looked at.
+const TEXT_BYTES_MAX: usize = 64 << 10;
+
+/// Reads all sessions of a workspace.
+pub(super) fn read(workspace: &Workspace, ask: &Ask<'_>) -> Facts {
+    let mut facts = Facts::default();
+    let names = workspace.names();
+    let mut read: Vec<ReadSession> = Vec::new();
+    for (project, (folder, name)) in workspace.projects.iter().zip(names).enumerate() {
+        for row in &folder.rows {
+            match read_session(folder, row, project, ask) {
+                Ok(session) => read.push(session),
+                Err(reason) => facts.unread.push(Unread {
+                    project: name.clone(),
+                    session_ref: row.session_ref.clone(),
+                    reason,
+                }),
+            }
+        }
+        facts.projects.push(ProjectFacts {
+            key: folder.key.clone(),
+            label: folder.label.clone(),
+            name,
+        });
+    }
+    let start = |session: &ReadSession| session.turns.first().and_then(|turn| turn.started_at);
+    read.sort_by(|a, b| {
+        let order = |one: &ReadSession| (one.session.project, start(one), one.session.session_ref.clone());
+        order(a).cmp(&order(b))
+    });
+    price(&mut read, ask);
+    for session in read {
+        facts.take(session);
+    }
+    facts
+}
+
+/// One session, with turns and steps numbered from 0.
+struct ReadSession {
+    session: SessionFacts,
+    turns: Vec<TurnFacts>,
+    findings: Findings,
+    /// Its calls and those of its subagents, with the turn each belongs to.
+    calls: Vec<(usize, Call)>,
+}
+
+impl Facts {
+    /// Takes a session in, and numbers what is in it anew.
+    fn take(&mut self, read: ReadSession) {
+        let (number, first) = (self.sessions.len(), self.turns.len());
+        let seq = |seq: u64| number as u64 * SEQS + seq;
+        for (at, mut turn) in read.turns.into_iter().enumerate() {
+            turn.session = number;
+            let place = u32::try_from(first + at).ok();
+            for taken in &mut turn.steps {
+                let (own, of) = match taken {
+                    Taken::Ran(ran) => (&mut ran.seq, &mut ran.turn),
+                    Taken::Event(event) => (&mut event.seq, &mut event.turn),
+                };
+                (*own, *of) = (seq(*own), place);
+            }
+            self.turns.push(turn);
+        }
+        let findings = read.findings;
+        self.findings
+            .tests
+            .extend(findings.tests.into_iter().map(|(at, passed)| (seq(at), passed)));
+        self.findings.commits.extend(findings.commits.into_iter().map(seq));
+        self.sessions.push(read.session);
+    }
+}
+
+/// Says what each turn cost. A call that stands in several logs counts in one.
+fn price(read: &mut [ReadSession], ask: &Ask<'_>) {
+    let calls: Vec<&Call> = read.iter().flat_map(|one| &one.calls).map(|(_, call)| call).collect();
+    let counts = counted(&calls);
+    let mut counts = counts.into_iter();
+    for session in read {
+        let own: Vec<_> = session
+            .calls
+            .iter()
+            .filter(|_| counts.next().unwrap_or_default())
+            .collect();
+        for (at, turn) in session.turns.iter_mut().enumerate() {
+            let calls = own.iter().filter(|(of, _)| *of == at).map(|(_, call)| call);
+            turn.cost = usage::sum(calls, ask.prices);
+        }
+    }
+}
+
+fn read_session(folder: &Folder, row: &Row, project: usize, ask: &Ask<'_>) -> Result<ReadSession, String> {
+    let agent = row.agent().ok_or_else(|| "its agent is not known".to_owned())?;
+    let path = folder
+        .file(&row.session_path)
+        .ok_or_else(|| "its name leads out of the workspace".to_owned())?;
+    let log = logs::read_log(&path, Some(agent), Some(ask.masker)).map_err(|error| error.reason())?;
+    let mut turns: Vec<TurnFacts> = row
+        .turns
+        .iter()
+        .map(|turn| TurnFacts {
+            turn_ref: turn.turn_ref.clone(),
+            first_line: turn.turn_start_line,
+            last_line: turn.turn_end_line,
+            has_next: log
+                .reading
+                .turns
+                .iter()
+                .any(|other| other.start_line > turn.turn_end_line),
+            is_rewound: log
+                .reading
+                .turns
+                .iter()
+                .any(|other| other.start_line == turn.turn_start_line && other.rewound),
+            ..TurnFacts::default()
+        })
+        .collect();
+    let main = log.parts.first().map_or(PartKind::Log, |part| part.kind);
+    let own = log.reading.events.iter().filter(|event| event.part == main);
+    fold(own, &mut turns);
+    let mut calls: Vec<(usize, Call)> = Vec::new();
+    for call in &log.reading.calls {
+        if let Some(at) = turn_at(&turns, call.line) {
+            calls.push((at, call.clone()));
+        }
+    }
+    read_subagents(folder, row, ask, &mut turns, &mut calls);
+    let findings = read_texts(&log, ask, &mut turns)?;
+    Ok(ReadSession {
+        session: session_facts(&log, row, agent, project),
+        turns,
+        findings,
+        calls,
+    })
+}
+
+fn session_facts(log: &LogReading, row: &Row, agent: Agent, project: usize) -> SessionFacts {
+    let uid = SessionUid::new(agent, &row.source_session_id).as_str().to_owned();
+    let session = log.reading.session.as_ref();
+    let goes_on = |kind: LineageKind| matches!(kind, LineageKind::Fork | LineageKind::Resume | LineageKind::Revert);
+    let lineage = session.into_iter().flat_map(|session| &session.lineage);
+    let parents = lineage
+        .filter(|link| goes_on(link.kind) && link.child_uid.as_str() == uid)
+        .map(|link| link.parent_uid.as_str().to_owned())
+        .collect();
+    SessionFacts {
+        project,
+        session_ref: row.session_ref.clone(),
+        agent,
+        id: row.source_session_id.clone(),
+        uid,
+        cwd: session.and_then(|session| session.cwd.clone()),
+        parents,
+    }
+}
+
+/// The turn that a line belongs to.
+fn turn_at(turns: &[TurnFacts], line: u64) -> Option<usize> {
+    let after = turns.partition_point(|turn| turn.first_line <= line);
+    let at = after.checked_sub(1)?;
+    (line <= turns[at].last_line).then_some(at)
+}
+
+/// Gives each turn its steps and its time.
+fn fold<'e>(events: impl Iterator<Item = &'e SessionEvent>, turns: &mut [TurnFacts]) {
+    let mut steps = Steps::default();
+    let mut last: Option<(usize, Timestamp)> = None;
+    let take = |turns: &mut [TurnFacts], step: Step<'_>| {
+        let line = match step {
+            Step::Ran(ran) => ran.line,
+            Step::Event(event) => event.line,
+        };
+        let Some(at) = turn_at(turns, line) else { return };
+        match step {
+            Step::Ran(ran) if ran.is_sidechain => turns[at].aside.push(ran.clone()),
+            Step::Ran(ran) => turns[at].steps.push(Taken::Ran(ran.clone())),
+            Step::Event(event) if !event.is_sidechain && is_of_note(event) => {
+                turns[at].steps.push(Taken::Event(Box::new(event.clone())));
+            }
+            Step::Event(_) => {}
+        }
+    };
+    for event in events {
+        if let (Some(at), Some(ts)) = (turn_at(turns, event.line), event.ts) {
+            let turn = &mut turns[at];
+            turn.started_at.get_or_insert(ts);
+            // What the harness notes later, when a log is opened again, is no part of the work.
+            if event.kinds.first() != Kind::Lifecycle || turn.ended_at.is_none() {
+                turn.ended_at = Some(turn.ended_at.map_or(ts, |ended| ended.max(ts)));
+            }
+            if let Some((_, before)) = last.filter(|(of, _)| *of == at) {
+                let seconds = u64::try_from(ts.as_second() - before.as_second()).unwrap_or_default();
+                // A call that waits for a human's word is no work.
+                if seconds <= IDLE_AFTER_S || steps.is_working() && event.actor != Actor::Human {
+                    turn.active_s += seconds;
+                }
+            }
+            last = Some((
+                at,
+                last.filter(|(of, _)| *of == at)
+                    .map_or(ts, |(_, before)| before.max(ts)),
+            ));
+        }
+        steps.take(event, &mut |step| take(turns, step));
+    }
+    steps.end(&mut |step| take(turns, step));
+}
+
+/// Thoughts say nothing that a report may tell, and results stand with their calls.
+fn is_of_note(event: &SessionEvent) -> bool {
+    !event.kinds.has(Kind::Thinking) && !event.kinds.has(Kind::ToolResult)
+}
+
+/// What subagents did that have logs of their own.
+fn read_subagents(folder: &Folder, row: &Row, ask: &Ask<'_>, turns: &mut [TurnFacts], calls: &mut Vec<(usize, Call)>) {
+    let mut known = HashSet::new();
+    for (at, turn) in row.turns.iter().enumerate() {
+        for child in &turn.target_subagents {
+            // A child that two turns name worked once.
+            if !known.insert(&child.session_file) {
+                continue;
+            }
+            let lines = [child.parent_spawn_line, child.parent_result_line];
+            let inside: BTreeSet<u64> = lines
+                .into_iter()
+                .flatten()
+                .filter(|line| (turn.turn_start_line..=turn.turn_end_line).contains(line))
+                .collect();
+            let mut facts = SubagentFacts {
+                role: child.agent_role.clone(),
+                first_line: inside.first().copied().unwrap_or(turn.turn_start_line),
+                last_line: inside.last().copied().unwrap_or(turn.turn_end_line),
+                ..SubagentFacts::default()
+            };
+            let path = folder.file(&format!("{}/{}", row.subagent_path, child.session_file));
+            let log = path.and_then(|path| logs::read_log(&path, None, Some(ask.masker)).ok());
+            if let Some(log) = log {
+                facts.tool_calls = log
+                    .reading
+                    .events
+                    .iter()
+                    .filter(|event| event.kinds.has(Kind::ToolCall))
+                    .count() as u64;
+                let edits = log.reading.events.iter().filter(|event| event.success != Some(false));
+                facts.files = edits.flat_map(|event| event.files.iter().cloned()).collect();
+                facts.cwd = log.reading.session.as_ref().and_then(|session| session.cwd.clone());
+                calls.extend(log.reading.calls.iter().map(|call| (at, call.clone())));
+            }
+            turns[at].subagents.push(facts);
+        }
+    }
+}
+
+/// What is asked about the text of an event.
+enum Wanted {
+    Prompt(usize),
+    Reply(usize),
+    Test(u64),
+    Command(u64),
+    List(usize),
+    Question,
+}
+
+/// Looks at the texts that matter.
+fn read_texts(log: &LogReading, ask: &Ask<'_>, turns: &mut [TurnFacts]) -> Result<Findings, String> {
+    let wanted = wanted(turns);
+    let mut findings = Findings::default();
+    let mut question: Option<String> = None;
+    let main = log.parts.first().map_or(PartKind::Log, |part| part.kind);
+    let is_wanted = |event: &SessionEvent| event.part == main && wanted.contains_key(&(event.line, event.block));
+    let mut questions: HashMap<u64, String> = HashMap::new();
+    let shown = logs::each_text(log, ask.masker, is_wanted, |event, text| {
+        let text = text.unwrap_or_default();
+        let text = &text[..text.floor_char_boundary(TEXT_BYTES_MAX.min(text.len()))];
+        for one in wanted.get(&(event.line, event.block)).into_iter().flatten() {
+            match one {
+                Wanted::Prompt(at) if event.trigger => {
+                    turns[*at].prompt = Said {
+                        line: event.line,
+                        text: asked(&event.summary, text),
+                    };
+                }
+                Wanted::Reply(at) if event.kinds.has(Kind::AssistantMsg) => {
+                    turns[*at].reply = Some(Said {
+                        line: event.line,
+                        text: text.to_owned(),
+                    });
+                }
+                Wanted::Test(seq) if event.kinds.has(Kind::ToolResult) => {
+                    findings.tests.extend(verdict(text).map(|passed| (*seq, passed)));
+                }
+                Wanted::Command(seq) if event.seq == *seq && command_commits(text) => {
+                    findings.commits.insert(*seq);
+                }
+                Wanted::List(at) if event.kinds.has(Kind::ToolCall) => turns[*at].list = lists::list(event.line, text),
+                Wanted::Question if event.kinds.has(Kind::ToolCall) => question = lists::question(text),
+                Wanted::Question => {
+                    questions.extend(question.take().map(|question| (event.line, question)));
+                }
+                _ => {}
+            }
+        }
+        Ok::<(), std::convert::Infallible>(())
+    });
+    shown
+        .map_err(|error| error.reason())?
+        .unwrap_or_else(|never| match never {});
+    for turn in turns.iter_mut() {
+        choose(turn, &mut questions);
+    }
+    lists::follow_tasks(turns);
+    Ok(findings)
+}
+
+/// Which texts matter, by their places.
+fn wanted(turns: &[TurnFacts]) -> HashMap<(u64, u32), Vec<Wanted>> {
+    let mut wanted: HashMap<(u64, u32), Vec<Wanted>> = HashMap::new();
+    let mut want = |line: u64, block: u32, what: Wanted| wanted.entry((line, block)).or_default().push(what);
+    for (at, turn) in turns.iter().enumerate() {
+        if let Some(prompt) = turn.events().find(|event| event.trigger) {
+            want(prompt.line, prompt.block, Wanted::Prompt(at));
+        }
+        let is_reply = |event: &&SessionEvent| event.kinds.has(Kind::AssistantMsg) && event.actor == Actor::Agent;
+        if let Some(reply) = turn.events().filter(is_reply).last() {
+            want(reply.line, reply.block, Wanted::Reply(at));
+        }
+        let lists = turn.ran().filter(|ran| lists::is_list(ran));
+        if let Some(last) = lists.last() {
+            want(last.line, last.call_at.1, Wanted::List(at));
+        }
+        for ran in turn.ran() {
+            if let Some((_, line, block)) = ran.result_at {
+                if ran.is_test {
+                    want(line, block, Wanted::Test(ran.seq));
+                }
+                if &*ran.tool == "AskUserQuestion" {
+                    want(ran.line, ran.call_at.1, Wanted::Question);
+                    want(line, block, Wanted::Question);
+                }
+            }
+            let may_commit = ["commit", "gh pr"].iter().any(|word| ran.wording.contains(word));
+            if is_shell(&ran.tool) && (may_commit || ran.wording.chars().count() >= 120) {
+                want(ran.line, ran.call_at.1, Wanted::Command(ran.seq));
+            }
+        }
+    }
+    wanted
+}
+
+/// What the human answered when asked.
+fn choose(turn: &mut TurnFacts, questions: &mut HashMap<u64, String>) {
+    let is_answer = |event: &&SessionEvent| {
+        event.actor == Actor::Human
+            && !event.trigger
+            && event.kinds.has(Kind::UserMsg)
+            && !event.kinds.has(Kind::HumanIntervention)
+    };
+    let asking: HashSet<u64> = turn
+        .ran()
+        .filter(|ran| matches!(&*ran.tool, "AskUserQuestion" | "ExitPlanMode"))
+        .filter_map(|ran| Some(ran.result_at?.1))
+        .collect();
+    let chosen = turn
+        .events()
+        .filter(is_answer)
+        .filter(|event| asking.contains(&event.line))
+        .map(|event| Chosen {
+            line: event.line,
+            question: questions.remove(&event.line),
+            answer: event.summary.to_string(),
+        })
+        .collect();
+    turn.chosen = chosen;
+}

@@ -1,0 +1,322 @@
+//! How sentences are put together, how much of what somebody said is quoted, and how masked secrets are numbered.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::fields::{Citation, Day, Statement, Word};
+use crate::digest::one_line;
+use crate::mask::Numbering;
+
+/// A sentence has at most so many citations.
+const CITATIONS_MAX: usize = 4;
+
+/// A sentence in the making.
+#[derive(Debug, Default)]
+pub(super) struct Sentence {
+    words: Vec<Word>,
+    citations: Vec<Citation>,
+}
+
+impl Sentence {
+    pub(super) fn say(mut self, text: impl Into<String>) -> Self {
+        let text = text.into();
+        if text.is_empty() {
+            return self;
+        }
+        match self.words.last_mut() {
+            Some(Word::Say(before)) => *before += &text,
+            _ => self.words.push(Word::Say(text)),
+        }
+        self
+    }
+
+    pub(super) fn code(mut self, text: impl Into<String>) -> Self {
+        self.words.push(Word::Code(text.into()));
+        self
+    }
+
+    pub(super) fn quote(mut self, text: impl Into<String>) -> Self {
+        self.words.push(Word::Quote(text.into()));
+        self
+    }
+
+    /// Names with commas between them.
+    pub(super) fn codes(self, names: impl IntoIterator<Item = String>) -> Self {
+        let mut sentence = self;
+        for (at, name) in names.into_iter().enumerate() {
+            if at > 0 {
+                sentence = sentence.say(", ");
+            }
+            sentence = sentence.code(name);
+        }
+        sentence
+    }
+
+    pub(super) fn words(mut self, words: &[Word]) -> Self {
+        self.words.extend_from_slice(words);
+        self
+    }
+
+    /// The lines it stands on. Of many the first ones and the last one are cited.
+    pub(super) fn cite(mut self, citations: impl IntoIterator<Item = Citation>) -> Statement {
+        for citation in citations {
+            if !self.citations.contains(&citation) {
+                self.citations.push(citation);
+            }
+        }
+        if self.citations.len() > CITATIONS_MAX {
+            let last = self.citations.split_off(self.citations.len() - 1);
+            self.citations.truncate(CITATIONS_MAX - 1);
+            self.citations.extend(last);
+        }
+        Statement {
+            words: self.words,
+            citations: self.citations,
+        }
+    }
+}
+
+/// Begins a sentence.
+pub(super) fn say(text: impl Into<String>) -> Sentence {
+    Sentence::default().say(text)
+}
+
+/// `1 file`, `2 files`.
+pub(super) fn count(count: usize, word: &str) -> String {
+    match (count, word.strip_suffix('y')) {
+        (1, _) => format!("1 {word}"),
+        (count, Some(stem)) if !stem.ends_with(['a', 'e', 'o']) => format!("{count} {stem}ies"),
+        (count, _) => format!("{count} {word}s"),
+    }
+}
+
+/// `once`, `twice`, `3 times`.
+pub(super) fn times(count: usize) -> String {
+    match count {
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        count => format!("{count} times"),
+    }
+}
+
+/// Words on one line, cut at the end of a word.
+pub(super) fn quoted(text: &str, chars_max: usize) -> String {
+    let line = one_line(&shown(text), chars_max);
+    let Some(cut) = line.strip_suffix('…').map(|cut| cut.trim_end_matches('…')) else {
+        return line;
+    };
+    if text.trim_end().ends_with('…') && cut.chars().count() < chars_max {
+        return line;
+    }
+    match cut.rfind(' ') {
+        // A long word without a gap is cut where it must be.
+        Some(at) if cut.len() - at < 30 => format!("{}…", cut[..at].trim_end_matches([',', ';', ':', '.', '-'])),
+        _ => line,
+    }
+}
+
+/// Text without what cannot be seen: control characters, and what turns the text around it.
+pub(super) fn shown(text: &str) -> String {
+    let is_hidden = |c: char| {
+        (c.is_control() && !c.is_whitespace())
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+    };
+    text.chars().filter(|c| !is_hidden(*c)).collect()
+}
+
+/// The first sentence of what somebody asked, as a title.
+pub(super) fn title(text: &str) -> String {
+    const CHARS_MAX: usize = 90;
+    const SHORT_CHARS: usize = 20;
+    static END: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"[^\d\s][.!?](?:\s|$)|[。！？]").expect("the expression is a good one"));
+    let mut lines = text.lines().map(str::trim).filter(|line| has_words(line));
+    let mut first = lines.next().unwrap_or_default().to_owned();
+    // "Implement this plan:" says nothing without what comes next, and neither does the first of some points.
+    while first.chars().count() < SHORT_CHARS || first.ends_with(':') {
+        let Some(next) = lines.next().filter(|_| first.chars().count() < CHARS_MAX) else {
+            break;
+        };
+        match next.strip_prefix('#').filter(|_| first.ends_with(':')) {
+            Some(heading) => first = heading.trim_start_matches(['#', ' ']).to_owned(),
+            None => first = format!("{first} {next}"),
+        }
+    }
+    let line = first.trim_start_matches(['#', '>', '-', '*', ' ']);
+    let end = END
+        .find_iter(line)
+        .map(|found| found.end())
+        .find(|end| *end >= SHORT_CHARS);
+    let first = end.map_or(line, |end| line[..end].trim_end().trim_end_matches(['.', '。']));
+    quoted(first, CHARS_MAX)
+}
+
+fn has_words(line: &str) -> bool {
+    line.chars().any(char::is_alphanumeric) && !line.starts_with("```")
+}
+
+/// What a human asked: all of it where the log has it whole, without what an editor put before it.
+pub(super) fn asked(summary: &str, text: &str) -> String {
+    const REQUEST: &str = "## My request for Codex:";
+    // Commands and such are worded by the reader; the raw text is an envelope.
+    let whole = match text.starts_with(summary.trim_end_matches('…')) {
+        true => text,
+        false => summary,
+    };
+    let request = whole.split_once(REQUEST).map(|(_, request)| request);
+    request.unwrap_or(whole).trim().to_owned()
+}
+
+/// The beginning of an answer: its first paragraphs, without signs of Markdown at the line's beginning.
+pub(super) fn answered(text: &str, chars_max: usize) -> String {
+    let lines = text.lines().map(|line| line.trim().trim_start_matches(['#', '>', ' ']));
+    let mut told = String::new();
+    let mut in_code = false;
+    for line in lines {
+        if line.starts_with("```") {
+            in_code = !in_code;
+            continue;
+        }
+        // Tables say nothing on one line.
+        if in_code || line.starts_with('|') || !line.chars().any(char::is_alphanumeric) {
+            continue;
+        }
+        if !told.is_empty() {
+            told.push(' ');
+        }
+        told += &line.replace("**", "");
+        if told.chars().count() > chars_max {
+            break;
+        }
+    }
+    quoted(&told, chars_max)
+}
+
+/// The question at the end of an answer, where it ends with one.
+pub(super) fn question(text: &str) -> Option<String> {
+    let is_line = |line: &&str| line.chars().any(char::is_alphanumeric);
+    let last = text.lines().map(str::trim).rfind(is_line)?;
+    let last = last.trim_end_matches(['*', '_', ')', '"', '”', '`']).trim_end();
+    if !last.ends_with(['?', '？']) {
+        return None;
+    }
+    let body = last.trim_end_matches(['?', '？']);
+    let start = body.rfind(['.', '!', '?', '。', '？', ':']).map_or(0, |at| at + 1);
+    let start = last.ceil_char_boundary(start);
+    let asked = last[start..].trim().trim_start_matches(['*', '_', '-', ')', ' ']);
+    // Half a word behind a colon is no question by itself.
+    let asked = if asked.split_whitespace().count() < 3 {
+        last
+    } else {
+        asked
+    };
+    Some(quoted(asked, 200))
+}
+
+/// The day with its masked secrets numbered in the order in which they stand, for whoever it is handed to.
+pub(super) fn numbered(mut day: Day) -> Day {
+    let mut numbering = Numbering::default();
+    let mut number = |text: &mut String| {
+        if let std::borrow::Cow::Owned(numbered) = numbering.renumber_str(text) {
+            *text = numbered;
+        }
+    };
+    let mut statement = |statement: &mut Statement| {
+        for word in &mut statement.words {
+            let (Word::Say(text) | Word::Code(text) | Word::Quote(text)) = word;
+            number(text);
+        }
+    };
+    day.summary.iter_mut().for_each(&mut statement);
+    for project in &mut day.projects {
+        for work in &mut project.works {
+            statement(&mut work.title);
+            let lists = [
+                &mut work.asked,
+                &mut work.done,
+                &mut work.came,
+                &mut work.open,
+                &mut work.decided,
+            ];
+            lists.into_iter().flatten().for_each(&mut statement);
+        }
+        project
+            .folded
+            .iter_mut()
+            .for_each(|folded| statement(&mut folded.statement));
+    }
+    let whole = &mut day.whole;
+    let lists = [&mut whole.corrected, &mut whole.repeated, &mut whole.worked];
+    lists.into_iter().flatten().for_each(&mut statement);
+    let lines = day.excerpts.iter_mut().flat_map(|excerpt| &mut excerpt.lines);
+    lines.for_each(|line| number(&mut line.text));
+    day
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_is_the_first_sentence_with_words_in_it() {
+        assert_eq!(
+            title("fix the login of the app. Then deploy."),
+            "fix the login of the app"
+        );
+        assert_eq!(title("Yes to all. We also need Cura."), "Yes to all. We also need Cura");
+        assert_eq!(
+            title("```\nstack\n```\nwhy does this crash?"),
+            "stack why does this crash?"
+        );
+        assert_eq!(title("# Plan\n\nmore"), "Plan more");
+        assert_eq!(
+            title("Implement this plan:\n\n# Plan: mend the login\n\nmore"),
+            "Plan: mend the login"
+        );
+        assert_eq!(title("1. lint\n2. tests\n3. ship it"), "1. lint 2. tests 3. ship it");
+        assert_eq!(
+            title("e.g. this one is long enough. And more"),
+            "e.g. this one is long enough"
+        );
+        assert_eq!(title(""), "");
+    }
+
+    #[test]
+    fn a_question_at_the_end_is_found() {
+        let check = |text| question(text);
+        assert_eq!(
+            check("Done. Shall I push the branch?").as_deref(),
+            Some("Shall I push the branch?")
+        );
+        assert_eq!(
+            check("**Do you want that too?**").as_deref(),
+            Some("Do you want that too?")
+        );
+        assert_eq!(check("Is it? Yes."), None);
+        assert_eq!(check("要继续吗？").as_deref(), Some("要继续吗？"));
+        assert_eq!(check("好。是？要继续吗？").as_deref(), Some("好。是？要继续吗？"));
+        assert_eq!(check("??"), None);
+    }
+
+    #[test]
+    fn words_are_cut_between_words_and_hidden_ones_go() {
+        assert_eq!(quoted("one two three", 9), "one two…");
+        assert_eq!(quoted("a\u{202e}b\u{1b}[31m\tc", 99), "ab[31m c");
+        assert_eq!(quoted("short", 99), "short");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_quoted_within_its_bounds(text in "(?s).{0,300}|[?？!。.:\\s`*#>|…a]{0,60}", most in 1_usize..80) {
+            for short in [quoted(&text, most), answered(&text, most)] {
+                proptest::prop_assert!(short.chars().count() <= most + 1, "{}", short);
+                let is_hidden = short.contains(['\n', '\u{1b}', '\u{202e}']);
+                proptest::prop_assert!(!is_hidden);
+            }
+            proptest::prop_assert!(title(&text).chars().count() <= 91);
+            proptest::prop_assert!(question(&text).is_none_or(|asked| asked.chars().count() <= 201));
+            _ = asked("", &text);
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! The workspace as a report reads it: its metadata, its projects and the rows of their indexes. Nothing is written
+//! here, and a name from the index leads nowhere but into its project.
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use transcript::Agent;
+
+use super::ReportError;
+use super::fields::{Bounds, Day};
+use crate::diary::source_name;
+
+/// A workspace, opened.
+#[derive(Debug)]
+pub(super) struct Workspace {
+    pub(super) metadata: Metadata,
+    /// By key.
+    pub(super) projects: Vec<Folder>,
+}
+
+/// `metadata.json`.
+#[derive(Debug, Deserialize)]
+pub(super) struct Metadata {
+    pub(super) report_date: String,
+    pub(super) timezone: String,
+    pub(super) status: String,
+    pub(super) prepared_at: String,
+    pub(super) report_window_local: Bounds,
+    pub(super) report_window_utc: Bounds,
+}
+
+impl Metadata {
+    /// The window as instants.
+    pub(super) fn window(&self) -> Option<(Timestamp, Timestamp)> {
+        let Bounds { start, end } = &self.report_window_utc;
+        Some((start.parse().ok()?, end.parse().ok()?))
+    }
+
+    /// Whether the day was not over.
+    pub(super) fn is_partial(&self) -> bool {
+        self.status == "partial"
+    }
+}
+
+/// One project.
+#[derive(Debug)]
+pub(super) struct Folder {
+    pub(super) path: PathBuf,
+    pub(super) key: String,
+    pub(super) label: String,
+    pub(super) rows: Vec<Row>,
+}
+
+/// A row of the index.
+#[derive(Debug, Deserialize)]
+pub(super) struct Row {
+    pub(super) session_ref: String,
+    pub(super) source: String,
+    pub(super) source_session_id: String,
+    pub(super) session_path: String,
+    #[serde(default)]
+    pub(super) subagent_path: String,
+    pub(super) turns: Vec<TurnRow>,
+}
+
+impl Row {
+    pub(super) fn agent(&self) -> Option<Agent> {
+        Agent::ALL.into_iter().find(|agent| source_name(*agent) == self.source)
+    }
+}
+
+/// A turn of a row.
+#[derive(Debug, Deserialize)]
+pub(super) struct TurnRow {
+    pub(super) turn_ref: String,
+    pub(super) turn_start_line: u64,
+    pub(super) turn_end_line: u64,
+    #[serde(default)]
+    pub(super) target_subagents: Vec<SubagentRow>,
+}
+
+/// A child of a turn.
+#[derive(Debug, Deserialize)]
+pub(super) struct SubagentRow {
+    pub(super) session_file: String,
+    pub(super) agent_role: Option<String>,
+    pub(super) parent_spawn_line: Option<u64>,
+    pub(super) parent_result_line: Option<u64>,
+}
+
+impl Workspace {
+    pub(super) fn open(path: &Path) -> Result<Self, ReportError> {
+        let bytes = read(&path.join("metadata.json"))?;
+        let metadata = parse(&path.join("metadata.json"), &bytes)?;
+        let mut projects = Vec::new();
+        let entries = fs::read_dir(path.join("projects")).into_iter().flatten().flatten();
+        for entry in entries.filter(|entry| entry.path().join("project.json").is_file()) {
+            projects.push(Folder::open(entry.path())?);
+        }
+        projects.sort_by(|a, b| a.key.cmp(&b.key));
+        Ok(Self { metadata, projects })
+    }
+
+    /// What each project is called: its label where no other has it, else its key.
+    pub(super) fn names(&self) -> Vec<String> {
+        let is_only = |label: &str| self.projects.iter().filter(|other| other.label == label).count() == 1;
+        let name = |folder: &Folder| match is_only(&folder.label) {
+            true => folder.label.clone(),
+            false => folder.key.clone(),
+        };
+        self.projects.iter().map(name).collect()
+    }
+}
+
+impl Folder {
+    fn open(path: PathBuf) -> Result<Self, ReportError> {
+        #[derive(Deserialize)]
+        struct Told {
+            project_key: String,
+            project_label: String,
+        }
+        let file = path.join("project.json");
+        let told: Told = parse(&file, &read(&file)?)?;
+        let file = path.join("sessions.index.jsonl");
+        let bytes = read(&file)?;
+        let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        let rows = lines.map(|line| parse(&file, line)).collect::<Result<_, _>>()?;
+        Ok(Self {
+            path,
+            key: told.project_key,
+            label: told.project_label,
+            rows,
+        })
+    }
+
+    /// A file that the index names.
+    pub(super) fn file(&self, place: &str) -> Option<PathBuf> {
+        let place = Path::new(place);
+        let is_plain = place.components().all(|name| matches!(name, Component::Normal(_)));
+        (is_plain && place.starts_with("sessions")).then(|| self.path.join(place))
+    }
+}
+
+/// A day that was written before.
+pub fn read_day(path: &Path) -> Result<Day, ReportError> {
+    parse(path, &read(path)?)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, ReportError> {
+    fs::read(path).map_err(|error| ReportError::Workspace {
+        path: path.to_owned(),
+        reason: error.to_string(),
+    })
+}
+
+fn parse<'b, T: Deserialize<'b>>(path: &Path, bytes: &'b [u8]) -> Result<T, ReportError> {
+    serde_json::from_slice(bytes).map_err(|error| ReportError::Workspace {
+        path: path.to_owned(),
+        reason: error.to_string(),
+    })
+}
