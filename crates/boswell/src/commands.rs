@@ -25,6 +25,7 @@ mod note;
 mod prepare;
 pub(crate) mod read;
 mod rebuild;
+mod render;
 mod restore;
 mod resume;
 mod search;
@@ -66,6 +67,7 @@ pub(crate) enum Command {
     Prepare(prepare::PrepareArgs),
     Days(days::DaysArgs),
     Bundle(bundle::BundleArgs),
+    Render(Box<render::RenderArgs>),
     Read(read::ReadArgs),
     Cat(cat::CatArgs),
     Export(export::ExportArgs),
@@ -109,8 +111,10 @@ pub(crate) fn run(
 
 /// Whether a verb looks for what is new before it answers.
 fn answers_from_memory(command: &Command) -> bool {
-    if let Command::Search(args) = command {
-        return args.asks_memory();
+    match command {
+        Command::Search(args) => return args.asks_memory(),
+        Command::Render(args) => return args.asks_memory(),
+        _ => {}
     }
     // What is given back is what was kept: a log that was cut short since must not be read first.
     matches!(
@@ -177,6 +181,7 @@ fn run_in(ui: &mut Ui, context: &Context, command: Command) -> Result<Outcome, C
         Command::Prepare(args) => prepare::run(ui, context, &args),
         Command::Days(args) => days::run(ui, context, &args),
         Command::Bundle(args) => bundle::run(ui, context, &args),
+        Command::Render(args) => render::run(ui, context, &args),
         Command::Read(args) => read::run(ui, context, &args),
         Command::Cat(args) => cat::run(ui, context, &args),
         Command::Restore(args) => restore::run(ui, context, &args),

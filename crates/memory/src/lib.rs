@@ -34,3 +34,4 @@ pub mod store;
 pub mod surface;
 pub mod sweep;
 pub mod usage;
+pub mod whole;
