@@ -384,7 +384,9 @@ pub fn each_whole<E>(
             break;
         };
         if let (Some(events), LineBody::Bytes(bytes)) = (at_line.get(&line.number), line.body) {
-            let masked = masker.map_or(Cow::Borrowed(bytes), |masker| masker.mask_json_line(bytes, &mut Vec::new()));
+            let masked = masker.map_or(Cow::Borrowed(bytes), |masker| {
+                masker.mask_json_line(bytes, &mut Vec::new())
+            });
             wholes.extend(whole::of_line(log.agent, &masked, events));
         }
         while let Some(event) = waiting.next_if(|event| event.line <= line.number) {
@@ -393,7 +395,9 @@ pub fn each_whole<E>(
             }
         }
     }
-    Ok(waiting.chain(others).try_for_each(|event| show(event, Whole::default())))
+    Ok(waiting
+        .chain(others)
+        .try_for_each(|event| show(event, Whole::default())))
 }
 
 /// The text of an event among the bodies of its line.

@@ -83,7 +83,9 @@ fn each_run(text: &str, mut take: impl FnMut(Run<'_>)) {
 /// How long the sequence at the beginning of a text is, and its numbers where it sets a style.
 fn sequence(text: &str) -> (Option<&str>, usize) {
     let mut chars = text.char_indices();
-    let Some((_, first)) = chars.next() else { return (None, 0) };
+    let Some((_, first)) = chars.next() else {
+        return (None, 0);
+    };
     if first == '\u{8}' {
         return (None, 1);
     }
@@ -129,7 +131,9 @@ struct Pen {
 
 impl Pen {
     fn take(&mut self, numbers: &str) {
-        let mut numbers = numbers.split([';', ':']).map(|number| number.parse::<u16>().unwrap_or(0));
+        let mut numbers = numbers
+            .split([';', ':'])
+            .map(|number| number.parse::<u16>().unwrap_or(0));
         while let Some(number) = numbers.next() {
             let low = |base: u16| u8::try_from(number - base).ok();
             match number {
@@ -228,7 +232,10 @@ mod tests {
 
     #[test]
     fn colours_become_classes_and_end() {
-        assert_eq!(html("\u{1b}[1;31mno\u{1b}[0m yes"), "<span class=\"ab c1\">no</span> yes");
+        assert_eq!(
+            html("\u{1b}[1;31mno\u{1b}[0m yes"),
+            "<span class=\"ab c1\">no</span> yes"
+        );
         assert_eq!(html("\u{1b}[32mok\nmore"), "<span class=\"c2\">ok\nmore</span>");
         assert_eq!(html("\u{1b}[38;5;196mx\u{1b}[39m"), "<span class=\"c9\">x</span>");
         assert_eq!(html("\u{1b}[48;2;0;0;90mx"), "<span class=\"g4\">x</span>");

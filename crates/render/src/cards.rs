@@ -7,7 +7,7 @@ use crate::dress;
 use crate::escape::{self, one_line};
 use crate::measure::{clock, duration, plural};
 use crate::steps::{Look, Step, steps, strays};
-use crate::tools::{Family, family};
+use crate::tools::{Family, family, wording};
 use crate::transcript_in::Subagent;
 use crate::words::{self, Breaks};
 
@@ -33,7 +33,8 @@ impl Sheet {
     /// A button, and what it draws.
     pub(crate) fn more(&mut self, label: &str, html: String) {
         let number = self.extra(html);
-        self.html.push_str(&format!("<button class=\"more\" data-x=\"{number}\">{label}</button>"));
+        self.html
+            .push_str(&format!("<button class=\"more\" data-x=\"{number}\">{label}</button>"));
     }
 
     /// Puts something aside; gives its number.
@@ -77,14 +78,21 @@ pub(crate) fn push(sheet: &mut Sheet, step: &Step<'_>, number: Option<usize>, pl
     let event = &step.told.event;
     let look = step.look();
     let mut class = format!("i k{}", look.letter());
-    for (is, word) in [(step.is_error(), " err"), (step.is_mine(), " mine"), (event.is_sidechain, " side")] {
+    for (is, word) in [
+        (step.is_error(), " err"),
+        (step.is_mine(), " mine"),
+        (event.is_sidechain, " side"),
+    ] {
         if is {
             class.push_str(word);
         }
     }
     let number = number.map(|number| format!(" data-n=\"{number}\"")).unwrap_or_default();
     let seq = event.seq;
-    sheet.html.push_str(&format!("<article class=\"{class}\" id=\"{}e{seq}\"{number}>", place.prefix));
+    sheet.html.push_str(&format!(
+        "<article class=\"{class}\" id=\"{}e{seq}\"{number}>",
+        place.prefix
+    ));
     match look {
         Look::Prompt => said(sheet, step, place, "You", Breaks::Kept),
         Look::Answer => said(sheet, step, place, "", Breaks::Folded),
@@ -98,7 +106,9 @@ pub(crate) fn push(sheet: &mut Sheet, step: &Step<'_>, number: Option<usize>, pl
 /// The time of a step, which links to it.
 fn time(html: &mut String, step: &Step<'_>, place: Place<'_>) {
     let event = &step.told.event;
-    let told = event.ts.map_or_else(|| format!("#{}", event.seq), |at| clock(at, place.zone));
+    let told = event
+        .ts
+        .map_or_else(|| format!("#{}", event.seq), |at| clock(at, place.zone));
     let title = format!("event {}, line {}", event.seq, event.line);
     html.push_str(&format!(
         "<a class=\"at\" href=\"#{}e{}\" title=\"{title}\">{told}</a>",
@@ -133,7 +143,9 @@ fn said(sheet: &mut Sheet, step: &Step<'_>, place: Place<'_>, who: &str, breaks:
 
 fn thought(sheet: &mut Sheet, step: &Step<'_>, place: Place<'_>) {
     let text = step.told.text();
-    sheet.html.push_str("<details><summary><span class=\"what\">Thinking</span> <span class=\"w\">");
+    sheet
+        .html
+        .push_str("<details><summary><span class=\"what\">Thinking</span> <span class=\"w\">");
     escape::push(&mut sheet.html, &one_line(text, WORDING_CHARS));
     sheet.html.push_str("</span>");
     time(&mut sheet.html, step, place);
@@ -198,14 +210,24 @@ fn tool(sheet: &mut Sheet, step: &Step<'_>, place: Place<'_>) {
     for subagent in &step.subagents {
         nested(&mut inside, subagent, place);
     }
-    let stands_open = matches!(family, Family::Todo | Family::Plan | Family::Question)
+    let has_list = || inside.html.matches("<li").count() > 1;
+    let stands_open = matches!(family, Family::Plan | Family::Question)
+        || (family == Family::Todo && has_list())
         || (step.look() == Look::Edit && inside.html.len() < OPEN_BYTES && !step.is_error());
     let html = &mut sheet.html;
-    html.push_str(if stands_open { "<details open><summary>" } else { "<details><summary>" });
+    html.push_str(if stands_open {
+        "<details open><summary>"
+    } else {
+        "<details><summary>"
+    });
     html.push_str("<span class=\"what\">");
     escape::push(html, &one_line(&short_name(tool), 40));
     html.push_str("</span> <span class=\"w\">");
-    escape::push(html, &one_line(&event.summary, WORDING_CHARS));
+    let wording = wording(tool, step.told.text());
+    escape::push(
+        html,
+        &one_line(wording.as_deref().unwrap_or(&event.summary), WORDING_CHARS),
+    );
     html.push_str("</span>");
     ending(html, step);
     time(html, step, place);
@@ -270,7 +292,9 @@ pub(crate) fn nested(sheet: &mut Sheet, subagent: &Subagent, place: Place<'_>) {
     sheet.extras.append(&mut inside.extras);
     let model = told.head.session.model.as_deref().unwrap_or_default();
     let html = &mut sheet.html;
-    html.push_str(&format!("<details class=\"sub\" data-x=\"{number}\"><summary><span class=\"what\">Subagent</span> <span class=\"w\">"));
+    html.push_str(&format!(
+        "<details class=\"sub\" data-x=\"{number}\"><summary><span class=\"what\">Subagent</span> <span class=\"w\">"
+    ));
     escape::push(html, &one_line(about, WORDING_CHARS));
     html.push_str("</span><span class=\"end\"><span class=\"took\">");
     html.push_str(&plural(steps_in.len() as u64, "step"));
@@ -281,8 +305,12 @@ pub(crate) fn nested(sheet: &mut Sheet, subagent: &Subagent, place: Place<'_>) {
     html.push_str("</span></span></summary></details>");
 }
 
-/// Changes of a session's state that nobody looks for.
+/// Changes of a session's state that nobody looks for, and thoughts that the agent keeps to itself.
 pub(crate) fn is_quiet(step: &Step<'_>) -> bool {
     let event = &step.told.event;
-    step.look() == Look::Note && matches!(event.kind(), Kind::Lifecycle | Kind::Completion)
+    match step.look() {
+        Look::Note => matches!(event.kind(), Kind::Lifecycle | Kind::Completion),
+        Look::Thought => step.told.text().trim().is_empty(),
+        _ => false,
+    }
 }

@@ -79,7 +79,8 @@ pub(crate) fn push_html(out: &mut String, lines: &[Line<'_>]) {
             }
             Line::Place(place) => {
                 out.push_str("<span class=\"gap\">");
-                escape::push(out, place);
+                let place = place.trim_matches(['@', ' ']);
+                escape::push(out, if place.is_empty() { "⋯" } else { place });
                 out.push_str("</span>\n");
                 at += 1;
             }

@@ -7,7 +7,7 @@ use crate::diff;
 use crate::escape;
 use crate::patch::{self, FileChange, What};
 use crate::steps::Step;
-use crate::tools::{Family, command, family, input, language, text_of};
+use crate::tools::{Family, command, family, input, language, list_of, text_of};
 use crate::words::{self, Breaks};
 use crate::{ansi, measure};
 
@@ -116,7 +116,10 @@ fn pieces(sheet: &mut Sheet, text: &str, mut push: impl FnMut(&mut String, &str)
         return push(&mut sheet.html, text);
     }
     let border = text.floor_char_boundary(SHOWN_BYTES);
-    let at = text[..border].rfind('\n').filter(|at| *at > 0).map_or(border, |at| at + 1);
+    let at = text[..border]
+        .rfind('\n')
+        .filter(|at| *at > 0)
+        .map_or(border, |at| at + 1);
     push(&mut sheet.html, &text[..at]);
     let mut rest = String::with_capacity(text.len() - at);
     push(&mut rest, &text[at..]);
@@ -156,7 +159,10 @@ fn changes<'t>(tool: &str, asked: &'t str, input: Option<&'t Value>) -> Option<V
         return Some(files);
     }
     let Some(input) = input else { return None };
-    let script = input.get("command").and_then(Value::as_array).and_then(|words| words.last()?.as_str());
+    let script = input
+        .get("command")
+        .and_then(Value::as_array)
+        .and_then(|words| words.last()?.as_str());
     if let Some(files) = script.and_then(patch::of_patch) {
         return Some(files);
     }
@@ -201,7 +207,9 @@ pub(crate) fn difference(tool: &str, asked: &str, input: Option<&Value>) -> Opti
                 diff::Line::Out(line) => text.push_str(&format!("-{line}\n")),
                 diff::Line::In(line) => text.push_str(&format!("+{line}\n")),
                 diff::Line::Gap(count) => text.push_str(&format!("@@ {count} unchanged @@\n")),
-                diff::Line::Place(place) => text.push_str(&format!("{}\n", if place.is_empty() { "@@" } else { place })),
+                diff::Line::Place(place) => {
+                    text.push_str(&format!("{}\n", if place.is_empty() { "@@" } else { place }))
+                }
             }
         }
     }
@@ -252,15 +260,22 @@ fn edit(sheet: &mut Sheet, tool: &str, asked: &str, input: Option<&Value>) {
     }
 }
 
-/// A list of things to do: Claude's `todos`, Codex's `plan`, Grok's of either form.
+/// A list of things to do, or one of them.
 fn todo(sheet: &mut Sheet, asked: &str, input: Option<&Value>) {
-    let list = input.and_then(|input| {
-        let list = ["todos", "plan", "items", "steps"].into_iter().find_map(|key| input.get(key)?.as_array());
-        list.or_else(|| input.as_array())
-    });
-    let (Some(list), Some(input)) = (list, input) else {
+    let Some(input) = input else {
         return values(sheet, asked, input);
     };
+    let one = std::slice::from_ref(input);
+    let list = match list_of(input) {
+        Some(list) => list.as_slice(),
+        None if text_of(input, &["subject", "content"]).is_some() => one,
+        None => return values(sheet, asked, Some(input)),
+    };
+    if let Some(told) = text_of(input, &["description"]) {
+        sheet.html.push_str("<p class=\"say\">");
+        escape::push(&mut sheet.html, told);
+        sheet.html.push_str("</p>");
+    }
     if let Some(told) = text_of(input, &["explanation"]) {
         sheet.html.push_str("<p class=\"say\">");
         escape::push(&mut sheet.html, told);
@@ -268,7 +283,9 @@ fn todo(sheet: &mut Sheet, asked: &str, input: Option<&Value>) {
     }
     sheet.html.push_str("<ul class=\"todo\">");
     for one in list {
-        let words = one.as_str().or_else(|| text_of(one, &["content", "step", "subject", "text", "title"]));
+        let words = one
+            .as_str()
+            .or_else(|| text_of(one, &["content", "step", "subject", "text", "title"]));
         let (class, mark, told) = match text_of(one, &["status", "state"]).unwrap_or_default() {
             "completed" | "done" => ("done", "✓", "done"),
             "in_progress" | "active" => ("now", "◐", "in progress"),
@@ -276,7 +293,9 @@ fn todo(sheet: &mut Sheet, asked: &str, input: Option<&Value>) {
             _ => ("", "○", "to do"),
         };
         let html = &mut sheet.html;
-        html.push_str(&format!("<li class=\"{class}\"><span role=\"img\" aria-label=\"{told}\">{mark}</span> "));
+        html.push_str(&format!(
+            "<li class=\"{class}\"><span role=\"img\" aria-label=\"{told}\">{mark}</span> "
+        ));
         escape::push(html, words.unwrap_or_default());
         html.push_str("</li>");
     }
@@ -304,7 +323,10 @@ fn question(sheet: &mut Sheet, asked: &str, input: Option<&Value>) {
         sheet.html.push_str("</p><ul>");
         let options = question.get("options").and_then(Value::as_array);
         for option in options.into_iter().flatten() {
-            let label = option.as_str().or_else(|| text_of(option, &["label", "title"])).unwrap_or_default();
+            let label = option
+                .as_str()
+                .or_else(|| text_of(option, &["label", "title"]))
+                .unwrap_or_default();
             sheet.html.push_str("<li><b>");
             escape::push(&mut sheet.html, label);
             sheet.html.push_str("</b>");
@@ -350,7 +372,10 @@ fn values(sheet: &mut Sheet, asked: &str, input: Option<&Value>) {
         sheet.html.push_str("<dt>");
         escape::push(&mut sheet.html, key);
         sheet.html.push_str("</dt><dd>");
-        let text = value.as_str().map_or_else(|| serde_json::to_string_pretty(value).unwrap_or_default(), str::to_owned);
+        let text = value.as_str().map_or_else(
+            || serde_json::to_string_pretty(value).unwrap_or_default(),
+            str::to_owned,
+        );
         let is_short = text.len() <= INLINE_CHARS && !text.contains('\n');
         match value {
             Value::String(_) if is_short => words::push_linked(&mut sheet.html, &text),

@@ -17,7 +17,12 @@ pub(crate) fn push(out: &mut String, text: &str) {
     let mut done = 0;
     for (at, byte) in text.bytes().enumerate() {
         // Nothing else begins a character that has to be looked at.
-        if !(byte < 0x20 || matches!(byte, b'&' | b'<' | b'>' | b'"' | b'\'' | 0x7f | 0xc2 | 0xd8 | 0xe2 | 0xef)) {
+        if !(byte < 0x20
+            || matches!(
+                byte,
+                b'&' | b'<' | b'>' | b'"' | b'\'' | 0x7f | 0xc2 | 0xd8 | 0xe2 | 0xef
+            ))
+        {
             continue;
         }
         let Some(c) = text[at..].chars().next() else { continue };

@@ -25,7 +25,9 @@ pub(crate) fn highlights(steps: &[Step<'_>]) -> Vec<Highlight> {
     let mut found: Vec<Highlight> = Vec::new();
     for step in steps {
         let is_shell = matches!(step.look(), Look::Shell | Look::Test);
-        let Some(result) = step.result.filter(|_| is_shell) else { continue };
+        let Some(result) = step.result.filter(|_| is_shell) else {
+            continue;
+        };
         let asked = step.told.text();
         let commits = asked.contains("git commit") || asked.contains("git merge") || asked.contains("git cherry-pick");
         let requests = asked.contains("gh pr create") || asked.contains("glab mr create");
@@ -71,7 +73,8 @@ pub(crate) fn repository_url(steps: &[Step<'_>]) -> Option<String> {
     let of_step = |step: &Step<'_>| {
         let is_push = step.told.text().contains("git push");
         let text = step.result.filter(|_| is_push)?.text();
-        text.lines().find_map(|line| of_remote(line.trim().strip_prefix("To ")?))
+        text.lines()
+            .find_map(|line| of_remote(line.trim().strip_prefix("To ")?))
     };
     steps.iter().find_map(of_step)
 }

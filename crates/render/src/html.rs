@@ -39,7 +39,10 @@ pub fn html(transcript: &Transcript, options: &PageOptions, out: &mut dyn Write)
     let blocks = Blocks::of(transcript);
     let title = escape(&one_line(&head::title(transcript), 120));
     open(out, &title, SCRIPT)?;
-    let reload = options.reload_seconds.map(|seconds| format!(" data-reload=\"{seconds}\"")).unwrap_or_default();
+    let reload = options
+        .reload_seconds
+        .map(|seconds| format!(" data-reload=\"{seconds}\""))
+        .unwrap_or_default();
     writeln!(out, "<body{reload}>")?;
     out.write_all(head::bar(&title, options.index.as_deref()).as_bytes())?;
     out.write_all(b"<div id=\"page\">\n")?;

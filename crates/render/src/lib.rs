@@ -22,8 +22,8 @@ mod tools;
 mod transcript_in;
 mod words;
 
-pub use html::{PageOptions, html};
 pub(crate) use html::title as html_title;
+pub use html::{PageOptions, html};
 pub use markdown::{Depth, LeftOut, MarkdownOptions, markdown};
 pub use site::{SiteSession, site_index, site_words};
 pub use transcript_in::{Head, Money, Subagent, Told, Transcript};

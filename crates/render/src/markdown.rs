@@ -70,11 +70,15 @@ pub fn markdown(transcript: &Transcript, options: &MarkdownOptions, out: &mut dy
     let mut blocks = worded(transcript, options.depth, 0);
     let mut left_out = LeftOut::default();
     if let Some(max_tokens) = options.max_tokens {
-        let room = max_tokens.saturating_mul(TOKEN_CHARS).saturating_sub(head.chars().count());
+        let room = max_tokens
+            .saturating_mul(TOKEN_CHARS)
+            .saturating_sub(head.chars().count());
         left_out = fit(&mut blocks, room);
     }
     out.write_all(head.as_bytes())?;
-    blocks.iter().try_for_each(|block| out.write_all(block.text.as_bytes()))?;
+    blocks
+        .iter()
+        .try_for_each(|block| out.write_all(block.text.as_bytes()))?;
     Ok(left_out)
 }
 
@@ -83,15 +87,27 @@ fn head(transcript: &Transcript) -> String {
     let session = &head.session;
     let mut facts = vec![session.flavor.title().to_owned()];
     let texts = [&session.model, &session.cwd, &session.git_branch];
-    facts.extend(texts.into_iter().flatten().map(|text| code_span(text)));
+    facts.extend(
+        texts
+            .into_iter()
+            .flatten()
+            .map(|text| code_span(&one_line(&reveal(text), 120))),
+    );
     facts.extend(session.started_at.map(|at| date_time(at, &head.zone)));
-    let took = session.started_at.zip(session.ended_at).map(|(from, to)| to.duration_since(from).as_millis());
+    let took = session
+        .started_at
+        .zip(session.ended_at)
+        .map(|(from, to)| to.duration_since(from).as_millis());
     facts.extend(took.and_then(|ms| u64::try_from(ms).ok()).map(duration));
     let cost = &session.cost;
     let tokens = cost.input_tokens + cost.output_tokens + cost.cache_tokens;
     facts.extend((tokens > 0).then(|| format!("{} tokens", count(tokens))));
     facts.extend(head.money.map(|told| money(told.micros)));
-    format!("# {}\n\n{}\n", settled(&one_line(&html_title(transcript), 120)), facts.join(" · "))
+    format!(
+        "# {}\n\n{}\n",
+        settled(&one_line(&reveal(&html_title(transcript)), 120)),
+        facts.join(" · ")
+    )
 }
 
 /// The turns of a session, worded.
@@ -124,11 +140,15 @@ fn worded(transcript: &Transcript, depth: Depth, nested: usize) -> Vec<Worded> {
 fn begin(transcript: &Transcript, turn: Option<u32>, nested: usize) -> Worded {
     let known = transcript.turns.iter().find(|known| Some(known.turn) == turn);
     let at = known.and_then(|known| known.started_at);
-    let at = at.map(|at| format!(" · {}", date_time(at, &transcript.head.zone))).unwrap_or_default();
+    let at = at
+        .map(|at| format!(" · {}", date_time(at, &transcript.head.zone)))
+        .unwrap_or_default();
     let is_rewound = known.is_some_and(|known| known.rewound);
     let rewound = if is_rewound { " · rewound" } else { "" };
     let level = "#".repeat((2 + nested).min(6));
-    let text = turn.map(|turn| format!("\n{level} Turn {turn}{at}{rewound}\n")).unwrap_or_default();
+    let text = turn
+        .map(|turn| format!("\n{level} Turn {turn}{at}{rewound}\n"))
+        .unwrap_or_default();
     Worded {
         turn,
         is_rewound,
@@ -167,13 +187,20 @@ fn push(out: &mut String, step: &Step<'_>, depth: Depth, nested: usize) {
         }
         Look::Note => {
             item(out);
-            let word = if step.told.event.kinds.has(Kind::Error) { "Error" } else { "Harness" };
+            let word = if step.told.event.kinds.has(Kind::Error) {
+                "Error"
+            } else {
+                "Harness"
+            };
             out.push_str(&format!("- {word}: {}\n", code_span(&one_line(&text, 200))));
         }
         Look::Shell | Look::Test | Look::Edit | Look::Tool | Look::Agent => call(out, step, depth, nested),
     }
     if !step.told.images.is_empty() {
-        out.push_str(&format!("\n[{} in the log]\n", crate::measure::plural(step.told.images.len() as u64, "picture")));
+        out.push_str(&format!(
+            "\n[{} in the log]\n",
+            crate::measure::plural(step.told.images.len() as u64, "picture")
+        ));
     }
 }
 
@@ -202,10 +229,18 @@ fn call(out: &mut String, step: &Step<'_>, depth: Depth, nested: usize) {
         _ if step.is_error() => ends.push("failed".to_owned()),
         _ => {}
     }
-    let ends = if ends.is_empty() { String::new() } else { format!(" ({})", ends.join(", ")) };
+    let ends = if ends.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", ends.join(", "))
+    };
     item(out);
     let wording = one_line(&reveal(&event.summary), 200);
-    out.push_str(&format!("- **{}** {}{ends}\n", settled(&one_line(&reveal(tool), 60)), code_span(&wording)));
+    out.push_str(&format!(
+        "- **{}** {}{ends}\n",
+        settled(&one_line(&reveal(tool), 60)),
+        code_span(&wording)
+    ));
     if depth < Depth::Tools {
         return;
     }
@@ -245,7 +280,14 @@ fn subagent(out: &mut String, one: &Subagent, depth: Depth, nested: usize) {
         return;
     }
     let label = one.link.as_ref().and_then(|link| link.label.as_deref());
-    let about = one.transcript.head.session.title.as_deref().or(label).unwrap_or("subagent");
+    let about = one
+        .transcript
+        .head
+        .session
+        .title
+        .as_deref()
+        .or(label)
+        .unwrap_or("subagent");
     paragraph(out);
     out.push_str(&format!("**Subagent: {}**\n", settled(&one_line(&reveal(about), 120))));
     for block in worded(&one.transcript, depth, nested + 1) {
@@ -313,7 +355,10 @@ fn fit(blocks: &mut Vec<Worded>, room: usize) -> LeftOut {
         told.steps += 1;
         told.text = match told.steps {
             1 => format!("\n… turn {} left out\n", told.turn.unwrap_or_default()),
-            many => format!("\n… {many} turns left out, from turn {}\n", told.turn.unwrap_or_default()),
+            many => format!(
+                "\n… {many} turns left out, from turn {}\n",
+                told.turn.unwrap_or_default()
+            ),
         };
     }
     kept.extend(gap);

@@ -22,7 +22,10 @@ impl Transcript {
         };
         let mut at_line: HashMap<u64, Vec<usize>> = HashMap::new();
         for (at, event) in reading.events.iter().enumerate() {
-            at_line.entry(event.text_line.unwrap_or(event.line)).or_default().push(at);
+            at_line
+                .entry(event.text_line.unwrap_or(event.line))
+                .or_default()
+                .push(at);
         }
         let mut events: Vec<Told> = reading.events.into_iter().map(bare).collect();
         let mut lines = Lines::new(bytes);
@@ -33,7 +36,11 @@ impl Transcript {
             let (bodies, pictures) = (bodies(agent, bytes), images(agent, bytes));
             for at in own {
                 let told = &mut events[*at];
-                let block = if told.event.text_line.is_some() { 0 } else { told.event.block };
+                let block = if told.event.text_line.is_some() {
+                    0
+                } else {
+                    told.event.block
+                };
                 let is_own = |image: &&Image| image.block.is_none_or(|of| of == block);
                 told.images = pictures.iter().filter(is_own).cloned().collect();
                 let body = bodies.get(block as usize);

@@ -71,7 +71,10 @@ fn of_line(line: &str) -> Line<'_> {
 /// The files that an input names with their changes: `{"src/a.rs": {"update": {"unified_diff": "…"}}}`, or a list.
 pub(crate) fn of_changes(input: &Value) -> Option<Vec<FileChange<'_>>> {
     let files: Vec<FileChange<'_>> = match input {
-        Value::Object(map) => map.iter().filter_map(|(path, change)| of_change(path, change)).collect(),
+        Value::Object(map) => map
+            .iter()
+            .filter_map(|(path, change)| of_change(path, change))
+            .collect(),
         Value::Array(all) => all
             .iter()
             .filter_map(|change| of_change(change.get("path")?.as_str()?, change))
@@ -84,7 +87,9 @@ pub(crate) fn of_changes(input: &Value) -> Option<Vec<FileChange<'_>>> {
 fn of_change<'v>(path: &'v str, change: &'v Value) -> Option<FileChange<'v>> {
     let kind = change.get("type").or(change.get("kind"));
     let kind = kind.and_then(|kind| kind.as_str().or_else(|| kind.get("type")?.as_str()));
-    let inside = ["add", "update", "delete"].into_iter().find_map(|word| Some((word, change.get(word)?)));
+    let inside = ["add", "update", "delete"]
+        .into_iter()
+        .find_map(|word| Some((word, change.get(word)?)));
     let (word, body) = match (inside, kind) {
         (Some(found), _) => found,
         (None, Some(word)) => (word, change),
@@ -118,7 +123,12 @@ mod tests {
         assert_eq!(files[0].what, What::Moved("b.rs"));
         assert_eq!(
             files[0].lines,
-            [Line::Place("@@ fn main"), Line::Same("x"), Line::Out("y"), Line::In("z")]
+            [
+                Line::Place("@@ fn main"),
+                Line::Same("x"),
+                Line::Out("y"),
+                Line::In("z")
+            ]
         );
         assert_eq!((files[1].path, files[1].what), ("c", What::Added));
         assert_eq!(of_patch("no patch"), None);
@@ -129,14 +139,26 @@ mod tests {
         let told = |json: &str| {
             let input: Value = serde_json::from_str(json).unwrap();
             let files = of_changes(&input).unwrap_or_default();
-            format!("{:?}", files.iter().map(|file| (file.path, file.what, diff::counts(&file.lines))).collect::<Vec<_>>())
+            format!(
+                "{:?}",
+                files
+                    .iter()
+                    .map(|file| (file.path, file.what, diff::counts(&file.lines)))
+                    .collect::<Vec<_>>()
+            )
         };
-        assert_eq!(told(r#"{"a":{"add":{"content":"x\ny\n"}}}"#), r#"[("a", Added, (2, 0))]"#);
+        assert_eq!(
+            told(r#"{"a":{"add":{"content":"x\ny\n"}}}"#),
+            r#"[("a", Added, (2, 0))]"#
+        );
         assert_eq!(
             told(r#"{"a":{"type":"update","unified_diff":"@@ -1 +1 @@\n-x\n+y\n","move_path":null}}"#),
             r#"[("a", Changed, (1, 1))]"#
         );
-        assert_eq!(told(r#"[{"path":"b","kind":{"type":"delete"}}]"#), r#"[("b", Deleted, (0, 0))]"#);
+        assert_eq!(
+            told(r#"[{"path":"b","kind":{"type":"delete"}}]"#),
+            r#"[("b", Deleted, (0, 0))]"#
+        );
         assert_eq!(told(r#"{"command":"ls"}"#), "[]");
     }
 }

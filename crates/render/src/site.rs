@@ -51,7 +51,10 @@ impl SiteSession {
         let session = &head.session;
         let steps = steps(transcript);
         let cost = &session.cost;
-        let took = session.started_at.zip(session.ended_at).map(|(from, to)| to.duration_since(from).as_millis());
+        let took = session
+            .started_at
+            .zip(session.ended_at)
+            .map(|(from, to)| to.duration_since(from).as_millis());
         let last = |path: &str| path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned();
         let project = session.repo.clone().or_else(|| session.cwd.as_deref().map(last));
         Self {
@@ -110,7 +113,11 @@ fn gather(transcript: &Transcript, said: &mut String, words: &mut BTreeSet<Strin
 fn add(text: &str, words: &mut BTreeSet<String>) {
     for word in text.split(|c: char| !(c.is_alphanumeric() || c == '_')) {
         // Scripts without spaces have long runs; they are cut into pieces that can be found.
-        let chars = if word.is_ascii() { word.len() } else { word.chars().count() };
+        let chars = if word.is_ascii() {
+            word.len()
+        } else {
+            word.chars().count()
+        };
         if word.is_ascii() && !WORD_CHARS.contains(&chars) || words.len() >= WORDS_MAX || chars == 0 {
             continue;
         }
@@ -211,10 +218,16 @@ fn row(at: usize, session: &SiteSession, zone: &TimeZone) -> String {
     facts.extend((session.errors > 0).then(|| format!("<b class=\"no\">{}</b>", plural(session.errors, "error"))));
     let outcome = match session.outcome.as_str() {
         "" => String::new(),
-        word => format!(" <span class=\"outcome {}\">{}</span>", if word == "success" { "good" } else { "" }, escape(word)),
+        word => format!(
+            " <span class=\"outcome {}\">{}</span>",
+            if word == "success" { "good" } else { "" },
+            escape(word)
+        ),
     };
     // Only words that we know are classes.
-    let agent = transcript::Agent::ALL.into_iter().find(|known| known.as_str() == session.agent);
+    let agent = transcript::Agent::ALL
+        .into_iter()
+        .find(|known| known.as_str() == session.agent);
     let (class, agent) = agent.map_or(("", "agent"), |agent| (agent.as_str(), agent.title()));
     format!(
         "<li class=\"session\" id=\"s{at}\" data-a=\"{class}\" data-p=\"{}\"><a href=\"{}\"><span class=\"agent {class}\">{agent}</span> \

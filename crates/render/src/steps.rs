@@ -1,11 +1,14 @@
 //! Events as the steps that are shown: a tool call with what came of it, or any other event by itself.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use transcript::{Actor, Kind};
 
 use crate::tools::{Family, family};
 use crate::transcript_in::{Subagent, Told, Transcript};
+
+/// So many calls wait for their results.
+const OPEN_MAX: usize = 64;
 
 /// One step of a transcript.
 #[derive(Debug)]
@@ -110,6 +113,7 @@ pub(crate) fn steps(transcript: &Transcript) -> Vec<Step<'_>> {
     let mut steps: Vec<Step<'_>> = Vec::new();
     let mut by_id: HashMap<&str, usize> = HashMap::new();
     let mut by_seq: HashMap<u64, usize> = HashMap::new();
+    let mut open: VecDeque<usize> = VecDeque::new();
     for told in &transcript.events {
         let event = &told.event;
         if event.kinds.has(Kind::ToolResult) && !event.kinds.has(Kind::ToolCall) {
@@ -120,15 +124,23 @@ pub(crate) fn steps(transcript: &Transcript) -> Vec<Step<'_>> {
             };
             let by_call = event.call_id.as_deref().and_then(|id| by_id.get(id)).copied();
             let by_parent = || event.parent_seq.and_then(|seq| by_seq.get(&seq)).copied();
+            // Where nobody knows the ids of calls, the oldest one of the same tool that waits is meant.
+            let oldest = || open.iter().copied().find(|at| event.tool.is_some() && fits(at));
             let call = by_call.filter(fits).or_else(|| by_parent().filter(fits));
+            let call = call.or_else(|| event.call_id.is_none().then(oldest).flatten());
             // A human's no is a result and a prompt: it stands by itself as well.
             if let Some(at) = call.filter(|_| !event.trigger) {
                 steps[at].result = Some(told);
+                open.retain(|one| *one != at);
                 continue;
             }
         }
         if event.kinds.has(Kind::ToolCall) {
             by_seq.insert(event.seq, steps.len());
+            open.push_back(steps.len());
+            if open.len() > OPEN_MAX {
+                open.pop_front();
+            }
             if let Some(id) = event.call_id.as_deref() {
                 by_id.insert(id, steps.len());
             }
@@ -159,7 +171,12 @@ pub(crate) fn strays<'t>(transcript: &'t Transcript, steps: &[Step<'t>]) -> Vec<
 /// The step that called a subagent: by the id of the call, by the line that tells of it, or by what it was called for.
 fn place_of(steps: &[Step<'_>], subagent: &Subagent) -> Option<usize> {
     let link = subagent.link.as_ref()?;
-    let calls = || steps.iter().enumerate().filter(|(_, step)| step.told.event.kinds.has(Kind::ToolCall));
+    let calls = || {
+        steps
+            .iter()
+            .enumerate()
+            .filter(|(_, step)| step.told.event.kinds.has(Kind::ToolCall))
+    };
     let is_agent = |step: &Step<'_>| family(step.told.event.tool.as_deref().unwrap_or_default()) == Family::Agent;
     let by_id = link.call_id.as_deref().and_then(|id| {
         let mut calls = calls();

@@ -20,9 +20,22 @@ pub(crate) enum Family {
 /// The family of a tool. Names from other servers are prefixed: `mcp__server__tool`.
 pub(crate) fn family(tool: &str) -> Family {
     match tool {
-        "Bash" | "PowerShell" | "shell" | "shell_command" | "exec_command" | "local_shell" | "container.exec"
-        | "unified_exec" | "exec" | "run_terminal_command" | "run_terminal_cmd" | "bash" | "write_stdin"
-        | "BashOutput" | "KillShell" | "command_execution" => Family::Shell,
+        "Bash"
+        | "PowerShell"
+        | "shell"
+        | "shell_command"
+        | "exec_command"
+        | "local_shell"
+        | "container.exec"
+        | "unified_exec"
+        | "exec"
+        | "run_terminal_command"
+        | "run_terminal_cmd"
+        | "bash"
+        | "write_stdin"
+        | "BashOutput"
+        | "KillShell"
+        | "command_execution" => Family::Shell,
         "Edit" | "MultiEdit" | "Write" | "NotebookEdit" | "apply_patch" | "search_replace" | "write" | "write_file"
         | "edit_file" | "create_file" | "file_change" | "patch" => Family::Edit,
         "Read" | "NotebookRead" | "read_file" | "view_image" | "view" => Family::Read,
@@ -51,12 +64,59 @@ pub(crate) fn text_of<'v>(input: &'v Value, keys: &[&str]) -> Option<&'v str> {
     keys.iter().find_map(|key| input.get(key)?.as_str())
 }
 
+/// A call in one line, where it can be told better than by its keys.
+pub(crate) fn wording(tool: &str, asked: &str) -> Option<String> {
+    let family = family(tool);
+    let is_known = matches!(
+        family,
+        Family::Todo | Family::Plan | Family::Question | Family::Web | Family::Search
+    );
+    let input = input(asked).filter(|_| is_known)?;
+    let text = |keys: &[&str]| text_of(&input, keys).map(str::to_owned);
+    match family {
+        Family::Todo => match list_of(&input) {
+            Some(list) => {
+                let done = list.iter().filter(|one| is_done(one)).count();
+                Some(format!("{done} of {} done", list.len()))
+            }
+            None => {
+                let id = input.get("taskId").or(input.get("id"));
+                let id = id.map(|id| id.as_str().map_or_else(|| id.to_string(), str::to_owned));
+                let status = text(&["status"]).map(|status| status.replace('_', " "));
+                let told = text(&["subject", "content"]);
+                told.or_else(|| Some(format!("task {}: {}", id?, status.unwrap_or_default())))
+            }
+        },
+        Family::Plan => Some("a plan".to_owned()),
+        Family::Question => text_of(input.get("questions")?.get(0)?, &["question", "prompt"]).map(str::to_owned),
+        Family::Web => text(&["query", "url"]),
+        _ => text(&["query"]),
+    }
+}
+
+/// The list of things to do in an input: Claude's `todos`, Codex's `plan`, Grok's of either form.
+pub(crate) fn list_of(input: &Value) -> Option<&Vec<Value>> {
+    let list = ["todos", "plan", "items", "steps"]
+        .into_iter()
+        .find_map(|key| input.get(key)?.as_array());
+    list.or_else(|| input.as_array())
+}
+
+fn is_done(one: &Value) -> bool {
+    matches!(text_of(one, &["status", "state"]), Some("completed" | "done"))
+}
+
 /// The command that a shell runs.
 pub(crate) fn command(input: &Value) -> Option<String> {
     if let Some(command) = text_of(input, &["command", "cmd", "chars", "script"]) {
         return Some(command.to_owned());
     }
-    let words: Vec<&str> = input.get("command")?.as_array()?.iter().filter_map(Value::as_str).collect();
+    let words: Vec<&str> = input
+        .get("command")?
+        .as_array()?
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
     Some(match words.as_slice() {
         // What stands behind `bash -lc` is the whole command.
         [shell, flag, script] if shell.ends_with("sh") && flag.starts_with('-') => (*script).to_owned(),

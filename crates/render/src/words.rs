@@ -97,7 +97,10 @@ fn lower(level: HeadingLevel) -> usize {
 /// Whether a link may be followed. Everything else that a browser knows how to open stays text.
 pub(crate) fn is_safe(url: &str) -> bool {
     let is_plain = |url: &str| !url.contains(|c: char| c.is_control() || c.is_whitespace());
-    let begins = |scheme: &str| url.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
+    let begins = |scheme: &str| {
+        url.get(..scheme.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+    };
     (begins("https://") || begins("http://") || begins("mailto:")) && is_plain(url)
 }
 
@@ -180,13 +183,19 @@ mod tests {
     fn nothing_of_it_is_markup_of_its_own() {
         let cases = [
             ("<script>alert(1)</script>", "&lt;script&gt;alert(1)&lt;/script&gt;"),
-            ("a <img src=x onerror=a()> b", "<p>a &lt;img src=x onerror=a()&gt; b</p>"),
+            (
+                "a <img src=x onerror=a()> b",
+                "<p>a &lt;img src=x onerror=a()&gt; b</p>",
+            ),
             ("[x](javascript:alert(1))", "<p>x</p>"),
             ("[x](JaVaScRiPt:alert(1))", "<p>x</p>"),
             ("[x](data:text/html,a)", "<p>x</p>"),
             ("<javascript:alert(1)>", "<p>javascript:alert(1)</p>"),
             ("![a\"b](javascript:x)", "<p>🖼 a&quot;b</p>"),
-            ("```\"><script>\nx\n```", "<pre class=\"code\"><code data-l=\"\">x\n</code></pre>"),
+            (
+                "```\"><script>\nx\n```",
+                "<pre class=\"code\"><code data-l=\"\">x\n</code></pre>",
+            ),
         ];
         for (text, expected) in cases {
             assert_eq!(html(text), expected, "{text}");

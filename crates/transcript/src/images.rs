@@ -17,7 +17,9 @@ pub struct Image {
 
 /// The pictures of a line, in order. A line without any costs one look at its bytes.
 pub fn images(agent: Agent, line: &[u8]) -> Vec<Image> {
-    if memchr::memmem::find(line, b"image").is_none() || memchr::memmem::find(line, b"base64").is_none() && agent != Agent::Grok {
+    if memchr::memmem::find(line, b"image").is_none()
+        || memchr::memmem::find(line, b"base64").is_none() && agent != Agent::Grok
+    {
         return Vec::new();
     }
     let Ok(record) = serde_json::from_slice::<Value>(line) else {
@@ -76,7 +78,11 @@ mod tests {
 
     fn told(agent: Agent, line: &str) -> String {
         let one = |image: Image| format!("{:?} {} {}", image.block, image.media_type, image.data);
-        images(agent, line.as_bytes()).into_iter().map(one).collect::<Vec<_>>().join("; ")
+        images(agent, line.as_bytes())
+            .into_iter()
+            .map(one)
+            .collect::<Vec<_>>()
+            .join("; ")
     }
 
     #[test]
@@ -85,12 +91,21 @@ mod tests {
         let claude = format!(
             r#"{{"message":{{"content":[{{"type":"text","text":"see"}},{source},{{"type":"tool_result","content":[{source}]}}]}},"toolUseResult":{source}}}"#
         );
-        assert_eq!(told(Agent::Claude, &claude), "Some(1) image/png AAAA; Some(2) image/png AAAA");
+        assert_eq!(
+            told(Agent::Claude, &claude),
+            "Some(1) image/png AAAA; Some(2) image/png AAAA"
+        );
         let codex = r#"{"payload":{"type":"message","content":[{"type":"input_image","image_url":"data:image/jpeg;base64,BBBB"}]}}"#;
         assert_eq!(told(Agent::Codex, codex), "None image/jpeg BBBB");
         let grok = r#"{"params":{"update":{"content":{"type":"image","mimeType":"image/webp","data":"CCCC"}}}}"#;
         assert_eq!(told(Agent::Grok, grok), "None image/webp CCCC");
-        assert_eq!(told(Agent::Claude, r#"{"type":"user","message":{"content":"an image in base64"}}"#), "");
+        assert_eq!(
+            told(
+                Agent::Claude,
+                r#"{"type":"user","message":{"content":"an image in base64"}}"#
+            ),
+            ""
+        );
         assert_eq!(told(Agent::Codex, "{ image base64"), "");
     }
 }

@@ -120,7 +120,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &RenderArgs) -> Result<O
         ui.hint("this session has no such turns");
         return Ok(Outcome::NothingFound);
     }
-    let made = source.make(context, args, &gathered, PageOptions::default())?;
+    let made = source.make(ui, context, args, &gathered, PageOptions::default())?;
     made.tell(ui, args, &gathered)?;
     if args.open {
         write::open(&made.path)?;
@@ -197,6 +197,7 @@ impl Source {
     /// Makes what is asked for and puts it where it belongs.
     fn make(
         &self,
+        ui: &mut Ui,
         context: &Context,
         args: &RenderArgs,
         gathered: &Gathered,
@@ -205,7 +206,7 @@ impl Source {
         let (to, transcript) = (args.to(), &gathered.transcript);
         let path = write::place(context, args, to, transcript);
         let mut left_out = None;
-        let bytes = write::write(&path, |out| match to {
+        let bytes = write::write(ui, &path, |out| match to {
             To::Html => render::html(transcript, &page, out),
             To::Md => {
                 left_out = Some(render::markdown(transcript, &text_options(args), out)?);
@@ -227,7 +228,9 @@ fn text_options(args: &RenderArgs) -> MarkdownOptions {
             Depth::Tools => render::Depth::Tools,
             Depth::Full => render::Depth::Full,
         },
-        max_tokens: args.max_tokens.map(|tokens| usize::try_from(tokens).unwrap_or(usize::MAX)),
+        max_tokens: args
+            .max_tokens
+            .map(|tokens| usize::try_from(tokens).unwrap_or(usize::MAX)),
     }
 }
 

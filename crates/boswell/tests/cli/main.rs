@@ -16,6 +16,7 @@ mod keep;
 mod masking;
 mod picture;
 mod read;
+mod render;
 mod restore;
 mod sandbox;
 mod search;

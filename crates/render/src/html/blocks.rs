@@ -190,11 +190,18 @@ impl<'t> Writer<'t> {
         }
         self.open = Some(turn);
         let Some(number) = turn else {
-            self.sheet.html.push_str("<section class=\"turn\" aria-label=\"Before the first prompt\">\n");
+            // What belongs to no turn stands before the first one, or was copied from elsewhere.
+            let goes_on = self.index.u.last() == Some(&0);
+            let class = if goes_on { "turn go" } else { "turn" };
+            self.sheet.html.push_str(&format!(
+                "<section class=\"{class}\" aria-label=\"Outside of turns\">\n"
+            ));
             return;
         };
         if self.turns.last().is_some_and(|last| last.turn == number) {
-            self.sheet.html.push_str(&format!("<section class=\"turn go\" aria-label=\"Turn {number}, going on\">\n"));
+            self.sheet.html.push_str(&format!(
+                "<section class=\"turn go\" aria-label=\"Turn {number}, going on\">\n"
+            ));
             return;
         }
         let known = self.transcript.turns.iter().find(|known| known.turn == number);
@@ -222,7 +229,9 @@ impl<'t> Writer<'t> {
         self.height += 64;
         self.turns.push(TurnMark {
             turn: number,
-            prompt: known.map(|known| escape(&one_line(&known.prompt, OUTLINE_CHARS))).unwrap_or_default(),
+            prompt: known
+                .map(|known| escape(&one_line(&known.prompt, OUTLINE_CHARS)))
+                .unwrap_or_default(),
             is_rewound: rewound,
             errors: known.map_or(0, |known| known.errors),
         });
@@ -251,7 +260,10 @@ impl Index {
         self.f.push(flags);
         self.q.push(event.seq);
         self.l.push(event.line);
-        let since = event.ts.zip(began_micros).map(|(at, began)| (at.as_microsecond() - began) / 1_000_000);
+        let since = event
+            .ts
+            .zip(began_micros)
+            .map(|(at, began)| (at.as_microsecond() - began) / 1_000_000);
         self.t.push(since.unwrap_or(-1).max(-1));
         self.u.push(event.turn.unwrap_or_default());
         let tool = event.tool.as_deref().map(|tool| {

@@ -17,12 +17,19 @@ pub(crate) fn title(transcript: &Transcript) -> String {
     let named = named.filter(|name| !name.trim().is_empty());
     let asked = || transcript.turns.first().map(|turn| one_line(&turn.prompt, 100));
     let asked = || asked().filter(|asked| !asked.is_empty());
-    named.or_else(asked).unwrap_or_else(|| head.session.session_uid.to_string())
+    named
+        .or_else(asked)
+        .unwrap_or_else(|| head.session.session_uid.to_string())
 }
 
 /// The bar at the top: where we are, search, filters, player, theme.
 pub(super) fn bar(title: &str, index: Option<&str>) -> String {
-    let home = index.map(|index| format!("<a class=\"home\" href=\"{}\" title=\"All sessions\">⌂<span class=\"sr\"> All sessions</span></a>", escape(index)));
+    let home = index.map(|index| {
+        format!(
+            "<a class=\"home\" href=\"{}\" title=\"All sessions\">⌂<span class=\"sr\"> All sessions</span></a>",
+            escape(index)
+        )
+    });
     let kinds = [
         ("p", "Prompts"),
         ("a", "Answers"),
@@ -73,7 +80,10 @@ pub(super) fn outline(transcript: &Transcript, blocks: &Blocks) -> String {
         let class = if mark.is_rewound { " class=\"rewound\"" } else { "" };
         let errors = match mark.errors {
             0 => String::new(),
-            some => format!(" <b class=\"no\" title=\"{0}\">{some}<span class=\"sr\"> errors</span></b>", plural(some.into(), "error")),
+            some => format!(
+                " <b class=\"no\" title=\"{0}\">{some}<span class=\"sr\"> errors</span></b>",
+                plural(some.into(), "error")
+            ),
         };
         let prompt = if mark.prompt.is_empty() { "…" } else { &mark.prompt };
         html.push_str(&format!(
@@ -90,52 +100,22 @@ pub(super) fn outline(transcript: &Transcript, blocks: &Blocks) -> String {
     html
 }
 
-/// The facts of the session.
+/// What stands above the turns.
 pub(super) fn head(transcript: &Transcript, blocks: &Blocks) -> String {
     let head = &transcript.head;
-    let session = &head.session;
-    let agent = session.flavor.as_str();
+    let agent = head.session.flavor;
     let mut html = format!(
-        "<header class=\"head\">\n<p class=\"who\"><span class=\"agent {agent}\">{}</span>{}</p>\n<h1>{}</h1>\n<dl>\n",
-        session.flavor.title(),
+        "<header class=\"head\">\n<p class=\"who\"><span class=\"agent {}\">{}</span>{}</p>\n<h1>{}</h1>\n<dl>\n",
+        agent.as_str(),
+        agent.title(),
         outcome(head.outcome),
         escape(&one_line(&title(transcript), 200))
     );
-    let mut fact = |name: &str, value: Option<String>| {
+    for (name, value) in facts(transcript, blocks) {
         if let Some(value) = value.filter(|value| !value.is_empty()) {
             html.push_str(&format!("<div><dt>{name}</dt><dd>{value}</dd></div>\n"));
         }
-    };
-    let text = |text: &Option<String>| text.as_deref().map(escape);
-    fact("Model", text(&session.model));
-    fact("Project", session.cwd.as_deref().map(|cwd| format!("<span title=\"{0}\">{1}</span>", escape(cwd), escape(project(cwd)))));
-    fact("Branch", text(&session.git_branch));
-    fact("Started", session.started_at.map(|at| date_time(at, &head.zone)));
-    fact("Took", session.started_at.zip(session.ended_at).map(|(from, to)| {
-        duration(u64::try_from(to.duration_since(from).as_millis()).unwrap_or_default())
-    }));
-    fact("Turns", Some(blocks.turns.len().to_string()));
-    let tools = blocks.count(&[Look::Shell, Look::Test, Look::Edit, Look::Tool, Look::Agent]);
-    let errors = match blocks.errors() {
-        0 => String::new(),
-        errors => format!(", <b class=\"no\">{errors} failed</b>"),
-    };
-    fact("Tool calls", Some(format!("{tools}{errors}")));
-    let cost = &session.cost;
-    let tokens = cost.input_tokens + cost.output_tokens + cost.cache_tokens;
-    let told = format!(
-        "<span title=\"{} in, {} out, {} cached\">{}</span>",
-        count(cost.input_tokens),
-        count(cost.output_tokens),
-        count(cost.cache_tokens),
-        count(tokens)
-    );
-    fact("Tokens", (tokens > 0).then_some(told));
-    fact("Cost", head.money.map(|told| {
-        let more = if told.is_partial { " +" } else { "" };
-        format!("{}{more}", money(told.micros))
-    }));
-    fact("Version", text(&session.agent_version));
+    }
     html.push_str("</dl>\n");
     html.push_str(&landmarks(blocks));
     let mut notes = Vec::new();
@@ -150,6 +130,50 @@ pub(super) fn head(transcript: &Transcript, blocks: &Blocks) -> String {
     }
     html.push_str("</header>\n");
     html
+}
+
+/// The facts of the session as HTML, those that are known.
+fn facts(transcript: &Transcript, blocks: &Blocks) -> [(&'static str, Option<String>); 10] {
+    let head = &transcript.head;
+    let session = &head.session;
+    let text = |text: &Option<String>| text.as_deref().map(escape);
+    let project_of = |cwd: &str| format!("<span title=\"{}\">{}</span>", escape(cwd), escape(project(cwd)));
+    let took = session
+        .started_at
+        .zip(session.ended_at)
+        .map(|(from, to)| to.duration_since(from).as_millis());
+    let tools = blocks.count(&[Look::Shell, Look::Test, Look::Edit, Look::Tool, Look::Agent]);
+    let errors = match blocks.errors() {
+        0 => String::new(),
+        errors => format!(", <b class=\"no\">{errors} failed</b>"),
+    };
+    let cost = &session.cost;
+    let all = cost.input_tokens + cost.output_tokens + cost.cache_tokens;
+    let (input, output, cached) = (
+        count(cost.input_tokens),
+        count(cost.output_tokens),
+        count(cost.cache_tokens),
+    );
+    let tokens = format!(
+        "<span title=\"{input} in, {output} out, {cached} cached\">{}</span>",
+        count(all)
+    );
+    let price = head.money.map(|told| {
+        let more = if told.is_partial { " +" } else { "" };
+        format!("{}{more}", money(told.micros))
+    });
+    [
+        ("Model", text(&session.model)),
+        ("Project", session.cwd.as_deref().map(project_of)),
+        ("Branch", text(&session.git_branch)),
+        ("Started", session.started_at.map(|at| date_time(at, &head.zone))),
+        ("Took", took.and_then(|ms| u64::try_from(ms).ok()).map(duration)),
+        ("Turns", Some(blocks.turns.len().to_string())),
+        ("Tool calls", Some(format!("{tools}{errors}"))),
+        ("Tokens", (all > 0).then_some(tokens)),
+        ("Cost", price),
+        ("Version", text(&session.agent_version)),
+    ]
 }
 
 /// Commits and pull requests, each with the step that made it.

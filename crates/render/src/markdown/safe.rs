@@ -3,7 +3,11 @@
 /// A text in a fence that no line of it can close.
 pub(super) fn fence(language: &str, text: &str) -> String {
     let marks = "`".repeat(longest_run(text).max(2) + 1);
-    let end = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
+    let end = if text.ends_with('\n') || text.is_empty() {
+        ""
+    } else {
+        "\n"
+    };
     format!("{marks}{language}\n{text}{end}{marks}")
 }
 
@@ -13,7 +17,11 @@ pub(super) fn code_span(text: &str) -> String {
         return String::new();
     }
     let marks = "`".repeat(longest_run(text) + 1);
-    let space = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
+    let space = if text.starts_with('`') || text.ends_with('`') {
+        " "
+    } else {
+        ""
+    };
     format!("{marks}{space}{text}{space}{marks}")
 }
 
@@ -64,7 +72,9 @@ pub(super) fn closed(text: &str) -> String {
             _ => {}
         }
     }
-    let close: String = open.map(|(mark, length)| std::iter::repeat_n(mark, length).collect()).unwrap_or_default();
+    let close: String = open
+        .map(|(mark, length)| std::iter::repeat_n(mark, length).collect())
+        .unwrap_or_default();
     format!("{}\n{close}", text.trim_end_matches('`'))
 }
 
@@ -119,8 +129,12 @@ fn push_tamed(out: &mut String, line: &str) {
 fn ends_in_power(text: &str) -> bool {
     ["javascript", "vbscript", "data"].into_iter().any(|word| {
         let at = text.len().checked_sub(word.len());
-        let found = at.and_then(|at| text.get(at..)).is_some_and(|end| end.eq_ignore_ascii_case(word));
-        let before = at.and_then(|at| text.get(..at)).and_then(|before| before.chars().next_back());
+        let found = at
+            .and_then(|at| text.get(at..))
+            .is_some_and(|end| end.eq_ignore_ascii_case(word));
+        let before = at
+            .and_then(|at| text.get(..at))
+            .and_then(|before| before.chars().next_back());
         found && before.is_some_and(|c| "(<[\"".contains(c))
     })
 }
@@ -155,7 +169,10 @@ mod tests {
             ("# Big\ntext", "### Big\ntext"),
             ("```sh\n# no heading\n<b>", "```sh\n# no heading\n<b>\n```"),
             ("~~~\n```\n", "~~~\n```\n~~~"),
-            ("a <script>x</script> `<b>` 1 < 2", "a \\<script>x\\</script> `<b>` 1 < 2"),
+            (
+                "a <script>x</script> `<b>` 1 < 2",
+                "a \\<script>x\\</script> `<b>` 1 < 2",
+            ),
             ("[x](javascript:a())", "[x](javascript\u{200b}:a())"),
             ("see <https://x.test>", "see <https://x.test>"),
         ];

@@ -67,7 +67,9 @@ impl Browser {
         thread::spawn(move || {
             for message in output.split(0) {
                 let Ok(message) = message else { break };
-                let Ok(value) = serde_json::from_slice(&message) else { continue };
+                let Ok(value) = serde_json::from_slice(&message) else {
+                    continue;
+                };
                 if sender.send(value).is_err() {
                     break;
                 }
@@ -159,7 +161,8 @@ impl Browser {
             // While a page loads, its world may go away under the question.
             self.next += 1;
             let id = self.next;
-            let message = json!({ "id": id, "method": "Runtime.evaluate", "params": parameters, "sessionId": self.session });
+            let message =
+                json!({ "id": id, "method": "Runtime.evaluate", "params": parameters, "sessionId": self.session });
             self.input.write_all(format!("{message}\0").as_bytes()).unwrap();
             let answer = self.wait(expression, |message| message["id"] == id);
             if answer["result"]["result"]["value"] == true {

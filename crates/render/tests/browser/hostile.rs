@@ -35,18 +35,63 @@ fn log() -> Log {
     for (at, attack) in ATTACKS.into_iter().enumerate() {
         log.prompt(attack).answer(attack).thought(attack);
         log.call(attack, json!({ attack: attack, "n": [attack] }), attack, at % 2 == 0);
-        log.call("Bash", json!({ "command": attack, "description": attack }), attack, false);
-        log.call("Edit", json!({ "file_path": attack, "old_string": attack, "new_string": format!("{attack}!") }), attack, false);
+        log.call(
+            "Bash",
+            json!({ "command": attack, "description": attack }),
+            attack,
+            false,
+        );
+        log.call(
+            "Edit",
+            json!({ "file_path": attack, "old_string": attack, "new_string": format!("{attack}!") }),
+            attack,
+            false,
+        );
         log.call("Write", json!({ "file_path": attack, "content": attack }), attack, true);
-        log.call("TodoWrite", json!({ "todos": [{ "content": attack, "status": attack }] }), attack, false);
-        log.call("AskUserQuestion", json!({ "questions": [{ "question": attack, "options": [{ "label": attack, "description": attack }] }] }), attack, false);
+        log.call(
+            "TodoWrite",
+            json!({ "todos": [{ "content": attack, "status": attack }] }),
+            attack,
+            false,
+        );
+        log.call(
+            "AskUserQuestion",
+            json!({ "questions": [{ "question": attack, "options": [{ "label": attack, "description": attack }] }] }),
+            attack,
+            false,
+        );
         log.call("ExitPlanMode", json!({ "plan": attack }), attack, false);
         log.call("WebFetch", json!({ "url": attack, "prompt": attack }), attack, false);
-        log.call("Task", json!({ "description": attack, "prompt": attack, "subagent_type": attack }), attack, false);
-        log.call("Read", json!({ "file_path": attack }), &format!("  1→{attack}\n  2→b"), false);
-        log.call("apply_patch", json!({ "input": format!("*** Begin Patch\n*** Update File: {attack}\n+{attack}\n*** End Patch") }), attack, false);
-        log.call("Bash", json!({ "command": "git commit" }), &format!("[{attack} 1a2b3c4] {attack}\nTo https://x@{attack}"), false);
-        log.call("Bash", json!({ "command": "gh pr create" }), &format!("https://github.test/pull/{attack}"), false);
+        log.call(
+            "Task",
+            json!({ "description": attack, "prompt": attack, "subagent_type": attack }),
+            attack,
+            false,
+        );
+        log.call(
+            "Read",
+            json!({ "file_path": attack }),
+            &format!("  1→{attack}\n  2→b"),
+            false,
+        );
+        log.call(
+            "apply_patch",
+            json!({ "input": format!("*** Begin Patch\n*** Update File: {attack}\n+{attack}\n*** End Patch") }),
+            attack,
+            false,
+        );
+        log.call(
+            "Bash",
+            json!({ "command": "git commit" }),
+            &format!("[{attack} 1a2b3c4] {attack}\nTo https://x@{attack}"),
+            false,
+        );
+        log.call(
+            "Bash",
+            json!({ "command": "gh pr create" }),
+            &format!("https://github.test/pull/{attack}"),
+            false,
+        );
         let image = json!({ "type": "image", "source": { "type": "base64", "media_type": attack, "data": attack } });
         log.blocks("user", json!([image, { "type": attack, "text": attack }]));
         let svg = json!({ "type": "image", "source": { "type": "base64", "media_type": "image/svg+xml", "data": "PHN2ZyBvbmxvYWQ9YWxlcnQoMSk+" } });
@@ -86,7 +131,8 @@ fn a_hostile_log_runs_nothing_loads_nothing_and_breaks_out_of_nothing() {
     let attack = ATTACKS[1].to_owned();
     transcript.head.name = Some(ATTACKS.join(" "));
     let session = &mut transcript.head.session;
-    (session.model, session.cwd, session.git_branch) = (Some(attack.clone()), Some(attack.clone()), Some(attack.clone()));
+    (session.model, session.cwd, session.git_branch) =
+        (Some(attack.clone()), Some(attack.clone()), Some(attack.clone()));
     session.agent_version = Some(attack.clone());
     transcript.head.repository_url = Some(format!("https://x.test/\"{attack}"));
     browser.show(&page(&transcript), "");
@@ -113,7 +159,9 @@ fn a_hostile_log_is_harmless_in_the_index_too() {
     let mut index = Vec::new();
     site_index(&[(session, words)], &jiff::tz::TimeZone::UTC, &mut index).unwrap();
     browser.show(&index, "");
-    browser.eval("document.getElementById('q').value = 'window'; document.getElementById('q').dispatchEvent(new Event('input'))");
+    browser.eval(
+        "document.getElementById('q').value = 'window'; document.getElementById('q').dispatchEvent(new Event('input'))",
+    );
     browser.until("document.getElementById('hits').textContent === '1 session'");
     let foreign = FOREIGN.replace("mailto:|#", "mailto:|#|sessions/a.html");
     assert_eq!(browser.eval(&foreign), "[null,1,1,1,0,0,0,0]");
@@ -130,6 +178,11 @@ fn the_policy_lets_nothing_run_even_if_something_were_written_into_the_page() {
     browser.show(broken.as_bytes(), "");
     assert_eq!(browser.eval("window.ran ?? null"), serde_json::Value::Null);
     let complaints = browser.complaints();
-    let refused = |word: &str| complaints.iter().filter(|one| one.contains("Content Security Policy") && one.contains(word)).count();
+    let refused = |word: &str| {
+        complaints
+            .iter()
+            .filter(|one| one.contains("Content Security Policy") && one.contains(word))
+            .count()
+    };
     assert!(refused("script-src") >= 2 && refused("img-src") >= 1, "{complaints:?}");
 }

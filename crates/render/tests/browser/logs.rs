@@ -51,7 +51,10 @@ impl Log {
     pub fn call(&mut self, tool: &str, input: Value, result: &str, is_error: bool) -> &mut Self {
         self.calls += 1;
         let id = format!("t{}", self.calls);
-        self.blocks("assistant", json!([{ "type": "tool_use", "id": id, "name": tool, "input": input }]));
+        self.blocks(
+            "assistant",
+            json!([{ "type": "tool_use", "id": id, "name": tool, "input": input }]),
+        );
         let result = json!([{ "type": "tool_result", "tool_use_id": id, "content": result, "is_error": is_error }]);
         self.push("user", json!({ "role": "user", "content": result }))
     }
@@ -64,7 +67,9 @@ impl Log {
     pub fn transcript(&self) -> Transcript {
         let bytes = self.lines.join("\n") + "\n";
         let path = "5e550a00-0000-4000-8000-000000000001.jsonl";
-        Transcript::of_log(Agent::Claude, path, bytes.as_bytes(), TimeZone::UTC).unwrap().unwrap()
+        Transcript::of_log(Agent::Claude, path, bytes.as_bytes(), TimeZone::UTC)
+            .unwrap()
+            .unwrap()
     }
 
     pub fn page(&self) -> Vec<u8> {

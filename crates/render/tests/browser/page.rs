@@ -10,11 +10,28 @@ use crate::logs::Log;
 /// Three turns: a test that fails, an edit, a question.
 fn log() -> Log {
     let mut log = Log::default();
-    log.prompt("fix the login").thought("the needle is in the session store").answer("Looking at the **login** code.");
-    log.call("Bash", json!({ "command": "cargo test" }), "Exit code 101\ntest login ... FAILED", true);
-    log.call("Read", json!({ "file_path": "/home/ada/app/src/login.rs" }), "  7→fn login() {\n  8→    // needle\n  9→}", false);
+    log.prompt("fix the login")
+        .thought("the needle is in the session store")
+        .answer("Looking at the **login** code.");
+    log.call(
+        "Bash",
+        json!({ "command": "cargo test" }),
+        "Exit code 101\ntest login ... FAILED",
+        true,
+    );
+    log.call(
+        "Read",
+        json!({ "file_path": "/home/ada/app/src/login.rs" }),
+        "  7→fn login() {\n  8→    // needle\n  9→}",
+        false,
+    );
     log.prompt("now mend it");
-    log.call("Edit", json!({ "file_path": "/home/ada/app/src/login.rs", "old_string": "let a = 1;", "new_string": "let a = 2;" }), "ok", false);
+    log.call(
+        "Edit",
+        json!({ "file_path": "/home/ada/app/src/login.rs", "old_string": "let a = 1;", "new_string": "let a = 2;" }),
+        "ok",
+        false,
+    );
     log.call("Bash", json!({ "command": "cargo test" }), "test login ... ok", false);
     log.answer("Mended. The needle was found.");
     log.prompt("thanks").answer("Any time.");
@@ -50,7 +67,8 @@ fn a_search_counts_walks_and_opens_what_is_folded() {
     assert_eq!(browser.eval("[...CSS.highlights.get('on')][0].toString()"), "needle");
     browser.press("Enter");
     browser.until("document.getElementById('hits').textContent === '2 of 3'");
-    browser.until("[...CSS.highlights.get('on')][0].startContainer.parentElement.closest('.i').classList.contains('ko')");
+    browser
+        .until("[...CSS.highlights.get('on')][0].startContainer.parentElement.closest('.i').classList.contains('ko')");
     browser.eval("document.getElementById('q').blur()");
     browser.press("n");
     browser.until("document.getElementById('hits').textContent === '3 of 3'");
@@ -80,7 +98,10 @@ fn filters_show_kinds_tools_errors_and_only_my_words() {
     browser.press("f");
     browser.eval("document.getElementById('errors').click()");
     browser.until("document.getElementById('shown').textContent === '1 of 11 steps'");
-    assert_eq!(browser.eval("document.querySelector('.i:not(.hide) .w').textContent"), "cargo test");
+    assert_eq!(
+        browser.eval("document.querySelector('.i:not(.hide) .w').textContent"),
+        "cargo test"
+    );
     browser.eval("document.getElementById('all').click()");
     assert_eq!(shown(&mut browser), 11);
     browser.eval("(() => { const s = document.getElementById('tool'); s.value = [...s.options].find(o => o.textContent === 'Edit').value; s.dispatchEvent(new Event('change', {bubbles: true})); })()");
@@ -101,18 +122,26 @@ fn links_lead_to_turns_events_and_lines() {
     let Some(mut browser) = Browser::start() else { return };
     let mut long = log();
     for number in 0..400 {
-        long.prompt(&format!("and then {number}")).answer(&"many words ".repeat(60));
+        long.prompt(&format!("and then {number}"))
+            .answer(&"many words ".repeat(60));
     }
     let transcript = long.transcript();
     let page = crate::logs::page(&transcript);
-    let event = transcript.events.iter().find(|told| told.text().contains("and then 333")).unwrap();
+    let event = transcript
+        .events
+        .iter()
+        .find(|told| told.text().contains("and then 333"))
+        .unwrap();
     let (seq, line, turn) = (event.event.seq, event.event.line, event.event.turn.unwrap());
     for hash in [format!("#e{seq}"), format!("#L{line}"), format!("#t{turn}")] {
         browser.show(&page, &hash);
         browser.until("document.querySelector('.i.cur')?.textContent.includes('and then 333')");
         browser.until("(() => { const box = document.querySelector('.i.cur').getBoundingClientRect(); return box.top >= 0 && box.top < innerHeight; })()");
         // Only what is near is drawn.
-        let drawn = browser.eval("document.querySelectorAll('.b.drawn').length").as_u64().unwrap();
+        let drawn = browser
+            .eval("document.querySelectorAll('.b.drawn').length")
+            .as_u64()
+            .unwrap();
         assert!(drawn < 8, "{drawn} blocks are drawn");
     }
     // The strip and the outline lead there as well.
@@ -172,7 +201,9 @@ fn the_player_shows_steps_one_after_the_other() {
     assert!(some < 11, "{some}");
     browser.eval("document.getElementById('pnext').click()");
     browser.until("document.querySelector('.i.cur').closest('section').id === 't2' || document.querySelector('.i.cur').closest('section').id === 't3'");
-    browser.eval("(() => { const p = document.getElementById('pos'); p.value = 0; p.dispatchEvent(new Event('input')); })()");
+    browser.eval(
+        "(() => { const p = document.getElementById('pos'); p.value = 0; p.dispatchEvent(new Event('input')); })()",
+    );
     browser.until("[...document.querySelectorAll('.i')].filter(el => el.checkVisibility()).length === 1");
     browser.press("Escape");
     browser.until("document.getElementById('player').hidden");
@@ -185,10 +216,16 @@ fn ten_thousand_events_are_drawn_as_they_are_scrolled_to_and_all_are_searched() 
     let Some(mut browser) = Browser::start() else { return };
     let mut log = Log::default();
     for number in 0..1_000 {
-        log.prompt(&format!("step {number}")).answer(&format!("Done with {number}.\n\n{}", "words in between ".repeat(40)));
+        log.prompt(&format!("step {number}"))
+            .answer(&format!("Done with {number}.\n\n{}", "words in between ".repeat(40)));
         for call in 0..4 {
             let result = format!("line {number}.{call}\n").repeat(20);
-            log.call("Bash", json!({ "command": format!("run {number} {call}") }), &result, call == 3);
+            log.call(
+                "Bash",
+                json!({ "command": format!("run {number} {call}") }),
+                &result,
+                call == 3,
+            );
         }
     }
     let transcript = log.transcript();
@@ -196,9 +233,17 @@ fn ten_thousand_events_are_drawn_as_they_are_scrolled_to_and_all_are_searched() 
     let page = crate::logs::page(&transcript);
     let began = Instant::now();
     browser.show(&page, "");
-    println!("{} events, {} bytes: first view after {:?}", transcript.events.len(), page.len(), began.elapsed());
+    println!(
+        "{} events, {} bytes: first view after {:?}",
+        transcript.events.len(),
+        page.len(),
+        began.elapsed()
+    );
     let (drawn, all) = (
-        browser.eval("document.querySelectorAll('.b.drawn').length").as_u64().unwrap(),
+        browser
+            .eval("document.querySelectorAll('.b.drawn').length")
+            .as_u64()
+            .unwrap(),
         browser.eval("document.querySelectorAll('.b').length").as_u64().unwrap(),
     );
     assert!(drawn * 10 < all, "{drawn} of {all} blocks are drawn at once");
@@ -221,9 +266,15 @@ fn it_is_fit_for_phones_paper_and_readers_of_screens() {
     browser.call("Emulation.setDeviceMetricsOverride", metrics);
     browser.open(&path, "");
     assert_eq!(browser.eval("document.documentElement.scrollWidth <= 390"), true);
-    assert_eq!(browser.eval("document.getElementById('outline').checkVisibility()"), false);
+    assert_eq!(
+        browser.eval("document.getElementById('outline').checkVisibility()"),
+        false
+    );
     browser.eval("document.getElementById('menu').click()");
-    assert_eq!(browser.eval("document.getElementById('outline').checkVisibility()"), true);
+    assert_eq!(
+        browser.eval("document.getElementById('outline').checkVisibility()"),
+        true
+    );
     browser.call("Emulation.clearDeviceMetricsOverride", json!({}));
     browser.open(&path, "");
     browser.until("document.querySelectorAll('.b.drawn').length > 0");

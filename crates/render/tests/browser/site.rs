@@ -34,7 +34,9 @@ fn the_index_finds_what_was_said_and_what_tools_gave_back() {
         ("absent", ""),
     ];
     for (words, expected) in cases {
-        let ask = format!("document.getElementById('q').value = '{words}'; document.getElementById('q').dispatchEvent(new Event('input'))");
+        let ask = format!(
+            "document.getElementById('q').value = '{words}'; document.getElementById('q').dispatchEvent(new Event('input'))"
+        );
         browser.eval(&ask);
         browser.until(&format!("({found}) === '{expected}'"));
     }

@@ -61,7 +61,12 @@ fn number(transcript: &mut Transcript, numbering: &mut Numbering) -> u64 {
     transcript.turns.iter_mut().for_each(|turn| boxed(&mut turn.prompt));
     let head = &mut transcript.head;
     let session = &mut head.session;
-    let texts = [&mut head.name, &mut session.title, &mut session.cwd, &mut session.git_branch];
+    let texts = [
+        &mut head.name,
+        &mut session.title,
+        &mut session.cwd,
+        &mut session.git_branch,
+    ];
     for text in texts.into_iter().flatten() {
         *text = numbering.renumber_str(text).into_owned();
     }
@@ -113,7 +118,11 @@ fn kept_one(
     });
     let told: Vec<Told> = told.collect();
     let mut subagents = Vec::new();
-    let children = if depth < NESTED_MAX { reads.subagents_of(session_uid)? } else { Vec::new() };
+    let children = if depth < NESTED_MAX {
+        reads.subagents_of(session_uid)?
+    } else {
+        Vec::new()
+    };
     for child in children {
         let uid = child.session_uid.as_str();
         // A child of a child names both above it: it hangs on the nearest.
@@ -141,15 +150,18 @@ fn kept_one(
 
 /// Whether a session hangs on another one itself, and not on one between them.
 fn own_child(parent: &str, child: &Session) -> bool {
-    let told = child.lineage.iter().find(|link| {
-        link.kind == LineageKind::Subagent && link.child_uid == child.session_uid
-    });
+    let told = child
+        .lineage
+        .iter()
+        .find(|link| link.kind == LineageKind::Subagent && link.child_uid == child.session_uid);
     told.is_none_or(|link| link.parent_uid.as_str() == parent)
 }
 
 fn link_of(child: &Session) -> Option<Lineage> {
     let mut links = child.lineage.iter();
-    links.find(|link| link.kind == LineageKind::Subagent && link.child_uid == child.session_uid).cloned()
+    links
+        .find(|link| link.kind == LineageKind::Subagent && link.child_uid == child.session_uid)
+        .cloned()
 }
 
 /// A session from its log, without any memory.
@@ -227,7 +239,9 @@ fn head(session: Session, means: &Means) -> Head {
         name: None,
         outcome: session.outcome,
         money: None,
-        repository_url: place.and_then(|repo| repo.remote).map(|remote| format!("https://{remote}")),
+        repository_url: place
+            .and_then(|repo| repo.remote)
+            .map(|remote| format!("https://{remote}")),
         masked: 0,
         faults: 0,
         zone: means.zone.clone(),
@@ -238,7 +252,12 @@ fn head(session: Session, means: &Means) -> Head {
 fn settle(session: &mut Session, calls: &[Call]) {
     let all: Vec<&Call> = calls.iter().collect();
     let counts = transcript::counted(&all);
-    session.settle(all.into_iter().zip(counts).filter(|(_, counts)| *counts).map(|(call, _)| call));
+    session.settle(
+        all.into_iter()
+            .zip(counts)
+            .filter(|(_, counts)| *counts)
+            .map(|(call, _)| call),
+    );
 }
 
 fn money(sum: &Sum) -> Option<Money> {

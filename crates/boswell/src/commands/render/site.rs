@@ -4,7 +4,6 @@
 //! good, and makes the index without reading sessions again.
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -53,12 +52,18 @@ pub(super) fn run(ui: &mut Ui, context: &Context, args: &RenderArgs) -> Result<O
     site.prepare()?;
     let pages = site.pages(&sessions)?;
     site.take_away(&pages)?;
-    let listed: Vec<(SiteSession, String)> = pages.iter().map(|page| (page.session.clone(), page.packed.clone())).collect();
+    let listed: Vec<(SiteSession, String)> = pages
+        .iter()
+        .map(|page| (page.session.clone(), page.packed.clone()))
+        .collect();
     let index = site.directory.join("index.html");
-    write::write(&index, |out| site_index(&listed, &site.means.zone, out))?;
+    write::write_file(&index, |out| site_index(&listed, &site.means.zone, out))?;
     let path = |page: &Page| site.directory.join(&page.session.file);
     let new: Vec<_> = pages.iter().filter(|page| page.is_new).collect();
-    let copies: Vec<_> = new.iter().map(|page| (page.session.session_uid.clone(), path(page))).collect();
+    let copies: Vec<_> = new
+        .iter()
+        .map(|page| (page.session.session_uid.clone(), path(page)))
+        .collect();
     note_copy(context, &copies)?;
     let masked: u64 = pages.iter().map(|page| page.masked).sum();
     match ui.format {
@@ -83,7 +88,11 @@ pub(super) fn run(ui: &mut Ui, context: &Context, args: &RenderArgs) -> Result<O
     if args.open {
         write::open(&index)?;
     }
-    Ok(if pages.is_empty() { Outcome::NothingFound } else { Outcome::Done })
+    Ok(if pages.is_empty() {
+        Outcome::NothingFound
+    } else {
+        Outcome::Done
+    })
 }
 
 struct Site<'c> {
@@ -159,7 +168,9 @@ impl Site<'_> {
             index: Some("../index.html".to_owned()),
             ..PageOptions::default()
         };
-        write::write(&self.directory.join(&file), |out| render::html(&gathered.transcript, &options, out))?;
+        write::write_file(&self.directory.join(&file), |out| {
+            render::html(&gathered.transcript, &options, out)
+        })?;
         let page = Page {
             session: SiteSession::of(&gathered.transcript, file),
             packed: site_words(&gathered.transcript),
@@ -167,7 +178,7 @@ impl Site<'_> {
             is_new: true,
         };
         // The note comes last: a page without one is made again.
-        write::write(&note, |out| {
+        write::write_file(&note, |out| {
             let told = json!({ "stamp": stamp, "session": page.session, "masked": page.masked });
             writeln!(out, "{told}")?;
             writeln!(out, "{}", page.packed)
@@ -186,16 +197,26 @@ impl Site<'_> {
         let name = &session.said.name;
         let zone = self.means.zone.iana_name();
         let outcome = memory::digest::current(store, uid)?.map(|digest| digest.outcome.outcome);
-        Ok(format!("{VERSION} {growth:?} {name:?} {zone:?} {outcome:?} {}", self.mask))
+        Ok(format!(
+            "{VERSION} {growth:?} {name:?} {zone:?} {outcome:?} {}",
+            self.mask
+        ))
     }
 
     /// Takes away pages of sessions that are not asked for any more: only what we made ourselves.
     fn take_away(&self, pages: &[Page]) -> Result<(), CommandError> {
-        let failed = |error| CommandError::user("output", format_args!("cannot read `{}`: {error}", self.directory.display()));
+        let failed = |error| {
+            CommandError::user(
+                "output",
+                format_args!("cannot read `{}`: {error}", self.directory.display()),
+            )
+        };
         for entry in fs::read_dir(self.directory.join(NOTES)).map_err(failed)? {
             let note = entry.map_err(failed)?.path();
             let Some((_, old)) = read_note(&note) else { continue };
-            let expected = note.file_name().map(|name| format!("{PAGES}/{}.html", name.to_string_lossy()));
+            let expected = note
+                .file_name()
+                .map(|name| format!("{PAGES}/{}.html", name.to_string_lossy()));
             let is_ours = expected.is_some_and(|expected| expected == old.session.file);
             let is_listed = pages.iter().any(|page| page.session.file == old.session.file);
             if is_ours && !is_listed {

@@ -35,7 +35,7 @@ pub(super) fn run(ui: &mut Ui, context: &Context, args: &RenderArgs, source: &So
                 reload_seconds: Some(RELOAD_SECONDS),
                 ..PageOptions::default()
             };
-            let made = source.make(context, args, &gathered, page)?;
+            let made = source.make(ui, context, args, &gathered, page)?;
             if is_first {
                 made.tell(ui, args, &gathered)?;
                 ui.status("Watching its log, until Ctrl-C");
