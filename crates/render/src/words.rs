@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(html("# A *b*"), "<h3>A <em>b</em></h3>");
         assert_eq!(
             html("```rust\nlet a = \"<b>\";\n```"),
-            "<pre class=\"code\"><code data-l=\"rs\">let a = &quot;&lt;b&gt;&quot;;\n</code></pre>"
+            "<pre class=\"code\"><code data-l=\"rs\">let a = \"&lt;b&gt;\";\n</code></pre>"
         );
         assert_eq!(
             html("see https://x.test/a?b=1&c."),
@@ -191,7 +191,7 @@ mod tests {
             ("[x](JaVaScRiPt:alert(1))", "<p>x</p>"),
             ("[x](data:text/html,a)", "<p>x</p>"),
             ("<javascript:alert(1)>", "<p>javascript:alert(1)</p>"),
-            ("![a\"b](javascript:x)", "<p>🖼 a&quot;b</p>"),
+            ("![a\"b](javascript:x)", "<p>🖼 a\"b</p>"),
             (
                 "```\"><script>\nx\n```",
                 "<pre class=\"code\"><code data-l=\"\">x\n</code></pre>",

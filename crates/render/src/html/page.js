@@ -480,7 +480,11 @@ const step = async by => {
   const ranges = rangesIn(el), range = ranges[Math.min(left, ranges.length - 1)];
   if (!range) return;
   openAround(range.startContainer);
-  globalThis.CSS?.highlights?.set('on', new Highlight(range));
+  if (globalThis.CSS?.highlights) {
+    const on = new Highlight(range);
+    on.priority = 1;
+    CSS.highlights.set('on', on);
+  }
   mark();
   requestAnimationFrame(() => {
     const box = range.getBoundingClientRect(), inner = range.startContainer.parentElement.closest('pre,.res');
