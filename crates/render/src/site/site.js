@@ -44,7 +44,8 @@ const ask = async () => {
   let count = 0;
   for (let at = 0; at < rows.length; at++) {
     const row = rows[at], link = row.querySelector('a');
-    link.hash = '';
+    const page = link.getAttribute('href').split('#')[0];
+    link.setAttribute('href', page);
     row.querySelector('.snip').hidden = true;
     if (!fits(row)) { show(row, false); continue; }
     if (!terms.length) { show(row, true); count++; continue; }
@@ -59,7 +60,7 @@ const ask = async () => {
     const first = phrase >= 0 ? phrase : all.low.indexOf(terms[0]);
     if (first >= 0) snippet(row, all.said, first, phrase >= 0 ? query.length : terms[0].length);
     else if (!title.includes(terms[0])) snippet(row, 'in what tools were asked or gave back', -1, 0);
-    link.hash = 'q=' + encodeURIComponent(phrase >= 0 ? query : terms.find(term => all.low.includes(term) || all.words.includes(term)) || query);
+    link.setAttribute('href', page + '#q=' + encodeURIComponent(phrase >= 0 ? query : terms.find(term => all.low.includes(term) || all.words.includes(term)) || query));
     if (at % 40 === 0) $('hits').textContent = count + ' …';
   }
   settle(count, terms.length ? (count === 1 ? '1 session' : count + ' sessions') : '');

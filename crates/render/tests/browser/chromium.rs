@@ -175,7 +175,12 @@ impl Browser {
     /// Presses a key.
     pub fn press(&mut self, key: &str) {
         for kind in ["keyDown", "keyUp"] {
-            let mut parameters = json!({ "type": kind, "key": key });
+            let code = match key {
+                "Enter" => 13,
+                "Escape" => 27,
+                _ => 0,
+            };
+            let mut parameters = json!({ "type": kind, "key": key, "windowsVirtualKeyCode": code });
             if key.chars().count() == 1 && kind == "keyDown" {
                 parameters["text"] = key.into();
             }
