@@ -289,7 +289,7 @@ impl Made {
         }
         if args.reveal {
             ui.warning("nothing is masked in it: it is for your eyes only");
-        } else if gathered.masked > 0 {
+        } else if gathered.masked > 0 && ui.format == Format::Text {
             ui.status(format_args!("Masked: {}", plural(gathered.masked, "secret")));
         }
         Ok(())

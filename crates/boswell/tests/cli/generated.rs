@@ -36,7 +36,7 @@ fn every_command_gets_its_manual_page() {
     let sandbox = Sandbox::new();
     assert_snapshot!(sandbox.run("man -o share/man1"), @"
     --- stderr ---
-    Wrote 38 pages: share/man1
+    Wrote 39 pages: share/man1
     ");
     assert_snapshot!(names_in(&sandbox.home.join("share/man1")).join("\n"), @"
     boswell-bundle.1
@@ -63,6 +63,7 @@ fn every_command_gets_its_manual_page() {
     boswell-prepare.1
     boswell-read.1
     boswell-rebuild.1
+    boswell-render.1
     boswell-restore.1
     boswell-resume.1
     boswell-search.1

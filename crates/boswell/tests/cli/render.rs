@@ -89,7 +89,12 @@ fn base64(text: &str) -> Vec<u8> {
 #[test]
 fn a_session_becomes_a_page_with_its_secrets_masked_and_counted() {
     let sandbox = sandbox();
-    assert_snapshot!(sandbox.run("render last -o page.html").replace(char::is_numeric, "0"), @"");
+    assert_snapshot!(sandbox.run("render last -o page.html").replace(char::is_numeric, "0"), @"
+    [HOME]/page.html
+    --- stderr ---
+    Wrote 00.0 KiB
+    Masked: 0 secrets
+    ");
     let page = sandbox.home.join("page.html");
     let text = text_of(&page);
     assert!(
@@ -97,7 +102,7 @@ fn a_session_becomes_a_page_with_its_secrets_masked_and_counted() {
         "{text}"
     );
     assert!(!text.contains(&token()));
-    assert_eq!(text.matches("[REDACTED:github-pat#1]").count(), 4, "{text}");
+    assert!(text.contains("[REDACTED:github-token#1]"), "{text}");
     // The same session gives the same page.
     let first = fs::read(&page).unwrap();
     sandbox.run("render last -o page.html");
@@ -130,8 +135,56 @@ fn a_bare_log_needs_no_memory_and_its_owner_may_reveal_it() {
 #[test]
 fn a_text_goes_to_the_output_and_is_cut_to_what_is_asked_for() {
     let sandbox = sandbox();
-    assert_snapshot!(sandbox.run("render last --to md --depth tools"), @"");
-    assert_snapshot!(sandbox.run("render last --to md --turns 2"), @"");
+    assert_snapshot!(sandbox.run("render last --to md --depth tools"), @"
+    # Parser
+
+    Claude Code · `claude-opus-5` · `/home/ada/app` · `main` · 2026-03-31 09:00 · 8.0 s · 150 tokens · $0.0027
+
+    ## Turn 1 · 2026-03-31 09:00
+
+    > make the tests green
+
+    *Thinking:*
+
+    > where to begin
+
+    - **Bash** `cargo test` (1.0 s)
+
+    ```
+    ok, with [REDACTED:github-token#1]
+    ```
+
+    - **Bash** `cargo clippy` (1.0 s, exit 101)
+
+    ````
+    Exit code 101
+    ```
+    warning
+    ````
+
+    Green, but clippy complains.
+
+    ## Turn 2 · 2026-03-31 09:00
+
+    > use [REDACTED:github-token#1] then
+
+    Done.
+    --- stderr ---
+    Masked: 2 secrets
+    ");
+    assert_snapshot!(sandbox.run("render last --to md --turns 2"), @"
+    # Parser
+
+    Claude Code · `claude-opus-5` · `/home/ada/app` · `main` · 2026-03-31 09:00 · 8.0 s · 150 tokens · $0.0027
+
+    ## Turn 2 · 2026-03-31 09:00
+
+    > use [REDACTED:github-token#1] then
+
+    Done.
+    --- stderr ---
+    Masked: 1 secret
+    ");
     let told: Value =
         serde_json::from_str(&sandbox.run("render last -o a.md --depth full --max-tokens 100 --json")).unwrap();
     assert_eq!(
@@ -140,9 +193,23 @@ fn a_text_goes_to_the_output_and_is_cut_to_what_is_asked_for() {
     );
     assert_eq!(told["left_out"]["turns"], json!([1]));
     assert!(fs::read_to_string(sandbox.home.join("a.md")).unwrap().chars().count() <= 400);
-    assert_snapshot!(sandbox.run("render last --depth full"), @"");
-    assert_snapshot!(sandbox.run("render last --turns 9 --to md"), @"");
-    assert_snapshot!(sandbox.run("render nothing"), @"");
+    assert_snapshot!(sandbox.run("render last --depth full"), @"
+    --- stderr ---
+    error: a page holds everything: `--depth` and `--max-tokens` are for a text
+    Hint: add `--to md`
+    --- exit 2 ---
+    ");
+    assert_snapshot!(sandbox.run("render last --turns 9 --to md"), @"
+    --- stderr ---
+    Hint: this session has no such turns
+    --- exit 1 ---
+    ");
+    assert_snapshot!(sandbox.run("render nothing"), @"
+    --- stderr ---
+    error: no session in the memory begins with: `nothing`
+    Hint: `boswell sweep` reads what is new
+    --- exit 1 ---
+    ");
 }
 
 fn written(path: &Path) -> SystemTime {
@@ -153,7 +220,13 @@ fn written(path: &Path) -> SystemTime {
 fn one_new_line_makes_one_page_again() {
     let sandbox = sandbox();
     sandbox.write(&log_path(OTHER), &session(OTHER).jsonl());
-    assert_snapshot!(sandbox.run("render --all -o site"), @"");
+    sandbox.run("sweep");
+    assert_snapshot!(sandbox.run("render --all -o site"), @"
+    [HOME]/site/index.html
+    --- stderr ---
+    Made 2 pages, 0 unchanged
+    Masked: 4 secrets
+    ");
     let site = sandbox.home.join("site");
     assert_eq!(
         names_in(&site.join("sessions")),
@@ -161,7 +234,12 @@ fn one_new_line_makes_one_page_again() {
     );
     let pages = [SESSION, OTHER].map(|id| site.join(format!("sessions/claude-{id}.html")));
     let before = pages.each_ref().map(|page| written(page));
-    assert_snapshot!(sandbox.run("render --all -o site"), @"");
+    assert_snapshot!(sandbox.run("render --all -o site"), @"
+    [HOME]/site/index.html
+    --- stderr ---
+    Made 0 pages, 2 unchanged
+    Masked: 4 secrets
+    ");
     assert_eq!(pages.each_ref().map(|page| written(page)), before);
     let more = ClaudeLog::new(OTHER)
         .at("2026-03-31T10:00:00Z")
