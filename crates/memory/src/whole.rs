@@ -15,16 +15,18 @@ pub struct Whole {
 pub(crate) fn of_line(agent: Agent, line: &[u8], events: &[&SessionEvent]) -> Vec<(u64, Whole)> {
     let bodies = bodies(agent, line);
     let mut images = images(agent, line);
-    let last = events.len().saturating_sub(1);
     let mut wholes = Vec::with_capacity(events.len());
-    for (at, event) in events.iter().enumerate() {
-        // What is known to stand on the line only belongs to its last event.
-        let is_own = |image: &mut Image| image.block.map_or(at == last, |block| block == event.block);
+    for event in events {
+        let is_own = |image: &mut Image| image.block == Some(event.block);
         let whole = Whole {
             text: logs::text_of(event, &bodies),
             images: images.extract_if(.., is_own).collect(),
         };
         wholes.push((event.seq, whole));
+    }
+    // A picture whose block is no event, or not known, belongs to what else was said on the line.
+    if let Some((_, last)) = wholes.last_mut() {
+        last.images.append(&mut images);
     }
     wholes
 }

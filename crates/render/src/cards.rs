@@ -118,7 +118,7 @@ fn time(html: &mut String, step: &Step<'_>, place: Place<'_>) {
 
 fn said(sheet: &mut Sheet, step: &Step<'_>, place: Place<'_>, who: &str, breaks: Breaks) {
     let who = match step.told.event.actor {
-        Actor::OtherAgent => "Another agent",
+        Actor::OtherAgent | Actor::Agent if !who.is_empty() => "Another agent",
         _ if step.told.event.kinds.has(Kind::HumanIntervention) && !who.is_empty() => "You, stepping in",
         _ => who,
     };

@@ -4,6 +4,8 @@
 //! else: no store, disk, clock, terminal or settings. Secrets are masked before texts come here. Everything else in a
 //! log is a stranger's text, which is shown and never run: it reaches a page only through `escape`.
 
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
 mod ansi;
 pub mod budget;
 mod cards;
@@ -16,6 +18,8 @@ mod markdown;
 mod measure;
 mod of_log;
 mod patch;
+#[cfg(test)]
+mod properties;
 mod site;
 mod steps;
 mod tools;

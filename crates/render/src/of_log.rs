@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io;
 
 use jiff::tz::TimeZone;
-use transcript::{Agent, Image, LineBody, Lines, Origin, PartKind, Reading, SessionEvent, State, bodies, images};
+use transcript::{Agent, LineBody, Lines, Origin, PartKind, Reading, SessionEvent, State, bodies, images};
 
 use crate::transcript_in::{Head, Told, Transcript};
 
@@ -33,7 +33,7 @@ impl Transcript {
             let (Some(own), LineBody::Bytes(bytes)) = (at_line.get(&line.number), line.body) else {
                 continue;
             };
-            let (bodies, pictures) = (bodies(agent, bytes), images(agent, bytes));
+            let (bodies, mut pictures) = (bodies(agent, bytes), images(agent, bytes));
             for at in own {
                 let told = &mut events[*at];
                 let block = if told.event.text_line.is_some() {
@@ -41,12 +41,15 @@ impl Transcript {
                 } else {
                     told.event.block
                 };
-                let is_own = |image: &&Image| image.block.is_none_or(|of| of == block);
-                told.images = pictures.iter().filter(is_own).cloned().collect();
+                told.images = pictures.extract_if(.., |image| image.block == Some(block)).collect();
                 let body = bodies.get(block as usize);
                 let is_human = told.event.actor == transcript::Actor::Human;
                 let words = body.and_then(|body| body.words.clone().filter(|_| is_human));
                 told.text = words.or_else(|| body.map(|body| body.text.clone()));
+            }
+            // A picture whose block is no event, or not known, belongs to what else was said on the line.
+            if let Some(last) = own.last() {
+                events[*last].images.append(&mut pictures);
             }
         }
         Ok(Some(Self {

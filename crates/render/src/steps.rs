@@ -75,7 +75,7 @@ impl Step<'_> {
             Look::Thought
         } else if is(Kind::ToolResult) {
             Look::Tool
-        } else if is(Kind::UserMsg) && event.actor == Actor::OtherAgent {
+        } else if is(Kind::UserMsg) && matches!(event.actor, Actor::OtherAgent | Actor::Agent) {
             Look::Prompt
         } else {
             Look::Note

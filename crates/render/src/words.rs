@@ -1,6 +1,6 @@
 //! Markdown as harmless HTML: no tag of its own passes, links lead to the web or to mail, pictures are not loaded.
 
-use pulldown_cmark::{CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
+use pulldown_cmark::{Alignment, CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 
 use crate::escape;
 use crate::tools::fenced;
@@ -78,6 +78,8 @@ fn tamed<'a>(event: Event<'a>, breaks: Breaks, place: &mut Place) -> Vec<Event<'
             place.in_code = false;
             vec![raw("</code></pre>\n")]
         }
+        // How a column is aligned would be told by a style, and the page's policy allows none.
+        Event::Start(Tag::Table(columns)) => vec![Event::Start(Tag::Table(vec![Alignment::None; columns.len()]))],
         Event::Start(Tag::Heading { level, .. }) => vec![raw(&format!("<h{}>", lower(level)))],
         Event::End(TagEnd::Heading(level)) => vec![raw(&format!("</h{}>\n", lower(level)))],
         Event::Text(text) if place.in_link == 0 && !place.in_code && text.contains("://") => with_links(&text),
@@ -174,6 +176,7 @@ mod tests {
             "<p>see <a href=\"https://x.test/a?b=1&amp;c\" rel=\"noopener noreferrer nofollow\" target=\"_blank\">\
              https://x.test/a?b=1&amp;c</a>.</p>"
         );
+        assert!(!html("| a |\n|:-:|\n| b |").contains("style"));
         let mut kept = String::new();
         push(&mut kept, "a\nb", Breaks::Kept);
         assert_eq!(kept, "<p>a<br />\nb</p>\n");

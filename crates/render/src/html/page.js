@@ -678,11 +678,14 @@ addEventListener('beforeprint', () => {
 const ready = new Map();
 
 /* A session that still runs: the page loads itself anew and stays where it is. */
-const state = () => ({
-  n: here(), dy: (() => { const el = elementOf(here()); return el ? el.getBoundingClientRect().top : 0; })(), all: openAll, end: innerHeight + scrollY > document.body.scrollHeight - 60,
-  open: [...flow.querySelectorAll('.i[data-n]>details')].filter(one => one.open !== one.hasAttribute('data-o')).map(one => [+one.parentElement.dataset.n, one.open]).slice(0, 500),
+const state = () => {
+  const n = here(), near = one => Math.abs(blockOf(+one.parentElement.dataset.n) - blockOf(Math.max(0, n))) < 3;
+  const folds = [...flow.querySelectorAll('.i[data-n]>details')].filter(near).map(one => [+one.parentElement.dataset.n, one.open]);
+  return {
+  n, dy: elementOf(Math.max(0, n))?.getBoundingClientRect().top ?? 0, all: openAll, end: innerHeight + scrollY > document.body.scrollHeight - 60, open: folds,
   q: $('q').value, off: chips.filter(chip => !chip.checked).map(chip => chip.dataset.k), ticks: ['mine', 'errors', 'only'].filter(id => $(id).checked), tool: tools[+$('tool').value] ?? '', filters: !$('filters').hidden
-});
+  };
+};
 const back = async was => {
   if (was.all) fold();
   for (const chip of chips) chip.checked = !was.off.includes(chip.dataset.k);

@@ -26,7 +26,7 @@ const ATTACKS: [&str; 20] = [
     "<a href=\"data:text/html,<script>window.ran=14</script>\">x</a> <meta http-equiv=refresh content=\"0;url=javascript:window.ran=14\">",
     "<base href=https://attacker.test/><form action=https://attacker.test><input name=q autofocus onfocus=window.ran=15></form>",
     "photo\u{202e}gnp.exe \u{0}\u{7}\u{1b}]0;title\u{7}\u{1b}[31m\u{2028}\u{feff}",
-    "```\"><script>window.ran=16</script>\n<script>window.ran=16</script>\n```\n\n| <script>window.ran=17</script> |\n|---|\n| [a](javascript:window.ran=17) |",
+    "```\"><script>window.ran=16</script>\n<script>window.ran=16</script>\n```\n\n| <script>window.ran=17</script> |\n|:-:|\n| [a](javascript:window.ran=17) |",
     "{\"a\":\"</script><script>window.ran=18</script>\"}",
 ];
 

@@ -282,3 +282,39 @@ fn it_is_fit_for_phones_paper_and_readers_of_screens() {
     assert!(printed["data"].as_str().unwrap().len() > 10_000);
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
+
+#[test]
+fn a_page_of_a_running_session_loads_itself_anew_and_stays_where_it_is() {
+    let Some(mut browser) = Browser::start() else { return };
+    let mut long = log();
+    for number in 0..100 {
+        long.prompt(&format!("and then {number}"))
+            .thought("hm")
+            .answer(&"many words ".repeat(60));
+    }
+    let options = render::PageOptions {
+        reload_seconds: Some(1),
+        ..render::PageOptions::default()
+    };
+    let page = |log: &Log| {
+        let mut page = Vec::new();
+        render::html(&log.transcript(), &options, &mut page).unwrap();
+        page
+    };
+    let path = browser.show(&page(&long), "#t50");
+    browser.until("document.querySelector('.i.cur')?.closest('section').id === 't50'");
+    browser.eval("document.querySelector('#t50 .kt details').open = true; document.querySelector('[data-k=a]').click(); window.before = 1");
+    let top = "Math.round(document.querySelector('#t50').getBoundingClientRect().top)";
+    let before = browser.eval(top).as_i64().unwrap();
+    long.prompt("the newest words");
+    std::fs::write(&path, page(&long)).unwrap();
+    browser.until("!window.before && document.documentElement.dataset.ready === 'yes'");
+    browser.until("document.querySelector('#t50 .kt details')?.open && !document.querySelector('[data-k=a]').checked");
+    let after = browser.eval(top).as_i64().unwrap();
+    assert!((after - before).abs() < 60, "{before} {after}");
+    assert_eq!(
+        browser.eval("document.querySelector('#outline li:last-child .ask-t').textContent"),
+        "the newest words"
+    );
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}

@@ -41,7 +41,12 @@ pub(super) fn run(ui: &mut Ui, context: &Context, args: &RenderArgs) -> Result<O
     let store = open_memory(context)?;
     let filters = args.filters.resolve(context, &store, ToolMeans::Sessions)?;
     let mut sessions = store.reads().listed()?;
-    sessions.retain(|session| session.status != Status::PromptsOnly && !session.is_subagent && filters.take(session));
+    // The page of a session whose text went with the budget stays; that of a forgotten one goes.
+    let forgotten = store.reads().tombstones()?;
+    sessions.retain(|session| {
+        let is_own = !session.is_subagent && !forgotten.contains(&session.session_uid);
+        is_own && session.status != Status::PromptsOnly && filters.take(session)
+    });
     let output = args.output.as_deref().unwrap_or(Path::new("."));
     let site = Site {
         directory: context.places.current_dir.join(output),
