@@ -129,7 +129,7 @@ fn said(sheet: &mut Sheet, step: &Step<'_>, place: Place<'_>, who: &str, breaks:
         time(&mut sheet.html, step, place);
         sheet.html.push_str("</header>");
     }
-    let text = step.told.text();
+    let text = step.words();
     let is_picture = !step.told.images.is_empty() && text.starts_with('[') && text.len() < 40;
     if !is_picture {
         sheet.html.push_str("<div class=\"md\">");

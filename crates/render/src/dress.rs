@@ -158,7 +158,7 @@ fn changes<'t>(tool: &str, asked: &'t str, input: Option<&'t Value>) -> Option<V
     if let Some(files) = patch::of_patch(patch.unwrap_or(asked)) {
         return Some(files);
     }
-    let Some(input) = input else { return None };
+    let input = input?;
     let script = input
         .get("command")
         .and_then(Value::as_array)

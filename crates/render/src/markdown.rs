@@ -168,7 +168,7 @@ fn takes(depth: Depth, step: &Step<'_>) -> bool {
 }
 
 fn push(out: &mut String, step: &Step<'_>, depth: Depth, nested: usize) {
-    let text = reveal(step.told.text());
+    let text = reveal(step.words());
     match step.look() {
         Look::Prompt => {
             paragraph(out);

@@ -82,6 +82,13 @@ impl Step<'_> {
         }
     }
 
+    /// What is shown of what was said. A command to the agent is written as a record; its summary is what was typed.
+    pub(crate) fn words(&self) -> &str {
+        let text = self.told.text();
+        let is_command = text.trim_start().starts_with("<command-") && self.is_mine();
+        if is_command { &self.told.event.summary } else { text }
+    }
+
     /// Whether these are a human's own words.
     pub(crate) fn is_mine(&self) -> bool {
         let event = &self.told.event;

@@ -206,7 +206,10 @@ const ofLine = line => {
   for (let n = 0; n < count; n++) if (lines[n] <= line && (best < 0 || lines[n] >= lines[best])) best = n;
   return best;
 };
-const ofTurn = turn => turns.indexOf(turn);
+const ofTurn = turn => {
+  const at = turns.findIndex((of, n) => of === turn && seen[n]);
+  return at >= 0 ? at : turns.indexOf(turn);
+};
 const goHash = async () => {
   const hash = location.hash.slice(1);
   let hit;
