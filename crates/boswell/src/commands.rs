@@ -28,6 +28,7 @@ mod prepare;
 pub(crate) mod read;
 mod rebuild;
 mod report;
+mod render;
 mod restore;
 mod resume;
 mod schedule;
@@ -76,6 +77,7 @@ pub(crate) enum Command {
     Report(report::ReportArgs),
     Days(days::DaysArgs),
     Bundle(bundle::BundleArgs),
+    Render(Box<render::RenderArgs>),
     Read(read::ReadArgs),
     Cat(cat::CatArgs),
     Export(export::ExportArgs),
@@ -128,8 +130,10 @@ pub(crate) fn run(
 
 /// Whether a verb looks for what is new before it answers.
 fn answers_from_memory(command: &Command) -> bool {
-    if let Command::Search(args) = command {
-        return args.asks_memory();
+    match command {
+        Command::Search(args) => return args.asks_memory(),
+        Command::Render(args) => return args.asks_memory(),
+        _ => {}
     }
     // What is given back is what was kept: a log that was cut short since must not be read first.
     matches!(
@@ -203,6 +207,7 @@ fn run_in(ui: &mut Ui, context: &Context, command: Command) -> Result<Outcome, C
         Command::Report(args) => report::run(ui, context, &args),
         Command::Days(args) => days::run(ui, context, &args),
         Command::Bundle(args) => bundle::run(ui, context, &args),
+        Command::Render(args) => render::run(ui, context, &args),
         Command::Read(args) => read::run(ui, context, &args),
         Command::Cat(args) => cat::run(ui, context, &args),
         Command::Restore(args) => restore::run(ui, context, &args),

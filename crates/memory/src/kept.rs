@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::ops::RangeInclusive;
 
-use transcript::{Agent, Line, LineBody, PartKind, SafeName, SessionEvent, bodies};
+use transcript::{Agent, Line, LineBody, PartKind, SafeName, SessionEvent};
 
-use crate::logs;
 use crate::packs;
 use crate::store::{FrameRow, Store, StoreError};
+use crate::whole::{self, Whole};
 
 /// Gives each kept line of a part, in order. A frame that is damaged ends it with an error that names it.
 pub fn each_line(
@@ -115,6 +115,13 @@ pub(crate) fn number_lines(
 
 /// The whole texts of some events, by `seq`, from the packs. Only frames that hold one of them are read.
 pub fn texts(store: &Store, session_uid: &str, events: &[SessionEvent]) -> Result<HashMap<u64, String>, StoreError> {
+    let wholes = wholes(store, session_uid, events)?;
+    let texts = wholes.into_iter().filter_map(|(seq, whole)| Some((seq, whole.text?)));
+    Ok(texts.collect())
+}
+
+/// The same with the pictures that belong to them.
+pub fn wholes(store: &Store, session_uid: &str, events: &[SessionEvent]) -> Result<HashMap<u64, Whole>, StoreError> {
     let agent = agent_of(session_uid)?;
     let mut at_line: BTreeMap<(PartKind, u64), Vec<&SessionEvent>> = BTreeMap::new();
     for event in events {
@@ -122,7 +129,7 @@ pub fn texts(store: &Store, session_uid: &str, events: &[SessionEvent]) -> Resul
         let line = event.text_line.unwrap_or(event.line);
         at_line.entry((event.part, line)).or_default().push(event);
     }
-    let mut texts = HashMap::new();
+    let mut wholes: HashMap<u64, Whole> = HashMap::new();
     for part in [PartKind::Log, PartKind::ChatHistory, PartKind::Events] {
         let lines: Vec<u64> = at_line
             .range((part, 0)..=(part, u64::MAX))
@@ -133,20 +140,16 @@ pub fn texts(store: &Store, session_uid: &str, events: &[SessionEvent]) -> Resul
                 let (Some(events), LineBody::Bytes(line)) = (at_line.get(&(part, number)), packs::body(line)) else {
                     return;
                 };
-                let bodies = bodies(agent, line);
-                let found = events
-                    .iter()
-                    .filter_map(|event| Some((event.seq, logs::text_of(event, &bodies)?)));
-                texts.extend(found);
+                wholes.extend(whole::of_line(agent, line, events));
             })?;
         }
     }
     for event in events {
         if let Some(text) = spilled(store, session_uid, event)? {
-            texts.insert(event.seq, text);
+            wholes.entry(event.seq).or_default().text = Some(text);
         }
     }
-    Ok(texts)
+    Ok(wholes)
 }
 
 /// Lines that lie near each other are read at once: a frame is read only once for them.

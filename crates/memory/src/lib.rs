@@ -38,3 +38,4 @@ pub mod surface;
 pub mod sweep;
 pub mod usage;
 pub mod why;
+pub mod whole;

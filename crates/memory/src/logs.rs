@@ -5,6 +5,7 @@ mod sketch;
 mod spills;
 mod survey;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -13,7 +14,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 use transcript::{
     Actor, Agent, Body, Call, Delta, Fate, Fates, Line, LineBody, Lines, Origin, Part, PartKind, Reading, Role,
-    SessionEvent, State, Unknown, bodies, counted,
+    SessionEvent, State, Unknown, counted,
 };
 
 pub use head::{agent_of_head, cwd_of_head};
@@ -26,6 +27,7 @@ pub(crate) use survey::{Survey, survey};
 use crate::files;
 use crate::mask::Masker;
 use crate::sources::{self, Log, Unread};
+use crate::whole::{self, Whole};
 
 /// A window of zstd larger than 128 MiB is refused: it would be held in memory.
 const ZSTD_WINDOW_LOG_MAX: u32 = 27;
@@ -125,11 +127,18 @@ impl SessionReading {
 }
 
 /// Reads a session: its log, and the logs of its subagents where the log is a main one.
-pub fn read_session(path: &Path, agent: Option<Agent>, masker: &Masker) -> Result<SessionReading, LogError> {
+///
+/// Only its owner may see a session unmasked: whoever shows it to anybody gives a masker.
+pub fn read_session<'m>(
+    path: &Path,
+    agent: Option<Agent>,
+    masker: impl Into<Option<&'m Masker>>,
+) -> Result<SessionReading, LogError> {
+    let masker = masker.into();
     // Whoever names a link means what it leads to.
     let place = path.is_symlink().then(|| sources::place_of(path));
     let path = place.as_deref().unwrap_or(path);
-    let mut main = read_log(path, agent, Some(masker))?;
+    let mut main = read_log(path, agent, masker)?;
     let mut session = SessionReading {
         unread: std::mem::take(&mut main.unread),
         main,
@@ -142,7 +151,7 @@ pub fn read_session(path: &Path, agent: Option<Agent>, masker: &Masker) -> Resul
     let found = sources::subagents_of(path, &told.native_session_id);
     session.unread.extend(found.unread);
     for Log { path, .. } in found.logs {
-        match read_log(&path, Some(Agent::Claude), Some(masker)) {
+        match read_log(&path, Some(Agent::Claude), masker) {
             Ok(mut log) => {
                 session.unread.append(&mut log.unread);
                 session.subagents.push(log);
@@ -340,6 +349,16 @@ pub fn each_text<E>(
     wanted: impl Fn(&SessionEvent) -> bool,
     mut show: impl FnMut(&SessionEvent, Option<String>) -> Result<(), E>,
 ) -> Result<Result<(), E>, LogError> {
+    each_whole(log, Some(masker), wanted, |event, whole| show(event, whole.text))
+}
+
+/// The same with the pictures that belong to the events.
+pub fn each_whole<E>(
+    log: &LogReading,
+    masker: Option<&Masker>,
+    wanted: impl Fn(&SessionEvent) -> bool,
+    mut show: impl FnMut(&SessionEvent, Whole) -> Result<(), E>,
+) -> Result<Result<(), E>, LogError> {
     // Other parts are short; their summaries are all there is to show of them.
     let main = log.parts.first().map_or(PartKind::Log, |part| part.kind);
     let (events, others): (Vec<_>, Vec<_>) = log
@@ -358,27 +377,27 @@ pub fn each_text<E>(
     }
     let (file, _) = files::open(&log.path).map_err(|source| failed(&log.path, source))?;
     let mut lines = Lines::new(unpacked(&log.path, file).map_err(|source| failed(&log.path, source))?);
-    let mut texts: HashMap<u64, String> = HashMap::new();
+    let mut wholes: HashMap<u64, Whole> = HashMap::new();
     let mut waiting = events.into_iter().peekable();
     while waiting.peek().is_some() {
         let Some(line) = lines.next().map_err(|source| failed(&log.path, source))? else {
             break;
         };
         if let (Some(events), LineBody::Bytes(bytes)) = (at_line.get(&line.number), line.body) {
-            let bodies = bodies(log.agent, &masker.mask_json_line(bytes, &mut Vec::new()));
-            texts.extend(
-                events
-                    .iter()
-                    .filter_map(|event| Some((event.seq, text_of(event, &bodies)?))),
-            );
+            let masked = masker.map_or(Cow::Borrowed(bytes), |masker| {
+                masker.mask_json_line(bytes, &mut Vec::new())
+            });
+            wholes.extend(whole::of_line(log.agent, &masked, events));
         }
         while let Some(event) = waiting.next_if(|event| event.line <= line.number) {
-            if let Err(error) = show(event, texts.remove(&event.seq)) {
+            if let Err(error) = show(event, wholes.remove(&event.seq).unwrap_or_default()) {
                 return Ok(Err(error));
             }
         }
     }
-    Ok(waiting.chain(others).try_for_each(|event| show(event, None)))
+    Ok(waiting
+        .chain(others)
+        .try_for_each(|event| show(event, Whole::default())))
 }
 
 /// The text of an event among the bodies of its line.

@@ -41,6 +41,7 @@ fn alone_it_shows_its_verbs_in_their_groups() {
       bundle        Pack a day's workspace into a zip for support
 
     Share:
+      render        Make a page or a text of a session, to look at and to share
       read          Show a session's log as one clear transcript
       cat           Print a session's log as the agent wrote it
       export        Write sessions, turns, events, calls and digests as tables

@@ -65,6 +65,7 @@ fn every_command_gets_its_manual_page() {
     boswell-read.1
     boswell-rebuild.1
     boswell-report.1
+    boswell-render.1
     boswell-restore.1
     boswell-resume.1
     boswell-search.1

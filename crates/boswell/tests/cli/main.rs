@@ -20,6 +20,7 @@ mod picture;
 mod read;
 mod report;
 mod report_pages;
+mod render;
 mod restore;
 mod sandbox;
 #[cfg(unix)]

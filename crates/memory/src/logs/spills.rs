@@ -14,14 +14,15 @@ use crate::sources;
 const SPILL_BYTES_MAX: u64 = 16 << 20;
 
 /// The whole result of a tool that was too large for the log, from the session's own tree alone.
-pub fn spilled(log: &Path, event: &SessionEvent, masker: &Masker) -> Option<String> {
+pub fn spilled<'m>(log: &Path, event: &SessionEvent, masker: impl Into<Option<&'m Masker>>) -> Option<String> {
     let name = SafeName::new(event.spill.as_deref()?)?;
     let tree = session_tree(&sources::place_of(log))?;
     let path = files::inside(&tree, &tree.join("tool-results").join(name.as_str())).ok()?;
     let (file, _) = files::open(&path).ok()?;
     let mut bytes = Vec::new();
     file.take(SPILL_BYTES_MAX).read_to_end(&mut bytes).ok()?;
-    Some(String::from_utf8_lossy(&mask_text(masker, &bytes)).into_owned())
+    let masked = masker.into().map_or(bytes.clone(), |masker| mask_text(masker, &bytes));
+    Some(String::from_utf8_lossy(&masked).into_owned())
 }
 
 /// The spilled results in the tree of a log's session, in order of name. Links are none.

@@ -1,0 +1,297 @@
+//! `boswell render`: a session to look at, as a page or a text.
+
+mod gather;
+mod site;
+mod watch;
+mod write;
+
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use jiff::tz::TimeZone;
+use memory::mask::Masker;
+use memory::prices::Prices;
+use memory::store::{Patience, Store};
+use render::{MarkdownOptions, PageOptions, Transcript};
+use serde_json::json;
+
+use self::gather::Gathered;
+use super::read::{TurnRange, zone_of};
+use super::show::Depth;
+use crate::context::Context;
+use crate::error::{CommandError, Outcome};
+use crate::filters::{FilterArgs, ToolMeans};
+use crate::prices;
+use crate::render::text::plural;
+use crate::session_arg::{SESSION_HELP, open_memory, resolve_among};
+use crate::ui::{Format, Ui, escape, measure};
+
+/// No answer is worth less than so many tokens.
+const TOKENS_MIN: u64 = 100;
+
+/// Make a page or a text of a session, to look at and to share
+///
+/// A page is one file that needs no network: an outline of prompts, turns with calls and results, differences, pictures, search over
+/// all of it, a player. A text is Markdown, for a pull request or a model. Secrets are masked in both, and counted at the end.
+/// `--all` makes a directory of pages with an index; what has not changed since is not made again.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  boswell render last --open
+  boswell render 5e55 -o session.html
+  boswell render last --to md --depth tools --max-tokens 8000
+  boswell render here --turns 3-7 --to md
+  boswell render LOG -o page.html                a log that no memory holds
+  boswell render here --watch --open             as its agent goes on
+  boswell render --all -o pages --since 30d      all sessions, with an index")]
+pub(crate) struct RenderArgs {
+    #[arg(help = SESSION_HELP, required_unless_present = "all", conflicts_with = "all")]
+    session: Option<String>,
+    /// What to make; told by the ending of `-o` where it is not given
+    #[arg(long, value_name = "FORMAT")]
+    to: Option<To>,
+    /// Where it goes; `-` is the standard output. A directory with `--all`
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Only these turns: `3`, `3-7` or `3-`
+    #[arg(long, alias = "turn", value_name = "TURNS", conflicts_with = "all")]
+    turns: Option<TurnRange>,
+    /// How much of each turn a text has
+    #[arg(long, value_name = "DEPTH")]
+    depth: Option<Depth>,
+    /// Fit a text into so many tokens of a model, about 4 characters each, and say what was left out
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(TOKENS_MIN..))]
+    max_tokens: Option<u64>,
+    /// Make a directory of pages of all sessions, or of those that are filtered
+    #[arg(long, requires = "output")]
+    all: bool,
+    /// Open it when it is made
+    #[arg(long)]
+    open: bool,
+    /// Make it again whenever the session goes on, until Ctrl-C; an open page follows
+    #[arg(long, conflicts_with = "all")]
+    watch: bool,
+    /// Do not mask secrets; only for a log that you name by its path, and for nobody else
+    #[arg(long, conflicts_with = "all")]
+    reveal: bool,
+    #[command(flatten)]
+    filters: FilterArgs,
+    /// Show times in this zone, such as `Europe/Berlin`
+    #[arg(long, value_name = "ZONE")]
+    timezone: Option<String>,
+}
+
+/// What a session is made into.
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+enum To {
+    /// One page for a browser
+    Html,
+    /// Markdown
+    Md,
+}
+
+impl RenderArgs {
+    /// Whether the memory is asked: a log that is named by its path needs none.
+    pub(crate) fn asks_memory(&self) -> bool {
+        self.session.as_deref().is_none_or(|word| !Path::new(word).is_file())
+    }
+
+    fn to(&self) -> To {
+        let ending = self.output.as_deref().and_then(Path::extension);
+        let told = ending.is_some_and(|ending| ending == "md" || ending == "markdown");
+        self.to.unwrap_or(if told { To::Md } else { To::Html })
+    }
+}
+
+pub(crate) fn run(ui: &mut Ui, context: &Context, args: &RenderArgs) -> Result<Outcome, CommandError> {
+    let to = args.to();
+    if to == To::Html && (args.depth.is_some() || args.max_tokens.is_some()) {
+        let error = CommandError::usage("a page holds everything: `--depth` and `--max-tokens` are for a text");
+        return Err(error.with_hint("add `--to md`"));
+    }
+    if args.all {
+        return site::run(ui, context, args);
+    }
+    let source = Source::of(context, args)?;
+    if args.watch {
+        return watch::run(ui, context, args, &source);
+    }
+    let gathered = source.gather(context, args)?;
+    if gathered.transcript.events.is_empty() && args.turns.is_some() {
+        ui.hint("this session has no such turns");
+        return Ok(Outcome::NothingFound);
+    }
+    let made = source.make(ui, context, args, &gathered, PageOptions::default())?;
+    made.tell(ui, args, &gathered)?;
+    if args.open {
+        write::open(&made.path)?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// Where a session is read from.
+enum Source {
+    Memory { store: Box<Store>, session_uid: String },
+    Log { path: PathBuf, masker: Option<Box<Masker>> },
+}
+
+/// Everything that a session is told with.
+struct Means {
+    zone: TimeZone,
+    prices: Prices,
+}
+
+impl Means {
+    fn of(context: &Context, args: &RenderArgs) -> Result<Self, CommandError> {
+        Ok(Self {
+            zone: zone_of(context, args.timezone.as_deref())?,
+            prices: prices::load(Some(&prices::user_file(context)))?,
+        })
+    }
+}
+
+/// What was made.
+struct Made {
+    path: PathBuf,
+    bytes: u64,
+    left_out: Option<render::LeftOut>,
+}
+
+impl Source {
+    fn of(context: &Context, args: &RenderArgs) -> Result<Self, CommandError> {
+        let word = args.session.as_deref().unwrap_or_default();
+        let path = context.places.current_dir.join(word);
+        if path.is_file() {
+            let masker = (!args.reveal).then(|| context.masker(false)).transpose()?;
+            return Ok(Self::Log {
+                path,
+                masker: masker.map(Box::new),
+            });
+        }
+        if args.reveal {
+            let error = CommandError::usage("what is kept is masked, and cannot be revealed");
+            return Err(error.with_hint("name the log by its path"));
+        }
+        let store = open_memory(context)?;
+        let filters = args.filters.resolve(context, &store, ToolMeans::Sessions)?;
+        let named = resolve_among(&store, context, word, &|session| filters.take(session))?;
+        write::is_kept(&named)?;
+        Ok(Self::Memory {
+            store: Box::new(store),
+            session_uid: named.session_uid,
+        })
+    }
+
+    fn gather(&self, context: &Context, args: &RenderArgs) -> Result<Gathered, CommandError> {
+        let means = Means::of(context, args)?;
+        let mut gathered = match self {
+            Self::Memory { store, session_uid } => gather::kept(store, session_uid, &means, args.turns)?,
+            Self::Log { path, masker } => {
+                let agent = args.filters.agent.first().map(|name| name.0);
+                gather::bare(path, agent, masker.as_deref(), &means, args.turns)?
+            }
+        };
+        gathered.number();
+        Ok(gathered)
+    }
+
+    /// Makes what is asked for and puts it where it belongs.
+    fn make(
+        &self,
+        ui: &mut Ui,
+        context: &Context,
+        args: &RenderArgs,
+        gathered: &Gathered,
+        page: PageOptions,
+    ) -> Result<Made, CommandError> {
+        let (to, transcript) = (args.to(), &gathered.transcript);
+        let path = write::place(context, args, to, transcript);
+        let mut left_out = None;
+        let bytes = write::write(ui, &path, |out| match to {
+            To::Html => render::html(transcript, &page, out),
+            To::Md => {
+                left_out = Some(render::markdown(transcript, &text_options(args), out)?);
+                Ok(())
+            }
+        })?;
+        if let (Self::Memory { session_uid, .. }, true) = (self, path.as_os_str() != "-") {
+            note_copy(context, &[(session_uid.clone(), path.clone())])?;
+        }
+        Ok(Made { path, bytes, left_out })
+    }
+}
+
+fn text_options(args: &RenderArgs) -> MarkdownOptions {
+    MarkdownOptions {
+        depth: match args.depth.unwrap_or(Depth::Turns) {
+            Depth::Prompts => render::Depth::Prompts,
+            Depth::Turns => render::Depth::Turns,
+            Depth::Tools => render::Depth::Tools,
+            Depth::Full => render::Depth::Full,
+        },
+        max_tokens: args
+            .max_tokens
+            .map(|tokens| usize::try_from(tokens).unwrap_or(usize::MAX)),
+    }
+}
+
+/// Lets `boswell forget` know what was written outside of the memory.
+fn note_copy(context: &Context, copies: &[(String, PathBuf)]) -> Result<(), CommandError> {
+    let mut store = Store::open(&context.places.data_dir)?;
+    let known = |(uid, path): &&(String, PathBuf)| {
+        let copies = store.reads().copies_of(uid).unwrap_or_default();
+        !copies.iter().any(|copy| *copy.path == *path.to_string_lossy())
+    };
+    let new: Vec<_> = copies.iter().filter(known).cloned().collect();
+    if new.is_empty() {
+        return Ok(());
+    }
+    let lock = store.lock(Patience::Wait(&|| {}))?;
+    store.write(&lock, context.now, "render", |tx| {
+        for (session_uid, path) in &new {
+            let copy = memory::store::CopyRow {
+                session_uid: session_uid.clone(),
+                path: path.display().to_string(),
+                kind: "page".to_owned(),
+            };
+            tx.note_copy(&copy, context.now)?;
+        }
+        Ok(((), format!("made {}", plural(new.len() as u64, "page"))))
+    })?;
+    Ok(())
+}
+
+impl Made {
+    fn tell(&self, ui: &mut Ui, args: &RenderArgs, gathered: &Gathered) -> Result<(), CommandError> {
+        let is_stream = self.path.as_os_str() == "-";
+        let transcript: &Transcript = &gathered.transcript;
+        match ui.format {
+            Format::Json if !is_stream => ui.json(&json!({
+                "schema": "boswell.render/1",
+                "session_uid": transcript.head.session.session_uid,
+                "to": match args.to() { To::Html => "html", To::Md => "md" },
+                "path": self.path,
+                "bytes": self.bytes,
+                "turns": transcript.turns.len(),
+                "events": transcript.events.len(),
+                "subagents": transcript.subagents.len(),
+                "secrets_masked": gathered.masked,
+                "left_out": self.left_out.as_ref().map(|left| json!({
+                    "turns": left.turns, "steps": left.steps, "tokens": left.tokens,
+                })),
+            }))?,
+            Format::Json => {}
+            Format::Text => {
+                if !is_stream {
+                    ui.row(escape(&self.path.display().to_string()))?;
+                    ui.status(format_args!("Wrote {}", measure::bytes(self.bytes)));
+                }
+            }
+        }
+        if args.reveal {
+            ui.warning("nothing is masked in it: it is for your eyes only");
+        } else if gathered.masked > 0 && ui.format == Format::Text {
+            ui.status(format_args!("Masked: {}", plural(gathered.masked, "secret")));
+        }
+        Ok(())
+    }
+}

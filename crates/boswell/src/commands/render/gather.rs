@@ -1,0 +1,278 @@
+//! A session with everything that is shown of it, from the memory or from its log.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use memory::logs::{self, LogReading};
+use memory::mask::{Masker, Numbering};
+use memory::store::Store;
+use memory::usage::{self, Sum};
+use memory::{digest, kept, repos};
+use render::{Head, Money, Subagent, Told, Transcript};
+use transcript::{Agent, Call, Lineage, LineageKind, Outcome, Session, SessionEvent, Turn};
+
+use super::Means;
+use crate::commands::read::{TurnRange, told_log_error};
+use crate::error::CommandError;
+
+/// Subagents of subagents are gathered as deep as this.
+const NESTED_MAX: usize = 6;
+/// How a masked place begins.
+const MASKED: &str = "[REDACTED:";
+
+/// A session, gathered.
+pub(super) struct Gathered {
+    pub(super) transcript: Transcript,
+    /// How many places of it are masked.
+    pub(super) masked: u64,
+}
+
+impl Gathered {
+    /// What leaves the machine has numbers for the fingerprints of secrets.
+    pub(super) fn number(&mut self) {
+        let mut numbering = Numbering::default();
+        self.masked = number(&mut self.transcript, &mut numbering);
+        self.transcript.head.masked = self.masked;
+    }
+}
+
+fn number(transcript: &mut Transcript, numbering: &mut Numbering) -> u64 {
+    let mut count = 0;
+    let mut one = |text: &mut String| {
+        count += text.matches(MASKED).count() as u64;
+        if let std::borrow::Cow::Owned(new) = numbering.renumber_str(text) {
+            *text = new;
+        }
+    };
+    for told in &mut transcript.events {
+        if let Some(text) = &mut told.text {
+            one(text);
+        }
+    }
+    let mut boxed = |text: &mut Box<str>| {
+        if let std::borrow::Cow::Owned(new) = numbering.renumber_str(text) {
+            *text = new.into();
+        }
+    };
+    for told in &mut transcript.events {
+        boxed(&mut told.event.summary);
+        told.event.files.iter_mut().for_each(&mut boxed);
+    }
+    transcript.turns.iter_mut().for_each(|turn| boxed(&mut turn.prompt));
+    let head = &mut transcript.head;
+    let session = &mut head.session;
+    let texts = [
+        &mut head.name,
+        &mut session.title,
+        &mut session.cwd,
+        &mut session.git_branch,
+    ];
+    for text in texts.into_iter().flatten() {
+        *text = numbering.renumber_str(text).into_owned();
+    }
+    for subagent in &mut transcript.subagents {
+        count += number(&mut subagent.transcript, numbering);
+    }
+    count
+}
+
+/// A session from the memory.
+pub(super) fn kept(
+    store: &Store,
+    session_uid: &str,
+    means: &Means,
+    turns: Option<TurnRange>,
+) -> Result<Gathered, CommandError> {
+    let mut calls = Vec::new();
+    let mut transcript = kept_one(store, session_uid, means, turns, 0, &mut calls)?;
+    transcript.head.money = money(&usage::sum(calls.iter(), &means.prices));
+    Ok(Gathered { transcript, masked: 0 })
+}
+
+fn kept_one(
+    store: &Store,
+    session_uid: &str,
+    means: &Means,
+    turns: Option<TurnRange>,
+    depth: usize,
+    calls: &mut Vec<Call>,
+) -> Result<Transcript, CommandError> {
+    let reads = store.reads();
+    let Some(mut session) = reads.view(session_uid)? else {
+        let message = format_args!("nothing was made of this session yet: `{session_uid}`");
+        return Err(CommandError::not_found("session-unknown", message).with_hint("`boswell sweep` reads it"));
+    };
+    let own = reads.calls_of(session_uid)?;
+    settle(&mut session, &own);
+    calls.extend(own);
+    let mut events = reads.events(session_uid)?;
+    events.retain(|event| is_asked(event, turns));
+    let mut wholes = kept::wholes(store, session_uid, &events)?;
+    let told = events.into_iter().map(|event| {
+        let whole = wholes.remove(&event.seq).unwrap_or_default();
+        Told {
+            event,
+            text: whole.text,
+            images: whole.images,
+        }
+    });
+    let told: Vec<Told> = told.collect();
+    let mut subagents = Vec::new();
+    let children = if depth < NESTED_MAX {
+        reads.subagents_of(session_uid)?
+    } else {
+        Vec::new()
+    };
+    for child in children {
+        let uid = child.session_uid.as_str();
+        // A child of a child names both above it: it hangs on the nearest.
+        let is_own = own_child(session_uid, &child);
+        if is_own && reads.has_raw_text(uid)? {
+            subagents.push(Subagent {
+                link: link_of(&child),
+                transcript: kept_one(store, uid, means, None, depth + 1, calls)?,
+            });
+        }
+    }
+    let judged = digest::current(store, session_uid)?.map(|digest| digest.outcome.outcome);
+    Ok(Transcript {
+        turns: asked_turns(reads.turns(session_uid)?, turns),
+        head: Head {
+            name: reads.annotations_of(session_uid)?.name,
+            outcome: judged.unwrap_or(Outcome::Unknown),
+            faults: reads.fault_count(session_uid)?,
+            ..head(session, means)
+        },
+        events: told,
+        subagents,
+    })
+}
+
+/// Whether a session hangs on another one itself, and not on one between them.
+fn own_child(parent: &str, child: &Session) -> bool {
+    let told = child
+        .lineage
+        .iter()
+        .find(|link| link.kind == LineageKind::Subagent && link.child_uid == child.session_uid);
+    told.is_none_or(|link| link.parent_uid.as_str() == parent)
+}
+
+fn link_of(child: &Session) -> Option<Lineage> {
+    let mut links = child.lineage.iter();
+    links
+        .find(|link| link.kind == LineageKind::Subagent && link.child_uid == child.session_uid)
+        .cloned()
+}
+
+/// A session from its log, without any memory.
+pub(super) fn bare(
+    path: &Path,
+    agent: Option<Agent>,
+    masker: Option<&Masker>,
+    means: &Means,
+    turns: Option<TurnRange>,
+) -> Result<Gathered, CommandError> {
+    let read = logs::read_session(path, agent, masker).map_err(told_log_error)?;
+    let calls: Vec<Call> = read.counted_calls().into_iter().flatten().cloned().collect();
+    let Some(mut transcript) = bare_one(&read.main, masker, means, turns)? else {
+        let message = format_args!("there is no session in it: `{}`", path.display());
+        return Err(CommandError::not_found("log-empty", message));
+    };
+    let links: HashMap<String, Lineage> = read
+        .main
+        .reading
+        .session
+        .iter()
+        .flat_map(|session| &session.lineage)
+        .filter(|link| link.kind == LineageKind::Subagent)
+        .map(|link| (link.child_uid.as_str().to_owned(), link.clone()))
+        .collect();
+    for log in &read.subagents {
+        if let Some(child) = bare_one(log, masker, means, None)? {
+            let told = links.get(child.head.session.session_uid.as_str()).cloned();
+            subagent(&mut transcript, told.or_else(|| link_of(&child.head.session)), child);
+        }
+    }
+    transcript.head.money = money(&usage::sum(calls.iter(), &means.prices));
+    Ok(Gathered { transcript, masked: 0 })
+}
+
+fn subagent(parent: &mut Transcript, link: Option<Lineage>, transcript: Transcript) {
+    parent.subagents.push(Subagent { link, transcript });
+}
+
+fn bare_one(
+    log: &LogReading,
+    masker: Option<&Masker>,
+    means: &Means,
+    turns: Option<TurnRange>,
+) -> Result<Option<Transcript>, CommandError> {
+    let Some(session) = log.reading.session.clone() else {
+        return Ok(None);
+    };
+    let mut events = Vec::new();
+    let take = |event: &SessionEvent, whole: memory::whole::Whole| {
+        events.push(Told {
+            text: logs::spilled(&log.path, event, masker).or(whole.text),
+            images: whole.images,
+            event: event.clone(),
+        });
+        Ok::<(), std::convert::Infallible>(())
+    };
+    _ = logs::each_whole(log, masker, |event| is_asked(event, turns), take).map_err(told_log_error)?;
+    // Events of other parts come last: they are shown in their place.
+    events.sort_by_key(|told| told.event.seq);
+    Ok(Some(Transcript {
+        turns: asked_turns(log.reading.turns.clone(), turns),
+        head: Head {
+            faults: log.reading.faults.len() as u64,
+            ..head(session, means)
+        },
+        events,
+        subagents: Vec::new(),
+    }))
+}
+
+fn head(session: Session, means: &Means) -> Head {
+    let place = session.cwd.as_deref().and_then(|cwd| repos::of(Path::new(cwd)));
+    Head {
+        name: None,
+        outcome: session.outcome,
+        money: None,
+        repository_url: place
+            .and_then(|repo| repo.remote)
+            .map(|remote| format!("https://{remote}")),
+        masked: 0,
+        faults: 0,
+        zone: means.zone.clone(),
+        session,
+    }
+}
+
+fn settle(session: &mut Session, calls: &[Call]) {
+    let all: Vec<&Call> = calls.iter().collect();
+    let counts = transcript::counted(&all);
+    session.settle(
+        all.into_iter()
+            .zip(counts)
+            .filter(|(_, counts)| *counts)
+            .map(|(call, _)| call),
+    );
+}
+
+fn money(sum: &Sum) -> Option<Money> {
+    let micros = sum.micros().filter(|_| sum.calls > 0)?;
+    Some(Money {
+        micros,
+        is_partial: sum.unpriced_calls > 0,
+    })
+}
+
+fn is_asked(event: &SessionEvent, turns: Option<TurnRange>) -> bool {
+    turns.is_none_or(|turns| event.turn.is_some_and(|turn| turns.has(turn)))
+}
+
+fn asked_turns(mut all: Vec<Turn>, turns: Option<TurnRange>) -> Vec<Turn> {
+    all.retain(|turn| turns.is_none_or(|turns| turns.has(turn.turn)));
+    all
+}

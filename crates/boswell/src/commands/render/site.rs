@@ -1,0 +1,250 @@
+//! `boswell render --all`: a directory of pages with an index. A page is made again only when its session changed.
+//!
+//! Beside the pages lies what was told of each session when its page was made: by it the next run knows what is still
+//! good, and makes the index without reading sessions again.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use memory::store::{Listed, Status, Store};
+use render::{PageOptions, SiteSession, site_index, site_words};
+use serde_json::json;
+
+use super::{Means, RenderArgs, To, gather, note_copy, write};
+use crate::context::Context;
+use crate::error::{CommandError, Outcome};
+use crate::filters::ToolMeans;
+use crate::render::text::plural;
+use crate::session_arg::open_memory;
+use crate::ui::{Format, Ui, escape};
+
+/// Of how pages look. Those of another version are made again.
+const VERSION: u32 = 1;
+const PAGES: &str = "sessions";
+const NOTES: &str = ".boswell";
+
+/// What became of one session.
+struct Page {
+    session: SiteSession,
+    packed: String,
+    masked: u64,
+    is_new: bool,
+}
+
+pub(super) fn run(ui: &mut Ui, context: &Context, args: &RenderArgs) -> Result<Outcome, CommandError> {
+    if args.to() == To::Md {
+        return Err(CommandError::usage("`--all` makes pages: leave `--to md` out"));
+    }
+    let store = open_memory(context)?;
+    let filters = args.filters.resolve(context, &store, ToolMeans::Sessions)?;
+    let mut sessions = store.reads().listed()?;
+    // The page of a session whose text went with the budget stays; that of a forgotten one goes.
+    let forgotten = store.reads().tombstones()?;
+    sessions.retain(|session| {
+        let is_own = !session.is_subagent && !forgotten.contains(&session.session_uid);
+        is_own && session.status != Status::PromptsOnly && filters.take(session)
+    });
+    let output = args.output.as_deref().unwrap_or(Path::new("."));
+    let site = Site {
+        directory: context.places.current_dir.join(output),
+        means: Means::of(context, args)?,
+        context,
+        mask: format!("{:?}", context.masker(false)?.version()),
+    };
+    site.prepare()?;
+    let pages = site.pages(&sessions)?;
+    site.take_away(&pages)?;
+    let listed: Vec<(SiteSession, String)> = pages
+        .iter()
+        .map(|page| (page.session.clone(), page.packed.clone()))
+        .collect();
+    let index = site.directory.join("index.html");
+    write::write_file(&index, |out| site_index(&listed, &site.means.zone, out))?;
+    let path = |page: &Page| site.directory.join(&page.session.file);
+    let new: Vec<_> = pages.iter().filter(|page| page.is_new).collect();
+    let copies: Vec<_> = new
+        .iter()
+        .map(|page| (page.session.session_uid.clone(), path(page)))
+        .collect();
+    note_copy(context, &copies)?;
+    let masked: u64 = pages.iter().map(|page| page.masked).sum();
+    match ui.format {
+        Format::Json => ui.json(&json!({
+            "schema": "boswell.render/1",
+            "to": "html",
+            "path": index,
+            "pages": pages.len(),
+            "made": new.len(),
+            "unchanged": pages.len() - new.len(),
+            "secrets_masked": masked,
+        }))?,
+        Format::Text => {
+            ui.row(escape(&index.display().to_string()))?;
+            let (made, same) = (plural(new.len() as u64, "page"), pages.len() - new.len());
+            ui.status(format_args!("Made {made}, {same} unchanged"));
+            if masked > 0 {
+                ui.status(format_args!("Masked: {}", plural(masked, "secret")));
+            }
+        }
+    }
+    if args.open {
+        write::open(&index)?;
+    }
+    Ok(if pages.is_empty() {
+        Outcome::NothingFound
+    } else {
+        Outcome::Done
+    })
+}
+
+struct Site<'c> {
+    directory: PathBuf,
+    means: Means,
+    context: &'c Context,
+    /// By which rules secrets are masked.
+    mask: String,
+}
+
+impl Site<'_> {
+    fn prepare(&self) -> Result<(), CommandError> {
+        for name in [PAGES, NOTES] {
+            let path = self.directory.join(name);
+            fs::create_dir_all(&path).map_err(|error| {
+                CommandError::user("output", format_args!("cannot write `{}`: {error}", path.display()))
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The pages of all sessions, in their order; several are made at once.
+    fn pages(&self, sessions: &[Listed]) -> Result<Vec<Page>, CommandError> {
+        let next = AtomicUsize::new(0);
+        let made: Mutex<Vec<(usize, Page)>> = Mutex::new(Vec::new());
+        let failed: Mutex<Option<CommandError>> = Mutex::new(None);
+        let work = || -> Result<(), CommandError> {
+            let store = open_memory(self.context)?;
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(session) = sessions.get(at) else { return Ok(()) };
+                if let Some(page) = self.page(&store, session)? {
+                    made.lock().expect("no thread panics with it").push((at, page));
+                }
+            }
+        };
+        thread::scope(|scope| {
+            for _ in 0..self.context.threads.clamp(1, sessions.len().max(1)) {
+                scope.spawn(|| {
+                    if let Err(error) = work() {
+                        next.store(sessions.len(), Ordering::Relaxed);
+                        failed.lock().expect("no thread panics with it").get_or_insert(error);
+                    }
+                });
+            }
+        });
+        if let Some(error) = failed.into_inner().expect("no thread panics with it") {
+            return Err(error);
+        }
+        let mut made = made.into_inner().expect("no thread panics with it");
+        made.sort_by_key(|(at, _)| *at);
+        Ok(made.into_iter().map(|(_, page)| page).collect())
+    }
+
+    /// The page of one session: as it lies there, or made anew. None where nothing is left to make it of.
+    fn page(&self, store: &Store, session: &Listed) -> Result<Option<Page>, CommandError> {
+        let uid = session.session_uid.as_str();
+        let name = write::file_name(uid);
+        let file = format!("{PAGES}/{name}.html");
+        let stamp = self.stamp(store, session)?;
+        let note = self.directory.join(NOTES).join(&name);
+        let known = read_note(&note).filter(|_| self.directory.join(&file).is_file());
+        let is_kept = session.status == Status::Kept && store.reads().has_raw_text(uid)?;
+        if let Some((_, page)) = known.filter(|(old, _)| *old == stamp || !is_kept) {
+            return Ok(Some(page));
+        }
+        if !is_kept {
+            return Ok(None);
+        }
+        let mut gathered = gather::kept(store, uid, &self.means, None)?;
+        gathered.number();
+        let options = PageOptions {
+            index: Some("../index.html".to_owned()),
+            ..PageOptions::default()
+        };
+        write::write_file(&self.directory.join(&file), |out| {
+            render::html(&gathered.transcript, &options, out)
+        })?;
+        let page = Page {
+            session: SiteSession::of(&gathered.transcript, file),
+            packed: site_words(&gathered.transcript),
+            masked: gathered.masked,
+            is_new: true,
+        };
+        // The note comes last: a page without one is made again.
+        write::write_file(&note, |out| {
+            let told = json!({ "stamp": stamp, "session": page.session, "masked": page.masked });
+            writeln!(out, "{told}")?;
+            writeln!(out, "{}", page.packed)
+        })?;
+        Ok(Some(page))
+    }
+
+    /// What a page was made of: as long as it is the same, so is the page.
+    fn stamp(&self, store: &Store, session: &Listed) -> Result<String, CommandError> {
+        let reads = store.reads();
+        let uid = session.session_uid.as_str();
+        let mut growth = vec![reads.growth(uid)?];
+        for child in reads.uids_with_prefix(&format!("{uid}/"))? {
+            growth.push(reads.growth(&child)?);
+        }
+        let name = &session.said.name;
+        let zone = self.means.zone.iana_name();
+        let outcome = memory::digest::current(store, uid)?.map(|digest| digest.outcome.outcome);
+        Ok(format!(
+            "{VERSION} {growth:?} {name:?} {zone:?} {outcome:?} {}",
+            self.mask
+        ))
+    }
+
+    /// Takes away pages of sessions that are not asked for any more: only what we made ourselves.
+    fn take_away(&self, pages: &[Page]) -> Result<(), CommandError> {
+        let failed = |error| {
+            CommandError::user(
+                "output",
+                format_args!("cannot read `{}`: {error}", self.directory.display()),
+            )
+        };
+        for entry in fs::read_dir(self.directory.join(NOTES)).map_err(failed)? {
+            let note = entry.map_err(failed)?.path();
+            let Some((_, old)) = read_note(&note) else { continue };
+            let expected = note
+                .file_name()
+                .map(|name| format!("{PAGES}/{}.html", name.to_string_lossy()));
+            let is_ours = expected.is_some_and(|expected| expected == old.session.file);
+            let is_listed = pages.iter().any(|page| page.session.file == old.session.file);
+            if is_ours && !is_listed {
+                _ = fs::remove_file(self.directory.join(&old.session.file));
+                _ = fs::remove_file(&note);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What was told of a session when its page was made, with the stamp of that time.
+fn read_note(path: &Path) -> Option<(String, Page)> {
+    let text = fs::read_to_string(path).ok()?;
+    let (told, packed) = text.split_once('\n')?;
+    let told: serde_json::Value = serde_json::from_str(told).ok()?;
+    let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
+    let packed = packed.trim_end();
+    let page = Page {
+        session: serde_json::from_value(told.get("session")?.clone()).ok()?,
+        packed: packed.bytes().all(is_base64).then(|| packed.to_owned())?,
+        masked: told.get("masked")?.as_u64()?,
+        is_new: false,
+    };
+    Some((told.get("stamp")?.as_str()?.to_owned(), page))
+}

@@ -1,0 +1,117 @@
+//! Where what is made goes: whole or not at all, readable by its owner alone.
+
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use memory::store::Status;
+use render::Transcript;
+use transcript::SafeName;
+
+use super::{RenderArgs, To};
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::session_arg::Named;
+use crate::ui::Ui;
+
+/// Where it goes: where the user says, else a page goes into this directory and a text to the standard output.
+pub(super) fn place(context: &Context, args: &RenderArgs, to: To, transcript: &Transcript) -> PathBuf {
+    match &args.output {
+        Some(path) if path.as_os_str() == "-" => path.clone(),
+        Some(path) => context.places.current_dir.join(path),
+        None if to == To::Md => PathBuf::from("-"),
+        None => context.places.current_dir.join(format!("{}.html", name_of(transcript))),
+    }
+}
+
+/// A name for the file of a session, of its uid.
+pub(super) fn name_of(transcript: &Transcript) -> String {
+    file_name(transcript.head.session.session_uid.as_str())
+}
+
+/// The same of a uid alone. Ids are strangers' text: what cannot be a name becomes one.
+pub(super) fn file_name(session_uid: &str) -> String {
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() || "-_.".contains(c) {
+            c
+        } else {
+            '-'
+        }
+    };
+    let name: String = session_uid.chars().map(plain).take(120).collect();
+    let name = name.trim_matches('.').to_owned();
+    SafeName::new(&name).map_or_else(|| "session".to_owned(), |name| name.as_str().to_owned())
+}
+
+/// Writes to where it goes; gives how many bytes a file has.
+pub(super) fn write(
+    ui: &mut Ui,
+    path: &Path,
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<u64, CommandError> {
+    if path.as_os_str() == "-" {
+        ui.write(fill)?;
+        return Ok(0);
+    }
+    write_file(path, fill)
+}
+
+/// Writes a file whole, or nothing of it.
+pub(super) fn write_file(
+    path: &Path,
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<u64, CommandError> {
+    let failed =
+        |error: io::Error| CommandError::user("output", format_args!("cannot write `{}`: {error}", path.display()));
+    let directory = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let file = tempfile::Builder::new()
+        .prefix(".boswell-")
+        .tempfile_in(directory)
+        .map_err(failed)?;
+    let mut out = BufWriter::with_capacity(256 << 10, file);
+    fill(&mut out).and_then(|()| out.flush()).map_err(failed)?;
+    let file = out.into_inner().map_err(|error| failed(error.into_error()))?;
+    let bytes = file.as_file().metadata().map_err(failed)?.len();
+    file.persist(path).map_err(|error| failed(error.error))?;
+    Ok(bytes)
+}
+
+/// Opens a file with whatever the system opens it with.
+pub(super) fn open(path: &Path) -> Result<(), CommandError> {
+    let program = match std::env::consts::OS {
+        "macos" => "open",
+        "windows" => "explorer",
+        _ => "xdg-open",
+    };
+    let mut command = Command::new(program);
+    command
+        .arg(path)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let started = command.spawn();
+    started.map(|_| ()).map_err(|error| {
+        CommandError::user("open", format_args!("cannot start `{program}`: {error}"))
+            .with_hint(format_args!("open it yourself: `{}`", path.display()))
+    })
+}
+
+/// Only what is kept whole can be shown whole.
+pub(super) fn is_kept(named: &Named) -> Result<(), CommandError> {
+    let (message, hint) = match named.status {
+        Status::Kept => return Ok(()),
+        Status::PromptsOnly => (
+            "only prompts are left of this session",
+            "its log was gone before it was swept",
+        ),
+        Status::Evicted => (
+            "the text of this session was let go",
+            "`boswell show` says what is left, and why",
+        ),
+    };
+    let message = format_args!("{message}: `{}`", named.session_uid);
+    Err(CommandError::not_found("text-gone", message).with_hint(hint))
+}

@@ -1,0 +1,32 @@
+//! Events with all that their lines hold of them: whole texts, and pictures.
+
+use transcript::{Agent, Image, SessionEvent, bodies, images};
+
+use crate::logs;
+
+/// What a line holds of an event.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Whole {
+    pub text: Option<String>,
+    pub images: Vec<Image>,
+}
+
+/// What a line holds of the events that stand on it, by `seq`.
+pub(crate) fn of_line(agent: Agent, line: &[u8], events: &[&SessionEvent]) -> Vec<(u64, Whole)> {
+    let bodies = bodies(agent, line);
+    let mut images = images(agent, line);
+    let mut wholes = Vec::with_capacity(events.len());
+    for event in events {
+        let is_own = |image: &mut Image| image.block == Some(event.block);
+        let whole = Whole {
+            text: logs::text_of(event, &bodies),
+            images: images.extract_if(.., is_own).collect(),
+        };
+        wholes.push((event.seq, whole));
+    }
+    // A picture whose block is no event, or not known, belongs to what else was said on the line.
+    if let Some((_, last)) = wholes.last_mut() {
+        last.images.append(&mut images);
+    }
+    wholes
+}

@@ -1,0 +1,33 @@
+//! Another program makes a page of a log: `cargo run -p boswell-render --example page -- claude LOG PAGE`.
+//!
+//! Nothing is masked here: `boswell render` does that before it hands texts over.
+
+use std::error::Error;
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+
+use jiff::tz::TimeZone;
+use render::{Depth, MarkdownOptions, PageOptions, Transcript, html, markdown};
+use transcript::Agent;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().collect();
+    let [_, agent, log, page] = arguments.as_slice() else {
+        return Err("usage: page claude|codex|grok LOG PAGE".into());
+    };
+    let known = Agent::ALL.into_iter().find(|known| known.as_str() == agent);
+    let agent = known.ok_or("no such agent")?;
+    let transcript = Transcript::of_log(agent, log, &fs::read(log)?, TimeZone::UTC)?.ok_or("no session in it")?;
+    let mut out = BufWriter::new(File::create(page)?);
+    if page.ends_with(".md") {
+        let options = MarkdownOptions {
+            depth: Depth::Tools,
+            max_tokens: None,
+        };
+        markdown(&transcript, &options, &mut out)?;
+    } else {
+        html(&transcript, &PageOptions::default(), &mut out)?;
+    }
+    out.flush()?;
+    Ok(())
+}

@@ -1,0 +1,124 @@
+//! A session as one page: a single file that needs no network and no server, however long the session was.
+//!
+//! What is shown lies in the page in compressed blocks, each drawn when it is scrolled to, searched without being drawn.
+//! The policy in its head lets nothing run but our own script, known by its hash, and nothing load at all. Log text is
+//! HTML that this crate made through `escape`; the script adds none.
+
+mod blocks;
+mod head;
+
+use std::io::{self, Write};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use flate2::{Compress, Compression, FlushCompress, Status};
+use sha2::{Digest, Sha256};
+
+use self::blocks::Blocks;
+use crate::escape::{escape, one_line};
+use crate::transcript_in::Transcript;
+
+pub(crate) use self::head::title;
+
+pub(crate) const STYLE: &str = include_str!("html/page.css");
+const SCRIPT: &str = include_str!("html/page.js");
+/// Fast, and near enough to the best: pages are made more often than they are sent.
+const LEVEL: u32 = 4;
+
+/// What a page does beside showing a session.
+#[derive(Debug, Clone, Default)]
+pub struct PageOptions {
+    /// The page loads itself anew after so many seconds, and stays where it is: its session still runs.
+    pub reload_seconds: Option<u32>,
+    /// Where the index of all pages lies, seen from this one.
+    pub index: Option<String>,
+}
+
+/// Writes the page of a session.
+pub fn html(transcript: &Transcript, options: &PageOptions, out: &mut dyn Write) -> io::Result<()> {
+    let blocks = Blocks::of(transcript);
+    let title = escape(&one_line(&head::title(transcript), 120));
+    open(out, &title, SCRIPT)?;
+    let reload = options
+        .reload_seconds
+        .map(|seconds| format!(" data-reload=\"{seconds}\""))
+        .unwrap_or_default();
+    writeln!(out, "<body{reload}>")?;
+    out.write_all(head::bar(&title, options.index.as_deref()).as_bytes())?;
+    out.write_all(b"<div id=\"page\">\n")?;
+    out.write_all(head::outline(transcript, &blocks).as_bytes())?;
+    out.write_all(b"<main id=\"main\" tabindex=\"-1\">\n")?;
+    out.write_all(head::head(transcript, &blocks).as_bytes())?;
+    out.write_all(b"<noscript><p class=\"none\">This page draws a session as you scroll, and needs JavaScript for it. Nothing is loaded \
+        from anywhere. <code>boswell render --to md</code> makes a text that needs none.</p></noscript>\n<div id=\"flow\"></div>\n")?;
+    out.write_all(b"</main>\n</div>\n")?;
+    out.write_all(head::below().as_bytes())?;
+    data(out, "ix", &pack(blocks.index_json().as_bytes()))?;
+    let mut packed = blocks.packed.iter().enumerate();
+    // The script comes as soon as it can draw what is seen first.
+    for (at, block) in packed.by_ref().take(1) {
+        data(out, &format!("b{at}"), block)?;
+    }
+    writeln!(out, "<script>{SCRIPT}</script>")?;
+    for (at, block) in packed {
+        data(out, &format!("b{at}"), block)?;
+    }
+    for (at, extra) in blocks.extras.iter().enumerate() {
+        data(out, &format!("x{at}"), extra)?;
+    }
+    out.write_all(b"</body>\n</html>\n")
+}
+
+/// The beginning of every page of ours: what it may do, and how it looks.
+pub(crate) fn open(out: &mut dyn Write, title: &str, script: &str) -> io::Result<()> {
+    let hash = |text: &str| BASE64.encode(Sha256::digest(text.as_bytes()));
+    let policy = format!(
+        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; img-src data:; base-uri 'none'; form-action 'none'",
+        hash(script),
+        hash(STYLE)
+    );
+    writeln!(
+        out,
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"referrer\" content=\"no-referrer\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
+         <meta name=\"generator\" content=\"boswell\">\n<title>{title}</title>\n<style>{STYLE}</style>\n</head>"
+    )
+}
+
+/// Data that a browser leaves alone, as text in base64.
+fn data(out: &mut dyn Write, id: &str, base64: &str) -> io::Result<()> {
+    writeln!(out, "<script type=\"text/plain\" id=\"{id}\">{base64}</script>")
+}
+
+/// Compressed as browsers can take apart themselves, in base64.
+pub(crate) fn pack(bytes: &[u8]) -> String {
+    let mut compress = Compress::new(Compression::new(LEVEL), false);
+    let mut packed = Vec::with_capacity(bytes.len() / 4 + 64);
+    loop {
+        let done = usize::try_from(compress.total_in()).unwrap_or(usize::MAX);
+        packed.reserve(packed.capacity().max(1 << 10));
+        let status = compress.compress_vec(&bytes[done.min(bytes.len())..], &mut packed, FlushCompress::Finish);
+        match status.expect("deflate fails on no bytes") {
+            Status::StreamEnd => break,
+            Status::Ok | Status::BufError => {}
+        }
+    }
+    BASE64.encode(&packed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_packed_can_be_taken_apart() {
+        for text in ["", "a", &"long text ".repeat(100_000)] {
+            let packed = BASE64.decode(pack(text.as_bytes())).unwrap();
+            let mut back = String::new();
+            io::Read::read_to_string(&mut flate2::read::DeflateDecoder::new(packed.as_slice()), &mut back).unwrap();
+            assert!(back == text);
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! What stands around the steps: the bar with its search, the outline of prompts, the facts of the session.
+
+use transcript::Outcome;
+
+use super::blocks::Blocks;
+use crate::escape::{escape, one_line};
+use crate::highlights::What;
+use crate::measure::{count, date_time, duration, money, plural};
+use crate::steps::Look;
+use crate::transcript_in::Transcript;
+use crate::words;
+
+/// What a session is called: by its human, by its agent, or by its first prompt.
+pub(crate) fn title(transcript: &Transcript) -> String {
+    let head = &transcript.head;
+    let named = head.name.clone().or_else(|| head.session.title.clone());
+    let named = named.filter(|name| !name.trim().is_empty());
+    let asked = || transcript.turns.first().map(|turn| one_line(&turn.prompt, 100));
+    let asked = || asked().filter(|asked| !asked.is_empty());
+    named
+        .or_else(asked)
+        .unwrap_or_else(|| head.session.session_uid.to_string())
+}
+
+/// The bar at the top: where we are, search, filters, player, theme.
+pub(super) fn bar(title: &str, index: Option<&str>) -> String {
+    let home = index.map(|index| {
+        format!(
+            "<a class=\"home\" href=\"{}\" title=\"All sessions\">⌂<span class=\"sr\"> All sessions</span></a>",
+            escape(index)
+        )
+    });
+    let kinds = [
+        ("p", "Prompts"),
+        ("a", "Answers"),
+        ("t", "Thinking"),
+        ("s", "Shell"),
+        ("v", "Tests"),
+        ("e", "Edits"),
+        ("o", "Tools"),
+        ("g", "Agents"),
+        ("n", "Harness"),
+    ];
+    let chips: String = kinds
+        .map(|(letter, word)| {
+            format!("<label class=\"chip k{letter}\"><input type=\"checkbox\" checked data-k=\"{letter}\"><i></i>{word} <small></small></label>")
+        })
+        .concat();
+    format!(
+        "<a class=\"skip\" href=\"#main\">Skip to the session</a>\n<header id=\"bar\">\n<div class=\"line\">{}\
+         <button id=\"menu\" aria-label=\"Outline\" aria-expanded=\"false\" aria-controls=\"outline\">☰</button>\
+         <span class=\"name\">{title}</span>\
+         <form id=\"find\" role=\"search\"><input id=\"q\" type=\"search\" placeholder=\"Search the whole session\" aria-label=\"Search the whole session\" autocomplete=\"off\" spellcheck=\"false\">\
+         <button type=\"button\" id=\"re\" aria-pressed=\"false\" title=\"Regular expression\">.*</button>\
+         <button type=\"button\" id=\"cs\" aria-pressed=\"false\" title=\"Match case\">Aa</button>\
+         <output id=\"hits\" aria-live=\"polite\"></output>\
+         <button type=\"button\" id=\"prev\" aria-label=\"Previous hit\" disabled>↑</button>\
+         <button type=\"button\" id=\"next\" aria-label=\"Next hit\" disabled>↓</button></form>\
+         <button id=\"filter\" aria-expanded=\"false\" aria-controls=\"filters\">Filter</button>\
+         <button id=\"fold\" aria-pressed=\"false\" title=\"Open or close everything (x)\">Open all</button>\
+         <button id=\"play\" title=\"Play the session (p)\">▶<span class=\"sr\"> Play</span></button>\
+         <button id=\"theme\" title=\"Light or dark (t)\">◐<span class=\"sr\"> Light or dark</span></button>\
+         <button id=\"help\" title=\"Keys (?)\">?<span class=\"sr\"> Keys</span></button></div>\n\
+         <div id=\"filters\" hidden><div class=\"chips\" role=\"group\" aria-label=\"Kinds of steps\">{chips}</div>\
+         <label>Tool <select id=\"tool\"><option value=\"-1\">all</option></select></label>\
+         <label class=\"tick\"><input type=\"checkbox\" id=\"mine\"> Only my words</label>\
+         <label class=\"tick\"><input type=\"checkbox\" id=\"errors\"> Only errors</label>\
+         <label class=\"tick\"><input type=\"checkbox\" id=\"only\"> Only hits</label>\
+         <button type=\"button\" id=\"all\">Show all</button> <output id=\"shown\" aria-live=\"polite\"></output></div>\n\
+         <canvas id=\"strip\" height=\"10\" aria-label=\"Activity: one cell per step; the outline leads to the same places\" role=\"img\"></canvas>\n\
+         </header>\n",
+        home.unwrap_or_default()
+    )
+}
+
+/// The prompts of the session, each a link to its turn.
+pub(super) fn outline(transcript: &Transcript, blocks: &Blocks) -> String {
+    let mut html = "<nav id=\"outline\" aria-label=\"Prompts\">\n<ol>\n".to_owned();
+    for mark in &blocks.turns {
+        let class = if mark.is_rewound { " class=\"rewound\"" } else { "" };
+        let errors = match mark.errors {
+            0 => String::new(),
+            some => format!(
+                " <b class=\"no\" title=\"{0}\">{some}<span class=\"sr\"> errors</span></b>",
+                plural(some.into(), "error")
+            ),
+        };
+        let prompt = if mark.prompt.is_empty() { "…" } else { &mark.prompt };
+        html.push_str(&format!(
+            "<li{class}><a href=\"#t{turn}\"><span class=\"no-t\">{turn}</span> <span class=\"ask-t\">{prompt}</span>{errors}</a></li>\n",
+            turn = mark.turn
+        ));
+    }
+    html.push_str("</ol>\n");
+    if blocks.turns.is_empty() {
+        html.push_str("<p class=\"none\">no prompts</p>\n");
+    }
+    let uid = escape(transcript.head.session.session_uid.as_str());
+    html.push_str(&format!("<p class=\"uid\">{uid}</p>\n</nav>\n"));
+    html
+}
+
+/// What stands above the turns.
+pub(super) fn head(transcript: &Transcript, blocks: &Blocks) -> String {
+    let head = &transcript.head;
+    let agent = head.session.flavor;
+    let mut html = format!(
+        "<header class=\"head\">\n<p class=\"who\"><span class=\"agent {}\">{}</span>{}</p>\n<h1>{}</h1>\n<dl>\n",
+        agent.as_str(),
+        agent.title(),
+        outcome(head.outcome),
+        escape(&one_line(&title(transcript), 200))
+    );
+    for (name, value) in facts(transcript, blocks) {
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            html.push_str(&format!("<div><dt>{name}</dt><dd>{value}</dd></div>\n"));
+        }
+    }
+    html.push_str("</dl>\n");
+    html.push_str(&landmarks(blocks));
+    let mut notes = Vec::new();
+    if head.masked > 0 {
+        notes.push(format!("{} masked", plural(head.masked, "secret")));
+    }
+    if head.faults > 0 {
+        notes.push(format!("{} of the log could not be read", plural(head.faults, "place")));
+    }
+    if !notes.is_empty() {
+        html.push_str(&format!("<p class=\"notes\">{}</p>\n", notes.join(" · ")));
+    }
+    html.push_str("</header>\n");
+    html
+}
+
+/// The facts of the session as HTML, those that are known.
+fn facts(transcript: &Transcript, blocks: &Blocks) -> [(&'static str, Option<String>); 10] {
+    let head = &transcript.head;
+    let session = &head.session;
+    let text = |text: &Option<String>| text.as_deref().map(escape);
+    let project_of = |cwd: &str| format!("<span title=\"{}\">{}</span>", escape(cwd), escape(project(cwd)));
+    let took = session
+        .started_at
+        .zip(session.ended_at)
+        .map(|(from, to)| to.duration_since(from).as_millis());
+    let tools = blocks.count(&[Look::Shell, Look::Test, Look::Edit, Look::Tool, Look::Agent]);
+    let errors = match blocks.errors() {
+        0 => String::new(),
+        errors => format!(", <b class=\"no\">{errors} failed</b>"),
+    };
+    let cost = &session.cost;
+    let all = cost.input_tokens + cost.output_tokens + cost.cache_tokens;
+    let (input, output, cached) = (
+        count(cost.input_tokens),
+        count(cost.output_tokens),
+        count(cost.cache_tokens),
+    );
+    let tokens = format!(
+        "<span title=\"{input} in, {output} out, {cached} cached\">{}</span>",
+        count(all)
+    );
+    let price = head.money.map(|told| {
+        let more = if told.is_partial { " +" } else { "" };
+        format!("{}{more}", money(told.micros))
+    });
+    [
+        ("Model", text(&session.model)),
+        ("Project", session.cwd.as_deref().map(project_of)),
+        ("Branch", text(&session.git_branch)),
+        ("Started", session.started_at.map(|at| date_time(at, &head.zone))),
+        ("Took", took.and_then(|ms| u64::try_from(ms).ok()).map(duration)),
+        ("Turns", Some(blocks.turns.len().to_string())),
+        ("Tool calls", Some(format!("{tools}{errors}"))),
+        ("Tokens", (all > 0).then_some(tokens)),
+        ("Cost", price),
+        ("Version", text(&session.agent_version)),
+    ]
+}
+
+/// Commits and pull requests, each with the step that made it.
+fn landmarks(blocks: &Blocks) -> String {
+    if blocks.highlights.is_empty() {
+        return String::new();
+    }
+    let mut html = "<ul class=\"made\" aria-label=\"Commits and pull requests\">\n".to_owned();
+    for one in &blocks.highlights {
+        let jump = format!("<a class=\"jump\" href=\"#e{}\">step</a>", one.seq);
+        match &one.what {
+            What::Commit { sha, subject } => {
+                let id = match &blocks.repository_url {
+                    Some(url) => format!("{}<code>{sha}</code></a>", words::link(&format!("{url}/commit/{sha}"))),
+                    None => format!("<code>{sha}</code>"),
+                };
+                html.push_str(&format!("<li>{id} {} {jump}</li>\n", escape(&one_line(subject, 120))));
+            }
+            What::Request { url } => {
+                html.push_str(&format!("<li>{}{}</a> {jump}</li>\n", words::link(url), escape(url)));
+            }
+        }
+    }
+    html.push_str("</ul>\n");
+    html
+}
+
+fn outcome(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Success => " <span class=\"outcome good\">success</span>",
+        Outcome::Fail => " <span class=\"outcome bad\">failed</span>",
+        Outcome::Abandoned => " <span class=\"outcome\">abandoned</span>",
+        Outcome::Unknown => "",
+    }
+}
+
+/// The last two parts of a path are enough to know it by.
+fn project(path: &str) -> &str {
+    let parts: Vec<_> = path.match_indices(['/', '\\']).map(|(at, _)| at).collect();
+    match parts.as_slice() {
+        [.., second, _] if *second > 0 => &path[second + 1..],
+        _ => path,
+    }
+}
+
+/// The player and the keys, which the script shows.
+pub(super) fn below() -> &'static str {
+    "<footer id=\"player\" hidden aria-label=\"Player\"><button id=\"pback\" aria-label=\"Previous turn\">⏮</button>\
+     <button id=\"ppause\" aria-label=\"Play or pause\">⏸</button><button id=\"pnext\" aria-label=\"Next turn\">⏭</button>\
+     <input id=\"pos\" type=\"range\" min=\"0\" value=\"0\" aria-label=\"Place in the session\"><output id=\"when\"></output>\
+     <label>Speed <select id=\"speed\"><option value=\"0.5\">½×</option><option value=\"1\" selected>1×</option><option value=\"2\">2×</option>\
+     <option value=\"4\">4×</option><option value=\"16\">16×</option></select></label>\
+     <button id=\"pstop\" aria-label=\"Close the player\">✕</button></footer>\n\
+     <dialog id=\"keys\" aria-label=\"Keys\"><h2>Keys</h2><dl>\
+     <dt>/</dt><dd>search</dd><dt>n N</dt><dd>next, previous hit</dd><dt>j k</dt><dd>next, previous step</dd>\
+     <dt>J K</dt><dd>next, previous turn</dd><dt>o</dt><dd>open or close the step</dd><dt>x</dt><dd>open or close everything</dd>\
+     <dt>e</dt><dd>next error</dd><dt>f</dt><dd>filters</dd><dt>m</dt><dd>only my words</dd><dt>p</dt><dd>play, pause</dd><dt>t</dt><dd>light, dark</dd>\
+     <dt>?</dt><dd>this list</dd><dt>Esc</dt><dd>close, clear</dd></dl><form method=\"dialog\"><button>Close</button></form></dialog>\n"
+}

@@ -1,0 +1,33 @@
+//! A session as something to look at: one HTML page, a text in Markdown, the index of many pages.
+//!
+//! [`Transcript`] in, bytes out, into whatever can be written to. This crate knows the words of `transcript` and nothing
+//! else: no store, disk, clock, terminal or settings. Secrets are masked before texts come here. Everything else in a
+//! log is a stranger's text, which is shown and never run: it reaches a page only through `escape`.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod ansi;
+pub mod budget;
+mod cards;
+mod diff;
+mod dress;
+mod escape;
+mod highlights;
+mod html;
+mod markdown;
+mod measure;
+mod of_log;
+mod patch;
+#[cfg(test)]
+mod properties;
+mod site;
+mod steps;
+mod tools;
+mod transcript_in;
+mod words;
+
+pub(crate) use html::title as html_title;
+pub use html::{PageOptions, html};
+pub use markdown::{Depth, LeftOut, MarkdownOptions, markdown};
+pub use site::{SiteSession, site_index, site_words};
+pub use transcript_in::{Head, Money, Subagent, Told, Transcript};

@@ -1,0 +1,86 @@
+//! Numbers for people: durations, tokens, money, sizes, times.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+/// `840 ms`, `1.2 s`, `3 min 20 s`, `2 h 5 min`.
+pub(crate) fn duration(ms: u64) -> String {
+    let seconds = ms / 1000;
+    match seconds {
+        0 => format!("{ms} ms"),
+        1..=9 => format!("{seconds}.{} s", ms % 1000 / 100),
+        10..=59 => format!("{seconds} s"),
+        60..=3599 => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+/// `950`, `12.3k`, `4.5M`.
+pub(crate) fn count(number: u64) -> String {
+    let tenths = |unit: u64, letter: char| {
+        let tenths = number / (unit / 10);
+        format!("{}.{}{letter}", tenths / 10, tenths % 10)
+    };
+    match number {
+        0..1_000 => number.to_string(),
+        1_000..1_000_000 => tenths(1_000, 'k'),
+        1_000_000..1_000_000_000 => tenths(1_000_000, 'M'),
+        _ => tenths(1_000_000_000, 'G'),
+    }
+}
+
+/// `950 B`, `12.3 kB`, `4.5 MB`.
+pub(crate) fn bytes(number: usize) -> String {
+    let tenths = |unit: usize, word: &str| {
+        let tenths = number / (unit / 10);
+        format!("{}.{} {word}", tenths / 10, tenths % 10)
+    };
+    match number {
+        0..1_000 => format!("{number} B"),
+        1_000..1_000_000 => tenths(1_000, "kB"),
+        _ => tenths(1_000_000, "MB"),
+    }
+}
+
+/// `$12.30`, and more digits where there is little.
+pub(crate) fn money(micros: u64) -> String {
+    match micros {
+        0 => "$0".to_owned(),
+        1..10_000 => format!("${}.{:04}", micros / 1_000_000, micros % 1_000_000 / 100),
+        _ => format!("${}.{:02}", micros / 1_000_000, micros % 1_000_000 / 10_000),
+    }
+}
+
+/// `12:03:04`.
+pub(crate) fn clock(at: Timestamp, zone: &TimeZone) -> String {
+    at.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string()
+}
+
+/// `2026-04-01 12:03`.
+pub(crate) fn date_time(at: Timestamp, zone: &TimeZone) -> String {
+    at.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string()
+}
+
+/// `1 event`, `2 events`.
+pub(crate) fn plural(number: u64, word: &str) -> String {
+    match number {
+        1 => format!("1 {word}"),
+        _ => format!("{number} {word}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!(
+            [12, 1_250, 61_000, 7_260_000].map(duration),
+            ["12 ms", "1.2 s", "1 min 1 s", "2 h 1 min"]
+        );
+        assert_eq!([999, 12_345, 4_560_000].map(count), ["999", "12.3k", "4.5M"]);
+        assert_eq!([950, 12_345, 4_560_000].map(bytes), ["950 B", "12.3 kB", "4.5 MB"]);
+        assert_eq!([0, 4_200, 12_345_678].map(money), ["$0", "$0.0042", "$12.34"]);
+    }
+}

@@ -1,0 +1,240 @@
+//! The index of many pages: sessions by day and by project, and a search over all of them that needs no server.
+//!
+//! A page opened from a disk may load nothing beside it. So the index itself holds what is searched: of each session what
+//! was said, and every word that stands anywhere in it, compressed. A word that stands in a tool's output is found by the
+//! list; the session's own page then shows where.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use serde::{Deserialize, Serialize};
+
+use crate::escape::{escape, one_line};
+use crate::html::{open, pack, title};
+use crate::measure::{clock, count, duration, money, plural};
+use crate::steps::{Look, steps};
+use crate::transcript_in::Transcript;
+
+const SCRIPT: &str = include_str!("site/site.js");
+/// So much of what was said in a session is shown around a hit.
+const SAID_BYTES_MAX: usize = 256 << 10;
+/// Longer runs of letters are keys and hashes: nobody types them from memory.
+const WORD_CHARS: std::ops::RangeInclusive<usize> = 3..=48;
+const WORDS_MAX: usize = 200_000;
+
+/// A session as the index tells it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SiteSession {
+    /// Its page, seen from the index.
+    pub file: String,
+    pub session_uid: String,
+    pub agent: String,
+    pub title: String,
+    pub project: Option<String>,
+    pub branch: Option<String>,
+    pub started_at: Option<Timestamp>,
+    pub took_ms: Option<u64>,
+    pub turns: u64,
+    pub steps: u64,
+    pub errors: u64,
+    pub tokens: u64,
+    pub cost_micros: Option<u64>,
+    pub outcome: String,
+}
+
+impl SiteSession {
+    /// What the index tells of a session.
+    pub fn of(transcript: &Transcript, file: String) -> Self {
+        let head = &transcript.head;
+        let session = &head.session;
+        let steps = steps(transcript);
+        let cost = &session.cost;
+        let took = session
+            .started_at
+            .zip(session.ended_at)
+            .map(|(from, to)| to.duration_since(from).as_millis());
+        let last = |path: &str| path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned();
+        let project = session.repo.clone().or_else(|| session.cwd.as_deref().map(last));
+        Self {
+            file,
+            session_uid: session.session_uid.to_string(),
+            agent: session.flavor.as_str().to_owned(),
+            title: one_line(&title(transcript), 160),
+            project,
+            branch: session.git_branch.clone(),
+            started_at: session.started_at,
+            took_ms: took.and_then(|ms| u64::try_from(ms).ok()),
+            turns: transcript.turns.len() as u64,
+            steps: steps.len() as u64,
+            errors: steps.iter().filter(|step| step.is_error()).count() as u64,
+            tokens: cost.input_tokens + cost.output_tokens + cost.cache_tokens,
+            cost_micros: head.money.map(|told| told.micros),
+            outcome: match head.outcome {
+                transcript::Outcome::Success => "success",
+                transcript::Outcome::Fail => "failed",
+                transcript::Outcome::Abandoned => "abandoned",
+                transcript::Outcome::Unknown => "",
+            }
+            .to_owned(),
+        }
+    }
+}
+
+/// What of a session is searched from the index, packed as a page holds it: what was said, and after a zero all words.
+pub fn site_words(transcript: &Transcript) -> String {
+    let mut said = String::new();
+    let mut words = BTreeSet::new();
+    gather(transcript, &mut said, &mut words);
+    let words: Vec<String> = words.into_iter().collect();
+    pack(format!("{said}\0{}", words.join("\n")).as_bytes())
+}
+
+fn gather(transcript: &Transcript, said: &mut String, words: &mut BTreeSet<String>) {
+    for step in steps(transcript) {
+        let is_said = matches!(step.look(), Look::Prompt | Look::Answer);
+        let text = step.told.text();
+        if is_said && said.len() + text.len() < SAID_BYTES_MAX {
+            said.push_str(text);
+            said.push('\n');
+        } else {
+            add(text, words);
+        }
+        if let Some(result) = step.result {
+            add(result.text(), words);
+        }
+    }
+    for subagent in &transcript.subagents {
+        gather(&subagent.transcript, said, words);
+    }
+}
+
+fn add(text: &str, words: &mut BTreeSet<String>) {
+    for word in text.split(|c: char| !(c.is_alphanumeric() || c == '_')) {
+        // Scripts without spaces have long runs; they are cut into pieces that can be found.
+        let chars = if word.is_ascii() {
+            word.len()
+        } else {
+            word.chars().count()
+        };
+        if word.is_ascii() && !WORD_CHARS.contains(&chars) || words.len() >= WORDS_MAX || chars == 0 {
+            continue;
+        }
+        let lower = word.to_lowercase();
+        if !words.contains(&lower) {
+            words.insert(lower);
+        }
+    }
+}
+
+/// Writes the index of pages. `packed` is what [`site_words`] gave for each of them.
+pub fn site_index(sessions: &[(SiteSession, String)], zone: &TimeZone, out: &mut dyn Write) -> io::Result<()> {
+    open(out, "Sessions", SCRIPT)?;
+    writeln!(out, "<body class=\"site\">")?;
+    out.write_all(bar(sessions).as_bytes())?;
+    out.write_all(b"<div id=\"page\">\n")?;
+    out.write_all(projects(sessions).as_bytes())?;
+    out.write_all(b"<main id=\"main\" tabindex=\"-1\">\n")?;
+    out.write_all(days(sessions, zone).as_bytes())?;
+    out.write_all(b"<p class=\"none\" id=\"nothing\" hidden>Nothing found</p>\n</main>\n</div>\n")?;
+    writeln!(out, "<script>{SCRIPT}</script>")?;
+    for (at, (_, packed)) in sessions.iter().enumerate() {
+        writeln!(out, "<script type=\"text/plain\" id=\"w{at}\">{packed}</script>")?;
+    }
+    out.write_all(b"</body>\n</html>\n")
+}
+
+fn bar(sessions: &[(SiteSession, String)]) -> String {
+    let tokens: u64 = sessions.iter().map(|(session, _)| session.tokens).sum();
+    let cost: u64 = sessions.iter().filter_map(|(session, _)| session.cost_micros).sum();
+    let mut facts = vec![plural(sessions.len() as u64, "session")];
+    facts.extend((tokens > 0).then(|| format!("{} tokens", count(tokens))));
+    facts.extend((cost > 0).then(|| money(cost)));
+    format!(
+        "<a class=\"skip\" href=\"#main\">Skip to the sessions</a>\n<header id=\"bar\"><div class=\"line\">\
+         <span class=\"name\">Sessions <small>{}</small></span>\
+         <form id=\"find\" role=\"search\"><input id=\"q\" type=\"search\" placeholder=\"Search all sessions\" aria-label=\"Search all sessions\" autocomplete=\"off\" spellcheck=\"false\">\
+         <output id=\"hits\" aria-live=\"polite\"></output></form>\
+         <select id=\"agent\" aria-label=\"Agent\"><option value=\"\">all agents</option></select>\
+         <button id=\"theme\" title=\"Light or dark\">◐<span class=\"sr\"> Light or dark</span></button></div></header>\n",
+        facts.join(" · ")
+    )
+}
+
+fn projects(sessions: &[(SiteSession, String)]) -> String {
+    let mut known: Vec<(&str, usize)> = Vec::new();
+    for (session, _) in sessions {
+        let project = session.project.as_deref().unwrap_or("no project");
+        match known.iter_mut().find(|(name, _)| *name == project) {
+            Some((_, count)) => *count += 1,
+            None => known.push((project, 1)),
+        }
+    }
+    known.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+    let mut html = "<nav id=\"outline\" aria-label=\"Projects\">\n<ol>\n".to_owned();
+    for (name, count) in known {
+        let name = escape(name);
+        html.push_str(&format!(
+            "<li><button class=\"project\" aria-pressed=\"false\" data-p=\"{name}\"><span>{name}</span> <small>{count}</small></button></li>\n"
+        ));
+    }
+    html + "</ol>\n</nav>\n"
+}
+
+fn days(sessions: &[(SiteSession, String)], zone: &TimeZone) -> String {
+    let day = |session: &SiteSession| {
+        let at = session.started_at.map(|at| at.to_zoned(zone.clone()));
+        at.map_or_else(|| "Some day".to_owned(), |at| at.strftime("%A, %-d %B %Y").to_string())
+    };
+    let mut html = String::new();
+    let mut last = None;
+    for (at, (session, _)) in sessions.iter().enumerate() {
+        let day = day(session);
+        if last.as_ref() != Some(&day) {
+            if last.is_some() {
+                html.push_str("</ul></section>\n");
+            }
+            html.push_str(&format!("<section class=\"day\"><h2>{day}</h2><ul>\n"));
+            last = Some(day);
+        }
+        html.push_str(&row(at, session, zone));
+    }
+    if last.is_some() {
+        html.push_str("</ul></section>\n");
+    }
+    html
+}
+
+fn row(at: usize, session: &SiteSession, zone: &TimeZone) -> String {
+    let project = session.project.as_deref().unwrap_or("no project");
+    let mut facts = vec![escape(project)];
+    facts.extend(session.branch.as_deref().map(escape));
+    facts.extend(session.started_at.map(|at| clock(at, zone)));
+    facts.extend(session.took_ms.map(duration));
+    facts.push(plural(session.turns, "turn"));
+    facts.extend((session.tokens > 0).then(|| format!("{} tokens", count(session.tokens))));
+    facts.extend(session.cost_micros.filter(|micros| *micros > 0).map(money));
+    facts.extend((session.errors > 0).then(|| format!("<b class=\"no\">{}</b>", plural(session.errors, "error"))));
+    let outcome = match session.outcome.as_str() {
+        "" => String::new(),
+        word => format!(
+            " <span class=\"outcome {}\">{}</span>",
+            if word == "success" { "good" } else { "" },
+            escape(word)
+        ),
+    };
+    // Only words that we know are classes.
+    let agent = transcript::Agent::ALL
+        .into_iter()
+        .find(|known| known.as_str() == session.agent);
+    let (class, agent) = agent.map_or(("", "agent"), |agent| (agent.as_str(), agent.title()));
+    format!(
+        "<li class=\"session\" id=\"s{at}\" data-a=\"{class}\" data-p=\"{}\"><a href=\"{}\"><span class=\"agent {class}\">{agent}</span> \
+         <b>{}</b>{outcome}</a><p>{}</p><p class=\"snip\" hidden></p></li>\n",
+        escape(project),
+        escape(&session.file),
+        escape(&session.title),
+        facts.join(" · ")
+    )
+}

@@ -1,0 +1,228 @@
+//! A real Chromium without a window, told what to do over a pipe: its DevTools protocol, one JSON object per message.
+//!
+//! Where there is no Chromium, a test says so and does nothing; `BOSWELL_CHROMIUM=must` makes that a failure.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// Longer than any answer takes on a busy machine; a test that waits so long has failed.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A browser with one tab.
+pub struct Browser {
+    child: Child,
+    input: File,
+    messages: Receiver<Value>,
+    next: u64,
+    session: String,
+    /// What the tab told by itself: loads, console, exceptions.
+    pub told: Vec<Value>,
+    home: TempDir,
+}
+
+/// The browser's program, where there is one.
+fn program() -> Option<PathBuf> {
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    let path = std::env::var_os("PATH")?;
+    let found = std::env::split_paths(&path).flat_map(|place| names.map(|name| place.join(name)));
+    found.into_iter().find(|program| program.is_file())
+}
+
+impl Browser {
+    /// Starts a browser; none where there is none.
+    pub fn start() -> Option<Self> {
+        let Some(program) = program() else {
+            let must = std::env::var_os("BOSWELL_CHROMIUM").is_some();
+            assert!(!must, "there is no chromium");
+            println!("skipped: there is no chromium");
+            return None;
+        };
+        let home = tempfile::tempdir().unwrap();
+        let (to, from) = (home.path().join("to"), home.path().join("from"));
+        for pipe in [&to, &from] {
+            assert!(Command::new("mkfifo").arg(pipe).status().unwrap().success());
+        }
+        // The pipes have to be the browser's third and fourth: only a shell can say that without unsafe code.
+        let script = "exec \"$0\" --headless=new --no-sandbox --disable-gpu --no-first-run --disable-extensions --disable-background-networking \
+            --disable-dev-shm-usage --window-size=1300,900 --remote-debugging-pipe --user-data-dir=\"$1\" about:blank 3<\"$2\" 4>\"$3\"";
+        let child = Command::new("sh")
+            .args(["-c", script])
+            .args([program.as_path(), &home.path().join("profile"), &to, &from])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let input = File::options().write(true).open(&to).unwrap();
+        let output = BufReader::new(File::open(&from).unwrap());
+        let (sender, messages) = channel();
+        thread::spawn(move || {
+            for message in output.split(0) {
+                let Ok(message) = message else { break };
+                let Ok(value) = serde_json::from_slice(&message) else {
+                    continue;
+                };
+                if sender.send(value).is_err() {
+                    break;
+                }
+            }
+        });
+        let mut browser = Self {
+            child,
+            input,
+            messages,
+            next: 0,
+            session: String::new(),
+            told: Vec::new(),
+            home,
+        };
+        let targets = browser.call("Target.getTargets", json!({}));
+        let tabs = targets["targetInfos"].as_array().unwrap();
+        let tab = tabs.iter().find(|one| one["type"] == "page").unwrap()["targetId"].clone();
+        let attached = browser.call("Target.attachToTarget", json!({ "targetId": tab, "flatten": true }));
+        browser.session = attached["sessionId"].as_str().unwrap().to_owned();
+        for domain in ["Page", "Runtime", "Network", "Log"] {
+            browser.call(&format!("{domain}.enable"), json!({}));
+        }
+        Some(browser)
+    }
+
+    /// Calls a method and gives its result.
+    pub fn call(&mut self, method: &str, parameters: Value) -> Value {
+        self.next += 1;
+        let id = self.next;
+        let mut message = json!({ "id": id, "method": method, "params": parameters });
+        if !self.session.is_empty() {
+            message["sessionId"] = self.session.clone().into();
+        }
+        self.input.write_all(format!("{message}\0").as_bytes()).unwrap();
+        let answer = self.wait(method, |message| message["id"] == id);
+        assert!(answer["error"].is_null(), "{method}: {}", answer["error"]);
+        answer["result"].clone()
+    }
+
+    /// Waits for a message; keeps all others.
+    fn wait(&mut self, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            match self.messages.recv_timeout(left) {
+                Ok(message) if is_it(&message) => return message,
+                Ok(message) => self.told.push(message),
+                Err(RecvTimeoutError::Timeout) => panic!("no answer: {what}"),
+                Err(RecvTimeoutError::Disconnected) => panic!("the browser is gone: {what}"),
+            }
+        }
+    }
+
+    /// Opens a file, and waits until our script has drawn it.
+    pub fn open(&mut self, page: &Path, hash: &str) {
+        self.told.clear();
+        let url = format!("file://{}{hash}", page.display());
+        // Another place in the same page is not loaded anew.
+        self.call("Page.navigate", json!({ "url": "about:blank" }));
+        self.call("Page.navigate", json!({ "url": url }));
+        self.until("document.documentElement.dataset.ready === 'yes'");
+    }
+
+    /// Writes a page and opens it.
+    pub fn show(&mut self, html: &[u8], hash: &str) -> PathBuf {
+        let path = self.home.path().join("page.html");
+        fs::write(&path, html).unwrap();
+        self.open(&path, hash);
+        path
+    }
+
+    /// What an expression is worth in the page. Promises are waited for.
+    pub fn eval(&mut self, expression: &str) -> Value {
+        let parameters = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
+        let answer = self.call("Runtime.evaluate", parameters);
+        assert!(answer["exceptionDetails"].is_null(), "{expression}: {answer}");
+        answer["result"]["value"].clone()
+    }
+
+    /// Waits until an expression is true in the page; the page itself looks at every frame.
+    pub fn until(&mut self, expression: &str) {
+        let until = Instant::now() + PATIENCE;
+        let wait = format!(
+            "new Promise(done => {{ const began = performance.now(); const look = () => {{ let is = false; try {{ is = {expression}; }} catch {{}} \
+             if (is) done(true); else if (performance.now() - began > 1000) done(false); else setTimeout(look, 15); }}; look(); }})"
+        );
+        loop {
+            let parameters = json!({ "expression": wait, "returnByValue": true, "awaitPromise": true });
+            // While a page loads, its world may go away under the question.
+            self.next += 1;
+            let id = self.next;
+            let message =
+                json!({ "id": id, "method": "Runtime.evaluate", "params": parameters, "sessionId": self.session });
+            self.input.write_all(format!("{message}\0").as_bytes()).unwrap();
+            let answer = self.wait(expression, |message| message["id"] == id);
+            if answer["result"]["result"]["value"] == true {
+                return;
+            }
+            assert!(Instant::now() < until, "never true: {expression}");
+        }
+    }
+
+    /// Presses a key.
+    pub fn press(&mut self, key: &str) {
+        for kind in ["keyDown", "keyUp"] {
+            let code = match key {
+                "Enter" => 13,
+                "Escape" => 27,
+                _ => 0,
+            };
+            let mut parameters = json!({ "type": kind, "key": key, "windowsVirtualKeyCode": code });
+            if key.chars().count() == 1 && kind == "keyDown" {
+                parameters["text"] = key.into();
+            }
+            self.call("Input.dispatchKeyEvent", parameters);
+        }
+    }
+
+    /// Types into what has the focus.
+    pub fn write(&mut self, text: &str) {
+        self.call("Input.insertText", json!({ "text": text }));
+    }
+
+    /// What went wrong in the page, or was asked for from outside of it: errors on the console, exceptions, requests.
+    pub fn complaints(&mut self) -> Vec<String> {
+        // Whatever the page still has to tell comes before the answer to this.
+        self.call("Runtime.evaluate", json!({ "expression": "1" }));
+        let mut complaints = Vec::new();
+        for message in &self.told {
+            let parameters = &message["params"];
+            let text = match message["method"].as_str().unwrap_or_default() {
+                "Runtime.exceptionThrown" | "Log.entryAdded" => parameters.to_string(),
+                "Runtime.consoleAPICalled" if parameters["type"] == "error" => parameters.to_string(),
+                "Page.javascriptDialogOpening" | "Page.windowOpen" => parameters.to_string(),
+                "Network.requestWillBeSent" => {
+                    let url = parameters["request"]["url"].as_str().unwrap_or_default();
+                    let is_page = url.starts_with("file://") && parameters["type"] == "Document";
+                    if is_page || url.starts_with("data:image/") || url == "about:blank" {
+                        continue;
+                    }
+                    format!("asked for {url}")
+                }
+                _ => continue,
+            };
+            complaints.push(text);
+        }
+        complaints
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        _ = self.child.kill();
+        _ = self.child.wait();
+    }
+}

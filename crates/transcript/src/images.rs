@@ -1,0 +1,111 @@
+//! The pictures that stand in a line, as every agent writes them: inside the log, in base64.
+
+use serde_json::Value;
+
+use crate::agent::Agent;
+
+/// A picture of a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Image {
+    /// Which block of the line holds it; none where only the line is known.
+    pub block: Option<u32>,
+    /// `image/png` and the like, as the log says it.
+    pub media_type: String,
+    /// In base64.
+    pub data: String,
+}
+
+/// The pictures of a line, in order. A line without any costs one look at its bytes.
+pub fn images(agent: Agent, line: &[u8]) -> Vec<Image> {
+    if memchr::memmem::find(line, b"image").is_none()
+        || memchr::memmem::find(line, b"base64").is_none() && agent != Agent::Grok
+    {
+        return Vec::new();
+    }
+    let Ok(record) = serde_json::from_slice::<Value>(line) else {
+        return Vec::new();
+    };
+    let mut images = Vec::new();
+    match agent {
+        // Beside the message Claude repeats a result in a form of its own.
+        Agent::Claude => {
+            let blocks = record.pointer("/message/content").and_then(Value::as_array);
+            for (at, block) in blocks.into_iter().flatten().enumerate() {
+                gather(block, u32::try_from(at).ok(), &mut images);
+            }
+        }
+        Agent::Codex => gather(record.get("payload").unwrap_or(&record), None, &mut images),
+        Agent::Grok => {
+            let content = record.pointer("/params/update/content").or(record.get("content"));
+            gather(content.unwrap_or(&Value::Null), None, &mut images);
+        }
+    }
+    images
+}
+
+fn gather(value: &Value, block: Option<u32>, images: &mut Vec<Image>) {
+    match value {
+        Value::Array(all) => all.iter().for_each(|one| gather(one, block, images)),
+        Value::Object(map) => {
+            let image = picture(value).map(|(media_type, data)| Image {
+                block,
+                media_type: media_type.to_owned(),
+                data: data.to_owned(),
+            });
+            match image {
+                Some(image) => images.push(image),
+                None => map.values().for_each(|one| gather(one, block, images)),
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The type and the data of an object that is a picture.
+fn picture(value: &Value) -> Option<(&str, &str)> {
+    let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str);
+    match text("/type")? {
+        "image" if text("/source/type") == Some("base64") => Some((text("/source/media_type")?, text("/source/data")?)),
+        "image" => Some((text("/mimeType")?, text("/data")?)),
+        "input_image" => text("/image_url")?.strip_prefix("data:")?.split_once(";base64,"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(agent: Agent, line: &str) -> String {
+        let one = |image: Image| format!("{:?} {} {}", image.block, image.media_type, image.data);
+        images(agent, line.as_bytes())
+            .into_iter()
+            .map(one)
+            .collect::<Vec<_>>()
+            .join("; ")
+    }
+
+    #[test]
+    fn pictures_of_every_agent_are_found() {
+        let source = r#"{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}"#;
+        let claude = format!(
+            r#"{{"message":{{"content":[{{"type":"text","text":"see"}},{source},{{"type":"tool_result","content":[{source}]}}]}},"toolUseResult":{source}}}"#
+        );
+        assert_eq!(
+            told(Agent::Claude, &claude),
+            "Some(1) image/png AAAA; Some(2) image/png AAAA"
+        );
+        let codex = r#"{"payload":{"type":"message","content":[{"type":"input_image","image_url":"data:image/jpeg;base64,BBBB"}]}}"#;
+        assert_eq!(told(Agent::Codex, codex), "None image/jpeg BBBB");
+        let grok = r#"{"params":{"update":{"content":{"type":"image","mimeType":"image/webp","data":"CCCC"}}}}"#;
+        assert_eq!(told(Agent::Grok, grok), "None image/webp CCCC");
+        assert_eq!(
+            told(
+                Agent::Claude,
+                r#"{"type":"user","message":{"content":"an image in base64"}}"#
+            ),
+            ""
+        );
+        assert_eq!(told(Agent::Codex, "{ image base64"), "");
+    }
+}
