@@ -34,14 +34,11 @@ fn alone_it_shows_its_verbs_in_their_groups() {
       secrets       Say where secrets stand in the agents' own logs
 
     Diary:
-      diary         Show yesterday's page
       prepare       Gather a day's sessions into a workspace for a report
-      report        Write a day as a page: what was asked, what was done, what came of it
       days          List the days that have sessions, newest first
       bundle        Pack a day's workspace into a zip for support
 
     Share:
-      render        Make a page or a text of a session, to look at and to share
       read          Show a session's log as one clear transcript
       cat           Print a session's log as the agent wrote it
       export        Write sessions, turns, events, calls and digests as tables
@@ -59,6 +56,9 @@ fn alone_it_shows_its_verbs_in_their_groups() {
       name          Give a session a name of your own, or show it
       journal       Show what was done to the memory, newest first
       rebuild       Make every derived row of the memory again
+
+    Capture:
+      schedule      Sweep by itself: hourly, daily or weekly
 
     Global options:
           --json                Print JSON for programs; errors, too

@@ -192,7 +192,32 @@ mod tests {
                 .take(24)
                 .collect::<Vec<_>>()
                 .join("\n"),
-            @""
+            @r#"
+        {
+          "hooks": {
+            "SessionStart": [
+              {
+                "hooks": [
+                  {
+                    "type": "command",
+                    "command": "/bin/boswell hook claude --home /m",
+                    "timeout": 3
+                  }
+                ]
+              }
+            ],
+            "Stop": [
+              {
+                "hooks": [
+                  {
+                    "type": "command",
+                    "command": "/bin/boswell hook claude --home /m",
+                    "timeout": 3
+                  }
+                ]
+              }
+            ],
+        "#
         );
     }
 

@@ -186,7 +186,7 @@ fn turn(excerpt: &Excerpt, places: &Places, zone: &TimeZone) -> String {
     let mut html = format!(
         "<details class=\"turn\" id=\"{id}\"><summary>{time} {} <span class=\"faint\">{}{mark}</span></summary><table>",
         escape(&excerpt.citation.text()),
-        escape(&format!("{} {}", shown::agent(&excerpt.agent), excerpt.session_id))
+        escape(&format!("{} {:.8}", shown::agent(&excerpt.agent), excerpt.session_id))
     );
     let mut last = 0;
     for line in &excerpt.lines {
