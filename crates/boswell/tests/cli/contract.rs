@@ -57,6 +57,10 @@ fn alone_it_shows_its_verbs_in_their_groups() {
       journal       Show what was done to the memory, newest first
       rebuild       Make every derived row of the memory again
 
+    Capture:
+      hooks         Let agents tell of their sessions as they end
+      run           Run a command of an agent, and have its session in memory when it ends
+
     Global options:
           --json                Print JSON for programs; errors, too
       -q, --quiet               Print data, warnings and errors, and nothing else

@@ -36,7 +36,7 @@ fn every_command_gets_its_manual_page() {
     let sandbox = Sandbox::new();
     assert_snapshot!(sandbox.run("man -o share/man1"), @"
     --- stderr ---
-    Wrote 38 pages: share/man1
+    Wrote 43 pages: share/man1
     ");
     assert_snapshot!(names_in(&sandbox.home.join("share/man1")).join("\n"), @"
     boswell-bundle.1
@@ -55,6 +55,10 @@ fn every_command_gets_its_manual_page() {
     boswell-evict.1
     boswell-export.1
     boswell-forget.1
+    boswell-hooks-install.1
+    boswell-hooks-status.1
+    boswell-hooks-uninstall.1
+    boswell-hooks.1
     boswell-journal.1
     boswell-keep.1
     boswell-man.1
@@ -65,6 +69,7 @@ fn every_command_gets_its_manual_page() {
     boswell-rebuild.1
     boswell-restore.1
     boswell-resume.1
+    boswell-run.1
     boswell-search.1
     boswell-secrets.1
     boswell-sessions.1
