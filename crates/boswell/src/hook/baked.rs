@@ -38,7 +38,7 @@ pub(crate) struct Baked {
 
 impl Baked {
     /// What this process knows. The place of the memory is told, whatever the variables say.
-    pub(crate) fn now(surroundings: &Surroundings, context: &Context) -> Self {
+    pub(crate) fn here(surroundings: &Surroundings, context: &Context) -> Self {
         let get = |name: &&str| {
             let value = surroundings.environment.get(name)?.to_str()?;
             Some(((*name).to_owned(), value.to_owned()))

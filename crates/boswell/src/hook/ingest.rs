@@ -83,6 +83,8 @@ fn work(home: &Path) -> Result<(), CommandError> {
             is_whole |= note.log.is_none();
             logs.extend(note.log.into_iter().chain(note.subagent_log));
         }
+        // Somebody else took the notes in, and may have had no time for the logs they named.
+        is_whole |= read.is_none() && logs.is_empty();
         let seen = when_quiet(&logs, clock);
         if is_news || read.as_ref() != Some(&seen) {
             ingest(&mut ui, &context, &logs, is_whole)?;

@@ -59,6 +59,8 @@ fn alone_it_shows_its_verbs_in_their_groups() {
 
     Capture:
       schedule      Sweep by itself: hourly, daily or weekly
+      hooks         Let agents tell of their sessions as they end
+      run           Run a command of an agent, and have its session in memory when it ends
 
     Global options:
           --json                Print JSON for programs; errors, too

@@ -37,6 +37,7 @@ fn every_command_gets_its_manual_page() {
     assert_snapshot!(sandbox.run("man -o share/man1"), @"
     --- stderr ---
     Wrote 42 pages: share/man1
+    Wrote 43 pages: share/man1
     ");
     assert_snapshot!(names_in(&sandbox.home.join("share/man1")).join("\n"), @"
     boswell-bundle.1
@@ -56,6 +57,10 @@ fn every_command_gets_its_manual_page() {
     boswell-evict.1
     boswell-export.1
     boswell-forget.1
+    boswell-hooks-install.1
+    boswell-hooks-status.1
+    boswell-hooks-uninstall.1
+    boswell-hooks.1
     boswell-journal.1
     boswell-keep.1
     boswell-man.1
@@ -68,6 +73,7 @@ fn every_command_gets_its_manual_page() {
     boswell-render.1
     boswell-restore.1
     boswell-resume.1
+    boswell-run.1
     boswell-search.1
     boswell-secrets.1
     boswell-sessions.1

@@ -417,22 +417,102 @@ fn a_dry_run_shows_the_change_and_makes_none() {
     let told = sandbox
         .run("hooks install codex --dry-run")
         .replace(env!("CARGO_BIN_EXE_boswell"), "boswell");
-    assert_snapshot!(told, @"");
+    assert_snapshot!(told, @r#"
+    --- [HOME]/.codex/hooks.json
+    +++ [HOME]/.codex/hooks.json
+    @@ -1,3 +1,48 @@
+     {
+    -  "hooks": {}
+    +  "hooks": {
+    +    "SessionStart": [
+    +      {
+    +        "hooks": [
+    +          {
+    +            "type": "command",
+    +            "command": "boswell hook codex --home [HOME]/.local/share/boswell",
+    +            "timeout": 3
+    +          }
+    +        ]
+    +      }
+    +    ],
+    +    "Stop": [
+    +      {
+    +        "hooks": [
+    +          {
+    +            "type": "command",
+    +            "command": "boswell hook codex --home [HOME]/.local/share/boswell",
+    +            "timeout": 3
+    +          }
+    +        ]
+    +      }
+    +    ],
+    +    "SubagentStop": [
+    +      {
+    +        "hooks": [
+    +          {
+    +            "type": "command",
+    +            "command": "boswell hook codex --home [HOME]/.local/share/boswell",
+    +            "timeout": 3
+    +          }
+    +        ]
+    +      }
+    +    ],
+    +    "SessionEnd": [
+    +      {
+    +        "hooks": [
+    +          {
+    +            "type": "command",
+    +            "command": "boswell hook codex --home [HOME]/.local/share/boswell",
+    +            "timeout": 3
+    +          }
+    +        ]
+    +      }
+    +    ]
+    +  }
+     }
+    --- stderr ---
+    Hint: Codex runs a hook only once you trust it: start `codex`, open `/hooks` and trust ours
+    "#);
     assert_eq!(names_in(&sandbox.home.join(".codex")), ["hooks.json"]);
     assert!(!store(&sandbox).exists());
     sandbox.write(".codex/hooks.json", "[]");
-    assert_snapshot!(sandbox.run("hooks install codex"), @"");
+    assert_snapshot!(sandbox.run("hooks install codex"), @"
+    --- stderr ---
+    error: cannot add hooks to `[HOME]/.codex/hooks.json`: the settings are no object
+    Hint: nothing was changed; mend the file and run this again
+    --- exit 2 ---
+    ");
 }
 
 #[test]
 fn status_says_where_hooks_are_and_when_they_were_last_heard_of() {
     let sandbox = with_logs();
     let check = |line: &str| sandbox.run(line).replace(env!("CARGO_BIN_EXE_boswell"), "boswell");
-    assert_snapshot!(check("hooks status"), @"");
-    assert_snapshot!(check("hooks install claude codex --statusline"), @"");
+    assert_snapshot!(check("hooks status"), @"
+    Claude Code  never heard of
+      user  [HOME]/.claude/settings.json  not installed
+    Codex CLI  never heard of
+      user  [HOME]/.codex/hooks.json  not installed
+    Grok  never heard of
+      user  [HOME]/.grok/hooks/boswell.json  not installed
+    --- exit 1 ---
+    ");
+    assert_snapshot!(check("hooks install claude codex --statusline"), @"
+    Claude Code: hooks installed: [HOME]/.claude/settings.json
+    Codex CLI: hooks installed: [HOME]/.codex/hooks.json
+    --- stderr ---
+    Hint: Codex runs a hook only once you trust it: start `codex`, open `/hooks` and trust ours
+    ");
     check_quiet(&hook(&sandbox, "claude", payloads(&sandbox)[4].1.as_bytes()));
     settle(&sandbox);
-    assert_snapshot!(check("hooks status"), @"");
+    assert_snapshot!(check("hooks status"), @"
+    Claude Code  last heard of just now: session end
+      user  [HOME]/.claude/settings.json  installed, runs this program, with status line
+    Codex CLI  never heard of
+      user  [HOME]/.codex/hooks.json  installed, runs this program
+    Grok  never heard of
+      user  [HOME]/.grok/hooks/boswell.json  not installed
+    ");
     // The program was moved away.
     let path = sandbox.home.join(".claude/settings.json");
     let text = fs::read_to_string(&path).unwrap();
@@ -474,15 +554,30 @@ fn a_wrapped_command_has_its_streams_and_its_end_to_itself_and_its_session_is_ke
         child.stdin.take().unwrap().write_all(b"in\n").unwrap();
         sandbox.told(&child.wait_with_output().unwrap())
     };
-    assert_snapshot!(run("run -- codex exec"), @"");
+    assert_snapshot!(run("run -- codex exec"), @"
+    out in exec
+    --- stderr ---
+    err
+    In memory: codex:019d4700-0000-7000-8000-00000000c0de
+    --- exit 3 ---
+    ");
     let digest = json(&sandbox, &format!("digest {CODEX} --json --no-sweep"));
     assert_eq!(
         (&digest["outcome"], &digest["reason"], &digest["told"][0]["exit_code"]),
         (&"fail".into(), &"exit_status".into(), &3.into()),
         "{digest}"
     );
-    assert_snapshot!(run("run --quiet -- codex exec"), @"");
-    assert_snapshot!(sandbox.run("run -- nothing-like-this"), @"");
+    assert_snapshot!(run("run --quiet -- codex exec"), @"
+    out in exec
+    --- stderr ---
+    err
+    --- exit 3 ---
+    ");
+    assert_snapshot!(sandbox.run("run -- nothing-like-this"), @"
+    --- stderr ---
+    warning: cannot run `nothing-like-this`: No such file or directory (os error 2)
+    --- exit 127 ---
+    ");
     // Whatever is wrong with us, the command runs.
     sandbox.write_user_config("no toml [");
     let told = run("run -- codex exec");
