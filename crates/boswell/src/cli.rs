@@ -97,6 +97,12 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
     Cli::from_arg_matches(&matches)
 }
 
+/// A verb with its arguments, where there is such a verb.
+pub(crate) fn parse_verb(words: &[&str]) -> Option<Command> {
+    let line: Vec<OsString> = ["boswell"].iter().chain(words).map(OsString::from).collect();
+    parse(&line).ok()?.command
+}
+
 /// The whole command line, its verbs grouped in the help.
 pub(crate) fn command() -> clap::Command {
     let command = Cli::command();

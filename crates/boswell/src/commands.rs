@@ -27,15 +27,16 @@ mod note;
 mod prepare;
 pub(crate) mod read;
 mod rebuild;
-mod report;
 mod render;
+mod report;
 mod restore;
 mod resume;
-mod schedule;
 mod run;
+mod schedule;
 mod search;
 mod secrets;
 pub(crate) mod sessions;
+mod setup;
 mod show;
 mod signals;
 mod stats;
@@ -58,6 +59,7 @@ use crate::ui::Ui;
 
 #[derive(clap::Subcommand, Debug)]
 pub(crate) enum Command {
+    Setup(setup::SetupArgs),
     Demo(demo::DemoArgs),
     Status(status::StatusArgs),
     Doctor(doctor::DoctorArgs),
@@ -114,6 +116,7 @@ pub(crate) fn run(
         Command::Completions(args) => completions::run(ui, &args),
         Command::Man(args) => man::run(ui, &args),
         Command::Run(args) => run::run(ui, surroundings, global, &args),
+        Command::Setup(args) => setup::run(ui, surroundings, global, &args),
         Command::Hooks(args) => {
             let context = Context::load(ui, surroundings, &global.config)?;
             hooks::run(ui, surroundings, &context, &args)
@@ -223,8 +226,11 @@ fn run_in(ui: &mut Ui, context: &Context, command: Command) -> Result<Outcome, C
         Command::Rebuild(args) => rebuild::run(ui, context, &args),
         Command::Watch(args) => watch::run(ui, context, &args),
         Command::Schedule(args) => schedule::run(ui, context, &args),
-        Command::Config(_) | Command::Completions(_) | Command::Man(_) | Command::Run(_) | Command::Hooks(_) => {
-            Err(CommandError::internal("this verb makes a context of its own"))
-        }
+        Command::Config(_)
+        | Command::Completions(_)
+        | Command::Man(_)
+        | Command::Run(_)
+        | Command::Setup(_)
+        | Command::Hooks(_) => Err(CommandError::internal("this verb makes a context of its own")),
     }
 }

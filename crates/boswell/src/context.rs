@@ -372,7 +372,11 @@ impl Context {
 
     /// What time it is by now, for what runs long. A still clock stands still.
     pub(crate) fn now_again(&self) -> Timestamp {
-        if self.is_clock_still { self.now } else { Timestamp::now() }
+        if self.is_clock_still {
+            self.now
+        } else {
+            Timestamp::now()
+        }
     }
 
     /// A watch that starts now, for how long a command takes.

@@ -6,7 +6,6 @@ mod draw;
 mod screen;
 mod state;
 
-use std::ffi::OsString;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +18,7 @@ use self::draw::Look;
 use self::screen::{Screen, Signals};
 use self::state::{Action, Row, Stage, State, paste, update};
 use crate::catch_up::catch_up;
-use crate::cli::{self, GlobalArgs};
+use crate::cli::{GlobalArgs, parse_verb};
 use crate::commands;
 use crate::commands::sessions::in_one_line;
 use crate::context::{Context, Surroundings};
@@ -48,7 +47,7 @@ pub(crate) fn run(ui: &mut Ui, surroundings: &Surroundings, global: &GlobalArgs)
     if let Some(copied) = copied {
         ui.row(copied)?;
     }
-    let mut verb = |words: &[&str]| match parse(words) {
+    let mut verb = |words: &[&str]| match parse_verb(words) {
         Some(command) => commands::run(ui, surroundings, global, command),
         None => Err(CommandError::internal(format_args!("no such verb: {words:?}"))),
     };
@@ -199,12 +198,6 @@ fn to_copy(row: &Row, action: Action) -> Option<String> {
         return None;
     }
     Some(format!("boswell resume {id}"))
-}
-
-/// A verb with its arguments, where there is such a verb.
-fn parse(words: &[&str]) -> Option<commands::Command> {
-    let line: Vec<OsString> = ["boswell"].iter().chain(words).map(OsString::from).collect();
-    cli::parse(&line).ok()?.command
 }
 
 #[cfg(test)]

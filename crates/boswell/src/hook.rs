@@ -18,7 +18,7 @@ use memory::spool::{self, Note};
 use transcript::{Agent, hook_call};
 
 use self::baked::Baked;
-use crate::context::{own_program, hook_time};
+use crate::context::{hook_time, own_program};
 
 /// The verb, the flag that says where the memory lies, and the word for what runs behind the agent's back.
 pub(crate) const VERB: &str = "hook";

@@ -37,5 +37,5 @@ pub mod store;
 pub mod surface;
 pub mod sweep;
 pub mod usage;
-pub mod why;
 pub mod whole;
+pub mod why;

@@ -67,7 +67,9 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &WatchArgs) -> Result<Ou
     let mut view = View::begin(ui, context, &report)?;
     let mut walked_ms = 0;
     loop {
-        let ends_in = args.seconds.map(|seconds| Duration::from_secs(seconds).saturating_sub(clock.elapsed()));
+        let ends_in = args
+            .seconds
+            .map(|seconds| Duration::from_secs(seconds).saturating_sub(clock.elapsed()));
         if ends_in == Some(Duration::ZERO) {
             return Ok(Outcome::Done);
         }

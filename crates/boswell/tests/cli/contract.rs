@@ -14,6 +14,7 @@ fn alone_it_shows_its_verbs_in_their_groups() {
     Usage: boswell [OPTIONS] [COMMAND]
 
     Start:
+      setup         Begin: what will be read, what it takes, and what keeps it current
       demo          Show what Boswell does on small made-up logs
       status        Say what the memory holds, and what is not yet in it
       doctor        Say which agents are here, what they keep, and what of it cannot be read
@@ -25,6 +26,7 @@ fn alone_it_shows_its_verbs_in_their_groups() {
       search        Find turns by words, phrases, any characters or a regular expression
       sessions      List the sessions in the memory, newest first
       show          Show a session, or the session that made a commit
+      why           Show which turns touched a file, or which one wrote a line, and what they were asked for
       usage         Count tokens and money, each API call once
       stats         Show what sessions were like, taken together
       statusline    Print one line for a status line: today, this session, context used
@@ -34,11 +36,14 @@ fn alone_it_shows_its_verbs_in_their_groups() {
       secrets       Say where secrets stand in the agents' own logs
 
     Diary:
+      diary         Show yesterday's page
       prepare       Gather a day's sessions into a workspace for a report
+      report        Write a day as a page: what was asked, what was done, what came of it
       days          List the days that have sessions, newest first
       bundle        Pack a day's workspace into a zip for support
 
     Share:
+      render        Make a page or a text of a session, to look at and to share
       read          Show a session's log as one clear transcript
       cat           Print a session's log as the agent wrote it
       export        Write sessions, turns, events, calls and digests as tables
@@ -58,8 +63,9 @@ fn alone_it_shows_its_verbs_in_their_groups() {
       rebuild       Make every derived row of the memory again
 
     Capture:
-      schedule      Sweep by itself: hourly, daily or weekly
       hooks         Let agents tell of their sessions as they end
+      watch         Follow the agents while they work, and keep what they write
+      schedule      Sweep by itself: hourly, daily or weekly
       run           Run a command of an agent, and have its session in memory when it ends
 
     Global options:

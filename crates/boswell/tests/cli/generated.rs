@@ -36,8 +36,7 @@ fn every_command_gets_its_manual_page() {
     let sandbox = Sandbox::new();
     assert_snapshot!(sandbox.run("man -o share/man1"), @"
     --- stderr ---
-    Wrote 42 pages: share/man1
-    Wrote 43 pages: share/man1
+    Wrote 53 pages: share/man1
     ");
     assert_snapshot!(names_in(&sandbox.home.join("share/man1")).join("\n"), @"
     boswell-bundle.1
@@ -69,14 +68,19 @@ fn every_command_gets_its_manual_page() {
     boswell-prepare.1
     boswell-read.1
     boswell-rebuild.1
-    boswell-report.1
     boswell-render.1
+    boswell-report.1
     boswell-restore.1
     boswell-resume.1
     boswell-run.1
+    boswell-schedule-install.1
+    boswell-schedule-status.1
+    boswell-schedule-uninstall.1
+    boswell-schedule.1
     boswell-search.1
     boswell-secrets.1
     boswell-sessions.1
+    boswell-setup.1
     boswell-show.1
     boswell-signals.1
     boswell-stats.1
@@ -85,6 +89,7 @@ fn every_command_gets_its_manual_page() {
     boswell-sweep.1
     boswell-tag.1
     boswell-usage.1
+    boswell-watch.1
     boswell-why.1
     boswell.1
     ");

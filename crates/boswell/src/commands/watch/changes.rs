@@ -206,7 +206,10 @@ mod tests {
         assert_eq!(changes.polls_because(), None);
         std::fs::read(&log).unwrap();
         std::fs::write(home.join("other.lock"), "x").unwrap();
-        assert_eq!(changes.next(Duration::ZERO, LONG, Duration::from_millis(50)), Told::Nothing);
+        assert_eq!(
+            changes.next(Duration::ZERO, LONG, Duration::from_millis(50)),
+            Told::Nothing
+        );
         std::fs::write(&log, "one\ntwo\n").unwrap();
         assert_eq!(
             changes.next(Duration::from_millis(20), LONG, LONG),

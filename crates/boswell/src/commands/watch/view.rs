@@ -40,13 +40,11 @@ impl View {
             running: BTreeMap::new(),
             drawn: 0,
         };
-        if ui.format == Format::Text {
-            ui.status(format_args!(
-                "Watching {}; Ctrl-C ends it",
-                plural(report.files_seen, "file")
-            ));
-            view.draw(ui, context)?;
-        }
+        ui.status(format_args!(
+            "Watching {}; Ctrl-C ends it",
+            plural(report.files_seen, "file")
+        ));
+        view.draw(ui, context)?;
         Ok(view)
     }
 
@@ -72,7 +70,13 @@ impl View {
         Ok(())
     }
 
-    fn show_one(&mut self, ui: &mut Ui, context: &Context, store: &Store, session: &Listed) -> Result<(), CommandError> {
+    fn show_one(
+        &mut self,
+        ui: &mut Ui,
+        context: &Context,
+        store: &Store,
+        session: &Listed,
+    ) -> Result<(), CommandError> {
         let counted = store.reads().counted(&session.session_uid)?;
         let events = store.reads().last_events(&session.session_uid)?;
         let tool = events.iter().rev().find_map(|event| event.tool.as_deref());
@@ -119,7 +123,13 @@ impl View {
         let mut lines: Vec<String> = newest
             .iter()
             .take(SHOWN_MAX)
-            .map(|running| format!("{}  {}", running.line, ui.paint(FAINT, measure::age(now, running.heard_at))))
+            .map(|running| {
+                format!(
+                    "{}  {}",
+                    running.line,
+                    ui.paint(FAINT, measure::age(now, running.heard_at))
+                )
+            })
             .collect();
         if lines.is_empty() {
             lines.push(ui.paint(FAINT, "no session runs").to_string());
