@@ -5,6 +5,7 @@
 
 #![allow(clippy::print_stdout)]
 
+mod process;
 mod seeded;
 
 use std::fs;
