@@ -5,6 +5,9 @@
 
 #![allow(clippy::print_stdout)]
 
+#[allow(dead_code)] // Little of it is needed here.
+mod process;
+#[allow(dead_code)] // The same.
 mod seeded;
 
 use std::fs;
