@@ -60,7 +60,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &WatchArgs) -> Result<Ou
     // What was written while nobody watched.
     let report = super::sweep::sweep(ui, context, &order)?;
     let clock = context.clock();
-    let mut changes = Changes::of(&roots, args.poll.map(Duration::from_secs));
+    let mut changes = Changes::of(&roots, args.poll.map(Duration::from_secs), context.clock());
     if let Some(why) = changes.polls_because() {
         ui.hint(format_args!("changes are looked for, not told: {why}"));
     }

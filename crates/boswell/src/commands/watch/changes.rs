@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use memory::sources::Root;
 use notify::event::ModifyKind;
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+
+use crate::context::Clock;
 
 /// Where the system tells nothing, everything is looked at this often.
 const POLL: Duration = Duration::from_secs(2);
@@ -32,14 +34,15 @@ pub(super) struct Changes {
     why: Option<String>,
     /// Roots that are not there yet.
     missing: Vec<PathBuf>,
-    /// By path: when it changed first and last.
-    waiting: BTreeMap<PathBuf, (Instant, Instant)>,
+    /// By path: when it changed first and last, by the clock.
+    waiting: BTreeMap<PathBuf, (Duration, Duration)>,
+    clock: Clock,
     is_anything: bool,
 }
 
 impl Changes {
     /// `poll` looks every so often instead of being told.
-    pub(super) fn of(roots: &[Root], poll: Option<Duration>) -> Self {
+    pub(super) fn of(roots: &[Root], poll: Option<Duration>, clock: Clock) -> Self {
         let (sender, events) = channel();
         let mut changes = Self {
             events,
@@ -48,6 +51,7 @@ impl Changes {
             why: poll.map(|_| "as `--poll` says".to_owned()),
             missing: roots.iter().map(|root| root.path.clone()).collect(),
             waiting: BTreeMap::new(),
+            clock,
             is_anything: false,
         };
         if poll.is_none() {
@@ -91,9 +95,9 @@ impl Changes {
 
     /// Waits for changes, at most so long. A path is given when it was quiet for a while, or has waited long enough.
     pub(super) fn next(&mut self, quiet: Duration, patience: Duration, at_most: Duration) -> Told {
-        let end = Instant::now() + at_most;
+        let end = self.clock.elapsed() + at_most;
         loop {
-            let now = Instant::now();
+            let now = self.clock.elapsed();
             if std::mem::take(&mut self.is_anything) {
                 return Told::Something;
             }
@@ -121,17 +125,21 @@ impl Changes {
     }
 
     /// Nobody tells anything: the rest of the wait is waited for, and then there may be something.
-    fn wait_out(&self, wait: Duration, since: Instant, end: Instant) -> bool {
+    fn wait_out(&self, wait: Duration, since: Duration, end: Duration) -> bool {
         let until = (since + wait).min(end);
-        while Instant::now() < until {
-            std::thread::park_timeout(until - Instant::now());
+        loop {
+            let left = until.saturating_sub(self.clock.elapsed());
+            if left.is_zero() {
+                break;
+            }
+            std::thread::park_timeout(left);
         }
         until < end
     }
 
     /// What was read could not be kept: it is tried again.
     pub(super) fn again(&mut self) {
-        let now = Instant::now();
+        let now = self.clock.elapsed();
         self.waiting.entry(PathBuf::new()).or_insert((now, now));
     }
 
@@ -139,7 +147,7 @@ impl Changes {
         match event {
             Ok(event) if event.need_rescan() => self.is_anything = true,
             Ok(event) if says_something(&event.kind) => {
-                let now = Instant::now();
+                let now = self.clock.elapsed();
                 for path in event.paths.into_iter().filter(|path| is_of_a_session(path)) {
                     self.waiting.entry(path).or_insert((now, now)).1 = now;
                 }
@@ -149,8 +157,8 @@ impl Changes {
         }
     }
 
-    fn ripe(&mut self, now: Instant, quiet: Duration, patience: Duration) -> Vec<PathBuf> {
-        let is_ripe = |(first, last): &(Instant, Instant)| now - *last >= quiet || now - *first >= patience;
+    fn ripe(&mut self, now: Duration, quiet: Duration, patience: Duration) -> Vec<PathBuf> {
+        let is_ripe = |(first, last): &(Duration, Duration)| now - *last >= quiet || now - *first >= patience;
         let ripe: Vec<PathBuf> = self
             .waiting
             .iter()
@@ -202,7 +210,7 @@ mod tests {
         let home = std::fs::canonicalize(home.path()).unwrap();
         let log = home.join("a.jsonl");
         std::fs::write(&log, "one\n").unwrap();
-        let mut changes = Changes::of(&[root(&home)], None);
+        let mut changes = Changes::of(&[root(&home)], None, Clock::start());
         assert_eq!(changes.polls_because(), None);
         std::fs::read(&log).unwrap();
         std::fs::write(home.join("other.lock"), "x").unwrap();
@@ -225,11 +233,11 @@ mod tests {
     fn a_root_that_comes_later_is_watched_and_polling_says_that_there_may_be_something() {
         let home = tempfile::tempdir().unwrap();
         let late = home.path().join("late");
-        let mut changes = Changes::of(&[root(&late)], None);
+        let mut changes = Changes::of(&[root(&late)], None, Clock::start());
         std::fs::create_dir(&late).unwrap();
         changes.look_for_missing();
         assert_eq!(changes.next(Duration::ZERO, LONG, LONG), Told::Something);
-        let mut polled = Changes::of(&[root(&late)], Some(Duration::from_millis(30)));
+        let mut polled = Changes::of(&[root(&late)], Some(Duration::from_millis(30)), Clock::start());
         assert_eq!(polled.next(Duration::ZERO, LONG, LONG), Told::Something);
         assert!(polled.polls_because().is_some());
     }
