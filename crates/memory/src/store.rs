@@ -19,6 +19,7 @@ pub(crate) mod foreign;
 mod frames;
 mod operations;
 mod overview;
+mod packed_calls;
 mod prompts;
 mod retention;
 mod schema;

@@ -5,7 +5,6 @@ pub mod blocks;
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::thread;
 
 use jiff::civil::{Date, Weekday};
 use jiff::tz::TimeZone;
@@ -15,9 +14,6 @@ use transcript::{Call, Tokens};
 
 use crate::prices::{Money, Price, Prices};
 use crate::store::{Listed, Store, StoreError};
-
-/// Calls of fewer sessions are read by one thread.
-const SHARED_MIN: usize = 200;
 
 /// One counted call, and what it cost.
 #[derive(Debug, Clone)]
@@ -178,44 +174,20 @@ pub fn bills(
     Ok(bills)
 }
 
-/// All calls, each with the place of its session in the list. Rows of a table take longer to read than to add up, so two
-/// threads share it where there is enough for two.
+/// All calls, each with the place of its session in the list.
 fn all_calls(store: &Store, sessions: &[Listed]) -> Result<Vec<(Option<usize>, Call)>, StoreError> {
-    let mut uids: Vec<(&str, usize)> = sessions
+    let places: FxHashMap<&str, usize> = sessions
         .iter()
         .enumerate()
         .map(|(at, session)| (session.session_uid.as_str(), at))
         .collect();
-    uids.sort_unstable();
-    let read = |store: &Store, from: &str, to: Option<&str>| {
-        let mut calls: Vec<(Option<usize>, Call)> = Vec::new();
-        let mut last: (String, Option<usize>) = (String::new(), None);
-        store.reads().each_call(from, to, |uid, call| {
-            if uid != last.0 {
-                let place = uids.binary_search_by_key(&uid, |(uid, _)| uid).ok();
-                last = (uid.to_owned(), place.map(|at| uids[at].1));
-            }
-            calls.push((last.1, call));
-        })?;
-        Ok::<_, StoreError>(calls)
-    };
-    let Some((middle, _)) = uids.get(uids.len() / 2).filter(|_| uids.len() >= SHARED_MIN) else {
-        return read(store, "", None);
-    };
-    let directory = store.directory();
-    thread::scope(|scope| {
-        // What cannot be opened twice is read by one.
-        let other = scope.spawn(|| match Store::open_existing(directory) {
-            Ok(Some(other)) => read(&other, middle, None).ok(),
-            _ => None,
-        });
-        let mut calls = read(store, "", Some(middle))?;
-        match other.join().ok().flatten() {
-            Some(more) => calls.extend(more),
-            None => calls.extend(read(store, middle, None)?),
-        }
-        Ok(calls)
-    })
+    let by_session = store.reads().calls_by_session()?;
+    let mut calls = Vec::with_capacity(by_session.iter().map(|(_, calls)| calls.len()).sum());
+    for (uid, own) in by_session {
+        let place = places.get(uid.as_str()).copied();
+        calls.extend(own.into_iter().map(|call| (place, call)));
+    }
+    Ok(calls)
 }
 
 /// The sum of calls of which each copy counts once.

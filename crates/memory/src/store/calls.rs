@@ -53,24 +53,15 @@ pub(super) fn put(engine: &Engine, session_uid: &str, calls: &[Call]) -> Result<
 }
 
 impl Reads<'_> {
-    /// Shows the calls of sessions from one uid to before another, copies included, session by session: `transcript::counted`
-    /// says which count. An end that is not given is open.
-    pub fn each_call(&self, from: &str, to: Option<&str>, mut take: impl FnMut(&str, Call)) -> Result<(), StoreError> {
-        // In the order of the table's own key, which costs nothing.
-        let (until, values) = match to {
-            None => ("", vec![Value::Text(from)]),
-            Some(to) => (" AND session_uid < $2", vec![Value::Text(from), Value::Text(to)]),
-        };
-        let sql = format!("SELECT {COLUMNS} FROM calls WHERE session_uid >= $1{until} ORDER BY session_uid, call_key");
+    /// The calls of a session, in the order of their keys.
+    pub(super) fn calls_in_key_order(&self, session_uid: &str) -> Result<Vec<Call>, StoreError> {
+        let sql = format!("SELECT {COLUMNS} FROM calls WHERE session_uid = $1 ORDER BY call_key");
         let mut names = Names::default();
-        self.engine.each(&sql, &values, |row| {
-            let found = call_of(row, &mut names)?;
-            take(row.text_ref(0)?, found);
-            Ok(())
-        })
+        self.engine
+            .query(&sql, &[Value::Text(session_uid)], |row| call_of(row, &mut names))
     }
 
-    /// The same as a list, each session's calls in the order of their lines.
+    /// Every call in the store with its session, copies included, in the order of their lines.
     pub fn calls(&self) -> Result<Vec<(String, Call)>, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM calls ORDER BY session_uid, line, call_key");
         let mut names = Names::default();
@@ -99,10 +90,10 @@ const COLUMNS: &str = "session_uid, call_key, message, request, seq, turn, line,
 
 /// Names of models and speeds that were read before: there are few, and every call has one.
 #[derive(Default)]
-struct Names(Vec<Arc<str>>);
+pub(super) struct Names(Vec<Arc<str>>);
 
 impl Names {
-    fn of(&mut self, name: Option<&str>) -> Option<Arc<str>> {
+    pub(super) fn of(&mut self, name: Option<&str>) -> Option<Arc<str>> {
         let name = name?;
         let known = self.0.iter().position(|known| **known == *name);
         let at = known.unwrap_or_else(|| {

@@ -9,7 +9,7 @@ use transcript::{Amendment, Delta, Fault, PartKind, Session, State, Turn, Unknow
 
 use super::engine::{Engine, Value};
 use super::filters::Whose;
-use super::{Reads, StoreError, Tx, calls, events, micros};
+use super::{Reads, StoreError, Tx, calls, events, micros, packed_calls};
 use crate::search::filter;
 
 /// The derived tables, in the order in which they are emptied and compared.
@@ -110,6 +110,7 @@ impl Tx<'_> {
 
     /// Empties the derived tables of one session.
     pub fn clear_derived(&self, session_uid: &str) -> Result<(), StoreError> {
+        packed_calls::drop_of(self.engine, session_uid)?;
         for table in TABLES {
             let sql = format!("DELETE FROM {table} WHERE session_uid = $1");
             self.engine.execute(&sql, &[Value::Text(session_uid)])?;

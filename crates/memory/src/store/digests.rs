@@ -6,7 +6,7 @@
 use jiff::Timestamp;
 
 use super::engine::{Row, Value};
-use super::{Reads, StoreError, Tx, micros};
+use super::{Reads, StoreError, Tx, micros, packed_calls};
 use crate::digest::Digest;
 use crate::heard::SLACK;
 
@@ -53,6 +53,8 @@ impl Tx<'_> {
             return Ok(false);
         }
         self.set_analyzed(&digest.session_uid, at)?;
+        let mut calls = self.reads().calls_of(&digest.session_uid)?;
+        packed_calls::put(self.engine, &digest.session_uid, at, &mut calls)?;
         Ok(true)
     }
 

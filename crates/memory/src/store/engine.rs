@@ -323,6 +323,11 @@ impl Row<'_> {
         Ok(row.get_ref(column)?.as_blob().map_err(rusqlite::Error::from)?)
     }
 
+    pub(super) fn blob_ref_opt(&self, column: usize) -> Result<Option<&[u8]>, StoreError> {
+        let Self::Sqlite(row) = self;
+        Ok(row.get_ref(column)?.as_blob_or_null().map_err(rusqlite::Error::from)?)
+    }
+
     pub(super) fn blob(&self, column: usize) -> Result<Vec<u8>, StoreError> {
         let Self::Sqlite(row) = self;
         Ok(row.get(column)?)

@@ -258,6 +258,12 @@ const STEPS: &[&str] = &[
         exit_code {int},
         PRIMARY KEY (session_uid, fact_key)
     ) {clustered};",
+    // The calls of a quiet session once more, as one blob: numbers over all sessions are asked often.
+    "CREATE TABLE packed_calls (
+        session_uid TEXT NOT NULL PRIMARY KEY REFERENCES sessions ON DELETE CASCADE,
+        analyzed_at {int} NOT NULL,
+        bytes {blob} NOT NULL
+    ) {clustered};",
 ];
 
 /// Brings a store to the newest step, all or nothing.

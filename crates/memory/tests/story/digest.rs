@@ -338,3 +338,47 @@ fn which_session_owns_a_copied_call_does_not_depend_on_the_order_of_sweeps() {
     assert_eq!(one, owners([(other, &fork), (LOG, &first)]));
     assert_eq!(one.iter().filter(|(.., counts)| *counts).count(), 2, "{one:?}");
 }
+
+/// All calls, by session and key, as the rows have them.
+fn rows(home: &Home) -> Vec<(String, transcript::Call)> {
+    let mut rows = home.store().reads().calls().unwrap();
+    rows.sort_by_key(|(uid, call)| (uid.clone(), call.key.cast_signed()));
+    rows
+}
+
+fn packed(home: &Home) -> (u64, Vec<(String, transcript::Call)>) {
+    let store = home.store();
+    let all = store.reads().calls_by_session().unwrap();
+    let flat = all
+        .into_iter()
+        .flat_map(|(uid, calls)| calls.into_iter().map(move |call| (uid.clone(), call)));
+    (store.reads().packed_sessions().unwrap(), flat.collect())
+}
+
+#[test]
+fn calls_are_packed_when_a_session_is_quiet_and_are_what_the_rows_say() {
+    let home = Home::new();
+    let first = log().reply("Looking.").tool("Bash", bash("ls"), "a").reply("Done.");
+    home.write(LOG, first.jsonl());
+    let later = first.now() + SignedDuration::from_hours(1);
+    sweep_at(&home, later);
+    let (sessions, calls) = packed(&home);
+    assert_eq!(sessions, 1);
+    assert!(
+        calls.len() > 1 && calls.iter().any(|(_, call)| call.model.is_some()),
+        "{calls:?}"
+    );
+    assert_eq!(calls, rows(&home));
+
+    let second = first.prompt("and now the lexer").reply("Done, too.");
+    home.write(LOG, second.jsonl());
+    sweep_at(&home, second.now());
+    let (sessions, grown) = packed(&home);
+    assert_eq!(sessions, 0, "it is at work again");
+    assert!(grown.len() > calls.len());
+    assert_eq!(grown, rows(&home));
+    sweep_at(&home, second.now() + SignedDuration::from_hours(1));
+    assert_eq!(packed(&home), (1, rows(&home)));
+    home.rebuild();
+    assert_eq!(packed(&home).1, rows(&home));
+}
