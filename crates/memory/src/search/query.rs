@@ -42,7 +42,7 @@ pub struct Term {
     pub need: Need,
     /// Letters and digits that stand in every match as they are, case aside.
     pub plain: Option<String>,
-    /// An expression which every line matches whose texts hold a match, as [`super::raw`] says.
+    /// An expression which every line matches whose texts hold a match.
     pub raw: Option<Hir>,
 }
 
