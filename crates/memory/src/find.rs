@@ -132,6 +132,7 @@ pub struct Findings {
 
 /// Asks the memory.
 pub fn find(store: &Store, question: &Question<'_>) -> Result<Findings, StoreError> {
+    let look = store.look()?;
     let all = store.reads().listed()?;
     let count = all.len();
     let mut listed: Vec<Listed> = all.into_iter().filter(|session| (question.takes)(session)).collect();
@@ -141,6 +142,7 @@ pub fn find(store: &Store, question: &Question<'_>) -> Result<Findings, StoreErr
         Some(_) => Vec::new(),
         None => beside::find(store, &listed, question)?,
     };
+    drop(look);
     if let Some(behind) = &question.behind {
         listed.retain(|session| behind.has(session));
     }

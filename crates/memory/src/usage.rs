@@ -154,40 +154,35 @@ pub fn bills(
     prices: &Prices,
     takes: &dyn Fn(usize, &Call) -> bool,
 ) -> Result<Vec<Bill>, StoreError> {
-    let calls = all_calls(store, sessions)?;
-    let counts = {
-        let all: Vec<&Call> = calls.iter().map(|(_, call)| call).collect();
-        transcript::counted(&all)
-    };
-    let mut known = KnownPrices::new(prices);
-    let mut bills = Vec::with_capacity(calls.len());
-    for ((session, call), counts) in calls.into_iter().zip(counts) {
-        let Some(session) = session.filter(|_| counts) else {
-            continue;
-        };
-        if call.tokens.total() == 0 && call.cost_usd_ticks.is_none() || !takes(session, &call) {
-            continue;
-        }
-        let cost = known.cost(&call);
-        bills.push(Bill { session, call, cost });
-    }
-    Ok(bills)
-}
-
-/// All calls, each with the place of its session in the list.
-fn all_calls(store: &Store, sessions: &[Listed]) -> Result<Vec<(Option<usize>, Call)>, StoreError> {
+    let _look = store.look()?;
     let places: FxHashMap<&str, usize> = sessions
         .iter()
         .enumerate()
         .map(|(at, session)| (session.session_uid.as_str(), at))
         .collect();
     let by_session = store.reads().calls_by_session()?;
-    let mut calls = Vec::with_capacity(by_session.iter().map(|(_, calls)| calls.len()).sum());
-    for (uid, own) in by_session {
-        let place = places.get(uid.as_str()).copied();
-        calls.extend(own.into_iter().map(|call| (place, call)));
+    let counts = {
+        let all: Vec<&Call> = by_session.iter().flat_map(|(_, calls)| calls).collect();
+        transcript::counted(&all)
+    };
+    let mut known = KnownPrices::new(prices);
+    let mut bills = Vec::with_capacity(counts.len());
+    let mut counts = counts.into_iter();
+    for (uid, calls) in by_session {
+        let session = places.get(uid.as_str()).copied();
+        for call in calls {
+            let is_counted = counts.next().unwrap_or_default();
+            let Some(session) = session.filter(|_| is_counted) else {
+                continue;
+            };
+            if call.tokens.total() == 0 && call.cost_usd_ticks.is_none() || !takes(session, &call) {
+                continue;
+            }
+            let cost = known.cost(&call);
+            bills.push(Bill { session, call, cost });
+        }
     }
-    Ok(calls)
+    Ok(bills)
 }
 
 /// The sum of calls of which each copy counts once.

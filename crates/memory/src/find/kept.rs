@@ -46,8 +46,10 @@ pub(super) fn ask(store: &Store, listed: &[Listed], question: &Question<'_>) -> 
             0 => listed.len().min(NEWEST),
             _ => listed.len(),
         };
+        let look = store.look()?;
         let asked = Asked::of(store, listed, start..end, question.query)?;
         let desk = Desk::lay_out(store, listed, &asked)?;
+        drop(look);
         let enough = question.enough.without(answered.hits.len(), answered.work.read);
         let answer = desk.search(store, listed, question, enough);
         answered.add(answer, enough, &desk, &asked, end < listed.len());
