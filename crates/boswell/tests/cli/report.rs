@@ -240,6 +240,25 @@ fn a_day_whose_text_was_let_go_is_told_from_digests() {
 }
 
 #[test]
+fn what_was_decided_is_told_whether_its_text_is_there_or_not() {
+    let mut sandbox = home();
+    sandbox.run("sweep");
+    sandbox.set("BOSWELL_NOW", "2026-04-01T12:00:00Z");
+    sandbox.run("sweep");
+    sandbox.run_args(&["decide", "tokens stay opaque", "--session", LOGIN]);
+    let decided = "Written down: “tokens stay opaque”";
+    assert!(sandbox.run("report --date 2026-03-31").contains(decided));
+    sandbox.run("sweep");
+    sandbox.run("evict --config session_memory.retention.raw_soft_cap_bytes=1");
+    for id in [LOGIN, DOCS] {
+        fs::remove_file(sandbox.home.join(log(id))).unwrap();
+    }
+    fs::remove_dir_all(sandbox.home.join(ROOT)).unwrap();
+    let told = sandbox.run("report --date 2026-03-31");
+    assert!(told.contains("from its digest") && told.contains(decided), "{told}");
+}
+
+#[test]
 fn an_empty_day_has_a_page() {
     let sandbox = home();
     assert_snapshot!(sandbox.run("report --date 2026-03-30"), @"

@@ -31,6 +31,8 @@ pub(super) struct Gone {
     /// How many turns the session has on other days.
     turns_elsewhere: usize,
     totals: Totals,
+    /// What the user wrote down, each with the place of its turn.
+    decisions: Vec<(usize, String)>,
 }
 
 /// Finds them.
@@ -67,7 +69,20 @@ pub(super) fn gone(store: &Store, workspace: &Workspace, ask: &Ask<'_>) -> Resul
             .filter(|call| call.ts.is_some_and(|ts| start <= ts && ts < end));
         let sum = usage::sum(of_day, ask.prices);
         let whole = turns.len() == all.len();
+        // A decision is of the turn that had begun last when it was written down.
+        let mut decisions = Vec::new();
+        for decision in store.reads().decisions_of(&one.session_uid)? {
+            let made = Timestamp::from_microsecond(decision.at_micros).ok();
+            let begun = |turn: &&Turn| {
+                turn.started_at
+                    .is_some_and(|start| made.is_some_and(|made| start <= made))
+            };
+            let turn = all.iter().rfind(begun);
+            let of_day = turn.and_then(|turn| turns.iter().position(|own| own.turn == turn.turn));
+            decisions.extend(of_day.map(|turn| (turn, decision.text)));
+        }
         found.push(Gone {
+            decisions,
             project_key,
             project: label,
             session_ref: String::new(),
@@ -261,7 +276,14 @@ impl Gone {
             done: self.done(),
             came: self.came(),
             open: self.open(),
-            decided: Vec::new(),
+            decided: self
+                .decisions
+                .iter()
+                .map(|(turn, text)| {
+                    let sentence = say("Written down: ").quote(quoted(text, 240));
+                    sentence.cite([self.cite_turn(*turn)])
+                })
+                .collect(),
         }
     }
 
