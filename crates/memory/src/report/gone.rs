@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use transcript::Turn;
 
 use super::fields::{Citation, Covered, Day, Excerpt, ExcerptLine, LineKind, Project, Statement, Totals, Work};
+use super::open::{decided_of, written_down};
 use super::paths::{fitting, relative};
 use super::words::{Sentence, count, quoted, say, title};
 use super::workspace::Workspace;
@@ -69,20 +70,8 @@ pub(super) fn gone(store: &Store, workspace: &Workspace, ask: &Ask<'_>) -> Resul
             .filter(|call| call.ts.is_some_and(|ts| start <= ts && ts < end));
         let sum = usage::sum(of_day, ask.prices);
         let whole = turns.len() == all.len();
-        // A decision is of the turn that had begun last when it was written down.
-        let mut decisions = Vec::new();
-        for decision in store.reads().decisions_of(&one.session_uid)? {
-            let made = Timestamp::from_microsecond(decision.at_micros).ok();
-            let begun = |turn: &&Turn| {
-                turn.started_at
-                    .is_some_and(|start| made.is_some_and(|made| start <= made))
-            };
-            let turn = all.iter().rfind(begun);
-            let of_day = turn.and_then(|turn| turns.iter().position(|own| own.turn == turn.turn));
-            decisions.extend(of_day.map(|turn| (turn, decision.text)));
-        }
         found.push(Gone {
-            decisions,
+            decisions: written_down(store, &one.session_uid, &all, &turns)?,
             project_key,
             project: label,
             session_ref: String::new(),
@@ -276,14 +265,7 @@ impl Gone {
             done: self.done(),
             came: self.came(),
             open: self.open(),
-            decided: self
-                .decisions
-                .iter()
-                .map(|(turn, text)| {
-                    let sentence = say("Written down: ").quote(quoted(text, 240));
-                    sentence.cite([self.cite_turn(*turn)])
-                })
-                .collect(),
+            decided: decided_of(&self.decisions, &|turn| self.cite_turn(turn)),
         }
     }
 

@@ -3,16 +3,19 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use jiff::Timestamp;
 use regex::Regex;
+use transcript::Turn;
 
 use super::facts::Facts;
-use super::fields::Statement;
+use super::fields::{Citation, Statement};
 use super::judge::{How, Piece};
 use super::paths::in_command;
 use super::tell::shell_of;
 use super::words::{Sentence, count, question, quoted, say};
 use crate::digest::{End, Ran};
 use crate::outcome::Reason;
+use crate::store::{Store, StoreError};
 
 /// So many items of a list, and so many decisions, are told.
 const ITEMS_TOLD: usize = 3;
@@ -228,4 +231,32 @@ pub(super) fn decided(facts: &Facts, piece: &Piece) -> Vec<Statement> {
         told.push(say(format!("and {}", count(more.len(), "more decision"))).cite(lines));
     }
     told
+}
+
+/// What the user wrote down of a session whose text is gone, each with the place of its turn among those of the day: the one
+/// that had begun last.
+pub(super) fn written_down(
+    store: &Store,
+    session_uid: &str,
+    all: &[Turn],
+    of_day: &[Turn],
+) -> Result<Vec<(usize, String)>, StoreError> {
+    let mut told = Vec::new();
+    for decision in store.reads().decisions_of(session_uid)? {
+        let made = Timestamp::from_microsecond(decision.at_micros).ok();
+        let begun = |turn: &&Turn| {
+            turn.started_at
+                .is_some_and(|start| made.is_some_and(|made| start <= made))
+        };
+        let turn = all.iter().rfind(begun);
+        let place = turn.and_then(|turn| of_day.iter().position(|own| own.turn == turn.turn));
+        told.extend(place.map(|place| (place, decision.text)));
+    }
+    Ok(told)
+}
+
+/// The same in sentences.
+pub(super) fn decided_of(decisions: &[(usize, String)], cite: &dyn Fn(usize) -> Citation) -> Vec<Statement> {
+    let told = |(turn, text): &(usize, String)| say("Written down: ").quote(quoted(text, 240)).cite([cite(*turn)]);
+    decisions.iter().map(told).collect()
 }
