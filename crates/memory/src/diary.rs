@@ -41,6 +41,9 @@ use crate::sources::{self, Log, Root};
 use crate::store::Store;
 use collect::Candidate;
 
+/// Below the reports root, where each day has its workspace and its report.
+pub const WORK: &str = "work";
+
 /// Version of the workspace.
 pub(crate) const SCHEMA_VERSION: u32 = 2;
 

@@ -43,7 +43,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &BundleArgs) -> Result<O
     let (zone, _) = args.place.zone(context)?;
     let date = args.day.date(context, &zone)?.to_string();
     let root = args.place.root(ui, context);
-    let workspace = root.join("work").join(&date);
+    let workspace = root.join(memory::diary::WORK).join(&date);
     if !workspace.join("metadata.json").is_file() {
         let error = CommandError::not_found("no-workspace", format_args!("this day has no workspace: {date}"));
         return Err(error.with_hint(format_args!("`boswell prepare --date {date}` makes one")));

@@ -53,19 +53,19 @@ fn home() -> Sandbox {
 fn a_day_is_prepared_once_and_told() {
     let sandbox = home();
     assert_snapshot!(told(&sandbox, "prepare"), @"
-    [HOME]/.local/share/boswell-reports/[DAYS]/2026-03-31
+    [DAYS]/2026-03-31
     --- stderr ---
     Prepared 2026-03-31 (final): 1 project, 1 session, 1 turn, 0 subagents
     ");
     assert_snapshot!(told(&sandbox, "prepare --date 2026-03-31"), @"
-    [HOME]/.local/share/boswell-reports/[DAYS]/2026-03-31
+    [DAYS]/2026-03-31
     --- stderr ---
     The workspace is there already
     Hint: `--force` makes it anew
     ");
     assert_snapshot!(told(&sandbox, "prepare --date 2026-03-31 --timezone Asia/Shanghai"), @"
     --- stderr ---
-    error: the workspace there is another one (report_window_local, report_window_utc, timezone): [HOME]/.local/share/boswell-reports/[DAYS]/2026-03-31
+    error: the workspace there is another one (report_window_local, report_window_utc, timezone): [DAYS]/2026-03-31
     Hint: `--force` makes it anew; reports in it stay
     --- exit 2 ---
     ");
@@ -98,7 +98,7 @@ fn what_cannot_be_read_is_told_and_the_day_is_whole() {
     fs::create_dir_all(sandbox.home.join(".claude/projects/x/bad.jsonl")).unwrap();
     sandbox.write(".codex/sessions/rollout-z.jsonl.zst", "no archive");
     assert_snapshot!(told(&sandbox, "prepare"), @"
-    [HOME]/.local/share/boswell-reports/[DAYS]/2026-03-31
+    [DAYS]/2026-03-31
     --- stderr ---
     Prepared 2026-03-31 (final): 1 project, 1 session, 1 turn, 0 subagents
     warning: skipped [HOME]/.claude/projects/x/bad.jsonl: not a regular file
@@ -129,7 +129,7 @@ fn days_that_make_no_sense_are_refused() {
     ");
     // The first day there is has nothing in it, and is a day.
     assert_snapshot!(told(&sandbox, "prepare --date 0001-01-01"), @"
-    [HOME]/.local/share/boswell-reports/[DAYS]/0001-01-01
+    [DAYS]/0001-01-01
     --- stderr ---
     Prepared 0001-01-01 (final): 0 projects, 0 sessions, 0 turns, 0 subagents
     ");

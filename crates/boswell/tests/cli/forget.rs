@@ -10,7 +10,7 @@ use testkit::logs::ClaudeLog;
 use crate::finder::Terminal;
 use crate::sandbox::Sandbox;
 
-const DAY: &str = ".local/share/boswell-reports/work/2026-03-31";
+const DAY: &str = concat!(".local/share/boswell-reports/", "work/2026-03-31");
 /// Words that stand in one session and nowhere else.
 const CANARY: &str = "the heron stands in the reeds";
 
@@ -44,7 +44,8 @@ fn told(sandbox: &Sandbox, line: &str) -> String {
     let size = regex::Regex::new(r" *[0-9.]+ (B|KiB|bytes?)\b").unwrap();
     let told = sandbox
         .run(line)
-        .replace(&format!("[HOME]/{DAY}"), "[DAY]")
+        .replace("[DAYS]/2026-03-31", "[DAY]")
+        .replace("work/2026-03-31", "[DAY]")
         .replace(&id(1), "[1]")
         .replace(&id(2), "[2]");
     size.replace_all(&told, " [SIZE]").into_owned()
@@ -135,7 +136,7 @@ fn copies_that_were_left_can_be_deleted_when_nothing_else_is_known_of_the_sessio
     sandbox.run("forget 5e550001 --with-digest");
     assert_snapshot!(told(&sandbox, "forget 5e550001 --copies --reports-root elsewhere"), @"
      [SIZE]  claude:[1]  no digest
-          copy  [HOME]/elsewhere/work/2026-03-31  workspace of claude:[1]
+          copy  [HOME]/elsewhere/[DAY]  workspace of claude:[1]
           copy  [HOME]/out/[1].jsonl  restored of claude:[1]
     --- stderr ---
     Forgotten: 1 session

@@ -268,7 +268,7 @@ fn an_empty_day_has_a_page() {
 
     Nothing was asked on this day.
     --- stderr ---
-    Kept as [HOME]/.local/share/boswell-reports/work/2026-03-30/report.html
+    Kept as [DAYS]/2026-03-30/report.html
     ");
     let page = fs::read_to_string(sandbox.home.join(ROOT).join("work/2026-03-30/report.html")).unwrap();
     assert!(page.contains("Nothing was asked on this day."), "{page}");
@@ -279,7 +279,7 @@ fn several_days_are_one_report() {
     let sandbox = home();
     assert_snapshot!(sandbox.run("report --since 2026-03-30 --until yesterday"));
     let page = fs::read_to_string(sandbox.home.join(ROOT).join("ranges/2026-03-30_2026-03-31.html")).unwrap();
-    assert!(page.contains("../work/2026-03-31/report.html"), "{page}");
+    assert!(page.contains(concat!("../", "work/2026-03-31/report.html")), "{page}");
     let week: Value = serde_json::from_str(&sandbox.run("report --week --json -q")).unwrap();
     assert_eq!(
         (&week["since"], &week["until"]),
@@ -425,9 +425,9 @@ fn finished_files_are_handed_to_a_command_of_the_users() {
     assert_snapshot!(sandbox.hide_home(&arguments), @"
     code-0
     two words
-    [HOME]/.local/share/boswell-reports/work/2026-03-31/report.md
-    [HOME]/.local/share/boswell-reports/work/2026-03-31/report.html
-    [HOME]/.local/share/boswell-reports/work/2026-03-31/report.json
+    [DAYS]/2026-03-31/report.md
+    [DAYS]/2026-03-31/report.html
+    [DAYS]/2026-03-31/report.json
     ");
     let input: Value = serde_json::from_str(&fs::read_to_string(sandbox.home.join("input")).unwrap()).unwrap();
     assert_eq!(
@@ -438,7 +438,7 @@ fn finished_files_are_handed_to_a_command_of_the_users() {
     --- stderr ---
     Wrote [HOME]/day.md
     error: cannot publish by `sh`: exit status: 3
-    Hint: the report stays: [HOME]/.local/share/boswell-reports/work/2026-03-31/report.html
+    Hint: the report stays: [DAYS]/2026-03-31/report.html
     --- exit 2 ---
     ");
     assert!(!of_day(&sandbox, "report.html").is_empty());

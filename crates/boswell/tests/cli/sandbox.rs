@@ -91,9 +91,11 @@ impl Sandbox {
         self.hide_home(&told)
     }
 
-    /// A text with `[HOME]` for this home.
+    /// A text with `[HOME]` for this home, and `[DAYS]` for where the days of its diary lie.
     pub fn hide_home(&self, text: &str) -> String {
-        text.replace(self.home.to_str().unwrap(), "[HOME]")
+        let days = self.path(concat!(".local/share/boswell-reports/", "work/"));
+        text.replace(&days, "[DAYS]/")
+            .replace(self.home.to_str().unwrap(), "[HOME]")
     }
 }
 

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
+use super::WORK;
 use super::roots::Project;
 use crate::store::{Store, StoreError};
 
@@ -58,7 +59,7 @@ pub fn days(store: Option<&Store>, zone: &TimeZone, reports_root: &Path, home: &
         let mut projects: Vec<String> = day.roots.iter().map(label).collect();
         projects.sort();
         projects.dedup();
-        let workspace = reports_root.join("work").join(date.to_string());
+        let workspace = reports_root.join(WORK).join(date.to_string());
         Day {
             date,
             sessions: day.sessions.len(),
@@ -82,7 +83,7 @@ struct Gathered {
 
 /// The days that have a workspace.
 fn prepared(reports_root: &Path) -> Vec<Date> {
-    let entries = fs::read_dir(reports_root.join("work")).into_iter().flatten().flatten();
+    let entries = fs::read_dir(reports_root.join(WORK)).into_iter().flatten().flatten();
     entries
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
         .collect()

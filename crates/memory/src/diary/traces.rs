@@ -14,7 +14,7 @@ use transcript::{Agent, SessionUid, Source};
 use walkdir::WalkDir;
 
 use super::write::{Site, is_ours};
-use super::{DiaryError, source_name};
+use super::{DiaryError, WORK, source_name};
 
 /// A workspace that holds sessions which somebody asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,7 +107,7 @@ pub(super) fn native_id(agent: Agent, place: &str) -> String {
 
 /// Each day's workspace, by day. Where a run died, what it had put aside is the workspace.
 fn workspaces(reports_root: &Path) -> Vec<(Date, PathBuf)> {
-    let work = reports_root.join("work");
+    let work = reports_root.join(WORK);
     let mut found = Vec::new();
     for entry in fs::read_dir(&work).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();

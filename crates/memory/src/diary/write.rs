@@ -16,7 +16,7 @@ use super::assemble::Tree;
 use super::copy::private_file;
 use super::index::{Metadata, file};
 use super::window::{Status, Window};
-use super::{Ask, DiaryError, Made};
+use super::{Ask, DiaryError, Made, WORK};
 
 /// The place of one day.
 pub(super) struct Site {
@@ -46,7 +46,7 @@ impl Site {
         };
         make_private(root).map_err(failed(root))?;
         let root = root.canonicalize().map_err(failed(root))?;
-        for name in ["work", "private"] {
+        for name in [WORK, "private"] {
             let path = root.join(name);
             make_private(&path).map_err(failed(&path))?;
         }
@@ -72,11 +72,11 @@ impl Site {
     }
 
     pub(super) fn workspace(&self) -> PathBuf {
-        self.root.join("work").join(&self.date)
+        self.root.join(WORK).join(&self.date)
     }
 
     fn aside(&self, what: &str) -> PathBuf {
-        self.root.join("work").join(format!(".{}.{what}", self.date))
+        self.root.join(WORK).join(format!(".{}.{what}", self.date))
     }
 
     fn audit(&self) -> PathBuf {
@@ -174,7 +174,7 @@ impl Site {
             fs::rename(self.workspace(), &aside).map_err(failed)?;
         }
         remove(&aside).map_err(failed)?;
-        for entry in fs::read_dir(self.root.join("work")).map_err(failed)?.flatten() {
+        for entry in fs::read_dir(self.root.join(WORK)).map_err(failed)?.flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             if name.starts_with('.') && (name.ends_with(".copies") || name.ends_with(".new")) {
                 remove(&entry.path()).map_err(failed)?;

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use jiff::civil::Date;
+use memory::diary;
 use memory::report::{Statement, Totals};
 use serde::Deserialize;
 
@@ -27,7 +28,10 @@ struct Entry {
 /// Writes the page over all days that have a report.
 pub(super) fn write(reports_root: &Path) -> Result<(), CommandError> {
     let mut days: Vec<(Date, Entry)> = Vec::new();
-    let entries = fs::read_dir(reports_root.join("work")).into_iter().flatten().flatten();
+    let entries = fs::read_dir(reports_root.join(diary::WORK))
+        .into_iter()
+        .flatten()
+        .flatten();
     for entry in entries {
         let date = entry.file_name().to_str().and_then(|name| name.parse::<Date>().ok());
         let read = || serde_json::from_slice(&fs::read(entry.path().join("report.json")).ok()?).ok();

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use memory::diary::WORK;
 use memory::report::{Day, SCHEMA, Statement, Totals};
 use serde::Serialize;
 
@@ -112,7 +113,7 @@ pub(super) fn page(range: &Range<'_>) -> String {
     let title = range.title();
     let mut body = format!("<h1>{}</h1>{}", escape(&title), page::cards(&range.totals));
     for day in &range.days {
-        let page = format!("../work/{}/report.html", escape(&day.date));
+        let page = format!("../{WORK}/{}/report.html", escape(&day.date));
         _ = write!(
             body,
             "<section class=\"project\"><h2><a href=\"{page}\">{}</a></h2><p class=\"faint\">{}</p>",
