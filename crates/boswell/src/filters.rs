@@ -193,8 +193,9 @@ impl Filters<'_> {
         if let Some((task, pattern)) = self.task.clone() {
             let prompts = reads.prompts_of_turns()?.into_iter();
             let branches = reads.listed()?.into_iter().map(|session| {
-                let words = [session.branch, session.title, session.said.name, session.first_prompt];
-                (session.session_uid, words.map(Option::unwrap_or_default).join("\n"))
+                let own = [&session.title, &session.said.name, &session.first_prompt].map(Option::as_deref);
+                let words = own.into_iter().chain([session.branch.as_deref()]).flatten();
+                (session.session_uid.clone(), words.collect::<Vec<_>>().join("\n"))
             });
             let is_about = |text: &str| {
                 pattern
@@ -228,7 +229,7 @@ impl Filters<'_> {
 
     /// Whether a session is asked for.
     pub(crate) fn take(&self, session: &Listed) -> bool {
-        let is_agent = self.agents.is_empty() || self.agents.contains(&session.flavor.as_str());
+        let is_agent = self.agents.is_empty() || self.agents.contains(&session.flavor());
         let has_tags = self.tags.iter().all(|tag| session.said.tags.contains(tag));
         let is_among = self
             .among

@@ -72,14 +72,14 @@ pub(crate) fn resolve_among(
         _ => {}
     }
     let begins =
-        |session: &&Listed| session.session_uid.starts_with(word) || session.native_session_id.starts_with(word);
+        |session: &&Listed| session.session_uid.starts_with(word) || session.native_session_id().starts_with(word);
     let mut found: Vec<&Listed> = listed.iter().filter(begins).collect();
-    let is_exact = |session: &&&Listed| session.session_uid == word || session.native_session_id == word;
+    let is_exact = |session: &&&Listed| session.session_uid == word || session.native_session_id() == word;
     let exact: Vec<&Listed> = found.iter().filter(is_exact).copied().collect();
     // A session's own id begins its subagents' ids, too: the session is meant.
     let main: Vec<&Listed> = found
         .iter()
-        .filter(|session| !session.native_session_id.contains('/'))
+        .filter(|session| !session.native_session_id().contains('/'))
         .copied()
         .collect();
     for surer in [exact, main] {

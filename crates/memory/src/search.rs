@@ -25,6 +25,7 @@ mod run;
 mod scan;
 pub mod score;
 pub mod snippet;
+mod stride;
 pub mod words;
 
 pub use beside::{Judged, judge};

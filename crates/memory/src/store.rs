@@ -17,6 +17,7 @@ mod facts;
 mod filters;
 pub(crate) mod foreign;
 mod frames;
+mod names;
 mod operations;
 mod overview;
 mod packed_calls;

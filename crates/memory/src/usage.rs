@@ -85,7 +85,7 @@ impl Dimension {
 pub enum Key {
     /// The day, or the first day of the week or month; none where the log tells no time.
     Date(Option<Date>),
-    Text(String),
+    Text(Arc<str>),
 }
 
 /// The sum of some bills.
@@ -160,28 +160,29 @@ pub fn bills(
         .enumerate()
         .map(|(at, session)| (session.session_uid.as_str(), at))
         .collect();
-    let by_session = store.reads().calls_by_session()?;
-    let counts = {
-        let all: Vec<&Call> = by_session.iter().flat_map(|(_, calls)| calls).collect();
-        transcript::counted(&all)
+    let mut bills: Vec<Bill> = Vec::new();
+    store.reads().each_session_calls(&mut |uid, calls| {
+        // A call of a session that is not listed may still be the one which counts.
+        let session = places.get(uid).copied().unwrap_or(usize::MAX);
+        let cost = Cost::Unpriced;
+        bills.extend(calls.map(|call| Bill { session, call, cost }));
+    })?;
+    let mut counts = {
+        let all: Vec<&Call> = bills.iter().map(|bill| &bill.call).collect();
+        transcript::counted(&all).into_iter()
     };
     let mut known = KnownPrices::new(prices);
-    let mut bills = Vec::with_capacity(counts.len());
-    let mut counts = counts.into_iter();
-    for (uid, calls) in by_session {
-        let session = places.get(uid.as_str()).copied();
-        for call in calls {
-            let is_counted = counts.next().unwrap_or_default();
-            let Some(session) = session.filter(|_| is_counted) else {
-                continue;
-            };
-            if call.tokens.total() == 0 && call.cost_usd_ticks.is_none() || !takes(session, &call) {
-                continue;
-            }
-            let cost = known.cost(&call);
-            bills.push(Bill { session, call, cost });
+    bills.retain_mut(|bill| {
+        let (call, is_counted) = (&bill.call, counts.next().unwrap_or_default());
+        let is_bill = is_counted
+            && bill.session != usize::MAX
+            && (call.tokens.total() != 0 || call.cost_usd_ticks.is_some())
+            && takes(bill.session, call);
+        if is_bill {
+            bill.cost = known.cost(&bill.call);
         }
-    }
+        is_bill
+    });
     Ok(bills)
 }
 
@@ -278,18 +279,18 @@ pub fn total(bills: &[Bill]) -> Sum {
 
 fn key(dimension: Dimension, bill: &Bill, sessions: &[Listed], roots: &Roots, zone: &TimeZone) -> Key {
     let session = &sessions[bill.session];
-    let text = |text: Option<&str>| Key::Text(text.unwrap_or_default().to_owned());
+    let text = |text: Option<&Arc<str>>| Key::Text(text.cloned().unwrap_or_default());
     let date =
         |first: fn(Date) -> Date| Key::Date(when(bill, session).map(|at| first(at.to_zoned(zone.clone()).date())));
     match dimension {
         Dimension::Day => date(|day| day),
         Dimension::Week => date(monday),
         Dimension::Month => date(Date::first_of_month),
-        Dimension::Agent => Key::Text(session.flavor.clone()),
-        Dimension::Model => text(bill.call.model.as_deref()),
-        Dimension::Project => text(session.cwd.as_deref().or(session.repo.as_deref())),
-        Dimension::Branch => text(session.branch.as_deref()),
-        Dimension::Session => Key::Text(sessions[roots.of_session(bill.session)].session_uid.clone()),
+        Dimension::Agent => Key::Text(session.flavor().into()),
+        Dimension::Model => text(bill.call.model.as_ref()),
+        Dimension::Project => text(session.cwd.as_ref().or(session.repo.as_ref())),
+        Dimension::Branch => text(session.branch.as_ref()),
+        Dimension::Session => Key::Text(sessions[roots.of_session(bill.session)].session_uid.as_str().into()),
     }
 }
 

@@ -118,7 +118,7 @@ fn how(
     }
     let agent = memory::kept::agent_of(uid)?;
     // The id is a stranger's word: it must not become an option or a path.
-    let id = SafeName::new(&listed.native_session_id).filter(|id| !id.as_str().starts_with('-'));
+    let id = SafeName::new(listed.native_session_id()).filter(|id| !id.as_str().starts_with('-'));
     let refused = || {
         CommandError::user(
             "resume-refused",

@@ -273,7 +273,7 @@ fn hit_json(found: &Found) -> Value {
         "part": found.part,
         "path": found.path,
         "ts": found.ts,
-        "agent": found.session.flavor,
+        "agent": found.session.flavor(),
         "project": found.session.cwd,
         "kind": found.what.as_str(),
         "field": found.field.as_str(),

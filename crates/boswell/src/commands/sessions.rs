@@ -154,10 +154,7 @@ fn show(
     listed: &[Listed],
     left_out: &LeftOut,
 ) -> Result<(), CommandError> {
-    let ids: BTreeSet<&str> = listed
-        .iter()
-        .map(|session| session.native_session_id.as_str())
-        .collect();
+    let ids: BTreeSet<&str> = listed.iter().map(|session| session.native_session_id()).collect();
     let rows: Vec<[String; COLUMNS]> = shown
         .iter()
         .map(|(session, counted)| cells(context, session, counted, &ids))
@@ -244,9 +241,9 @@ fn cells(context: &Context, session: &Listed, counted: &Counted, ids: &BTreeSet<
         measure::bytes(counted.bytes)
     };
     [
-        escape(short_id(&session.native_session_id, ids)).into_owned(),
+        escape(short_id(session.native_session_id(), ids)).into_owned(),
         time(session.last_micros).map_or("-".to_owned(), |at| measure::age(context.now, at)),
-        session.flavor.clone(),
+        session.flavor().to_owned(),
         measure::fit(&project, PROJECT_COLUMNS_MAX).into_owned(),
         some(counted.turns),
         some(counted.prompts),
@@ -309,8 +306,8 @@ fn to_json(shown: &[(&Listed, Counted)], left_out: &LeftOut) -> Value {
         .map(|(session, counted)| {
             json!({
                 "session_uid": session.session_uid,
-                "flavor": session.flavor,
-                "native_session_id": session.native_session_id,
+                "flavor": session.flavor(),
+                "native_session_id": session.native_session_id(),
                 "project": session.cwd,
                 "cwd": session.cwd,
                 "repo": session.repo,

@@ -143,7 +143,7 @@ fn ask(store: &Store, context: &Context, prices: &Prices, told: &Told, line: &mu
 /// The session that is meant: the one named, else the newest here that is not long over.
 fn at_hand<'s>(sessions: &'s [Listed], context: &Context, id: Option<&str>) -> Option<&'s Listed> {
     if let Some(id) = id {
-        return sessions.iter().find(|session| session.native_session_id == id);
+        return sessions.iter().find(|session| session.native_session_id() == id);
     }
     let since = context
         .now

@@ -184,7 +184,7 @@ fn commit_json(commit: &Commit) -> Value {
 fn touch_json(touch: &Touch) -> Value {
     json!({
         "session_uid": touch.session.session_uid,
-        "flavor": touch.session.flavor,
+        "flavor": touch.session.flavor(),
         "is_subagent": touch.session.is_subagent,
         "turn": touch.turn,
         "prompt": touch.prompt,
@@ -210,7 +210,7 @@ fn edit_json(edit: &Edit) -> Value {
 fn evicted_json(evicted: &Evicted) -> Value {
     json!({
         "session_uid": evicted.session.session_uid,
-        "flavor": evicted.session.flavor,
+        "flavor": evicted.session.flavor(),
         "edits": evicted.edits,
         "prompt": evicted.prompt,
         "at": evicted.session.last_micros.and_then(|at| jiff::Timestamp::from_microsecond(at).ok()),

@@ -222,8 +222,8 @@ fn newest(context: &Context, takes: &(dyn Fn(&Listed) -> bool + Sync)) -> Result
 fn row_of(session: &Listed) -> Row {
     Row {
         session_uid: session.session_uid.clone(),
-        id: session.native_session_id.clone(),
-        agent: in_one_line(&session.flavor),
+        id: session.native_session_id().to_owned(),
+        agent: in_one_line(session.flavor()),
         project: in_one_line(session.repo.as_deref().unwrap_or("-")),
         branch: session.branch.as_deref().map(in_one_line).unwrap_or_default(),
         at: session.last_micros.and_then(|at| Timestamp::from_microsecond(at).ok()),

@@ -281,9 +281,13 @@ fn bare(store: &Store, uid: &str) -> Result<Session, CommandError> {
         session_uid: SessionUid::new(agent, native),
         flavor: agent,
         native_session_id: native.to_owned(),
-        repo: listed.as_ref().and_then(|session| session.repo.clone()),
+        repo: listed
+            .as_ref()
+            .and_then(|session| session.repo.as_deref().map(str::to_owned)),
         domain: None,
-        cwd: listed.as_ref().and_then(|session| session.cwd.clone()),
+        cwd: listed
+            .as_ref()
+            .and_then(|session| session.cwd.as_deref().map(str::to_owned)),
         git_branch: None,
         model: None,
         started_at: at(listed.as_ref().and_then(|session| session.started_micros)),

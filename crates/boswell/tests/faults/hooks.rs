@@ -73,14 +73,8 @@ fn id(n: usize) -> String {
     format!("5e550000-0000-4000-8000-{n:012}")
 }
 
-#[test]
-fn a_thousand_calls_fifty_at_once_beside_a_sweep_lose_and_double_nothing() {
-    let home = Home::with_logs();
-    assert!(home.run("hooks install claude").status.success());
-    let clean = home.copy();
-    clean.sweep();
-    let expected = clean.answers().unwrap();
-    let sweep = Running::start(&mut home.command("sweep"));
+/// Calls a thousand times, fifty at once, and sees that every call ends as it must.
+fn thousand(home: &Home, make: &(dyn Fn() -> Command + Sync)) {
     let next = AtomicUsize::new(0);
     let wrong = std::sync::Mutex::new(Vec::new());
     std::thread::scope(|scope| {
@@ -91,13 +85,24 @@ fn a_thousand_calls_fifty_at_once_beside_a_sweep_lose_and_double_nothing() {
                     if n >= CALLS {
                         return;
                     }
-                    let told = wrong_end(&call(command(&home), &ended(&home, &id(n))));
+                    let told = wrong_end(&call(make(), &ended(home, &id(n))));
                     wrong.lock().unwrap().extend(told);
                 }
             });
         }
     });
     none(&wrong.into_inner().unwrap());
+}
+
+#[test]
+fn a_thousand_calls_fifty_at_once_beside_a_sweep_lose_and_double_nothing() {
+    let home = Home::with_logs();
+    assert!(home.run("hooks install claude").status.success());
+    let clean = home.copy();
+    clean.sweep();
+    let expected = clean.answers().unwrap();
+    let sweep = Running::start(&mut home.command("sweep"));
+    thousand(&home, &|| command(&home));
     assert!(sweep.end(LIMIT).status.success());
     settle(&home);
     home.sweep();
@@ -140,6 +145,32 @@ fn on_a_full_disk_every_call_succeeds_and_what_is_lost_is_counted() {
         }
     }
     assert!(lost > 1, "the disk was never full");
+}
+
+#[test]
+fn a_thousand_calls_on_a_full_disk_succeed_and_each_is_told_or_counted() {
+    let home = Home::with_logs();
+    assert!(home.run("hooks install claude").status.success());
+    home.sweep();
+    let full = Fault::Fails {
+        with: Errno::NoSpace,
+        from: 1,
+        to: u64::MAX,
+    };
+    thousand(&home, &|| {
+        let mut one = command(&home);
+        faults().arm(&mut one, &home.path, &full, None);
+        one
+    });
+    settle(&home);
+    home.sweep();
+    let lost = spool::lost(&home.store()).map_or(0, |lost| lost.count);
+    assert_eq!(
+        facts(&home).len() as u64 + lost,
+        CALLS as u64,
+        "{lost} were counted as lost"
+    );
+    assert!(lost > 0, "the disk was never full");
 }
 
 /// A home with notes that wait and logs that were not read yet.

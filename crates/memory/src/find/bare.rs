@@ -314,20 +314,17 @@ fn listed(log: &Log, reading: &Reading) -> Listed {
     let micros = |at: Option<Timestamp>| at.map(Timestamp::as_microsecond);
     let started = micros(session.and_then(|session| session.started_at));
     let ended = micros(session.and_then(|session| session.ended_at));
-    let path = log.path.display().to_string();
+    // A log that tells no session is known by its place.
+    let place = || format!("{}:{}", log.agent.as_str(), log.path.display());
     Listed {
-        session_uid: session.map_or(path, |session| session.session_uid.as_str().to_owned()),
-        flavor: log.agent.as_str().to_owned(),
-        native_session_id: session
-            .map(|session| session.native_session_id.clone())
-            .unwrap_or_default(),
+        session_uid: session.map_or_else(place, |session| session.session_uid.as_str().to_owned()),
         status: Status::Kept,
         started_micros: started,
         ended_micros: ended,
         last_micros: ended.or(started).or(micros(log.modified)),
-        repo: session.and_then(|session| session.repo.clone()),
-        cwd: session.and_then(|session| session.cwd.clone()),
-        branch: session.and_then(|session| session.git_branch.clone()),
+        repo: session.and_then(|session| session.repo.as_deref().map(Into::into)),
+        cwd: session.and_then(|session| session.cwd.as_deref().map(Into::into)),
+        branch: session.and_then(|session| session.git_branch.as_deref().map(Into::into)),
         title: session.and_then(|session| session.title.clone()),
         is_subagent: log.is_subagent || session.is_some_and(|session| session.is_subagent),
         is_hidden: session.is_some_and(|session| session.is_hidden),

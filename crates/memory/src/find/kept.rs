@@ -93,8 +93,10 @@ fn form_of(part: &str, agent: Agent) -> Option<Form> {
 pub(crate) struct Asked {
     /// Sessions that may hold what is wanted, newest first.
     chosen: Vec<usize>,
-    /// By session: which terms its frames may hold, by part and number. A frame without a filter is not there.
+    /// By session: which terms its frames may hold, by part and number.
     terms: FxHashMap<usize, Vec<(Box<str>, i64, u32)>>,
+    /// What a frame that is not named there may hold: nothing where every frame has a filter, else nobody knows.
+    of_others: Option<u32>,
     /// How many frames were asked.
     frames: usize,
 }
@@ -105,51 +107,94 @@ impl Asked {
         let mut asked = Self {
             chosen: range.clone().collect(),
             terms: FxHashMap::default(),
+            of_others: None,
             frames: 0,
         };
         if !query.narrows() {
             return Ok(asked);
         }
+        match range.len() <= NEWEST {
+            true => asked.one_by_one(store, listed, range, query)?,
+            false => asked.at_once(store, listed, range, query)?,
+        }
+        Ok(asked)
+    }
+
+    fn one_by_one(
+        &mut self,
+        store: &Store,
+        listed: &[Listed],
+        range: Range<usize>,
+        query: &Query,
+    ) -> Result<(), StoreError> {
         let reads = store.reads();
-        // By session: how many filters there are, and how many there should be.
-        let mut counts: FxHashMap<usize, (usize, usize)> = FxHashMap::default();
-        if range.len() <= NEWEST {
-            for at in range.clone() {
-                let whose = Whose::Of(&listed[at].session_uid);
-                reads.each_filter(whose, &mut |_, part, number, bytes| {
-                    asked.take(at, part, number, may_hold(query, Some(bytes)));
-                    counts.entry(at).or_default().0 += 1;
-                })?;
-                reads.each_frame_name(whose, &mut |_, part, _| {
-                    counts.entry(at).or_default().1 += usize::from(is_searched(part));
-                })?;
-            }
-        } else {
-            let mut places = Places::of(listed, range.clone());
-            reads.each_filter(Whose::Everybodys, &mut |uid, part, number, bytes| {
-                if let Some(at) = places.at(uid) {
-                    asked.take(at, part, number, may_hold(query, Some(bytes)));
-                    counts.entry(at).or_default().0 += 1;
-                }
+        let mut counts = Counts::default();
+        for at in range {
+            let whose = Whose::Of(&listed[at].session_uid);
+            reads.each_filter(whose, &mut |_, part, number, bytes| {
+                self.take(at, part, number, may_hold(query, Some(bytes)));
+                counts.entry(at).or_default().0 += 1;
             })?;
-            reads.each_frame_name(Whose::Everybodys, &mut |uid, part, _| {
-                if let Some(at) = places.at(uid) {
-                    counts.entry(at).or_default().1 += usize::from(is_searched(part));
-                }
+            reads.each_frame_name(whose, &mut |_, part, _| {
+                counts.entry(at).or_default().1 += usize::from(is_searched(part));
             })?;
         }
-        let wanted = query.wanted();
-        let terms = &asked.terms;
-        asked.chosen.retain(|at| {
+        self.choose(&counts, query);
+        Ok(())
+    }
+
+    fn at_once(
+        &mut self,
+        store: &Store,
+        listed: &[Listed],
+        range: Range<usize>,
+        query: &Query,
+    ) -> Result<(), StoreError> {
+        let reads = store.reads();
+        let mut places = Places::of(listed, range);
+        let mut frames = 0;
+        reads.each_part_name(&mut |part| frames += usize::from(is_searched(part)))?;
+        if reads.filter_count()? == frames {
+            // Filters are of frames alone, so each frame has its own, and those that say no need not be remembered.
+            self.of_others = Some(0);
+            reads.each_filter(Whose::Everybodys, &mut |uid, part, number, bytes| {
+                let Some(at) = places.at(uid) else { return };
+                self.frames += 1;
+                let terms = may_hold(query, Some(bytes));
+                if terms != 0 {
+                    self.take(at, part, number, terms);
+                }
+            })?;
+            let (wanted, terms) = (query.wanted(), &self.terms);
+            self.chosen.retain(|at| may_hold_all(terms.get(at), wanted));
+            return Ok(());
+        }
+        let mut counts = Counts::default();
+        reads.each_filter(Whose::Everybodys, &mut |uid, part, number, bytes| {
+            if let Some(at) = places.at(uid) {
+                self.take(at, part, number, may_hold(query, Some(bytes)));
+                counts.entry(at).or_default().0 += 1;
+            }
+        })?;
+        reads.each_frame_name(Whose::Everybodys, &mut |uid, part, _| {
+            if let Some(at) = places.at(uid) {
+                counts.entry(at).or_default().1 += usize::from(is_searched(part));
+            }
+        })?;
+        self.choose(&counts, query);
+        Ok(())
+    }
+
+    /// Keeps the sessions which may hold what is wanted, and those of which not all frames have filters.
+    fn choose(&mut self, counts: &Counts, query: &Query) {
+        let (wanted, terms) = (query.wanted(), &self.terms);
+        self.chosen.retain(|at| {
             let Some((filters, frames)) = counts.get(at) else {
                 return false;
             };
-            let own = terms.get(at).into_iter().flatten();
-            let may_hold = own.fold(0, |terms, (_, _, more)| terms | more);
-            filters < frames || may_hold & wanted == wanted
+            filters < frames || may_hold_all(terms.get(at), wanted)
         });
-        asked.frames = counts.values().map(|(_, frames)| frames).sum();
-        Ok(asked)
+        self.frames = counts.values().map(|(_, frames)| frames).sum();
     }
 
     /// Whether a frame may hold anything, as far as its filter tells.
@@ -158,14 +203,23 @@ impl Asked {
     }
 
     fn terms_of(&self, at: usize, part: &str, number: i64) -> Option<u32> {
-        let own = self.terms.get(&at)?;
+        let own = self.terms.get(&at).map_or(&[][..], Vec::as_slice);
         let known = own.iter().find(|(name, no, _)| **name == *part && *no == number);
-        known.map(|(_, _, terms)| *terms)
+        known.map(|(_, _, terms)| *terms).or(self.of_others)
     }
 
     fn take(&mut self, at: usize, part: &str, number: i64, terms: u32) {
         self.terms.entry(at).or_default().push((part.into(), number, terms));
     }
+}
+
+/// By session: how many filters there are, and how many there should be.
+type Counts = FxHashMap<usize, (usize, usize)>;
+
+/// Whether frames may together hold all that is wanted.
+fn may_hold_all(frames: Option<&Vec<(Box<str>, i64, u32)>>, wanted: u32) -> bool {
+    let terms = frames.into_iter().flatten();
+    terms.fold(0, |terms, (_, _, more)| terms | more) & wanted == wanted
 }
 
 /// The places of sessions in a list. Rows of one session mostly follow each other, so the last answer is remembered.

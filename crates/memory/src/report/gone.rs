@@ -44,7 +44,7 @@ pub(super) fn gone(store: &Store, workspace: &Workspace, ask: &Ask<'_>) -> Resul
     let known = |one: &Listed| {
         let rows = workspace.projects.iter().flat_map(|folder| &folder.rows);
         rows.into_iter()
-            .any(|row| row.source_session_id == one.native_session_id)
+            .any(|row| row.source_session_id == one.native_session_id())
     };
     let mut found: Vec<Gone> = Vec::new();
     let listed = store.reads().listed()?;
@@ -63,7 +63,8 @@ pub(super) fn gone(store: &Store, workspace: &Workspace, ask: &Ask<'_>) -> Resul
         let Some(row) = store.reads().digest_of(&one.session_uid)?.filter(|_| !turns.is_empty()) else {
             continue;
         };
-        let (project_key, label) = diary::project_of(one.cwd.as_deref(), &one.flavor, &one.native_session_id, ask.home);
+        let (project_key, label) =
+            diary::project_of(one.cwd.as_deref(), one.flavor(), one.native_session_id(), ask.home);
         let calls = store.reads().calls_of(&one.session_uid)?;
         let of_day = calls
             .iter()

@@ -4,6 +4,8 @@
 //! and only lines with a match are given. A line which may spell the same otherwise is given, too: by escapes, by letters
 //! that are not composed yet, or by numbers, as Grok writes what a command printed.
 
+use std::ops::Range;
+
 use memchr::memmem::Finder;
 use memchr::{memchr, memchr_iter};
 use regex::bytes::{Regex, RegexBuilder};
@@ -16,6 +18,7 @@ use transcript::Agent;
 use super::Form;
 use super::fold::is_composed;
 use super::query::Query;
+use super::stride::Stride;
 
 /// Room for what an expression keeps while it runs. One that needs more is not asked.
 const CACHE_BYTES: usize = 8 << 20;
@@ -41,6 +44,7 @@ enum Sought {
 struct Raw {
     dfa: DFA,
     cache: Cache,
+    stride: Option<Stride>,
 }
 
 impl Glance {
@@ -127,16 +131,32 @@ impl Raw {
         let config = DFA::config().cache_capacity(CACHE_BYTES);
         let dfa = DFA::builder().configure(config).build_from_nfa(nfa).ok()?;
         let cache = dfa.create_cache();
-        Some(Self { dfa, cache })
+        let stride = Stride::of(hir);
+        Some(Self { dfa, cache, stride })
     }
 
     /// The last byte of the match that ends first. One that cannot be told may be at once.
     fn next(&mut self, frame: &[u8], from: usize) -> Option<usize> {
-        let input = Input::new(frame).span(from..frame.len()).earliest(true);
-        match self.dfa.try_search_fwd(&mut self.cache, &input) {
-            Ok(found) => found.map(|found| found.offset().saturating_sub(1).max(from)),
-            Err(_) => Some(from),
+        let Some(stride) = &self.stride else {
+            return first_end(&self.dfa, &mut self.cache, frame, from..frame.len());
+        };
+        let mut at = from;
+        while let Some(stretch) = stride.next(frame, at) {
+            at = stretch.end;
+            let found = first_end(&self.dfa, &mut self.cache, frame, stretch);
+            if found.is_some() {
+                return found;
+            }
         }
+        None
+    }
+}
+
+fn first_end(dfa: &DFA, cache: &mut Cache, frame: &[u8], span: Range<usize>) -> Option<usize> {
+    let from = span.start;
+    match dfa.try_search_fwd(cache, &Input::new(frame).span(span).earliest(true)) {
+        Ok(found) => found.map(|found| found.offset().saturating_sub(1).max(from)),
+        Err(_) => Some(from),
     }
 }
 

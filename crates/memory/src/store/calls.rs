@@ -1,13 +1,12 @@
 //! The `calls` table: one small row per call of a model's API, of which all numbers are made. No other file
 //! writes it.
 
-use std::sync::Arc;
-
 use jiff::Timestamp;
 use transcript::{Call, Tokens};
 
 use super::derived::time;
 use super::engine::{Engine, Row, Value};
+use super::names::Names;
 use super::{Reads, StoreError, micros};
 
 /// Adds calls. A fuller row of a call stands for all that was known of it.
@@ -87,22 +86,6 @@ impl Reads<'_> {
 
 const COLUMNS: &str = "session_uid, call_key, message, request, seq, turn, line, model, first_ts, ts, input, output,
     cache_read, cache_write_5m, cache_write_1h, reasoning, speed, web_searches, cost_usd_ticks, is_sidechain, is_echo";
-
-/// Names of models and speeds that were read before: there are few, and every call has one.
-#[derive(Default)]
-pub(super) struct Names(Vec<Arc<str>>);
-
-impl Names {
-    pub(super) fn of(&mut self, name: Option<&str>) -> Option<Arc<str>> {
-        let name = name?;
-        let known = self.0.iter().position(|known| **known == *name);
-        let at = known.unwrap_or_else(|| {
-            self.0.push(name.into());
-            self.0.len() - 1
-        });
-        Some(self.0[at].clone())
-    }
-}
 
 fn call(row: &Row<'_>, names: &mut Names) -> Result<(String, Call), StoreError> {
     Ok((row.text(0)?, call_of(row, names)?))

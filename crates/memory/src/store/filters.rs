@@ -77,6 +77,14 @@ impl Reads<'_> {
         })
     }
 
+    /// How many there are.
+    pub fn filter_count(&self) -> Result<usize, StoreError> {
+        let count = self
+            .engine
+            .query_opt("SELECT count(*) FROM filters", &[], |row| row.count(0))?;
+        Ok(count.and_then(|count| usize::try_from(count).ok()).unwrap_or_default())
+    }
+
     /// All filters.
     pub fn filters(&self) -> Result<Vec<FilterRow>, StoreError> {
         let mut rows = Vec::new();

@@ -170,6 +170,17 @@ impl Reads<'_> {
         })
     }
 
+    /// Shows the part of every frame and tail, in any order.
+    pub fn each_part_name(&self, take: &mut dyn FnMut(&str)) -> Result<(), StoreError> {
+        for table in ["frames", "tails"] {
+            self.engine.each(&format!("SELECT part FROM {table}"), &[], |row| {
+                take(row.text_ref(0)?);
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
     /// The parts of a session that hold anything, in order.
     pub fn parts(&self, session_uid: &str) -> Result<Vec<String>, StoreError> {
         self.engine.query(

@@ -8,12 +8,12 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use transcript::{Call, Tokens};
 
-use super::calls::Names;
 use super::engine::{Engine, Value};
+use super::names::Names;
 use super::{Reads, StoreError, micros};
 
 /// Of how calls are packed: what another version packed is not read.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// All calls of a session, in the order of their keys.
 #[derive(Serialize, Deserialize)]
@@ -26,9 +26,14 @@ struct Pack<'p> {
 
 #[derive(Serialize, Deserialize)]
 struct Packed {
+    // Hashes: each takes all its bytes, whichever way it is written, and this way is read at once.
+    #[serde(with = "postcard::fixint::le")]
     key: u64,
+    #[serde(with = "postcard::fixint::le")]
     message: u64,
-    request: Option<u64>,
+    has_request: bool,
+    #[serde(with = "postcard::fixint::le")]
+    request: u64,
     seq: Option<u64>,
     turn: Option<u32>,
     line: u64,
@@ -64,7 +69,8 @@ pub(super) fn put(
         .map(|call| Packed {
             key: call.key,
             message: call.message,
-            request: call.request,
+            has_request: call.request.is_some(),
+            request: call.request.unwrap_or_default(),
             seq: call.seq,
             turn: call.turn,
             line: call.line,
@@ -118,60 +124,58 @@ impl Reads<'_> {
         Ok(count.unwrap_or_default())
     }
 
-    /// Every call in the store with its session, copies included, by session and key: `transcript::counted` says which count.
-    pub fn calls_by_session(&self) -> Result<Vec<(String, Vec<Call>)>, StoreError> {
+    /// Gives every call in the store, copies included, session by session in the order of uids, and by key:
+    /// `transcript::counted` says which count.
+    pub fn each_session_calls(&self, take: &mut TakeCalls<'_>) -> Result<(), StoreError> {
         let mut names = Names::default();
-        let mut found: Vec<(String, Vec<Call>)> = Vec::new();
-        let mut loose: Vec<String> = Vec::new();
         let sql = match self.engine.has_table("packed_calls")? {
             true => {
                 "SELECT sessions.session_uid, bytes FROM sessions LEFT JOIN packed_calls
-                    ON packed_calls.session_uid = sessions.session_uid AND packed_calls.analyzed_at = sessions.analyzed_at"
+                    ON packed_calls.session_uid = sessions.session_uid AND packed_calls.analyzed_at = sessions.analyzed_at
+                 ORDER BY sessions.session_uid"
             }
             // A store that was made before, and is only read.
-            false => "SELECT session_uid, NULL FROM sessions",
+            false => "SELECT session_uid, NULL FROM sessions ORDER BY session_uid",
         };
         self.engine.each(sql, &[], |row| {
             let uid = row.text_ref(0)?;
             match row.blob_ref_opt(1)?.and_then(|bytes| unpack(bytes, &mut names)) {
-                Some(calls) => found.push((uid.to_owned(), calls)),
-                None => loose.push(uid.to_owned()),
+                Some(mut calls) => take(uid, &mut calls),
+                None => take(uid, &mut self.calls_in_key_order(uid)?.into_iter()),
             }
             Ok(())
-        })?;
-        for uid in loose {
-            let calls = self.calls_in_key_order(&uid)?;
-            found.push((uid, calls));
-        }
-        found.sort_by(|a, b| a.0.cmp(&b.0));
-        Ok(found)
+        })
     }
 }
 
-fn unpack(bytes: &[u8], names: &mut Names) -> Option<Vec<Call>> {
+/// Given a session and its calls.
+pub type TakeCalls<'t> = dyn FnMut(&str, &mut dyn Iterator<Item = Call>) + 't;
+
+fn unpack(bytes: &[u8], names: &mut Names) -> Option<impl Iterator<Item = Call> + use<>> {
     if bytes.first() != Some(&VERSION) {
         return None;
     }
     let pack: Pack<'_> = postcard::from_bytes(bytes).ok()?;
     let own: Vec<_> = pack.names.iter().map(|name| names.of(Some(name))).collect();
-    let name = |place: Option<u32>| own.get(place? as usize)?.clone();
     let at = |micros: Option<i64>| Timestamp::from_microsecond(micros?).ok();
-    let call = |packed: Packed| Call {
-        key: packed.key,
-        message: packed.message,
-        request: packed.request,
-        seq: packed.seq,
-        turn: packed.turn,
-        line: packed.line,
-        model: name(packed.model),
-        first_ts: at(packed.first_micros),
-        ts: at(packed.micros),
-        tokens: packed.tokens,
-        speed: name(packed.speed),
-        web_searches: packed.web_searches,
-        cost_usd_ticks: packed.cost_usd_ticks,
-        is_sidechain: packed.is_sidechain,
-        is_echo: packed.is_echo,
-    };
-    Some(pack.calls.into_iter().map(call).collect())
+    Some(pack.calls.into_iter().map(move |packed| {
+        let name = |place: Option<u32>| own.get(place? as usize)?.clone();
+        Call {
+            key: packed.key,
+            message: packed.message,
+            request: packed.has_request.then_some(packed.request),
+            seq: packed.seq,
+            turn: packed.turn,
+            line: packed.line,
+            model: name(packed.model),
+            first_ts: at(packed.first_micros),
+            ts: at(packed.micros),
+            tokens: packed.tokens,
+            speed: name(packed.speed),
+            web_searches: packed.web_searches,
+            cost_usd_ticks: packed.cost_usd_ticks,
+            is_sidechain: packed.is_sidechain,
+            is_echo: packed.is_echo,
+        }
+    }))
 }

@@ -86,7 +86,7 @@ fn told(directory: &Path) -> Vec<Told> {
                 let LineBody::Bytes(bytes) = line.body else { return };
                 let (records, _) = records(bytes);
                 for record in &records {
-                    add_record(&session.flavor, record, &mut told);
+                    add_record(session.flavor(), record, &mut told);
                 }
             })
             .unwrap();

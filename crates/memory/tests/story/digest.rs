@@ -348,11 +348,12 @@ fn rows(home: &Home) -> Vec<(String, transcript::Call)> {
 
 fn packed(home: &Home) -> (u64, Vec<(String, transcript::Call)>) {
     let store = home.store();
-    let all = store.reads().calls_by_session().unwrap();
-    let flat = all
-        .into_iter()
-        .flat_map(|(uid, calls)| calls.into_iter().map(move |call| (uid.clone(), call)));
-    (store.reads().packed_sessions().unwrap(), flat.collect())
+    let mut all = Vec::new();
+    let mut take = |uid: &str, calls: &mut dyn Iterator<Item = transcript::Call>| {
+        all.extend(calls.map(|call| (uid.to_owned(), call)));
+    };
+    store.reads().each_session_calls(&mut take).unwrap();
+    (store.reads().packed_sessions().unwrap(), all)
 }
 
 #[test]

@@ -22,7 +22,7 @@ pub(super) fn ids(store: Option<&Store>, shown: &[&Vec<&Found>]) -> Result<BTree
     let mut ids = BTreeMap::new();
     for session in shown.iter().map(|block| &block[0].session) {
         let others = store.map_or(Ok(Vec::new()), |store| store.reads().neighbours(&session.session_uid))?;
-        let id = short_among(&session.native_session_id, others.iter().map(String::as_str));
+        let id = short_among(session.native_session_id(), others.iter().map(String::as_str));
         ids.insert(session.session_uid.clone(), id.to_owned());
     }
     Ok(ids)
@@ -63,7 +63,7 @@ fn block_lines(ui: &Ui, context: &Context, block: &[&Found], id: &str) -> Vec<St
     let age = at.map(|at| measure::age(context.now, at)).unwrap_or_default();
     let title = session.said.name.as_deref().or(session.title.as_deref());
     let title = title.map(in_one_line).unwrap_or_default();
-    let head = format!("{}  {}  {age}", session.flavor, escape(project));
+    let head = format!("{}  {}  {age}", session.flavor(), escape(project));
     let room = ui
         .columns()
         .unwrap_or(usize::MAX)

@@ -112,7 +112,7 @@ impl Limits {
             if let Some(told) = view.and_then(|view| view.rate_limits) {
                 return Ok(Some(Self {
                     session_uid: session.session_uid.clone(),
-                    agent: session.flavor.clone(),
+                    agent: session.flavor().to_owned(),
                     told,
                 }));
             }

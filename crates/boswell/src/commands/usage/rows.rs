@@ -197,7 +197,7 @@ fn cell(key: &Key, by: Dimension, sessions: &[Listed]) -> String {
         (Key::Text(uid), Dimension::Session) => session_words(uid, sessions),
         (Key::Text(text), Dimension::Project) => short_path(text),
         (Key::Text(text), _) if text.is_empty() => "-".to_owned(),
-        (Key::Text(text), _) => text.clone(),
+        (Key::Text(text), _) => text.to_string(),
     };
     measure::fit(&escape(&text), NAME_COLUMNS_MAX).into_owned()
 }

@@ -87,7 +87,7 @@ impl View {
                 "schema": "boswell.watch/1",
                 "at": now,
                 "session_uid": session.session_uid,
-                "agent": session.flavor,
+                "agent": session.flavor(),
                 "project": session.cwd,
                 "title": session.title,
                 "turns": counted.turns,
@@ -150,7 +150,7 @@ fn line(ui: &Ui, session: &Listed, turns: u64, tokens: u64, events: &[SessionEve
     let doing = last.map(|event| event.tool.as_deref().unwrap_or(event.kind().as_str()).to_owned());
     let mut line = format!(
         "{}  {}  {}, {} tokens  {}",
-        ui.paint(STRONG, format!("{:<6}", session.flavor)),
+        ui.paint(STRONG, format!("{:<6}", session.flavor())),
         escape(project),
         plural(turns, "turn"),
         measure::short_count(tokens),

@@ -90,8 +90,8 @@ impl Shown<'_> {
             .turn
             .map_or("before the first prompt".to_owned(), |turn| format!("turn {turn}"));
         let agent = match touch.session.is_subagent {
-            true => format!("a subagent of {}", touch.session.flavor),
-            false => touch.session.flavor.clone(),
+            true => format!("a subagent of {}", touch.session.flavor()),
+            false => touch.session.flavor().to_owned(),
         };
         let command = open(touch);
         ui.row(format_args!(
