@@ -201,9 +201,8 @@ pub fn sum<'c>(calls: impl Iterator<Item = &'c Call>, prices: &Prices) -> Sum {
 /// The rows that calls fell under, by model and day: there are few, and many calls of each.
 struct KnownPrices<'p> {
     prices: &'p Prices,
-    known: FxHashMap<(Arc<str>, Option<i64>), Option<&'p Price>>,
-    /// What was asked for last, which is mostly asked for again.
-    last: Option<(Arc<str>, Option<i64>, Option<&'p Price>)>,
+    /// By where the name of the model lies: calls share their names.
+    known: FxHashMap<(*const u8, Option<i64>), Option<&'p Price>>,
 }
 
 impl<'p> KnownPrices<'p> {
@@ -211,25 +210,16 @@ impl<'p> KnownPrices<'p> {
         Self {
             prices,
             known: FxHashMap::default(),
-            last: None,
         }
     }
 
     fn of(&mut self, model: &Arc<str>, at: Option<Timestamp>) -> Option<&'p Price> {
         const DAY_SECONDS: i64 = 86_400;
         let day = at.map(|at| at.as_second().div_euclid(DAY_SECONDS));
-        if let Some((last, of_day, price)) = &self.last
-            && Arc::ptr_eq(last, model)
-            && *of_day == day
-        {
-            return *price;
-        }
-        let price = *self
+        *self
             .known
-            .entry((model.clone(), day))
-            .or_insert_with(|| self.prices.of(model, at));
-        self.last = Some((model.clone(), day, price));
-        price
+            .entry((model.as_ptr(), day))
+            .or_insert_with(|| self.prices.of(model, at))
     }
 
     fn cost(&mut self, call: &Call) -> Cost {
@@ -245,14 +235,20 @@ impl<'p> KnownPrices<'p> {
 pub fn group(bills: &[Bill], sessions: &[Listed], by: &[Dimension], zone: &TimeZone) -> Vec<Row> {
     let roots = Roots::of(sessions);
     // Bills of one session, model and quarter of an hour, in which no zone has its midnight, have the same keys, which are dear to make.
-    let mut same: FxHashMap<(usize, Option<&str>, Option<i64>), usize> = FxHashMap::default();
+    // A model is known by where its name lies, which calls share.
+    let mut same: FxHashMap<(usize, Option<*const u8>, Option<i64>), usize> = FxHashMap::default();
+    same.reserve(bills.len() / 2);
     let mut rows: Vec<Row> = Vec::new();
-    let mut places: HashMap<Vec<Key>, usize> = HashMap::new();
+    let mut places: FxHashMap<Vec<Key>, usize> = FxHashMap::default();
     for bill in bills {
         const QUARTER_SECONDS: i64 = 900;
         let quarter = when(bill, &sessions[bill.session]).map(|at| at.as_second().div_euclid(QUARTER_SECONDS));
         let place = *same
-            .entry((bill.session, bill.call.model.as_deref(), quarter))
+            .entry((
+                bill.session,
+                bill.call.model.as_ref().map(|model| model.as_ptr()),
+                quarter,
+            ))
             .or_insert_with(|| {
                 let keys: Vec<Key> = by
                     .iter()

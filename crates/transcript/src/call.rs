@@ -107,13 +107,13 @@ impl Call {
 pub fn counted(calls: &[&Call]) -> Vec<bool> {
     let mut counts = vec![true; calls.len()];
     // A row without a request id belongs to whichever request of its message is known.
-    let mut requests: HashMap<u64, u64> = HashMap::default();
+    let mut requests: HashMap<u64, u64> = with_room(calls.len());
     for call in calls {
         if let Some(request) = call.request {
             requests.entry(call.message).or_insert(request);
         }
     }
-    let mut winners: HashMap<(u64, Option<u64>), usize> = HashMap::default();
+    let mut winners: HashMap<(u64, Option<u64>), usize> = with_room(calls.len());
     for (at, call) in calls.iter().enumerate() {
         let request = call.request.or_else(|| requests.get(&call.message).copied());
         let winner = winners.entry((call.message, request)).or_insert(at);
@@ -132,12 +132,20 @@ pub fn counted(calls: &[&Call]) -> Vec<bool> {
     counts
 }
 
+/// Maps of many calls are not made larger step by step.
+fn with_room<K, V>(entries: usize) -> HashMap<K, V> {
+    HashMap::with_capacity_and_hasher(entries, rustc_hash::FxBuildHasher)
+}
+
 /// What a note says another row holds is counted there, and the note itself is no call. Where the log with the note is
 /// missing, the calls count where they were made.
 fn drop_held(calls: &[&Call], counts: &mut [bool]) {
     let mut notes: HashMap<u64, Vec<&Call>> = HashMap::default();
     for note in calls.iter().filter(|call| call.is_note()) {
         notes.entry(note.request.unwrap_or_default()).or_default().push(note);
+    }
+    if notes.is_empty() {
+        return;
     }
     for (call, counts) in calls.iter().zip(counts.iter_mut()) {
         let notes = call.request.and_then(|request| notes.get(&request));
@@ -149,11 +157,11 @@ fn drop_held(calls: &[&Call], counts: &mut [bool]) {
 /// A side question replays its parent's messages as sidechain rows under new request ids: those are no
 /// calls. Two requests of one message that are both, or both not, sidechain are left alone.
 fn drop_replays(calls: &[&Call], counts: &mut [bool]) {
-    let main: HashSet<u64> = calls
-        .iter()
-        .filter(|call| !call.is_sidechain)
-        .map(|call| call.message)
-        .collect();
+    if !calls.iter().any(|call| call.is_sidechain) {
+        return;
+    }
+    let mut main = HashSet::with_capacity_and_hasher(calls.len(), rustc_hash::FxBuildHasher);
+    main.extend(calls.iter().filter(|call| !call.is_sidechain).map(|call| call.message));
     for (call, counts) in calls.iter().zip(counts.iter_mut()) {
         *counts &= !(call.is_sidechain && main.contains(&call.message));
     }

@@ -15,10 +15,22 @@ pub fn compose(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// So many bytes are looked at together.
+const STRETCH: usize = 64;
+
 /// Whether a text is surely composed.
 pub(super) fn is_composed(text: &str) -> bool {
     // No character below U+0300 composes with another one.
-    text.bytes().all(|byte| byte < 0xcc) || is_nfc_quick(text.chars()) == IsNormalized::Yes
+    let is_below = |bytes: &[u8]| bytes.iter().fold(0, |most: u8, byte| most.max(*byte)) < 0xcc;
+    text.as_bytes().chunks(STRETCH).all(is_below) || is_nfc_quick(text.chars()) == IsNormalized::Yes
+}
+
+/// How far a text is ASCII from its beginning on.
+fn ascii_len(text: &str) -> usize {
+    let plain = text.as_bytes().chunks(STRETCH).take_while(|bytes| bytes.is_ascii());
+    let len = plain.map(<[u8]>::len).sum();
+    let rest = &text.as_bytes()[len..];
+    len + rest.iter().position(|byte| !byte.is_ascii()).unwrap_or(rest.len())
 }
 
 /// The character that stands for all characters which differ from this one in case only.
@@ -63,9 +75,12 @@ impl Folded {
         self.text.clear();
         self.shifts.clear();
         let mut rest = composed;
-        while let Some(at) = rest.bytes().position(|byte| !byte.is_ascii()) {
-            self.push_ascii(&rest[..at]);
-            let wide = &rest[at..];
+        loop {
+            let (plain, wide) = rest.split_at(ascii_len(rest));
+            self.push_ascii(plain);
+            if wide.is_empty() {
+                return;
+            }
             let end = wide.bytes().position(|byte| byte.is_ascii()).unwrap_or(wide.len());
             for (at, c) in wide[..end].char_indices() {
                 let folded = fold_char(c);
@@ -77,7 +92,6 @@ impl Folded {
             }
             rest = &wide[end..];
         }
-        self.push_ascii(rest);
     }
 
     fn push_ascii(&mut self, text: &str) {

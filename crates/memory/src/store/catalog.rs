@@ -147,7 +147,7 @@ impl Reads<'_> {
             &uid,
             |row| row.text(0),
         )?;
-        let calls = self.calls_of(session_uid)?;
+        let calls = self.calls_of_one(session_uid)?;
         let borrowed: Vec<&Call> = calls.iter().collect();
         let that_count = calls.iter().zip(counted(&borrowed)).filter(|(_, counts)| *counts);
         Ok(Counted {

@@ -124,6 +124,23 @@ impl Reads<'_> {
         Ok(count.unwrap_or_default())
     }
 
+    /// The calls of one session, in the order of their keys.
+    pub fn calls_of_one(&self, session_uid: &str) -> Result<Vec<Call>, StoreError> {
+        if self.engine.has_table("packed_calls")? {
+            let packed = self.engine.query_opt(
+                "SELECT bytes FROM packed_calls JOIN sessions ON sessions.session_uid = packed_calls.session_uid
+                    AND sessions.analyzed_at = packed_calls.analyzed_at
+                 WHERE packed_calls.session_uid = $1",
+                &[Value::Text(session_uid)],
+                |row| Ok(unpack(row.blob_ref(0)?, &mut Names::default()).map(Iterator::collect)),
+            )?;
+            if let Some(calls) = packed.flatten() {
+                return Ok(calls);
+            }
+        }
+        self.calls_in_key_order(session_uid)
+    }
+
     /// Gives every call in the store, copies included, session by session in the order of uids, and by key:
     /// `transcript::counted` says which count.
     pub fn each_session_calls(&self, take: &mut TakeCalls<'_>) -> Result<(), StoreError> {
