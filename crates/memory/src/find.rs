@@ -1,6 +1,7 @@
 //! Search in the memory, or in logs without one: what there is, given to the engine of `search`, and what the engine
 //! finds, told in the words of sessions.
 
+mod asked;
 mod bare;
 mod beside;
 mod kept;
@@ -11,8 +12,8 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use transcript::{Field, Kind, SessionEvent};
 
+pub(crate) use self::asked::Asked;
 pub use self::bare::{Bare, find_bare};
-pub(crate) use self::kept::Asked;
 use crate::search::{Enough, Hit, Query, Snippet, Work};
 use crate::store::{Listed, Store, StoreError};
 

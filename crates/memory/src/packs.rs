@@ -128,6 +128,9 @@ pub fn append(
     Ok(starts)
 }
 
+/// No frame is larger, packed or not: it holds one line that may be read, and a little more. A damaged row may say anything.
+const FRAME_BYTES_MAX: u64 = 256 << 20;
+
 /// Memory that is used again for every frame one thread reads: fresh memory costs as much as unpacking does.
 #[derive(Default)]
 pub struct Scratch {
@@ -147,6 +150,12 @@ pub fn read(packs: &Path, frame: &FrameRow) -> io::Result<Vec<u8>> {
 /// Reads the lines of a frame into memory that is there already.
 pub fn read_into(packs: &Path, frame: &FrameRow, scratch: &mut Scratch) -> io::Result<()> {
     scratch.lines.clear();
+    if frame.length > FRAME_BYTES_MAX || frame.raw_bytes > FRAME_BYTES_MAX {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "its row tells no size that a frame can have",
+        ));
+    }
     let mut file = File::open(packs.join(&frame.pack))?;
     file.seek(SeekFrom::Start(frame.start))?;
     scratch

@@ -137,7 +137,9 @@ impl Tree {
 /// Folders which `.gitignore` names: nobody writes there by hand.
 fn is_made_by_tools(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
-    name == ".git" || name.starts_with("target") || matches!(path, "fuzz/artifacts" | "fuzz/coverage" | "fuzz/corpus")
+    name == ".git"
+        || name.starts_with("target")
+        || matches!(path, "fuzzing/artifacts" | "fuzzing/coverage" | "fuzzing/corpus")
 }
 
 #[cfg(test)]
@@ -157,7 +159,7 @@ mod tests {
 
     #[test]
     fn folders_made_by_tools_are_not_walked() {
-        for path in [".git", "target", "target-x", "crates/a/target", "fuzz/artifacts"] {
+        for path in [".git", "target", "target-x", "crates/a/target", "fuzzing/artifacts"] {
             assert!(is_made_by_tools(path), "{path}");
         }
         assert!(!is_made_by_tools("crates/a/src"));

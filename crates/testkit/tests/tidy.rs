@@ -37,6 +37,26 @@ fn the_two_commands_of_the_readme_can_be_run() {
     }
 }
 
+#[test]
+fn the_tests_that_the_page_on_security_names_are_there() {
+    let page = std::fs::read_to_string(root().join("docs/security.md")).expect("there is a page on security");
+    let mut tests = String::new();
+    for file in walkdir::WalkDir::new(root().join("crates")).into_iter().flatten() {
+        if file.path().extension().is_some_and(|ending| ending == "rs") {
+            tests += &std::fs::read_to_string(file.path()).unwrap_or_default();
+        }
+    }
+    // The names of tests are sentences; no other word in code on the page has so many lines under it.
+    let is_name =
+        |word: &&str| word.matches('_').count() > 2 && word.chars().all(|c| c == '_' || c.is_ascii_lowercase());
+    let named: Vec<&str> = page.split('`').filter(is_name).collect();
+    let missing: Vec<&&str> = named
+        .iter()
+        .filter(|name| !tests.contains(&format!("fn {name}(")))
+        .collect();
+    assert!(named.len() > 40 && missing.is_empty(), "{missing:?}");
+}
+
 #[cfg(unix)]
 fn is_executable(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;

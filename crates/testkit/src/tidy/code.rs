@@ -401,7 +401,7 @@ mod tests {
         ] {
             let text = format!("//! A.\n{line}\n");
             assert_eq!(told("crates/memory/tests/a.rs", &text), ["2 unfinished"], "{line}");
-            assert_eq!(told("fuzz/fuzz_targets/a.rs", &text), ["2 unfinished"], "{line}");
+            assert_eq!(told("fuzzing/fuzz_targets/a.rs", &text), ["2 unfinished"], "{line}");
         }
         assert!(told("crates/memory/tests/a.rs", "//! A.\n// todo!\n\"todo!\"\n").is_empty());
     }

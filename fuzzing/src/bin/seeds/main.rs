@@ -1,6 +1,6 @@
 //! Writes the seed corpus: small made-up logs, states, heads and commands to begin from. Same bytes each time.
 //!
-//! `cargo run --manifest-path fuzz/Cargo.toml --bin seeds`, after a change of a reader's state or of the builders.
+//! `cargo run --manifest-path fuzzing/Cargo.toml --bin seeds`, after a change of a reader's state or of the builders.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,0 +1,45 @@
+//! Any question over any text: where the text holds what is asked for, neither its filter nor the first look says no.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use memory::search::matching::{About, Matcher};
+use memory::search::{Form, Glance, Query, filter, filter_of, may_hold};
+use transcript::{Agent, Field, Role};
+
+fuzz_target!(|input: (&str, &str)| {
+    let (question, text) = input;
+    let text = text.replace('\n', " ");
+    // A question of a person's is short.
+    if question.len() > 256 {
+        return;
+    }
+    let record = serde_json::json!({"type": "user", "message": {"role": "user", "content": text}}).to_string();
+    for query in [Query::words(question), Query::exact(question), Query::regex(question)]
+        .into_iter()
+        .flatten()
+    {
+        let about = About {
+            field: Field::ToolOutput,
+            role: Role::Tool,
+            tool: None,
+            kinds: None,
+        };
+        let mut matcher = Matcher::new(&query);
+        let terms = matcher.find(&about, &text).map_or(0, |found| found.terms);
+        for (form, line) in [
+            (Form::Plain, text.as_str()),
+            (Form::Lines(Agent::Claude), record.as_str()),
+        ] {
+            let filter = filter_of(form, line.as_bytes(), &mut filter::Builder::default());
+            let may = may_hold(&query, Some(&filter));
+            assert_eq!(may & terms, terms, "the filter says no to {question:?} in {line:?}");
+            if terms & query.wanted() != 0 {
+                assert!(
+                    Glance::new(&query).may_hold(form, line.as_bytes()),
+                    "{question:?} in {line:?}"
+                );
+            }
+        }
+    }
+});
