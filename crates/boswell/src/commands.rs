@@ -22,6 +22,7 @@ mod hooks;
 mod journal;
 mod keep;
 mod man;
+mod mcp;
 mod name;
 mod note;
 mod prepare;
@@ -99,6 +100,7 @@ pub(crate) enum Command {
     Schedule(schedule::ScheduleArgs),
     Hooks(hooks::HooksArgs),
     Run(run::RunArgs),
+    Mcp(mcp::McpArgs),
     Config(config::ConfigArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
@@ -226,6 +228,7 @@ fn run_in(ui: &mut Ui, context: &Context, command: Command) -> Result<Outcome, C
         Command::Rebuild(args) => rebuild::run(ui, context, &args),
         Command::Watch(args) => watch::run(ui, context, &args),
         Command::Schedule(args) => schedule::run(ui, context, &args),
+        Command::Mcp(args) => mcp::run(ui, context, &args),
         Command::Config(_)
         | Command::Completions(_)
         | Command::Man(_)

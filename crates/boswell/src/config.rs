@@ -46,6 +46,20 @@ pub(crate) struct Config {
     /// Where digests and decisions are written as files, too.
     pub(crate) surface_dir: Option<PathBuf>,
     pub(crate) diary: Diary,
+    pub(crate) report: Report,
+}
+
+/// How agents write reports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Report {
+    /// The language they write in, as a tag such as `en`.
+    pub(crate) language: String,
+    /// How long one run of a writer may take.
+    pub(crate) timeout_s: u64,
+    /// So many runs without anything new are the end of it.
+    pub(crate) retries: u32,
+    /// So many runs at once.
+    pub(crate) jobs: usize,
 }
 
 /// The diary: where it is kept, and what it takes for granted.
@@ -135,6 +149,12 @@ impl Config {
             notify: settings.read("session_memory.notify", "command", value::words)?,
             surface_dir: settings.read("session_memory.surface", "dir", |found| value::place(found, home))?,
             diary: read_diary(settings, home)?,
+            report: Report {
+                language: settings.read("report", "language", value::language)?,
+                timeout_s: settings.read("report", "timeout_s", |found| value::count(found, 86_400))?,
+                retries: settings.read("report", "retries", |found| value::count(found, 100))?,
+                jobs: settings.read("report", "jobs", |found| value::count(found, 16))?,
+            },
         })
     }
 }

@@ -17,6 +17,7 @@ pub(crate) const BOSWELL_SYSTEM_CONFIG: &str = "BOSWELL_SYSTEM_CONFIG";
 pub(crate) const BOSWELL_HOME: &str = "BOSWELL_HOME";
 pub(crate) const BOSWELL_NOW: &str = "BOSWELL_NOW";
 pub(crate) const BOSWELL_REPORTS: &str = "BOSWELL_REPORTS";
+pub(crate) const BOSWELL_MCP: &str = "BOSWELL_MCP";
 pub(crate) const PROMPT_DIARY_HOME: &str = "PROMPT_DIARY_HOME";
 pub(crate) const CLAUDE_CONFIG_DIR: &str = "CLAUDE_CONFIG_DIR";
 pub(crate) const CODEX_HOME: &str = "CODEX_HOME";
@@ -56,6 +57,7 @@ pub(crate) const VARIABLES: &[Variable] = &[
     Variable { name: BOSWELL_HOME, help: "The data directory, where the memory is kept, instead of the platform's place for it." },
     Variable { name: BOSWELL_REPORTS, help: "Where the diary's workspaces and reports are kept, instead of `diary.reports_root`." },
     Variable { name: PROMPT_DIARY_HOME, help: "The same, where `BOSWELL_REPORTS` is not set: whoever comes from that tool keeps his days." },
+    Variable { name: BOSWELL_MCP, help: "Not read but set, for the command of `boswell report --writer COMMAND`: the line that starts its MCP server." },
     Variable { name: BOSWELL_NOW, help: "A still clock for tests and demonstrations: an RFC 3339 time such as `2026-04-01T09:00:00Z`." },
     Variable { name: CLAUDE_CONFIG_DIR, help: "Claude Code's own variable: where it keeps its sessions. Several directories are separated by commas." },
     Variable { name: CODEX_HOME, help: "Codex CLI's own variable: where it keeps its sessions." },

@@ -130,6 +130,11 @@ impl Ui {
         Ok(flushed?)
     }
 
+    /// Hands stdout to somebody else, who could not write to it as long as it is held here.
+    pub(crate) fn leave_stdout(&mut self) -> Result<(), OutputError> {
+        self.end_pages()
+    }
+
     /// How wide a line of data should be at most; `None` where stdout is not a terminal.
     pub(crate) fn columns(&self) -> Option<usize> {
         self.columns.filter(|_| self.stdout.is_terminal)

@@ -22,6 +22,7 @@ mod tell;
 mod whole;
 mod words;
 mod workspace;
+pub mod writing;
 
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,7 @@
 //! `boswell diary`: yesterday's page.
 
 use super::prepare::PlaceArgs;
-use super::report::{self, Days, Output};
+use super::report::{self, Days, Output, WriterArgs};
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::ui::Ui;
@@ -22,5 +22,6 @@ pub(crate) struct DiaryArgs {
 }
 
 pub(crate) fn run(ui: &mut Ui, context: &Context, args: &DiaryArgs) -> Result<Outcome, CommandError> {
-    report::write(ui, context, &Days::default(), &args.place, &args.output)
+    let by = WriterArgs::default();
+    report::write(ui, context, &Days::default(), &args.place, &by, &args.output)
 }

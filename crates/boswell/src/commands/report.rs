@@ -8,10 +8,14 @@ mod index;
 mod markdown;
 mod noted;
 mod page;
+mod process;
+mod prompt;
 mod publish;
 mod range;
 mod shown;
 mod timeline;
+mod writer;
+mod written;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -22,8 +26,10 @@ use jiff::tz::TimeZone;
 use memory::diary::{Copies, Prepared, Status, Window};
 use memory::mask::Masker;
 use memory::prices::Prices;
+use memory::report::writing::{self, Phase, Progress};
 use memory::report::{Ask, Day, ReportError};
 use memory::store::Store;
+use serde_json::{Value, json};
 
 pub(crate) use asked::Days;
 
@@ -41,13 +47,16 @@ use range::Range;
 /// Every statement names the lines it stands on. The page is made from the day's workspace, which is prepared if it is not there, and needs
 /// no model and no network. Without `-o` it is printed as Markdown; in any case `report.md`, `report.html` and `report.json` are kept beside
 /// the workspace, and an index over all days in the reports root. Sessions whose text was let go are told from their digests. Without a date
-/// it is yesterday.
+/// it is yesterday. With `--writer` an agent of yours writes the words instead: it is given the day's text with the secrets out, and every
+/// line it cites is checked.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell report                                   yesterday
   boswell report --date 2026-05-12 --open
   boswell report --week --to html -o week.html
   boswell report --since 2026-05-04 --until 2026-05-08
+  boswell report --writer codex                    an agent writes it
+  boswell report --writer claude --phase evidence  a part of it, and no page yet
   boswell report --publish 'mail-it --to team@example.com'")]
 pub(crate) struct ReportArgs {
     #[command(flatten)]
@@ -55,7 +64,27 @@ pub(crate) struct ReportArgs {
     #[command(flatten)]
     place: PlaceArgs,
     #[command(flatten)]
+    by: WriterArgs,
+    #[command(flatten)]
     output: Output,
+}
+
+/// Who writes.
+#[derive(clap::Args, Debug, Default)]
+pub(crate) struct WriterArgs {
+    /// Who writes the words: `default`, `codex`, `claude`, `grok`, or a command of yours
+    #[arg(long, value_name = "WRITER")]
+    writer: Option<String>,
+    /// Let the writer do this part alone, and make no page
+    #[arg(long, value_name = "PHASE", requires = "writer")]
+    phase: Option<PhaseName>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum PhaseName {
+    Evidence,
+    Project,
+    Daily,
 }
 
 /// What becomes of a report.
@@ -97,7 +126,7 @@ impl Output {
 }
 
 pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ReportArgs) -> Result<Outcome, CommandError> {
-    write(ui, context, &args.days, &args.place, &args.output)
+    write(ui, context, &args.days, &args.place, &args.by, &args.output)
 }
 
 /// Writes the days that are asked for, keeps them, and prints or hands over what is wanted.
@@ -106,12 +135,16 @@ pub(crate) fn write(
     context: &Context,
     days: &Days,
     place: &PlaceArgs,
+    by: &WriterArgs,
     output: &Output,
 ) -> Result<Outcome, CommandError> {
     let (zone, zone_name) = place.zone(context)?;
-    let command = output.publish.as_deref().map(publish::words).transpose()?;
+    let command = output.publish.as_deref();
+    let command = command.map(|line| publish::words("--publish", line)).transpose()?;
+    let by_agent = by.writer.as_deref().map(writer::Writer::parse).transpose()?.flatten();
     let dates = days.dates(zone.to_datetime(context.now).date())?;
     let writer = Writer {
+        by: by_agent,
         context,
         zone_name,
         zone,
@@ -123,6 +156,9 @@ pub(crate) fn write(
             None
         }),
     };
+    if let Some(phase) = by.phase {
+        return writer.phase(ui, phase, &dates);
+    }
     let mut written = Vec::new();
     for date in &dates {
         written.push(writer.day(ui, *date)?);
@@ -192,6 +228,8 @@ fn hand_out(
 
 /// What all days of a run are written with.
 struct Writer<'c> {
+    /// An agent that writes instead of us.
+    by: Option<writer::Writer>,
     context: &'c Context,
     zone: TimeZone,
     zone_name: String,
@@ -202,8 +240,8 @@ struct Writer<'c> {
 }
 
 impl Writer<'_> {
-    /// Prepares a day if need be, writes it and keeps its pages.
-    fn day(&self, ui: &mut Ui, date: Date) -> Result<(Day, Kept), CommandError> {
+    /// Prepares a day if need be, and says where its workspace is.
+    fn workspace(&self, ui: &mut Ui, date: Date) -> Result<PathBuf, CommandError> {
         let window = Window::new(date, &self.zone, &self.zone_name, self.context.now).map_err(no_window)?;
         let site = Site {
             window: &window,
@@ -222,7 +260,63 @@ impl Writer<'_> {
             }
         }
         let (Prepared::There(workspace) | Prepared::Made(memory::diary::Made { workspace, .. })) = prepared;
-        let day = self.written(&workspace)?;
+        Ok(workspace)
+    }
+
+    /// Lets an agent write one phase of some days, and says how far each is.
+    fn phase(&self, ui: &mut Ui, phase: PhaseName, dates: &[Date]) -> Result<Outcome, CommandError> {
+        let phase = match phase {
+            PhaseName::Evidence => Phase::Evidence,
+            PhaseName::Project => Phase::Project,
+            PhaseName::Daily => Phase::Daily,
+        };
+        let mut days = Vec::new();
+        for date in dates {
+            let workspace = self.workspace(ui, *date)?;
+            let Some(agent) = &self.by else {
+                return Err(CommandError::usage(
+                    "`--phase` is for a `--writer` other than the default one",
+                ));
+            };
+            let progress = self.let_write(ui, agent, &workspace, &[phase])?;
+            days.push((*date, workspace, progress));
+        }
+        match ui.format {
+            Format::Json => ui.json(&writing_json(&days))?,
+            Format::Text => {
+                for (date, _, progress) in &days {
+                    let told = Phase::ALL.map(|phase| {
+                        let count = progress.count(phase);
+                        format!("{} {} of {}", phase.as_str(), count.done, count.all)
+                    });
+                    ui.row(format_args!("{date}  {}", told.join("  ")))?;
+                }
+            }
+        }
+        Ok(Outcome::Done)
+    }
+
+    fn let_write(
+        &self,
+        ui: &mut Ui,
+        agent: &writer::Writer,
+        workspace: &Path,
+        phases: &[Phase],
+    ) -> Result<Progress, CommandError> {
+        let desk = written::Desk {
+            context: self.context,
+            writer: agent,
+            masker: &self.masker,
+            reports_root: &self.reports_root,
+            workspace,
+        };
+        desk.write(ui, phases)
+    }
+
+    /// Writes a day and keeps its pages.
+    fn day(&self, ui: &mut Ui, date: Date) -> Result<(Day, Kept), CommandError> {
+        let workspace = self.workspace(ui, date)?;
+        let day = self.written(ui, &workspace)?;
         for unread in &day.unread {
             let memory::report::Unread {
                 project,
@@ -235,7 +329,7 @@ impl Writer<'_> {
         Ok((day, kept))
     }
 
-    fn written(&self, workspace: &Path) -> Result<Day, CommandError> {
+    fn written(&self, ui: &mut Ui, workspace: &Path) -> Result<Day, CommandError> {
         let ask = Ask {
             workspace,
             masker: &self.masker,
@@ -243,10 +337,41 @@ impl Writer<'_> {
             store: self.store.as_ref(),
             home: &self.context.places.home,
         };
-        memory::report::write(&ask).map_err(|error| match error {
-            ReportError::Store(error) => error.into(),
-            error @ ReportError::Workspace { .. } => CommandError::user("workspace-damaged", error)
-                .with_hint("`boswell prepare --force` makes it anew; reports in it stay"),
-        })
+        if let Some(agent) = &self.by {
+            let progress = self.let_write(ui, agent, workspace, &Phase::ALL)?;
+            // Of a day without sessions there is nothing that an agent could write.
+            if !progress.pieces.is_empty() {
+                let day = writing::write_from(&ask).map_err(damaged)?;
+                return day.ok_or_else(|| CommandError::internal("a written day is not there"));
+            }
+        }
+        memory::report::write(&ask).map_err(damaged)
     }
+}
+
+/// What a person can do about a workspace that cannot be read.
+pub(crate) fn damaged(error: ReportError) -> CommandError {
+    match error {
+        ReportError::Store(error) => error.into(),
+        error @ ReportError::Workspace { .. } => CommandError::user("workspace-damaged", error)
+            .with_hint("`boswell prepare --force` makes it anew; reports in it stay"),
+    }
+}
+
+/// How far some days are written.
+fn writing_json(days: &[(Date, PathBuf, Progress)]) -> Value {
+    let day = |(date, workspace, progress): &(Date, PathBuf, Progress)| {
+        let count = |phase| {
+            let count = progress.count(phase);
+            json!({ "all": count.all, "done": count.done })
+        };
+        json!({
+            "date": date.to_string(),
+            "workspace": workspace,
+            "evidence": count(Phase::Evidence),
+            "project": count(Phase::Project),
+            "daily": count(Phase::Daily),
+        })
+    };
+    json!({ "schema": "boswell.writing/1", "days": days.iter().map(day).collect::<Vec<_>>() })
 }

@@ -181,7 +181,9 @@ impl Settings {
             .collect();
         let names: Vec<String> = known.iter().map(|(name, _)| name.clone()).collect();
         let ours = format!("{KEY_PREFIX}SESSION_MEMORY_");
-        for (name, text) in environment.iter().filter(|(name, _)| name.starts_with(&ours)) {
+        // Elsewhere under our prefix other programs have their say as well: there only a key's own name counts.
+        let is_ours = |name: &str| name.starts_with(&ours) || names.iter().any(|known| known == name);
+        for (name, text) in environment.iter().filter(|(name, _)| is_ours(name)) {
             let origin = Origin::Variable(name.to_owned());
             match known.iter().find(|(variable, _)| variable == name) {
                 Some((_, key)) => self.put_text(key, &text.to_string_lossy(), origin)?,

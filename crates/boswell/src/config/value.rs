@@ -79,6 +79,26 @@ pub(super) fn age_days(found: &Value) -> Result<Option<u32>, Expected> {
         .ok_or_else(|| "a whole number of days from 1, or \"never\"".to_owned())
 }
 
+/// A whole number from 1.
+pub(super) fn count<N: TryFrom<i64>>(found: &Value, most: i64) -> Result<N, Expected> {
+    let number = found.as_integer().filter(|number| (1..=most).contains(number));
+    let number = number.and_then(|number| N::try_from(number).ok());
+    number.ok_or_else(|| format!("a whole number from 1 to {most}"))
+}
+
+/// A language's tag: it becomes a part of a prompt, so it is no sentence.
+pub(super) fn language(found: &Value) -> Result<String, Expected> {
+    let is_tag = |tag: &&str| {
+        let parts = || tag.split('-');
+        (2..=35).contains(&tag.len())
+            && parts()
+                .all(|part| !part.is_empty() && part.len() <= 8 && part.bytes().all(|b| b.is_ascii_alphanumeric()))
+    };
+    let tag = found.as_str().filter(is_tag);
+    tag.map(str::to_owned)
+        .ok_or_else(|| "the tag of a language, such as \"en\" or \"zh-Hans\"".to_owned())
+}
+
 pub(super) fn cadence(found: &Value) -> Result<Cadence, Expected> {
     match found.as_str() {
         Some("hourly") => Ok(Cadence::Hourly),

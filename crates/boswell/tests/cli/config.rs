@@ -54,6 +54,12 @@ fn init_writes_a_private_copy_of_the_defaults_and_show_accepts_it() {
     claude = ""  # default
     codex = ""   # default
     grok = ""    # default
+
+    [report]
+    language = "en"  # default
+    timeout_s = 900  # default
+    retries = 3      # default
+    jobs = 4         # default
     "#);
     assert_eq!(names_in(sandbox.user_config().parent().unwrap()), ["config.toml"]);
 }
@@ -189,6 +195,12 @@ fn every_layer_lies_over_the_one_before_it_key_by_key() {
     claude = ""  # default
     codex = ""   # default
     grok = ""    # default
+
+    [report]
+    language = "en"  # default
+    timeout_s = 900  # default
+    retries = 3      # default
+    jobs = 4         # default
     "#);
 }
 

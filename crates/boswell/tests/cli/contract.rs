@@ -68,6 +68,9 @@ fn alone_it_shows_its_verbs_in_their_groups() {
       schedule      Sweep by itself: hourly, daily or weekly
       run           Run a command of an agent, and have its session in memory when it ends
 
+    Agents:
+      mcp           Let an agent read a day's workspace and write about it, by MCP
+
     Global options:
           --json                Print JSON for programs; errors, too
       -q, --quiet               Print data, warnings and errors, and nothing else

@@ -36,7 +36,7 @@ fn every_command_gets_its_manual_page() {
     let sandbox = Sandbox::new();
     assert_snapshot!(sandbox.run("man -o share/man1"), @"
     --- stderr ---
-    Wrote 53 pages: share/man1
+    Wrote 54 pages: share/man1
     ");
     assert_snapshot!(names_in(&sandbox.home.join("share/man1")).join("\n"), @"
     boswell-bundle.1
@@ -63,6 +63,7 @@ fn every_command_gets_its_manual_page() {
     boswell-journal.1
     boswell-keep.1
     boswell-man.1
+    boswell-mcp.1
     boswell-name.1
     boswell-note.1
     boswell-prepare.1

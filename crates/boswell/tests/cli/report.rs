@@ -112,6 +112,26 @@ fn the_diary_is_yesterdays_page_and_days_and_the_index_know_it() {
     );
 }
 
+#[test]
+fn a_piece_that_begins_with_something_pasted_is_called_as_its_session() {
+    let mut sandbox = Sandbox::new();
+    sandbox.set("TZ", "UTC");
+    let pasted = || {
+        ClaudeLog::new(LOGIN)
+            .at("2026-03-31T10:00:00Z")
+            .prompt("<log>\nthread main panicked at line 7\n</log>\nwhy?")
+            .reply("It reads past the end.")
+    };
+    sandbox.write(&log(LOGIN), &pasted().title("Find the cause of the panic").jsonl());
+    let page = sandbox.run("report -q");
+    assert!(page.contains("### “Find the cause of the panic”\n"), "{page}");
+    sandbox.write(&log(LOGIN), &pasted().jsonl());
+    sandbox.run("prepare --force");
+    let page = sandbox.run("report -q");
+    assert!(!page.contains("Find the cause"), "{page}");
+    assert!(page.contains("thread main panicked"), "{page}");
+}
+
 /// All citations of a day, wherever they stand.
 fn citations(value: &Value, found: &mut Vec<Value>) {
     match value {

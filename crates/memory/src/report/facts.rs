@@ -38,6 +38,8 @@ pub(super) struct SessionFacts {
     pub(super) id: String,
     pub(super) uid: String,
     pub(super) cwd: Option<String>,
+    /// By the human, else by the agent.
+    pub(super) title: Option<String>,
     /// The sessions that it goes on from.
     pub(super) parents: Vec<String>,
 }

@@ -52,7 +52,7 @@ pub(super) fn write(workspace: &Workspace, facts: &Facts, gone: Vec<Gone>) -> Da
     day
 }
 
-fn empty(metadata: &Metadata) -> Day {
+pub(super) fn empty(metadata: &Metadata) -> Day {
     Day {
         schema: SCHEMA.to_owned(),
         date: metadata.report_date.clone(),
@@ -146,7 +146,7 @@ fn projects(facts: &Facts, told: Vec<Told>) -> Vec<Project> {
 }
 
 /// The sums of some pieces.
-fn sum(facts: &Facts, pieces: &[&Piece]) -> Totals {
+pub(super) fn sum(facts: &Facts, pieces: &[&Piece]) -> Totals {
     let turns: Vec<usize> = pieces.iter().flat_map(|piece| piece.turns.iter().copied()).collect();
     let mut totals = totals(facts, &turns);
     let files: BTreeSet<(usize, &String)> = pieces
@@ -163,7 +163,7 @@ fn sum(facts: &Facts, pieces: &[&Piece]) -> Totals {
     totals
 }
 
-fn day_totals(facts: &Facts, pieces: &[&Piece]) -> Totals {
+pub(super) fn day_totals(facts: &Facts, pieces: &[&Piece]) -> Totals {
     Totals {
         projects: facts.projects.len() as u64,
         ..sum(facts, pieces)
@@ -171,7 +171,7 @@ fn day_totals(facts: &Facts, pieces: &[&Piece]) -> Totals {
 }
 
 /// When who was at work.
-fn spans(facts: &Facts) -> Vec<Span> {
+pub(super) fn spans(facts: &Facts) -> Vec<Span> {
     let span = |turn: usize| {
         let own = &facts.turns[turn];
         Some(Span {

@@ -168,6 +168,7 @@ fn session_facts(log: &LogReading, row: &Row, agent: Agent, project: usize) -> S
         id: row.source_session_id.clone(),
         uid,
         cwd: session.and_then(|session| session.cwd.clone()),
+        title: session.and_then(|session| session.title.clone()),
         parents,
     }
 }

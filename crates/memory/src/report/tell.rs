@@ -11,7 +11,7 @@ use super::fields::{Citation, Statement};
 use super::group::{goes_on, is_note, same_key};
 use super::judge::Piece;
 use super::paths::{fitting, in_command};
-use super::words::{Sentence, answered, count, quoted, say, times, title};
+use super::words::{Sentence, answered, count, is_pasted, quoted, say, times, title};
 use crate::digest::{End, Ran, is_shell};
 use crate::outcome::{Confidence, Reason, commit_line};
 
@@ -38,8 +38,12 @@ pub(super) fn title_of(facts: &Facts, piece: &Piece) -> Statement {
         .find(about)
         .or_else(longest)
         .unwrap_or(&piece.turns[0]);
-    let prompt = &facts.turns[turn].prompt;
-    let words = title(&prompt.text);
+    let (own, session) = (&facts.turns[turn], facts.session_of(turn));
+    let prompt = &own.prompt;
+    // What was pasted says less than what the session is called; of a later turn the session's name may say nothing.
+    let named = session.title.as_deref().map(title).filter(|name| !name.is_empty());
+    let named = named.filter(|_| own.turn_ref == "T0001" && is_pasted(&prompt.text));
+    let words = named.unwrap_or_else(|| title(&prompt.text));
     let citation = facts.cite_line(turn, prompt.line);
     match words.is_empty() {
         // An image, or nothing at all.

@@ -152,6 +152,15 @@ pub(super) fn title(text: &str) -> String {
     quoted(first, CHARS_MAX)
 }
 
+/// Whether a text begins with something nobody says: a tag, a fence, a prompt of a shell, a slash command.
+pub(super) fn is_pasted(text: &str) -> bool {
+    static PASTED: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^\s*(?:<[A-Za-z][\w-]*[\s/>]|```|[$❯%] |/[\w:-]+(?:\s|$)|[\w.-]+@[\w.-]+:[^\s]*[$#] )")
+            .expect("the expression is a good one")
+    });
+    PASTED.is_match(text)
+}
+
 fn has_words(line: &str) -> bool {
     line.chars().any(char::is_alphanumeric) && !line.starts_with("```")
 }
@@ -280,6 +289,29 @@ mod tests {
             "e.g. this one is long enough"
         );
         assert_eq!(title(""), "");
+    }
+
+    #[test]
+    fn what_is_pasted_is_told_from_what_is_said() {
+        for pasted in [
+            "<bash-input>ls</bash-input>",
+            "$ cargo test",
+            "```\nstack",
+            "/review 12",
+            "ada@box:~/app$ make",
+        ] {
+            assert!(is_pasted(pasted), "{pasted}");
+        }
+        for said in [
+            "mend the login",
+            "a < b is wrong",
+            "<3 this, but",
+            "/ is missing",
+            "$5 are too much",
+            "# Plan",
+        ] {
+            assert!(!is_pasted(said), "{said}");
+        }
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub(super) fn day(day: &Day) -> String {
         window.start,
         window.end,
         plain(&day.timezone),
-        status(day)
+        plain(&status(day))
     );
     let numbers = shown::numbers(&day.totals, true);
     if day.projects.is_empty() {
@@ -65,11 +65,15 @@ pub(super) fn day(day: &Day) -> String {
     page
 }
 
-/// Whether the day was over.
+/// Whether the day was over, and who wrote it if it was not us.
 pub(super) fn status(day: &Day) -> String {
-    match &day.as_of {
+    let status = match &day.as_of {
         Some(as_of) => format!("not over: as of {as_of}"),
         None => day.status.clone(),
+    };
+    match day.written.by.as_str() {
+        "default" => status,
+        agent => format!("{status}, written by {agent}"),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::error::CommandError;
 use crate::ui::Ui;
 
 /// The words of a command line, as a shell splits them: quotes keep spaces, a backslash keeps the next character.
-pub(super) fn words(line: &str) -> Result<Vec<String>, CommandError> {
+pub(super) fn words(flag: &str, line: &str) -> Result<Vec<String>, CommandError> {
     let mut words: Vec<String> = Vec::new();
     let mut word: Option<String> = None;
     let mut quote: Option<char> = None;
@@ -42,7 +42,7 @@ pub(super) fn words(line: &str) -> Result<Vec<String>, CommandError> {
     }
     words.extend(word);
     match words.first().is_none_or(String::is_empty) {
-        true => Err(CommandError::usage("`--publish` names no command")),
+        true => Err(CommandError::usage(format_args!("`{flag}` names no command"))),
         false => Ok(words),
     }
 }
@@ -128,6 +128,7 @@ mod tests {
 
     #[test]
     fn a_line_is_split_as_a_shell_splits_it() {
+        let words = |line: &str| words("--publish", line);
         let check = |line: &str| words(line).unwrap();
         assert_eq!(check("mail -s 'the day' a\\ b"), ["mail", "-s", "the day", "a b"]);
         assert_eq!(check(r#"x "a \"b\" \n" '' "#), ["x", r#"a "b" \n"#, ""]);

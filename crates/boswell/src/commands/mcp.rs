@@ -1,0 +1,49 @@
+//! `boswell mcp`: a workspace for agents that write its day.
+
+mod server;
+mod tools;
+
+use std::path::PathBuf;
+
+use memory::report::writing::Desk;
+
+use super::report::damaged;
+use crate::context::Context;
+use crate::error::{CommandError, Outcome};
+use crate::ui::Ui;
+
+pub(crate) use tools::names as tool_names;
+
+/// Let an agent read a day's workspace and write about it, by MCP
+///
+/// Speaks the Model Context Protocol on standard input and output. An agent reads sessions turn by turn, with the secrets out, and hands in
+/// evidence, pieces of work and the day as a whole. Everything it hands in is checked against the workspace's index; what is wrong
+/// comes back with its place and a hint. `boswell report --writer` starts it by itself. Nothing is written but into that workspace.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  boswell mcp --workspace ~/.local/share/boswell-reports/work/2026-05-12
+  claude mcp add boswell -- boswell mcp --workspace DIR")]
+pub(crate) struct McpArgs {
+    /// The workspace of a day, as `boswell prepare` makes it
+    #[arg(long, value_name = "DIR")]
+    workspace: Option<PathBuf>,
+    /// Who writes, as the page names it
+    #[arg(long, value_name = "NAME", hide = true, default_value = "mcp")]
+    by: String,
+}
+
+pub(crate) fn run(ui: &mut Ui, context: &Context, args: &McpArgs) -> Result<Outcome, CommandError> {
+    let Some(workspace) = &args.workspace else {
+        return Err(
+            CommandError::usage("`boswell mcp` serves a day's workspace: `--workspace` is missing").with_hint(
+                "`boswell prepare` makes one and prints its place; asking the whole memory by MCP is to come",
+            ),
+        );
+    };
+    let workspace = context.places.current_dir.join(workspace);
+    let desk = Desk::open(&workspace, context.masker(true)?, &args.by).map_err(damaged)?;
+    // From here on the protocol alone speaks on stdout.
+    ui.leave_stdout()?;
+    server::serve(desk)?;
+    Ok(Outcome::Done)
+}

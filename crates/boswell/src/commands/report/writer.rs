@@ -1,0 +1,286 @@
+//! Who writes a day, and how each known agent is started: one table. An agent gets our MCP server and, as far as it can be
+//! told, no other tool.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+use transcript::SafeName;
+
+use super::publish;
+use crate::commands::mcp;
+use crate::commands::resume::quoted;
+use crate::context::Context;
+use crate::error::CommandError;
+
+/// The name of our server in an agent's settings.
+const SERVER: &str = "boswell";
+
+/// A writer other than ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Writer {
+    Codex,
+    Claude,
+    Grok,
+    /// A command of the user's: its words.
+    Command(Vec<String>),
+}
+
+/// How a program is run.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Call {
+    pub(super) program: PathBuf,
+    pub(super) arguments: Vec<String>,
+    pub(super) variables: Vec<(&'static str, String)>,
+    /// What it reads on its standard input.
+    pub(super) input: String,
+}
+
+/// What an agent starts to reach the workspace.
+#[derive(Debug)]
+pub(super) struct Server {
+    program: String,
+    arguments: Vec<String>,
+    variables: Vec<(&'static str, String)>,
+}
+
+impl Writer {
+    /// Reads `--writer`; `None` is our own.
+    pub(super) fn parse(told: &str) -> Result<Option<Self>, CommandError> {
+        Ok(match told {
+            "default" => None,
+            "codex" => Some(Self::Codex),
+            "claude" | "claude-code" => Some(Self::Claude),
+            "grok" => Some(Self::Grok),
+            command => Some(Self::Command(publish::words("--writer", command)?)),
+        })
+    }
+
+    /// What the page and messages call it.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Self::Codex => "codex".to_owned(),
+            Self::Claude => "claude".to_owned(),
+            Self::Grok => "grok".to_owned(),
+            Self::Command(words) => {
+                let program = words.first().map(Path::new).and_then(Path::file_name);
+                let name = program.map(|name| name.to_string_lossy().into_owned());
+                let name = name.filter(|name| SafeName::new(name).is_some());
+                name.unwrap_or_else(|| "command".to_owned())
+            }
+        }
+    }
+
+    /// The file in which it looks for standing orders.
+    pub(super) fn rules_file(&self) -> &'static str {
+        match self {
+            Self::Claude => "CLAUDE.md",
+            Self::Codex | Self::Grok | Self::Command(_) => "AGENTS.md",
+        }
+    }
+
+    /// A settings file it needs in the workspace, and what stands in it.
+    pub(super) fn settings_file(&self, server: &Server) -> Option<(&'static str, String)> {
+        match self {
+            // Grok takes servers from files alone.
+            Self::Grok => {
+                let mut table = toml::Table::new();
+                table.insert("command".to_owned(), server.program.clone().into());
+                table.insert("args".to_owned(), server.arguments.clone().into());
+                table.insert("env".to_owned(), toml::Value::Table(server.environment()));
+                let servers = toml::Table::from_iter([(SERVER.to_owned(), toml::Value::Table(table))]);
+                let all = toml::Table::from_iter([("mcp_servers".to_owned(), toml::Value::Table(servers))]);
+                Some((".grok/config.toml", all.to_string()))
+            }
+            Self::Codex | Self::Claude | Self::Command(_) => None,
+        }
+    }
+
+    /// Where its program lies.
+    pub(super) fn find(&self, context: &Context) -> Result<PathBuf, CommandError> {
+        match self {
+            Self::Codex => find(context, "codex"),
+            Self::Claude => find(context, "claude"),
+            Self::Grok => find(context, "grok"),
+            Self::Command(words) => find(context, words.first().map_or("", String::as_str)),
+        }
+    }
+
+    /// How it is asked for one piece.
+    pub(super) fn call(
+        &self,
+        context: &Context,
+        workspace: &Path,
+        server: &Server,
+        prompt: String,
+    ) -> Result<Call, CommandError> {
+        let (arguments, variables, input) = match self {
+            Self::Codex => (codex(workspace, server), Vec::new(), prompt),
+            Self::Claude => (claude(server), Vec::new(), prompt),
+            Self::Grok => (grok(workspace, prompt), Vec::new(), String::new()),
+            Self::Command(words) => {
+                let arguments = words.iter().skip(1).cloned().collect();
+                (arguments, vec![(crate::env::BOSWELL_MCP, server.line())], prompt)
+            }
+        };
+        Ok(Call {
+            program: self.find(context)?,
+            arguments,
+            variables,
+            input,
+        })
+    }
+}
+
+/// Settings for one run: our server without questions, no shell, no web, nothing that writes.
+fn codex(workspace: &Path, server: &Server) -> Vec<String> {
+    let words = [
+        "exec",
+        "--skip-git-repo-check",
+        "--sandbox",
+        "read-only",
+        "--color",
+        "never",
+    ];
+    let mut arguments: Vec<String> = words.map(str::to_owned).to_vec();
+    arguments.extend(["--cd".to_owned(), workspace.display().to_string()]);
+    let of_server = |key: &str, value: toml::Value| format!("mcp_servers.{SERVER}.{key}={value}");
+    let settings = [
+        of_server("command", server.program.clone().into()),
+        of_server("args", server.arguments.clone().into()),
+        of_server("env", toml::Value::Table(server.environment())),
+        // Without somebody to ask, Codex refuses every call that is not approved beforehand.
+        of_server("default_tools_approval_mode", "approve".into()),
+        "features.shell_tool=false".to_owned(),
+        "web_search=\"disabled\"".to_owned(),
+    ];
+    arguments.extend(settings.into_iter().flat_map(|setting| ["-c".to_owned(), setting]));
+    // The prompt comes on standard input.
+    arguments.push("-".to_owned());
+    arguments
+}
+
+fn claude(server: &Server) -> Vec<String> {
+    let environment: serde_json::Map<String, serde_json::Value> = server
+        .variables
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), value.clone().into()))
+        .collect();
+    let servers = json!({ "mcpServers": { SERVER: {
+        "type": "stdio", "command": server.program, "args": server.arguments, "env": environment,
+    }}});
+    let tools: Vec<String> = mcp::tool_names().map(|name| format!("mcp__{SERVER}__{name}")).collect();
+    let words = [
+        "-p",
+        "--strict-mcp-config",
+        "--mcp-config",
+        &servers.to_string(),
+        "--tools",
+        "",
+        "--allowedTools",
+        &tools.join(","),
+    ];
+    words.map(str::to_owned).to_vec()
+}
+
+fn grok(workspace: &Path, prompt: String) -> Vec<String> {
+    let allowed = format!("MCPTool({SERVER}__*)");
+    let words = [
+        "--no-auto-update",
+        "--no-subagents",
+        "--permission-mode",
+        "dontAsk",
+        "--allow",
+    ];
+    let mut arguments: Vec<String> = words.map(str::to_owned).to_vec();
+    arguments.extend([allowed, "--cwd".to_owned(), workspace.display().to_string()]);
+    arguments.extend(["-p".to_owned(), prompt]);
+    arguments
+}
+
+impl Server {
+    /// This program, as a server of one workspace.
+    pub(super) fn new(context: &Context, workspace: &Path, writer: &Writer) -> Self {
+        let words = ["mcp", "--workspace"].map(str::to_owned);
+        let mut arguments = words.to_vec();
+        arguments.extend([workspace.display().to_string(), "--by".to_owned(), writer.name()]);
+        Self {
+            program: context.program.display().to_string(),
+            arguments,
+            // An agent may start it with none of our variables.
+            variables: context.own_variables.clone(),
+        }
+    }
+
+    /// The same for a shell.
+    fn line(&self) -> String {
+        let words = std::iter::once(&self.program).chain(&self.arguments);
+        words.map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+    }
+
+    fn environment(&self) -> toml::Table {
+        let variable = |(name, value): &(&'static str, String)| ((*name).to_owned(), value.clone().into());
+        self.variables.iter().map(variable).collect()
+    }
+}
+
+/// Where a program lies: by its path, or by its name in the search path.
+fn find(context: &Context, program: &str) -> Result<PathBuf, CommandError> {
+    let missing = || {
+        let message = format_args!("the writer's program is not on this machine: `{program}`");
+        CommandError::user("program-missing", message).with_hint("install it, or put its directory into `PATH`")
+    };
+    if Path::new(program).components().count() > 1 {
+        // It runs in the workspace, and was named from here.
+        let path = context.places.current_dir.join(program);
+        return path.is_file().then_some(path).ok_or_else(missing);
+    }
+    let ends: &[&str] = if cfg!(windows) {
+        &[".exe", ".cmd", ".bat"]
+    } else {
+        &[""]
+    };
+    let names = || ends.iter().map(|end| format!("{program}{end}"));
+    let mut places = context
+        .search_path
+        .iter()
+        .flat_map(|place| names().map(move |name| place.join(name)));
+    places.find(|place| place.is_file()).ok_or_else(missing)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server() -> Server {
+        Server {
+            program: "/opt/it's/boswell".to_owned(),
+            arguments: vec!["mcp".to_owned(), "--workspace".to_owned(), "/w \"x\"".to_owned()],
+            variables: vec![("BOSWELL_HOME", "/data dir".to_owned())],
+        }
+    }
+
+    #[test]
+    fn each_known_agent_is_started_with_our_server_and_little_else() {
+        let told = [
+            codex(Path::new("/w"), &server()).join("\n"),
+            claude(&server()).join("\n"),
+            grok(Path::new("/w"), "PROMPT".to_owned()).join("\n"),
+            Writer::Grok.settings_file(&server()).unwrap().1,
+            server().line(),
+        ];
+        insta::assert_snapshot!(told.join("\n---\n"));
+    }
+
+    #[test]
+    fn a_writer_is_an_agent_or_a_command() {
+        assert_eq!(Writer::parse("default").unwrap(), None);
+        assert_eq!(Writer::parse("claude-code").unwrap(), Some(Writer::Claude));
+        let own = Writer::parse("/opt/my-writer --fast 'a b'").unwrap().unwrap();
+        assert_eq!(
+            own,
+            Writer::Command(["/opt/my-writer", "--fast", "a b"].map(str::to_owned).to_vec())
+        );
+        assert_eq!(own.name(), "my-writer");
+        assert!(Writer::parse("'open").is_err());
+    }
+}

@@ -1,0 +1,14 @@
+//! Days that an agent writes: the real binary, the real protocol, and a stand-in for the agent that is a process of its own.
+
+#![cfg(unix)]
+#![allow(clippy::unwrap_used)]
+
+mod agents;
+mod day;
+mod failing;
+mod hostile;
+mod mcp;
+#[allow(dead_code)]
+#[path = "../cli/sandbox.rs"]
+mod sandbox;
+mod stand_in;
