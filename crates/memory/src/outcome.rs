@@ -442,6 +442,12 @@ pub(crate) fn commits(ran: &Ran) -> bool {
     !ran.failed() && is_done && (commit_line(&ran.result).is_some() || !is_empty())
 }
 
+/// Whether a command that hands work in offers or merges a pull request and commits nothing itself.
+pub(crate) fn only_offers(ran: &Ran) -> bool {
+    let is_offer = ["gh pr create", "gh pr merge"].iter().any(|words| ran.wording.contains(words));
+    is_offer && commit_line(&ran.result).is_none() && !ran.wording.contains("git commit")
+}
+
 /// The line by which git tells of a commit: `[main 1a2b3c4] its subject`.
 pub(crate) fn commit_line(output: &str) -> Option<&str> {
     static LINE: LazyLock<Regex> = LazyLock::new(|| {

@@ -524,3 +524,17 @@ fn the_day_in_the_readme_is_that_of_the_demo() {
         "a commit that was refused is none: {told}"
     );
 }
+
+#[test]
+fn a_pull_request_is_offered_and_is_no_commit() {
+    let sandbox = home();
+    let offered = ClaudeLog::new(LOGIN)
+        .at("2026-03-31T10:00:00Z")
+        .prompt("Offer what I did as a pull request.")
+        .tool("Bash", bash("gh pr create --title 'Mend the login' --fill"), "")
+        .reply("It is offered.");
+    sandbox.write(&log(LOGIN), &offered.jsonl());
+    let told = sandbox.run("report --date 2026-03-31 --writer default");
+    assert!(told.contains("Offered or merged a pull request by `gh pr create"), "{told}");
+    assert!(!told.contains("commit"), "{told}");
+}

@@ -15,8 +15,11 @@ pub(super) fn in_short(piece: &Piece) -> String {
     if !piece.files.is_empty() {
         parts.push(format!("{} edited", count(piece.files.len(), "file")));
     }
-    if !piece.commits.is_empty() {
-        parts.push(count(piece.commits.len(), "commit"));
+    let commits = usize::try_from(piece.totals.commits).unwrap_or_default();
+    match (commits, piece.commits.len()) {
+        (0, 0) => {}
+        (0, _) => parts.push("a pull request".to_owned()),
+        (commits, _) => parts.push(count(commits, "commit")),
     }
     parts.extend(came(piece.judgement.reason).map(str::to_owned));
     if piece.turns.len() > 1 {

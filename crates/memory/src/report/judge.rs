@@ -8,7 +8,7 @@ use super::facts::{Facts, Taken};
 use super::fields::{Citation, Totals};
 use super::group::files;
 use crate::digest::Ran;
-use crate::outcome::{Course, Evidence, Judgement, commits, passed};
+use crate::outcome::{Course, Evidence, Judgement, commits, only_offers, passed};
 use crate::signals::{Intervention, corrects, intervention};
 use crate::usage::Sum;
 
@@ -60,6 +60,7 @@ pub(super) enum How {
 pub(super) fn weigh(facts: &Facts, turns: Vec<usize>, as_of: Option<Timestamp>) -> Piece {
     let mut all: BTreeMap<String, u64> = BTreeMap::new();
     let (mut tests, mut made, mut stepped_in) = (Vec::new(), Vec::new(), Vec::new());
+    let mut commits_made = 0;
     let mut course = Course::default();
     for (number, turn) in turns.iter().copied().enumerate() {
         let own = &facts.turns[turn];
@@ -73,6 +74,7 @@ pub(super) fn weigh(facts: &Facts, turns: Vec<usize>, as_of: Option<Timestamp>) 
                     tests.extend(test(facts, turn, ran));
                     if facts.findings.commits.contains(&ran.seq) && commits(ran) {
                         made.push((turn, ran.seq));
+                        commits_made += u64::from(!only_offers(ran));
                     }
                 }
                 Taken::Event(_) => {}
@@ -93,7 +95,7 @@ pub(super) fn weigh(facts: &Facts, turns: Vec<usize>, as_of: Option<Timestamp>) 
     }
     let mut totals = totals(facts, &turns);
     totals.files = all.len() as u64;
-    totals.commits = made.len() as u64;
+    totals.commits = commits_made;
     for test in &tests {
         match test.passed {
             Some(true) => totals.tests_passed += 1,

@@ -13,7 +13,7 @@ use super::judge::Piece;
 use super::paths::{fitting, in_command};
 use super::words::{Sentence, answered, count, is_pasted, quoted, say, times, title};
 use crate::digest::{End, Ran, is_shell};
-use crate::outcome::{Confidence, Reason, commit_line};
+use crate::outcome::{Confidence, Reason, commit_line, only_offers};
 
 const PROMPT_CHARS: usize = 420;
 const FOLLOW_UP_CHARS: usize = 200;
@@ -221,11 +221,15 @@ fn committed(facts: &Facts, piece: &Piece) -> Vec<Statement> {
             let url = ran.result.split_whitespace().find(|word| word.contains("/pull/"));
             let sentence = match (result, url) {
                 (_, Some(url)) => say("Opened or merged a pull request: ").code(quoted(url, 120)),
-                ("", None) => match subject(&ran.wording) {
+                ("", None) => match subject(&ran.wording).filter(|_| !only_offers(ran)) {
                     Some(subject) => say("Committed ").quote(quoted(subject, 110)),
                     None => {
                         let cwd = facts.session_of(*turn).cwd.as_deref();
-                        say("Committed by ").code(quoted(&in_command(&ran.wording, cwd), 120))
+                        let what = match only_offers(ran) {
+                            true => "Offered or merged a pull request by ",
+                            false => "Committed by ",
+                        };
+                        say(what).code(quoted(&in_command(&ran.wording, cwd), 120))
                     }
                 },
                 (result, None) => say("Committed ").code(quoted(result, 120)),
@@ -236,7 +240,11 @@ fn committed(facts: &Facts, piece: &Piece) -> Vec<Statement> {
     let more = &all[all.len().min(told.len())..];
     if !more.is_empty() {
         let lines = more.iter().map(|(turn, ran)| facts.cite_line(*turn, ran.line));
-        told.push(say(format!("Committed {} more", times(more.len()))).cite(lines));
+        let what = match more.iter().any(|(_, ran)| only_offers(ran)) {
+            true => "Committed or offered",
+            false => "Committed",
+        };
+        told.push(say(format!("{what} {} more", times(more.len()))).cite(lines));
     }
     told
 }
