@@ -36,6 +36,15 @@ pub(crate) fn push_html(out: &mut String, text: &str) {
     }
 }
 
+/// A terminal's text run by run, each with the pen it was written with. Line breaks stand in the runs.
+pub(crate) fn each_styled(text: &str, mut take: impl FnMut(&str, Pen)) {
+    let mut pen = Pen::default();
+    each_run(text, |run| match run {
+        Run::Text(text) => take(text, pen),
+        Run::Style(numbers) => pen.take(numbers),
+    });
+}
+
 /// A terminal's text as plain text.
 pub(crate) fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -119,14 +128,15 @@ fn string_length(text: &str) -> usize {
     text[1..].find("\u{1b}\\").map_or(text.len(), |at| at + 3)
 }
 
+/// How a terminal writes: colours are the sixteen it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Pen {
-    color: Option<u8>,
-    ground: Option<u8>,
-    is_bold: bool,
-    is_faint: bool,
+pub(crate) struct Pen {
+    pub(crate) color: Option<u8>,
+    pub(crate) ground: Option<u8>,
+    pub(crate) is_bold: bool,
+    pub(crate) is_faint: bool,
     is_italic: bool,
-    is_underlined: bool,
+    pub(crate) is_underlined: bool,
 }
 
 impl Pen {

@@ -153,7 +153,7 @@ fn code_class(sheet: &mut Sheet, class: &str, text: &str, language: &str) {
 }
 
 /// The files that a call changes; none where it changes none that we can tell.
-fn changes<'t>(tool: &str, asked: &'t str, input: Option<&'t Value>) -> Option<Vec<FileChange<'t>>> {
+pub(crate) fn changes<'t>(tool: &str, asked: &'t str, input: Option<&'t Value>) -> Option<Vec<FileChange<'t>>> {
     let patch = input.and_then(|input| text_of(input, &["input", "patch", "command"]));
     if let Some(files) = patch::of_patch(patch.unwrap_or(asked)) {
         return Some(files);

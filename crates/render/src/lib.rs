@@ -12,6 +12,7 @@ mod cards;
 mod diff;
 mod dress;
 mod escape;
+mod film;
 mod highlights;
 mod html;
 mod markdown;
@@ -26,6 +27,7 @@ mod tools;
 mod transcript_in;
 mod words;
 
+pub use film::{Chapter, Cuts, Film, FilmOptions, Progress, Theme, cast, gif, mp4};
 pub(crate) use html::title as html_title;
 pub use html::{PageOptions, html};
 pub use markdown::{Depth, LeftOut, MarkdownOptions, markdown};

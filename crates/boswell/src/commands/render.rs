@@ -1,5 +1,6 @@
-//! `boswell render`: a session to look at, as a page or a text.
+//! `boswell render`: a session to look at, as a page, a text or a film.
 
+mod film;
 mod gather;
 mod site;
 mod watch;
@@ -15,6 +16,7 @@ use memory::store::{Patience, Store};
 use render::{MarkdownOptions, PageOptions, Transcript};
 use serde_json::json;
 
+use self::film::FilmArgs;
 use self::gather::Gathered;
 use super::read::{TurnRange, zone_of};
 use super::show::Depth;
@@ -29,11 +31,12 @@ use crate::ui::{Format, Ui, escape, measure};
 /// No answer is worth less than so many tokens.
 const TOKENS_MIN: u64 = 100;
 
-/// Make a page or a text of a session, to look at and to share
+/// Make a page, a text or a film of a session, to look at and to share
 ///
 /// A page is one file that needs no network: an outline of prompts, turns with calls and results, differences, pictures, search over
-/// all of it, a player. A text is Markdown, for a pull request or a model. Secrets are masked in both, and counted at the end.
-/// `--all` makes a directory of pages with an index; what has not changed since is not made again.
+/// all of it, a player. A text is Markdown, for a pull request or a model. A film shows the session as it went, with long waits cut and a
+/// chapter per turn: MP4, GIF, or an asciicast for players of terminal sessions. Secrets are masked in all of them, and counted at the
+/// end. `--all` makes a directory of pages with an index; what has not changed since is not made again.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell render last --open
@@ -42,6 +45,8 @@ const TOKENS_MIN: u64 = 100;
   boswell render here --turns 3-7 --to md
   boswell render LOG -o page.html                a log that no memory holds
   boswell render here --watch --open             as its agent goes on
+  boswell render last --to mp4 --speed 2         a film, twice as fast
+  boswell render last --turns 3 -o turn.gif      one turn, for a page that shows pictures
   boswell render --all -o pages --since 30d      all sessions, with an index")]
 pub(crate) struct RenderArgs {
     #[arg(help = SESSION_HELP, required_unless_present = "all", conflicts_with = "all")]
@@ -55,7 +60,7 @@ pub(crate) struct RenderArgs {
     /// Only these turns: `3`, `3-7` or `3-`
     #[arg(long, alias = "turn", value_name = "TURNS", conflicts_with = "all")]
     turns: Option<TurnRange>,
-    /// How much of each turn a text has
+    /// How much of each turn a text or a film has
     #[arg(long, value_name = "DEPTH")]
     depth: Option<Depth>,
     /// Fit a text into so many tokens of a model, about 4 characters each, and say what was left out
@@ -74,6 +79,8 @@ pub(crate) struct RenderArgs {
     #[arg(long, conflicts_with = "all")]
     reveal: bool,
     #[command(flatten)]
+    film: FilmArgs,
+    #[command(flatten)]
     filters: FilterArgs,
     /// Show times in this zone, such as `Europe/Berlin`
     #[arg(long, value_name = "ZONE")]
@@ -87,6 +94,35 @@ enum To {
     Html,
     /// Markdown
     Md,
+    /// A film that every player and browser shows
+    Mp4,
+    /// A film for pages that show pictures alone
+    Gif,
+    /// What a terminal shows, for players of asciicasts
+    Cast,
+}
+
+impl To {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Html => "html",
+            Self::Md => "md",
+            Self::Mp4 => "mp4",
+            Self::Gif => "gif",
+            Self::Cast => "cast",
+        }
+    }
+
+    /// What a file is made into whose name ends so.
+    fn of_ending(ending: &str) -> Self {
+        match ending {
+            "md" | "markdown" => Self::Md,
+            "mp4" | "m4v" => Self::Mp4,
+            "gif" => Self::Gif,
+            "cast" => Self::Cast,
+            _ => Self::Html,
+        }
+    }
 }
 
 impl RenderArgs {
@@ -97,8 +133,10 @@ impl RenderArgs {
 
     fn to(&self) -> To {
         let ending = self.output.as_deref().and_then(Path::extension);
-        let told = ending.is_some_and(|ending| ending == "md" || ending == "markdown");
-        self.to.unwrap_or(if told { To::Md } else { To::Html })
+        let told = ending
+            .and_then(|ending| ending.to_str())
+            .map_or(To::Html, To::of_ending);
+        self.to.unwrap_or(if self.all { To::Html } else { told })
     }
 }
 
@@ -108,6 +146,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &RenderArgs) -> Result<O
         let error = CommandError::usage("a page holds everything: `--depth` and `--max-tokens` are for a text");
         return Err(error.with_hint("add `--to md`"));
     }
+    film::check(ui, args, to)?;
     if args.all {
         return site::run(ui, context, args);
     }
@@ -154,6 +193,7 @@ struct Made {
     path: PathBuf,
     bytes: u64,
     left_out: Option<render::LeftOut>,
+    film: Option<render::Film>,
 }
 
 impl Source {
@@ -205,32 +245,43 @@ impl Source {
     ) -> Result<Made, CommandError> {
         let (to, transcript) = (args.to(), &gathered.transcript);
         let path = write::place(context, args, to, transcript);
-        let mut left_out = None;
-        let bytes = write::write(ui, &path, |out| match to {
-            To::Html => render::html(transcript, &page, out),
-            To::Md => {
-                left_out = Some(render::markdown(transcript, &text_options(args), out)?);
-                Ok(())
+        let (mut left_out, mut film) = (None, None);
+        let bar = film::bar(ui);
+        let bytes = write::write(ui, &path, to, |out| {
+            match to {
+                To::Html => render::html(transcript, &page, out)?,
+                To::Md => left_out = Some(render::markdown(transcript, &text_options(args), out)?),
+                To::Mp4 | To::Gif | To::Cast => film = Some(film::make(&bar, args, transcript, out)?),
             }
+            Ok(())
         })?;
         if let (Self::Memory { session_uid, .. }, true) = (self, path.as_os_str() != "-") {
             note_copy(context, &[(session_uid.clone(), path.clone())])?;
         }
-        Ok(Made { path, bytes, left_out })
+        Ok(Made {
+            path,
+            bytes,
+            left_out,
+            film,
+        })
     }
 }
 
 fn text_options(args: &RenderArgs) -> MarkdownOptions {
     MarkdownOptions {
-        depth: match args.depth.unwrap_or(Depth::Turns) {
-            Depth::Prompts => render::Depth::Prompts,
-            Depth::Turns => render::Depth::Turns,
-            Depth::Tools => render::Depth::Tools,
-            Depth::Full => render::Depth::Full,
-        },
+        depth: depth_of(args.depth.unwrap_or(Depth::Turns)),
         max_tokens: args
             .max_tokens
             .map(|tokens| usize::try_from(tokens).unwrap_or(usize::MAX)),
+    }
+}
+
+fn depth_of(depth: Depth) -> render::Depth {
+    match depth {
+        Depth::Prompts => render::Depth::Prompts,
+        Depth::Turns => render::Depth::Turns,
+        Depth::Tools => render::Depth::Tools,
+        Depth::Full => render::Depth::Full,
     }
 }
 
@@ -268,7 +319,7 @@ impl Made {
             Format::Json if !is_stream => ui.json(&json!({
                 "schema": "boswell.render/1",
                 "session_uid": transcript.head.session.session_uid,
-                "to": match args.to() { To::Html => "html", To::Md => "md" },
+                "to": args.to().name(),
                 "path": self.path,
                 "bytes": self.bytes,
                 "turns": transcript.turns.len(),
@@ -278,12 +329,16 @@ impl Made {
                 "left_out": self.left_out.as_ref().map(|left| json!({
                     "turns": left.turns, "steps": left.steps, "tokens": left.tokens,
                 })),
+                "film": self.film.as_ref().map(film::of_json),
             }))?,
             Format::Json => {}
             Format::Text => {
                 if !is_stream {
                     ui.row(escape(&self.path.display().to_string()))?;
                     ui.status(format_args!("Wrote {}", measure::bytes(self.bytes)));
+                }
+                if let Some(film) = &self.film {
+                    film::tell(ui, film);
                 }
             }
         }

@@ -10,6 +10,7 @@ mod defects;
 mod diary;
 mod digest;
 mod evict;
+mod films;
 mod finder;
 mod forget;
 mod generated;

@@ -1,6 +1,6 @@
 //! Where what is made goes: whole or not at all, readable by its owner alone.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -14,13 +14,40 @@ use crate::error::CommandError;
 use crate::session_arg::Named;
 use crate::ui::Ui;
 
+/// What can be written to: films go back to their beginning when they know their end.
+pub(super) trait Sink: Write + Seek {}
+
+impl<T: Write + Seek> Sink for T {}
+
+/// The standard output, in which nobody goes back.
+struct Stream<'o>(&'o mut dyn Write);
+
+impl Write for Stream<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl Seek for Stream<'_> {
+    fn seek(&mut self, _: SeekFrom) -> io::Result<u64> {
+        Err(io::ErrorKind::NotSeekable.into())
+    }
+}
+
 /// Where it goes: where the user says, else a page goes into this directory and a text to the standard output.
 pub(super) fn place(context: &Context, args: &RenderArgs, to: To, transcript: &Transcript) -> PathBuf {
     match &args.output {
         Some(path) if path.as_os_str() == "-" => path.clone(),
         Some(path) => context.places.current_dir.join(path),
         None if to == To::Md => PathBuf::from("-"),
-        None => context.places.current_dir.join(format!("{}.html", name_of(transcript))),
+        None => {
+            let name = format!("{}.{}", name_of(transcript), to.name());
+            context.places.current_dir.join(name)
+        }
     }
 }
 
@@ -47,20 +74,29 @@ pub(super) fn file_name(session_uid: &str) -> String {
 pub(super) fn write(
     ui: &mut Ui,
     path: &Path,
-    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    to: To,
+    fill: impl FnOnce(&mut dyn Sink) -> io::Result<()>,
 ) -> Result<u64, CommandError> {
+    if path.as_os_str() == "-" && to != To::Mp4 {
+        ui.write(|out| fill(&mut Stream(out)))?;
+        return Ok(0);
+    }
     if path.as_os_str() == "-" {
-        ui.write(fill)?;
+        // It has its index in front, which is known at the end: it is made beside the stream first.
+        let failed = |error| CommandError::user("output", format_args!("cannot write a temporary file: {error}"));
+        let mut file = tempfile::tempfile().map_err(failed)?;
+        let mut out = BufWriter::with_capacity(256 << 10, &mut file);
+        fill(&mut out).and_then(|()| out.flush()).map_err(failed)?;
+        drop(out);
+        file.rewind().map_err(failed)?;
+        ui.write(|out| io::copy(&mut file, out).map(|_| ()))?;
         return Ok(0);
     }
     write_file(path, fill)
 }
 
 /// Writes a file whole, or nothing of it.
-pub(super) fn write_file(
-    path: &Path,
-    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> Result<u64, CommandError> {
+pub(super) fn write_file(path: &Path, fill: impl FnOnce(&mut dyn Sink) -> io::Result<()>) -> Result<u64, CommandError> {
     let failed =
         |error: io::Error| CommandError::user("output", format_args!("cannot write `{}`: {error}", path.display()));
     let directory = path

@@ -1,0 +1,39 @@
+//! Another program makes a film of a log: `cargo run --release -p boswell-render --example film -- claude LOG FILM`.
+//!
+//! The ending of FILM says what it becomes: `.mp4`, `.gif` or `.cast`. Nothing is masked here: `boswell render` does that before
+//! it hands texts over.
+
+use std::error::Error;
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+
+use jiff::tz::TimeZone;
+use render::{FilmOptions, Transcript, cast, gif, mp4};
+use transcript::Agent;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().collect();
+    let [_, agent, log, path] = arguments.as_slice() else {
+        return Err("usage: film claude|codex|grok LOG FILM".into());
+    };
+    let known = Agent::ALL.into_iter().find(|known| known.as_str() == agent);
+    let agent = known.ok_or("no such agent")?;
+    let transcript = Transcript::of_log(agent, log, &fs::read(log)?, TimeZone::UTC)?.ok_or("no session in it")?;
+    let options = FilmOptions::default();
+    let mut out = BufWriter::new(File::create(path)?);
+    let mut progress = |_done, _all| {};
+    let film = match path.rsplit('.').next() {
+        Some("gif") => gif(
+            &transcript,
+            &FilmOptions { fps: 10, ..options },
+            &mut out,
+            &mut progress,
+        )?,
+        Some("cast") => cast(&transcript, &options, &mut out)?,
+        _ => mp4(&transcript, &options, &mut out, &mut progress)?,
+    };
+    out.flush()?;
+    let mut told = std::io::stdout();
+    writeln!(told, "{} s, {} chapters", film.duration_ms / 1_000, film.chapters.len())?;
+    Ok(())
+}

@@ -1,0 +1,94 @@
+//! Bits as H.264 writes them: fixed ones, Exp-Golomb codes, and the unit that holds them.
+
+/// Bits in the making, most significant first.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Bits {
+    bytes: Vec<u8>,
+    /// What is not yet a whole byte, and how many bits that are.
+    open: u64,
+    count: u32,
+}
+
+impl Bits {
+    /// The lowest `count` bits of a number, at most 32.
+    pub(crate) fn put(&mut self, value: u32, count: u32) {
+        self.open = (self.open << count) | u64::from(value & low(count));
+        self.count += count;
+        while self.count >= 8 {
+            self.count -= 8;
+            self.bytes.push((self.open >> self.count).to_le_bytes()[0]);
+        }
+    }
+
+    pub(crate) fn flag(&mut self, is: bool) {
+        self.put(u32::from(is), 1);
+    }
+
+    /// An unsigned Exp-Golomb code.
+    pub(crate) fn ue(&mut self, value: u32) {
+        let number = value + 1;
+        let length = 32 - number.leading_zeros();
+        self.put(0, length - 1);
+        self.put(number, length);
+    }
+
+    /// A signed Exp-Golomb code: 0, 1, -1, 2, -2, …
+    pub(crate) fn se(&mut self, value: i32) {
+        let number = value.unsigned_abs() * 2;
+        self.ue(if value > 0 { number - 1 } else { number });
+    }
+
+    /// The unit of these bits: one that ends them, whole bytes, and nothing in it that looks like the start of another unit.
+    pub(crate) fn unit(mut self, header: u8) -> Vec<u8> {
+        self.put(1, 1);
+        let rest = (8 - self.count) % 8;
+        self.put(0, rest);
+        let mut unit = Vec::with_capacity(self.bytes.len() + self.bytes.len() / 64 + 4);
+        unit.push(header);
+        let mut zeros = 0;
+        for byte in self.bytes {
+            if zeros == 2 && byte <= 3 {
+                unit.push(3);
+                zeros = 0;
+            }
+            zeros = if byte == 0 { zeros + 1 } else { 0 };
+            unit.push(byte);
+        }
+        unit
+    }
+}
+
+fn low(count: u32) -> u32 {
+    u32::MAX.checked_shr(32 - count).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bits(write: impl FnOnce(&mut Bits)) -> Vec<u8> {
+        let mut bits = Bits::default();
+        write(&mut bits);
+        bits.unit(0x65)
+    }
+
+    #[test]
+    fn codes_are_those_of_the_standard() {
+        // 1, 010, 011, 00100, and the bit that ends them.
+        assert_eq!(
+            bits(|bits| (0..4).for_each(|n| bits.ue(n))),
+            [0x65, 0b1010_0110, 0b0100_1000]
+        );
+        assert_eq!(
+            bits(|bits| [0, 1, -1, 2].into_iter().for_each(|n| bits.se(n))),
+            [0x65, 0b1010_0110, 0b0100_1000]
+        );
+    }
+
+    #[test]
+    fn nothing_inside_looks_like_the_start_of_a_unit() {
+        let unit = bits(|bits| bits.put(1, 32));
+        assert_eq!(unit, [0x65, 0, 0, 3, 0, 1, 0x80]);
+        assert_eq!(bits(|bits| bits.put(0, 24)), [0x65, 0, 0, 3, 0, 0x80]);
+    }
+}
