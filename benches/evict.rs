@@ -52,11 +52,12 @@ fn main() {
         label: None,
     }];
     let start = Instant::now();
+    let place = (&directory).into();
     let sweep = Sweep {
         threads: std::thread::available_parallelism().map_or(1, usize::from),
         digests: Some(digests),
         retention: Some(Retention { policy, digests }),
-        ..Sweep::new(&directory, &roots, &masker, now)
+        ..Sweep::new(&place, &roots, &masker, now)
     };
     let report = run(&sweep, WAIT).expect("a sweep of made-up logs");
     println!(

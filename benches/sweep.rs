@@ -260,9 +260,10 @@ fn child(home: &Path, store: &Path) {
     let masker = masker();
     // Long after the last line: every log is quiet.
     let now = "2100-01-01T00:00:00Z".parse::<Timestamp>().expect("a literal time");
+    let place = store.into();
     let sweep = Sweep {
         threads: threads(),
-        ..Sweep::new(store, &roots, &masker, now)
+        ..Sweep::new(&place, &roots, &masker, now)
     };
     let start = Instant::now();
     let report = run(&sweep, Patience::Wait(&|| {})).expect("the sweep succeeds");

@@ -21,7 +21,7 @@ const SESSION_BYTES_MAX: u64 = 8 << 20;
 /// Reads what is new. Where that was not done to its end, the answer is marked as stale.
 pub(crate) fn catch_up(ui: &mut Ui, context: &Context, is_skipped: bool) -> Result<(), CommandError> {
     let directory = &context.places.data_dir;
-    if !directory.join(Store::DATABASE).exists() {
+    if directory.server().is_none() && !directory.join(Store::DATABASE).exists() {
         return Ok(());
     }
     if is_skipped {
@@ -46,7 +46,7 @@ pub(crate) fn catch_up(ui: &mut Ui, context: &Context, is_skipped: bool) -> Resu
             Ok(())
         }
         // Somebody else reads it, or it cannot be written here: what is kept answers all the same.
-        Err(StoreError::Busy | StoreError::Io { .. } | StoreError::Database(_)) => {
+        Err(StoreError::Busy | StoreError::Io { .. } | StoreError::Database(_) | StoreError::Server(_)) => {
             ui.set_stale();
             Ok(())
         }

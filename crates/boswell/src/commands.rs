@@ -19,6 +19,7 @@ mod evict;
 mod export;
 mod forget;
 mod hooks;
+mod hub;
 mod journal;
 mod keep;
 mod man;
@@ -99,6 +100,7 @@ pub(crate) enum Command {
     Watch(watch::WatchArgs),
     Schedule(schedule::ScheduleArgs),
     Hooks(hooks::HooksArgs),
+    Hub(hub::HubArgs),
     Run(run::RunArgs),
     Mcp(mcp::McpArgs),
     Config(config::ConfigArgs),
@@ -229,6 +231,7 @@ fn run_in(ui: &mut Ui, context: &Context, command: Command) -> Result<Outcome, C
         Command::Watch(args) => watch::run(ui, context, &args),
         Command::Schedule(args) => schedule::run(ui, context, &args),
         Command::Mcp(args) => mcp::run(ui, context, &args),
+        Command::Hub(args) => hub::run(ui, context, &args),
         Command::Config(_)
         | Command::Completions(_)
         | Command::Man(_)

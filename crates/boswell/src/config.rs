@@ -13,6 +13,7 @@ mod value;
 use std::path::{Path, PathBuf};
 
 use globset::GlobSet;
+use memory::hub::Share;
 use memory::mask::UserRules;
 use regex::Regex;
 use thiserror::Error;
@@ -47,6 +48,12 @@ pub(crate) struct Config {
     pub(crate) surface_dir: Option<PathBuf>,
     pub(crate) diary: Diary,
     pub(crate) report: Report,
+    /// The database that holds the memory, where it is not in a directory of this machine.
+    pub(crate) store: Database,
+    /// What this machine and its user are called in a memory that many share, instead of what the system calls them.
+    pub(crate) machine: Option<String>,
+    pub(crate) user: Option<String>,
+    pub(crate) hub: Hub,
 }
 
 /// How agents write reports.
@@ -60,6 +67,42 @@ pub(crate) struct Report {
     pub(crate) retries: u32,
     /// So many runs at once.
     pub(crate) jobs: usize,
+}
+
+/// A memory of many machines that this one delivers to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Hub {
+    pub(crate) database: Database,
+    /// What leaves this machine.
+    pub(crate) share: Share,
+    /// Repositories and directories of which all does.
+    pub(crate) full_projects: Vec<String>,
+    /// Whether a sweep delivers what it read.
+    pub(crate) push_on_sweep: bool,
+}
+
+impl Hub {
+    /// Whether all of a project may leave the machine, by its name or a directory of it.
+    pub(crate) fn is_full(&self, project: &str) -> bool {
+        self.full_projects.iter().any(|full| {
+            project
+                .strip_prefix(full.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
+    }
+}
+
+/// A database on a server. Its URL may hold a password, so that it is never shown as it is.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Database {
+    pub(crate) url: Option<String>,
+    pub(crate) password_file: Option<PathBuf>,
+}
+
+impl std::fmt::Debug for Database {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Database").finish_non_exhaustive()
+    }
 }
 
 /// The diary: where it is kept, and what it takes for granted.
@@ -154,6 +197,21 @@ impl Config {
                 timeout_s: settings.read("report", "timeout_s", |found| value::count(found, 86_400))?,
                 retries: settings.read("report", "retries", |found| value::count(found, 100))?,
                 jobs: settings.read("report", "jobs", |found| value::count(found, 16))?,
+            },
+            store: Database {
+                url: settings.read("store", "url", value::word)?,
+                password_file: settings.read("store", "password_file", |found| value::place(found, home))?,
+            },
+            machine: settings.read("store", "machine", value::word)?,
+            user: settings.read("store", "user", value::word)?,
+            hub: Hub {
+                database: Database {
+                    url: settings.read("hub", "url", value::word)?,
+                    password_file: settings.read("hub", "password_file", |found| value::place(found, home))?,
+                },
+                share: settings.read("hub", "share", value::share)?,
+                full_projects: settings.read("hub", "full_projects", value::words)?,
+                push_on_sweep: settings.read("hub", "push_on_sweep", value::yes_or_no)?,
             },
         })
     }

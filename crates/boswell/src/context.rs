@@ -2,6 +2,7 @@
 //! Everything else gets them as arguments.
 
 mod roots;
+mod store;
 
 use std::env;
 use std::ffi::OsStr;
@@ -15,6 +16,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use memory::logs;
 use memory::mask::{MaskKey, Masker};
+use memory::store::Place;
 
 use crate::cli::ColorChoice;
 use crate::config::{Assignment, Config, ConfigFile, Origin, Settings};
@@ -25,6 +27,7 @@ use crate::ui::{Pager, Stream, Ui};
 
 pub(crate) use self::roots::{Reports, Root, RootOrigin};
 use self::roots::{find_reports, find_roots};
+pub(crate) use self::store::Passwords;
 
 /// A zone that is looked up when it is needed first.
 pub(crate) type Zone = LazyLock<TimeZone, Box<dyn FnOnce() -> TimeZone + Send>>;
@@ -143,7 +146,9 @@ impl Surroundings {
                 is_required: false,
             },
             user_config,
-            data_dir: given(variables::BOSWELL_HOME).unwrap_or_else(|| platform_data_dir.join("boswell")),
+            data_dir: given(variables::BOSWELL_HOME)
+                .unwrap_or_else(|| platform_data_dir.join("boswell"))
+                .into(),
             config_dir: base.config_dir(),
             current_dir,
         })
@@ -197,8 +202,8 @@ pub(crate) struct Places {
     pub(crate) current_dir: PathBuf,
     pub(crate) system_config: ConfigFile,
     pub(crate) user_config: ConfigFile,
-    /// Where the memory is kept.
-    pub(crate) data_dir: PathBuf,
+    /// Where the memory is kept: as a path, the directory of this machine's own files.
+    pub(crate) data_dir: Place,
     /// Where programs of this user are configured.
     pub(crate) config_dir: PathBuf,
 }
@@ -225,9 +230,20 @@ pub(crate) struct Context {
     /// Where programs are looked for.
     pub(crate) search_path: Vec<PathBuf>,
     pub(crate) reports: Reports,
+    /// The memory of many machines that this one delivers to.
+    pub(crate) hub: Option<Place>,
+    /// What is known of databases beside their URLs.
+    pub(crate) passwords: Passwords,
 }
 
 impl Context {
+    /// The memory at a URL that somebody gave.
+    pub(crate) fn place_of(&self, url: &str) -> Result<Place, CommandError> {
+        let own = &self.places.data_dir;
+        let server = self.passwords.server(url, "URL", None)?;
+        Ok(Place::on_server(own, server).written_by(own.writer().clone()))
+    }
+
     /// How digests are made.
     pub(crate) fn digest_settings(&self) -> memory::digest::Settings<'_> {
         memory::digest::Settings {
@@ -246,7 +262,7 @@ impl Context {
 
     /// Reads all layers of the configuration; unknown keys are told as warnings.
     pub(crate) fn load(ui: &mut Ui, surroundings: &Surroundings, flags: &[Assignment]) -> Result<Self, CommandError> {
-        let places = surroundings.places()?;
+        let mut places = surroundings.places()?;
         let mut files = Vec::new();
         for file in [&places.system_config, &places.user_config] {
             files.extend(file.read()?);
@@ -262,10 +278,15 @@ impl Context {
             }
         }
         let config = Config::read(&settings, &places.home)?;
+        let passwords = Passwords::of(&surroundings.environment, &places);
+        places.data_dir = store::place(&config, &surroundings.environment, &passwords, &places)?;
+        let hub = store::hub(&config, &passwords, &places)?;
         let roots = find_roots(&config, &surroundings.environment, &places);
         let reports = find_reports(&config, &surroundings.environment, &places);
         Ok(Self {
             reports,
+            hub,
+            passwords,
             now: surroundings.now()?,
             is_clock_still: surroundings.environment.get(variables::BOSWELL_NOW).is_some(),
             zone: surroundings.zone(),

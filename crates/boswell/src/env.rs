@@ -15,6 +15,12 @@ pub(crate) struct Variable {
 pub(crate) const BOSWELL_CONFIG: &str = "BOSWELL_CONFIG";
 pub(crate) const BOSWELL_SYSTEM_CONFIG: &str = "BOSWELL_SYSTEM_CONFIG";
 pub(crate) const BOSWELL_HOME: &str = "BOSWELL_HOME";
+pub(crate) const BOSWELL_STORE: &str = "BOSWELL_STORE";
+pub(crate) const PGPASSWORD: &str = "PGPASSWORD";
+pub(crate) const PGPASSFILE: &str = "PGPASSFILE";
+pub(crate) const USER: &str = "USER";
+pub(crate) const LOGNAME: &str = "LOGNAME";
+pub(crate) const USERNAME: &str = "USERNAME";
 pub(crate) const BOSWELL_NOW: &str = "BOSWELL_NOW";
 pub(crate) const BOSWELL_REPORTS: &str = "BOSWELL_REPORTS";
 pub(crate) const BOSWELL_MCP: &str = "BOSWELL_MCP";
@@ -55,6 +61,12 @@ pub(crate) const VARIABLES: &[Variable] = &[
     Variable { name: BOSWELL_CONFIG, help: "The user's configuration file, instead of the platform's place for it. The file has to exist." },
     Variable { name: BOSWELL_SYSTEM_CONFIG, help: "The system's configuration file, instead of the platform's place for it." },
     Variable { name: BOSWELL_HOME, help: "The data directory, where the memory is kept, instead of the platform's place for it." },
+    Variable { name: BOSWELL_STORE, help: "The URL of the database that holds the memory, instead of `store.url`: `postgres://ada@db.example/memory`." },
+    Variable { name: PGPASSWORD, help: "The password for that database, where neither its URL nor `store.password_file` tells one. Never shown." },
+    Variable { name: PGPASSFILE, help: "The file of passwords that PostgreSQL's own programs read, instead of `~/.pgpass`." },
+    Variable { name: USER, help: "Who writes to a memory that many share, where `store.user` does not say; `LOGNAME` and `USERNAME` come after it." },
+    Variable { name: LOGNAME, help: "See `USER`." },
+    Variable { name: USERNAME, help: "See `USER`." },
     Variable { name: BOSWELL_REPORTS, help: "Where the diary's workspaces and reports are kept, instead of `diary.reports_root`." },
     Variable { name: PROMPT_DIARY_HOME, help: "The same, where `BOSWELL_REPORTS` is not set: whoever comes from that tool keeps his days." },
     Variable { name: BOSWELL_MCP, help: "Not read but set, for the command of `boswell report --writer COMMAND`: the line that starts its MCP server." },

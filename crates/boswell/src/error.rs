@@ -7,7 +7,7 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-use memory::store::{Lack, Store, StoreError};
+use memory::store::{Lack, ServerErrorKind, Store, StoreError};
 use serde::Serialize;
 
 use crate::config::ConfigError;
@@ -187,11 +187,23 @@ impl From<StoreError> for CommandError {
                 .retryable(),
             StoreError::Io { .. } => Self::user("store-unusable", &error)
                 .with_hint("the data directory must be yours to write, with room on its disk"),
+            StoreError::HasOthers { .. } => Self::user("hub-not-empty", &error)
+                .with_hint("`boswell hub push` adds to a memory that holds others, too"),
+            StoreError::Differs { .. } => Self::user("hub-differs", &error)
+                .with_hint("run it again: what is the same is not carried twice"),
             StoreError::DamagedFrame { .. } => Self::user("store-damaged", &error)
                 .with_hint("the other frames are whole; the agent may still have the log"),
             StoreError::DamagedRow { .. } => {
                 Self::user("store-damaged", &error).with_hint("`boswell rebuild` makes it again from what is kept")
             }
+            StoreError::Server(told) => match told.kind() {
+                ServerErrorKind::Away => Self::user("store-away", &error)
+                    .with_hint("is the server up, and can it be reached from here?")
+                    .retryable(),
+                ServerErrorKind::Denied => Self::user("store-denied", &error)
+                    .with_hint("the password comes from `store.password_file`, `PGPASSWORD` or `~/.pgpass`; see docs/hub.md"),
+                ServerErrorKind::Full | ServerErrorKind::Other => Self::user("store-failed", &error),
+            },
             StoreError::Database(_) | StoreError::Unknown { .. } => Self::user("store-failed", &error)
                 .with_hint("is the data directory yours to read? `boswell doctor --deep` says more"),
         }

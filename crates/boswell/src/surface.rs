@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use memory::store::{Decision, Store};
+use memory::store::{Decision, Place, Store};
 use memory::surface::{Subject, write};
 
 use crate::commands::{decision_json, digest_json};
@@ -11,7 +11,7 @@ use crate::error::CommandError;
 use crate::ui::Ui;
 
 /// Writes new digests as files.
-pub(crate) fn digests(ui: &mut Ui, context: &Context, memory: &Path, uids: &[String]) -> Result<(), CommandError> {
+pub(crate) fn digests(ui: &mut Ui, context: &Context, memory: &Place, uids: &[String]) -> Result<(), CommandError> {
     let Some(directory) = context.config.surface_dir.as_deref().filter(|_| !uids.is_empty()) else {
         return Ok(());
     };

@@ -15,6 +15,7 @@ mod files;
 pub mod find;
 pub mod follow;
 mod heard;
+pub mod hub;
 pub mod kept;
 pub mod logs;
 pub mod mask;

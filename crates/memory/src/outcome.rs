@@ -444,7 +444,9 @@ pub(crate) fn commits(ran: &Ran) -> bool {
 
 /// Whether a command that hands work in offers or merges a pull request and commits nothing itself.
 pub(crate) fn only_offers(ran: &Ran) -> bool {
-    let is_offer = ["gh pr create", "gh pr merge"].iter().any(|words| ran.wording.contains(words));
+    let is_offer = ["gh pr create", "gh pr merge"]
+        .iter()
+        .any(|words| ran.wording.contains(words));
     is_offer && commit_line(&ran.result).is_none() && !ran.wording.contains("git commit")
 }
 

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::store::{Operation, Store, StoreError};
+use crate::packs::Packs;
+use crate::store::{Operation, Place, Store, StoreError};
 
 /// What a store holds.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -37,9 +38,9 @@ pub struct AgentShare {
     pub raw_bytes: u64,
 }
 
-/// Looks at the store in `directory`. None where there is none.
-pub fn look(directory: &Path) -> Result<Option<Overview>, StoreError> {
-    let Some(store) = Store::open_existing(directory)? else {
+/// Looks at the store at `place`. None where there is none.
+pub fn look(place: &Place) -> Result<Option<Overview>, StoreError> {
+    let Some(store) = Store::open_existing(place)? else {
         return Ok(None);
     };
     let reads = store.reads();
@@ -56,9 +57,12 @@ pub fn look(directory: &Path) -> Result<Option<Overview>, StoreError> {
         }
     }
     let (oldest, newest) = reads.time_span()?;
-    let (packs_bytes, database_bytes) = disk_bytes(directory, &store.packs());
+    let (packs_bytes, database_bytes) = match store.packs() {
+        Packs::Files(packs) => disk_bytes(place, &packs),
+        Packs::Rows(_) => reads.sizes()?.unwrap_or_default(),
+    };
     Ok(Some(Overview {
-        directory: directory.to_owned(),
+        directory: place.to_path_buf(),
         packs_bytes,
         database_bytes,
         raw_bytes: raw.values().sum(),

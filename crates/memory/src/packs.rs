@@ -1,6 +1,7 @@
-//! Pack files: independent zstd frames of masked lines, one file per part of a session and generation.
+//! Packs: independent zstd frames of masked lines, one pack per part of a session and generation. A pack is a file, or where
+//! many machines share a database, some rows of it; only this file knows.
 //!
-//! A frame is written and synced before the store says that it exists; bytes past the last frame that the
+//! A frame in a file is written and synced before the store says that it exists; bytes past the last frame that the
 //! store knows do not exist, and the next writer cuts them off. Any frame is read without the others, and a
 //! damaged one is told by its checksum.
 
@@ -8,7 +9,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use transcript::{Line, LineBody};
@@ -22,6 +23,43 @@ const ZSTD_LEVEL: i32 = 3;
 
 /// So many syncs are asked for at once.
 const SYNC_THREADS: usize = 8;
+
+/// Gives the packed bytes of a frame that is a row.
+pub type ReadRow = dyn Fn(&FrameRow, &mut Vec<u8>) -> io::Result<()> + Send + Sync;
+
+/// Where packs lie.
+#[derive(Clone)]
+pub enum Packs {
+    /// In files below a directory.
+    Files(PathBuf),
+    /// In the rows that name their frames: they come and go with those.
+    Rows(Arc<ReadRow>),
+}
+
+impl Packs {
+    /// What has to be put into the row of a frame.
+    pub fn row_bytes<'f>(&self, frame: &'f Frame) -> Option<&'f [u8]> {
+        match self {
+            Self::Files(_) => None,
+            Self::Rows(_) => Some(&frame.bytes),
+        }
+    }
+
+    /// Takes a pack away whose rows are gone. What cannot be taken away now is an orphan, and goes with the next try.
+    pub fn remove(&self, pack: &str) {
+        if let Self::Files(directory) = self {
+            _ = fs::remove_file(directory.join(pack));
+        }
+    }
+
+    /// Where a pack is, for messages.
+    pub fn path(&self, pack: &str) -> PathBuf {
+        match self {
+            Self::Files(directory) => directory.join(pack),
+            Self::Rows(_) => PathBuf::from(pack),
+        }
+    }
+}
 
 /// A frame that is not on disk yet.
 #[derive(Debug)]
@@ -99,12 +137,25 @@ impl Unsynced {
 /// Writes frames behind the first `committed` bytes of a pack, to be synced before anybody is told of them.
 /// Whatever a crash left there is cut off first. Gives back where each frame begins.
 pub fn append(
-    packs: &Path,
+    packs: &Packs,
     pack: &str,
     committed: u64,
     frames: &[Frame],
     unsynced: &mut Unsynced,
 ) -> io::Result<Vec<u64>> {
+    if let Packs::Files(directory) = packs {
+        write(directory, pack, committed, frames, unsynced)?;
+    }
+    let mut at = committed;
+    let start = |frame: &Frame| {
+        let start = at;
+        at += frame.bytes.len() as u64;
+        start
+    };
+    Ok(frames.iter().map(start).collect())
+}
+
+fn write(packs: &Path, pack: &str, committed: u64, frames: &[Frame], unsynced: &mut Unsynced) -> io::Result<()> {
     let path = packs.join(pack);
     if let Some(directory) = path.parent().filter(|directory| !directory.exists()) {
         private_directory(directory)?;
@@ -114,18 +165,14 @@ pub fn append(
     let mut file = private(OpenOptions::new().create(true).truncate(false).write(true)).open(&path)?;
     file.set_len(committed)?;
     file.seek(SeekFrom::Start(committed))?;
-    let mut starts = Vec::with_capacity(frames.len());
-    let mut at = committed;
     for frame in frames {
         file.write_all(&frame.bytes)?;
-        starts.push(at);
-        at += frame.bytes.len() as u64;
     }
     unsynced.files.push(file);
     if is_new && let Some(directory) = path.parent() {
         unsynced.directories.insert(directory.to_owned());
     }
-    Ok(starts)
+    Ok(())
 }
 
 /// No frame is larger, packed or not: it holds one line that may be read, and a little more. A damaged row may say anything.
@@ -141,30 +188,46 @@ pub struct Scratch {
 }
 
 /// Reads the lines of a frame back.
-pub fn read(packs: &Path, frame: &FrameRow) -> io::Result<Vec<u8>> {
+pub fn read(packs: &Packs, frame: &FrameRow) -> io::Result<Vec<u8>> {
     let mut scratch = Scratch::default();
     read_into(packs, frame, &mut scratch)?;
     Ok(scratch.lines)
 }
 
-/// Reads the lines of a frame into memory that is there already.
-pub fn read_into(packs: &Path, frame: &FrameRow, scratch: &mut Scratch) -> io::Result<()> {
-    scratch.lines.clear();
+/// Reads a frame as it lies there, packed.
+pub fn read_packed(packs: &Packs, frame: &FrameRow) -> io::Result<Vec<u8>> {
+    let mut scratch = Scratch::default();
+    fill(packs, frame, &mut scratch)?;
+    Ok(scratch.packed)
+}
+
+fn fill(packs: &Packs, frame: &FrameRow, scratch: &mut Scratch) -> io::Result<()> {
     if frame.length > FRAME_BYTES_MAX || frame.raw_bytes > FRAME_BYTES_MAX {
         return Err(io::Error::new(
             io::ErrorKind::InvalidData,
             "its row tells no size that a frame can have",
         ));
     }
-    let mut file = File::open(packs.join(&frame.pack))?;
-    file.seek(SeekFrom::Start(frame.start))?;
-    scratch
-        .packed
-        .resize(usize::try_from(frame.length).map_err(io::Error::other)?, 0);
-    file.read_exact(&mut scratch.packed)?;
+    match packs {
+        Packs::Files(directory) => {
+            let mut file = File::open(directory.join(&frame.pack))?;
+            file.seek(SeekFrom::Start(frame.start))?;
+            let length = usize::try_from(frame.length).map_err(io::Error::other)?;
+            scratch.packed.resize(length, 0);
+            file.read_exact(&mut scratch.packed)?;
+        }
+        Packs::Rows(read) => read(frame, &mut scratch.packed)?,
+    }
     if blake3::hash(&scratch.packed).as_bytes() != &frame.checksum {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "its checksum does not fit"));
     }
+    Ok(())
+}
+
+/// Reads the lines of a frame into memory that is there already.
+pub fn read_into(packs: &Packs, frame: &FrameRow, scratch: &mut Scratch) -> io::Result<()> {
+    scratch.lines.clear();
+    fill(packs, frame, scratch)?;
     let unpacker = match &mut scratch.unpacker {
         Some(unpacker) => unpacker,
         none => none.insert(zstd::bulk::Decompressor::new()?),
@@ -205,8 +268,11 @@ pub fn is_stand_in(line: &[u8]) -> bool {
     matches!(body(line), LineBody::Oversized { .. })
 }
 
-/// All packs there are, by their names.
-pub fn list(packs: &Path) -> Vec<String> {
+/// All pack files there are, by their names. Rows of a pack are never without those that name them.
+pub fn list(packs: &Packs) -> Vec<String> {
+    let Packs::Files(packs) = packs else {
+        return Vec::new();
+    };
     let directories = fs::read_dir(packs).into_iter().flatten().flatten();
     let files = directories.flat_map(|directory| fs::read_dir(directory.path()).into_iter().flatten().flatten());
     let name = |path: std::path::PathBuf| Some(path.strip_prefix(packs).ok()?.to_str()?.replace('\\', "/"));
@@ -267,23 +333,24 @@ mod tests {
     #[test]
     fn what_a_crash_left_behind_the_last_frame_is_cut_off() {
         let home = tempfile::tempdir().unwrap();
+        let packs = Packs::Files(home.path().to_owned());
         let pack = name("claude:s", "log", 1);
         let (first, second) = (compress(1, 1, b"one\n").unwrap(), compress(2, 1, b"two\n").unwrap());
         let mut unsynced = Unsynced::default();
-        let start = append(home.path(), &pack, 0, std::slice::from_ref(&first), &mut unsynced).unwrap()[0];
+        let start = append(&packs, &pack, 0, std::slice::from_ref(&first), &mut unsynced).unwrap()[0];
         let end = start + first.bytes.len() as u64;
         append(
-            home.path(),
+            &packs,
             &pack,
             end,
             &[compress(2, 1, b"never committed\n").unwrap()],
             &mut unsynced,
         )
         .unwrap();
-        let again = append(home.path(), &pack, end, std::slice::from_ref(&second), &mut unsynced).unwrap()[0];
+        let again = append(&packs, &pack, end, std::slice::from_ref(&second), &mut unsynced).unwrap()[0];
         unsynced.sync().unwrap();
-        assert_eq!(read(home.path(), &row(&pack, start, &first)).unwrap(), b"one\n");
-        assert_eq!(read(home.path(), &row(&pack, again, &second)).unwrap(), b"two\n");
+        assert_eq!(read(&packs, &row(&pack, start, &first)).unwrap(), b"one\n");
+        assert_eq!(read(&packs, &row(&pack, again, &second)).unwrap(), b"two\n");
         assert_eq!(
             fs::metadata(home.path().join(&pack)).unwrap().len(),
             end + second.bytes.len() as u64
@@ -293,14 +360,15 @@ mod tests {
     #[test]
     fn a_damaged_frame_is_told_and_the_others_stay_readable() {
         let home = tempfile::tempdir().unwrap();
+        let packs = Packs::Files(home.path().to_owned());
         let pack = name("claude:s", "log", 1);
         let frames = [compress(1, 1, b"one\n").unwrap(), compress(2, 1, b"two\n").unwrap()];
-        let starts = append(home.path(), &pack, 0, &frames, &mut Unsynced::default()).unwrap();
+        let starts = append(&packs, &pack, 0, &frames, &mut Unsynced::default()).unwrap();
         let path = home.path().join(&pack);
         let mut bytes = fs::read(&path).unwrap();
         bytes[2] ^= 0xff;
         fs::write(&path, bytes).unwrap();
-        assert!(read(home.path(), &row(&pack, starts[0], &frames[0])).is_err());
-        assert_eq!(read(home.path(), &row(&pack, starts[1], &frames[1])).unwrap(), b"two\n");
+        assert!(read(&packs, &row(&pack, starts[0], &frames[0])).is_err());
+        assert_eq!(read(&packs, &row(&pack, starts[1], &frames[1])).unwrap(), b"two\n");
     }
 }

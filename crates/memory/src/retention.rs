@@ -66,6 +66,10 @@ pub fn enforce(
     is_busy: &dyn Fn(&str) -> bool,
     done: &mut Done,
 ) -> Result<(), StoreError> {
+    // Where many machines share a memory, one of them at a time sees to its budget.
+    let Some(_right) = store.lock_retention()? else {
+        return Ok(());
+    };
     let mut opaque: HashSet<String> = HashSet::new();
     loop {
         let (mut candidates, unowned) = store.reads().candidates()?;

@@ -1,4 +1,4 @@
-//! The store: one private directory with a database and packs. The only SQL stands below this file, and
+//! The store: one private directory with a database and packs, or a database on a server that many machines share. The only SQL stands below this file, and
 //! each table is written by one file of it.
 //!
 //! Their text we tolerate and count; our store we never: its first error stops the command.
@@ -17,10 +17,14 @@ mod facts;
 mod filters;
 pub(crate) mod foreign;
 mod frames;
+mod lock;
+mod moving;
 mod names;
 mod operations;
 mod overview;
 mod packed_calls;
+mod paths;
+mod place;
 mod prompts;
 mod retention;
 mod schema;
@@ -31,6 +35,7 @@ mod turns;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use thiserror::Error;
@@ -42,14 +47,19 @@ pub use cursors::{Cursor, Stat};
 pub use decisions::Decision;
 pub use derived::{PackedState, derived_version};
 pub use digests::{DigestRow, Growth};
+pub use engine::{ServerError, ServerErrorKind};
 pub use facts::Fact;
 pub use filters::{FilterRow, TAIL_NO, Whose};
 pub use frames::{FrameRow, Tail};
+pub use lock::{Patience, RetentionLock, WriteLock};
+pub use moving::{Load, SessionLoad};
 pub use operations::Operation;
+pub use place::{Place, Server, UrlError, Writer};
 pub use prompts::{PromptFile, PromptRow, PromptSource, PromptsOnly};
 pub use sessions::{SessionRow, stand_in};
 
 use self::engine::{Access, Engine};
+use crate::packs::Packs;
 
 const DATABASE: &str = "store.db";
 const PACKS: &str = "packs";
@@ -62,10 +72,16 @@ const SCRUB: &str = "scrub";
 pub enum StoreError {
     #[error("the database failed: {0}")]
     Database(#[from] rusqlite::Error),
+    #[error("the database server failed: {0}")]
+    Server(ServerError),
     #[error("cannot use {path}: {source}")]
     Io { path: PathBuf, source: io::Error },
     #[error("the store names an unknown {what}: `{word}`")]
     Unknown { what: &'static str, word: String },
+    #[error("the other memory holds sessions of its own: {sessions}")]
+    HasOthers { sessions: u64 },
+    #[error("what was moved is not what was there: {what}")]
+    Differs { what: String },
     #[error("another boswell is writing")]
     Busy,
     #[error("a row of {session_uid} in `{table}` is damaged")]
@@ -82,25 +98,11 @@ pub enum StoreError {
 /// An open store.
 pub struct Store {
     engine: Engine,
-    directory: PathBuf,
+    place: Place,
     /// The sentence that this opening of the store left in the journal.
     operation: Option<i64>,
     /// Held where writers have to wait for this reader: see [`Store::open_existing`].
     _still: Option<fs::File>,
-}
-
-/// The right to write, which a process that died no longer has.
-pub struct WriteLock {
-    // Held for as long as the file is open.
-    _file: fs::File,
-}
-
-/// Whether to wait for another writer.
-#[derive(Clone, Copy)]
-pub enum Patience<'a> {
-    /// Wait, and say so first.
-    Wait(&'a dyn Fn()),
-    Leave,
 }
 
 /// How much of a session its stand-in takes the place of.
@@ -126,7 +128,11 @@ pub enum Lack {
 impl StoreError {
     /// What the database lacks, where the error is one of those.
     pub fn lack(&self) -> Option<Lack> {
-        let Self::Database(error) = self else { return None };
+        let error = match self {
+            Self::Database(error) => error,
+            Self::Server(error) if error.kind() == ServerErrorKind::Full => return Some(Lack::Room),
+            _ => return None,
+        };
         match error.sqlite_error_code()? {
             rusqlite::ErrorCode::DiskFull => Some(Lack::Room),
             rusqlite::ErrorCode::ReadOnly | rusqlite::ErrorCode::PermissionDenied => Some(Lack::Right),
@@ -150,51 +156,54 @@ impl Store {
     /// The name of the database in the store's directory.
     pub const DATABASE: &str = DATABASE;
 
-    /// Opens the store in `directory`, making it if it is not there.
-    pub fn open(directory: &Path) -> Result<Self, StoreError> {
-        make_private(directory)?;
-        make_private(&directory.join(PACKS))?;
-        let database = directory.join(DATABASE);
-        // The files that SQLite makes beside it have its mode.
-        if !database.exists() {
-            drop(open_private(&database)?);
-        }
-        let mut engine = Engine::open(&database, Access::ReadWrite)?;
+    /// Opens the store at `place`, making it if it is not there.
+    pub fn open(place: impl Into<Place>) -> Result<Self, StoreError> {
+        let place = place.into();
+        make_private(&place)?;
+        let mut engine = match place.server() {
+            Some(server) => Engine::connect(server, Access::ReadWrite, place.writer())?,
+            None => {
+                make_private(&place.join(PACKS))?;
+                let database = place.join(DATABASE);
+                // The files that SQLite makes beside it have its mode.
+                if !database.exists() {
+                    drop(open_private(&database)?);
+                }
+                Engine::open(&database, Access::ReadWrite, place.writer())?
+            }
+        };
         schema::migrate(&mut engine)?;
-        Ok(Self {
-            engine,
-            directory: directory.to_owned(),
-            operation: None,
-            _still: None,
-        })
+        Ok(Self::new(engine, place, None))
     }
 
     /// Opens a store that is there, for reading only. None where there is none.
-    pub fn open_existing(directory: &Path) -> Result<Option<Self>, StoreError> {
-        let database = directory.join(DATABASE);
+    pub fn open_existing(place: impl Into<Place>) -> Result<Option<Self>, StoreError> {
+        let place = place.into();
+        if let Some(server) = place.server() {
+            let engine = Engine::connect(server, Access::ReadOnly, place.writer())?;
+            let is_there = engine.version()? > 0;
+            return Ok(is_there.then(|| Self::new(engine, place, None)));
+        }
+        let database = place.join(DATABASE);
         if !database.exists() {
             return Ok(None);
         }
-        let opened = |engine, still| {
-            Ok(Some(Self {
-                engine,
-                directory: directory.to_owned(),
-                operation: None,
-                _still: still,
-            }))
-        };
-        match open_probed(&database, Access::ReadOnly) {
-            Ok(engine) => opened(engine, None),
+        let open = |access| open_probed(&database, access, place.writer());
+        match open(Access::ReadOnly) {
+            Ok(engine) => Ok(Some(Self::new(engine, place, None))),
             Err(error) if is_cannot_open(&error) => {
                 // Nothing can be made here: a copy, a medium that is read-only, another user's store. While a writer
                 // is here its files are, too, and the way above was the right one. Else we keep it out by its own lock.
-                let still = fs::File::open(directory.join(LOCK)).ok();
+                let still = fs::File::open(place.join(LOCK)).ok();
                 if let Some(lock) = &still {
                     _ = lock.lock_shared();
                 }
-                match open_probed(&database, Access::ReadOnly) {
-                    Ok(engine) => opened(engine, None),
-                    Err(_) if !has_write_ahead_log(&database) => opened(open_probed(&database, Access::Still)?, still),
+                match open(Access::ReadOnly) {
+                    Ok(engine) => Ok(Some(Self::new(engine, place, None))),
+                    Err(_) if !has_write_ahead_log(&database) => {
+                        let engine = open(Access::Still)?;
+                        Ok(Some(Self::new(engine, place, still)))
+                    }
                     Err(_) => Err(error),
                 }
             }
@@ -202,29 +211,29 @@ impl Store {
         }
     }
 
-    /// Where it lies.
-    pub fn directory(&self) -> &Path {
-        &self.directory
+    fn new(engine: Engine, place: Place, still: Option<fs::File>) -> Self {
+        Self {
+            engine,
+            place,
+            operation: None,
+            _still: still,
+        }
     }
 
-    /// Takes the right to write, one batch long. Readers never ask for it.
-    pub fn lock(&self, patience: Patience<'_>) -> Result<WriteLock, StoreError> {
-        let path = self.directory.join(LOCK);
-        let error = |source| StoreError::Io {
-            path: path.clone(),
-            source,
-        };
-        let file = open_private(&path)?;
-        match (file.try_lock(), patience) {
-            (Ok(()), _) => {}
-            (Err(fs::TryLockError::Error(source)), _) => return Err(error(source)),
-            (Err(fs::TryLockError::WouldBlock), Patience::Leave) => return Err(StoreError::Busy),
-            (Err(fs::TryLockError::WouldBlock), Patience::Wait(say)) => {
-                say();
-                file.lock().map_err(error)?;
-            }
-        }
-        Ok(WriteLock { _file: file })
+    /// The directory of this machine's own files, and where packs lie that are files.
+    pub fn directory(&self) -> &Path {
+        &self.place
+    }
+
+    /// Where it lies.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Makes the roles of those who own, write and read a memory on a server, and gives them what they need. Gives their names; none
+    /// where the memory is a directory.
+    pub fn make_roles(&self) -> Result<Vec<&'static str>, StoreError> {
+        self.engine.make_roles()
     }
 
     /// When somebody last looked through the agents' roots, as [`Store::note_walk`] was told.
@@ -236,15 +245,18 @@ impl Store {
     /// Notes that the agents' roots were looked through. It is no change of the memory, so it is no row and
     /// has no sentence: the time of an empty file says it.
     pub fn note_walk(&self, at: Timestamp) -> Result<(), StoreError> {
-        let path = self.directory.join(WALKED);
+        let path = self.place.join(WALKED);
         let file = open_private(&path)?;
         let noted = file.set_modified(at.into());
         noted.map_err(|source| StoreError::Io { path, source })
     }
 
     /// Where packs lie.
-    pub fn packs(&self) -> PathBuf {
-        self.directory.join(PACKS)
+    pub fn packs(&self) -> Packs {
+        match self.engine.rows() {
+            Some(rows) => Packs::Rows(Arc::new(move |frame, packed| rows.read(frame, packed))),
+            None => Packs::Files(self.place.join(PACKS)),
+        }
     }
 
     /// Does `work` wholly or not at all, and leaves its sentence in the journal. What one opening of the store
@@ -299,14 +311,14 @@ impl Store {
 
     /// Notes that text is about to be dropped: whoever writes next scrubs if we do not come to it.
     pub fn mark_scrub(&self) -> Result<(), StoreError> {
-        let path = self.directory.join(SCRUB);
+        let path = self.place.join(SCRUB);
         let noted = open_private(&path)?.sync_all();
         noted.map_err(|source| StoreError::Io { path, source })
     }
 
     /// Notes that nothing is left that was dropped.
     pub fn unmark_scrub(&self) -> Result<(), StoreError> {
-        let path = self.directory.join(SCRUB);
+        let path = self.place.join(SCRUB);
         match fs::remove_file(&path) {
             Err(source) if source.kind() != io::ErrorKind::NotFound => Err(StoreError::Io { path, source }),
             _ => Ok(()),
@@ -315,7 +327,7 @@ impl Store {
 
     /// Whether something was dropped and may still stand on a page that is in no use.
     pub fn is_scrub_due(&self) -> bool {
-        self.directory.join(SCRUB).exists()
+        self.place.join(SCRUB).exists()
     }
 }
 
@@ -380,6 +392,11 @@ impl Tx<'_> {
 }
 
 impl Reads<'_> {
+    /// What frames and all else take on the disk of a server; none where the store is a directory.
+    pub fn sizes(&self) -> Result<Option<(u64, u64)>, StoreError> {
+        self.engine.sizes()
+    }
+
     /// What the database finds wrong with its own file.
     pub fn check(&self) -> Result<Vec<String>, StoreError> {
         self.engine.check()
@@ -387,8 +404,8 @@ impl Reads<'_> {
 }
 
 /// Opens a database and asks it something.
-fn open_probed(database: &Path, access: Access) -> Result<Engine, StoreError> {
-    let engine = Engine::open(database, access)?;
+fn open_probed(database: &Path, access: Access, writer: &Writer) -> Result<Engine, StoreError> {
+    let engine = Engine::open(database, access, writer)?;
     engine.probe()?;
     Ok(engine)
 }

@@ -29,7 +29,7 @@ use crate::prompts;
 use crate::retention::{self, Command, Done, Retention};
 use crate::sources::{Root, Unread};
 use crate::spool;
-use crate::store::{Patience, Store, StoreError};
+use crate::store::{Patience, Place, Store, StoreError};
 
 use self::budget::Budget;
 use self::piece::Output;
@@ -44,7 +44,7 @@ const WAITING_MAX: usize = 256;
 #[derive(Clone, Copy)]
 pub struct Sweep<'a> {
     /// Where the store lies.
-    pub directory: &'a Path,
+    pub directory: &'a Place,
     pub roots: &'a [Root],
     pub masker: &'a Masker,
     pub now: Timestamp,
@@ -67,7 +67,7 @@ pub struct Sweep<'a> {
 
 impl<'a> Sweep<'a> {
     /// A sweep that reads everything on one thread.
-    pub fn new(directory: &'a Path, roots: &'a [Root], masker: &'a Masker, now: Timestamp) -> Self {
+    pub fn new(directory: &'a Place, roots: &'a [Root], masker: &'a Masker, now: Timestamp) -> Self {
         Self {
             directory,
             roots,

@@ -10,4 +10,5 @@ pub mod tidy;
 pub mod corpus;
 pub mod days;
 pub mod logs;
+pub mod postgres;
 pub mod truth;

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
+use memory::store::Server;
 use serde::Serialize;
 use serde_json::json;
 use toml::Value;
@@ -147,6 +148,17 @@ fn create_private_dir(dir: &Path) -> std::io::Result<()> {
     std::fs::create_dir_all(dir)
 }
 
+/// A value as it may be shown: the URL of a database may hold a password.
+fn shown(value: &Value) -> Value {
+    match value {
+        Value::String(text) if Server::is_url(text) => {
+            let server = Server::of_url(text).map(|server| server.to_string());
+            Value::String(server.unwrap_or_else(|_| "postgres://…".to_owned()))
+        }
+        other => other.clone(),
+    }
+}
+
 fn show(ui: &mut Ui, context: &Context) -> Result<(), CommandError> {
     if ui.format == Format::Json {
         let values = context.settings.iter().map(ValueJson::new).collect();
@@ -160,7 +172,7 @@ fn show(ui: &mut Ui, context: &Context) -> Result<(), CommandError> {
             ui.row("")?;
         }
         ui.row(ui.paint(HEADING, format_args!("[{table}]")))?;
-        let text = |setting: &Setting| format!("{} = {}", setting.key.relative(), setting.value);
+        let text = |setting: &Setting| format!("{} = {}", setting.key.relative(), shown(&setting.value));
         let texts: Vec<String> = settings
             .iter()
             .map(|setting| escape(&text(setting)).into_owned())
@@ -232,7 +244,7 @@ impl ValueJson {
             Value::String(text) if setting.key.name().ends_with("_bytes") => size_bytes(text),
             _ => None,
         };
-        let value = size.map_or_else(|| json!(setting.value), |size| json!(size));
+        let value = size.map_or_else(|| json!(shown(&setting.value)), |size| json!(size));
         Self {
             key: setting.key.to_string(),
             value,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use jiff::{SignedDuration, Timestamp};
 use memory::kept;
 use memory::sources::Root;
-use memory::store::Store;
+use memory::store::{Place, Store};
 use serde_json::json;
 use transcript::Agent;
 
@@ -93,7 +93,7 @@ const MEMORY: &str = "memory";
 
 /// The tour: logs are kept, read, deleted, and still there.
 fn show(ui: &mut Ui, context: &Context, home: &Path, logs: &[PathBuf], args: &DemoArgs) -> Result<(), CommandError> {
-    let memory = home.join(MEMORY);
+    let memory = Place::from(home.join(MEMORY));
     title(ui, "boswell sweep")?;
     let order = Order {
         directory: &memory,
@@ -136,7 +136,7 @@ const CAT_COLUMNS: usize = 100;
 const CAT_LINES: usize = 3;
 
 /// The first lines of the session whose log may be gone.
-fn show_kept(ui: &mut Ui, context: &Context, memory: &Path) -> Result<(), CommandError> {
+fn show_kept(ui: &mut Ui, context: &Context, memory: &Place) -> Result<(), CommandError> {
     let store = Store::open_existing(memory)?.ok_or_else(|| CommandError::internal("the demo kept nothing"))?;
     let uid = resolve(&store, context, SESSION)?.session_uid;
     let mut kept = Vec::new();

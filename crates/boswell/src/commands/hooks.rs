@@ -139,7 +139,7 @@ fn install(
     let moved = surroundings.environment.get(crate::env::BOSWELL_HOME);
     let line = Line {
         is_wanted: args.statusline,
-        command: wish::statusline(&program, moved.map(|_| context.places.data_dir.as_path())),
+        command: wish::statusline(&program, moved.map(|_| &*context.places.data_dir)),
     };
     let line = &line;
     let mut changes = Vec::new();

@@ -90,7 +90,7 @@ fn show(ui: &mut Ui, context: &Context, told: &Told) -> Result<(), CommandError>
             show_next(ui, context, told.next.as_ref())?;
         }
         None => {
-            let place = context.places.data_dir.display().to_string();
+            let place = context.places.data_dir.to_string();
             let word = ui.paint(FAINT, "not here yet");
             ui.row(format_args!("{}  {word}", ui.paint(STRONG, "Memory")))?;
             ui.row(format_args!("  store     {}", escape(&place)))?;
@@ -103,7 +103,7 @@ fn show(ui: &mut Ui, context: &Context, told: &Told) -> Result<(), CommandError>
 fn show_memory(ui: &mut Ui, context: &Context, overview: &Overview) -> Result<(), CommandError> {
     let word = ui.paint(GOOD, "here");
     ui.row(format_args!("{}  {word}", ui.paint(STRONG, "Memory")))?;
-    let place = overview.directory.display().to_string();
+    let place = context.places.data_dir.to_string();
     ui.row(format_args!("  store     {}", escape(&place)))?;
     ui.row(format_args!(
         "  on disk   {}: packs {}, database {}",
@@ -277,7 +277,7 @@ fn to_json(context: &Context, told: &Told, warnings: &[String]) -> Value {
     });
     json!({
         "schema": "boswell.status/1",
-        "path": context.places.data_dir,
+        "path": context.places.data_dir.to_string(),
         "store": store,
         "next": next,
         "claude_deletes": told.soon.as_ref().map(Soon::to_json),

@@ -1,13 +1,13 @@
 //! `boswell sweep`: everything new in the agents' logs is read, masked and kept.
 
 use std::cell::RefCell;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use memory::mask::Masker;
 use memory::sources::Root;
-use memory::store::Patience;
+use memory::store::{Patience, Place};
 use memory::sweep::{Report, Sweep, dry_run, run as run_sweep};
 use serde_json::{Value, json};
 use transcript::Agent;
@@ -92,6 +92,9 @@ fn sweep_once(ui: &mut Ui, context: &Context, args: &SweepArgs) -> Result<(Outco
         ui.hint("`--root DIR=LABEL` names another place, and `boswell demo` shows what a sweep does");
     }
     super::evict::warn_distilled(ui, context, report.tier2_bytes);
+    if context.config.hub.push_on_sweep && !args.dry_run {
+        super::hub::push_quietly(ui, context);
+    }
     let sentence = format!(
         "{} read, {} new, {} updated",
         plural(report.files_read, "file"),
@@ -108,7 +111,7 @@ pub(crate) fn say_waiting(ui: &mut Ui) {
 
 /// What is swept, and where to.
 pub(crate) struct Order<'a> {
-    pub(crate) directory: &'a Path,
+    pub(crate) directory: &'a Place,
     pub(crate) roots: &'a [Root],
     pub(crate) masker: &'a Masker,
     pub(crate) is_dry: bool,

@@ -25,7 +25,7 @@ use crate::ui::Ui;
 const QUIET: Duration = Duration::from_millis(300);
 const PATIENCE: Duration = Duration::from_millis(1200);
 /// Everything is looked at this often, whatever was told.
-const ALL: Duration = Duration::from_secs(600);
+const ALL: Duration = Duration::from_secs(1800);
 
 /// Follow the agents while they work, and keep what they write
 ///

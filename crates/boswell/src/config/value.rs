@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
+use memory::hub::Share;
 use memory::mask::{MaskKey, Masker, Tier, UserRule, UserRules};
 use regex::Regex;
 use toml::Value;
@@ -38,6 +39,26 @@ pub(super) fn text(found: &Value) -> Result<String, Expected> {
         .as_str()
         .map(str::to_owned)
         .ok_or_else(|| "text in quotes".to_owned())
+}
+
+/// Text, or nothing where it is empty.
+pub(super) fn word(found: &Value) -> Result<Option<String>, Expected> {
+    Ok(Some(text(found)?).filter(|text| !text.is_empty()))
+}
+
+pub(super) fn share(found: &Value) -> Result<Share, Expected> {
+    let all = [Share::Digests, Share::Full];
+    let named = all.into_iter().find(|share| found.as_str() == Some(share.as_str()));
+    named.ok_or_else(|| "\"digests\" or \"full\"".to_owned())
+}
+
+/// Written as a word, so that every key is told of a wrong value in the same way.
+pub(super) fn yes_or_no(found: &Value) -> Result<bool, Expected> {
+    match found.as_str() {
+        Some("yes") => Ok(true),
+        Some("no") => Ok(false),
+        _ => Err("\"yes\" or \"no\"".to_owned()),
+    }
 }
 
 pub(super) fn size(found: &Value) -> Result<u64, Expected> {

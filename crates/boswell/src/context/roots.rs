@@ -136,7 +136,7 @@ mod tests {
             current_dir: "/here".into(),
             system_config: none.clone(),
             user_config: none,
-            data_dir: PathBuf::new(),
+            data_dir: PathBuf::new().into(),
             config_dir: PathBuf::new(),
         };
         let environment = environment(variables);

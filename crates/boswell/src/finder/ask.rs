@@ -322,7 +322,7 @@ mod tests {
             current_dir: directory.to_owned(),
             system_config: none.clone(),
             user_config: none,
-            data_dir: directory.to_owned(),
+            data_dir: directory.into(),
             config_dir: PathBuf::new(),
         };
         let (settings, _) = Settings::merge(&[], &Environment::default(), &[]).unwrap();
@@ -343,6 +343,8 @@ mod tests {
             config,
             settings,
             roots: Vec::new(),
+            hub: None,
+            passwords: crate::context::Passwords::default(),
         }))
     }
 

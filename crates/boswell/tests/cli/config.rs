@@ -60,6 +60,19 @@ fn init_writes_a_private_copy_of_the_defaults_and_show_accepts_it() {
     timeout_s = 900  # default
     retries = 3      # default
     jobs = 4         # default
+
+    [store]
+    url = ""            # default
+    password_file = ""  # default
+    machine = ""        # default
+    user = ""           # default
+
+    [hub]
+    url = ""              # default
+    password_file = ""    # default
+    share = "digests"     # default
+    full_projects = []    # default
+    push_on_sweep = "no"  # default
     "#);
     assert_eq!(names_in(sandbox.user_config().parent().unwrap()), ["config.toml"]);
 }
@@ -201,6 +214,19 @@ fn every_layer_lies_over_the_one_before_it_key_by_key() {
     timeout_s = 900  # default
     retries = 3      # default
     jobs = 4         # default
+
+    [store]
+    url = ""            # default
+    password_file = ""  # default
+    machine = ""        # default
+    user = ""           # default
+
+    [hub]
+    url = ""              # default
+    password_file = ""    # default
+    share = "digests"     # default
+    full_projects = []    # default
+    push_on_sweep = "no"  # default
     "#);
 }
 

@@ -71,6 +71,9 @@ fn alone_it_shows_its_verbs_in_their_groups() {
     Agents:
       mcp           Let an agent read a day's workspace and write about it, by MCP
 
+    Team:
+      hub           Share one memory among several machines
+
     Global options:
           --json                Print JSON for programs; errors, too
       -q, --quiet               Print data, warnings and errors, and nothing else

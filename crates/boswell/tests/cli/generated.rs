@@ -36,7 +36,7 @@ fn every_command_gets_its_manual_page() {
     let sandbox = Sandbox::new();
     assert_snapshot!(sandbox.run("man -o share/man1"), @"
     --- stderr ---
-    Wrote 54 pages: share/man1
+    Wrote 59 pages: share/man1
     ");
     assert_snapshot!(names_in(&sandbox.home.join("share/man1")).join("\n"), @"
     boswell-bundle.1
@@ -60,6 +60,11 @@ fn every_command_gets_its_manual_page() {
     boswell-hooks-status.1
     boswell-hooks-uninstall.1
     boswell-hooks.1
+    boswell-hub-init.1
+    boswell-hub-move.1
+    boswell-hub-push.1
+    boswell-hub-status.1
+    boswell-hub.1
     boswell-journal.1
     boswell-keep.1
     boswell-man.1

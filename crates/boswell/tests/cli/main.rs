@@ -15,6 +15,7 @@ mod finder;
 mod forget;
 mod generated;
 mod hooks;
+mod hub;
 mod keep;
 mod masking;
 mod picture;

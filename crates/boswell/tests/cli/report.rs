@@ -535,6 +535,9 @@ fn a_pull_request_is_offered_and_is_no_commit() {
         .reply("It is offered.");
     sandbox.write(&log(LOGIN), &offered.jsonl());
     let told = sandbox.run("report --date 2026-03-31 --writer default");
-    assert!(told.contains("Offered or merged a pull request by `gh pr create"), "{told}");
+    assert!(
+        told.contains("Offered or merged a pull request by `gh pr create"),
+        "{told}"
+    );
     assert!(!told.contains("commit"), "{told}");
 }

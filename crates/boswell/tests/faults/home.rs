@@ -189,7 +189,7 @@ impl Home {
     /// All that the memory answers: every session, every kept byte, every derived row.
     pub fn answers(&self) -> Result<Vec<String>, String> {
         let told = |error: memory::store::StoreError| error.to_string();
-        let store = Store::open_existing(&self.store()).map_err(told)?;
+        let store = Store::open_existing(self.store()).map_err(told)?;
         let store = store.ok_or("there is no store")?;
         let mut answers = Vec::new();
         for session in store.reads().sessions().map_err(told)? {
@@ -209,13 +209,13 @@ impl Home {
     /// What is wrong with the store itself. Asked after a sweep, which takes away what a crash left.
     pub fn doubts(&self) -> Vec<String> {
         let mut doubts = Vec::new();
-        match Store::open_existing(&self.store()) {
+        match Store::open_existing(self.store()) {
             Ok(Some(store)) => {
                 doubts.extend(store.reads().check().unwrap_or_else(|error| vec![error.to_string()]));
                 let used = store.reads().packs_in_use().unwrap_or_default();
                 let lengths = used.iter().map(|(pack, length)| (pack.as_str(), *length));
                 for (pack, length) in lengths {
-                    let there = fs::metadata(store.packs().join(pack)).map_or(0, |metadata| metadata.len());
+                    let there = fs::metadata(store.packs().path(pack)).map_or(0, |metadata| metadata.len());
                     if there < length {
                         doubts.push(format!("pack {pack} has {there} bytes of {length}"));
                     }

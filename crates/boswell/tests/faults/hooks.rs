@@ -62,7 +62,7 @@ fn settle(home: &Home) {
 
 /// Every fact that is kept: the session and what was told of it.
 fn facts(home: &Home) -> Vec<String> {
-    let store = Store::open_existing(&home.store()).unwrap().unwrap();
+    let store = Store::open_existing(home.store()).unwrap().unwrap();
     let facts = store.reads().facts().unwrap().into_iter();
     facts
         .map(|fact| format!("{} {} {:?}", fact.session_uid, fact.event, fact.reason))

@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 
 use crate::packs;
-use crate::store::{Patience, Reads, Store, StoreError};
+use crate::store::{Patience, Place, Reads, Store, StoreError};
 
 /// How the store fares.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct StoreHealth {
+    pub place: Option<Place>,
     pub directory: PathBuf,
     /// Whether there is a store at all.
     pub is_there: bool,
@@ -50,20 +51,21 @@ impl StoreHealth {
 }
 
 /// Reads all that is kept. A damaged database is an answer here, and no error.
-pub fn examine_store(directory: &Path, progress: &dyn Fn(u64, u64)) -> Result<StoreHealth, StoreError> {
+pub fn examine_store(place: &Place, progress: &dyn Fn(u64, u64)) -> Result<StoreHealth, StoreError> {
     let mut health = StoreHealth {
-        directory: directory.to_owned(),
+        place: Some(place.clone()),
+        directory: place.to_path_buf(),
         ..StoreHealth::default()
     };
-    match look(directory, &mut health, progress) {
+    match look(place, &mut health, progress) {
         Err(StoreError::Database(error)) => health.database.push(error.to_string()),
         looked => looked?,
     }
     Ok(health)
 }
 
-fn look(directory: &Path, health: &mut StoreHealth, progress: &dyn Fn(u64, u64)) -> Result<(), StoreError> {
-    let Some(store) = Store::open_existing(directory)? else {
+fn look(place: &Place, health: &mut StoreHealth, progress: &dyn Fn(u64, u64)) -> Result<(), StoreError> {
+    let Some(store) = Store::open_existing(place)? else {
         return Ok(());
     };
     health.is_there = true;
@@ -154,7 +156,7 @@ pub fn mark_damaged(
     if health.damages.is_empty() {
         return Ok(lost);
     }
-    let mut store = Store::open(&health.directory)?;
+    let mut store = Store::open(health.place.as_ref().unwrap_or(&(&health.directory).into()))?;
     let lock = store.lock(patience)?;
     let (mut unread, mut stale) = (BTreeSet::new(), BTreeSet::new());
     for damage in &health.damages {

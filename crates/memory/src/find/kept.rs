@@ -5,7 +5,6 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use transcript::{Agent, PartKind, SessionEvent};
@@ -13,7 +12,7 @@ use transcript::{Agent, PartKind, SessionEvent};
 use super::Question;
 use super::asked::{Asked, NEWEST};
 use crate::kept;
-use crate::packs::{self, Scratch};
+use crate::packs::{self, Packs, Scratch};
 use crate::search::{self, Answer, Effort, Enough, Fact, Form, FrameRange, Hit, Part, Reach, Session, TurnRange, Work};
 use crate::store::{FrameRow, Listed, Store, StoreError, TAIL_NO, Whose};
 
@@ -211,11 +210,11 @@ impl Desk {
     }
 
     fn search(&self, store: &Store, listed: &[Listed], question: &Question<'_>, enough: Enough) -> Answer {
-        let directory = store.directory();
+        let place = store.place();
         let spare: Mutex<Vec<Store>> = Mutex::new(vec![]);
         let with_store = |ask: &mut dyn FnMut(&Store)| {
             let kept = spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            let store = kept.or_else(|| Store::open_existing(directory).ok().flatten());
+            let store = kept.or_else(|| Store::open_existing(place).ok().flatten());
             if let Some(store) = store {
                 ask(&store);
                 spare.lock().unwrap_or_else(PoisonError::into_inner).push(store);
@@ -273,7 +272,7 @@ impl Desk {
 
 /// The lines of a frame; none where its session was let go since the question began, which is no damage.
 fn frame_lines(
-    packs: &Path,
+    packs: &Packs,
     frame: &FrameRow,
     scratch: &mut Scratch,
     is_gone: impl FnOnce() -> bool,

@@ -193,7 +193,7 @@ fn loss(drops: &[Drop]) -> String {
 /// Rows that name a pack are gone: what cannot be unlinked now is an orphan, and goes with the next try.
 pub(super) fn unlink(store: &Store, packs: &[String]) {
     for pack in packs {
-        _ = std::fs::remove_file(store.packs().join(pack));
+        store.packs().remove(pack);
     }
 }
 

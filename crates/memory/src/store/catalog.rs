@@ -10,7 +10,7 @@ use transcript::{Call, counted};
 use super::annotations::Annotations;
 use super::engine::{Row, Value};
 use super::names::Names;
-use super::{Reads, StoreError};
+use super::{Reads, StoreError, paths};
 
 /// What is left of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -162,17 +162,17 @@ impl Reads<'_> {
 
     /// Which models each session called: the session, and the model.
     pub fn models(&self) -> Result<Vec<(String, String)>, StoreError> {
-        self.pairs("SELECT DISTINCT session_uid, model FROM calls WHERE model IS NOT NULL")
+        self.pairs("SELECT DISTINCT session_uid, model FROM calls WHERE model IS NOT NULL ORDER BY session_uid, model")
     }
 
     /// From which root each session was read: the session, and the root's label, or its path where it has none.
     pub fn roots_of_sessions(&self) -> Result<Vec<(String, String)>, StoreError> {
-        self.pairs("SELECT DISTINCT session_uid, root FROM cursors")
+        self.pairs("SELECT DISTINCT session_uid, root FROM cursors ORDER BY session_uid, root")
     }
 
     /// What was asked for in all turns: the session, and the prompt.
     pub fn prompts_of_turns(&self) -> Result<Vec<(String, String)>, StoreError> {
-        self.pairs("SELECT session_uid, prompt FROM turns")
+        self.pairs("SELECT session_uid, prompt FROM turns ORDER BY session_uid, turn")
     }
 
     fn pairs(&self, sql: &str) -> Result<Vec<(String, String)>, StoreError> {
@@ -182,8 +182,8 @@ impl Reads<'_> {
     /// The sessions that have a part in the file at `path`.
     pub fn uids_of_path(&self, path: &str) -> Result<Vec<String>, StoreError> {
         self.engine.query(
-            "SELECT DISTINCT session_uid FROM cursors WHERE path = $1",
-            &[Value::Text(path)],
+            "SELECT DISTINCT session_uid FROM cursors WHERE path = $1 ORDER BY session_uid",
+            &[Value::Text(&paths::kept(self.engine, path))],
             |row| row.text(0),
         )
     }
@@ -194,7 +194,7 @@ impl Reads<'_> {
             "SELECT cursors.session_uid FROM cursors JOIN sessions ON sessions.session_uid = cursors.session_uid
              WHERE path = $1 AND part IN ('log', 'chat_history', 'events') AND stands_for IS NULL
              ORDER BY cursors.session_uid LIMIT 1",
-            &[Value::Text(path)],
+            &[Value::Text(&paths::kept(self.engine, path))],
             |row| row.text(0),
         )
     }

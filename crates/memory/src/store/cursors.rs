@@ -1,8 +1,8 @@
 //! The `cursors` table: how far each part of a session was read, and by what it is known again. No other
 //! file writes it.
 
-use super::engine::{Row, Value};
-use super::{Reads, StoreError, Tx};
+use super::engine::{Engine, Row, Value};
+use super::{Reads, StoreError, Tx, paths};
 
 /// What the file system says of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -46,6 +46,7 @@ const COLUMNS: &str = "session_uid, part, path, root, device, inode, size, mtime
 impl Tx<'_> {
     /// Moves a cursor.
     pub fn put_cursor(&self, cursor: &Cursor) -> Result<(), StoreError> {
+        let path = paths::kept(self.engine, &cursor.path);
         // The bits of a device or inode are kept, whatever their sign.
         let bits = |number: u64| Value::Int(number.cast_signed());
         self.engine.execute(
@@ -58,7 +59,7 @@ impl Tx<'_> {
             &[
                 Value::Text(&cursor.session_uid),
                 Value::Text(&cursor.part),
-                Value::Text(&cursor.path),
+                Value::Text(&path),
                 Value::Text(&cursor.root),
                 bits(cursor.stat.device),
                 bits(cursor.stat.inode),
@@ -77,12 +78,13 @@ impl Tx<'_> {
 
     /// Forgets how far a part was read at other places: it moved.
     pub fn drop_other_cursors(&self, cursor: &Cursor) -> Result<(), StoreError> {
+        let path = paths::kept(self.engine, &cursor.path);
         self.engine.execute(
             "DELETE FROM cursors WHERE session_uid = $1 AND part = $2 AND path <> $3 AND read_to > 0",
             &[
                 Value::Text(&cursor.session_uid),
                 Value::Text(&cursor.part),
-                Value::Text(&cursor.path),
+                Value::Text(&path),
             ],
         )?;
         Ok(())
@@ -125,7 +127,7 @@ impl Reads<'_> {
              WHERE session_uid NOT IN (SELECT session_uid FROM sessions WHERE stands_for IS NOT NULL)
              ORDER BY session_uid, part, path"
         );
-        self.engine.query(&sql, &[], cursor)
+        self.engine.query(&sql, &[], |row| cursor(self.engine, row))
     }
 
     /// Where the log of a session was read, empty where nobody knows.
@@ -136,14 +138,29 @@ impl Reads<'_> {
             &[Value::Text(session_uid)],
             |row| row.text(0),
         )?;
-        Ok(path.unwrap_or_default())
+        Ok(paths::told(self.engine, path.unwrap_or_default()))
+    }
+
+    /// Whether another machine moved a cursor last.
+    pub fn is_elsewhere(&self, cursor: &Cursor) -> bool {
+        paths::is_elsewhere(self.engine, &cursor.path)
+    }
+
+    /// How many lines were read of a session, in all its parts.
+    pub fn lines_read(&self, session_uid: &str) -> Result<u64, StoreError> {
+        let lines = self.engine.query_opt(
+            "SELECT coalesce(sum(lines), 0) FROM cursors WHERE session_uid = $1",
+            &[Value::Text(session_uid)],
+            |row| row.count(0),
+        )?;
+        Ok(lines.unwrap_or_default())
     }
 
     /// How far the file at `path` was read; none where nobody read it.
     pub fn read_to(&self, path: &str) -> Result<Option<u64>, StoreError> {
         let read = self.engine.query_opt(
             "SELECT max(read_to) FROM cursors WHERE path = $1",
-            &[Value::Text(path)],
+            &[Value::Text(&paths::kept(self.engine, path))],
             |row| row.int_opt(0),
         )?;
         Ok(read.flatten().and_then(|read| u64::try_from(read).ok()))
@@ -152,18 +169,19 @@ impl Reads<'_> {
     /// The cursors of a session.
     pub fn cursors_of(&self, session_uid: &str) -> Result<Vec<Cursor>, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM cursors WHERE session_uid = $1 ORDER BY part, path");
-        self.engine.query(&sql, &[Value::Text(session_uid)], cursor)
+        self.engine
+            .query(&sql, &[Value::Text(session_uid)], |row| cursor(self.engine, row))
     }
 }
 
-fn cursor(row: &Row<'_>) -> Result<Cursor, StoreError> {
+fn cursor(engine: &Engine, row: &Row<'_>) -> Result<Cursor, StoreError> {
     let count = |column| row.int(column).map(|number| u64::try_from(number).unwrap_or_default());
     let bits = |column| row.int(column).map(i64::cast_unsigned);
     let hash = |column| row.blob(column).map(|bytes| bytes.try_into().unwrap_or_default());
     Ok(Cursor {
         session_uid: row.text(0)?,
         part: row.text(1)?,
-        path: row.text(2)?,
+        path: paths::told(engine, row.text(2)?),
         root: row.text(3)?,
         stat: Stat {
             device: bits(4)?,

@@ -26,7 +26,8 @@ impl Tx<'_> {
     ) -> Result<Decision, StoreError> {
         let text = text.replace('\0', "\u{2400}");
         let added = self.engine.query_opt(
-            "INSERT INTO decisions (session_uid, at, text, mask_version) VALUES ($1, $2, $3, $4)
+            "INSERT INTO decisions (decision_id, session_uid, at, text, mask_version)
+             SELECT coalesce(max(decision_id), 0) + 1, $1, $2, $3, $4 FROM decisions
              RETURNING decision_id, session_uid, at, text",
             &[
                 Value::text_opt(session_uid),

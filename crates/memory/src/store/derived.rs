@@ -227,7 +227,7 @@ fn add_unknown(engine: &Engine, session_uid: &str, unknown: &BTreeMap<Unknown, u
         let record = plain(&unknown.record);
         engine.execute(
             "INSERT INTO unknown (session_uid, record, version, count) VALUES ($1, $2, $3, $4)
-             ON CONFLICT (session_uid, record, version) DO UPDATE SET count = count + $4",
+             ON CONFLICT (session_uid, record, version) DO UPDATE SET count = unknown.count + $4",
             &[
                 Value::Text(session_uid),
                 Value::Text(&record),
@@ -319,12 +319,14 @@ impl Reads<'_> {
                 .map(|column| format!("coalesce(cast({} AS TEXT), '-')", column.trim()))
                 .collect();
             let sql = format!(
-                "SELECT {} FROM {table} WHERE session_uid = $1 ORDER BY 1",
+                "SELECT {} FROM {table} WHERE session_uid = $1",
                 quoted.join(" || ' ' || ")
             );
-            let found = self
+            let mut found = self
                 .engine
                 .query(&sql, &[Value::Text(session_uid)], |row| row.text(0))?;
+            // A number made a text is sorted by the words of a dictionary on some servers.
+            found.sort();
             rows.extend(found.into_iter().map(|row| format!("{session_uid} {table} {row}")));
         }
         let events = self.events(session_uid)?;

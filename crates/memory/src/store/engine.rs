@@ -1,34 +1,30 @@
 //! The only place that knows which database it is.
 //!
-//! Everything above speaks one SQL text: parameters are `$1`, `$2`, …, values are integers, text and bytes,
-//! and the few words that differ between engines stand in braces in the schema. There is one arm today; a
-//! second one has to give execute, query, bulk insert and transactions, and nothing else.
+//! Everything above speaks one SQL text: parameters are `$1`, `$2`, …, values are integers, text and bytes, and the few
+//! words that differ between engines stand in braces in the schema. Each arm gives execute, query, bulk insert and
+//! transactions, a lock of its own where many machines write, and nothing else.
 
-use rusqlite::config::DbConfig;
-use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{CachedStatement, Connection, OpenFlags, TransactionBehavior};
+mod postgres;
+mod sqlite;
+
 use std::path::Path;
 
+pub(super) use self::postgres::{HeldLock, Rows};
+use self::postgres::{Postgres, RowExt};
+pub use self::postgres::{ServerError, ServerErrorKind};
+use self::sqlite::Sqlite;
 use super::StoreError;
+use super::place::{Server, Writer};
 
-// Older versions lack `RETURNING`, `STRICT` tables, or fixes that a write-ahead log needs.
-const _: () = assert!(rusqlite::ffi::SQLITE_VERSION_NUMBER >= 3_051_003, "SQLite is too old");
+/// A connection to the database, and who speaks.
+pub(super) struct Engine {
+    arm: Arm,
+    writer: Writer,
+}
 
-/// How long a reader waits for a checkpoint. Writers are kept apart by our own lock.
-const BUSY_MS: u64 = 5_000;
-
-/// Of a new database; one that exists keeps its own.
-const PAGE_BYTES: i64 = 16 << 10;
-
-/// What a reader keeps of the database in memory.
-const READ_CACHE_KIB: i64 = 1 << 10;
-
-/// A larger database is copied through a file while it is scrubbed, and not through memory.
-const SCRUB_IN_MEMORY_MAX: i64 = 128 << 20;
-
-/// A connection to the database.
-pub(super) enum Engine {
-    Sqlite(Connection),
+enum Arm {
+    Sqlite(Sqlite),
+    Postgres(Postgres),
 }
 
 /// A value given to a statement.
@@ -43,6 +39,7 @@ pub(super) enum Value<'a> {
 /// One row of an answer.
 pub(super) enum Row<'r> {
     Sqlite(&'r rusqlite::Row<'r>),
+    Postgres(&'r ::postgres::Row),
 }
 
 /// Whether a connection may change anything.
@@ -55,82 +52,112 @@ pub(super) enum Access {
     ReadWrite,
 }
 
+/// What one of many machines may have to itself for a while.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Right {
+    /// To write, one batch long.
+    Write,
+    /// To let go of raw text.
+    Retention,
+}
+
+const ROLLBACK: &str = "ROLLBACK";
+
+/// A transaction that is taken back unless it was committed, whatever becomes of the work in it.
+struct Open<'e> {
+    engine: &'e Engine,
+    is_committed: bool,
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        if !self.is_committed {
+            self.engine.roll_back();
+        }
+    }
+}
+
 impl Engine {
     /// Opens the database file. A new one is made only for writing.
-    pub(super) fn open(path: &Path, access: Access) -> Result<Self, StoreError> {
-        let mode = match access {
-            Access::ReadOnly => OpenFlags::SQLITE_OPEN_READ_ONLY,
-            Access::Still => OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI,
-            Access::ReadWrite => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
-        };
-        let mode = mode | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = match access {
-            Access::Still => Connection::open_with_flags(still_uri(path), mode)?,
-            Access::ReadOnly | Access::ReadWrite => Connection::open_with_flags(path, mode)?,
-        };
-        connection.busy_timeout(std::time::Duration::from_millis(BUSY_MS))?;
-        connection.set_prepared_statement_cache_capacity(64);
-        if access == Access::ReadWrite {
-            // These two have to be said before the first table. Filters and events are blobs of kilobytes: in larger pages
-            // they are read in a quarter of the calls. And dropped raw text must leave the file for good.
-            connection.pragma_update(None, "page_size", PAGE_BYTES)?;
-            connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
-            connection.pragma_update(None, "journal_mode", "WAL")?;
-            connection.pragma_update(None, "secure_delete", "ON")?;
-            connection.pragma_update(None, "synchronous", "FULL")?;
+    pub(super) fn open(path: &Path, access: Access, writer: &Writer) -> Result<Self, StoreError> {
+        Ok(Self {
+            arm: Arm::Sqlite(Sqlite::open(path, access)?),
+            writer: writer.clone(),
+        })
+    }
+
+    /// Connects to a server.
+    pub(super) fn connect(server: &Server, access: Access, writer: &Writer) -> Result<Self, StoreError> {
+        Ok(Self {
+            arm: Arm::Postgres(Postgres::connect(server, access)?),
+            writer: writer.clone(),
+        })
+    }
+
+    /// Who writes.
+    pub(super) fn writer(&self) -> &Writer {
+        &self.writer
+    }
+
+    /// Whether many machines share the database, so that a path alone says nothing.
+    pub(super) fn is_shared(&self) -> bool {
+        matches!(self.arm, Arm::Postgres(_))
+    }
+
+    /// Where frames are rows, what reads them.
+    pub(super) fn rows(&self) -> Option<Rows> {
+        match &self.arm {
+            Arm::Sqlite(_) => None,
+            Arm::Postgres(arm) => Some(arm.rows()),
         }
-        if access != Access::ReadWrite {
-            // Whoever asks reads most pages once: memory that is new to the process costs more than reading one twice.
-            connection.pragma_update(None, "cache_size", -READ_CACHE_KIB)?;
-        }
-        connection.pragma_update(None, "temp_store", "MEMORY")?;
-        connection.pragma_update(None, "foreign_keys", "ON")?;
-        // Else a statement is made anew for each value it is asked with.
-        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-        Ok(Self::Sqlite(connection))
     }
 
     /// Whether the database can be read at all: a file is looked into only when it is first asked something.
     pub(super) fn probe(&self) -> Result<(), StoreError> {
-        let Self::Sqlite(connection) = self;
-        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
-        Ok(())
+        match &self.arm {
+            Arm::Sqlite(arm) => arm.probe(),
+            Arm::Postgres(_) => Ok(()),
+        }
+    }
+
+    /// Takes a right that only one connection has, where the database gives such rights; none where it is had already
+    /// and nobody wants to wait.
+    pub(super) fn take(&self, right: Right, is_waiting: bool) -> Result<Option<HeldLock>, StoreError> {
+        match &self.arm {
+            Arm::Sqlite(_) => Ok(None),
+            Arm::Postgres(arm) => arm.take(right, is_waiting),
+        }
     }
 
     /// Begins a look at one state of the database, unless one has begun: asked one by one, each question takes and gives
     /// back a lock.
     pub(super) fn begin_look(&self) -> Result<bool, StoreError> {
-        let Self::Sqlite(connection) = self;
-        let is_new = connection.is_autocommit();
-        if is_new {
-            connection.execute_batch("BEGIN")?;
+        match &self.arm {
+            Arm::Sqlite(arm) if arm.is_idle() => arm.script("BEGIN").map(|()| true),
+            Arm::Postgres(arm) if arm.is_idle() => arm.begin("REPEATABLE READ, READ ONLY").map(|()| true),
+            _ => Ok(false),
         }
-        Ok(is_new)
     }
 
     pub(super) fn end_look(&self) {
-        let Self::Sqlite(connection) = self;
         // Nothing was changed, so nothing can be lost.
-        _ = connection.execute_batch("COMMIT");
+        _ = self.commit();
     }
 
     /// Runs a statement that gives no rows, and says how many rows it touched.
     pub(super) fn execute(&self, sql: &str, values: &[Value<'_>]) -> Result<usize, StoreError> {
-        let Self::Sqlite(connection) = self;
-        let mut statement = connection.prepare_cached(&numbered(sql))?;
-        bind(&mut statement, values)?;
-        Ok(statement.raw_execute()?)
+        match &self.arm {
+            Arm::Sqlite(arm) => arm.execute(sql, values),
+            Arm::Postgres(arm) => arm.execute(sql, values),
+        }
     }
 
     /// Runs one statement for many rows of values.
     pub(super) fn bulk<'v>(&self, sql: &str, rows: impl IntoIterator<Item = Vec<Value<'v>>>) -> Result<(), StoreError> {
-        let Self::Sqlite(connection) = self;
-        let mut statement = connection.prepare_cached(&numbered(sql))?;
-        for values in rows {
-            bind(&mut statement, &values)?;
-            statement.raw_execute()?;
+        match &self.arm {
+            Arm::Sqlite(arm) => arm.bulk(sql, rows),
+            Arm::Postgres(arm) => arm.bulk(sql, rows),
         }
-        Ok(())
     }
 
     /// Runs a question and makes something of each row.
@@ -155,14 +182,13 @@ impl Engine {
         values: &[Value<'_>],
         mut take: impl FnMut(&Row<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let Self::Sqlite(connection) = self;
-        let mut statement = connection.prepare_cached(&numbered(sql))?;
-        bind(&mut statement, values)?;
-        let mut rows = statement.raw_query();
-        while let Some(row) = rows.next()? {
-            take(&Row::Sqlite(row))?;
+        match &self.arm {
+            Arm::Sqlite(arm) => arm.each(sql, values, take),
+            Arm::Postgres(arm) => arm
+                .query(sql, values)?
+                .iter()
+                .try_for_each(|row| take(&Row::Postgres(row))),
         }
-        Ok(())
     }
 
     /// Runs a question that has one answer or none.
@@ -177,8 +203,10 @@ impl Engine {
 
     /// Runs several statements without values, as they stand.
     pub(super) fn script(&self, sql: &str) -> Result<(), StoreError> {
-        let Self::Sqlite(connection) = self;
-        Ok(connection.execute_batch(sql)?)
+        match &self.arm {
+            Arm::Sqlite(arm) => arm.script(sql),
+            Arm::Postgres(arm) => arm.script(sql),
+        }
     }
 
     /// Does `work` wholly or not at all.
@@ -186,132 +214,136 @@ impl Engine {
         &mut self,
         work: impl FnOnce(&Self) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let Self::Sqlite(connection) = &*self;
-        let transaction = rusqlite::Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+        match &self.arm {
+            Arm::Sqlite(arm) => arm.script("BEGIN IMMEDIATE")?,
+            Arm::Postgres(arm) => arm.begin("READ COMMITTED")?,
+        }
+        let mut open = Open {
+            engine: self,
+            is_committed: false,
+        };
         let done = work(self)?;
-        transaction.commit()?;
+        self.commit()?;
+        open.is_committed = true;
         Ok(done)
+    }
+
+    fn commit(&self) -> Result<(), StoreError> {
+        match &self.arm {
+            Arm::Sqlite(arm) => arm.script("COMMIT"),
+            Arm::Postgres(arm) => arm.commit(),
+        }
+    }
+
+    /// What failed is told elsewhere; that there was nothing to take back any more is not.
+    fn roll_back(&self) {
+        _ = match &self.arm {
+            Arm::Sqlite(arm) if arm.is_idle() => Ok(()),
+            Arm::Sqlite(arm) => arm.script(ROLLBACK),
+            Arm::Postgres(arm) => arm.end(ROLLBACK),
+        };
     }
 
     /// Puts this engine's words into a text of the schema.
     pub(super) fn dialect(&self, ddl: &str) -> String {
-        match self {
-            Self::Sqlite(_) => ddl
-                .replace("{int}", "INTEGER")
-                .replace("{blob}", "BLOB")
-                .replace("{clustered}", "STRICT, WITHOUT ROWID")
-                .replace("{strict}", "STRICT"),
+        match self.arm {
+            Arm::Sqlite(_) => Sqlite::dialect(ddl),
+            Arm::Postgres(_) => Postgres::dialect(ddl),
+        }
+    }
+
+    /// Lets nobody else bring the schema to another step until the transaction ends.
+    pub(super) fn lock_schema(&self) -> Result<(), StoreError> {
+        match &self.arm {
+            // Whoever writes to the file is alone.
+            Arm::Sqlite(_) => Ok(()),
+            Arm::Postgres(arm) => arm.lock_schema(),
+        }
+    }
+
+    /// What an engine has beside the tables that both have, made where it is not there.
+    pub(super) fn furnish(&self) -> Result<(), StoreError> {
+        match &self.arm {
+            Arm::Sqlite(_) => Ok(()),
+            Arm::Postgres(arm) => arm.furnish(),
+        }
+    }
+
+    /// Makes the roles of those who own, write and read, where the database knows any.
+    pub(super) fn make_roles(&self) -> Result<Vec<&'static str>, StoreError> {
+        match &self.arm {
+            Arm::Sqlite(_) => Ok(Vec::new()),
+            Arm::Postgres(arm) => arm.make_roles(),
         }
     }
 
     /// Whether a table is there: a store that is only read is not brought to the newest step.
     pub(super) fn has_table(&self, name: &str) -> Result<bool, StoreError> {
-        let Self::Sqlite(connection) = self;
-        Ok(connection.table_exists(None, name)?)
+        match &self.arm {
+            Arm::Sqlite(arm) => arm.has_table(name),
+            Arm::Postgres(arm) => arm.has_table(name),
+        }
     }
 
     /// Which step of the schema the database is at.
     pub(super) fn version(&self) -> Result<i64, StoreError> {
-        let Self::Sqlite(connection) = self;
-        Ok(connection.pragma_query_value(None, "user_version", |row| row.get(0))?)
+        match &self.arm {
+            Arm::Sqlite(arm) => arm.version(),
+            Arm::Postgres(arm) => arm.version(),
+        }
     }
 
     pub(super) fn set_version(&self, version: i64) -> Result<(), StoreError> {
-        let Self::Sqlite(connection) = self;
-        Ok(connection.pragma_update(None, "user_version", version)?)
+        match &self.arm {
+            Arm::Sqlite(arm) => arm.set_version(version),
+            Arm::Postgres(arm) => arm.set_version(version),
+        }
     }
 
-    /// Writes the whole file anew and empties the write-ahead log. Says whether the log is empty.
-    ///
-    /// Deleted rows are overwritten as they go, but rows that moved between pages leave copies behind in room that is
-    /// in no use. Only a file without such room is free of them.
+    /// Lets the database forget what was deleted. Says whether nothing of it is left in its files.
     pub(super) fn scrub(&self) -> Result<bool, StoreError> {
-        let Self::Sqlite(connection) = self;
-        let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
-        let is_large = number("page_count")?.saturating_mul(number("page_size")?) > SCRUB_IN_MEMORY_MAX;
-        if is_large {
-            connection.pragma_update(None, "temp_store", "FILE")?;
+        match &self.arm {
+            Arm::Sqlite(arm) => arm.scrub(),
+            Arm::Postgres(arm) => arm.scrub(),
         }
-        connection.flush_prepared_statement_cache();
-        let scrubbed = connection.execute_batch("VACUUM");
-        connection.pragma_update(None, "temp_store", "MEMORY")?;
-        scrubbed?;
-        self.empty_log()
     }
 
     /// Empties the write-ahead log into the file. Says whether it is empty: a reader may be in the way.
     pub(super) fn empty_log(&self) -> Result<bool, StoreError> {
-        let Self::Sqlite(connection) = self;
-        let is_busy = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0))?;
-        Ok(is_busy == 0)
-    }
-
-    /// What the database itself finds wrong with its file.
-    pub(super) fn check(&self) -> Result<Vec<String>, StoreError> {
-        let told = self.query("PRAGMA integrity_check", &[], |row| row.text(0))?;
-        let mut told: Vec<String> = told.into_iter().filter(|line| line != "ok").collect();
-        let orphans = self.query("PRAGMA foreign_key_check", &[], |row| row.text(0))?;
-        told.extend(
-            orphans
-                .into_iter()
-                .map(|table| format!("a row of `{table}` belongs to no session")),
-        );
-        Ok(told)
-    }
-}
-
-/// A path as SQLite reads it from a URI, for a file that does not change.
-fn still_uri(path: &Path) -> String {
-    let mut uri = "file:".to_owned();
-    for character in path.to_string_lossy().chars() {
-        match character {
-            '%' => uri.push_str("%25"),
-            '?' => uri.push_str("%3f"),
-            '#' => uri.push_str("%23"),
-            other => uri.push(other),
+        match &self.arm {
+            Arm::Sqlite(arm) => arm.empty_log(),
+            // The server's log is its own, and it sees to it.
+            Arm::Postgres(_) => Ok(true),
         }
     }
-    uri + "?immutable=1"
-}
 
-/// This engine numbers its parameters with another sign; by number a text may use one twice, and in any order.
-fn numbered(sql: &str) -> String {
-    sql.replace('$', "?")
-}
-
-fn bind(statement: &mut CachedStatement<'_>, values: &[Value<'_>]) -> Result<(), StoreError> {
-    for (at, value) in values.iter().enumerate().take(statement.parameter_count()) {
-        statement.raw_bind_parameter(at + 1, *value)?;
+    /// What the database itself finds wrong with its files.
+    pub(super) fn check(&self) -> Result<Vec<String>, StoreError> {
+        match &self.arm {
+            Arm::Sqlite(arm) => arm.check(),
+            // A server that answers looks after its files itself, and its keys hold at any time.
+            Arm::Postgres(_) => Ok(Vec::new()),
+        }
     }
-    Ok(())
-}
 
-impl rusqlite::ToSql for Value<'_> {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(ToSqlOutput::Borrowed(match *self {
-            Value::Null => ValueRef::Null,
-            Value::Int(number) => ValueRef::Integer(number),
-            Value::Text(text) => ValueRef::Text(text.as_bytes()),
-            Value::Blob(bytes) => ValueRef::Blob(bytes),
-        }))
+    /// What the tables take on the server's disk, frames apart; none where the database is a file.
+    pub(super) fn sizes(&self) -> Result<Option<(u64, u64)>, StoreError> {
+        match &self.arm {
+            Arm::Sqlite(_) => Ok(None),
+            Arm::Postgres(arm) => arm.sizes().map(Some),
+        }
     }
 }
 
 impl Row<'_> {
     pub(super) fn int(&self, column: usize) -> Result<i64, StoreError> {
-        let Self::Sqlite(row) = self;
-        match row.get_ref(column)? {
-            ValueRef::Integer(number) => Ok(number),
-            _ => Ok(row.get(column)?),
-        }
+        self.int_opt(column)?.ok_or_else(|| self.is_null(column))
     }
 
     pub(super) fn int_opt(&self, column: usize) -> Result<Option<i64>, StoreError> {
-        let Self::Sqlite(row) = self;
-        match row.get_ref(column)? {
-            ValueRef::Integer(number) => Ok(Some(number)),
-            ValueRef::Null => Ok(None),
-            _ => Ok(row.get(column)?),
+        match self {
+            Self::Sqlite(row) => sqlite::int_opt(row, column),
+            Self::Postgres(row) => row.int_opt(column),
         }
     }
 
@@ -321,40 +353,46 @@ impl Row<'_> {
     }
 
     pub(super) fn text(&self, column: usize) -> Result<String, StoreError> {
-        let Self::Sqlite(row) = self;
-        Ok(row.get(column)?)
+        Ok(self.text_ref(column)?.to_owned())
     }
 
     pub(super) fn text_opt(&self, column: usize) -> Result<Option<String>, StoreError> {
-        let Self::Sqlite(row) = self;
-        Ok(row.get(column)?)
+        Ok(self.text_ref_opt(column)?.map(str::to_owned))
     }
 
     /// Text that is looked at and not kept.
     pub(super) fn text_ref(&self, column: usize) -> Result<&str, StoreError> {
-        let Self::Sqlite(row) = self;
-        Ok(row.get_ref(column)?.as_str().map_err(rusqlite::Error::from)?)
+        self.text_ref_opt(column)?.ok_or_else(|| self.is_null(column))
     }
 
     pub(super) fn text_ref_opt(&self, column: usize) -> Result<Option<&str>, StoreError> {
-        let Self::Sqlite(row) = self;
-        Ok(row.get_ref(column)?.as_str_or_null().map_err(rusqlite::Error::from)?)
+        match self {
+            Self::Sqlite(row) => sqlite::text_ref_opt(row, column),
+            Self::Postgres(row) => row.text_opt(column),
+        }
     }
 
     /// Bytes that are looked at and not kept.
     pub(super) fn blob_ref(&self, column: usize) -> Result<&[u8], StoreError> {
-        let Self::Sqlite(row) = self;
-        Ok(row.get_ref(column)?.as_blob().map_err(rusqlite::Error::from)?)
+        self.blob_ref_opt(column)?.ok_or_else(|| self.is_null(column))
     }
 
     pub(super) fn blob_ref_opt(&self, column: usize) -> Result<Option<&[u8]>, StoreError> {
-        let Self::Sqlite(row) = self;
-        Ok(row.get_ref(column)?.as_blob_or_null().map_err(rusqlite::Error::from)?)
+        match self {
+            Self::Sqlite(row) => sqlite::blob_ref_opt(row, column),
+            Self::Postgres(row) => row.blob_opt(column),
+        }
     }
 
     pub(super) fn blob(&self, column: usize) -> Result<Vec<u8>, StoreError> {
-        let Self::Sqlite(row) = self;
-        Ok(row.get(column)?)
+        Ok(self.blob_ref(column)?.to_owned())
+    }
+
+    fn is_null(&self, column: usize) -> StoreError {
+        match self {
+            Self::Sqlite(row) => sqlite::is_null(row, column),
+            Self::Postgres(_) => ServerError::value(column).into(),
+        }
     }
 }
 

@@ -244,7 +244,7 @@ impl Reads<'_> {
     fn tokens_by_event(&self, session_uid: &str) -> Result<HashMap<u64, Tokens>, StoreError> {
         let rows = self.engine.query(
             "SELECT seq, input, output, cache_read, cache_write_5m, cache_write_1h, reasoning FROM calls
-             WHERE session_uid = $1 AND seq IS NOT NULL ORDER BY line",
+             WHERE session_uid = $1 AND seq IS NOT NULL ORDER BY line, call_key",
             &[Value::Text(session_uid)],
             |row| {
                 let tokens = Tokens {

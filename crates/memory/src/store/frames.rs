@@ -36,12 +36,18 @@ pub struct Tail {
 }
 
 impl Tx<'_> {
-    /// Makes a frame exist.
-    pub fn add_frame(&self, session_uid: &str, part: &str, frame: &FrameRow) -> Result<(), StoreError> {
+    /// Makes a frame exist. Its bytes are given where they lie in its row.
+    pub fn add_frame(
+        &self,
+        session_uid: &str,
+        part: &str,
+        frame: &FrameRow,
+        bytes: Option<&[u8]>,
+    ) -> Result<(), StoreError> {
         self.engine.execute(
             "INSERT INTO frames (session_uid, part, frame_no, first_line, lines, raw_bytes, pack, start, length,
-                checksum, mask_version)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+                checksum, mask_version, bytes)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
             &[
                 Value::Text(session_uid),
                 Value::Text(part),
@@ -54,6 +60,7 @@ impl Tx<'_> {
                 Value::count(frame.length),
                 Value::Blob(&frame.checksum),
                 Value::Int(frame.mask_version.to_int()),
+                bytes.map_or(Value::Null, Value::Blob),
             ],
         )?;
         Ok(())

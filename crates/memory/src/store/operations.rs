@@ -30,7 +30,8 @@ pub(super) fn put(
         return Ok(operation);
     }
     let added = engine.query_opt(
-        "INSERT INTO operations (at, command, sentence) VALUES ($1, $2, $3) RETURNING operation_id",
+        "INSERT INTO operations (operation_id, at, command, sentence)
+         SELECT coalesce(max(operation_id), 0) + 1, $1, $2, $3 FROM operations RETURNING operation_id",
         &[Value::Int(micros(at)), Value::Text(command), Value::Text(sentence)],
         |row| row.int(0),
     )?;

@@ -7,8 +7,8 @@
 use transcript::Agent;
 
 use super::cursors::Stat;
-use super::engine::{Row, Value};
-use super::{Reads, StoreError, Tx};
+use super::engine::{Engine, Row, Value};
+use super::{Reads, StoreError, Tx, paths};
 use crate::mask::MaskVersion;
 
 /// How much of a first prompt an answer carries.
@@ -163,7 +163,7 @@ impl Tx<'_> {
              ON CONFLICT (path) DO UPDATE SET device = $2, inode = $3, size = $4, mtime_ns = $5, ctime_ns = $6,
                 read_to = $7, lines = $8, ends_mid_line = $9, head_hash = $10, tail_hash = $11",
             &[
-                Value::Text(&file.path),
+                Value::Text(&paths::kept(self.engine, &file.path)),
                 bits(file.stat.device),
                 bits(file.stat.inode),
                 Value::count(file.stat.size),
@@ -209,7 +209,7 @@ impl Reads<'_> {
             "SELECT path, device, inode, size, mtime_ns, ctime_ns, read_to, lines, ends_mid_line, head_hash, tail_hash
              FROM prompt_files ORDER BY path",
             &[],
-            prompt_file,
+            |row| prompt_file(self.engine, row),
         )
     }
 
@@ -319,11 +319,11 @@ fn prompt(row: &Row<'_>) -> Result<PromptRow, StoreError> {
     })
 }
 
-fn prompt_file(row: &Row<'_>) -> Result<PromptFile, StoreError> {
+fn prompt_file(engine: &Engine, row: &Row<'_>) -> Result<PromptFile, StoreError> {
     let bits = |column| row.int(column).map(i64::cast_unsigned);
     let hash = |column| row.blob(column).map(|bytes| bytes.try_into().unwrap_or_default());
     Ok(PromptFile {
-        path: row.text(0)?,
+        path: paths::told(engine, row.text(0)?),
         stat: Stat {
             device: bits(1)?,
             inode: bits(2)?,

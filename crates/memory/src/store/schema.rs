@@ -264,6 +264,10 @@ const STEPS: &[&str] = &[
         analyzed_at {int} NOT NULL,
         bytes {blob} NOT NULL
     ) {clustered};",
+    // Many machines in one database: frames are rows there, and a session says who wrote it.
+    "ALTER TABLE frames ADD COLUMN bytes {blob};
+    ALTER TABLE sessions ADD COLUMN machine TEXT;
+    ALTER TABLE sessions ADD COLUMN user_name TEXT;",
 ];
 
 /// Brings a store to the newest step, all or nothing.
@@ -274,6 +278,7 @@ pub(super) fn migrate(engine: &mut Engine) -> Result<(), StoreError> {
         return Ok(());
     }
     engine.transaction(|engine| {
+        engine.lock_schema()?;
         // Somebody else may have been faster: asked again where nobody can be.
         let at = engine.version()?;
         if at >= newest {
@@ -282,6 +287,7 @@ pub(super) fn migrate(engine: &mut Engine) -> Result<(), StoreError> {
         for step in STEPS.iter().skip(usize::try_from(at).unwrap_or_default()) {
             engine.script(&engine.dialect(step))?;
         }
+        engine.furnish()?;
         engine.set_version(newest)
     })
 }

@@ -1,6 +1,10 @@
 //! The `sessions` table: that a session exists, and when it was found, read, analyzed and dropped. No
 //! other file writes it.
 
+use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::LazyLock;
+
 use jiff::Timestamp;
 use transcript::Session;
 
@@ -19,9 +23,11 @@ pub struct SessionRow {
     pub evicted_at: Option<i64>,
 }
 
-/// The uid under which a process makes a session anew, until it takes its place.
+/// The uid under which a process makes a session anew, until it takes its place. Processes of two machines may have the same
+/// number, so that each adds one of its own.
 pub fn stand_in(session_uid: &str) -> String {
-    format!("~{}~{session_uid}", std::process::id())
+    static OWN: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(()));
+    format!("~{}.{:x}~{session_uid}", std::process::id(), *OWN)
 }
 
 /// The session that a stand-in's uid names; none where it is no stand-in's.
@@ -33,18 +39,38 @@ fn stands_for(session_uid: &str) -> Option<&str> {
 impl Tx<'_> {
     /// Notes that a session was read. One that grew has to be analyzed again.
     pub fn put_session(&self, session_uid: &str, session: &Session, at: Timestamp) -> Result<(), StoreError> {
+        let writer = self.engine.writer();
+        // Where nobody says who writes, who was said before stays.
         self.engine.execute(
-            "INSERT INTO sessions (session_uid, flavor, native_session_id, discovered_at, ingested_at, stands_for)
-             VALUES ($1, $2, $3, $4, $4, $5)
+            "INSERT INTO sessions (session_uid, flavor, native_session_id, discovered_at, ingested_at, stands_for, machine,
+                user_name)
+             VALUES ($1, $2, $3, $4, $4, $5, $6, $7)
              ON CONFLICT (session_uid) DO UPDATE SET ingested_at = $4, analyzed_at = NULL, evicted_at = NULL,
-                evicting_at = NULL, generation = generation
-                    + CASE WHEN evicted_at IS NULL AND evicting_at IS NULL THEN 0 ELSE 1 END",
+                evicting_at = NULL, machine = coalesce($6, sessions.machine),
+                user_name = coalesce($7, sessions.user_name), generation = sessions.generation
+                    + CASE WHEN sessions.evicted_at IS NULL AND sessions.evicting_at IS NULL THEN 0 ELSE 1 END",
             &[
                 Value::Text(session_uid),
                 Value::Text(session.flavor.as_str()),
                 Value::Text(&session.native_session_id),
                 Value::Int(micros(at)),
                 Value::text_opt(stands_for(session_uid)),
+                Value::text_opt(Some(writer.machine.as_str()).filter(|name| !name.is_empty())),
+                Value::text_opt(Some(writer.user.as_str()).filter(|name| !name.is_empty())),
+            ],
+        )?;
+        Ok(())
+    }
+
+    /// Says of a session of which nobody knows who wrote it that we did.
+    pub(super) fn fill_writer(&self, session_uid: &str) -> Result<(), StoreError> {
+        let writer = self.engine.writer();
+        self.engine.execute(
+            "UPDATE sessions SET machine = coalesce(machine, $2), user_name = coalesce(user_name, $3) WHERE session_uid = $1",
+            &[
+                Value::Text(session_uid),
+                Value::text_opt(Some(writer.machine.as_str()).filter(|name| !name.is_empty())),
+                Value::text_opt(Some(writer.user.as_str()).filter(|name| !name.is_empty())),
             ],
         )?;
         Ok(())
@@ -194,12 +220,30 @@ impl Reads<'_> {
     }
 
     /// The uids under which sessions are made anew; after a crash nobody goes on with them.
+    /// Where many machines write, those of others are theirs.
     pub fn stand_ins(&self) -> Result<Vec<String>, StoreError> {
-        self.engine.query(
-            "SELECT session_uid FROM sessions WHERE stands_for IS NOT NULL ORDER BY session_uid",
-            &[],
+        let machine = self.engine.writer().machine.as_str();
+        let own = match self.engine.is_shared() && !machine.is_empty() {
+            true => " AND coalesce(machine, $1) = $1",
+            false => "",
+        };
+        let sql = format!("SELECT session_uid FROM sessions WHERE stands_for IS NOT NULL{own} ORDER BY session_uid");
+        self.engine.query(&sql, &[Value::Text(machine)], |row| row.text(0))
+    }
+
+    /// The sessions that another machine wrote. What is kept of them is made anew by that one alone: two that are of different versions
+    /// would never come to an end.
+    pub fn written_elsewhere(&self) -> Result<HashSet<String>, StoreError> {
+        let machine = self.engine.writer().machine.as_str();
+        if !self.engine.is_shared() || machine.is_empty() {
+            return Ok(HashSet::new());
+        }
+        let found = self.engine.query(
+            "SELECT session_uid FROM sessions WHERE machine IS NOT NULL AND machine <> $1",
+            &[Value::Text(machine)],
             |row| row.text(0),
-        )
+        )?;
+        Ok(found.into_iter().collect())
     }
 
     /// The uids under which one session is made anew. All such uids begin alike, so that no others are looked at.

@@ -30,6 +30,8 @@ pub(super) struct Job {
     pub(super) is_known: bool,
     /// Whether its raw text was let go.
     pub(super) is_let_go: bool,
+    /// Whether another machine read as much of it or more: here is a copy, which is only remembered.
+    pub(super) is_copy: bool,
     /// The copy of the session that is read: the longest.
     pub(super) source: Source,
     pub(super) root: String,
@@ -119,7 +121,9 @@ impl Plan {
             job.is_let_go = let_go.contains(&job.uid);
             let is_ripe = tails.contains(&(job.uid.clone(), log_kind(&job.source).as_str().to_owned()))
                 && job.is_quiet(sweep.now);
-            jobs.push((job, is_changed || is_ripe));
+            job.is_copy = store.is_some_and(|store| job.is_read_elsewhere(store));
+            let is_due = is_changed || (is_ripe && !job.is_copy);
+            jobs.push((job, is_due));
         }
         let mut indexes = Indexes::default();
         indexes.tell(&mut jobs, store)?;
@@ -148,6 +152,11 @@ impl Plan {
 }
 
 impl Job {
+    fn is_read_elsewhere(&self, store: &Store) -> bool {
+        let log = self.cursors.get(log_kind(&self.source).as_str());
+        log.is_some_and(|cursor| store.reads().is_elsewhere(cursor) && self.log_bytes <= cursor.read_to)
+    }
+
     fn is_quiet(&self, now: Timestamp) -> bool {
         let stat = std::fs::metadata(self.log()).map(|metadata| stat(&metadata));
         stat.is_ok_and(|stat| is_quiet(now, stat))
@@ -222,7 +231,8 @@ fn stale(sweep: &Sweep<'_>, store: Option<&Store>, jobs: &[Job]) -> Result<Vec<S
         let read = store.reads().derived_by_others(agent)?.into_iter();
         stale.extend(read.filter(|uid| !seen.contains(uid)).map(Stale::reread));
     }
-    stale.retain(|stale| !busy.contains(stale.uid.as_str()));
+    let others = store.reads().written_elsewhere()?;
+    stale.retain(|stale| !busy.contains(stale.uid.as_str()) && !others.contains(&stale.uid));
     Ok(stale)
 }
 
@@ -284,6 +294,7 @@ fn job(uid: String, mut copies: Vec<Copy>, cursors: &[&Cursor]) -> Job {
         uid,
         is_known: !cursors.is_empty(),
         is_let_go: false,
+        is_copy: false,
         root: longest.root,
         log_bytes: longest.stat.size,
         source: longest.source,

@@ -101,6 +101,9 @@ impl<'w> Worker<'w> {
     }
 
     fn run(&mut self) -> io::Result<bool> {
+        if self.job.is_copy {
+            return self.remember();
+        }
         if self.job.is_let_go && self.tells_nothing_new()? {
             return self.touch();
         }

@@ -11,7 +11,7 @@ use super::budget::{BATCH_WEIGHT, Budget};
 use super::piece::{Output, Piece, Replaces};
 use super::plan::{Job, Plan};
 use super::{Report, Sweep, sentence, several};
-use crate::packs::{self, Unsynced};
+use crate::packs::{self, Packs, Unsynced};
 use crate::retention;
 use crate::store::{Extent, FrameRow, Patience, Stat, Store, StoreError, TAIL_NO, Tx, WriteLock, derived_version};
 
@@ -210,21 +210,22 @@ impl<'w> Writer<'w> {
             rows.push(self.write_frames(piece, &mut ends, &mut unsynced)?);
         }
         unsynced.sync().map_err(|source| StoreError::Io {
-            path: self.store.packs(),
+            path: self.store.packs().path(""),
             source,
         })?;
         let sweep = self.sweep;
         self.sessions.extend(batch.iter().map(|piece| piece.uid.clone()));
         let bytes = self.report.bytes_read + batch.iter().map(|piece| piece.bytes_read).sum::<u64>();
         let sentence = self.sentence(bytes);
+        let packs = self.store.packs();
         self.store.write(lock, sweep.now, self.command, |tx| {
             for (piece, frames) in batch.iter().zip(&rows) {
-                put(tx, piece, frames, sweep)?;
+                put(tx, piece, frames, &packs, sweep)?;
             }
             Ok(((), sentence))
         })?;
         for pack in old {
-            _ = std::fs::remove_file(self.store.packs().join(pack));
+            packs.remove(&pack);
         }
         Ok(())
     }
@@ -256,7 +257,7 @@ impl<'w> Writer<'w> {
         let (pack, frame_no, end) = ends.get_mut(&key).expect("put there just now");
         let starts =
             packs::append(&directory, pack, *end, &piece.frames, unsynced).map_err(|source| StoreError::Io {
-                path: directory.join(&*pack),
+                path: directory.path(pack),
                 source,
             })?;
         let mut rows = Vec::new();
@@ -366,7 +367,7 @@ impl<'w> Writer<'w> {
 }
 
 /// Puts one piece into the store.
-fn put(tx: &Tx<'_>, piece: &Piece, frames: &[FrameRow], sweep: &Sweep<'_>) -> Result<(), StoreError> {
+fn put(tx: &Tx<'_>, piece: &Piece, frames: &[FrameRow], packs: &Packs, sweep: &Sweep<'_>) -> Result<(), StoreError> {
     let into = piece.into.as_str();
     match piece.replaces {
         Replaces::All => {
@@ -381,7 +382,7 @@ fn put(tx: &Tx<'_>, piece: &Piece, frames: &[FrameRow], sweep: &Sweep<'_>) -> Re
         tx.put_session(into, session, sweep.now)?;
     }
     for (row, frame) in frames.iter().zip(&piece.frames) {
-        tx.add_frame(into, &piece.part, row)?;
+        tx.add_frame(into, &piece.part, row, packs.row_bytes(frame))?;
         tx.put_filter(into, &piece.part, row.frame_no.cast_signed(), &frame.filter)?;
     }
     for (frame_no, filter) in &piece.filters {

@@ -154,7 +154,7 @@ fn a_day_with_sessions_that_were_let_go_names_those_whose_logs_are_gone_and_take
     let late = write("late", "2026-05-14T10:00:00Z");
     drop(swept(&home));
     let_go(&home, &["claude:kept"]);
-    let store = Store::open_existing(&home.path.join("store")).unwrap().unwrap();
+    let store = Store::open_existing(home.path.join("store")).unwrap().unwrap();
     for log in [gone, kept, late] {
         fs::remove_file(log).unwrap();
     }
@@ -174,7 +174,7 @@ fn a_day_with_sessions_that_were_let_go_names_those_whose_logs_are_gone_and_take
 
 /// Lets all raw text go but that of the sessions named.
 fn let_go(home: &Home, kept: &[&str]) {
-    let store = &mut Store::open(&home.path.join("store")).unwrap();
+    let store = &mut Store::open(home.path.join("store")).unwrap();
     let wait = Patience::Wait(&|| {});
     let lock = store.lock(wait).unwrap();
     let keep = store.write(&lock, home.now, "keep", |tx| {
@@ -213,7 +213,7 @@ fn let_go(home: &Home, kept: &[&str]) {
 fn swept(home: &Home) -> Store {
     let (directory, roots, masker) = (home.path.join("store"), home.roots(), masker());
     run(
-        &Sweep::new(&directory, &roots, &masker, home.now),
+        &Sweep::new(&(&directory).into(), &roots, &masker, home.now),
         Patience::Wait(&|| {}),
     )
     .unwrap();

@@ -65,9 +65,10 @@ fn sweep(home: &Path, store: &Path) {
         label: None,
     });
     let masker = Masker::new(&MaskKey::new([7; 32]), &UserRules::default()).unwrap();
+    let place = store.into();
     let sweep = Sweep {
         threads: 2,
-        ..Sweep::new(store, &roots, &masker, NOW.parse().unwrap())
+        ..Sweep::new(&place, &roots, &masker, NOW.parse().unwrap())
     };
     run(&sweep, Patience::Wait(&|| {})).unwrap();
 }

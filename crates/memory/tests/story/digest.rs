@@ -11,7 +11,7 @@ use serde_json::json;
 use testkit::logs::ClaudeLog;
 use transcript::Outcome;
 
-use crate::home::{Home, LOG, UID, WAIT};
+use super::home::{Home, LOG, UID, WAIT};
 
 const SESSION: &str = "5e550000-0000-4000-8000-000000000001";
 
@@ -35,7 +35,7 @@ fn pattern() -> Regex {
 }
 
 fn sweep_at(home: &Home, now: Timestamp) -> Report {
-    let (roots, directory, pattern) = (home.roots(), home.path("store"), pattern());
+    let (roots, directory, pattern) = (home.roots(), home.place(), pattern());
     let digests = Some(Settings {
         now,
         task_pattern: &pattern,

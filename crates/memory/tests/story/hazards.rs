@@ -6,7 +6,7 @@ use std::path::Path;
 use testkit::truth;
 use transcript::{Call, counted};
 
-use crate::home::{Home, LOG, UID, full_home, prompt};
+use super::home::{Home, LOG, UID, full_home, prompt};
 
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures");
 const DAY: &str = ".codex/sessions/2026/03/01";

@@ -1,17 +1,66 @@
 //! A home with the agents' roots and a store, for every story.
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use jiff::Timestamp;
 use memory::kept;
 use memory::mask::{MaskKey, Masker, UserRules};
 use memory::sources::Root;
-use memory::store::{FilterRow, Patience, Store};
+use memory::store::{FilterRow, Patience, Place, Server, Store};
 use memory::sweep::{Report, Sweep, rebuild, run};
 use tempfile::TempDir;
+use testkit::postgres::Postgres;
 use testkit::truth;
 use transcript::Agent;
+
+/// Whether these stories are told of a memory on a server.
+pub fn is_on_server() -> bool {
+    env!("CARGO_CRATE_NAME") == "story_postgres" && Postgres::shared().is_some()
+}
+
+/// The memory in a directory, or the database that stands for it on the server.
+pub fn place(directory: &Path) -> Place {
+    static DATABASES: Mutex<BTreeMap<PathBuf, String>> = Mutex::new(BTreeMap::new());
+    let Some(server) = Postgres::shared().filter(|_| is_on_server()) else {
+        return directory.into();
+    };
+    let mut databases = DATABASES.lock().unwrap();
+    let url = databases
+        .entry(directory.to_owned())
+        .or_insert_with(|| server.database());
+    Place::on_server(directory, Server::of_url(url).unwrap())
+}
+
+/// Runs statements on the database of a memory, behind its back.
+pub fn run_sql(directory: &Path, sql: &str) {
+    let place = place(directory);
+    let Some(server) = place.server().and(Postgres::shared()) else {
+        let database = rusqlite::Connection::open(directory.join("store.db")).unwrap();
+        return database.execute_batch(sql).unwrap();
+    };
+    let url = place.to_string();
+    server.run_in(url.rsplit('/').next().unwrap(), &sql.replace("x'00ff'", r"'\x00ff'"));
+}
+
+/// The packs that lie in files must be those that rows name.
+pub fn assert_packs(store: &Store) {
+    let used: Vec<String> = store
+        .reads()
+        .packs_in_use()
+        .unwrap()
+        .into_iter()
+        .map(|(pack, _)| pack)
+        .collect();
+    let mut there = memory::packs::list(&store.packs());
+    there.sort();
+    assert!(
+        is_on_server() || used == there,
+        "packs without rows, or rows without packs: {used:?}, {there:?}"
+    );
+}
 
 /// A home with an agent's root and a store.
 pub struct Home {
@@ -32,6 +81,10 @@ impl Home {
         self.directory.path().join(name)
     }
 
+    pub fn place(&self) -> Place {
+        place(&self.path("store"))
+    }
+
     pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
         let path = self.path(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -46,7 +99,7 @@ impl Home {
 
     pub fn sweep_at(&self, now: Timestamp) -> Report {
         let roots = self.roots();
-        let directory = self.path("store");
+        let directory = self.place();
         let sweep = Sweep {
             threads: 2,
             ..Sweep::new(&directory, &roots, &self.masker, now)
@@ -68,12 +121,12 @@ impl Home {
     }
 
     pub fn rebuild(&self) -> Report {
-        let directory = self.path("store");
+        let directory = self.place();
         rebuild(&Sweep::new(&directory, &[], &self.masker, Timestamp::now()), WAIT).unwrap()
     }
 
     pub fn store(&self) -> Store {
-        Store::open(&self.path("store")).unwrap()
+        Store::open(self.place()).unwrap()
     }
 
     pub fn cat(&self, uid: &str) -> String {

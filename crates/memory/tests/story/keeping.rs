@@ -10,7 +10,7 @@ use memory::mask::{MaskKey, Masker, Tier, UserRule, UserRules};
 use memory::store::Store;
 use memory::sweep::{Sweep, run};
 
-use crate::home::{Home, LOG, UID, WAIT, full_home, prompt};
+use super::home::{Home, LOG, UID, WAIT, assert_packs, full_home, prompt, run_sql};
 
 /// A log of about `bytes` bytes.
 fn long_log(bytes: usize) -> String {
@@ -162,9 +162,7 @@ fn spilled_results_are_kept_small_and_large_and_follow_changes() {
     let report = home.sweep();
     assert_eq!(report.bytes_read, large.len() as u64 + 20_000);
     assert_eq!(kept("large.txt"), large.replace("output", "outcome"));
-    let packs = memory::packs::list(&home.store().packs());
-    let used = home.store().reads().packs_in_use().unwrap();
-    assert_eq!(packs.len(), used.len(), "the old pack is gone");
+    assert_packs(&home.store());
 }
 
 #[test]
@@ -198,14 +196,12 @@ fn a_long_log_that_was_rewritten_is_replaced_at_once() {
     let rows = home.rows();
     home.rebuild();
     assert_eq!(home.rows(), rows);
-    let packs = memory::packs::list(&home.store().packs());
-    assert_eq!(packs.len(), home.store().reads().packs_in_use().unwrap().len());
+    assert_packs(&home.store());
 }
 
 /// Says of all that is kept that older rules masked it.
 fn pretend(home: &Home, sql: &str) {
-    let database = rusqlite::Connection::open(home.path("store/store.db")).unwrap();
-    database.execute_batch(sql).unwrap();
+    run_sql(&home.path("store"), sql);
 }
 
 #[test]
@@ -288,7 +284,7 @@ fn a_newer_reader_makes_its_rows_from_what_is_kept() {
 fn work_for_which_no_time_is_left_is_done_the_next_time() {
     let home = full_home();
     home.write(LOG, long_log(18 << 20));
-    let (roots, directory) = (home.roots(), home.path("store"));
+    let (roots, directory) = (home.roots(), home.place());
     let asked = AtomicU64::new(0);
     let now = Timestamp::now() + SignedDuration::from_hours(1);
     let sweep = Sweep {
@@ -315,11 +311,11 @@ fn damaged_rows_are_made_again_from_what_is_kept() {
     let home = full_home();
     home.sweep();
     let rows = home.rows();
-    pretend(&home, "UPDATE events SET bytes = x'00' WHERE page = 0");
-    let health = examine_store(&home.path("store"), &|_, _| {}).unwrap();
+    pretend(&home, "UPDATE events SET bytes = x'00ff' WHERE page = 0");
+    let health = examine_store(&home.place(), &|_, _| {}).unwrap();
     assert!(!health.is_sound() && health.damages.iter().all(|damage| damage.kind == DamageKind::Rows));
     assert!(mark_damaged(&health, Timestamp::now(), WAIT).unwrap().is_empty());
     assert!(home.sweep().sessions_refreshed > 0);
-    assert!(examine_store(&home.path("store"), &|_, _| {}).unwrap().is_sound());
+    assert!(examine_store(&home.place(), &|_, _| {}).unwrap().is_sound());
     assert_eq!(home.rows(), rows);
 }

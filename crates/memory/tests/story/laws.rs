@@ -11,8 +11,8 @@ use memory::retention::{self, Command, DATA_LOSS, Done, Reach};
 use memory::store::Store;
 use proptest::prelude::*;
 
-use crate::home::WAIT;
-use crate::retention::{EVICT, Memory, number_of, path, uid};
+use super::home::{WAIT, assert_packs};
+use super::retention::{EVICT, Memory, number_of, path, uid};
 
 /// Sessions take about so much each.
 const WORDS: u32 = 30;
@@ -196,7 +196,7 @@ impl World {
         let memory = &mut self.memory;
         (memory.policy.raw_soft_cap_bytes, memory.policy.raw_hard_cap_bytes) = (0, u64::MAX);
         let packs = memory.home.path("store/packs");
-        let files: Vec<_> = memory::packs::list(&packs)
+        let files: Vec<_> = memory::packs::list(&memory.home.store().packs())
             .into_iter()
             .map(|pack| (packs.join(&pack), fs::read(packs.join(&pack)).unwrap()))
             .collect();
@@ -234,7 +234,7 @@ impl World {
     /// batch; what cannot go is beside the point: what is kept by hand, and what is just being read.
     fn sweep(&self, batches_max: u64) {
         let memory = &self.memory;
-        let directory = memory.home.path("store");
+        let directory = memory.home.place();
         let (before, batches) = (memory.usage(), AtomicU64::new(0));
         let look = |_: u64, _: u64| {
             let store = Store::open_existing(&directory).unwrap().unwrap();
@@ -317,15 +317,7 @@ impl World {
         );
         assert_eq!(unowned, 0);
         assert_eq!(store.reads().unfinished_evictions().unwrap(), 0);
-        let used: BTreeSet<String> = store
-            .reads()
-            .packs_in_use()
-            .unwrap()
-            .into_iter()
-            .map(|(pack, _)| pack)
-            .collect();
-        let there: BTreeSet<String> = memory::packs::list(&store.packs()).into_iter().collect();
-        assert_eq!(used, there, "packs without rows, or rows without packs");
+        assert_packs(&store);
     }
 
     fn laws_hold(&self) {
@@ -374,7 +366,7 @@ impl World {
             );
             assert_eq!(store.reads().raw_bytes_of(&uid).unwrap(), 0);
         }
-        let health = examine_store(&self.memory.home.path("store"), &|_, _| {}).unwrap();
+        let health = examine_store(&self.memory.home.place(), &|_, _| {}).unwrap();
         let damaged: BTreeSet<u32> = health.damages.iter().map(|one| number_of(&one.session_uid)).collect();
         assert!(
             health.database.is_empty() && damaged.is_subset(&self.notes.damaged),

@@ -13,7 +13,7 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 use transcript::Agent;
 
-use crate::home::WAIT;
+use super::home::{WAIT, place, run_sql};
 
 /// A home with the roots of all agents, a copy of one, and a store.
 struct Home {
@@ -68,7 +68,7 @@ impl Home {
             root(Agent::Codex, ".codex"),
             root(Agent::Grok, ".grok"),
         ];
-        let directory = self.path("store");
+        let directory = place(&self.path("store"));
         let sweep = Sweep {
             is_ignored: &|path| path.ends_with("ignored/prompt_history.jsonl"),
             ..Sweep::new(&directory, &roots, &self.masker, now)
@@ -77,7 +77,7 @@ impl Home {
     }
 
     fn store(&self) -> Store {
-        Store::open(&self.path("store")).unwrap()
+        Store::open(place(&self.path("store"))).unwrap()
     }
 
     fn prompts_only(&self) -> Vec<PromptsOnly> {
@@ -608,13 +608,9 @@ fn a_store_from_before_prompts_were_kept_can_be_asked_and_looked_at() {
     let home = Home::new();
     home.write(CLAUDE, claude("5e55", 100, "fix it"));
     drop(home.store());
-    let store = Connection::open(home.path("store/store.db")).unwrap();
-    store
-        .execute_batch("DROP TABLE prompts; DROP TABLE prompt_files")
-        .unwrap();
-    drop(store);
+    run_sql(&home.path("store"), "DROP TABLE prompts; DROP TABLE prompt_files");
     assert_eq!(home.sweep_at(Timestamp::now(), dry_run).files_read, 1);
-    let store = Store::open_existing(&home.path("store")).unwrap().unwrap();
+    let store = Store::open_existing(place(&home.path("store"))).unwrap().unwrap();
     assert_eq!(store.reads().listed().unwrap(), []);
     assert_eq!(store.reads().counted("claude:5e55").unwrap().prompts, 0);
     assert_eq!(store.reads().prompts_of("claude:5e55").unwrap(), []);

@@ -13,7 +13,7 @@ use memory::store::Annotation;
 use testkit::corpus;
 use transcript::SessionEvent;
 
-use crate::home::{Home, LOG, UID, WAIT, full_home, prompt};
+use super::home::{Home, LOG, UID, WAIT, full_home, prompt};
 
 /// A home with sessions of all three agents, swept.
 fn swept() -> Home {

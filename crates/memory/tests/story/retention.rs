@@ -10,7 +10,7 @@ use memory::sweep::{Report, Sweep, run};
 use regex::Regex;
 use testkit::logs::ClaudeLog;
 
-use crate::home::{Home, WAIT};
+use super::home::{Home, WAIT, run_sql};
 
 /// The day on which most stories happen.
 pub const TODAY: &str = "2026-06-30T12:00:00Z";
@@ -129,7 +129,7 @@ impl Memory {
     }
 
     pub fn sweep_with(&self, progress: &(dyn Fn(u64, u64) + Sync)) -> Report {
-        let (roots, directory) = (self.home.roots(), self.home.path("store"));
+        let (roots, directory) = (self.home.roots(), self.home.place());
         let sweep = Sweep {
             threads: 2,
             progress,
@@ -185,14 +185,13 @@ impl Memory {
 
     /// Breaks the rows of a session so that no digest can be made of it.
     pub fn damage(&self, number: u32) {
-        let database = rusqlite::Connection::open(self.home.path("store/store.db")).unwrap();
         let sql = format!(
             "UPDATE events SET bytes = x'00ff' WHERE session_uid = '{0}';
              DELETE FROM digests WHERE session_uid = '{0}';
              UPDATE sessions SET analyzed_at = NULL WHERE session_uid = '{0}'",
             uid(number)
         );
-        database.execute_batch(&sql).unwrap();
+        run_sql(&self.home.path("store"), &sql);
     }
 }
 
@@ -368,7 +367,7 @@ fn an_evicted_session_stays_listed_and_counted_and_is_not_read_again() {
     // Neither a rebuild nor a look at everything takes it for damaged.
     memory.home.rebuild();
     assert_eq!(numbers(&memory), before);
-    let health = examine_store(&memory.home.path("store"), &|_, _| {}).unwrap();
+    let health = examine_store(&memory.home.place(), &|_, _| {}).unwrap();
     assert!(health.is_sound(), "{health:?}");
 }
 
@@ -478,7 +477,7 @@ fn a_sweep_that_reads_far_more_than_fits_stays_below_its_ceiling_all_the_time() 
     memory.policy.raw_soft_cap_bytes = each * 20;
     memory.policy.raw_hard_cap_bytes = each * 30;
     let most = std::sync::atomic::AtomicU64::new(0);
-    let directory = memory.home.path("store");
+    let directory = memory.home.place();
     let report = memory.sweep_with(&|_, _| {
         let store = memory::store::Store::open_existing(&directory).unwrap().unwrap();
         let usage = store.reads().raw_cache_bytes().unwrap();

@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 use jiff::{SignedDuration, Timestamp};
 use memory::mask::{MaskKey, Masker, Tier, UserRule, UserRules, rules};
 use memory::sources::Root;
-use memory::store::Store;
+use memory::store::{Store, Whose};
 use memory::sweep::{Report, Sweep, run};
 use samples::{Sample, samples_of};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use transcript::Agent;
 
-use crate::home::WAIT;
+use super::home::{WAIT, place};
 
 #[allow(dead_code, reason = "the unit tests need more of it")]
 #[path = "../../src/mask/tests/samples.rs"]
@@ -102,7 +102,10 @@ impl Garden {
             root(Agent::Codex, ".codex"),
             root(Agent::Grok, ".grok"),
         ];
-        let (directory, now) = (self.path("store"), Timestamp::now() + SignedDuration::from_hours(1));
+        let (directory, now) = (
+            place(&self.path("store")),
+            Timestamp::now() + SignedDuration::from_hours(1),
+        );
         let sweep = Sweep {
             threads: 2,
             ..Sweep::new(&directory, &roots, &masker, now)
@@ -112,12 +115,11 @@ impl Garden {
 
     /// Everything the store holds as text: the kept lines of every part, unpacked.
     fn kept(&self) -> Vec<u8> {
-        let store = Store::open(&self.path("store")).unwrap();
-        let packs = self.path("store/packs");
+        let store = Store::open(place(&self.path("store"))).unwrap();
+        let packs = store.packs();
         let mut kept = Vec::new();
-        for name in memory::packs::list(&packs) {
-            let bytes = fs::read(packs.join(name)).unwrap();
-            kept.append(&mut zstd::decode_all(&bytes[..]).unwrap());
+        for (_, _, frame) in store.reads().frames_of(Whose::Everybodys).unwrap() {
+            kept.append(&mut memory::packs::read(&packs, &frame).unwrap());
         }
         let reads = store.reads();
         for session in reads.sessions().unwrap() {
@@ -133,7 +135,7 @@ impl Garden {
     /// Every byte that the store has on disk, as it is and unpacked, and every derived row.
     fn everything(&self) -> Vec<(String, Vec<u8>)> {
         let mut all = vec![("what is kept".to_owned(), self.kept())];
-        let store = Store::open(&self.path("store")).unwrap();
+        let store = Store::open(place(&self.path("store"))).unwrap();
         let rows = store.reads().derived_rows().unwrap().join("\n");
         all.push(("the rows".to_owned(), rows.into_bytes()));
         let mut open = vec![self.path("store")];

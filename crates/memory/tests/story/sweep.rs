@@ -5,7 +5,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 
-use crate::home::{Home, LOG, UID, full_home, prompt};
+use super::home::{Home, LOG, UID, assert_packs, full_home, prompt};
 
 #[test]
 fn a_second_sweep_reads_no_file_and_no_byte() {
@@ -134,8 +134,8 @@ fn a_rewritten_log_replaces_what_was_kept() {
         assert_eq!(home.store().reads().event_count().unwrap(), 1);
     }
     home.sweep();
-    let packs = memory::packs::list(&home.path("store/packs"));
-    assert_eq!(packs.len(), 1, "old packs are taken away: {packs:?}");
+    assert_eq!(home.store().reads().packs_in_use().unwrap().len(), 1);
+    assert_packs(&home.store());
 }
 
 #[test]

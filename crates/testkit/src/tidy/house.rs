@@ -14,6 +14,8 @@ const LOCK_PACKAGES_MAX: usize = 350;
 /// Dependencies that belong to some crates only: names, or beginnings that end in `*`.
 const HOMES: &[(&str, &[&str])] = &[
     ("clap*", &["boswell"]),
+    // It only joins the driver of a database with its encryption.
+    ("tokio-postgres*", &["memory"]),
     ("tokio*", &["boswell"]),
     ("axum*", &["boswell"]),
     ("rusqlite*", &["memory", "testkit"]),

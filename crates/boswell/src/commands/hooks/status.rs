@@ -150,7 +150,7 @@ fn runs(context: &Context, command: &str, agent: Agent) -> Option<Runs> {
     Some(match program {
         None => Runs::Nothing,
         Some(_) if program != own_program().and_then(|path| real(&path)) => Runs::OtherProgram,
-        Some(_) if told.home != context.places.data_dir => Runs::OtherMemory,
+        Some(_) if told.home != *context.places.data_dir => Runs::OtherMemory,
         Some(_) => Runs::This,
     })
 }

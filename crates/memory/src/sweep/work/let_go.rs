@@ -36,6 +36,42 @@ impl Worker<'_> {
         Ok(true)
     }
 
+    /// Remembers that a copy is here of what another machine read.
+    pub(super) fn remember(&mut self) -> io::Result<bool> {
+        let log = self
+            .line_parts()
+            .next()
+            .and_then(|part| Some((part, self.job.cursors.get(part.kind.as_str())?)));
+        let Some((log, known)) = log else {
+            return Ok(true);
+        };
+        let mut others = self.copies_of(&self.job.uid);
+        for part in &self.job.source.parts {
+            if let Ok(metadata) = std::fs::metadata(&part.path) {
+                others.push(Cursor {
+                    session_uid: self.job.uid.clone(),
+                    part: part_name(part),
+                    path: path_text(&part.path),
+                    root: self.job.root.clone(),
+                    stat: stat(&metadata),
+                    read_to: 0,
+                    lines: 0,
+                    ends_mid_line: false,
+                    head_hash: [0; 32],
+                    tail_hash: [0; 32],
+                });
+            }
+        }
+        let base = Some((known.read_to, known.path.clone()));
+        Ok((self.send)(Output::Piece(self.noted(
+            log.kind,
+            part_name(log),
+            base,
+            None,
+            others,
+        ))))
+    }
+
     /// Remembers what the files of a session look like now. Says whether somebody still listens.
     pub(super) fn touch(&mut self) -> io::Result<bool> {
         let mut log = None;
@@ -71,16 +107,36 @@ impl Worker<'_> {
         let Some((kind, cursor, known)) = log else {
             return Ok(true);
         };
-        Ok((self.send)(Output::Piece(Piece {
+        let base = known.map(|known| (known.read_to, known.path.clone()));
+        let part = cursor.part.clone();
+        Ok((self.send)(Output::Piece(self.noted(
+            kind,
+            part,
+            base,
+            Some(cursor),
+            others,
+        ))))
+    }
+
+    /// A piece that adds nothing but cursors.
+    fn noted(
+        &self,
+        kind: PartKind,
+        part: String,
+        base: Option<(u64, String)>,
+        cursor: Option<Cursor>,
+        others: Vec<Cursor>,
+    ) -> Piece {
+        Piece {
             agent: self.job.agent,
             uid: self.job.uid.clone(),
             into: self.job.uid.clone(),
             replaces: Replaces::Nothing,
             promotes: None,
-            part: cursor.part.clone(),
+            part,
             kind,
-            base: known.map(|known| (known.read_to, known.path.clone())),
-            cursor: Some(cursor),
+            base,
+            cursor,
             others,
             frames: Vec::new(),
             tail: None,
@@ -91,8 +147,8 @@ impl Worker<'_> {
             is_refresh: false,
             is_touch: true,
             bytes_read: 0,
-            bytes_checked: std::mem::take(&mut self.bytes_checked),
+            bytes_checked: self.bytes_checked,
             redactions: 0,
-        })))
+        }
     }
 }

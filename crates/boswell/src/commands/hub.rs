@@ -1,0 +1,292 @@
+//! `boswell hub`: one memory for several machines, on a PostgreSQL server.
+
+use std::cell::RefCell;
+
+use memory::hub::{self, Moved, Pushed, Share};
+use memory::store::{Patience, Place, Server, Store, StoreError};
+use serde_json::json;
+
+use super::sweep::say_waiting;
+use crate::context::Context;
+use crate::error::{CommandError, Outcome};
+use crate::render::text::plural;
+use crate::ui::{Format, Ui, measure};
+
+/// Share one memory among several machines
+///
+/// The memory is a PostgreSQL database. A machine keeps its memory there (`store.url`), or keeps its own and delivers to it (`hub.url`).
+/// What leaves a machine was masked before; of a memory that is only delivered to, prompts and raw text stay here unless
+/// `hub.share` says otherwise.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  boswell hub init postgres://ada@db.example/memory
+  boswell hub move postgres://ada@db.example/memory
+  boswell hub push
+  boswell hub status --json")]
+pub(crate) struct HubArgs {
+    #[command(subcommand)]
+    command: HubCommand,
+}
+
+#[derive(clap::Subcommand, Debug)]
+enum HubCommand {
+    Init(InitArgs),
+    Push(PushArgs),
+    Move(MoveArgs),
+    Status(StatusArgs),
+}
+
+/// Make the tables and the roles of a shared memory
+///
+/// The roles are boswell_owner, boswell_writer and boswell_reader; give them to those who may do so much. What is there already stays.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  boswell hub init postgres://ada@db.example/memory
+  boswell hub init")]
+struct InitArgs {
+    /// The database; without it, that of `hub.url` or `store.url`
+    #[arg(value_name = "URL")]
+    url: Option<String>,
+}
+
+/// Deliver what is new here to the shared memory
+///
+/// Of two logs of one session the longer one counts. Where the server is away nothing is lost: the next time delivers it.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  boswell hub push")]
+struct PushArgs {}
+
+/// Move the whole memory to a server, or back into the data directory
+///
+/// Nothing is taken away where it was. Cut off, it goes on where it was; in the end both are compared, row by row and frame by frame.
+/// `store.url` says from then on which one is asked.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  boswell hub move postgres://ada@db.example/memory
+  boswell hub move local")]
+struct MoveArgs {
+    /// The URL of a database, or `local` for the data directory
+    #[arg(value_name = "TO")]
+    to: String,
+}
+
+/// Say what is where
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  boswell hub status")]
+struct StatusArgs {}
+
+pub(crate) fn run(ui: &mut Ui, context: &Context, args: &HubArgs) -> Result<Outcome, CommandError> {
+    match &args.command {
+        HubCommand::Init(args) => init(ui, context, args),
+        HubCommand::Push(_) => push(ui, context),
+        HubCommand::Move(args) => move_to(ui, context, args),
+        HubCommand::Status(_) => status(ui, context),
+    }
+}
+
+fn init(ui: &mut Ui, context: &Context, args: &InitArgs) -> Result<Outcome, CommandError> {
+    let place = match &args.url {
+        Some(url) => context.place_of(url)?,
+        None => hub_of(context)?,
+    };
+    let store = Store::open(&place)?;
+    let roles = store.make_roles()?;
+    match ui.format {
+        Format::Json => ui.json(&json!({
+            "schema": "boswell.hub.init/1",
+            "path": place.to_string(),
+            "roles": roles,
+        }))?,
+        Format::Text => ui.status(format_args!("Ready: {place}, with the roles {}", roles.join(", "))),
+    }
+    Ok(Outcome::Done)
+}
+
+fn move_to(ui: &mut Ui, context: &Context, args: &MoveArgs) -> Result<Outcome, CommandError> {
+    let here = &context.places.data_dir;
+    let to = match args.to.as_str() {
+        "local" => here.local(),
+        url if Server::is_url(url) => context.place_of(url)?,
+        other => {
+            let message = format_args!("neither the URL of a database nor `local`: `{other}`");
+            return Err(CommandError::user("hub-place", message));
+        }
+    };
+    // Where the memory is on a server already, that one is moved; else the one in the data directory.
+    let from = if to.server().is_none() {
+        here.clone()
+    } else {
+        here.local()
+    };
+    if from.to_string() == to.to_string() {
+        return Err(
+            CommandError::user("hub-place", format_args!("the memory is there already: {to}"))
+                .with_hint("`store.url` says which one is asked"),
+        );
+    }
+    let source = Store::open_existing(&from)?
+        .ok_or_else(|| CommandError::not_found("no-memory", format_args!("there is no memory to move: {from}")))?;
+    let mut target = Store::open(&to)?;
+    let moved = {
+        let told = RefCell::new(&mut *ui);
+        let waiting = || say_waiting(&mut told.borrow_mut());
+        hub::move_all(&source, &mut target, context.now, Patience::Wait(&waiting), &|_, _| {})?
+    };
+    show_moved(ui, &from, &to, moved)?;
+    Ok(Outcome::Done)
+}
+
+fn show_moved(ui: &mut Ui, from: &Place, to: &Place, moved: Moved) -> Result<(), CommandError> {
+    match ui.format {
+        Format::Json => ui.json(&json!({
+            "schema": "boswell.hub.move/1",
+            "from": from.to_string(),
+            "to": to.to_string(),
+            "sessions": moved.sessions,
+            "unchanged": moved.unchanged,
+            "rows": moved.rows,
+            "frames": moved.frames,
+            "bytes": moved.bytes,
+        }))?,
+        Format::Text => {
+            ui.status(format_args!(
+                "Moved: {}, {} were there already; {} and {} are the same in both",
+                plural(moved.sessions, "session"),
+                measure::count(moved.unchanged),
+                plural(moved.rows, "row"),
+                plural(moved.frames, "frame"),
+            ));
+            let key = if to.server().is_some() {
+                format!("`store.url = \"{to}\"` keeps the memory there from now on")
+            } else {
+                "without `store.url` the memory is kept here from now on".to_owned()
+            };
+            ui.hint(key);
+        }
+    }
+    Ok(())
+}
+
+fn push(ui: &mut Ui, context: &Context) -> Result<Outcome, CommandError> {
+    let hub = hub_of(context)?;
+    let pushed = deliver(ui, context, &hub);
+    let pushed = match pushed {
+        Err(StoreError::Server(error)) if error.kind() == memory::store::ServerErrorKind::Away => {
+            ui.warning(format_args!("the shared memory cannot be reached: {error}"));
+            ui.hint("nothing is lost; the next `boswell hub push` delivers it");
+            None
+        }
+        pushed => Some(pushed?),
+    };
+    match (ui.format, pushed) {
+        (Format::Json, pushed) => ui.json(&json!({
+            "schema": "boswell.hub.push/1",
+            "path": hub.to_string(),
+            "is_away": pushed.is_none(),
+            "sessions": pushed.map(|pushed| pushed.sessions),
+            "unchanged": pushed.map(|pushed| pushed.unchanged),
+            "left": pushed.map(|pushed| pushed.left),
+        }))?,
+        (Format::Text, Some(pushed)) => ui.status(format_args!(
+            "Delivered: {}, {} were there already, {} stay as they are there",
+            plural(pushed.sessions, "session"),
+            measure::count(pushed.unchanged),
+            measure::count(pushed.left),
+        )),
+        (Format::Text, None) => {}
+    }
+    Ok(Outcome::Done)
+}
+
+/// Delivers at the end of a sweep. What cannot be delivered now is delivered by the next one, so that it is said and is no error.
+pub(crate) fn push_quietly(ui: &mut Ui, context: &Context) {
+    let Some(hub) = &context.hub else { return };
+    if let Err(error) = deliver(ui, context, hub) {
+        ui.warning(format_args!("not delivered to the shared memory: {error}"));
+    }
+}
+
+/// Delivers what is new in the data directory.
+pub(crate) fn deliver(ui: &mut Ui, context: &Context, hub: &Place) -> Result<Pushed, StoreError> {
+    let here = context.places.data_dir.local();
+    let Some(source) = Store::open_existing(&here)? else {
+        return Ok(Pushed::default());
+    };
+    let mut target = Store::open(hub)?;
+    let told = RefCell::new(ui);
+    let waiting = || say_waiting(&mut told.borrow_mut());
+    let share = |uid: &str| -> Result<Share, StoreError> {
+        let view = source.reads().view(uid)?;
+        let names = view.iter().flat_map(|view| [view.repo.as_deref(), view.cwd.as_deref()]);
+        let is_full = names.flatten().any(|name| context.config.hub.is_full(name));
+        Ok(if is_full { Share::Full } else { context.config.hub.share })
+    };
+    hub::push(&source, &mut target, &share, context.now, Patience::Wait(&waiting))
+}
+
+fn status(ui: &mut Ui, context: &Context) -> Result<Outcome, CommandError> {
+    let here = context.places.data_dir.local();
+    let mut places = vec![("here", here)];
+    places.extend(
+        context
+            .places
+            .data_dir
+            .server()
+            .map(|_| ("store", context.places.data_dir.clone())),
+    );
+    places.extend(context.hub.clone().map(|hub| ("hub", hub)));
+    let mut rows = Vec::new();
+    for (role, place) in &places {
+        let counted = Store::open_existing(place).and_then(|store| {
+            let store = store.as_ref();
+            let sessions = store.map_or(Ok(Vec::new()), |store| store.reads().sessions())?;
+            let raw = store.map_or(Ok(0), |store| store.reads().raw_cache_bytes())?;
+            let whole = sessions.iter().filter(|row| row.evicted_at.is_none()).count();
+            Ok((sessions.len() as u64, whole as u64, raw))
+        });
+        rows.push((*role, place.to_string(), counted));
+    }
+    if ui.format == Format::Json {
+        let places: Vec<_> = rows
+            .iter()
+            .map(|(role, place, counted)| {
+                let counted = counted.as_ref().ok();
+                json!({
+                    "role": role,
+                    "path": place,
+                    "is_away": counted.is_none(),
+                    "sessions": counted.map(|(sessions, ..)| sessions),
+                    "with_raw_text": counted.map(|(_, whole, _)| whole),
+                    "raw_bytes": counted.map(|(.., raw)| raw),
+                })
+            })
+            .collect();
+        let share = context.config.hub.share.as_str();
+        ui.json(&json!({"schema": "boswell.hub.status/1", "share": share, "places": places}))?;
+        return Ok(Outcome::Done);
+    }
+    for (role, place, counted) in rows {
+        match counted {
+            Ok((sessions, whole, raw)) => ui.row(format_args!(
+                "{role:<6} {place}  {}, {} with raw text, {}",
+                plural(sessions, "session"),
+                measure::count(whole),
+                measure::bytes(raw)
+            ))?,
+            Err(error) => ui.row(format_args!("{role:<6} {place}  cannot be asked: {error}"))?,
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+/// The shared memory that the settings name.
+fn hub_of(context: &Context) -> Result<Place, CommandError> {
+    let store = &context.places.data_dir;
+    let own = store.server().map(|_| store.clone());
+    context.hub.clone().or(own).ok_or_else(|| {
+        CommandError::config("no-hub", "no shared memory is configured")
+            .with_hint("`hub.url` names one, such as `postgres://ada@db.example/memory`")
+    })
+}

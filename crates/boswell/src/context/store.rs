@@ -1,0 +1,121 @@
+//! Where the memory is: in the data directory, or on a server that the settings name; with the password that is known for it, and who
+//! writes. Nothing of a password is ever told.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use memory::store::{Place, Server, Writer};
+
+use super::Places;
+use crate::config::Config;
+use crate::env as variables;
+use crate::env::Environment;
+use crate::error::CommandError;
+
+/// What is known of databases beside their URLs.
+#[derive(Default)]
+pub(crate) struct Passwords {
+    told: Option<String>,
+    /// The file of passwords that PostgreSQL's own programs read.
+    file: PathBuf,
+}
+
+impl std::fmt::Debug for Passwords {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Passwords").finish_non_exhaustive()
+    }
+}
+
+impl Passwords {
+    pub(super) fn of(environment: &Environment, places: &Places) -> Self {
+        let told = environment.get(variables::PGPASSWORD).and_then(OsStr::to_str);
+        let file = environment.get(variables::PGPASSFILE).map(PathBuf::from);
+        Self {
+            told: told.map(str::to_owned),
+            file: file.unwrap_or_else(|| places.home.join(".pgpass")),
+        }
+    }
+
+    /// The server that a URL names, with its password. `name` is where the URL stands.
+    pub(super) fn server(&self, url: &str, name: &str, own_file: Option<&Path>) -> Result<Server, CommandError> {
+        let server = Server::of_url(url).map_err(|error| {
+            CommandError::config("config-value", format_args!("`{name}` names no database: {error}"))
+                .with_hint("write it like `postgres://ada@db.example/memory`")
+        })?;
+        if server.has_password() {
+            return Ok(server);
+        }
+        if let Some(path) = own_file {
+            let password = fs::read_to_string(path).map_err(|error| {
+                let message = format_args!("cannot read the password file `{}`: {error}", path.display());
+                CommandError::config("password-file", message)
+            })?;
+            return Ok(server.with_password(Some(password.trim_end_matches(['\r', '\n']))));
+        }
+        if self.told.is_some() {
+            return Ok(server.with_password(self.told.as_deref()));
+        }
+        let known = fs::read_to_string(&self.file)
+            .ok()
+            .and_then(|file| server.password_in(&file));
+        Ok(server.with_password(known.as_deref()))
+    }
+}
+
+/// The memory of this machine, as the settings say.
+pub(super) fn place(
+    config: &Config,
+    environment: &Environment,
+    passwords: &Passwords,
+    places: &Places,
+) -> Result<Place, CommandError> {
+    let directory = &*places.data_dir;
+    let told = environment.get(variables::BOSWELL_STORE).and_then(OsStr::to_str);
+    let (url, name) = match told {
+        Some(url) => (Some(url), variables::BOSWELL_STORE),
+        None => (config.store.url.as_deref(), "store.url"),
+    };
+    let place = match url {
+        Some(url) => Place::on_server(
+            directory,
+            passwords.server(url, name, config.store.password_file.as_deref())?,
+        ),
+        None => directory.into(),
+    };
+    Ok(place.written_by(writer(config, environment)))
+}
+
+/// The memory that this machine delivers to.
+pub(super) fn hub(config: &Config, passwords: &Passwords, places: &Places) -> Result<Option<Place>, CommandError> {
+    let Some(url) = config.hub.database.url.as_deref() else {
+        return Ok(None);
+    };
+    let server = passwords.server(url, "hub.url", config.hub.database.password_file.as_deref())?;
+    let place = Place::on_server(&places.data_dir, server);
+    Ok(Some(place.written_by(places.data_dir.writer().clone())))
+}
+
+/// Who writes, by the settings, or as the system says.
+fn writer(config: &Config, environment: &Environment) -> Writer {
+    let variable = |name| environment.get(name).and_then(OsStr::to_str).map(str::to_owned);
+    let user = || {
+        let names = [variables::USER, variables::LOGNAME, variables::USERNAME];
+        names.into_iter().find_map(variable)
+    };
+    Writer {
+        machine: config.machine.clone().or_else(host).unwrap_or_default(),
+        user: config.user.clone().or_else(user).unwrap_or_default(),
+    }
+}
+
+#[cfg(unix)]
+fn host() -> Option<String> {
+    let told = rustix::system::uname();
+    told.nodename().to_str().ok().map(str::to_owned)
+}
+
+#[cfg(not(unix))]
+fn host() -> Option<String> {
+    None
+}

@@ -1,0 +1,445 @@
+//! PostgreSQL: one connection, shared by all that ask in one process. Knows nothing of what is kept in it.
+//!
+//! A connection may be cut at any moment. While nothing hangs on it, it is made anew; inside of a transaction or while it holds a
+//! lock the loss is an error, because the server has taken both back.
+
+mod copy;
+mod row;
+mod tls;
+
+use std::collections::{HashMap, HashSet};
+use std::error::Error as _;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use postgres::error::SqlState;
+use postgres::types::{ToSql, Type};
+use postgres::{Client, Statement};
+use thiserror::Error;
+
+pub(super) use self::row::RowExt;
+use super::{Access, ROLLBACK, Right, Value};
+use crate::store::place::Server;
+use crate::store::{FrameRow, StoreError};
+
+/// What the driver or the server says, without a word of what was asked: rows and passwords stay out of messages.
+#[derive(Debug, Error)]
+#[error("{message}")]
+pub struct ServerError {
+    message: String,
+    kind: ServerErrorKind,
+}
+
+/// What kind of failure it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServerErrorKind {
+    /// Nobody answers, or the connection was cut: the same may go well later.
+    Away,
+    /// The server knows us not, or gives us less than we need.
+    Denied,
+    /// The server's disk is full.
+    Full,
+    Other,
+}
+
+impl ServerError {
+    pub fn kind(&self) -> ServerErrorKind {
+        self.kind
+    }
+
+    /// Said of a column that holds something else than it must.
+    pub(super) fn value(column: usize) -> Self {
+        Self {
+            message: format!("column {column} of an answer holds something else than it must"),
+            kind: ServerErrorKind::Other,
+        }
+    }
+
+    fn of(error: &postgres::Error) -> Self {
+        let (message, kind) = match error.as_db_error() {
+            Some(told) => (told.message().to_owned(), kind_of(told.code())),
+            None => {
+                let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
+                let is_ours = error.to_string().contains("serializing");
+                let kind = if is_ours {
+                    ServerErrorKind::Other
+                } else {
+                    ServerErrorKind::Away
+                };
+                (format!("{error}{cause}"), kind)
+            }
+        };
+        Self { message, kind }
+    }
+}
+
+fn kind_of(code: &SqlState) -> ServerErrorKind {
+    let class = &code.code()[..2];
+    match class {
+        // Connections, and servers that go down or come up.
+        "08" | "57" => ServerErrorKind::Away,
+        "28" => ServerErrorKind::Denied,
+        _ if *code == SqlState::INSUFFICIENT_PRIVILEGE || *code == SqlState::INVALID_CATALOG_NAME => {
+            ServerErrorKind::Denied
+        }
+        _ if *code == SqlState::DISK_FULL => ServerErrorKind::Full,
+        _ => ServerErrorKind::Other,
+    }
+}
+
+impl From<postgres::Error> for StoreError {
+    fn from(error: postgres::Error) -> Self {
+        Self::Server(ServerError::of(&error))
+    }
+}
+
+/// A statement is prepared once for each text and the kinds of its values.
+type Key = (String, Vec<u32>);
+
+/// One connection and what hangs on it.
+struct Link {
+    server: Server,
+    access: Access,
+    client: Client,
+    statements: HashMap<Key, Statement>,
+    is_in_transaction: bool,
+    /// How many rights are held by it.
+    held: usize,
+}
+
+impl Link {
+    fn connect(server: &Server, access: Access) -> Result<Client, StoreError> {
+        let mut config = server.config().clone();
+        let mut options = config.get_options().unwrap_or_default().to_owned();
+        // Hints are for people at a prompt, and our questions are too small to be compiled.
+        options.push_str(" -c client_min_messages=warning -c jit=off");
+        if access != Access::ReadWrite {
+            options.push_str(" -c default_transaction_read_only=on");
+        }
+        config.options(options.trim_start());
+        match config.get_ssl_mode() {
+            postgres::config::SslMode::Disable => Ok(config.connect(postgres::NoTls)?),
+            _ => Ok(config.connect(tls::connector(server.roots())?)?),
+        }
+    }
+
+    /// Whether a new connection would be as good as this one.
+    fn is_free(&self) -> bool {
+        !self.is_in_transaction && self.held == 0
+    }
+
+    fn renew(&mut self) -> Result<(), StoreError> {
+        self.client = Self::connect(&self.server, self.access)?;
+        self.statements.clear();
+        Ok(())
+    }
+
+    fn statement(&mut self, sql: &str, values: &[Value<'_>]) -> Result<Statement, StoreError> {
+        let types: Vec<Type> = values.iter().take(parameters(sql)).map(row::type_of).collect();
+        let key = (sql.to_owned(), types.iter().map(Type::oid).collect());
+        if let Some(known) = self.statements.get(&key) {
+            return Ok(known.clone());
+        }
+        let statement = self.client.prepare_typed(sql, &types)?;
+        self.statements.insert(key, statement.clone());
+        Ok(statement)
+    }
+}
+
+/// How many values a text takes: the highest number behind a `$`.
+fn parameters(sql: &str) -> usize {
+    let numbers = sql.split('$').skip(1).map(|rest| {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        rest[..digits].parse().unwrap_or_default()
+    });
+    numbers.max().unwrap_or_default()
+}
+
+fn lock(link: &Mutex<Link>) -> MutexGuard<'_, Link> {
+    link.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(in crate::store) struct Postgres {
+    link: Arc<Mutex<Link>>,
+    /// Tables that were seen: they do not go away.
+    tables: Mutex<HashSet<String>>,
+}
+
+/// A right that this process has until this goes.
+pub(in crate::store) struct HeldLock {
+    link: Arc<Mutex<Link>>,
+    right: Right,
+}
+
+impl Drop for HeldLock {
+    fn drop(&mut self) {
+        let mut link = lock(&self.link);
+        link.held = link.held.saturating_sub(1);
+        let sql = format!("SELECT pg_advisory_unlock({})", lock_key(self.right));
+        // Where the connection is gone, the server took the right back with it.
+        _ = link.client.simple_query(&sql);
+    }
+}
+
+/// Memories that share a database, each in a schema of its own, do not wait for each other.
+fn lock_key(right: Right) -> String {
+    format!("hashtextextended('boswell {right:?} ' || current_schema(), 0)")
+}
+
+/// Reads frames that are rows, from any thread.
+#[derive(Clone)]
+pub(in crate::store) struct Rows {
+    link: Arc<Mutex<Link>>,
+}
+
+impl Rows {
+    /// Reads the packed bytes of a frame. Two sessions that are made anew at once may name their packs alike: the checksum tells
+    /// them apart.
+    pub(in crate::store) fn read(&self, frame: &FrameRow, packed: &mut Vec<u8>) -> io::Result<()> {
+        let asked = [
+            Value::Text(&frame.pack),
+            Value::count(frame.start),
+            Value::Blob(&frame.checksum),
+        ];
+        let sql =
+            "SELECT bytes FROM frames WHERE pack = $1 AND start = $2 AND checksum = $3 AND bytes IS NOT NULL LIMIT 1";
+        let found = query(&self.link, sql, &asked).map_err(io::Error::other)?;
+        let bytes = found.first().map(|row| row.blob_opt(0)).transpose();
+        let bytes = bytes.map_err(io::Error::other)?.flatten();
+        packed.clear();
+        packed.extend_from_slice(bytes.ok_or(io::ErrorKind::NotFound)?);
+        Ok(())
+    }
+}
+
+/// Does something with the connection; on a new one where this one is gone and nothing was lost with it.
+fn with<T>(link: &Mutex<Link>, mut work: impl FnMut(&mut Link) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    let mut link = lock(link);
+    if link.is_free() && link.client.is_closed() {
+        link.renew()?;
+    }
+    match work(&mut link) {
+        Err(StoreError::Server(error)) if error.kind == ServerErrorKind::Away && link.is_free() => {
+            link.renew()?;
+            work(&mut link)
+        }
+        done => done,
+    }
+}
+
+fn query(link: &Mutex<Link>, sql: &str, values: &[Value<'_>]) -> Result<Vec<postgres::Row>, StoreError> {
+    with(link, |link| {
+        let statement = link.statement(sql, values)?;
+        Ok(link.client.query(&statement, &dynamic(&statement, values))?)
+    })
+}
+
+impl Postgres {
+    pub(super) fn connect(server: &Server, access: Access) -> Result<Self, StoreError> {
+        let link = Link {
+            client: Link::connect(server, access)?,
+            server: server.clone(),
+            access,
+            statements: HashMap::new(),
+            is_in_transaction: false,
+            held: 0,
+        };
+        Ok(Self {
+            link: Arc::new(Mutex::new(link)),
+            tables: Mutex::default(),
+        })
+    }
+
+    pub(super) fn rows(&self) -> Rows {
+        Rows {
+            link: self.link.clone(),
+        }
+    }
+
+    fn with<T>(&self, work: impl FnMut(&mut Link) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        with(&self.link, work)
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        !lock(&self.link).is_in_transaction
+    }
+
+    pub(super) fn begin(&self, mode: &str) -> Result<(), StoreError> {
+        let sql = format!("BEGIN ISOLATION LEVEL {mode}");
+        self.with(|link| {
+            link.client.batch_execute(&sql)?;
+            Ok(())
+        })?;
+        lock(&self.link).is_in_transaction = true;
+        Ok(())
+    }
+
+    pub(super) fn commit(&self) -> Result<(), StoreError> {
+        // A transaction in which something failed is rolled back even where a commit is asked: a question before it tells.
+        self.end("SELECT 1; COMMIT")
+    }
+
+    pub(super) fn end(&self, how: &str) -> Result<(), StoreError> {
+        let mut link = lock(&self.link);
+        let told = link.client.simple_query(how);
+        link.is_in_transaction = told.is_err() && how != ROLLBACK;
+        told?;
+        Ok(())
+    }
+
+    /// Takes a right, waiting for it if asked to. None where somebody else has it.
+    pub(super) fn take(&self, right: Right, is_waiting: bool) -> Result<Option<HeldLock>, StoreError> {
+        let key = lock_key(right);
+        let sql = match is_waiting {
+            true => format!("SELECT 1 FROM (SELECT pg_advisory_lock({key})) AS had"),
+            false => format!("SELECT 1 WHERE pg_try_advisory_lock({key})"),
+        };
+        let has = self.with(|link| Ok(!link.client.query(&sql, &[])?.is_empty()))?;
+        if !has {
+            return Ok(None);
+        }
+        lock(&self.link).held += 1;
+        Ok(Some(HeldLock {
+            link: self.link.clone(),
+            right,
+        }))
+    }
+
+    pub(super) fn execute(&self, sql: &str, values: &[Value<'_>]) -> Result<usize, StoreError> {
+        self.with(|link| {
+            let statement = link.statement(sql, values)?;
+            let touched = link.client.execute(&statement, &dynamic(&statement, values))?;
+            Ok(usize::try_from(touched).unwrap_or(usize::MAX))
+        })
+    }
+
+    pub(super) fn query(&self, sql: &str, values: &[Value<'_>]) -> Result<Vec<postgres::Row>, StoreError> {
+        query(&self.link, sql, values)
+    }
+
+    pub(super) fn script(&self, sql: &str) -> Result<(), StoreError> {
+        self.with(|link| Ok(link.client.batch_execute(sql)?))
+    }
+
+    pub(super) fn dialect(ddl: &str) -> String {
+        ddl.replace("{int}", "BIGINT")
+            .replace("{blob}", "BYTEA")
+            .replace("{text}", "TEXT")
+            .replace(" TEXT", " TEXT COLLATE \"C\"")
+            .replace("{clustered}", "")
+            .replace("{strict}", "")
+    }
+
+    pub(super) fn lock_schema(&self) -> Result<(), StoreError> {
+        self.script("SELECT pg_advisory_xact_lock(hashtextextended('boswell schema ' || current_schema(), 0))")
+    }
+
+    /// Names that both engines know with the types that one text gives them, and how frames are found by where they lie.
+    pub(super) fn furnish(&self) -> Result<(), StoreError> {
+        self.script(
+            "CREATE OR REPLACE FUNCTION instr(TEXT, TEXT) RETURNS INTEGER
+                LANGUAGE sql IMMUTABLE STRICT AS 'SELECT strpos($1, $2)';
+             CREATE OR REPLACE FUNCTION substr(TEXT, BIGINT, BIGINT) RETURNS TEXT
+                LANGUAGE sql IMMUTABLE STRICT AS 'SELECT substr($1, $2::INTEGER, $3::INTEGER)';
+             CREATE INDEX IF NOT EXISTS frames_by_pack ON frames (pack, start);
+             CREATE INDEX IF NOT EXISTS cursors_by_path ON cursors (path);
+             ALTER TABLE frames ALTER COLUMN bytes SET STORAGE EXTERNAL;
+             ALTER TABLE tails ALTER COLUMN bytes SET STORAGE EXTERNAL;
+             ALTER TABLE events ALTER COLUMN bytes SET STORAGE EXTERNAL;
+             ALTER TABLE filters ALTER COLUMN bytes SET STORAGE EXTERNAL;
+             ALTER TABLE readers ALTER COLUMN state SET STORAGE EXTERNAL;",
+        )
+    }
+
+    pub(super) fn make_roles(&self) -> Result<Vec<&'static str>, StoreError> {
+        const ROLES: [(&str, &str); 3] = [
+            ("boswell_owner", "ALL"),
+            ("boswell_writer", "SELECT, INSERT, UPDATE, DELETE"),
+            ("boswell_reader", "SELECT"),
+        ];
+        for (role, rights) in ROLES {
+            self.script(&format!(
+                "DO $$ BEGIN CREATE ROLE {role} NOLOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$;
+                 DO $$ BEGIN
+                    EXECUTE format('GRANT USAGE ON SCHEMA %I TO {role}', current_schema());
+                    EXECUTE format('GRANT {rights} ON ALL TABLES IN SCHEMA %I TO {role}', current_schema());
+                    EXECUTE format('ALTER DEFAULT PRIVILEGES IN SCHEMA %I GRANT {rights} ON TABLES TO {role}', current_schema());
+                 END $$"
+            ))?;
+        }
+        Ok(ROLES.map(|(role, _)| role).to_vec())
+    }
+
+    fn is_true(&self, sql: &str, values: &[Value<'_>]) -> Result<bool, StoreError> {
+        Ok(!self.query(sql, values)?.is_empty())
+    }
+
+    pub(super) fn has_table(&self, name: &str) -> Result<bool, StoreError> {
+        if self
+            .tables
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .contains(name)
+        {
+            return Ok(true);
+        }
+        let is_there = self.is_true("SELECT 1 WHERE to_regclass($1) IS NOT NULL", &[Value::Text(name)])?;
+        if is_there {
+            let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+            tables.insert(name.to_owned());
+        }
+        Ok(is_there)
+    }
+
+    pub(super) fn version(&self) -> Result<i64, StoreError> {
+        if !self.has_table("schema_version")? {
+            return Ok(0);
+        }
+        let found = self.query("SELECT max(version) FROM schema_version", &[])?;
+        Ok(found
+            .first()
+            .map_or(Ok(None), |row| row.int_opt(0))?
+            .unwrap_or_default())
+    }
+
+    pub(super) fn set_version(&self, version: i64) -> Result<(), StoreError> {
+        self.script(&format!(
+            "CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL PRIMARY KEY);
+             DELETE FROM schema_version;
+             INSERT INTO schema_version (version) VALUES ({version});"
+        ))
+    }
+
+    /// Gives room back to the tables. What was deleted stays in the server's files until that room is used again, and in its log:
+    /// those are the server's, and docs/hub.md says so.
+    pub(super) fn scrub(&self) -> Result<bool, StoreError> {
+        // Another user's tables cannot be vacuumed: that is a warning there, and no error here.
+        self.script("VACUUM frames")?;
+        for table in ["tails", "events", "filters", "readers", "turns", "views", "prompts"] {
+            self.script(&format!("VACUUM {table}"))?;
+        }
+        Ok(true)
+    }
+
+    pub(super) fn sizes(&self) -> Result<(u64, u64), StoreError> {
+        let found = self.query(
+            "SELECT coalesce(sum(CASE WHEN relname = 'frames' THEN pg_total_relation_size(oid) END), 0),
+                coalesce(sum(CASE WHEN relname <> 'frames' THEN pg_total_relation_size(oid) END), 0)
+             FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace",
+            &[],
+        )?;
+        let row = found.first().ok_or_else(|| ServerError::value(0))?;
+        let size = |column| Ok::<_, StoreError>(row.int_opt(column)?.unwrap_or_default().unsigned_abs());
+        Ok((size(0)?, size(1)?))
+    }
+}
+
+/// As many values as the statement takes.
+fn dynamic<'v>(statement: &Statement, values: &'v [Value<'_>]) -> Vec<&'v (dyn ToSql + Sync)> {
+    let takes = statement.params().len();
+    values
+        .iter()
+        .take(takes)
+        .map(|value| value as &(dyn ToSql + Sync))
+        .collect()
+}

@@ -1,0 +1,150 @@
+//! Values as PostgreSQL takes and gives them.
+//!
+//! Numbers come in several widths, depending on what was asked: a count is wider than a literal, a sum of wide ones is
+//! wider still. Above this file all of them are one kind.
+
+use std::error::Error;
+
+use bytes::{BufMut, BytesMut};
+use postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
+
+use super::ServerError;
+use crate::store::StoreError;
+use crate::store::engine::Value;
+
+/// What one of the engines cannot keep in a text stands there as a sign for it.
+const NUL: &str = "\u{2400}";
+
+/// The type a value is declared with; what is nothing takes its type from where it stands.
+pub(super) fn type_of(value: &Value<'_>) -> Type {
+    match value {
+        Value::Null => Type::UNKNOWN,
+        Value::Int(_) => Type::INT8,
+        Value::Text(_) => Type::TEXT,
+        Value::Blob(_) => Type::BYTEA,
+    }
+}
+
+/// Writes the bytes of a value. Says whether there are any.
+pub(super) fn write(value: &Value<'_>, out: &mut BytesMut) -> IsNull {
+    match value {
+        Value::Null => return IsNull::Yes,
+        Value::Int(number) => out.put_i64(*number),
+        Value::Text(text) if text.contains('\0') => out.put_slice(text.replace('\0', NUL).as_bytes()),
+        Value::Text(text) => out.put_slice(text.as_bytes()),
+        Value::Blob(bytes) => out.put_slice(bytes),
+    }
+    IsNull::No
+}
+
+impl ToSql for Value<'_> {
+    fn to_sql(&self, ty: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+        match self {
+            // Declared as wide: this is what a server makes of it where a narrow one stands.
+            Self::Int(number) if *ty == Type::INT4 => {
+                out.put_i32(i32::try_from(*number)?);
+                Ok(IsNull::No)
+            }
+            value => Ok(write(value, out)),
+        }
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    to_sql_checked!();
+}
+
+/// The bytes of a column as they came, whatever it holds.
+struct Raw<'r>(Option<&'r [u8]>, Type);
+
+impl<'r> FromSql<'r> for Raw<'r> {
+    fn from_sql(ty: &Type, raw: &'r [u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
+        Ok(Self(Some(raw), ty.clone()))
+    }
+
+    fn from_sql_null(ty: &Type) -> Result<Self, Box<dyn Error + Sync + Send>> {
+        Ok(Self(None, ty.clone()))
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+}
+
+/// What the rows of an answer are asked.
+pub(in crate::store::engine) trait RowExt {
+    fn int_opt(&self, column: usize) -> Result<Option<i64>, StoreError>;
+    fn text_opt(&self, column: usize) -> Result<Option<&str>, StoreError>;
+    fn blob_opt(&self, column: usize) -> Result<Option<&[u8]>, StoreError>;
+}
+
+impl RowExt for postgres::Row {
+    fn int_opt(&self, column: usize) -> Result<Option<i64>, StoreError> {
+        let Raw(bytes, ty) = self.try_get(column)?;
+        let Some(bytes) = bytes else { return Ok(None) };
+        let wrong = || StoreError::from(ServerError::value(column));
+        let number = match ty {
+            Type::INT8 => i64::from_be_bytes(bytes.try_into().map_err(|_| wrong())?),
+            Type::INT4 => i32::from_be_bytes(bytes.try_into().map_err(|_| wrong())?).into(),
+            Type::INT2 => i16::from_be_bytes(bytes.try_into().map_err(|_| wrong())?).into(),
+            Type::NUMERIC => numeric(bytes).ok_or_else(wrong)?,
+            _ => return Err(wrong()),
+        };
+        Ok(Some(number))
+    }
+
+    fn text_opt(&self, column: usize) -> Result<Option<&str>, StoreError> {
+        let Raw(bytes, _) = self.try_get(column)?;
+        let text = bytes.map(std::str::from_utf8).transpose();
+        text.map_err(|_| ServerError::value(column).into())
+    }
+
+    fn blob_opt(&self, column: usize) -> Result<Option<&[u8]>, StoreError> {
+        let Raw(bytes, _) = self.try_get(column)?;
+        Ok(bytes)
+    }
+}
+
+/// A whole number of any width: how many digits to the base of 10000, the power of the first, the sign, how many behind the
+/// point, and the digits.
+fn numeric(bytes: &[u8]) -> Option<i64> {
+    let word = |at: usize| Some(i16::from_be_bytes(bytes.get(at * 2..at * 2 + 2)?.try_into().ok()?));
+    let (digits, weight, sign) = (word(0)?, word(1)?, word(2)?);
+    let mut number: i128 = 0;
+    for power in 0..=weight {
+        let digit = if power < digits {
+            word(4 + usize::try_from(power).ok()?)?
+        } else {
+            0
+        };
+        number = number.checked_mul(10_000)?.checked_add(digit.into())?;
+    }
+    i64::try_from(if sign == 0 { number } else { -number }).ok()
+}
+
+impl From<ServerError> for StoreError {
+    fn from(error: ServerError) -> Self {
+        Self::Server(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_of_any_width_are_numbers() {
+        let words = |words: &[i16]| words.iter().flat_map(|word| word.to_be_bytes()).collect::<Vec<u8>>();
+        assert_eq!(numeric(&words(&[0, 0, 0, 0])), Some(0));
+        assert_eq!(numeric(&words(&[1, 0, 0, 0, 42])), Some(42));
+        assert_eq!(numeric(&words(&[1, 2, 0, 0, 7])), Some(700_000_000));
+        assert_eq!(numeric(&words(&[2, 1, 0x4000, 0, 3, 21])), Some(-30_021));
+        assert_eq!(
+            numeric(&words(&[5, 4, 0, 0, 922, 3372, 368, 5477, 5807])),
+            Some(i64::MAX)
+        );
+        assert_eq!(numeric(&words(&[1, 9, 0, 0, 1])), None);
+    }
+}

@@ -1,0 +1,39 @@
+//! Encryption on the way to a server. Its certificate is checked, always: a server that cannot prove its name gets nothing.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::crypto::ring;
+use rustls::{ClientConfig, RootCertStore};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::{ServerError, ServerErrorKind};
+
+/// Makes encrypted connections, believing the signatures in a file, or those that the system believes.
+pub(super) fn connector(file: Option<&Path>) -> Result<MakeRustlsConnect, ServerError> {
+    let found = match file {
+        Some(_) => rustls_native_certs::load_certs_from_paths(file, None),
+        None => rustls_native_certs::load_native_certs(),
+    };
+    let mut roots = RootCertStore::empty();
+    let (known, _) = roots.add_parsable_certificates(found.certs);
+    if known == 0 {
+        let place = file.map_or("this system".to_owned(), |file| format!("`{}`", file.display()));
+        return Err(failed(format!(
+            "no certificates to check the server's with, in {place}"
+        )));
+    }
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| failed(error.to_string()))?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Ok(MakeRustlsConnect::new(config))
+}
+
+fn failed(message: String) -> ServerError {
+    ServerError {
+        message,
+        kind: ServerErrorKind::Denied,
+    }
+}

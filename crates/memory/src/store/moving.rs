@@ -1,0 +1,339 @@
+//! Everything of one session as rows that can be put into another database, and all that belongs to no session. Each table is
+//! still written by one file as far as its meaning goes: here rows are carried as they are, and nothing is made of them.
+//!
+//! A session is carried wholly or not at all, so that whoever was cut off begins again where he was.
+
+use super::engine::{Engine, Row, Value};
+use super::{FrameRow, Reads, StoreError, Tx, paths};
+
+/// A table and its columns, each behind what it holds: `i` a number, `t` a text, `b` bytes, `p` a path of some machine.
+type Table = (&'static str, &'static str);
+
+/// The columns of a table, each with what it holds.
+fn columns(table: &Table) -> impl Iterator<Item = (&'static str, char)> {
+    let parts = table
+        .1
+        .split_ascii_whitespace()
+        .filter_map(|column| column.split_once(':'));
+    parts.map(|(kind, name)| (name, kind.chars().next().unwrap_or('t')))
+}
+
+fn names(table: &Table) -> Vec<&'static str> {
+    columns(table).map(|(name, _)| name).collect()
+}
+
+/// The tables of a session, those first that others hang on. Frames come without their bytes.
+const OF_SESSIONS: &[Table] = &[
+    (
+        "sessions",
+        "t:session_uid t:flavor t:native_session_id i:discovered_at i:ingested_at i:analyzed_at i:evicted_at \
+         t:stands_for i:evicting_at i:generation t:evicted_for t:machine t:user_name",
+    ),
+    (
+        "cursors",
+        "t:session_uid t:part p:path t:root i:device i:inode i:size i:mtime_ns i:ctime_ns i:read_to i:lines \
+         i:ends_mid_line b:head_hash b:tail_hash",
+    ),
+    (
+        "tails",
+        "t:session_uid t:part i:first_line i:lines i:raw_bytes b:bytes i:mask_version",
+    ),
+    ("readers", "t:session_uid i:version b:state"),
+    (
+        "views",
+        "t:session_uid i:started_at i:ended_at t:repo t:cwd t:title t:branch i:is_subagent i:is_hidden t:view",
+    ),
+    ("filters", "t:session_uid t:part i:frame_no b:bytes"),
+    (
+        "events",
+        "t:session_uid i:page i:events i:first_line i:last_line b:bytes",
+    ),
+    (
+        "turns",
+        "t:session_uid i:turn i:trigger_seq i:start_line i:end_line i:started_at i:ended_at t:prompt i:events \
+         i:tool_calls i:errors i:is_rewound",
+    ),
+    (
+        "calls",
+        "t:session_uid i:call_key i:message i:request i:seq i:turn i:line t:model i:first_ts i:ts i:input \
+         i:output i:cache_read i:cache_write_5m i:cache_write_1h i:reasoning t:speed i:web_searches \
+         i:cost_usd_ticks i:is_sidechain i:is_echo",
+    ),
+    ("faults", "t:session_uid t:part i:line t:reason i:is_mended"),
+    ("unknown", "t:session_uid t:record t:version i:count"),
+    ("digests", "t:session_uid i:version i:made_at i:is_sealed t:digest"),
+    ("packed_calls", "t:session_uid i:analyzed_at b:bytes"),
+];
+
+/// What belongs to no row of `sessions`.
+const OTHERS: &[Table] = &[
+    ("operations", "i:operation_id i:at t:command t:sentence"),
+    ("shared_files", "p:path i:device i:inode i:size i:mtime_ns i:ctime_ns"),
+    (
+        "prompts",
+        "t:session_uid b:prompt_key t:flavor t:source i:at t:project t:title t:text i:mask_version",
+    ),
+    (
+        "prompt_files",
+        "p:path i:device i:inode i:size i:mtime_ns i:ctime_ns i:read_to i:lines i:ends_mid_line b:head_hash \
+         b:tail_hash",
+    ),
+    ("tags", "t:session_uid t:tag i:at i:mask_version"),
+    ("annotations", "t:session_uid t:kind t:text i:at i:mask_version"),
+    ("decisions", "i:decision_id t:session_uid i:at t:text i:mask_version"),
+    ("keeps", "t:session_uid i:at"),
+    ("tombstones", "t:session_uid i:at"),
+    ("copies", "t:session_uid t:path t:kind i:at"),
+    (
+        "facts",
+        "t:session_uid t:fact_key t:agent i:at t:event t:reason t:error i:exit_code",
+    ),
+];
+
+/// A value of any column, on its way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Carried {
+    Null,
+    Int(i64),
+    Text(String),
+    Blob(Vec<u8>),
+}
+
+impl Carried {
+    fn given(&self) -> Value<'_> {
+        match self {
+            Self::Null => Value::Null,
+            Self::Int(number) => Value::Int(*number),
+            Self::Text(text) => Value::Text(text),
+            Self::Blob(bytes) => Value::Blob(bytes),
+        }
+    }
+}
+
+/// Rows of one table, on their way.
+pub struct Load {
+    table: &'static Table,
+    rows: Vec<Vec<Carried>>,
+}
+
+/// All of one session but the bytes of its frames.
+pub struct SessionLoad {
+    pub session_uid: String,
+    loads: Vec<Load>,
+    /// Each frame with its part.
+    pub frames: Vec<(String, FrameRow)>,
+}
+
+impl SessionLoad {
+    /// What it is known by: two that agree in it are the same, whichever database they lie in. Who wrote it is left out, since an older
+    /// store does not know.
+    pub fn fingerprint(&self) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new();
+        self.loads.iter().for_each(|load| load.hash(&mut hasher));
+        for (part, frame) in &self.frames {
+            hasher.update(part.as_bytes());
+            hasher.update(&frame.frame_no.to_le_bytes());
+            hasher.update(&frame.first_line.to_le_bytes());
+            hasher.update(&frame.checksum);
+        }
+        *hasher.finalize().as_bytes()
+    }
+
+    /// How many rows it has.
+    pub fn rows(&self) -> u64 {
+        let rows: usize = self.loads.iter().map(|load| load.rows.len()).sum();
+        (rows + self.frames.len()) as u64
+    }
+}
+
+impl Load {
+    /// The name of its table, and how many rows it has.
+    pub fn told(&self) -> (&'static str, u64) {
+        (self.table.0, self.rows.len() as u64)
+    }
+
+    /// What it is known by.
+    pub fn fingerprint(&self) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new();
+        self.hash(&mut hasher);
+        *hasher.finalize().as_bytes()
+    }
+
+    fn hash(&self, hasher: &mut blake3::Hasher) {
+        hasher.update(self.table.0.as_bytes());
+        for row in &self.rows {
+            for (value, (name, _)) in row.iter().zip(columns(self.table)) {
+                if matches!(name, "machine" | "user_name") {
+                    continue;
+                }
+                let (mark, bytes) = match value {
+                    Carried::Null => (0, Vec::new()),
+                    Carried::Int(number) => (1, number.to_le_bytes().to_vec()),
+                    Carried::Text(text) => (2, text.as_bytes().to_vec()),
+                    Carried::Blob(bytes) => (3, bytes.clone()),
+                };
+                hasher.update(&[mark]);
+                hasher.update(&(bytes.len() as u64).to_le_bytes());
+                hasher.update(&bytes);
+            }
+        }
+    }
+}
+
+impl Reads<'_> {
+    /// All of one session but the bytes of its frames.
+    pub fn session_load(&self, session_uid: &str) -> Result<SessionLoad, StoreError> {
+        let uid = [Value::Text(session_uid)];
+        let loads = OF_SESSIONS
+            .iter()
+            .map(|table| load(self.engine, table, " WHERE session_uid = $1", &uid))
+            .collect::<Result<_, _>>()?;
+        let mut frames = Vec::new();
+        for part in self.parts(session_uid)? {
+            frames.extend(
+                self.frames(session_uid, &part)?
+                    .into_iter()
+                    .map(|frame| (part.clone(), frame)),
+            );
+        }
+        Ok(SessionLoad {
+            session_uid: session_uid.to_owned(),
+            loads,
+            frames,
+        })
+    }
+
+    /// What belongs to no session, table by table.
+    pub fn other_loads(&self) -> Result<Vec<Load>, StoreError> {
+        OTHERS.iter().map(|table| load(self.engine, table, "", &[])).collect()
+    }
+}
+
+impl Tx<'_> {
+    /// Puts a session in the place of what is here under its uid. Its frames are added by whoever has their bytes.
+    pub fn put_load(&self, session: &SessionLoad) -> Result<(), StoreError> {
+        self.drop_session(&session.session_uid)?;
+        session.loads.iter().try_for_each(|load| put(self.engine, load))?;
+        self.fill_writer(&session.session_uid)
+    }
+
+    /// Puts rows that belong to no session in the place of all that their table has.
+    pub fn replace_with(&self, other: &Load) -> Result<(), StoreError> {
+        self.engine.execute(&format!("DELETE FROM {}", other.table.0), &[])?;
+        put(self.engine, other)
+    }
+}
+
+fn load(engine: &Engine, table: &'static Table, which: &str, values: &[Value<'_>]) -> Result<Load, StoreError> {
+    let sql = format!("SELECT {} FROM {}{which}", names(table).join(", "), table.0);
+    let mut rows = engine.query(&sql, values, |row| carried(engine, row, table))?;
+    // In the order of what they hold, which no database and no machine changes.
+    rows.sort_by(|a, b| format!("{a:?}").cmp(&format!("{b:?}")));
+    Ok(Load { table, rows })
+}
+
+fn carried(engine: &Engine, row: &Row<'_>, table: &Table) -> Result<Vec<Carried>, StoreError> {
+    let value = |(at, (_, kind)): (usize, (&str, char))| {
+        let found = match kind {
+            'i' => row.int_opt(at)?.map(Carried::Int),
+            'b' => row.blob_ref_opt(at)?.map(|bytes| Carried::Blob(bytes.to_owned())),
+            'p' => row.text_opt(at)?.map(|path| Carried::Text(paths::told(engine, path))),
+            // What one of the engines cannot keep is the same sign in both.
+            _ => row
+                .text_ref_opt(at)?
+                .map(|text| Carried::Text(text.replace('\0', "\u{2400}"))),
+        };
+        Ok(found.unwrap_or(Carried::Null))
+    };
+    columns(table).enumerate().map(value).collect()
+}
+
+fn put(engine: &Engine, load: &Load) -> Result<(), StoreError> {
+    let names = names(load.table);
+    let places: Vec<String> = (1..=names.len()).map(|at| format!("${at}")).collect();
+    let sql = format!(
+        "INSERT INTO {} ({}) VALUES ({})",
+        load.table.0,
+        names.join(", "),
+        places.join(", ")
+    );
+    let kept: Vec<Vec<Option<String>>> = load
+        .rows
+        .iter()
+        .map(|row| {
+            let path = |(value, (_, kind)): (&Carried, (&str, char))| match value {
+                // A path of another machine says so itself.
+                Carried::Text(path) if kind == 'p' && path.starts_with('/') => {
+                    Some(paths::kept(engine, path).into_owned())
+                }
+                _ => None,
+            };
+            row.iter().zip(columns(load.table)).map(path).collect()
+        })
+        .collect();
+    let rows = load.rows.iter().zip(&kept).map(|(row, kept)| {
+        row.iter()
+            .zip(kept)
+            .map(|(value, path)| path.as_deref().map_or_else(|| value.given(), Value::Text))
+            .collect()
+    });
+    engine.bulk(&sql, rows)
+}
+
+impl SessionLoad {
+    /// Leaves what a digest tells: numbers, marks of turns, and the two texts given. To whoever gets it, it is a session whose raw text
+    /// was let go.
+    pub fn without_text(mut self, view: Option<&str>, digest: Option<&str>, evicted_for: &str) -> Self {
+        const STAY: [&str; 7] = [
+            "sessions",
+            "cursors",
+            "views",
+            "turns",
+            "calls",
+            "digests",
+            "packed_calls",
+        ];
+        self.frames.clear();
+        self.loads.retain(|load| STAY.contains(&load.table.0));
+        let text = |text: &str| Carried::Text(text.to_owned());
+        let ingested = self.loads.first().and_then(|load| load.value("ingested_at"));
+        for load in &mut self.loads {
+            match (load.table.0, view, digest) {
+                ("sessions", ..) => {
+                    load.set("evicted_at", &ingested.clone().unwrap_or(Carried::Int(0)));
+                    load.set("evicted_for", &text(evicted_for));
+                }
+                ("turns", ..) => load.set("prompt", &text("")),
+                ("views", Some(view), _) => {
+                    load.set("title", &Carried::Null);
+                    load.set("view", &text(view));
+                }
+                ("digests", _, Some(digest)) => {
+                    load.set("is_sealed", &Carried::Int(1));
+                    load.set("digest", &text(digest));
+                }
+                ("views" | "digests", ..) => load.rows.clear(),
+                _ => {}
+            }
+        }
+        self
+    }
+}
+
+impl Load {
+    fn place(&self, column: &str) -> Option<usize> {
+        columns(self.table).position(|(name, _)| name == column)
+    }
+
+    fn value(&self, column: &str) -> Option<Carried> {
+        let at = self.place(column)?;
+        self.rows.first().and_then(|row| row.get(at)).cloned()
+    }
+
+    fn set(&mut self, column: &str, value: &Carried) {
+        let Some(at) = self.place(column) else { return };
+        for row in &mut self.rows {
+            row[at] = value.clone();
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! Where a memory lies: in a directory, or on a server with a directory of this machine beside it. And who writes to it.
+//!
+//! Nothing here asks the environment or the disk: passwords are given to it, and are never shown again.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use postgres::config::{Host, SslMode};
+use thiserror::Error;
+
+/// How long a server may take to answer at all, where its URL does not say.
+const CONNECT_SECONDS: u64 = 10;
+const PORT: u16 = 5432;
+
+/// Where a memory lies. As a path it is its directory on this machine, where the files lie that are of this machine alone.
+#[derive(Debug, Clone)]
+pub struct Place {
+    directory: PathBuf,
+    server: Option<Server>,
+    writer: Writer,
+}
+
+/// Who writes to a memory, in the words of the machine itself. Empty where nobody said.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Writer {
+    pub machine: String,
+    pub user: String,
+}
+
+/// A database on a server.
+#[derive(Clone)]
+pub struct Server {
+    config: postgres::Config,
+    /// Whose signatures are believed; none where the system's are.
+    roots: Option<PathBuf>,
+    /// What the database is called without its secrets.
+    shown: String,
+}
+
+/// Why a text names no database.
+#[derive(Debug, Error)]
+pub enum UrlError {
+    #[error("it must begin with `postgres://`")]
+    Scheme,
+    #[error("{0}")]
+    Parts(String),
+    #[error("`sslmode` must be disable, prefer, require or verify-full")]
+    SslMode,
+}
+
+impl Place {
+    /// The memory on a server, with this machine's own files in `directory`.
+    pub fn on_server(directory: &Path, server: Server) -> Self {
+        Self {
+            directory: directory.to_owned(),
+            server: Some(server),
+            writer: Writer::default(),
+        }
+    }
+
+    /// The same place, written to by somebody.
+    pub fn written_by(mut self, writer: Writer) -> Self {
+        self.writer = writer;
+        self
+    }
+
+    /// The memory in the directory of this place, whatever server it names.
+    pub fn local(&self) -> Self {
+        Self {
+            server: None,
+            ..self.clone()
+        }
+    }
+
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    pub fn server(&self) -> Option<&Server> {
+        self.server.as_ref()
+    }
+
+    pub fn writer(&self) -> &Writer {
+        &self.writer
+    }
+}
+
+impl Deref for Place {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.directory
+    }
+}
+
+/// What a person is told: the directory, or the database without its secrets.
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.server {
+            Some(server) => server.fmt(f),
+            None => self.directory.display().fmt(f),
+        }
+    }
+}
+
+impl From<PathBuf> for Place {
+    fn from(directory: PathBuf) -> Self {
+        Self {
+            directory,
+            server: None,
+            writer: Writer::default(),
+        }
+    }
+}
+
+impl From<&Path> for Place {
+    fn from(directory: &Path) -> Self {
+        directory.to_owned().into()
+    }
+}
+
+impl From<&PathBuf> for Place {
+    fn from(directory: &PathBuf) -> Self {
+        directory.clone().into()
+    }
+}
+
+impl From<&Self> for Place {
+    fn from(place: &Self) -> Self {
+        place.clone()
+    }
+}
+
+impl Server {
+    /// Whether a text is meant to name a database on a server.
+    pub fn is_url(text: &str) -> bool {
+        text.starts_with("postgres://") || text.starts_with("postgresql://")
+    }
+
+    /// Takes a URL apart.
+    pub fn of_url(url: &str) -> Result<Self, UrlError> {
+        if !Self::is_url(url) {
+            return Err(UrlError::Scheme);
+        }
+        // Two words are ours to understand: the driver knows fewer modes and no file of certificates.
+        let (base, query) = url.split_once('?').unwrap_or((url, ""));
+        let (mut mode, mut roots, mut rest) = (None, None, Vec::new());
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            match pair.split_once('=') {
+                Some(("sslmode", word)) => mode = Some(ssl_mode(word)?),
+                Some(("sslrootcert", path)) => roots = Some(PathBuf::from(path.replace("%2F", "/"))),
+                _ => rest.push(pair),
+            }
+        }
+        let plain = format!("{base}?{}", rest.join("&"));
+        // What the driver says of a text never repeats it: it may hold a password.
+        let told = |error: postgres::Error| {
+            let cause = std::error::Error::source(&error).map(ToString::to_string);
+            UrlError::Parts(cause.unwrap_or_else(|| error.to_string()))
+        };
+        let mut config = postgres::Config::from_str(plain.trim_end_matches('?')).map_err(told)?;
+        if config.get_hosts().is_empty() {
+            return Err(UrlError::Parts("it names no host".to_owned()));
+        }
+        config.application_name("boswell");
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(Duration::from_secs(CONNECT_SECONDS));
+        }
+        let is_near = config.get_hosts().iter().all(is_near);
+        let usual = if is_near { SslMode::Disable } else { SslMode::Require };
+        config.ssl_mode(mode.unwrap_or(usual));
+        let shown = shown(&config);
+        Ok(Self { config, roots, shown })
+    }
+
+    /// Gives it a password, unless its URL had one.
+    pub fn with_password(mut self, password: Option<&str>) -> Self {
+        if let Some(password) = password.filter(|_| self.config.get_password().is_none()) {
+            self.config.password(password);
+        }
+        self
+    }
+
+    pub fn has_password(&self) -> bool {
+        self.config.get_password().is_some()
+    }
+
+    /// What a file of passwords says for this database: lines of `host:port:database:user:password`, the first that fits.
+    pub fn password_in(&self, file: &str) -> Option<String> {
+        let host = match self.config.get_hosts().first()? {
+            Host::Tcp(name) => name.clone(),
+            #[cfg(unix)]
+            Host::Unix(_) => "localhost".to_owned(),
+        };
+        let port = self.config.get_ports().first().copied().unwrap_or(PORT).to_string();
+        let user = self.config.get_user().unwrap_or_default();
+        let database = self.config.get_dbname().unwrap_or(user);
+        let asked = [host.as_str(), &port, database, user];
+        file.lines()
+            .filter(|line| !line.starts_with('#'))
+            .map(fields)
+            .find(|found| {
+                found.len() == 5
+                    && asked
+                        .iter()
+                        .zip(found)
+                        .all(|(asked, told)| told == "*" || told == asked)
+            })
+            .and_then(|mut found| found.pop())
+    }
+
+    pub(super) fn config(&self) -> &postgres::Config {
+        &self.config
+    }
+
+    pub(super) fn roots(&self) -> Option<&Path> {
+        self.roots.as_deref()
+    }
+}
+
+impl fmt::Display for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown)
+    }
+}
+
+/// A password has no place in any output, whoever asks for it.
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Server").field(&self.shown).finish()
+    }
+}
+
+fn ssl_mode(word: &str) -> Result<SslMode, UrlError> {
+    match word {
+        "disable" => Ok(SslMode::Disable),
+        "allow" | "prefer" => Ok(SslMode::Prefer),
+        "require" | "verify-ca" | "verify-full" => Ok(SslMode::Require),
+        _ => Err(UrlError::SslMode),
+    }
+}
+
+/// Whether nothing that is said to a host leaves the machine.
+fn is_near(host: &Host) -> bool {
+    match host {
+        Host::Tcp(name) => name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback()),
+        #[cfg(unix)]
+        Host::Unix(_) => true,
+    }
+}
+
+fn shown(config: &postgres::Config) -> String {
+    let hosts: Vec<String> = config
+        .get_hosts()
+        .iter()
+        .enumerate()
+        .map(|(at, host)| {
+            let port = config.get_ports().get(at).or(config.get_ports().first());
+            let port = port.filter(|port| **port != PORT);
+            let port = port.map(|port| format!(":{port}")).unwrap_or_default();
+            match host {
+                Host::Tcp(name) => format!("{name}{port}"),
+                #[cfg(unix)]
+                Host::Unix(path) => format!("[{}]{port}", path.display()),
+            }
+        })
+        .collect();
+    let user = config.get_user().map(|user| format!("{user}@")).unwrap_or_default();
+    let database = config.get_dbname().or(config.get_user()).unwrap_or_default();
+    format!("postgres://{user}{}/{database}", hosts.join(","))
+}
+
+/// The fields of a line of passwords: parted by colons, with `\` before one that is meant.
+fn fields(line: &str) -> Vec<String> {
+    let mut fields = vec![String::new()];
+    let mut characters = line.chars();
+    while let Some(character) = characters.next() {
+        let last = fields.len() - 1;
+        match character {
+            '\\' => fields[last].extend(characters.next()),
+            ':' if fields.len() < 5 => fields.push(String::new()),
+            other => fields[last].push(other),
+        }
+    }
+    fields
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_shown_without_its_password() {
+        let server = Server::of_url("postgres://ada:open%20sesame@db.example:6543/memory?sslmode=require").unwrap();
+        let place = Place::on_server(Path::new("/var/boswell"), server.clone());
+        let told = format!("{server} {server:?} {place} {place:?}");
+        assert!(!told.contains("sesame"), "{told}");
+        assert_eq!(server.to_string(), "postgres://ada@db.example:6543/memory");
+        assert_eq!(place.join("walked"), Path::new("/var/boswell/walked"));
+    }
+
+    #[test]
+    fn a_wrong_url_is_told_without_repeating_it() {
+        let told = |url| Server::of_url(url).unwrap_err().to_string();
+        insta::assert_snapshot!(
+            [
+                told("mysql://ada@db/memory"),
+                told("postgres://ada:sesame@db:port/memory"),
+                told("postgres://ada:sesame@db/memory?sslmode=maybe"),
+                told("postgres://ada:sesame@db/memory?colour=red"),
+                told("postgres:///memory"),
+            ]
+            .join("\n"),
+            @"
+        it must begin with `postgres://`
+        invalid value for option `port`
+        `sslmode` must be disable, prefer, require or verify-full
+        unknown option `colour`
+        it names no host
+        "
+        );
+    }
+
+    #[test]
+    fn what_leaves_the_machine_is_encrypted_unless_it_is_told_otherwise() {
+        let mode = |url| Server::of_url(url).unwrap().config.get_ssl_mode();
+        assert_eq!(mode("postgres://ada@db.example/memory"), SslMode::Require);
+        assert_eq!(
+            mode("postgres://ada@db.example/memory?sslmode=disable"),
+            SslMode::Disable
+        );
+        assert_eq!(mode("postgres://ada@db.example/memory?sslmode=prefer"), SslMode::Prefer);
+        assert_eq!(mode("postgres://ada@localhost/memory"), SslMode::Disable);
+        assert_eq!(mode("postgres://ada@127.0.0.1/memory"), SslMode::Disable);
+    }
+
+    #[test]
+    fn a_file_of_passwords_answers_with_the_first_line_that_fits() {
+        let server = Server::of_url("postgres://ada@db.example/memory").unwrap();
+        let file = "# mine\nother:5432:memory:ada:no\ndb.example:5432:*:ada:a\\:b:c\n*:*:*:*:late\n";
+        assert_eq!(server.password_in(file).unwrap(), "a:b:c");
+        assert_eq!(server.password_in("db.example:1:*:ada:x\n"), None);
+        assert!(!server.has_password() && server.with_password(Some("x")).has_password());
+    }
+}

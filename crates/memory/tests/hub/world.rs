@@ -1,0 +1,121 @@
+//! Machines with logs, and a server.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use jiff::{SignedDuration, Timestamp};
+use memory::mask::{MaskKey, Masker, UserRules};
+use memory::sources::Root;
+use memory::store::{Patience, Place, Server, Store, StoreError, Writer};
+use memory::sweep::{Report, Sweep, run};
+use tempfile::TempDir;
+use testkit::truth;
+use transcript::Agent;
+
+pub const WAIT: Patience<'static> = Patience::Wait(&|| {});
+
+/// A machine with the logs of agents.
+pub struct Machine {
+    directory: TempDir,
+    pub name: String,
+}
+
+impl Machine {
+    pub fn new(name: &str) -> Self {
+        Self {
+            directory: tempfile::tempdir().unwrap(),
+            name: name.to_owned(),
+        }
+    }
+
+    /// A machine full of logs with every trap.
+    pub fn full(name: &str, seed: u64) -> Self {
+        let machine = Self::new(name);
+        for (path, bytes) in truth::claude(seed, 6).files {
+            machine.write(&format!(".claude/{path}"), bytes);
+        }
+        for (path, bytes) in truth::grok(seed, 3).files {
+            machine.write(&format!(".grok/{path}"), bytes);
+        }
+        machine
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+
+    /// Its own memory.
+    pub fn local(&self) -> Place {
+        Place::from(self.path("store")).written_by(self.writer())
+    }
+
+    /// The memory at a URL, with this machine's files beside it.
+    pub fn at(&self, url: &str) -> Place {
+        Place::on_server(&self.path("beside"), Server::of_url(url).unwrap()).written_by(self.writer())
+    }
+
+    fn writer(&self) -> Writer {
+        Writer {
+            machine: self.name.clone(),
+            user: format!("{}-user", self.name),
+        }
+    }
+
+    pub fn sweep(&self, place: &Place) -> Result<Report, StoreError> {
+        let root = |agent, name| Root {
+            agent,
+            path: self.path(name),
+            label: None,
+        };
+        let roots = [
+            root(Agent::Claude, ".claude"),
+            root(Agent::Codex, ".codex"),
+            root(Agent::Grok, ".grok"),
+        ];
+        let masker = Masker::new(&MaskKey::new([7; 32]), &UserRules::default()).unwrap();
+        let now = Timestamp::now() + SignedDuration::from_hours(1);
+        let sweep = Sweep {
+            threads: 2,
+            ..Sweep::new(place, &roots, &masker, now)
+        };
+        run(&sweep, WAIT)
+    }
+}
+
+/// Everything that is made of all sessions, and the lines themselves.
+pub fn told(store: &Store) -> Vec<String> {
+    let mut told = store.reads().derived_rows().unwrap();
+    for session in store.reads().sessions().unwrap() {
+        for part in store.reads().parts(&session.session_uid).unwrap() {
+            let mut bytes = Vec::new();
+            memory::kept::cat(store, &session.session_uid, &part, &mut bytes)
+                .unwrap()
+                .unwrap();
+            told.push(format!(
+                "{} {part} {}",
+                session.session_uid,
+                blake3::hash(&bytes).to_hex()
+            ));
+        }
+    }
+    told
+}
+
+/// The name of the database at the end of a URL.
+pub fn database(url: &str) -> &str {
+    Path::new(url).file_name().unwrap().to_str().unwrap()
+}
+
+/// Two memories must tell the same of everything.
+pub fn assert_same(one: &Store, other: &Store) {
+    let (one, other) = (told(one), told(other));
+    let differs = one.iter().zip(&other).find(|(one, other)| one != other);
+    assert_eq!(differs, None);
+    assert_eq!(one.len(), other.len());
+}

@@ -1,0 +1,189 @@
+//! A real PostgreSQL server for tests: started once per test process, with its own data in a directory of its own, heard on a
+//! Unix socket there and nowhere else. It goes when the process goes, however that ends, and its directory with it.
+//!
+//! Where there is no PostgreSQL, tests that need it say so; `BOSWELL_POSTGRES=must` makes that a failure.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// Where Debian keeps the servers of all versions.
+const DEBIAN: &str = "/usr/lib/postgresql";
+
+/// A server refuses to run as root, so that all of this is said by another user where we are root. The first line it says is
+/// where the server is; it ends when nobody holds the other end of its input. Words are sorted by a dictionary there, which
+/// shows where somebody relies on bytes.
+const SCRIPT: &str = r#"
+dir=$(mktemp -d "${TMPDIR:-/tmp}/boswell-postgres.XXXXXX") || exit 1
+trap 'rm -rf "$dir"' EXIT
+"$0/initdb" -D "$dir/data" -U postgres --auth=trust --no-sync -E UTF8 \
+    --locale=C --locale-provider=icu --icu-locale=en-US >"$dir/log" 2>&1 || { cat "$dir/log" >&2; exit 1; }
+start() {
+    "$0/postgres" -D "$dir/data" -k "$dir" -c listen_addresses= -c fsync=off -c full_page_writes=off \
+        -c max_connections=200 -c shared_buffers=64MB >>"$dir/log" 2>&1 </dev/null &
+    server=$!
+    for wait in $(seq 1200); do
+        "$0/pg_isready" -q -h "$dir" && { echo "$dir"; return; }
+        kill -0 $server 2>/dev/null || break
+        sleep 0.05
+    done
+    cat "$dir/log" >&2
+    exit 1
+}
+start
+while read -r word; do
+    case $word in
+        stop) kill -INT $server; wait $server; echo stopped ;;
+        start) start ;;
+    esac
+done
+kill -INT $server
+wait $server
+"#;
+
+/// A running server.
+pub struct Postgres {
+    programs: PathBuf,
+    directory: PathBuf,
+    /// What it is told by, and what it answers.
+    child: Mutex<(Child, BufReader<std::process::ChildStdout>)>,
+    databases: AtomicU32,
+}
+
+impl Postgres {
+    /// The server of this process; none where there is no PostgreSQL.
+    pub fn shared() -> Option<&'static Self> {
+        static SHARED: OnceLock<Option<Postgres>> = OnceLock::new();
+        SHARED.get_or_init(Self::start).as_ref()
+    }
+
+    /// Starts a server of one's own, which may be stopped.
+    #[allow(
+        clippy::print_stderr,
+        reason = "whoever runs the tests has to know what was not tested"
+    )]
+    pub fn start() -> Option<Self> {
+        let Some(programs) = programs() else {
+            let must = std::env::var_os("BOSWELL_POSTGRES").is_some();
+            assert!(!must, "there is no PostgreSQL to test with");
+            eprintln!("SKIPPED: there is no PostgreSQL here, so nothing was tested on it");
+            return None;
+        };
+        let mut command = match user() {
+            Some(user) => {
+                let mut command = Command::new("setpriv");
+                command.args(["--reuid", user, "--regid", user, "--clear-groups", "sh"]);
+                command
+            }
+            None => Command::new("sh"),
+        };
+        let child = command
+            .args(["-c", SCRIPT])
+            .arg(&programs)
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn();
+        let mut child = child.expect("a shell can be started");
+        let mut told = BufReader::new(child.stdout.take().expect("it was asked for"));
+        let directory = line(&mut told);
+        assert!(!directory.is_empty(), "PostgreSQL did not start");
+        Some(Self {
+            programs,
+            directory: directory.into(),
+            child: Mutex::new((child, told)),
+            databases: AtomicU32::new(0),
+        })
+    }
+
+    /// Makes an empty database and gives its URL.
+    pub fn database(&self) -> String {
+        let number = self.databases.fetch_add(1, Ordering::Relaxed);
+        let name = format!("memory_{number}");
+        self.run(&format!("CREATE DATABASE {name}"));
+        self.url(&name)
+    }
+
+    pub fn url(&self, database: &str) -> String {
+        let host = self.directory.to_string_lossy().replace('/', "%2F");
+        format!("postgres://postgres@{host}/{database}")
+    }
+
+    /// Runs some statements and gives what they answer, a line for each row.
+    pub fn run(&self, sql: &str) -> String {
+        self.run_in("postgres", sql)
+    }
+
+    pub fn run_in(&self, database: &str, sql: &str) -> String {
+        let output = Command::new(self.programs.join("psql"))
+            .args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-U", "postgres", "-h"])
+            .arg(&self.directory)
+            .args(["-d", database, "-c", sql])
+            .output()
+            .expect("psql can be started");
+        assert!(
+            output.status.success(),
+            "{sql}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+
+    /// Stops the server at once and starts it again.
+    pub fn restart(&self) {
+        use std::io::Write as _;
+        let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
+        let (child, told) = &mut *child;
+        let mut say = |word: &str| {
+            let stdin = child.stdin.as_mut().expect("it was asked for");
+            stdin.write_all(word.as_bytes()).expect("the server's shell listens");
+            line(told)
+        };
+        say("stop\n");
+        say("start\n");
+    }
+}
+
+fn line(told: &mut impl BufRead) -> String {
+    let mut line = String::new();
+    _ = told.read_line(&mut line);
+    line.trim_end().to_owned()
+}
+
+/// Where the programs of the newest server are.
+fn programs() -> Option<PathBuf> {
+    let on_path = std::env::var_os("PATH").unwrap_or_default();
+    let needed = ["postgres", "initdb", "pg_isready", "psql"];
+    let has_server = |directory: &PathBuf| needed.iter().all(|name| directory.join(name).is_file());
+    let on_path = std::env::split_paths(&on_path).find(has_server);
+    let mut versions: Vec<PathBuf> = fs::read_dir(DEBIAN)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path().join("bin"))
+        .filter(has_server)
+        .collect();
+    versions.sort();
+    on_path.or_else(|| versions.pop())
+}
+
+/// As whom a server runs that must not run as root; none where we are not.
+fn user() -> Option<&'static str> {
+    let is_root = fs::metadata("/proc/self").is_ok_and(|metadata| is_of_root(&metadata));
+    let passwd = fs::read_to_string(Path::new("/etc/passwd")).unwrap_or_default();
+    let has_own = passwd.lines().any(|line| line.starts_with("postgres:"));
+    is_root.then_some(if has_own { "postgres" } else { "nobody" })
+}
+
+#[cfg(unix)]
+fn is_of_root(metadata: &fs::Metadata) -> bool {
+    std::os::unix::fs::MetadataExt::uid(metadata) == 0
+}
+
+#[cfg(not(unix))]
+fn is_of_root(_: &fs::Metadata) -> bool {
+    false
+}
