@@ -3,7 +3,7 @@
 //! Only names are asked here. Credential files are never opened, since nothing but what is named like a
 //! log or its companion is.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use jiff::Timestamp;
 use transcript::{Agent, Origin, Part, PartKind, Source};
@@ -157,8 +157,12 @@ fn is_log(agent: Agent, name: &str) -> bool {
     }
 }
 
-/// Where a log really lies: named from inside its directory, its path does not tell.
+/// Where a log really lies: named from inside its directory, its path does not tell. A whole path does, and asking the disk
+/// about each of its directories is dear.
 pub(crate) fn place_of(log: &Path) -> PathBuf {
+    if log.is_absolute() && log.components().all(|part| !matches!(part, Component::ParentDir)) {
+        return log.to_owned();
+    }
     log.canonicalize().unwrap_or_else(|_| log.to_owned())
 }
 

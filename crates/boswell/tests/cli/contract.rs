@@ -43,7 +43,7 @@ fn alone_it_shows_its_verbs_in_their_groups() {
       bundle        Pack a day's workspace into a zip for support
 
     Share:
-      render        Make a page or a text of a session, to look at and to share
+      render        Make a page, a text or a film of a session, to look at and to share
       read          Show a session's log as one clear transcript
       cat           Print a session's log as the agent wrote it
       export        Write sessions, turns, events, calls and digests as tables
@@ -68,11 +68,11 @@ fn alone_it_shows_its_verbs_in_their_groups() {
       schedule      Sweep by itself: hourly, daily or weekly
       run           Run a command of an agent, and have its session in memory when it ends
 
-    Agents:
-      mcp           Let an agent read a day's workspace and write about it, by MCP
-
     Team:
       hub           Share one memory among several machines
+
+    Agents:
+      mcp           Let an agent read a day's workspace and write about it, by MCP
 
     Global options:
           --json                Print JSON for programs; errors, too
