@@ -71,8 +71,14 @@ pub(super) fn put(
     let touched = events.iter().map(|event| event.seq);
     for seq in touched.chain(amendments.iter().filter_map(Amendment::seq)) {
         let page = seq / PAGE_EVENTS;
-        if let std::collections::btree_map::Entry::Vacant(vacant) = pages.entry(page) {
-            vacant.insert(read_page(engine, session_uid, page)?.unwrap_or_default());
+        if pages.contains_key(&page) {
+            continue;
+        }
+        match read_page(engine, session_uid, page) {
+            Ok(known) => _ = pages.insert(page, known.unwrap_or_default()),
+            // It stays as it is and is told as damaged, and the packs have all of it: other sessions do not wait for that.
+            Err(StoreError::DamagedRow { .. }) => {}
+            Err(error) => return Err(error),
         }
     }
     for event in events {

@@ -308,6 +308,30 @@ fn over_the_hard_cap_what_has_no_digest_gets_one_and_goes() {
 }
 
 #[test]
+fn a_session_with_damaged_rows_that_grows_costs_no_other_session_anything() {
+    let memory = Memory::new();
+    memory.write(1, 50, 60);
+    memory.catch_up();
+    memory.damage(1);
+    memory.grow(1);
+    memory.write(2, 49, 60);
+    memory.sweep();
+    assert_eq!(memory.here(), [1, 2]);
+    let damages = examine_store(&memory.home.place(), &|_, _| {}).unwrap().damages;
+    assert!(
+        !damages.is_empty() && damages.iter().all(|one| one.session_uid == uid(1)),
+        "{damages:?}"
+    );
+    memory.home.rebuild();
+    assert!(examine_store(&memory.home.place(), &|_, _| {}).unwrap().is_sound());
+    let events = memory.home.store().reads().events(&uid(1)).unwrap();
+    assert!(
+        events.iter().any(|event| event.summary.contains("something new")),
+        "{events:?}"
+    );
+}
+
+#[test]
 fn what_can_have_no_digest_is_lost_last_and_that_is_told() {
     let mut memory = Memory::new();
     (1..=3).for_each(|number| memory.write(number, 60 - i64::from(number), 60));
