@@ -114,7 +114,7 @@ impl Writer {
         prompt: String,
     ) -> Result<Call, CommandError> {
         let (arguments, variables, input) = match self {
-            Self::Codex => (codex(workspace, server), Vec::new(), prompt),
+            Self::Codex => (codex(workspace, server, &other_servers(context)), Vec::new(), prompt),
             Self::Claude => (claude(server), Vec::new(), prompt),
             Self::Grok => (grok(workspace, prompt), Vec::new(), String::new()),
             Self::Command(words) => {
@@ -132,7 +132,7 @@ impl Writer {
 }
 
 /// Settings for one run: our server without questions, no shell, no web, nothing that writes.
-fn codex(workspace: &Path, server: &Server) -> Vec<String> {
+fn codex(workspace: &Path, server: &Server, others: &[String]) -> Vec<String> {
     let words = [
         "exec",
         "--skip-git-repo-check",
@@ -153,10 +153,38 @@ fn codex(workspace: &Path, server: &Server) -> Vec<String> {
         "features.shell_tool=false".to_owned(),
         "web_search=\"disabled\"".to_owned(),
     ];
-    arguments.extend(settings.into_iter().flat_map(|setting| ["-c".to_owned(), setting]));
+    let off = others.iter().map(|name| format!("mcp_servers.{name}.enabled=false"));
+    arguments.extend(
+        settings
+            .into_iter()
+            .chain(off)
+            .flat_map(|setting| ["-c".to_owned(), setting]),
+    );
     // The prompt comes on standard input.
     arguments.push("-".to_owned());
     arguments
+}
+
+/// The servers that the user's own settings give Codex: a writer has ours alone.
+fn other_servers(context: &Context) -> Vec<String> {
+    let roots = context
+        .roots
+        .iter()
+        .filter(|root| root.agent == transcript::Agent::Codex);
+    let texts = roots.filter_map(|root| std::fs::read_to_string(root.path.join("config.toml")).ok());
+    texts.flat_map(|text| server_names(&text)).collect()
+}
+
+fn server_names(settings: &str) -> Vec<String> {
+    // What a name like this says on a command line is certain; Codex itself refuses others.
+    let is_plain = |name: &&String| {
+        name.bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+    };
+    let settings: toml::Table = settings.parse().unwrap_or_default();
+    let servers = settings.get("mcp_servers").and_then(toml::Value::as_table);
+    let names = servers.into_iter().flat_map(toml::Table::keys).filter(is_plain);
+    names.filter(|name| *name != SERVER).cloned().collect()
 }
 
 fn claude(server: &Server) -> Vec<String> {
@@ -262,7 +290,12 @@ mod tests {
     #[test]
     fn each_known_agent_is_started_with_our_server_and_little_else() {
         let told = [
-            codex(Path::new("/w"), &server()).join("\n"),
+            codex(
+                Path::new("/w"),
+                &server(),
+                &server_names("[mcp_servers.web]\nurl = 'x'\n[mcp_servers.boswell]"),
+            )
+            .join("\n"),
             claude(&server()).join("\n"),
             grok(Path::new("/w"), "PROMPT".to_owned()).join("\n"),
             Writer::Grok.settings_file(&server()).unwrap().1,
