@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Packages in Cargo.lock. Every one is code that we ship, build and answer for. The limit may be
 /// raised; first look for something that could go.
-const LOCK_PACKAGES_MAX: usize = 350;
+const LOCK_PACKAGES_MAX: usize = 360;
 
 /// Dependencies that belong to some crates only: names, or beginnings that end in `*`.
 const HOMES: &[(&str, &[&str])] = &[
