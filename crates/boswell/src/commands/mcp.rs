@@ -21,7 +21,7 @@ pub(crate) use tools::names as tool_names;
 /// comes back with its place and a hint. `boswell report --writer` starts it by itself. Nothing is written but into that workspace.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
-  boswell mcp --workspace ~/.local/share/boswell-reports/work/2026-05-12
+  boswell mcp --workspace 2026-05-12
   claude mcp add boswell -- boswell mcp --workspace DIR")]
 pub(crate) struct McpArgs {
     /// The workspace of a day, as `boswell prepare` makes it

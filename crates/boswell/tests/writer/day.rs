@@ -9,7 +9,7 @@ use testkit::logs::ClaudeLog;
 use crate::sandbox::Sandbox;
 use crate::stand_in;
 
-pub const DAY: &str = ".local/share/boswell-reports/work/2026-03-31";
+pub const DAY: &str = concat!(".local/share/boswell-reports/", "work", "/2026-03-31");
 const LOGIN: &str = "5e550001-0000-4000-8000-000000000000";
 const DOCS: &str = "5e550002-0000-4000-8000-000000000000";
 
