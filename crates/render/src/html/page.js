@@ -519,6 +519,8 @@ const fold = () => {
   $('fold').textContent = openAll ? 'Close all' : 'Open all';
   $('fold').setAttribute('aria-pressed', String(openAll));
   for (const one of flow.querySelectorAll('details')) one.open = openAll;
+  // At once: the browser tells of an opening later, and not at all when it was shut again meanwhile.
+  if (openAll) dress(flow);
 };
 $('fold').addEventListener('click', fold);
 
