@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use memory::store::{Listed, Status, Store, StoreError};
+use transcript::Agent;
 
 use crate::commands::sessions::{in_one_line, words};
 use crate::context::Context;
@@ -46,16 +47,15 @@ pub(crate) fn resolve_among(
     word: &str,
     takes: &dyn Fn(&Listed) -> bool,
 ) -> Result<Named, CommandError> {
+    if let Some(named) = of_whole_id(store, word, takes)? {
+        return Ok(named);
+    }
     let mut listed = store.reads().listed()?;
     let none = match listed.is_empty() {
         true => "there is no session in the memory yet",
         false => "no session in the memory matches",
     };
     listed.retain(takes);
-    let named = |session: &Listed| Named {
-        session_uid: session.session_uid.clone(),
-        status: session.status,
-    };
     // What has no log, and what somebody started on the side, is not what a person did last.
     let mut own = listed
         .iter()
@@ -94,6 +94,29 @@ pub(crate) fn resolve_among(
     }
 }
 
+fn named(session: &Listed) -> Named {
+    Named {
+        session_uid: session.session_uid.clone(),
+        status: session.status,
+    }
+}
+
+/// The session that a whole uid, or an agent's whole id, names: agents name sessions so, and no list of all is needed.
+fn of_whole_id(store: &Store, word: &str, takes: &dyn Fn(&Listed) -> bool) -> Result<Option<Named>, StoreError> {
+    let uids = match word.contains(':') {
+        true => vec![word.to_owned()],
+        false => Agent::ALL.map(|agent| format!("{}:{word}", agent.as_str())).to_vec(),
+    };
+    let mut found = Vec::new();
+    for uid in uids {
+        found.extend(store.reads().listed_one(&uid)?.filter(takes));
+    }
+    Ok(match found.as_slice() {
+        [only] => Some(named(only)),
+        _ => None,
+    })
+}
+
 /// The session of a log that is named by its path.
 fn of_log(store: &Store, context: &Context, word: &str, listed: &[Listed]) -> Result<Named, CommandError> {
     let path = context.places.current_dir.join(word);
@@ -106,11 +129,9 @@ fn of_log(store: &Store, context: &Context, word: &str, listed: &[Listed]) -> Re
         None => path.canonicalize().ok().map_or(Ok(None), |real| uid_of(&real))?,
     };
     let session = uid.and_then(|uid| listed.iter().find(|session| session.session_uid == uid));
-    let named = session.map(|session| Named {
-        session_uid: session.session_uid.clone(),
-        status: session.status,
-    });
-    named.ok_or_else(|| unknown(format_args!("the memory holds nothing of this log: `{word}`")))
+    session
+        .map(named)
+        .ok_or_else(|| unknown(format_args!("the memory holds nothing of this log: `{word}`")))
 }
 
 fn unknown(message: impl std::fmt::Display) -> CommandError {

@@ -11,15 +11,18 @@ mod steps;
 mod task;
 
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread;
 
 use jiff::{SignedDuration, Timestamp};
 use regex::Regex;
-use transcript::{Call, Kind, Session, SessionEvent, Turn};
+use transcript::{Call, PartKind, Session, SessionEvent, Turn};
 
 use self::lines::Wanted;
 use self::make::Maker;
 use crate::repos::{self, Repo};
-use crate::store::{Fact, Patience, Store, StoreError};
+use crate::store::{Fact, Patience, Place, Store, StoreError};
 
 pub use fields::{
     CommandRuns, Digest, ErrorKind, Errors, FileEdits, HourTokens, Interventions, LastTest, ModelTokens, Snippet,
@@ -38,6 +41,8 @@ pub const QUIET: SignedDuration = SignedDuration::from_mins(10);
 pub const BYTES_MAX: usize = 8 << 10;
 /// So many digests are written at once.
 const BATCH: usize = 64;
+/// So many are worth threads and further connections.
+const SHARED_FROM: usize = 32;
 
 /// What the making of digests is told.
 #[derive(Debug, Clone, Copy)]
@@ -70,6 +75,22 @@ pub fn of<'e>(facts: &Facts, events: impl IntoIterator<Item = &'e SessionEvent>,
     maker.end(settings.task_pattern)
 }
 
+/// The digest of a log of which nothing is kept. `text` tells what stands in a block of a line.
+pub fn of_log<'t>(
+    mut facts: Facts,
+    events: &[SessionEvent],
+    text: impl Fn(PartKind, u64, u32) -> Option<&'t str>,
+    settings: &Settings<'_>,
+) -> Digest {
+    let mut wanted = Wanted::default();
+    let mut steps = Steps::default();
+    let mut ask = |step: Step<'_>| wanted.step(step);
+    events.iter().for_each(|event| steps.take(event, &mut ask));
+    steps.end(&mut ask);
+    facts.findings = lines::look_into(wanted, text);
+    of(&facts, events, settings)
+}
+
 /// Writes the digests of all sessions that are quiet and have none of this version since they last grew. Says of
 /// which.
 pub fn write_due(
@@ -77,39 +98,104 @@ pub fn write_due(
     patience: Patience<'_>,
     command: &str,
     settings: &Settings<'_>,
+    threads: usize,
     sentence: &dyn Fn(u64) -> String,
 ) -> Result<Vec<String>, StoreError> {
-    let until = settings.now - QUIET;
-    let due = store.reads().digests_due(VERSION, until)?;
+    let due = store.reads().digests_due(VERSION, settings.now - QUIET)?;
     let mut written = Vec::new();
-    for uids in due.chunks(BATCH) {
-        // What is damaged waits for its repair, and keeps nobody else waiting.
-        let is_damage =
-            |error: &StoreError| matches!(error, StoreError::DamagedRow { .. } | StoreError::DamagedFrame { .. });
-        let made: Vec<_> = uids
-            .iter()
-            .map(|uid| make(store, uid, settings))
-            .filter(|made| !made.as_ref().is_err_and(is_damage))
-            .collect::<Result<_, _>>()?;
-        let made: Vec<_> = made.into_iter().flatten().collect();
-        if made.is_empty() {
-            continue;
-        }
-        let lock = store.lock(patience)?;
+    let mut write = |store: &mut Store, made: Vec<Made>| -> Result<(), StoreError> {
         let before = written.len() as u64;
-        let put = store.write(&lock, settings.now, command, |tx| {
-            let mut put = Vec::new();
-            for (digest, growth) in &made {
-                if tx.put_digest(digest, VERSION, settings.now, growth)? {
-                    put.push(digest.session_uid.clone());
-                }
-            }
-            let told = sentence(before + put.len() as u64);
-            Ok((put, told))
+        let put = put(store, patience, command, settings, &made, &|count| {
+            sentence(before + count)
         })?;
         written.extend(put);
+        Ok(())
+    };
+    if due.len() < SHARED_FROM {
+        let made: Result<Vec<_>, _> = due.iter().filter_map(|uid| sound(make(store, uid, settings))).collect();
+        write(store, made?)?;
+        return Ok(written);
     }
+    let place = store.place().clone();
+    let next = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        let (give, take) = sync_channel(BATCH);
+        for _ in 0..threads.max(1) {
+            let give = give.clone();
+            let (place, due, next) = (&place, &due, &next);
+            scope.spawn(move || make_shared(place, due, next, settings, &give));
+        }
+        drop(give);
+        loop {
+            let made: Vec<Made> = take.iter().take(BATCH).collect::<Result<_, _>>()?;
+            if made.is_empty() {
+                return Ok::<(), StoreError>(());
+            }
+            write(store, made)?;
+        }
+    })?;
+    written.sort_unstable();
     Ok(written)
+}
+
+/// A digest, and of how much of its session it is.
+type Made = (Digest, crate::store::Growth);
+
+/// Makes digests together with other threads, until all are made or nobody takes them any more. Each thread reads by itself.
+fn make_shared(
+    place: &Place,
+    due: &[String],
+    next: &AtomicUsize,
+    settings: &Settings<'_>,
+    give: &SyncSender<Result<Made, StoreError>>,
+) {
+    let store = match Store::open_existing(place.clone()) {
+        Ok(Some(store)) => store,
+        Ok(None) => return,
+        Err(error) => {
+            _ = give.send(Err(error));
+            return;
+        }
+    };
+    while let Some(uid) = due.get(next.fetch_add(1, Ordering::Relaxed)) {
+        let made = sound(make(&store, uid, settings));
+        if made.is_some_and(|made| give.send(made).is_err()) {
+            return;
+        }
+    }
+}
+
+/// What was made. What is damaged waits for its repair, and keeps nobody else waiting.
+fn sound(made: Result<Option<Made>, StoreError>) -> Option<Result<Made, StoreError>> {
+    match made {
+        Err(StoreError::DamagedRow { .. } | StoreError::DamagedFrame { .. }) => None,
+        made => made.transpose(),
+    }
+}
+
+/// Writes digests, unless their sessions grew meanwhile. Says of which.
+fn put(
+    store: &mut Store,
+    patience: Patience<'_>,
+    command: &str,
+    settings: &Settings<'_>,
+    made: &[Made],
+    sentence: &dyn Fn(u64) -> String,
+) -> Result<Vec<String>, StoreError> {
+    if made.is_empty() {
+        return Ok(Vec::new());
+    }
+    let lock = store.lock(patience)?;
+    store.write(&lock, settings.now, command, |tx| {
+        let mut put = Vec::new();
+        for (digest, growth) in made {
+            if tx.put_digest(digest, VERSION, settings.now, growth)? {
+                put.push(digest.session_uid.clone());
+            }
+        }
+        let told = sentence(put.len() as u64);
+        Ok((put, told))
+    })
 }
 
 /// Writes the digest of one session now, quiet or not, and gives it back: on demand, and before it is evicted. A digest
@@ -147,22 +233,14 @@ pub fn current(store: &Store, session_uid: &str) -> Result<Option<Digest>, Store
 }
 
 /// Makes the digest of a session, and says of how much of it. Writes nothing.
-pub fn make(
-    store: &Store,
-    session_uid: &str,
-    settings: &Settings<'_>,
-) -> Result<Option<(Digest, crate::store::Growth)>, StoreError> {
+pub fn make(store: &Store, session_uid: &str, settings: &Settings<'_>) -> Result<Option<Made>, StoreError> {
     let reads = store.reads();
     let (Some(growth), Some(session)) = (reads.growth(session_uid)?, reads.view(session_uid)?) else {
         return Ok(None);
     };
     let mut wanted = Wanted::default();
     let mut steps = Steps::default();
-    let mut ask = |step: Step<'_>| match step {
-        Step::Ran(ran) => wanted.ran(ran),
-        Step::Event(event) if event.kinds.has(Kind::AssistantMsg) => wanted.reply(event.part, event.line, event.block),
-        Step::Event(_) => {}
-    };
+    let mut ask = |step: Step<'_>| wanted.step(step);
     reads.each_event(session_uid, |event| steps.take(event, &mut ask))?;
     steps.end(&mut ask);
     let facts = Facts {

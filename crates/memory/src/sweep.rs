@@ -203,7 +203,7 @@ pub fn run(sweep: &Sweep<'_>, patience: Patience<'_>) -> Result<Report, StoreErr
     spool::replay(sweep, patience, &mut store, &mut report)?;
     if let Some(settings) = &sweep.digests {
         let told = |count| told(&report, count, &report.let_go);
-        let written = digest::write_due(&mut store, patience, "sweep", settings, &told)?;
+        let written = digest::write_due(&mut store, patience, "sweep", settings, sweep.threads.min(64), &told)?;
         report.digested = written;
     }
     stay_inside(sweep, patience, &mut store, &mut report)?;

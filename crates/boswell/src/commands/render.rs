@@ -174,16 +174,18 @@ enum Source {
 }
 
 /// Everything that a session is told with.
-struct Means {
+struct Means<'c> {
     zone: TimeZone,
     prices: Prices,
+    digests: memory::digest::Settings<'c>,
 }
 
-impl Means {
-    fn of(context: &Context, args: &RenderArgs) -> Result<Self, CommandError> {
+impl<'c> Means<'c> {
+    fn of(context: &'c Context, args: &RenderArgs) -> Result<Self, CommandError> {
         Ok(Self {
             zone: zone_of(context, args.timezone.as_deref())?,
             prices: prices::load(Some(&prices::user_file(context)))?,
+            digests: context.digest_settings(),
         })
     }
 }
@@ -206,6 +208,10 @@ impl Source {
                 path,
                 masker: masker.map(Box::new),
             });
+        }
+        if !word.is_empty() && path.is_dir() {
+            let error = CommandError::usage(format_args!("this is a directory: `{word}`"));
+            return Err(error.with_hint("name one log in it, or make pages of all that is kept by `--all -o DIR`"));
         }
         if args.reveal {
             let error = CommandError::usage("what is kept is masked, and cannot be revealed");

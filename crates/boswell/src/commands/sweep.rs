@@ -226,6 +226,9 @@ fn show_numbers(ui: &mut Ui, report: &Report, is_dry: bool) -> Result<(), Comman
         if report.prompts > 0 {
             ui.row(format_args!("  {} new in histories", plural(report.prompts, "prompt")))?;
         }
+        if report.facts > 0 {
+            ui.row(format_args!("  {} told by hooks", plural(report.facts, "fact")))?;
+        }
         if !report.digested.is_empty() {
             let digests = plural(report.digested.len() as u64, "digest");
             ui.row(format_args!("  {digests} written"))?;
@@ -291,6 +294,7 @@ fn to_json(report: &Report, duration_ms: u64) -> Value {
         "faults": report.faults,
         "redactions": report.redactions,
         "prompts": report.prompts,
+        "facts": report.facts,
         "digests": report.digested.len(),
         "sessions_evicted": report.let_go.drops.len(),
         "bytes_evicted": report.let_go.bytes,

@@ -91,7 +91,7 @@ impl Terminal {
     }
 
     /// Whether the terminal shows what is typed, and takes it by lines.
-    fn assert_is_itself(&self) {
+    pub fn assert_is_itself(&self) {
         self.write("clear; stty -a | tr ' ;' '\\n\\n' | grep -xE -- '-?(echo|icanon|isig|opost)' | xargs; echo told");
         self.press(&["Enter"]);
         let screen = self.wait("the state of the terminal", |screen| screen.contains("\ntold"));

@@ -11,6 +11,7 @@ use insta::assert_snapshot;
 use serde_json::Value;
 use testkit::logs::ClaudeLog;
 
+use crate::finder::Terminal;
 use crate::sandbox::{Sandbox, names_in};
 
 const CLAUDE: &str = "5e550000-0000-4000-8000-00000000000a";
@@ -623,4 +624,30 @@ fn signals_reach_a_wrapped_command_and_its_death_is_told_as_shells_do() {
     agent(&mut sandbox, "kill -9 $$");
     let ended = sandbox.command("run --quiet -- codex").output().unwrap();
     assert_eq!(ended.status.code(), Some(137));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_wrapped_command_has_the_terminal_to_itself_and_hears_each_key_once() {
+    let mut sandbox = Sandbox::new();
+    agent(
+        &mut sandbox,
+        "n=0; trap 'n=$((n+1)); echo heard $n' INT\n\
+         test -t 0 && test -t 1 && test -t 2 && echo \"terminal of $(stty size)\"\n\
+         while ! read line; do :; done\n\
+         echo \"read $line, heard $n\"; exit 4",
+    );
+    let Some(terminal) = Terminal::open(sandbox) else {
+        return;
+    };
+    terminal.write("clear; \"$BOSWELL\" run --quiet -- codex; echo ended $?");
+    terminal.press(&["Enter"]);
+    terminal.wait_for("terminal of 24 100");
+    terminal.press(&["C-c"]);
+    terminal.wait_for("heard 1");
+    terminal.write("a line");
+    terminal.press(&["Enter"]);
+    terminal.wait_for("read a line, heard 1");
+    terminal.wait_for("ended 4");
+    terminal.assert_is_itself();
 }

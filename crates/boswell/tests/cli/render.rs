@@ -130,6 +130,44 @@ fn a_bare_log_needs_no_memory_and_its_owner_may_reveal_it() {
     assert!(!sandbox.home.join(".local/share/boswell").exists());
     let told = sandbox.run("render nowhere --reveal");
     assert!(told.contains("cannot be revealed"), "{told}");
+    let told = sandbox.run("render .");
+    assert!(told.contains("this is a directory: `.`"), "{told}");
+}
+
+#[test]
+fn what_came_of_a_session_is_told_of_a_bare_log_as_of_a_kept_one() {
+    let mut sandbox = Sandbox::new();
+    sandbox.set("TZ", "UTC");
+    let begun = || {
+        ClaudeLog::new(SESSION)
+            .at("2026-03-31T09:00:00Z")
+            .prompt("mend the parser")
+    };
+    let command = || json!({"command": "cargo test"});
+    let (passed, failed) = (
+        "test result: ok. 9 passed; 0 failed",
+        "Exit code 101\ntest result: FAILED. 8 passed; 1 failed",
+    );
+    for (log, word) in [
+        (begun().tool("Bash", command(), passed), "success"),
+        (begun().failed_tool("Bash", command(), failed), "failed"),
+    ] {
+        let log = log.reply("That is how it stands.");
+        sandbox.write("log.jsonl", &log.jsonl());
+        sandbox.write(&log_path(SESSION), &log.jsonl());
+        sandbox.run("sweep");
+        sandbox.run("digest last");
+        for session in ["log.jsonl", "last"] {
+            sandbox.run(&format!("render {session} -o page.html"));
+            let page = fs::read_to_string(sandbox.home.join("page.html")).unwrap();
+            let (_, rest) = page.split_once("<span class=\"outcome").expect(session);
+            assert!(
+                rest.contains(&format!("\">{word}</span>")),
+                "{session}: {}",
+                &rest[..40]
+            );
+        }
+    }
 }
 
 #[test]

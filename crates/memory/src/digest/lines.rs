@@ -7,9 +7,9 @@ use std::sync::LazyLock;
 use memchr::memmem::Finder;
 use regex::Regex;
 use serde::Deserialize;
-use transcript::{Agent, PartKind, bodies};
+use transcript::{Agent, Kind, PartKind, bodies};
 
-use super::steps::{Ran, is_shell};
+use super::steps::{Ran, Step, is_shell};
 use crate::store::{Store, StoreError};
 use crate::{kept, packs};
 
@@ -56,8 +56,20 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
+    /// Asks what a step of a session leaves open.
+    pub(super) fn step(&mut self, step: Step<'_>) {
+        match step {
+            Step::Ran(ran) => self.ran(ran),
+            // Only the last words of the agent count.
+            Step::Event(event) if event.kinds.has(Kind::AssistantMsg) => {
+                self.reply = Some((event.part, event.line, event.block));
+            }
+            Step::Event(_) => {}
+        }
+    }
+
     /// Asks what a step leaves open.
-    pub(super) fn ran(&mut self, ran: &Ran) {
+    fn ran(&mut self, ran: &Ran) {
         let (part, block) = ran.call_at;
         if ran.is_test
             && let Some((part, line, block)) = ran.result_at
@@ -72,26 +84,39 @@ impl Wanted {
         }
     }
 
-    /// Asks for the last words of the agent: only the last of these counts.
-    pub(super) fn reply(&mut self, part: PartKind, line: u64, block: u32) {
-        self.reply = Some((part, line, block));
-    }
-
     fn ask(&mut self, part: PartKind, line: u64, asked: Question) {
         self.lines.entry((part, line)).or_default().push(asked);
     }
+
+    /// All questions, by where their answers stand.
+    fn asked(mut self) -> BTreeMap<(PartKind, u64), Vec<Question>> {
+        if let Some((part, line, block)) = self.reply {
+            self.ask(part, line, (0, block, Asked::Reply));
+        }
+        self.lines
+    }
+}
+
+/// Looks into the texts of a session of which nothing is kept. Secrets are not looked for.
+pub(super) fn look_into<'t>(wanted: Wanted, text: impl Fn(PartKind, u64, u32) -> Option<&'t str>) -> Findings {
+    let mut findings = Findings::default();
+    for ((part, line), asked) in wanted.asked() {
+        for (seq, block, asked) in asked {
+            if let Some(text) = text(part, line, block) {
+                findings.settle(seq, asked, text);
+            }
+        }
+    }
+    findings
 }
 
 /// Looks through the kept lines of a session.
-pub(super) fn look(store: &Store, session_uid: &str, mut wanted: Wanted) -> Result<Findings, StoreError> {
+pub(super) fn look(store: &Store, session_uid: &str, wanted: Wanted) -> Result<Findings, StoreError> {
     let agent = kept::agent_of(session_uid)?;
-    if let Some((part, line, block)) = wanted.reply {
-        wanted.ask(part, line, (0, block, Asked::Reply));
-    }
+    let wanted = wanted.asked();
     let mut findings = Findings::default();
     for part in [PartKind::Log, PartKind::ChatHistory] {
         let lines: BTreeMap<u64, Vec<Question>> = wanted
-            .lines
             .iter()
             .filter(|((of, _), _)| *of == part)
             .map(|((_, line), asked)| (*line, asked.clone()))
@@ -152,23 +177,27 @@ impl Findings {
             let Some(text) = bodies.get(*block as usize).map(|body| body.text.as_str()) else {
                 continue;
             };
-            match asked {
-                Asked::Test => {
-                    if let Some(passed) = verdict(end_of(text, RESULT_BYTES_MAX)) {
-                        self.tests.insert(*seq, passed);
-                    }
+            self.settle(*seq, *asked, text);
+        }
+    }
+
+    fn settle(&mut self, seq: u64, asked: Asked, text: &str) {
+        match asked {
+            Asked::Test => {
+                if let Some(passed) = verdict(end_of(text, RESULT_BYTES_MAX)) {
+                    self.tests.insert(seq, passed);
                 }
-                Asked::Commit if commits(text) => {
-                    self.commits.insert(*seq);
-                }
-                Asked::Commit => {}
-                Asked::Edit => {
-                    if let Some(sides) = sides(text) {
-                        self.edits.insert(*seq, sides);
-                    }
-                }
-                Asked::Reply => self.last_reply = Some(end_of(text, REPLY_BYTES_MAX).to_owned()),
             }
+            Asked::Commit if commits(text) => {
+                self.commits.insert(seq);
+            }
+            Asked::Commit => {}
+            Asked::Edit => {
+                if let Some(sides) = sides(text) {
+                    self.edits.insert(seq, sides);
+                }
+            }
+            Asked::Reply => self.last_reply = Some(end_of(text, REPLY_BYTES_MAX).to_owned()),
         }
     }
 }

@@ -85,13 +85,7 @@ pub struct Counted {
 impl Reads<'_> {
     /// All sessions, those of which only prompts are left among them, newest first.
     pub fn listed(&self) -> Result<Vec<Listed>, StoreError> {
-        let gone = self.let_go_column()?;
-        let sql = format!(
-            "SELECT session_uid, ingested_at, {gone} FROM sessions
-             WHERE stands_for IS NULL ORDER BY session_uid"
-        );
-        let mut listed = self.engine.query(&sql, &[], kept)?;
-        self.fill_views(&mut listed)?;
+        let mut listed = self.listed_where("1 = 1", &[])?;
         for session in self.prompts_only()? {
             listed.push(Listed {
                 session_uid: session.session_uid,
@@ -118,21 +112,38 @@ impl Reads<'_> {
         Ok(newest_first(listed))
     }
 
-    /// Adds what the logs tell of sessions, which are in the order of their uids. Two runs over two tables take half the time
-    /// of a look into one for each row of the other.
-    fn fill_views(&self, listed: &mut [Listed]) -> Result<(), StoreError> {
+    /// The session of this very uid as a list would show it, if its log is or was here.
+    pub fn listed_one(&self, session_uid: &str) -> Result<Option<Listed>, StoreError> {
+        let mut found = self.listed_where("session_uid = $1", &[Value::Text(session_uid)])?;
+        let Some(mut session) = found.pop() else {
+            return Ok(None);
+        };
+        session.said = self.annotations_of(session_uid)?;
+        Ok(Some(session))
+    }
+
+    /// The sessions of a condition that have or had a log, by uid. Two runs over two tables take half the time of a look into
+    /// one for each row of the other.
+    fn listed_where(&self, which: &str, values: &[Value<'_>]) -> Result<Vec<Listed>, StoreError> {
+        let gone = self.let_go_column()?;
+        let sql = format!(
+            "SELECT session_uid, ingested_at, {gone} FROM sessions
+             WHERE stands_for IS NULL AND {which} ORDER BY session_uid"
+        );
+        let mut listed = self.engine.query(&sql, values, kept)?;
         let mut names = Names::default();
-        self.engine.each(
-            "SELECT session_uid, started_at, ended_at, repo, cwd, branch, title, is_subagent, is_hidden FROM views",
-            &[],
-            |row| {
-                let uid = row.text_ref(0)?;
-                if let Ok(at) = listed.binary_search_by(|session| session.session_uid.as_str().cmp(uid)) {
-                    fill_view(&mut listed[at], row, &mut names)?;
-                }
-                Ok(())
-            },
-        )
+        let views = format!(
+            "SELECT session_uid, started_at, ended_at, repo, cwd, branch, title, is_subagent, is_hidden FROM views
+             WHERE {which}"
+        );
+        self.engine.each(&views, values, |row| {
+            let uid = row.text_ref(0)?;
+            if let Ok(at) = listed.binary_search_by(|session| session.session_uid.as_str().cmp(uid)) {
+                fill_view(&mut listed[at], row, &mut names)?;
+            }
+            Ok(())
+        })?;
+        Ok(listed)
     }
 
     /// Counts what is in a session.

@@ -69,6 +69,16 @@ impl Told {
         });
     }
 
+    /// Rows that somebody types, `all_ms` long.
+    fn typed(&mut self, rows: Vec<Vec<Cell>>, ground: Ground, all_ms: u64) {
+        let signs = rows.iter().map(Vec::len).sum::<usize>().max(1) as u64;
+        self.rows.extend(rows.into_iter().map(|cells| Shown {
+            takes_ms: all_ms * cells.len() as u64 / signs,
+            row: Row { cells, ground },
+            is_typed: true,
+        }));
+    }
+
     fn blank(&mut self) {
         self.push(Vec::new(), Ground::Page, 0);
     }
@@ -133,18 +143,7 @@ fn prompt(told: &mut Told, step: &Step<'_>, manner: Manner<'_>) {
         rows.push(of(&format!("  [{pictures}]"), Style::DIM));
     }
     let signs: usize = rows.iter().map(Vec::len).sum();
-    let all_ms = (signs as u64 * 22).clamp(400, 3_000);
-    for cells in rows {
-        let takes_ms = all_ms * cells.len() as u64 / signs.max(1) as u64;
-        told.rows.push(Shown {
-            row: Row {
-                cells,
-                ground: Ground::Human,
-            },
-            takes_ms,
-            is_typed: true,
-        });
-    }
+    told.typed(rows, Ground::Human, (signs as u64 * 22).clamp(400, 3_000));
     if count > lines_max {
         told.push(of("  …", Style::DIM), Ground::Human, 0);
     }
@@ -172,7 +171,9 @@ fn thought(told: &mut Told, step: &Step<'_>, manner: Manner<'_>) {
         Depth::Full => step.told.text().trim().to_owned(),
         _ => one_line(step.told.text(), 3 * manner.columns),
     };
-    cells::push(&mut cells, &text.replace('\n', " "), Style::of(Ink::Faint));
+    // Agents that think in headings mark them so.
+    let text = text.replace('\n', " ").replace("**", "");
+    cells::push(&mut cells, &text, Style::of(Ink::Faint));
     let mut rows = wrap(&cells, manner.columns, Wrap::Words, 2);
     rows.truncate(manner.rows(3));
     for cells in rows {

@@ -225,8 +225,11 @@ pub(super) fn tell(ui: &mut Ui, film: &Film) {
         ui.status(format_args!("Waiting cut: {}", span(cuts.waits_ms)));
     }
     if cuts.steps > 0 {
-        let (turns, steps) = (plural(cuts.turns.len() as u64, "turn"), plural(cuts.steps, "step"));
-        ui.status(format_args!("Left out: {turns}, {steps}"));
+        let steps = plural(cuts.steps, "step");
+        match cuts.turns.len() as u64 {
+            0 => ui.status(format_args!("Left out: {steps}")),
+            turns => ui.status(format_args!("Left out: {}, {steps}", plural(turns, "turn"))),
+        }
         ui.hint("`--max-duration` lets it be longer, `--turns` chooses what is shown");
     }
 }

@@ -9,7 +9,7 @@ use memory::store::Store;
 use memory::usage::{self, Sum};
 use memory::{digest, kept, repos};
 use render::{Head, Money, Subagent, Told, Transcript};
-use transcript::{Agent, Call, Lineage, LineageKind, Outcome, Session, SessionEvent, Turn};
+use transcript::{Agent, Call, Lineage, LineageKind, Outcome, PartKind, Session, SessionEvent, Turn};
 
 use super::Means;
 use crate::commands::read::{TurnRange, told_log_error};
@@ -80,7 +80,7 @@ fn number(transcript: &mut Transcript, numbering: &mut Numbering) -> u64 {
 pub(super) fn kept(
     store: &Store,
     session_uid: &str,
-    means: &Means,
+    means: &Means<'_>,
     turns: Option<TurnRange>,
 ) -> Result<Gathered, CommandError> {
     let mut calls = Vec::new();
@@ -92,7 +92,7 @@ pub(super) fn kept(
 fn kept_one(
     store: &Store,
     session_uid: &str,
-    means: &Means,
+    means: &Means<'_>,
     turns: Option<TurnRange>,
     depth: usize,
     calls: &mut Vec<Call>,
@@ -169,7 +169,7 @@ pub(super) fn bare(
     path: &Path,
     agent: Option<Agent>,
     masker: Option<&Masker>,
-    means: &Means,
+    means: &Means<'_>,
     turns: Option<TurnRange>,
 ) -> Result<Gathered, CommandError> {
     let read = logs::read_session(path, agent, masker).map_err(told_log_error)?;
@@ -204,7 +204,7 @@ fn subagent(parent: &mut Transcript, link: Option<Lineage>, transcript: Transcri
 fn bare_one(
     log: &LogReading,
     masker: Option<&Masker>,
-    means: &Means,
+    means: &Means<'_>,
     turns: Option<TurnRange>,
 ) -> Result<Option<Transcript>, CommandError> {
     let Some(session) = log.reading.session.clone() else {
@@ -225,6 +225,7 @@ fn bare_one(
     Ok(Some(Transcript {
         turns: asked_turns(log.reading.turns.clone(), turns),
         head: Head {
+            outcome: judged(log, &session, &events, means),
             faults: log.reading.faults.len() as u64,
             ..head(session, means)
         },
@@ -233,7 +234,32 @@ fn bare_one(
     }))
 }
 
-fn head(session: Session, means: &Means) -> Head {
+/// What came of a session of which nothing is kept.
+fn judged(log: &LogReading, session: &Session, told: &[Told], means: &Means<'_>) -> Outcome {
+    let texts: HashMap<(PartKind, u64, u32), &str> = told
+        .iter()
+        .filter_map(|told| {
+            Some((
+                (told.event.part, told.event.line, told.event.block),
+                told.text.as_deref()?,
+            ))
+        })
+        .collect();
+    let facts = digest::Facts {
+        session: session.clone(),
+        turns: log.reading.turns.clone(),
+        calls: log.reading.calls.clone(),
+        findings: digest::Findings::default(),
+        place: session.cwd.as_deref().and_then(|cwd| repos::of(Path::new(cwd))),
+        told: Vec::new(),
+    };
+    let text = |part, line, block| texts.get(&(part, line, block)).copied();
+    digest::of_log(facts, &log.reading.events, text, &means.digests)
+        .outcome
+        .outcome
+}
+
+fn head(session: Session, means: &Means<'_>) -> Head {
     let place = session.cwd.as_deref().and_then(|cwd| repos::of(Path::new(cwd)));
     Head {
         name: None,

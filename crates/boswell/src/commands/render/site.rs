@@ -102,7 +102,7 @@ pub(super) fn run(ui: &mut Ui, context: &Context, args: &RenderArgs) -> Result<O
 
 struct Site<'c> {
     directory: PathBuf,
-    means: Means,
+    means: Means<'c>,
     context: &'c Context,
     /// By which rules secrets are masked.
     mask: String,

@@ -3,10 +3,10 @@
 use transcript::Kind;
 
 use super::change::files_changed;
-use super::{Manner, Shown, Told, lead};
+use super::{Manner, Told, lead};
 use crate::dress;
 use crate::film::cells::{self, Wrap, of, of_terminal, wrap};
-use crate::film::scene::{Cell, Ground, Ink, Row, Style};
+use crate::film::scene::{Cell, Ground, Ink, Style};
 use crate::markdown::Depth;
 use crate::measure::{duration, plural};
 use crate::steps::{Look, Step};
@@ -41,18 +41,7 @@ pub(super) fn shell(told: &mut Told, step: &Step<'_>, manner: Manner<'_>) {
         cells::push(last, " …", Style::DIM);
     }
     let signs: usize = rows.iter().map(Vec::len).sum();
-    let all_ms = (signs as u64 * 8).clamp(150, 700);
-    for cells in rows {
-        let takes_ms = all_ms * cells.len() as u64 / signs.max(1) as u64;
-        told.rows.push(Shown {
-            row: Row {
-                cells,
-                ground: Ground::Page,
-            },
-            takes_ms,
-            is_typed: true,
-        });
-    }
+    told.typed(rows, Ground::Page, (signs as u64 * 8).clamp(150, 700));
     if let Some(last) = told.rows.last_mut() {
         last.takes_ms += step.duration_ms().unwrap_or(0).min(COMMAND_MS_MAX);
     }
