@@ -31,7 +31,7 @@ pub use fields::{
 pub use lines::Findings;
 pub(crate) use lines::{commits as command_commits, verdict};
 pub(crate) use make::IDLE_AFTER_S;
-pub(crate) use steps::{End, Ran, Step, Steps, is_shell};
+pub(crate) use steps::{End, Ran, Step, Steps};
 
 /// Of what digests say and how they are made. Those of another version are made again, as long as the packs are there.
 pub const VERSION: u32 = 2;

@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 
 use transcript::{Agent, Line, LineBody, PartKind, SafeName, SessionEvent};
 
+use crate::breaks;
 use crate::packs;
 use crate::store::{FrameRow, Store, StoreError};
 use crate::whole::{self, Whole};
@@ -20,7 +21,7 @@ pub fn each_line(
     let (mut number, mut is_open) = (0, false);
     each_bytes(store, session_uid, part, |bytes| {
         let (_, bytes) = rest_of_line(bytes, &mut is_open);
-        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        for line in breaks::lines(bytes) {
             number += 1;
             let (body, terminated) = line.strip_suffix(b"\n").map_or((line, false), |body| (body, true));
             take(&Line {
@@ -103,12 +104,11 @@ pub(crate) fn number_lines(
     wanted: &RangeInclusive<u64>,
     take: &mut impl FnMut(u64, &[u8]),
 ) {
-    let count = |bytes: &[u8]| bytes.split_inclusive(|byte| *byte == b'\n').count() as u64;
-    let is_rest = bytes.first() == Some(&b'\n') && count(bytes) > lines;
+    let is_rest = bytes.first() == Some(&b'\n') && breaks::count(bytes) > lines;
     let bytes = &bytes[usize::from(is_rest)..];
-    for (number, line) in (first_line..).zip(bytes.split_inclusive(|byte| *byte == b'\n')) {
+    for (number, line) in (first_line..=*wanted.end()).zip(breaks::bare_lines(bytes)) {
         if wanted.contains(&number) {
-            take(number, line.strip_suffix(b"\n").unwrap_or(line));
+            take(number, line);
         }
     }
 }

@@ -6,6 +6,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod annotations;
+mod breaks;
 pub mod commits;
 pub mod decisions;
 pub mod diary;

@@ -24,6 +24,7 @@ pub use spills::spilled;
 pub(crate) use spills::{session_tree, spills_of};
 pub(crate) use survey::{Survey, survey};
 
+use crate::breaks;
 use crate::files;
 use crate::mask::Masker;
 use crate::sources::{self, Log, Unread};
@@ -323,7 +324,7 @@ fn read_part(
         let masked = masker.map_or(bytes.clone(), |masker| mask_text(masker, &bytes));
         state.companion(part.kind, &masked);
         // Read whole: its lines give no events, and all of them are known.
-        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        for line in breaks::lines(&bytes) {
             fates.count(if line.trim_ascii().is_empty() {
                 Fate::Blank
             } else {

@@ -11,6 +11,7 @@ use jiff::tz::TimeZone;
 use thiserror::Error;
 use transcript::{Agent, PartKind, SafeName, Session};
 
+use crate::breaks;
 use crate::kept;
 use crate::packs;
 use crate::sources::Root;
@@ -329,7 +330,7 @@ fn measure(store: &Store, uid: &str, part: &str) -> Result<(u64, u64, u64), Stor
     kept::each_bytes(store, uid, part, |piece| {
         bytes += piece.len() as u64;
         redactions += finder.find_iter(piece).count() as u64;
-        let lines = piece.split(|byte| *byte == b'\n');
+        let lines = breaks::bare_lines(piece);
         left_out += lines.filter(|line| packs::is_stand_in(line)).count() as u64;
         Ok(())
     })?;

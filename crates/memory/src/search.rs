@@ -11,6 +11,7 @@ use std::io;
 
 use transcript::{Agent, Field, Kinds, Role, texts};
 
+use crate::breaks;
 use crate::packs::Scratch;
 
 mod beside;
@@ -192,7 +193,7 @@ pub struct Work {
 
 /// Makes the filter of a frame's masked lines. `builder` is used again for the next frame.
 pub fn filter_of(form: Form, lines: &[u8], builder: &mut filter::Builder) -> Vec<u8> {
-    for line in lines.split(|byte| *byte == b'\n') {
+    for line in breaks::bare_lines(lines) {
         match form {
             Form::Lines(agent) => texts(agent, line).iter().for_each(|text| builder.add(&text.text)),
             Form::Plain => builder.add(&String::from_utf8_lossy(line)),

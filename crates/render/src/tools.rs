@@ -20,22 +20,8 @@ pub(crate) enum Family {
 /// The family of a tool. Names from other servers are prefixed: `mcp__server__tool`.
 pub(crate) fn family(tool: &str) -> Family {
     match tool {
-        "Bash"
-        | "PowerShell"
-        | "shell"
-        | "shell_command"
-        | "exec_command"
-        | "local_shell"
-        | "container.exec"
-        | "unified_exec"
-        | "exec"
-        | "run_terminal_command"
-        | "run_terminal_cmd"
-        | "bash"
-        | "write_stdin"
-        | "BashOutput"
-        | "KillShell"
-        | "command_execution" => Family::Shell,
+        "write_stdin" | "BashOutput" | "KillShell" => Family::Shell,
+        _ if transcript::runs_commands(tool) => Family::Shell,
         "Edit" | "MultiEdit" | "Write" | "NotebookEdit" | "apply_patch" | "search_replace" | "write" | "write_file"
         | "edit_file" | "create_file" | "file_change" | "patch" => Family::Edit,
         "Read" | "NotebookRead" | "read_file" | "view_image" | "view" => Family::Read,

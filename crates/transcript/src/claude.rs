@@ -94,6 +94,10 @@ impl State {
         self.turns.line_over(line);
     }
 
+    pub(crate) fn is_named(&self) -> bool {
+        self.facts.is_named()
+    }
+
     /// Takes what the small file beside a subagent's log tells.
     pub(crate) fn meta(&mut self, bytes: &[u8]) {
         self.facts.meta = Meta::read(bytes);

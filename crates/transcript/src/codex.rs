@@ -93,6 +93,10 @@ impl State {
     }
 
     /// Takes the list of thread names that lies beside the logs.
+    pub(crate) fn is_named(&self) -> bool {
+        self.facts.id.is_some()
+    }
+
     pub(crate) fn companion(&mut self, part: PartKind, bytes: &[u8]) {
         if part != PartKind::Index {
             return;

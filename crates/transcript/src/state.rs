@@ -85,6 +85,15 @@ impl State {
         }
     }
 
+    /// Whether nothing that follows can change which session this is.
+    pub fn is_named(&self) -> bool {
+        match &self.reader {
+            Reader::Claude(reader) => reader.is_named(),
+            Reader::Codex(reader) => reader.is_named(),
+            Reader::Grok(_) => false,
+        }
+    }
+
     /// Reads one line of a part.
     pub fn take(&mut self, part: PartKind, line: &Line<'_>, delta: &mut Delta) {
         self.lines.insert(part, line.number);

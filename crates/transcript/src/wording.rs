@@ -23,6 +23,27 @@ pub(crate) struct Wording {
     pub(crate) command: Option<Box<str>>,
 }
 
+/// Whether a tool, whichever agent's, runs commands of a shell.
+pub fn runs_commands(tool: &str) -> bool {
+    matches!(
+        tool,
+        "Bash"
+            | "PowerShell"
+            | "bash"
+            | "shell"
+            | "shell_command"
+            | "local_shell"
+            | "exec"
+            | "exec_command"
+            | "unified_exec"
+            | "container.exec"
+            | "command_execution"
+            | "run_terminal_command"
+            | "run_terminal_cmd"
+            | "execute"
+    )
+}
+
 /// Words the call of `tool` with `input` as JSON text.
 pub(crate) fn word(tool: &str, input: &str) -> Wording {
     let known: Input<'_> = serde_json::from_str(input).unwrap_or_default();

@@ -7,9 +7,9 @@ use std::sync::LazyLock;
 use memchr::memmem::Finder;
 use regex::Regex;
 use serde::Deserialize;
-use transcript::{Agent, Kind, PartKind, bodies};
+use transcript::{Agent, Kind, PartKind, bodies, runs_commands};
 
-use super::steps::{Ran, Step, is_shell};
+use super::steps::{Ran, Step};
 use crate::store::{Store, StoreError};
 use crate::{kept, packs};
 
@@ -76,7 +76,7 @@ impl Wanted {
         {
             self.ask(part, line, (ran.seq, block, Asked::Test));
         }
-        if is_shell(&ran.tool) {
+        if runs_commands(&ran.tool) {
             self.ask(part, ran.line, (ran.seq, block, Asked::Commit));
         }
         if !ran.files.is_empty() {

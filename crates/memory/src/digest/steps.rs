@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 
 use jiff::Timestamp;
-use transcript::{Actor, Kind, PartKind, SessionEvent};
+use transcript::{Actor, Kind, PartKind, SessionEvent, runs_commands};
 
 /// So many calls wait for their results; an older one is told without.
 const OPEN_MAX: usize = 64;
@@ -108,26 +108,8 @@ impl Ran {
     }
 }
 
-/// Whether a tool runs commands of a shell.
-pub(crate) fn is_shell(tool: &str) -> bool {
-    matches!(
-        tool,
-        "Bash"
-            | "PowerShell"
-            | "shell"
-            | "shell_command"
-            | "exec_command"
-            | "local_shell"
-            | "container.exec"
-            | "unified_exec"
-            | "exec"
-            | "run_terminal_command"
-            | "bash"
-    )
-}
-
 fn command_words<'w>(tool: &str, wording: &'w str) -> Option<Vec<&'w str>> {
-    if !is_shell(tool) {
+    if !runs_commands(tool) {
         return None;
     }
     let is_before = |piece: &&str| {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
+use crate::breaks;
 use crate::packs;
 use crate::store::{Patience, Place, Reads, Store, StoreError};
 
@@ -93,7 +94,7 @@ fn look_at_part(store: &Store, uid: &str, part: &str, health: &mut StoreHealth) 
         let read = packs::read(&store.packs(), &frame);
         let lines = read.as_ref().map_or(frame.lines, |bytes| {
             health.bytes_checked += bytes.len() as u64;
-            lines_of(bytes)
+            breaks::count(bytes)
         });
         let reason = match read {
             Err(error) => Some(error.to_string()),
@@ -120,10 +121,6 @@ fn look_at_part(store: &Store, uid: &str, part: &str, health: &mut StoreHealth) 
         }
         Err(error) => health.add(uid, &error, DamageKind::Lines),
     }
-}
-
-fn lines_of(bytes: &[u8]) -> u64 {
-    bytes.split_inclusive(|byte| *byte == b'\n').count() as u64
 }
 
 /// Pages and states have to be readable.

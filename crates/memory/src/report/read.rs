@@ -4,14 +4,14 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use jiff::Timestamp;
-use transcript::{Actor, Agent, Call, Kind, LineageKind, PartKind, SessionEvent, SessionUid, counted};
+use transcript::{Actor, Agent, Call, Kind, LineageKind, PartKind, SessionEvent, SessionUid, counted, runs_commands};
 
 use super::facts::{Chosen, Facts, ProjectFacts, Said, SessionFacts, SubagentFacts, Taken, TurnFacts};
 use super::fields::Unread;
 use super::words::asked;
 use super::workspace::{Folder, Row, Workspace};
 use super::{Ask, lists};
-use crate::digest::{Findings, IDLE_AFTER_S, Step, Steps, command_commits, is_shell, verdict};
+use crate::digest::{Findings, IDLE_AFTER_S, Step, Steps, command_commits, verdict};
 use crate::logs::{self, LogReading};
 use crate::usage;
 
@@ -358,7 +358,7 @@ fn wanted(turns: &[TurnFacts]) -> HashMap<(u64, u32), Vec<Wanted>> {
                 }
             }
             let may_commit = ["commit", "gh pr"].iter().any(|word| ran.wording.contains(word));
-            if is_shell(&ran.tool) && (may_commit || ran.wording.chars().count() >= 120) {
+            if runs_commands(&ran.tool) && (may_commit || ran.wording.chars().count() >= 120) {
                 want(ran.line, ran.call_at.1, Wanted::Command(ran.seq));
             }
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use regex::Regex;
+use transcript::runs_commands;
 
 use super::commands::ran;
 use super::facts::Facts;
@@ -12,7 +13,7 @@ use super::group::{goes_on, is_note, same_key};
 use super::judge::Piece;
 use super::paths::{fitting, in_command};
 use super::words::{Sentence, answered, count, is_pasted, quoted, say, times, title};
-use crate::digest::{End, Ran, is_shell};
+use crate::digest::{End, Ran};
 use crate::outcome::{Confidence, Reason, commit_line, only_offers};
 
 const PROMPT_CHARS: usize = 420;
@@ -353,7 +354,9 @@ pub(super) fn came(facts: &Facts, piece: &Piece) -> Vec<Statement> {
 pub(super) fn shell_of(facts: &Facts, evidence: &crate::outcome::Evidence) -> Option<String> {
     let turn = evidence.turn? as usize;
     let own = facts.turns.get(turn)?;
-    let ran = own.ran().find(|ran| ran.line == evidence.line && is_shell(&ran.tool))?;
+    let ran = own
+        .ran()
+        .find(|ran| ran.line == evidence.line && runs_commands(&ran.tool))?;
     Some(quoted(
         &in_command(&ran.wording, facts.session_of(turn).cwd.as_deref()),
         90,

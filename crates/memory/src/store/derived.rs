@@ -2,7 +2,7 @@
 //! them can be dropped and made again from the packs.
 
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{self, BufWriter, Read, Write};
 
 use jiff::Timestamp;
 use transcript::{Amendment, Delta, Fault, PartKind, Session, State, Turn, Unknown, reader_version};
@@ -18,6 +18,8 @@ const TABLES: &[&str] = &[
 ];
 /// A reader's state grows with the log; its packed size is the smaller part of it.
 const ZSTD_LEVEL: i32 = 3;
+/// A state up to this many bytes is packed at once.
+const STATE_SMALL: usize = 128 << 10;
 /// Of what a reader remembers; more is damage.
 const STATE_BYTES_MAX: u64 = 1 << 30;
 
@@ -25,17 +27,46 @@ const STATE_BYTES_MAX: u64 = 1 << 30;
 pub struct PackedState(Vec<u8>);
 
 impl PackedState {
-    /// Packs a state as it is written, so that it is never held unpacked.
+    /// Packs a state as it is written, so that a long one is never held unpacked.
     pub fn of(state: &State) -> Self {
-        let packed = || -> std::io::Result<Vec<u8>> {
-            let mut encoder = zstd::Encoder::new(Vec::new(), ZSTD_LEVEL)?;
-            let mut buffered = std::io::BufWriter::with_capacity(64 << 10, &mut encoder);
-            state.write(&mut buffered)?;
-            std::io::Write::flush(&mut buffered)?;
-            drop(buffered);
-            encoder.finish()
-        };
-        Self(packed().expect("memory can be written to"))
+        let mut packer = Packer::default();
+        let packed = state.write(&mut packer).and_then(|()| packer.finish());
+        Self(packed.expect("memory can be written to"))
+    }
+}
+
+/// Most states are small. A packer that knows the size beforehand makes small tables for them, and need not clear large ones.
+#[derive(Default)]
+struct Packer {
+    plain: Vec<u8>,
+    long: Option<BufWriter<zstd::Encoder<'static, Vec<u8>>>>,
+}
+
+impl Packer {
+    fn finish(self) -> io::Result<Vec<u8>> {
+        match self.long {
+            Some(long) => long.into_inner()?.finish(),
+            None => zstd::bulk::compress(&self.plain, ZSTD_LEVEL),
+        }
+    }
+}
+
+impl Write for Packer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.long.is_none() && self.plain.len() + bytes.len() > STATE_SMALL {
+            let mut long = BufWriter::with_capacity(64 << 10, zstd::Encoder::new(Vec::new(), ZSTD_LEVEL)?);
+            long.write_all(&std::mem::take(&mut self.plain))?;
+            self.long = Some(long);
+        }
+        match &mut self.long {
+            Some(long) => long.write_all(bytes)?,
+            None => self.plain.extend_from_slice(bytes),
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

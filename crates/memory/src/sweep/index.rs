@@ -9,6 +9,7 @@ use transcript::PartKind;
 
 use super::path_text;
 use super::plan::{Job, stat};
+use crate::breaks;
 use crate::files;
 use crate::store::{Cursor, Stat, Store, StoreError};
 
@@ -88,7 +89,7 @@ impl Indexes {
                 bytes: bytes.len() as u64,
                 ..Index::default()
             };
-            for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            for line in breaks::lines(&bytes) {
                 if let Ok(named) = serde_json::from_slice::<Named>(line) {
                     index.lines.entry(named.id).or_default().extend_from_slice(line);
                 }

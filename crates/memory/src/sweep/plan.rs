@@ -12,6 +12,7 @@ use transcript::{Agent, Delta, Line, LineBody, Origin, PartKind, Source, State};
 use super::index::Indexes;
 use super::refresh::Stale;
 use super::{Report, Sweep, path_text};
+use crate::breaks;
 use crate::files;
 use crate::logs;
 use crate::sources::{self, Unread};
@@ -326,7 +327,7 @@ fn uid_of(copy: &Copy, report: &mut Report) -> String {
     report.bytes_checked += head.len() as u64;
     let mut delta = Delta::default();
     let whole = head.iter().rposition(|byte| *byte == b'\n').unwrap_or(head.len());
-    for (at, bytes) in head[..whole].split(|byte| *byte == b'\n').enumerate() {
+    for (at, bytes) in breaks::bare_lines(&head[..whole]).enumerate() {
         let line = Line {
             number: at as u64 + 1,
             offset: 0,
@@ -334,6 +335,9 @@ fn uid_of(copy: &Copy, report: &mut Report) -> String {
             terminated: true,
         };
         state.take(log_kind(&copy.source), &line, &mut delta);
+        if state.is_named() {
+            break;
+        }
     }
     state.close(&mut delta);
     delta.session.map_or_else(

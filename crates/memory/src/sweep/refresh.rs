@@ -12,6 +12,7 @@ use super::ends::Ends;
 use super::gather::{Gathered, filter_of};
 use super::piece::{Output, PIECE_BYTES, Piece, Promotion, Replaces, form_of};
 use super::work::mask_whole;
+use crate::breaks;
 use crate::kept;
 use crate::mask::LineState;
 use crate::packs;
@@ -117,7 +118,7 @@ impl<'w> Worker<'w> {
             bytes = mask_whole(self.sweep.masker, kind, &bytes, &mut gathered.found);
         }
         self.state.companion(kind, &bytes);
-        gathered.tail.lines = bytes.split_inclusive(|byte| *byte == b'\n').count() as u64;
+        gathered.tail.lines = breaks::count(&bytes);
         gathered.tail.bytes = bytes;
         if gathered.tail.bytes.len() > super::work::ROW_BYTES_MAX {
             gathered.cut_frame().map_err(lost)?;
@@ -134,7 +135,7 @@ impl<'w> Worker<'w> {
         kept::each_bytes(self.store, &self.stale.uid, name, |bytes| {
             let (rest, bytes) = kept::rest_of_line(bytes, &mut is_open);
             gathered.tail.bytes.extend_from_slice(rest);
-            for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            for line in breaks::lines(bytes) {
                 number += 1;
                 self.take(kind, number, line, &mut gathered).map_err(lost)?;
             }

@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use jiff::Timestamp;
-use transcript::{Agent, Change, Edited, Kind, LineBody, PartKind, SessionEvent, changes, edited};
+use transcript::{Agent, Change, Edited, Kind, LineBody, PartKind, SessionEvent, changes, edited, runs_commands};
 
 use super::paths::Target;
-use crate::digest::is_shell;
 use crate::store::{Listed, Status, Store, StoreError};
 use crate::{kept, packs};
 
@@ -84,7 +83,7 @@ fn of_session(
     for event in events.iter().filter(is_own) {
         if event.files.iter().any(|file| target.is_at(file, directory)) {
             edits.push(event);
-        } else if event.files.is_empty() && is_shell(event.tool.as_deref().unwrap_or_default()) {
+        } else if event.files.is_empty() && runs_commands(event.tool.as_deref().unwrap_or_default()) {
             let writes = written_by(&event.summary);
             if writes.iter().any(|word| target.is_at(word, directory)) {
                 found.push(base(at, event));

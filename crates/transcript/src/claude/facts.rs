@@ -196,6 +196,11 @@ impl Facts {
         }
     }
 
+    /// Whether the first words on who this is were heard: no later ones count.
+    pub(super) fn is_named(&self) -> bool {
+        self.session_id.is_some() && self.begins_sidechain.is_some()
+    }
+
     /// The id of the session the log belongs to, and the one of the log's own session. They differ for a
     /// subagent, whose records carry its parent's.
     fn native_ids(&self) -> (String, String) {

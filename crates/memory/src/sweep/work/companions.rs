@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use transcript::{Delta, Part, PartKind};
 
 use super::{Worker, part_name};
+use crate::breaks;
 use crate::files;
 use crate::mask::{Hit, Masker, TextState};
 use crate::packs;
@@ -37,7 +38,7 @@ impl Worker<'_> {
             let mut found = Vec::new();
             let masked = mask_whole(self.sweep.masker, part.kind, &raw, &mut found);
             self.state.companion(part.kind, &masked);
-            let lines = masked.split_inclusive(|byte| *byte == b'\n').count() as u64;
+            let lines = breaks::count(&masked);
             let mut delta = Delta::default();
             self.state.close(&mut delta);
             let form = form_of(self.job.agent, part.kind);
@@ -104,7 +105,7 @@ impl Worker<'_> {
         }
         let mut raw = Vec::new();
         file.take(files::COMPANION_BYTES_MAX).read_to_end(&mut raw)?;
-        let lines = raw.split_inclusive(|byte| *byte == b'\n').count() as u64;
+        let lines = breaks::count(&raw);
         let cursor = self.cursor(part, stat, &Ends::of(&raw), (raw.len() as u64, lines, false));
         Ok(Some((raw, cursor)))
     }
@@ -121,7 +122,7 @@ impl Worker<'_> {
 pub(in crate::sweep) fn mask_whole(masker: &Masker, kind: PartKind, raw: &[u8], found: &mut Vec<Hit>) -> Vec<u8> {
     let mut text = TextState::default();
     let mut masked = Vec::with_capacity(raw.len());
-    for line in raw.split_inclusive(|byte| *byte == b'\n') {
+    for line in breaks::lines(raw) {
         let (body, end) = line.strip_suffix(b"\n").map_or((line, &b""[..]), |body| (body, b"\n"));
         match kind {
             PartKind::Index => masked.extend_from_slice(&masker.mask_json_line(body, found)),
