@@ -75,7 +75,7 @@ impl Terminal {
     }
 
     /// Waits until the screen is as it should be.
-    fn wait(&self, what: &str, is_there: impl Fn(&str) -> bool) -> String {
+    pub fn wait(&self, what: &str, is_there: impl Fn(&str) -> bool) -> String {
         for _ in 0..LOOKS_MAX {
             let screen = self.screen();
             if is_there(&screen) {

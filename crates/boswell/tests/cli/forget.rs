@@ -266,7 +266,11 @@ fn somebody_at_a_terminal_sees_the_list_and_is_asked() {
         return;
     };
     let ask = |answer: &str, last: &str| {
-        terminal.write("clear; \"$BOSWELL\" forget --project app; echo ended $?");
+        // What was asked before is gone before it is asked anew.
+        terminal.write("clear");
+        terminal.press(&["Enter"]);
+        terminal.wait("an empty screen", |screen| !screen.contains("orget"));
+        terminal.write("\"$BOSWELL\" forget --project app; echo ended $?");
         terminal.press(&["Enter"]);
         let asked = terminal.wait_for("Forget 2 sessions for good? [y/N]");
         assert!(asked.contains(&id(1)) && asked.contains(&id(2)), "{asked}");
