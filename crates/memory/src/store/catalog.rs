@@ -54,6 +54,9 @@ pub struct Listed {
     pub first_prompt: Option<String>,
     /// The user's own words on it.
     pub said: Annotations,
+    /// Which machine wrote it, and whose session it was, as they called themselves; none where nobody said.
+    pub machine: Option<Arc<str>>,
+    pub user: Option<Arc<str>>,
 }
 
 impl Listed {
@@ -86,11 +89,13 @@ impl Reads<'_> {
     /// All sessions, those of which only prompts are left among them, newest first.
     pub fn listed(&self) -> Result<Vec<Listed>, StoreError> {
         let gone = self.let_go_column()?;
+        let writer = self.writer_columns()?;
         let sql = format!(
-            "SELECT session_uid, ingested_at, {gone} FROM sessions
+            "SELECT session_uid, ingested_at, {gone}, {writer} FROM sessions
              WHERE stands_for IS NULL ORDER BY session_uid"
         );
-        let mut listed = self.engine.query(&sql, &[], kept)?;
+        let mut names = Names::default();
+        let mut listed = self.engine.query(&sql, &[], |row| kept(row, &mut names))?;
         self.fill_views(&mut listed)?;
         for session in self.prompts_only()? {
             listed.push(Listed {
@@ -107,6 +112,8 @@ impl Reads<'_> {
                 is_hidden: false,
                 first_prompt: Some(session.first_prompt).filter(|prompt| !prompt.is_empty()),
                 said: Annotations::default(),
+                machine: None,
+                user: None,
             });
         }
         let mut said = self.annotations()?;
@@ -212,7 +219,7 @@ fn newest_first(listed: Vec<Listed>) -> Vec<Listed> {
     order.into_iter().filter_map(|at| listed[at].take()).collect()
 }
 
-fn kept(row: &Row<'_>) -> Result<Listed, StoreError> {
+fn kept(row: &Row<'_>, names: &mut Names) -> Result<Listed, StoreError> {
     let is_evicted = row.int_opt(2)?.is_some();
     Ok(Listed {
         session_uid: row.text(0)?,
@@ -228,6 +235,8 @@ fn kept(row: &Row<'_>) -> Result<Listed, StoreError> {
         is_hidden: false,
         first_prompt: None,
         said: Annotations::default(),
+        machine: names.of(row.text_ref_opt(3)?),
+        user: names.of(row.text_ref_opt(4)?),
     })
 }
 

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use jiff::{SignedDuration, Timestamp};
 use transcript::{Agent, Delta, Line, LineBody, Origin, PartKind, Source, State};
 
+use super::ends;
 use super::index::Indexes;
 use super::refresh::Stale;
 use super::{Report, Sweep, path_text};
@@ -61,6 +62,9 @@ struct Copy {
     stat: Stat,
     is_changed: bool,
 }
+
+/// Said of a log that begins otherwise than another machine's of the same session.
+const APART: &str = "another machine's log of this session begins differently, and that one is kept";
 
 impl Job {
     /// About how much there is to read.
@@ -122,6 +126,13 @@ impl Plan {
             let is_ripe = tails.contains(&(job.uid.clone(), log_kind(&job.source).as_str().to_owned()))
                 && job.is_quiet(sweep.now);
             job.is_copy = store.is_some_and(|store| job.is_read_elsewhere(store));
+            if is_changed && store.is_some_and(|store| job.is_apart(store)) {
+                report.unread.push(job.unread(APART));
+                // A shorter one is remembered as a copy; a longer one takes no place that it has no right to.
+                if !job.is_copy {
+                    continue;
+                }
+            }
             let is_due = is_changed || (is_ripe && !job.is_copy);
             jobs.push((job, is_due));
         }
@@ -155,6 +166,23 @@ impl Job {
     fn is_read_elsewhere(&self, store: &Store) -> bool {
         let log = self.cursors.get(log_kind(&self.source).as_str());
         log.is_some_and(|cursor| store.reads().is_elsewhere(cursor) && self.log_bytes <= cursor.read_to)
+    }
+
+    /// Whether another machine's log of this session is seen to begin differently.
+    fn is_apart(&self, store: &Store) -> bool {
+        let log = self.cursors.get(log_kind(&self.source).as_str());
+        let other = log.filter(|cursor| store.reads().is_elsewhere(cursor) && !cursor.is_of_copy());
+        let path = self.log();
+        let Some(other) = other.filter(|cursor| !cursor.is_to_be_read() && !logs::is_packed(&path)) else {
+            return false;
+        };
+        let Ok((head, tail)) = ends::hashes(&path, self.log_bytes.min(other.read_to)) else {
+            return false;
+        };
+        match self.log_bytes >= other.read_to {
+            true => (head, tail) != (other.head_hash, other.tail_hash),
+            false => ends::is_whole_head(self.log_bytes) && head != other.head_hash,
+        }
     }
 
     fn is_quiet(&self, now: Timestamp) -> bool {
