@@ -101,11 +101,11 @@ fn a_memory_on_a_server_answers_as_one_in_a_directory() {
 const WHO: &[&str] = &[
     "usage --by user --json",
     "usage --by machine,user --csv",
-    "usage --by user --machine lap --json",
+    "usage --by user --machine desk --json",
     "usage --user ada --json",
     "stats --user ben --json",
     "sessions --user ada --json",
-    "sessions --machine lap --json",
+    "sessions --machine desk --json",
     "search session --user ben --json",
     "signals --user ada --json",
 ];
@@ -114,11 +114,12 @@ const WHO: &[&str] = &[
 fn what_several_people_did_is_told_by_person_and_by_machine() {
     let Some(server) = Postgres::shared() else { return };
     let (mut sandbox, url) = (Sandbox::new(), server.database());
-    for (user, machine, seed) in [("ada", "desk", 1), ("ben", "lap", 2)] {
+    sandbox.write_user_config("[store]\nmachine = \"desk\"\n");
+    sandbox.set("BOSWELL_NOW", "2030-01-01T00:00:00Z");
+    for (user, seed) in [("ada", 1), ("ben", 2)] {
         for (path, bytes) in truth::claude(seed, 4).files {
             sandbox.write(&format!(".claude/{path}"), &String::from_utf8_lossy(&bytes));
         }
-        sandbox.write_user_config(&format!("[store]\nmachine = \"{machine}\"\n"));
         sandbox.set("USER", user);
         for store in [None, Some(url.as_str())] {
             let told = ask(&sandbox, store, "sweep");
@@ -164,10 +165,35 @@ fn what_several_people_did_is_told_by_person_and_by_machine() {
         let report = format!("report --date {day} --timezone UTC");
         let own = ["ada", "ben"].map(|user| sessions(&format!("{report} --user {user}")));
         assert_eq!(own[0] + own[1], sessions(&report), "{day}");
-        assert_eq!(own[1], sessions(&format!("{report} --machine lap")), "{day}");
+        assert_eq!(own[0] + own[1], sessions(&format!("{report} --machine desk")), "{day}");
+        assert_eq!(sessions(&format!("{report} --machine lap")), 0, "{day}");
         of_users = [of_users[0] + own[0], of_users[1] + own[1]];
     }
     assert!(of_users[0] + of_users[1] > 0);
+    // Another machine that has the same logs and one of its own changes nothing of who wrote them.
+    let other = home();
+    let text = "{\"type\":\"user\",\"sessionId\":\"s\",\"message\":{\"content\":\"mine\"}}\n";
+    other.write(
+        ".claude/projects/-home-eve/5e550000-0000-4000-8000-00000000000e.jsonl",
+        text,
+    );
+    other.write_user_config("[store]\nmachine = \"lap\"\nuser = \"eve\"\n");
+    for (path, bytes) in truth::claude(2, 4).files {
+        other.write(&format!(".claude/{path}"), &String::from_utf8_lossy(&bytes));
+    }
+    let before = json("usage --by machine,user --json --no-sweep")["rows"].clone();
+    let told = ask(&other, Some(&url), "sweep");
+    assert!(told.contains("Some(0)"), "{told}");
+    let of_lap = json("sessions --machine lap --json --no-sweep");
+    assert!(
+        of_lap["sessions"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|one| one["session_uid"].as_str().unwrap().ends_with("00e"))
+    );
+    let after = json("usage --by machine,user --machine desk --json --no-sweep")["rows"].clone();
+    assert_eq!(before, after);
 }
 
 #[test]

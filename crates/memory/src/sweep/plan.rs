@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::Metadata;
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
@@ -165,7 +165,10 @@ impl Plan {
 impl Job {
     fn is_read_elsewhere(&self, store: &Store) -> bool {
         let log = self.cursors.get(log_kind(&self.source).as_str());
-        log.is_some_and(|cursor| store.reads().is_elsewhere(cursor) && self.log_bytes <= cursor.read_to)
+        log.is_some_and(|cursor| {
+            let is_as_long = || self.log_bytes <= cursor.read_to || ends_in_one_line(&self.log(), cursor.read_to);
+            store.reads().is_elsewhere(cursor) && is_as_long()
+        })
     }
 
     /// Whether another machine's log of this session is seen to begin differently.
@@ -189,6 +192,16 @@ impl Job {
         let stat = std::fs::metadata(self.log()).map(|metadata| stat(&metadata));
         stat.is_ok_and(|stat| is_quiet(now, stat))
     }
+}
+
+/// Whether no line ends behind a place: what stands there waits to be written to its end.
+fn ends_in_one_line(path: &Path, from: u64) -> bool {
+    let mut rest = Vec::new();
+    let read = files::open(path).and_then(|(mut file, _)| {
+        file.seek(SeekFrom::Start(from))?;
+        file.take(HEAD_BYTES).read_to_end(&mut rest)
+    });
+    !logs::is_packed(path) && read.is_ok_and(|bytes| (bytes as u64) < HEAD_BYTES) && !rest.contains(&b'\n')
 }
 
 /// Every session under the roots, with all copies of it.

@@ -52,9 +52,9 @@ impl Postgres {
         let sql = format!("SELECT session_uid, part, frame_no FROM words WHERE {}", asked.sql);
         let values: Vec<Value<'_>> = asked.values.iter().map(|value| Value::Text(value)).collect();
         // To the planner a text costs nothing to be read, however long it is and wherever it lies: it would rather read them all.
-        self.script("SET enable_seqscan = off")?;
+        self.script("SET enable_seqscan = off; SET enable_indexscan = off")?;
         let found = self.query(&sql, &values);
-        self.script("RESET enable_seqscan")?;
+        self.script("RESET enable_seqscan; RESET enable_indexscan")?;
         found
     }
 }
