@@ -1,4 +1,4 @@
-//! Filters that every question over sessions has: by agent, place, branch, model, tool, task, tag and time. Parsed,
+//! Filters that every question over sessions has: by agent, place, branch, model, tool, task, tag, writer and time. Parsed,
 //! resolved and asked here alone, so that they mean the same everywhere.
 
 use std::collections::{HashMap, HashSet};
@@ -50,9 +50,12 @@ pub(crate) struct FilterArgs {
     /// Only sessions that came out so, as their digests say
     #[arg(long, value_name = "OUTCOME")]
     pub(crate) outcome: Vec<OutcomeName>,
-    /// Only sessions from the root with this label, such as another machine's copy
-    #[arg(long, value_name = "LABEL")]
+    /// Only sessions of this machine: one that wrote them, or the label of a root such as another machine's copy
+    #[arg(long, value_name = "MACHINE")]
     pub(crate) machine: Option<String>,
+    /// Only sessions of this user, in a memory that several share
+    #[arg(long, value_name = "USER")]
+    pub(crate) user: Option<String>,
     /// Only sessions with this tag; several tags are all wanted
     #[arg(long, value_name = "TAG")]
     pub(crate) tag: Vec<String>,
@@ -174,8 +177,12 @@ impl Filters<'_> {
             self.narrow(known.filter(|(_, known)| known.to_lowercase().contains(&model)));
         }
         if let Some(machine) = &self.args.machine {
-            let known = reads.roots_of_sessions()?.into_iter();
-            self.narrow(known.filter(|(_, label)| label == machine));
+            let labels = reads.roots_of_sessions()?.into_iter();
+            let writers = reads.listed()?.into_iter().filter_map(|session| {
+                let machine = session.machine.as_deref()?.to_owned();
+                Some((session.session_uid, machine))
+            });
+            self.narrow(labels.chain(writers).filter(|(_, name)| name == machine));
         }
         if !self.args.outcome.is_empty() {
             let known: HashMap<String, Outcome> = reads
@@ -235,7 +242,9 @@ impl Filters<'_> {
             .among
             .as_ref()
             .is_none_or(|among| among.contains(&session.session_uid));
-        is_agent && has_tags && is_among && self.takes_place(session) && self.takes_time(session)
+        let user = self.args.user.as_deref();
+        let is_user = user.is_none() || user == session.user.as_deref();
+        is_agent && has_tags && is_among && is_user && self.takes_place(session) && self.takes_time(session)
     }
 
     /// Whether something that happened at a moment lies in the time asked for.
@@ -262,6 +271,7 @@ impl Filters<'_> {
             &args.model,
             &args.tool,
             &args.machine,
+            &args.user,
         ];
         let is_named = !args.agent.is_empty()
             || !args.tag.is_empty()

@@ -3,14 +3,20 @@
 //! Sessions are carried one by one, each wholly or not at all. Whoever is cut off goes on at the next try: what is there already and is
 //! the same is not carried again, and nothing is there twice.
 
+mod anchors;
+mod push;
+mod strip;
+
 use std::collections::{BTreeMap, HashMap};
 
 use jiff::Timestamp;
-use transcript::Session;
+use transcript::PartKind;
 
-use crate::digest::Digest;
+pub use self::push::{Pushed, STAYED, Share, push};
+use crate::kept;
 use crate::packs::{self, Frame, Packs, Unsynced};
-use crate::store::{FrameRow, Patience, SessionLoad, SessionRow, Store, StoreError};
+use crate::search::{self, Form, Marks, Vocabulary};
+use crate::store::{FrameRow, Patience, SessionLoad, SessionRow, Store, StoreError, TAIL_NO};
 use crate::sweep::several;
 
 /// What was moved.
@@ -24,37 +30,6 @@ pub struct Moved {
     pub frames: u64,
     pub bytes: u64,
 }
-
-/// What of a session leaves the machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Share {
-    /// Numbers and what its digest tells of tools and outcomes: prompts and raw text stay.
-    Digests,
-    Full,
-}
-
-impl Share {
-    /// The word used in the settings.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Digests => "digests",
-            Self::Full => "full",
-        }
-    }
-}
-
-/// What was delivered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Pushed {
-    pub sessions: u64,
-    /// Those that are there as they are here.
-    pub unchanged: u64,
-    /// Those of which the other memory has more, or wants nothing.
-    pub left: u64,
-}
-
-/// Why a session has no raw text in the memory it was delivered to.
-pub const STAYED: &str = "stayed on its machine";
 
 /// Carries a whole memory into another one, which must have no sessions of its own, and compares both in the end.
 pub fn move_all(
@@ -130,15 +105,20 @@ fn carry(
             lines: row.lines,
             raw_bytes: row.raw_bytes,
             bytes,
-            filter: Vec::new(),
+            marks: Marks::default(),
         };
         put.push((part, row.clone(), frame));
     }
+    let words = words_of(from, to, load)?;
     append(&target, &mut put)?;
     to.write_apart(&lock, now, "hub", |tx| {
         tx.put_load(load)?;
         for (part, row, frame) in &put {
             tx.add_frame(uid, part, row, target.row_bytes(frame))?;
+        }
+        for (part, words) in &words {
+            let words: Vec<(i64, &str)> = words.iter().map(|(number, words)| (*number, words.as_str())).collect();
+            tx.put_words(uid, part, &words)?;
         }
         Ok(((), format!("took in {uid} from another memory")))
     })?;
@@ -147,6 +127,32 @@ fn carry(
         .filter(|pack| !stays(pack))
         .for_each(|pack| target.remove(pack));
     Ok(())
+}
+
+/// By part and frame: the words of a session, where the other memory indexes them and gets the text.
+fn words_of(from: &Store, to: &Store, load: &SessionLoad) -> Result<BTreeMap<String, Vec<(i64, String)>>, StoreError> {
+    let mut words: BTreeMap<String, Vec<(i64, String)>> = BTreeMap::new();
+    if !to.indexes_words() || !load.has_text() {
+        return Ok(words);
+    }
+    let (uid, agent) = (load.session_uid.as_str(), kept::agent_of(&load.session_uid)?);
+    let mut vocabulary = Vocabulary::default();
+    for part in from.reads().parts(uid)? {
+        let Some(form) = PartKind::of_name(&part).and_then(|kind| Form::of(agent, kind)) else {
+            continue;
+        };
+        let mut own = Vec::new();
+        for (_, frame) in load.frames.iter().filter(|(name, _)| *name == part) {
+            let lines = kept::read_frame(from, uid, &part, frame)?;
+            let number = frame.frame_no.cast_signed();
+            own.push((number, search::words_of(form, &lines, &mut vocabulary)));
+        }
+        if let Some(tail) = from.reads().tail(uid, &part)? {
+            own.push((TAIL_NO, search::words_of(form, &tail.bytes, &mut vocabulary)));
+        }
+        words.insert(part, own);
+    }
+    Ok(words)
 }
 
 /// Writes frames, those of a pack one behind the other, and says in their rows where they lie.
@@ -208,98 +214,4 @@ fn compare(from: &Store, to: &Store, sessions: &[SessionRow]) -> Result<(), Stor
         }
     }
     Ok(())
-}
-
-/// Delivers what is new here to a memory that many share. Of two logs of one session the longer one counts, whichever machine it is from.
-pub fn push(
-    from: &Store,
-    to: &mut Store,
-    share: &dyn Fn(&str) -> Result<Share, StoreError>,
-    now: Timestamp,
-    patience: Patience<'_>,
-) -> Result<Pushed, StoreError> {
-    let mut pushed = Pushed::default();
-    let there: BTreeMap<String, SessionRow> = to
-        .reads()
-        .sessions()?
-        .into_iter()
-        .map(|row| (row.session_uid.clone(), row))
-        .collect();
-    let buried = to.reads().tombstones()?;
-    for row in from.reads().sessions()? {
-        let uid = row.session_uid.as_str();
-        let parent = uid.split_once('/').map_or(uid, |(parent, _)| parent);
-        let share = share(uid)?;
-        if buried.contains(uid) || buried.contains(parent) {
-            pushed.left += 1;
-            continue;
-        }
-        match there.get(uid) {
-            Some(known) if is_same(&row, known, share) => pushed.unchanged += 1,
-            Some(known) if !is_longer(from, to, &row, known)? => pushed.left += 1,
-            _ => {
-                let load = from.reads().session_load(uid)?;
-                let load = match share {
-                    Share::Full => load,
-                    Share::Digests => stripped(from, load)?,
-                };
-                carry(from, to, &load, now, patience)?;
-                pushed.sessions += 1;
-            }
-        }
-    }
-    Ok(pushed)
-}
-
-/// Whether a session was delivered as it is, and no more of it is to be.
-fn is_same(here: &SessionRow, there: &SessionRow, share: Share) -> bool {
-    let is_more = share == Share::Full && here.evicted_at.is_none() && there.evicted_at.is_some();
-    (here.ingested_at, here.analyzed_at) == (there.ingested_at, there.analyzed_at) && !is_more
-}
-
-/// Whether there is more of a session here: by its lines, and where these are as many, by when it was read.
-fn is_longer(from: &Store, to: &Store, here: &SessionRow, there: &SessionRow) -> Result<bool, StoreError> {
-    let uid = here.session_uid.as_str();
-    let lines = |store: &Store| store.reads().lines_read(uid);
-    let (ours, theirs) = (lines(from)?, lines(to)?);
-    let is_newer = here.evicted_at.is_none() && here.ingested_at >= there.ingested_at;
-    Ok(ours > theirs || (ours == theirs && is_newer))
-}
-
-/// A session without what somebody said or wrote in it.
-fn stripped(store: &Store, load: SessionLoad) -> Result<SessionLoad, StoreError> {
-    let reads = store.reads();
-    let view = reads
-        .view(&load.session_uid)?
-        .map(|session| Session { title: None, ..session });
-    let digest = reads.digest_of(&load.session_uid)?.map(|row| without_words(row.digest));
-    let unreadable = |_| StoreError::DamagedRow {
-        session_uid: load.session_uid.clone(),
-        table: "digests",
-    };
-    let view = view
-        .map(|view| serde_json::to_string(&view))
-        .transpose()
-        .map_err(unreadable)?;
-    let digest = digest
-        .map(|digest| serde_json::to_string(&digest))
-        .transpose()
-        .map_err(unreadable)?;
-    Ok(load.without_text(view.as_deref(), digest.as_deref(), STAYED))
-}
-
-/// A digest without the words of prompts, answers, commits and errors: what remains counts and names.
-fn without_words(mut digest: Digest) -> Digest {
-    digest.title = None;
-    digest.first_prompt = None;
-    digest.snippets.clear();
-    digest.commits.iter_mut().for_each(|commit| commit.text.clear());
-    digest.errors.kinds.iter_mut().for_each(|error| error.text.clear());
-    let signals = digest.signals.iter_mut().flat_map(|signal| {
-        signal.text.clear();
-        &mut signal.evidence
-    });
-    let evidence = digest.outcome.evidence.iter_mut().chain(signals);
-    evidence.for_each(|evidence| evidence.text.clear());
-    digest
 }

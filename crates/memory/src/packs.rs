@@ -14,6 +14,7 @@ use std::thread;
 
 use transcript::{Line, LineBody};
 
+use crate::search::Marks;
 use crate::store::FrameRow;
 
 /// Lines are gathered to about this size before they are compressed.
@@ -68,8 +69,8 @@ pub struct Frame {
     pub lines: u64,
     pub raw_bytes: u64,
     pub bytes: Vec<u8>,
-    /// Of its texts; empty where the part is not searched.
-    pub filter: Vec<u8>,
+    /// What it is found by.
+    pub marks: Marks,
 }
 
 /// Compresses lines into a frame.
@@ -80,7 +81,7 @@ pub fn compress(first_line: u64, lines: u64, raw: &[u8]) -> io::Result<Frame> {
         lines,
         raw_bytes: raw.len() as u64,
         bytes,
-        filter: Vec::new(),
+        marks: Marks::default(),
     })
 }
 

@@ -24,6 +24,7 @@ mod words;
 mod workspace;
 pub mod writing;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
@@ -48,6 +49,14 @@ pub struct Ask<'a> {
     pub store: Option<&'a Store>,
     /// What `~` means in a log whose text was let go.
     pub home: &'a Path,
+    /// Which sessions are told, by their uids; none tells all.
+    pub only: Option<&'a HashSet<String>>,
+}
+
+impl Ask<'_> {
+    fn takes(&self, session_uid: &str) -> bool {
+        self.only.is_none_or(|only| only.contains(session_uid))
+    }
 }
 
 /// Why a day cannot be written.
@@ -61,7 +70,8 @@ pub enum ReportError {
 
 /// Writes a day without any model, from its workspace and from the digests of sessions whose text was let go.
 pub fn write(ask: &Ask<'_>) -> Result<Day, ReportError> {
-    let workspace = workspace::Workspace::open(ask.workspace)?;
+    let mut workspace = workspace::Workspace::open(ask.workspace)?;
+    workspace.retain(&|uid| ask.takes(uid));
     let mut facts = read::read(&workspace, ask);
     if let Some(store) = ask.store {
         facts.add_decisions(store)?;

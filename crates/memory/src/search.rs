@@ -9,7 +9,7 @@
 
 use std::io;
 
-use transcript::{Agent, Field, Kinds, Role, texts};
+use transcript::{Agent, Field, Kinds, PartKind, Role, texts};
 
 use crate::breaks;
 use crate::packs::Scratch;
@@ -27,6 +27,7 @@ mod scan;
 pub mod score;
 pub mod snippet;
 mod stride;
+pub mod vocabulary;
 pub mod words;
 
 pub use beside::{Judged, judge};
@@ -34,6 +35,7 @@ pub use glance::Glance;
 pub use query::Query;
 pub use run::{rank, search};
 pub use snippet::Snippet;
+pub use vocabulary::{Sought, Vocabulary};
 
 use scan::Place;
 
@@ -62,6 +64,17 @@ pub enum Form {
     Lines(Agent),
     /// What a tool gave back, as it is.
     Plain,
+}
+
+impl Form {
+    /// How a kind of part is read; none where it is not searched.
+    pub fn of(agent: Agent, kind: PartKind) -> Option<Self> {
+        match kind {
+            PartKind::Log | PartKind::ChatHistory => Some(Self::Lines(agent)),
+            PartKind::Spill => Some(Self::Plain),
+            _ => None,
+        }
+    }
 }
 
 /// The lines of a turn, both ends included.
@@ -184,22 +197,60 @@ pub struct Answer {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Work {
     pub sessions: usize,
-    /// Frames whose filter was asked.
+    /// Frames whose filter was asked, or that an index named.
     pub asked: usize,
     /// Frames that were read.
     pub read: usize,
     pub bytes_read: u64,
 }
 
+/// What is kept beside a frame so that it is found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Marks {
+    /// Empty where the part is not searched.
+    pub filter: Vec<u8>,
+    /// For a database that has an index of its own.
+    pub words: Option<String>,
+}
+
+impl Marks {
+    /// What they take in memory.
+    pub fn size(&self) -> usize {
+        self.filter.len() + self.words.as_ref().map_or(0, String::len)
+    }
+}
+
 /// Makes the filter of a frame's masked lines. `builder` is used again for the next frame.
 pub fn filter_of(form: Form, lines: &[u8], builder: &mut filter::Builder) -> Vec<u8> {
+    each_text(form, lines, &mut |text| builder.add(text));
+    builder.finish()
+}
+
+/// The same with the words themselves beside it.
+pub fn marks_of(form: Form, lines: &[u8], builder: &mut filter::Builder, words: &mut Vocabulary) -> Marks {
+    each_text(form, lines, &mut |text| {
+        builder.add(text);
+        words.add(text);
+    });
+    Marks {
+        filter: builder.finish(),
+        words: Some(words.finish()),
+    }
+}
+
+/// The words of a frame's masked lines alone.
+pub fn words_of(form: Form, lines: &[u8], words: &mut Vocabulary) -> String {
+    each_text(form, lines, &mut |text| words.add(text));
+    words.finish()
+}
+
+fn each_text(form: Form, lines: &[u8], take: &mut dyn FnMut(&str)) {
     for line in breaks::bare_lines(lines) {
         match form {
-            Form::Lines(agent) => texts(agent, line).iter().for_each(|text| builder.add(&text.text)),
-            Form::Plain => builder.add(&String::from_utf8_lossy(line)),
+            Form::Lines(agent) => texts(agent, line).iter().for_each(|text| take(&text.text)),
+            Form::Plain => take(&String::from_utf8_lossy(line)),
         }
     }
-    builder.finish()
 }
 
 /// Which terms of a question a frame with this filter may hold, one bit for each. A frame without one may hold all.

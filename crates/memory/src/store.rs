@@ -49,7 +49,7 @@ pub use derived::{PackedState, derived_version};
 pub use digests::{DigestRow, Growth};
 pub use engine::{ServerError, ServerErrorKind};
 pub use facts::Fact;
-pub use filters::{FilterRow, TAIL_NO, Whose};
+pub use filters::{FilterRow, Index, TAIL_NO, Whose};
 pub use frames::{FrameRow, Tail};
 pub use lock::{Patience, RetentionLock, WriteLock};
 pub use moving::{Load, SessionLoad};

@@ -46,10 +46,12 @@ pub enum Dimension {
     Project,
     Branch,
     Session,
+    Machine,
+    User,
 }
 
 impl Dimension {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Day,
         Self::Week,
         Self::Month,
@@ -58,6 +60,8 @@ impl Dimension {
         Self::Project,
         Self::Branch,
         Self::Session,
+        Self::Machine,
+        Self::User,
     ];
 
     /// The word for it.
@@ -71,6 +75,8 @@ impl Dimension {
             Self::Project => "project",
             Self::Branch => "branch",
             Self::Session => "session",
+            Self::Machine => "machine",
+            Self::User => "user",
         }
     }
 
@@ -286,6 +292,8 @@ fn key(dimension: Dimension, bill: &Bill, sessions: &[Listed], roots: &Roots, zo
         Dimension::Model => text(bill.call.model.as_ref()),
         Dimension::Project => text(session.cwd.as_ref().or(session.repo.as_ref())),
         Dimension::Branch => text(session.branch.as_ref()),
+        Dimension::Machine => text(session.machine.as_ref()),
+        Dimension::User => text(session.user.as_ref()),
         Dimension::Session => Key::Text(sessions[roots.of_session(bill.session)].session_uid.as_str().into()),
     }
 }

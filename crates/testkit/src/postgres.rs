@@ -1,10 +1,11 @@
 //! A real PostgreSQL server for tests: started once per test process, with its own data in a directory of its own, heard on a
-//! Unix socket there and nowhere else. It goes when the process goes, however that ends, and its directory with it.
+//! Unix socket there and nowhere else, unless one is asked for that encrypts. It goes when the process goes, however that ends, and its directory with it.
 //!
 //! Where there is no PostgreSQL, tests that need it say so; `BOSWELL_POSTGRES=must` makes that a failure.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -21,12 +22,27 @@ dir=$(mktemp -d "${TMPDIR:-/tmp}/boswell-postgres.XXXXXX") || exit 1
 trap 'rm -rf "$dir"' EXIT
 "$0/initdb" -D "$dir/data" -U postgres --auth=trust --no-sync -E UTF8 \
     --locale=C --locale-provider=icu --icu-locale=en-US >"$dir/log" 2>&1 || { cat "$dir/log" >&2; exit 1; }
+if [ -n "$1" ]; then
+    cd "$dir" || exit 1
+    key="-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes"
+    for name in ca other; do
+        openssl req -x509 $key -keyout $name.key -out $name.pem -subj /CN=$name -days 2 || exit 1
+    done 2>>log
+    openssl req $key -keyout server.key -out server.csr -subj /CN=localhost 2>>log || exit 1
+    echo subjectAltName=DNS:localhost >names
+    openssl x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -out server.pem -days 2 -extfile names \
+        >>log 2>&1 || { cat log >&2; exit 1; }
+    heard="-c listen_addresses=127.0.0.1 -c port=$1 -c ssl=on -c ssl_cert_file=$dir/server.pem -c ssl_key_file=$dir/server.key"
+else
+    heard="-c listen_addresses="
+fi
+port=${1:-5432}
 start() {
-    "$0/postgres" -D "$dir/data" -k "$dir" -c listen_addresses= -c fsync=off -c full_page_writes=off \
+    "$0/postgres" -D "$dir/data" -k "$dir" $heard -c fsync=off -c full_page_writes=off \
         -c max_connections=200 -c shared_buffers=64MB >>"$dir/log" 2>&1 </dev/null &
     server=$!
     for wait in $(seq 1200); do
-        "$0/pg_isready" -q -h "$dir" && { echo "$dir"; return; }
+        "$0/pg_isready" -q -h "$dir" -p "$port" && { echo "$dir"; return; }
         kill -0 $server 2>/dev/null || break
         sleep 0.05
     done
@@ -48,6 +64,8 @@ wait $server
 pub struct Postgres {
     programs: PathBuf,
     directory: PathBuf,
+    /// Where it listens for encrypted connections, and by which its socket is named.
+    port: Option<u16>,
     /// What it is told by, and what it answers.
     child: Mutex<(Child, BufReader<std::process::ChildStdout>)>,
     databases: AtomicU32,
@@ -61,11 +79,21 @@ impl Postgres {
     }
 
     /// Starts a server of one's own, which may be stopped.
+    pub fn start() -> Option<Self> {
+        Self::start_at(None)
+    }
+
+    /// Starts one that also encrypts, with a certificate for `localhost`.
+    pub fn start_encrypted() -> Option<Self> {
+        let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+        Self::start_at(Some(free.expect("a port is free").port()))
+    }
+
     #[allow(
         clippy::print_stderr,
         reason = "whoever runs the tests has to know what was not tested"
     )]
-    pub fn start() -> Option<Self> {
+    fn start_at(port: Option<u16>) -> Option<Self> {
         let Some(programs) = programs() else {
             let must = std::env::var_os("BOSWELL_POSTGRES").is_some();
             assert!(!must, "there is no PostgreSQL to test with");
@@ -83,6 +111,7 @@ impl Postgres {
         let child = command
             .args(["-c", SCRIPT])
             .arg(&programs)
+            .args(port.map(|port| port.to_string()))
             .current_dir("/")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -94,6 +123,7 @@ impl Postgres {
         Some(Self {
             programs,
             directory: directory.into(),
+            port,
             child: Mutex::new((child, told)),
             databases: AtomicU32::new(0),
         })
@@ -109,7 +139,25 @@ impl Postgres {
 
     pub fn url(&self, database: &str) -> String {
         let host = self.directory.to_string_lossy().replace('/', "%2F");
-        format!("postgres://postgres@{host}/{database}")
+        let port = self.port.map(|port| format!(":{port}")).unwrap_or_default();
+        format!("postgres://postgres@{host}{port}/{database}")
+    }
+
+    /// The URL of a database at a host name, encrypted, with the signatures of one of the server's authorities believed: `ca`, or
+    /// `other`, which signed nothing.
+    pub fn encrypted_url(&self, host: &str, authority: &str, database: &str) -> String {
+        let port = self.port.expect("the server was started so that it encrypts");
+        let file = self.directory.join(format!("{authority}.pem"));
+        format!(
+            "postgres://postgres@{host}:{port}/{database}?sslmode=require&sslrootcert={}",
+            file.display()
+        )
+    }
+
+    /// What the server wrote down so far.
+    pub fn log(&self) -> String {
+        let log = fs::read(self.directory.join("log")).expect("the server writes a log");
+        String::from_utf8_lossy(&log).into_owned()
     }
 
     /// Runs some statements and gives what they answer, a line for each row.
@@ -121,6 +169,7 @@ impl Postgres {
         let output = Command::new(self.programs.join("psql"))
             .args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-U", "postgres", "-h"])
             .arg(&self.directory)
+            .args(["-p", &self.port.unwrap_or(5432).to_string()])
             .args(["-d", database, "-c", sql])
             .output()
             .expect("psql can be started");

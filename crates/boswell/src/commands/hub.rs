@@ -3,14 +3,14 @@
 use std::cell::RefCell;
 
 use memory::hub::{self, Moved, Pushed, Share};
-use memory::store::{Patience, Place, Server, Store, StoreError};
+use memory::store::{Index, Patience, Place, Server, Store, StoreError};
 use serde_json::json;
 
 use super::sweep::say_waiting;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::render::text::plural;
-use crate::ui::{Format, Ui, measure};
+use crate::ui::{Format, Ui, escape, measure};
 
 /// Share one memory among several machines
 ///
@@ -180,24 +180,39 @@ fn push(ui: &mut Ui, context: &Context) -> Result<Outcome, CommandError> {
         }
         pushed => Some(pushed?),
     };
-    match (ui.format, pushed) {
+    match (ui.format, &pushed) {
         (Format::Json, pushed) => ui.json(&json!({
             "schema": "boswell.hub.push/1",
             "path": hub.to_string(),
             "is_away": pushed.is_none(),
-            "sessions": pushed.map(|pushed| pushed.sessions),
-            "unchanged": pushed.map(|pushed| pushed.unchanged),
-            "left": pushed.map(|pushed| pushed.left),
+            "sessions": pushed.as_ref().map(|pushed| pushed.sessions),
+            "unchanged": pushed.as_ref().map(|pushed| pushed.unchanged),
+            "left": pushed.as_ref().map(|pushed| pushed.left),
+            "beside": pushed.as_ref().map(|pushed| pushed.beside),
+            "apart": pushed.as_ref().map(|pushed| &pushed.apart),
         }))?,
-        (Format::Text, Some(pushed)) => ui.status(format_args!(
-            "Delivered: {}, {} were there already, {} stay as they are there",
-            plural(pushed.sessions, "session"),
-            measure::count(pushed.unchanged),
-            measure::count(pushed.left),
-        )),
+        (Format::Text, Some(pushed)) => {
+            ui.status(format_args!(
+                "Delivered: {} and {} on them, {} were there already, {} stay as they are there",
+                plural(pushed.sessions, "session"),
+                plural(pushed.beside, "word"),
+                measure::count(pushed.unchanged),
+                measure::count(pushed.left),
+            ));
+        }
         (Format::Text, None) => {}
     }
     Ok(Outcome::Done)
+}
+
+/// Two logs of one session that begin differently are nobody's to mix.
+fn tell_apart(ui: &mut Ui, pushed: &Pushed) {
+    for uid in &pushed.apart {
+        let uid = escape(uid).into_owned();
+        ui.warning(format_args!(
+            "the shared memory has another log of this session, which begins differently and stays: {uid}"
+        ));
+    }
 }
 
 /// Delivers at the end of a sweep. What cannot be delivered now is delivered by the next one, so that it is said and is no error.
@@ -223,7 +238,47 @@ pub(crate) fn deliver(ui: &mut Ui, context: &Context, hub: &Place) -> Result<Pus
         let is_full = names.flatten().any(|name| context.config.hub.is_full(name));
         Ok(if is_full { Share::Full } else { context.config.hub.share })
     };
-    hub::push(&source, &mut target, &share, context.now, Patience::Wait(&waiting))
+    let pushed = hub::push(&source, &mut target, &share, context.now, Patience::Wait(&waiting))?;
+    tell_apart(&mut told.borrow_mut(), &pushed);
+    Ok(pushed)
+}
+
+/// What a memory holds, as far as it can be asked.
+struct Held {
+    sessions: u64,
+    with_raw_text: u64,
+    raw_bytes: u64,
+    index: Index,
+}
+
+impl Held {
+    fn of(place: &Place) -> Result<Self, StoreError> {
+        let store = Store::open_existing(place)?;
+        let Some(reads) = store.as_ref().map(Store::reads) else {
+            return Ok(Self {
+                sessions: 0,
+                with_raw_text: 0,
+                raw_bytes: 0,
+                index: Index::None,
+            });
+        };
+        let sessions = reads.sessions()?;
+        Ok(Self {
+            sessions: sessions.len() as u64,
+            with_raw_text: sessions.iter().filter(|row| row.evicted_at.is_none()).count() as u64,
+            raw_bytes: reads.raw_cache_bytes()?,
+            index: reads.index()?,
+        })
+    }
+}
+
+/// By what a search finds frames, in a word.
+pub(crate) fn index_word(index: Index) -> &'static str {
+    match index {
+        Index::None => "filters",
+        Index::Words => "words",
+        Index::Pieces => "words and pieces",
+    }
 }
 
 fn status(ui: &mut Ui, context: &Context) -> Result<Outcome, CommandError> {
@@ -237,29 +292,23 @@ fn status(ui: &mut Ui, context: &Context) -> Result<Outcome, CommandError> {
             .map(|_| ("store", context.places.data_dir.clone())),
     );
     places.extend(context.hub.clone().map(|hub| ("hub", hub)));
-    let mut rows = Vec::new();
-    for (role, place) in &places {
-        let counted = Store::open_existing(place).and_then(|store| {
-            let store = store.as_ref();
-            let sessions = store.map_or(Ok(Vec::new()), |store| store.reads().sessions())?;
-            let raw = store.map_or(Ok(0), |store| store.reads().raw_cache_bytes())?;
-            let whole = sessions.iter().filter(|row| row.evicted_at.is_none()).count();
-            Ok((sessions.len() as u64, whole as u64, raw))
-        });
-        rows.push((*role, place.to_string(), counted));
-    }
+    let rows: Vec<_> = places
+        .iter()
+        .map(|(role, place)| (*role, place, Held::of(place)))
+        .collect();
     if ui.format == Format::Json {
         let places: Vec<_> = rows
             .iter()
-            .map(|(role, place, counted)| {
-                let counted = counted.as_ref().ok();
+            .map(|(role, place, held)| {
+                let held = held.as_ref().ok();
                 json!({
                     "role": role,
-                    "path": place,
-                    "is_away": counted.is_none(),
-                    "sessions": counted.map(|(sessions, ..)| sessions),
-                    "with_raw_text": counted.map(|(_, whole, _)| whole),
-                    "raw_bytes": counted.map(|(.., raw)| raw),
+                    "path": place.to_string(),
+                    "is_away": held.is_none(),
+                    "sessions": held.map(|held| held.sessions),
+                    "with_raw_text": held.map(|held| held.with_raw_text),
+                    "raw_bytes": held.map(|held| held.raw_bytes),
+                    "searched_by": held.map(|held| index_word(held.index)),
                 })
             })
             .collect();
@@ -267,16 +316,22 @@ fn status(ui: &mut Ui, context: &Context) -> Result<Outcome, CommandError> {
         ui.json(&json!({"schema": "boswell.hub.status/1", "share": share, "places": places}))?;
         return Ok(Outcome::Done);
     }
-    for (role, place, counted) in rows {
-        match counted {
-            Ok((sessions, whole, raw)) => ui.row(format_args!(
-                "{role:<6} {place}  {}, {} with raw text, {}",
-                plural(sessions, "session"),
-                measure::count(whole),
-                measure::bytes(raw)
+    for (role, place, held) in &rows {
+        match held {
+            Ok(held) => ui.row(format_args!(
+                "{role:<6} {place}  {}, {} with raw text, {}, searched by {}",
+                plural(held.sessions, "session"),
+                measure::count(held.with_raw_text),
+                measure::bytes(held.raw_bytes),
+                index_word(held.index),
             ))?,
             Err(error) => ui.row(format_args!("{role:<6} {place}  cannot be asked: {error}"))?,
         }
+    }
+    let is_lacking = |held: &Held| held.index != Index::Pieces && held.with_raw_text > 0;
+    let servers = rows.iter().filter(|(_, place, _)| place.server().is_some());
+    if servers.filter_map(|(.., held)| held.as_ref().ok()).any(is_lacking) {
+        ui.hint("the server's index is not whole: the extension `pg_trgm` and `boswell rebuild` make it so");
     }
     Ok(Outcome::Done)
 }

@@ -17,7 +17,7 @@ mod timeline;
 mod writer;
 mod written;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
@@ -30,6 +30,7 @@ use memory::report::writing::{self, Phase, Progress};
 use memory::report::{Ask, Day, ReportError};
 use memory::store::Store;
 use serde_json::{Value, json};
+use transcript::SafeName;
 
 pub(crate) use asked::Days;
 
@@ -69,7 +70,7 @@ pub(crate) struct ReportArgs {
     output: Output,
 }
 
-/// Who writes.
+/// Who writes, and of whom.
 #[derive(clap::Args, Debug, Default)]
 pub(crate) struct WriterArgs {
     /// Who writes the words: `default`, `codex`, `claude`, `grok`, or a command of yours
@@ -78,6 +79,39 @@ pub(crate) struct WriterArgs {
     /// Let the writer do this part alone, and make no page
     #[arg(long, value_name = "PHASE", requires = "writer")]
     phase: Option<PhaseName>,
+    /// Only sessions of this user, in a memory that several share; such a page is kept apart
+    #[arg(long, value_name = "USER", conflicts_with = "writer")]
+    user: Option<String>,
+    /// Only sessions that this machine wrote
+    #[arg(long, value_name = "MACHINE", conflicts_with = "writer")]
+    machine: Option<String>,
+}
+
+impl WriterArgs {
+    /// The sessions of whom it is written; none where it is of all.
+    fn only(&self, store: Option<&Store>) -> Result<Option<HashSet<String>>, CommandError> {
+        if self.user.is_none() && self.machine.is_none() {
+            return Ok(None);
+        }
+        let is_own = |asked: &Option<String>, own: Option<&str>| asked.is_none() || asked.as_deref() == own;
+        let listed = store.map_or(Ok(Vec::new()), |store| store.reads().listed())?;
+        let own = listed
+            .into_iter()
+            .filter(|one| is_own(&self.user, one.user.as_deref()) && is_own(&self.machine, one.machine.as_deref()));
+        Ok(Some(own.map(|one| one.session_uid).collect()))
+    }
+
+    /// Where pages of some sessions alone are kept, so that they take no place of those of all.
+    fn root(&self, root: PathBuf) -> Result<PathBuf, CommandError> {
+        let mut root = root;
+        for (word, name) in [("user", &self.user), ("machine", &self.machine)] {
+            let Some(name) = name else { continue };
+            let safe = SafeName::new(name)
+                .ok_or_else(|| CommandError::usage(format_args!("no name of a {word}: `{name}`")))?;
+            root = root.join(format!("by-{word}")).join(safe.as_str());
+        }
+        Ok(root)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -143,18 +177,20 @@ pub(crate) fn write(
     let command = command.map(|line| publish::words("--publish", line)).transpose()?;
     let by_agent = by.writer.as_deref().map(writer::Writer::parse).transpose()?.flatten();
     let dates = days.dates(zone.to_datetime(context.now).date())?;
+    let store = Store::open_existing(&context.places.data_dir).unwrap_or_else(|error| {
+        ui.warning(format_args!("what is in the memory alone is left out: {error}"));
+        None
+    });
     let writer = Writer {
         by: by_agent,
         context,
         zone_name,
         zone,
-        reports_root: place.root(ui, context),
+        reports_root: by.root(place.root(ui, context))?,
         masker: context.masker(true)?,
         prices: prices::load(Some(&prices::user_file(context)))?,
-        store: Store::open_existing(&context.places.data_dir).unwrap_or_else(|error| {
-            ui.warning(format_args!("what is in the memory alone is left out: {error}"));
-            None
-        }),
+        only: by.only(store.as_ref())?,
+        store,
     };
     if let Some(phase) = by.phase {
         return writer.phase(ui, phase, &dates);
@@ -236,6 +272,8 @@ struct Writer<'c> {
     reports_root: PathBuf,
     masker: Masker,
     prices: Prices,
+    /// The sessions of which it is written; none where it is of all.
+    only: Option<HashSet<String>>,
     store: Option<Store>,
 }
 
@@ -336,6 +374,7 @@ impl Writer<'_> {
             prices: &self.prices,
             store: self.store.as_ref(),
             home: &self.context.places.home,
+            only: self.only.as_ref(),
         };
         if let Some(agent) = &self.by {
             let progress = self.let_write(ui, agent, workspace, &Phase::ALL)?;

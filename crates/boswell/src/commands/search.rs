@@ -174,6 +174,7 @@ fn ask_logs(
         ("--outcome", !args.filters.outcome.is_empty()),
         ("--model", args.filters.model.is_some()),
         ("--machine", args.filters.machine.is_some()),
+        ("--user", args.filters.user.is_some()),
         ("--task", args.filters.task.is_some()),
         ("--tag", !args.filters.tag.is_empty()),
     ];

@@ -16,6 +16,7 @@ mod forget;
 mod generated;
 mod hooks;
 mod hub;
+mod hub_corpus;
 mod keep;
 mod masking;
 mod picture;

@@ -1,4 +1,4 @@
-//! What the filters of sessions say to a question, before anything else of them is read.
+//! What the filters of sessions say to a question, or an index of the database, before anything else of them is read.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use transcript::Agent;
 
 use super::kept::form_of;
 use crate::search::{Query, may_hold};
-use crate::store::{Listed, Store, StoreError, Whose};
+use crate::store::{Index, Listed, Store, StoreError, Whose};
 
 /// So many of the newest sessions are asked one by one.
 pub(super) const NEWEST: usize = 64;
@@ -36,11 +36,60 @@ impl Asked {
         if !query.narrows() {
             return Ok(asked);
         }
+        if asked.by_index(store, listed, range.clone(), query)? {
+            return Ok(asked);
+        }
         match range.len() <= NEWEST {
             true => asked.one_by_one(store, listed, range, query)?,
             false => asked.at_once(store, listed, range, query)?,
         }
         Ok(asked)
+    }
+
+    /// Asks the database's own index. Says whether it could tell anything: where it cannot, filters have to.
+    fn by_index(
+        &mut self,
+        store: &Store,
+        listed: &[Listed],
+        range: Range<usize>,
+        query: &Query,
+    ) -> Result<bool, StoreError> {
+        let reads = store.reads();
+        let index = reads.index()?;
+        if index == Index::None {
+            return Ok(false);
+        }
+        // A common word stands in most frames: while few sessions are asked, the others need not be told.
+        let uids: Vec<&str> = range
+            .clone()
+            .take(NEWEST)
+            .map(|at| listed[at].session_uid.as_str())
+            .collect();
+        let among = (range.len() <= NEWEST).then_some(uids.as_slice());
+        let mut places = Places::of(listed, range);
+        let mut found: FxHashMap<(usize, Box<str>, i64), u32> = FxHashMap::default();
+        // What the index cannot tell of a frame it may hold.
+        let (mut always, mut told) = (0, 0);
+        for (bit, term) in query.terms.iter().enumerate().map(|(at, term)| (1 << at, term)) {
+            let is_told = reads.each_with(&term.need, index, among, &mut |uid, part, number| {
+                if let Some(at) = places.at(uid) {
+                    *found.entry((at, part.into(), number)).or_default() |= bit;
+                }
+            })?;
+            *(if is_told { &mut told } else { &mut always }) |= bit;
+        }
+        let wanted = query.wanted();
+        if told & wanted == 0 {
+            return Ok(false);
+        }
+        self.of_others = Some(always);
+        self.frames = found.len();
+        for ((at, part, number), terms) in found {
+            self.take(at, &part, number, terms | always);
+        }
+        let terms = &self.terms;
+        self.chosen.retain(|at| may_hold_all(terms.get(at), wanted));
+        Ok(true)
     }
 
     fn one_by_one(

@@ -330,6 +330,8 @@ fn listed(log: &Log, reading: &Reading) -> Listed {
         is_hidden: session.is_some_and(|session| session.is_hidden),
         first_prompt: reading.turns.first().map(|turn| turn.prompt.to_string()),
         said: Annotations::default(),
+        machine: None,
+        user: None,
     }
 }
 

@@ -76,11 +76,7 @@ impl Answered {
 
 /// Whether search looks into a part, and how its lines are read.
 pub(super) fn form_of(part: &str, agent: Agent) -> Option<Form> {
-    match PartKind::of_name(part)? {
-        PartKind::Log | PartKind::ChatHistory => Some(Form::Lines(agent)),
-        PartKind::Spill => Some(Form::Plain),
-        _ => None,
-    }
+    Form::of(agent, PartKind::of_name(part)?)
 }
 
 /// Where the lines behind a number of the engine lie.

@@ -50,7 +50,7 @@ pub(super) fn gone(store: &Store, workspace: &Workspace, ask: &Ask<'_>) -> Resul
     let listed = store.reads().listed()?;
     for one in listed
         .iter()
-        .filter(|one| one.status == Status::Evicted && !one.is_subagent)
+        .filter(|one| one.status == Status::Evicted && !one.is_subagent && ask.takes(&one.session_uid))
     {
         let overlaps = one.started_micros.is_none_or(|at| at < end.as_microsecond())
             && one.last_micros.is_none_or(|at| at >= start.as_microsecond());

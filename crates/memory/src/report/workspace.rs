@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use jiff::Timestamp;
 use serde::Deserialize;
-use transcript::Agent;
+use transcript::{Agent, SessionUid};
 
 use super::ReportError;
 use super::fields::{Bounds, Day};
@@ -101,6 +101,19 @@ impl Workspace {
         }
         projects.sort_by(|a, b| a.key.cmp(&b.key));
         Ok(Self { metadata, projects })
+    }
+
+    /// Leaves the sessions that are wanted, and the projects that still have some.
+    pub(super) fn retain(&mut self, takes: &dyn Fn(&str) -> bool) {
+        let is_wanted = |row: &Row| {
+            row.agent()
+                .is_some_and(|agent| takes(SessionUid::new(agent, &row.source_session_id).as_str()))
+        };
+        for folder in &mut self.projects {
+            // One whose agent is not known is told as such.
+            folder.rows.retain(|row| row.agent().is_none() || is_wanted(row));
+        }
+        self.projects.retain(|folder| !folder.rows.is_empty());
     }
 
     /// What each project is called: its label where no other has it, else its key.

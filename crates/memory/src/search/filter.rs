@@ -22,21 +22,22 @@ pub const VERSION: u8 = 1;
 const WORD_BITS: usize = 12;
 const TRIGRAM_BITS: usize = 8;
 /// Longer runs are keys, hashes and encoded bytes: nobody types them, and their trigrams find them.
-const WORD_BYTES_MAX: usize = 48;
+pub(super) const WORD_BYTES_MAX: usize = 48;
 const BLOCK_BYTES: usize = 32;
 const HEAD_BYTES: usize = 9;
 
 /// One thing a filter can be asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Key {
-    Word(u64),
+    /// A folded word.
+    Word(Box<str>),
     Trigram(u32),
 }
 
 impl Key {
     /// The key of a folded word; long ones have none.
     pub fn word(folded: &str) -> Option<Self> {
-        (folded.len() <= WORD_BYTES_MAX).then(|| Self::Word(XxHash3_64::oneshot(folded.as_bytes())))
+        (folded.len() <= WORD_BYTES_MAX).then(|| Self::Word(folded.into()))
     }
 
     /// The keys of all trigrams of a folded text.
@@ -67,7 +68,7 @@ impl Need {
             }
         }
         let mut seen = HashSet::new();
-        all.retain(|need| !matches!(need, Self::Key(key) if !seen.insert(*key)));
+        all.retain(|need| !matches!(need, Self::Key(key) if !seen.insert(key.clone())));
         match all.len() {
             0 => Self::Anything,
             _ => Self::All(all),
@@ -112,8 +113,8 @@ impl Builder {
         words::each(&text, &mut |kind, place| {
             if matches!(kind, Kind::Run | Kind::Part) {
                 let word = &folded.as_str()[folded.place_here(place.start)..folded.place_here(place.end)];
-                if let Some(Key::Word(hash)) = Key::word(word) {
-                    self.words.insert(hash);
+                if word.len() <= WORD_BYTES_MAX {
+                    self.words.insert(hash(word));
                 }
             }
         });
@@ -188,12 +189,16 @@ impl<'f> Filter<'f> {
     pub fn may_hold(&self, need: &Need) -> bool {
         match need {
             Need::Anything => true,
-            Need::Key(Key::Word(hash)) => contains(self.words, *hash),
+            Need::Key(Key::Word(word)) => contains(self.words, hash(word)),
             Need::Key(Key::Trigram(trigram)) => contains(self.trigrams, mix(*trigram)),
             Need::All(needs) => needs.iter().all(|need| self.may_hold(need)),
             Need::Any(needs) => needs.iter().any(|need| self.may_hold(need)),
         }
     }
+}
+
+fn hash(word: &str) -> u64 {
+    XxHash3_64::oneshot(word.as_bytes())
 }
 
 fn trigram(bytes: &[u8]) -> u32 {

@@ -132,7 +132,7 @@ fn class_at(text: &str, at: usize) -> (Class, usize) {
 }
 
 /// The scripts that are written without spaces, with their marks.
-fn is_unspaced(c: char) -> bool {
+pub fn is_unspaced(c: char) -> bool {
     let of_such_a_script = matches!(c,
         '\u{0e00}'..='\u{0eff}' // Thai, Lao
         | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' // Burmese, Khmer

@@ -54,6 +54,9 @@ pub struct Listed {
     pub first_prompt: Option<String>,
     /// The user's own words on it.
     pub said: Annotations,
+    /// Which machine wrote it, and whose session it was, as they called themselves; none where nobody said.
+    pub machine: Option<Arc<str>>,
+    pub user: Option<Arc<str>>,
 }
 
 impl Listed {
@@ -101,6 +104,8 @@ impl Reads<'_> {
                 is_hidden: false,
                 first_prompt: Some(session.first_prompt).filter(|prompt| !prompt.is_empty()),
                 said: Annotations::default(),
+                machine: None,
+                user: None,
             });
         }
         let mut said = self.annotations()?;
@@ -125,13 +130,13 @@ impl Reads<'_> {
     /// The sessions of a condition that have or had a log, by uid. Two runs over two tables take half the time of a look into
     /// one for each row of the other.
     fn listed_where(&self, which: &str, values: &[Value<'_>]) -> Result<Vec<Listed>, StoreError> {
-        let gone = self.let_go_column()?;
+        let (gone, writer) = (self.let_go_column()?, self.writer_columns()?);
         let sql = format!(
-            "SELECT session_uid, ingested_at, {gone} FROM sessions
+            "SELECT session_uid, ingested_at, {gone}, {writer} FROM sessions
              WHERE stands_for IS NULL AND {which} ORDER BY session_uid"
         );
-        let mut listed = self.engine.query(&sql, values, kept)?;
         let mut names = Names::default();
+        let mut listed = self.engine.query(&sql, values, |row| kept(row, &mut names))?;
         let views = format!(
             "SELECT session_uid, started_at, ended_at, repo, cwd, branch, title, is_subagent, is_hidden FROM views
              WHERE {which}"
@@ -223,7 +228,7 @@ fn newest_first(listed: Vec<Listed>) -> Vec<Listed> {
     order.into_iter().filter_map(|at| listed[at].take()).collect()
 }
 
-fn kept(row: &Row<'_>) -> Result<Listed, StoreError> {
+fn kept(row: &Row<'_>, names: &mut Names) -> Result<Listed, StoreError> {
     let is_evicted = row.int_opt(2)?.is_some();
     Ok(Listed {
         session_uid: row.text(0)?,
@@ -239,6 +244,8 @@ fn kept(row: &Row<'_>) -> Result<Listed, StoreError> {
         is_hidden: false,
         first_prompt: None,
         said: Annotations::default(),
+        machine: names.of(row.text_ref_opt(3)?),
+        user: names.of(row.text_ref_opt(4)?),
     })
 }
 

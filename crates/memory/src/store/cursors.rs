@@ -33,10 +33,18 @@ pub struct Cursor {
     pub tail_hash: [u8; 32],
 }
 
+/// Of the end of a log that is to be read anew: no log ends so.
+const UNREAD: [u8; 32] = [1; 32];
+
 impl Cursor {
     /// Whether it only remembers that a copy is there, which nobody read.
     pub fn is_of_copy(&self) -> bool {
         self.head_hash == [0; 32]
+    }
+
+    /// Whether its log is to be read anew, so that its hashes tell nothing.
+    pub fn is_to_be_read(&self) -> bool {
+        self.tail_hash == UNREAD
     }
 }
 
@@ -95,7 +103,7 @@ impl Tx<'_> {
         self.engine.execute(
             "UPDATE cursors SET mtime_ns = 0, ctime_ns = 0, head_hash = tail_hash, tail_hash = $2
              WHERE session_uid = $1 AND head_hash <> $3",
-            &[Value::Text(session_uid), Value::Blob(&[1; 32]), Value::Blob(&[0; 32])],
+            &[Value::Text(session_uid), Value::Blob(&UNREAD), Value::Blob(&[0; 32])],
         )?;
         Ok(())
     }
@@ -144,16 +152,6 @@ impl Reads<'_> {
     /// Whether another machine moved a cursor last.
     pub fn is_elsewhere(&self, cursor: &Cursor) -> bool {
         paths::is_elsewhere(self.engine, &cursor.path)
-    }
-
-    /// How many lines were read of a session, in all its parts.
-    pub fn lines_read(&self, session_uid: &str) -> Result<u64, StoreError> {
-        let lines = self.engine.query_opt(
-            "SELECT coalesce(sum(lines), 0) FROM cursors WHERE session_uid = $1",
-            &[Value::Text(session_uid)],
-            |row| row.count(0),
-        )?;
-        Ok(lines.unwrap_or_default())
     }
 
     /// How far the file at `path` was read; none where nobody read it.

@@ -13,6 +13,8 @@ pub struct Decision {
     pub session_uid: Option<String>,
     pub at_micros: i64,
     pub text: String,
+    /// By which rules it was masked.
+    pub mask_version: u32,
 }
 
 impl Tx<'_> {
@@ -28,7 +30,7 @@ impl Tx<'_> {
         let added = self.engine.query_opt(
             "INSERT INTO decisions (decision_id, session_uid, at, text, mask_version)
              SELECT coalesce(max(decision_id), 0) + 1, $1, $2, $3, $4 FROM decisions
-             RETURNING decision_id, session_uid, at, text",
+             RETURNING decision_id, session_uid, at, text, mask_version",
             &[
                 Value::text_opt(session_uid),
                 Value::Int(micros(at)),
@@ -65,8 +67,9 @@ impl Reads<'_> {
         if !self.engine.has_table("decisions")? {
             return Ok(Vec::new());
         }
-        let sql =
-            format!("SELECT decision_id, session_uid, at, text FROM decisions WHERE {which} ORDER BY at, decision_id");
+        let sql = format!(
+            "SELECT decision_id, session_uid, at, text, mask_version FROM decisions WHERE {which} ORDER BY at, decision_id"
+        );
         self.engine.query(&sql, values, decision)
     }
 }
@@ -77,5 +80,6 @@ fn decision(row: &Row<'_>) -> Result<Decision, StoreError> {
         session_uid: row.text_opt(1)?,
         at_micros: row.int(2)?,
         text: row.text(3)?,
+        mask_version: u32::try_from(row.int(4)?).unwrap_or_default(),
     })
 }

@@ -14,7 +14,7 @@ use crate::search::filter;
 
 /// The derived tables, in the order in which they are emptied and compared.
 const TABLES: &[&str] = &[
-    "readers", "views", "events", "turns", "calls", "faults", "unknown", "filters",
+    "readers", "views", "events", "turns", "calls", "faults", "unknown", "filters", "words",
 ];
 /// A reader's state grows with the log; its packed size is the smaller part of it.
 const ZSTD_LEVEL: i32 = 3;
@@ -127,7 +127,7 @@ impl Tx<'_> {
     /// Takes the text out of the derived rows of a session and leaves the numbers. What its digest prints stays:
     /// `session` as it is told from now on, and the first prompt.
     pub fn let_go_derived(&self, session_uid: &str, session: &Session, prompt: &str) -> Result<(), StoreError> {
-        for table in ["readers", "faults", "unknown", "filters"] {
+        for table in ["readers", "faults", "unknown", "filters", "words"] {
             let sql = format!("DELETE FROM {table} WHERE session_uid = $1");
             self.engine.execute(&sql, &[Value::Text(session_uid)])?;
         }

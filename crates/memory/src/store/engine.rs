@@ -14,7 +14,9 @@ use self::postgres::{Postgres, RowExt};
 pub use self::postgres::{ServerError, ServerErrorKind};
 use self::sqlite::Sqlite;
 use super::StoreError;
+use super::filters::Index;
 use super::place::{Server, Writer};
+use crate::search::Sought;
 
 /// A connection to the database, and who speaks.
 pub(super) struct Engine {
@@ -266,6 +268,30 @@ impl Engine {
         match &self.arm {
             Arm::Sqlite(_) => Ok(()),
             Arm::Postgres(arm) => arm.furnish(),
+        }
+    }
+
+    /// By what the database finds frames itself.
+    pub(super) fn index(&self) -> Result<Index, StoreError> {
+        match &self.arm {
+            Arm::Sqlite(_) => Ok(Index::None),
+            Arm::Postgres(arm) => arm.index(),
+        }
+    }
+
+    /// Shows the frames whose words are those sought, by the database's own index: the session, the part, and the number.
+    pub(super) fn each_with(
+        &self,
+        sought: &Sought,
+        among: Option<&[&str]>,
+        mut take: impl FnMut(&Row<'_>) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        match &self.arm {
+            Arm::Sqlite(_) => Ok(()),
+            Arm::Postgres(arm) => arm
+                .with_words(sought, among)?
+                .iter()
+                .try_for_each(|row| take(&Row::Postgres(row))),
         }
     }
 

@@ -1,8 +1,10 @@
-//! The `filters` table: beside each frame and tail, a filter of its texts' words. No other file writes it. They
-//! are derived: a lost one costs time, never a hit.
+//! The `filters` and `words` tables: beside each frame and tail, a filter of its texts' words, and where the database has an index of its own,
+//! the words. No other file writes them. They are derived: a lost one costs time, never a hit.
 
 use super::engine::{Engine, Value};
-use super::{Reads, StoreError, Tx};
+use super::{Reads, Store, StoreError, Tx};
+use crate::search::filter::Need;
+use crate::search::{Marks, Sought};
 
 /// Stands for the tail of a part, which is no frame yet.
 pub const TAIL_NO: i64 = -1;
@@ -17,32 +19,75 @@ pub struct FilterRow {
     pub bytes: Vec<u8>,
 }
 
-impl Tx<'_> {
-    /// Puts the filter of a frame, or takes it away where it is empty.
-    pub fn put_filter(&self, session_uid: &str, part: &str, frame_no: i64, filter: &[u8]) -> Result<(), StoreError> {
-        let key = [Value::Text(session_uid), Value::Text(part), Value::Int(frame_no)];
-        if filter.is_empty() {
-            self.engine.execute(
-                "DELETE FROM filters WHERE session_uid = $1 AND part = $2 AND frame_no = $3",
-                &key,
-            )?;
-            return Ok(());
-        }
-        self.engine.execute(
-            "INSERT INTO filters (session_uid, part, frame_no, bytes) VALUES ($1, $2, $3, $4)
-             ON CONFLICT (session_uid, part, frame_no) DO UPDATE SET bytes = $4",
-            &[key[0], key[1], key[2], Value::Blob(filter)],
-        )?;
-        Ok(())
+/// What a database has to find frames by, besides filters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Index {
+    /// Nothing.
+    None,
+    /// Whole words.
+    Words,
+    /// Whole words, and pieces of them.
+    Pieces,
+}
+
+impl Store {
+    /// Whether the words of frames have to be put beside them.
+    pub fn indexes_words(&self) -> bool {
+        self.engine.is_shared()
     }
 }
 
-/// Takes away the filters of one part.
+impl Tx<'_> {
+    /// Puts what is kept beside frames of a part, or takes it away where there is nothing.
+    pub fn put_marks(&self, session_uid: &str, part: &str, marks: &[(i64, &Marks)]) -> Result<(), StoreError> {
+        let key = |frame_no| vec![Value::Text(session_uid), Value::Text(part), Value::Int(frame_no)];
+        for (frame_no, _) in marks.iter().filter(|(_, marks)| marks.filter.is_empty()) {
+            for table in ["filters", "words"] {
+                let sql = format!("DELETE FROM {table} WHERE session_uid = $1 AND part = $2 AND frame_no = $3");
+                self.engine.execute(&sql, &key(*frame_no))?;
+            }
+        }
+        let filters = marks.iter().filter(|(_, marks)| !marks.filter.is_empty());
+        self.engine.bulk(
+            "INSERT INTO filters (session_uid, part, frame_no, bytes) VALUES ($1, $2, $3, $4)
+             ON CONFLICT (session_uid, part, frame_no) DO UPDATE SET bytes = $4",
+            filters.map(|(frame_no, marks)| {
+                let mut row = key(*frame_no);
+                row.push(Value::Blob(&marks.filter));
+                row
+            }),
+        )?;
+        let words = marks
+            .iter()
+            .filter_map(|(frame_no, marks)| Some((*frame_no, marks.words.as_deref()?)));
+        self.put_words(session_uid, part, &words.collect::<Vec<_>>())
+    }
+
+    /// Puts the words of frames of a part.
+    pub fn put_words(&self, session_uid: &str, part: &str, words: &[(i64, &str)]) -> Result<(), StoreError> {
+        self.engine.bulk(
+            "INSERT INTO words (session_uid, part, frame_no, words) VALUES ($1, $2, $3, $4)
+             ON CONFLICT (session_uid, part, frame_no) DO UPDATE SET words = $4",
+            words.iter().map(|(frame_no, words)| {
+                vec![
+                    Value::Text(session_uid),
+                    Value::Text(part),
+                    Value::Int(*frame_no),
+                    Value::Text(words),
+                ]
+            }),
+        )
+    }
+}
+
+/// Takes away what is kept beside the frames of one part.
 pub(super) fn drop_part(engine: &Engine, session_uid: &str, part: &str) -> Result<(), StoreError> {
-    engine.execute(
+    for sql in [
         "DELETE FROM filters WHERE session_uid = $1 AND part = $2",
-        &[Value::Text(session_uid), Value::Text(part)],
-    )?;
+        "DELETE FROM words WHERE session_uid = $1 AND part = $2",
+    ] {
+        engine.execute(sql, &[Value::Text(session_uid), Value::Text(part)])?;
+    }
     Ok(())
 }
 
@@ -75,6 +120,41 @@ impl Reads<'_> {
             take(row.text_ref(0)?, row.text_ref(1)?, row.int(2)?, row.blob_ref(3)?);
             Ok(())
         })
+    }
+
+    /// By what the database finds frames itself: where not all of them have their words there, by nothing.
+    pub fn index(&self) -> Result<Index, StoreError> {
+        let index = self.engine.index()?;
+        if index == Index::None {
+            return Ok(index);
+        }
+        let missing = self.engine.query_opt(
+            "SELECT (SELECT count(*) FROM filters) - (SELECT count(*) FROM words)",
+            &[],
+            |row| row.int(0),
+        )?;
+        Ok(match missing {
+            Some(0) => index,
+            _ => Index::None,
+        })
+    }
+
+    /// Shows the frames whose words meet a need, of some sessions or of all, as an index tells; says whether it can tell.
+    pub fn each_with(
+        &self,
+        need: &Need,
+        index: Index,
+        among: Option<&[&str]>,
+        take: &mut dyn FnMut(&str, &str, i64),
+    ) -> Result<bool, StoreError> {
+        let Some(sought) = Sought::of(need, index == Index::Pieces) else {
+            return Ok(false);
+        };
+        self.engine.each_with(&sought, among, |row| {
+            take(row.text_ref(0)?, row.text_ref(1)?, row.int(2)?);
+            Ok(())
+        })?;
+        Ok(true)
     }
 
     /// How many there are.

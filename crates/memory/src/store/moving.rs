@@ -3,6 +3,8 @@
 //!
 //! A session is carried wholly or not at all, so that whoever was cut off begins again where he was.
 
+use std::collections::HashMap;
+
 use super::engine::{Engine, Row, Value};
 use super::{FrameRow, Reads, StoreError, Tx, paths};
 
@@ -91,7 +93,7 @@ const OTHERS: &[Table] = &[
 ];
 
 /// A value of any column, on its way.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Carried {
     Null,
     Int(i64),
@@ -203,6 +205,12 @@ impl Reads<'_> {
         })
     }
 
+    /// What hangs on the uids of sessions alone and can be had twice without harm, table by table.
+    pub fn beside_loads(&self) -> Result<Vec<Load>, StoreError> {
+        let beside = OTHERS.iter().filter(|table| conflict(table.0).is_some());
+        beside.map(|table| load(self.engine, table, "", &[])).collect()
+    }
+
     /// What belongs to no session, table by table.
     pub fn other_loads(&self) -> Result<Vec<Load>, StoreError> {
         OTHERS.iter().map(|table| load(self.engine, table, "", &[])).collect()
@@ -213,14 +221,19 @@ impl Tx<'_> {
     /// Puts a session in the place of what is here under its uid. Its frames are added by whoever has their bytes.
     pub fn put_load(&self, session: &SessionLoad) -> Result<(), StoreError> {
         self.drop_session(&session.session_uid)?;
-        session.loads.iter().try_for_each(|load| put(self.engine, load))?;
+        session.loads.iter().try_for_each(|load| put(self.engine, load, ""))?;
         self.fill_writer(&session.session_uid)
+    }
+
+    /// Adds rows that hang on uids; of two with the same key the newer one stays.
+    pub fn put_news(&self, news: &Load) -> Result<(), StoreError> {
+        put(self.engine, news, conflict(news.table.0).unwrap_or_default())
     }
 
     /// Puts rows that belong to no session in the place of all that their table has.
     pub fn replace_with(&self, other: &Load) -> Result<(), StoreError> {
         self.engine.execute(&format!("DELETE FROM {}", other.table.0), &[])?;
-        put(self.engine, other)
+        put(self.engine, other, "")
     }
 }
 
@@ -248,11 +261,28 @@ fn carried(engine: &Engine, row: &Row<'_>, table: &Table) -> Result<Vec<Carried>
     columns(table).enumerate().map(value).collect()
 }
 
-fn put(engine: &Engine, load: &Load) -> Result<(), StoreError> {
+/// What becomes of a row that is there already; none for tables whose rows are not added one by one.
+fn conflict(table: &str) -> Option<&'static str> {
+    Some(match table {
+        "tags" => "ON CONFLICT (session_uid, tag) DO NOTHING",
+        "keeps" => "ON CONFLICT (session_uid) DO NOTHING",
+        "annotations" => {
+            "ON CONFLICT (session_uid, kind) DO UPDATE SET text = excluded.text, at = excluded.at,
+                mask_version = excluded.mask_version WHERE annotations.at < excluded.at"
+        }
+        "facts" => {
+            "ON CONFLICT (session_uid, fact_key) DO UPDATE SET at = excluded.at, reason = excluded.reason,
+                error = excluded.error, exit_code = excluded.exit_code WHERE facts.at < excluded.at"
+        }
+        _ => return None,
+    })
+}
+
+fn put(engine: &Engine, load: &Load, conflict: &str) -> Result<(), StoreError> {
     let names = names(load.table);
     let places: Vec<String> = (1..=names.len()).map(|at| format!("${at}")).collect();
     let sql = format!(
-        "INSERT INTO {} ({}) VALUES ({})",
+        "INSERT INTO {} ({}) VALUES ({}) {conflict}",
         load.table.0,
         names.join(", "),
         places.join(", ")
@@ -280,7 +310,20 @@ fn put(engine: &Engine, load: &Load) -> Result<(), StoreError> {
     engine.bulk(&sql, rows)
 }
 
+fn number(value: &Carried) -> i64 {
+    match value {
+        Carried::Int(number) => *number,
+        _ => 0,
+    }
+}
+
 impl SessionLoad {
+    /// Whether any of its raw text goes with it.
+    pub fn has_text(&self) -> bool {
+        let is_tails = |load: &Load| load.table.0 == "tails" && !load.rows.is_empty();
+        !self.frames.is_empty() || self.loads.iter().any(is_tails)
+    }
+
     /// Leaves what a digest tells: numbers, marks of turns, and the two texts given. To whoever gets it, it is a session whose raw text
     /// was let go.
     pub fn without_text(mut self, view: Option<&str>, digest: Option<&str>, evicted_for: &str) -> Self {
@@ -320,7 +363,58 @@ impl SessionLoad {
     }
 }
 
+/// Whether something is so of a session, by its uid.
+type OfUid<'a> = dyn Fn(&str) -> Result<bool, StoreError> + 'a;
+
 impl Load {
+    /// Keeps the rows of some sessions.
+    pub fn retain(&mut self, is_kept: impl Fn(&str) -> Result<bool, StoreError>) -> Result<(), StoreError> {
+        let mut kept = Vec::new();
+        for row in std::mem::take(&mut self.rows) {
+            if self.is_of(&row, &is_kept)? {
+                kept.push(row);
+            }
+        }
+        self.rows = kept;
+        Ok(())
+    }
+
+    /// Takes what stands in some columns out of the rows of some sessions.
+    pub fn blank(
+        &mut self,
+        columns: &[&str],
+        is_meant: impl Fn(&str) -> Result<bool, StoreError>,
+    ) -> Result<(), StoreError> {
+        let places: Vec<usize> = columns.iter().filter_map(|column| self.place(column)).collect();
+        for at in 0..self.rows.len() {
+            if self.is_of(&self.rows[at], &is_meant)? {
+                places.iter().for_each(|place| self.rows[at][*place] = Carried::Null);
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the rows that another memory does not have, or has an older one of.
+    pub fn retain_news(&mut self, there: &Self) {
+        // Of those that are known again by two columns the second one is part of the key.
+        let is_keyed_by_two = self.table.0 != "keeps";
+        let key = |row: &[Carried]| (row[0].clone(), is_keyed_by_two.then(|| row[1].clone()));
+        let place = self.place("at").unwrap_or_default();
+        let is_replaced = matches!(self.table.0, "annotations" | "facts");
+        let known: HashMap<_, i64> = there.rows.iter().map(|row| (key(row), number(&row[place]))).collect();
+        self.rows.retain(|row| match known.get(&key(row)) {
+            Some(at) => is_replaced && *at < number(&row[place]),
+            None => true,
+        });
+    }
+
+    fn is_of(&self, row: &[Carried], is_meant: &OfUid<'_>) -> Result<bool, StoreError> {
+        match row.first() {
+            Some(Carried::Text(uid)) => is_meant(uid),
+            _ => Ok(false),
+        }
+    }
+
     fn place(&self, column: &str) -> Option<usize> {
         columns(self.table).position(|(name, _)| name == column)
     }

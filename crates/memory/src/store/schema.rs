@@ -268,6 +268,14 @@ const STEPS: &[&str] = &[
     "ALTER TABLE frames ADD COLUMN bytes {blob};
     ALTER TABLE sessions ADD COLUMN machine TEXT;
     ALTER TABLE sessions ADD COLUMN user_name TEXT;",
+    // The words of frames, for a database that has an index of its own; elsewhere filters are asked, and it stays empty.
+    "CREATE TABLE words (
+        session_uid TEXT NOT NULL REFERENCES sessions ON DELETE CASCADE,
+        part TEXT NOT NULL,
+        frame_no {int} NOT NULL,
+        words TEXT NOT NULL,
+        PRIMARY KEY (session_uid, part, frame_no)
+    ) {strict};",
 ];
 
 /// Brings a store to the newest step, all or nothing.

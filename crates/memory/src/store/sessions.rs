@@ -177,6 +177,15 @@ impl Reads<'_> {
         })
     }
 
+    /// The columns of who wrote a session; a store that an older binary made has none until somebody writes.
+    pub(super) fn writer_columns(&self) -> Result<&'static str, StoreError> {
+        const KNOWS_WRITERS: i64 = 8;
+        Ok(match self.engine.version()? >= KNOWS_WRITERS {
+            true => "machine, user_name",
+            false => "NULL, NULL",
+        })
+    }
+
     /// All sessions, by uid.
     pub fn sessions(&self) -> Result<Vec<SessionRow>, StoreError> {
         let gone = self.let_go_column()?;

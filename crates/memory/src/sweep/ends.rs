@@ -60,6 +60,11 @@ pub(crate) fn hashes(path: &Path, read_to: u64) -> io::Result<([u8; 32], [u8; 32
     Ok((ends.head_hash(), ends.tail_hash()))
 }
 
+/// Whether so many bytes have a head that does not change when more are read.
+pub(crate) fn is_whole_head(read_to: u64) -> bool {
+    read_to >= END_BYTES as u64
+}
+
 /// What a look at the ends of a file told.
 pub(crate) struct Look {
     /// Of the file, where it begins with what was read up to the cursor.

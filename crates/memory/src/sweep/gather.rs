@@ -6,27 +6,34 @@ use std::io::{self, Read};
 use transcript::Delta;
 
 use super::ends::Ends;
+use super::piece::Searched;
 use crate::mask::Hit;
 use crate::packs::{self, FRAME_BYTES, Frame};
-use crate::search::{self, Form, filter::Builder};
+use crate::search::{self, Marks, Vocabulary, filter::Builder};
 use crate::store::Tail;
 
 thread_local! {
     /// Two megabytes that every frame of a worker shares.
-    static BUILDER: RefCell<Builder> = RefCell::default();
+    static BUILDER: RefCell<(Builder, Vocabulary)> = RefCell::default();
 }
 
-/// The filter of some lines; none where the part is not searched.
-pub(super) fn filter_of(form: Option<Form>, lines: &[u8]) -> Vec<u8> {
-    match form {
-        Some(form) if !lines.is_empty() => BUILDER.with_borrow_mut(|builder| search::filter_of(form, lines, builder)),
-        _ => Vec::new(),
-    }
+/// What is kept beside some lines; nothing where the part is not searched.
+pub(super) fn marks_of(searched: Option<Searched>, lines: &[u8]) -> Marks {
+    let Some(Searched { form, with_words }) = searched.filter(|_| !lines.is_empty()) else {
+        return Marks::default();
+    };
+    BUILDER.with_borrow_mut(|(builder, words)| match with_words {
+        true => search::marks_of(form, lines, builder, words),
+        false => Marks {
+            filter: search::filter_of(form, lines, builder),
+            words: None,
+        },
+    })
 }
 
 /// Lines that are masked and read and not yet handed over.
 pub(super) struct Gathered {
-    form: Option<Form>,
+    searched: Option<Searched>,
     pub(super) tail: Tail,
     pub(super) frames: Vec<Frame>,
     pub(super) delta: Delta,
@@ -39,12 +46,12 @@ pub(super) struct Gathered {
 }
 
 impl Gathered {
-    pub(super) fn new(form: Option<Form>, mut tail: Tail, ends: Ends, lines: u64, read_to: u64) -> Self {
+    pub(super) fn new(searched: Option<Searched>, mut tail: Tail, ends: Ends, lines: u64, read_to: u64) -> Self {
         if tail.bytes.is_empty() {
             tail.first_line = lines + 1;
         }
         Self {
-            form,
+            searched,
             tail,
             frames: Vec::new(),
             delta: Delta::default(),
@@ -81,7 +88,7 @@ impl Gathered {
     pub(super) fn cut_frame(&mut self) -> io::Result<()> {
         if !self.tail.bytes.is_empty() {
             let mut frame = packs::compress(self.tail.first_line, self.tail.lines, &self.tail.bytes)?;
-            frame.filter = filter_of(self.form, &self.tail.bytes);
+            frame.marks = marks_of(self.searched, &self.tail.bytes);
             self.frames.push(frame);
             self.tail = Tail {
                 first_line: self.lines + 1,
@@ -92,9 +99,9 @@ impl Gathered {
         Ok(())
     }
 
-    /// The filter of what does not fill a frame yet.
-    pub(super) fn tail_filter(&self) -> Vec<u8> {
-        filter_of(self.form, &self.tail.bytes)
+    /// What is kept beside what does not fill a frame yet.
+    pub(super) fn tail_marks(&self) -> Marks {
+        marks_of(self.searched, &self.tail.bytes)
     }
 
     /// The last line had no break when it was read: says whether one came. What else comes is no new line.

@@ -3,9 +3,9 @@
 use transcript::{Agent, Delta, PartKind};
 
 use crate::packs::Frame;
-use crate::search::Form;
+use crate::search::{Form, Marks};
 use crate::sources::Unread;
-use crate::store::{Cursor, Extent, PackedState, Tail};
+use crate::store::{Cursor, Extent, PackedState, Store, Tail};
 
 /// Raw bytes after which a piece is handed over: a bound on memory, and on work lost by a crash.
 pub(super) const PIECE_BYTES: u64 = 8 << 20;
@@ -55,9 +55,9 @@ pub(super) struct Piece {
     pub(super) frames: Vec<Frame>,
     /// None where the part's lines stay where they are.
     pub(super) tail: Option<Tail>,
-    pub(super) tail_filter: Vec<u8>,
-    /// Filters of frames that stay where they are.
-    pub(super) filters: Vec<(i64, Vec<u8>)>,
+    pub(super) tail_marks: Marks,
+    /// What is kept beside frames that stay where they are.
+    pub(super) marks: Vec<(i64, Marks)>,
     pub(super) delta: Delta,
     /// What the reader remembers; none while the session is made anew and this is not its last piece.
     pub(super) state: Option<PackedState>,
@@ -80,20 +80,26 @@ impl Piece {
         let frames: usize = self
             .frames
             .iter()
-            .map(|frame| frame.bytes.len() + frame.filter.len())
+            .map(|frame| frame.bytes.len() + frame.marks.size())
             .sum();
-        let rest = self.tail.as_ref().map_or(0, |tail| tail.bytes.len()) + self.tail_filter.len();
+        let rest = self.tail.as_ref().map_or(0, |tail| tail.bytes.len()) + self.tail_marks.size();
         (frames + rest) as u64 + self.delta.events.len() as u64 * EVENT_BYTES
     }
 }
 
+/// How a part is searched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Searched {
+    pub(super) form: Form,
+    /// Whether the store indexes words.
+    pub(super) with_words: bool,
+}
+
 /// How a part is searched; none where it is not.
-pub(super) fn form_of(agent: Agent, kind: PartKind) -> Option<Form> {
-    match kind {
-        PartKind::Log | PartKind::ChatHistory => Some(Form::Lines(agent)),
-        PartKind::Spill => Some(Form::Plain),
-        _ => None,
-    }
+pub(super) fn searched(store: &Store, agent: Agent, kind: PartKind) -> Option<Searched> {
+    let form = Form::of(agent, kind)?;
+    let with_words = store.indexes_words();
+    Some(Searched { form, with_words })
 }
 
 /// How a session that was made anew takes its place.

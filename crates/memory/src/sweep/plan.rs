@@ -3,12 +3,13 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::Metadata;
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
 use transcript::{Agent, Delta, Line, LineBody, Origin, PartKind, Source, State};
 
+use super::ends;
 use super::index::Indexes;
 use super::refresh::Stale;
 use super::{Report, Sweep, path_text};
@@ -62,6 +63,9 @@ struct Copy {
     stat: Stat,
     is_changed: bool,
 }
+
+/// Said of a log that begins otherwise than another machine's of the same session.
+const APART: &str = "another machine's log of this session begins differently, and that one is kept";
 
 impl Job {
     /// About how much there is to read.
@@ -123,6 +127,13 @@ impl Plan {
             let is_ripe = tails.contains(&(job.uid.clone(), log_kind(&job.source).as_str().to_owned()))
                 && job.is_quiet(sweep.now);
             job.is_copy = store.is_some_and(|store| job.is_read_elsewhere(store));
+            if is_changed && store.is_some_and(|store| job.is_apart(store)) {
+                report.unread.push(job.unread(APART));
+                // A shorter one is remembered as a copy; a longer one takes no place that it has no right to.
+                if !job.is_copy {
+                    continue;
+                }
+            }
             let is_due = is_changed || (is_ripe && !job.is_copy);
             jobs.push((job, is_due));
         }
@@ -155,13 +166,43 @@ impl Plan {
 impl Job {
     fn is_read_elsewhere(&self, store: &Store) -> bool {
         let log = self.cursors.get(log_kind(&self.source).as_str());
-        log.is_some_and(|cursor| store.reads().is_elsewhere(cursor) && self.log_bytes <= cursor.read_to)
+        log.is_some_and(|cursor| {
+            let is_as_long = || self.log_bytes <= cursor.read_to || ends_in_one_line(&self.log(), cursor.read_to);
+            store.reads().is_elsewhere(cursor) && is_as_long()
+        })
+    }
+
+    /// Whether another machine's log of this session is seen to begin differently.
+    fn is_apart(&self, store: &Store) -> bool {
+        let log = self.cursors.get(log_kind(&self.source).as_str());
+        let other = log.filter(|cursor| store.reads().is_elsewhere(cursor) && !cursor.is_of_copy());
+        let path = self.log();
+        let Some(other) = other.filter(|cursor| !cursor.is_to_be_read() && !logs::is_packed(&path)) else {
+            return false;
+        };
+        let Ok((head, tail)) = ends::hashes(&path, self.log_bytes.min(other.read_to)) else {
+            return false;
+        };
+        match self.log_bytes >= other.read_to {
+            true => (head, tail) != (other.head_hash, other.tail_hash),
+            false => ends::is_whole_head(self.log_bytes) && head != other.head_hash,
+        }
     }
 
     fn is_quiet(&self, now: Timestamp) -> bool {
         let stat = std::fs::metadata(self.log()).map(|metadata| stat(&metadata));
         stat.is_ok_and(|stat| is_quiet(now, stat))
     }
+}
+
+/// Whether no line ends behind a place: what stands there waits to be written to its end.
+fn ends_in_one_line(path: &Path, from: u64) -> bool {
+    let mut rest = Vec::new();
+    let read = files::open(path).and_then(|(mut file, _)| {
+        file.seek(SeekFrom::Start(from))?;
+        file.take(HEAD_BYTES).read_to_end(&mut rest)
+    });
+    !logs::is_packed(path) && read.is_ok_and(|bytes| (bytes as u64) < HEAD_BYTES) && !rest.contains(&b'\n')
 }
 
 /// Every session under the roots, with all copies of it.

@@ -9,13 +9,14 @@ use transcript::{Agent, Line, LineBody, Origin, PartKind, State};
 
 use super::Sweep;
 use super::ends::Ends;
-use super::gather::{Gathered, filter_of};
-use super::piece::{Output, PIECE_BYTES, Piece, Promotion, Replaces, form_of};
+use super::gather::{Gathered, marks_of};
+use super::piece::{Output, PIECE_BYTES, Piece, Promotion, Replaces, searched};
 use super::work::mask_whole;
 use crate::breaks;
 use crate::kept;
 use crate::mask::LineState;
 use crate::packs;
+use crate::search::Marks;
 use crate::sources::Unread;
 use crate::store::{Cursor, Extent, PackedState, Store, StoreError, TAIL_NO, Tail, stand_in};
 
@@ -64,7 +65,7 @@ struct Worker<'w> {
     state: State,
     /// What the lines before began, for the masker.
     line_state: LineState,
-    /// The parts whose filters were made.
+    /// The parts beside whose frames something new was put.
     filtered: HashSet<String>,
     is_first: bool,
 }
@@ -113,7 +114,13 @@ impl<'w> Worker<'w> {
             bytes.extend_from_slice(piece);
             Ok(())
         })?;
-        let mut gathered = Gathered::new(form_of(self.agent, kind), Tail::default(), Ends::default(), 0, 0);
+        let mut gathered = Gathered::new(
+            searched(self.store, self.agent, kind),
+            Tail::default(),
+            Ends::default(),
+            0,
+            0,
+        );
         if self.stale.extent == Extent::Whole {
             bytes = mask_whole(self.sweep.masker, kind, &bytes, &mut gathered.found);
         }
@@ -128,7 +135,13 @@ impl<'w> Worker<'w> {
 
     fn lines(&mut self, kind: PartKind, name: &str, is_last: bool) -> Result<bool, StoreError> {
         self.line_state = LineState::default();
-        let mut gathered = Gathered::new(form_of(self.agent, kind), Tail::default(), Ends::default(), 0, 0);
+        let mut gathered = Gathered::new(
+            searched(self.store, self.agent, kind),
+            Tail::default(),
+            Ends::default(),
+            0,
+            0,
+        );
         let has_tail = self.store.reads().tail(&self.stale.uid, name)?.is_some();
         let mut goes_on = true;
         let (mut number, mut is_open) = (0, false);
@@ -141,7 +154,7 @@ impl<'w> Worker<'w> {
             }
             if goes_on && gathered.bytes_read >= PIECE_BYTES {
                 let next = Gathered::new(
-                    form_of(self.agent, kind),
+                    searched(self.store, self.agent, kind),
                     gathered.tail.clone(),
                     Ends::default(),
                     gathered.lines,
@@ -190,21 +203,21 @@ impl<'w> Worker<'w> {
         }
     }
 
-    /// The filters of frames that stay, made again with the first piece of their part.
-    fn filters(&mut self, kind: PartKind, name: &str, is_whole: bool) -> Result<Vec<(i64, Vec<u8>)>, StoreError> {
-        let form = form_of(self.agent, kind);
-        if is_whole || form.is_none() || !self.filtered.insert(name.to_owned()) {
+    /// What is kept beside frames that stay, made again with the first piece of their part.
+    fn marks(&mut self, kind: PartKind, name: &str, is_whole: bool) -> Result<Vec<(i64, Marks)>, StoreError> {
+        let searched = searched(self.store, self.agent, kind);
+        if is_whole || searched.is_none() || !self.filtered.insert(name.to_owned()) {
             return Ok(Vec::new());
         }
-        let mut filters = Vec::new();
+        let mut marks = Vec::new();
         for frame in self.store.reads().frames(&self.stale.uid, name)? {
             let bytes = kept::read_frame(self.store, &self.stale.uid, name, &frame)?;
-            filters.push((frame.frame_no.cast_signed(), filter_of(form, &bytes)));
+            marks.push((frame.frame_no.cast_signed(), marks_of(searched, &bytes)));
         }
         if let Some(tail) = self.store.reads().tail(&self.stale.uid, name)? {
-            filters.push((TAIL_NO, filter_of(form, &tail.bytes)));
+            marks.push((TAIL_NO, marks_of(searched, &tail.bytes)));
         }
-        Ok(filters)
+        Ok(marks)
     }
 
     fn hand_over(
@@ -245,8 +258,12 @@ impl<'w> Worker<'w> {
             others,
             frames: std::mem::take(&mut gathered.frames),
             tail: is_whole.then(|| gathered.tail.clone()),
-            tail_filter: if is_whole { gathered.tail_filter() } else { Vec::new() },
-            filters: self.filters(kind, name, is_whole)?,
+            tail_marks: if is_whole {
+                gathered.tail_marks()
+            } else {
+                Marks::default()
+            },
+            marks: self.marks(kind, name, is_whole)?,
             delta,
             state: is_last.then(|| PackedState::of(&self.state)),
             is_refresh: true,

@@ -13,13 +13,14 @@ use transcript::{Delta, Line, LineBody, Lines, Origin, Part, PartKind, State};
 pub(super) use self::companions::{ROW_BYTES_MAX, mask_whole};
 use super::ends::{self, Ends};
 use super::gather::Gathered;
-use super::piece::{Output, PIECE_BYTES, Piece, Promotion, Replaces, form_of};
+use super::piece::{Output, PIECE_BYTES, Piece, Promotion, Replaces, searched};
 use super::plan::{Job, is_quiet, stat};
 use super::{Sweep, path_text};
 use crate::files;
 use crate::logs;
 use crate::mask::LineState;
 use crate::packs::{self, Frame};
+use crate::search::Marks;
 use crate::sources::{self, Unread};
 use crate::store::{Cursor, Extent, PackedState, Stat, Store, Tail, stand_in};
 
@@ -158,7 +159,7 @@ impl<'w> Worker<'w> {
         let mut source = logs::unpacked(&part.path, file)?;
         source.seek_to(from)?;
         let mut piece = Gathered::new(
-            form_of(self.job.agent, part.kind),
+            searched(self.store, self.job.agent, part.kind),
             self.tail_of(part, known.as_ref())?,
             ends,
             known.as_ref().map_or(0, |c| c.lines),
@@ -258,7 +259,7 @@ impl<'w> Worker<'w> {
         let mut piece = self.piece(part, base.as_ref(), cursor.clone(), frames, tail, delta, is_last);
         piece.bytes_read = std::mem::take(&mut gathered.bytes_read);
         piece.redactions = std::mem::take(&mut gathered.found).len() as u64;
-        piece.tail_filter = gathered.tail_filter();
+        piece.tail_marks = gathered.tail_marks();
         Ok((self.send)(Output::Piece(piece)).then_some(cursor))
     }
 
@@ -329,8 +330,8 @@ impl<'w> Worker<'w> {
             cursor: (!is_anew).then_some(cursor),
             frames,
             tail: Some(tail),
-            tail_filter: Vec::new(),
-            filters: Vec::new(),
+            tail_marks: Marks::default(),
+            marks: Vec::new(),
             delta,
             state,
             is_refresh: false,

@@ -13,6 +13,7 @@ use super::plan::{Job, Plan};
 use super::{Report, Sweep, sentence, several};
 use crate::packs::{self, Packs, Unsynced};
 use crate::retention;
+use crate::search::Marks;
 use crate::store::{Extent, FrameRow, Patience, Stat, Store, StoreError, TAIL_NO, Tx, WriteLock, derived_version};
 
 /// A batch is committed when it has so many pieces, or so many raw bytes, or nothing more comes for a moment.
@@ -383,13 +384,14 @@ fn put(tx: &Tx<'_>, piece: &Piece, frames: &[FrameRow], packs: &Packs, sweep: &S
     }
     for (row, frame) in frames.iter().zip(&piece.frames) {
         tx.add_frame(into, &piece.part, row, packs.row_bytes(frame))?;
-        tx.put_filter(into, &piece.part, row.frame_no.cast_signed(), &frame.filter)?;
     }
-    for (frame_no, filter) in &piece.filters {
-        tx.put_filter(into, &piece.part, *frame_no, filter)?;
-    }
+    let of_frames = frames.iter().zip(&piece.frames);
+    let of_frames = of_frames.map(|(row, frame)| (row.frame_no.cast_signed(), &frame.marks));
+    let of_kept = piece.marks.iter().map(|(frame_no, marks)| (*frame_no, marks));
+    let of_tail = piece.tail.as_ref().map(|_| (TAIL_NO, &piece.tail_marks));
+    let marks: Vec<(i64, &Marks)> = of_frames.chain(of_kept).chain(of_tail).collect();
+    tx.put_marks(into, &piece.part, &marks)?;
     if let Some(tail) = &piece.tail {
-        tx.put_filter(into, &piece.part, TAIL_NO, &piece.tail_filter)?;
         tx.put_tail(into, &piece.part, tail, sweep.masker.version())?;
     }
     tx.apply_delta(into, piece.kind, &piece.delta)?;

@@ -3,6 +3,9 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod index;
 mod moving;
+mod server;
+mod sharing;
 mod world;
 mod writers;

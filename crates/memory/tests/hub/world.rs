@@ -4,7 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
+use memory::digest::Settings;
 use memory::mask::{MaskKey, Masker, UserRules};
+use memory::retention::{self, Policy, Retention};
 use memory::sources::Root;
 use memory::store::{Patience, Place, Server, Store, StoreError, Writer};
 use memory::sweep::{Report, Sweep, run};
@@ -67,7 +69,56 @@ impl Machine {
         }
     }
 
+    /// A sweep that makes digests of all that is quiet.
+    pub fn sweep_and_digest(&self, place: &Place) -> Report {
+        let now = Timestamp::now() + SignedDuration::from_hours(1);
+        let task_pattern = regex::Regex::new("T-[0-9]+").unwrap();
+        let digests = Settings {
+            now,
+            task_pattern: &task_pattern,
+        };
+        self.sweep_with(place, now, Some(digests)).unwrap()
+    }
+
     pub fn sweep(&self, place: &Place) -> Result<Report, StoreError> {
+        self.sweep_with(place, Timestamp::now() + SignedDuration::from_hours(1), None)
+    }
+
+    /// Makes all derived rows anew.
+    pub fn rebuild(&self, place: &Place) {
+        let masker = Masker::new(&MaskKey::new([7; 32]), &UserRules::default()).unwrap();
+        memory::sweep::rebuild(&Sweep::new(place, &[], &masker, Timestamp::now()), WAIT).unwrap();
+    }
+
+    /// Lets go of all raw text.
+    pub fn let_all_go(&self, place: &Place) -> retention::Done {
+        let mut done = retention::Done::default();
+        let now = Timestamp::now() + SignedDuration::from_hours(24 * 90);
+        let task_pattern = regex::Regex::new("T-[0-9]+").unwrap();
+        let order = Retention {
+            policy: Policy {
+                raw_soft_cap_bytes: 0,
+                raw_hard_cap_bytes: 0,
+                raw_max_age_days: Some(1),
+                distilled_cap_bytes: u64::MAX,
+                today_began: now,
+            },
+            digests: Settings {
+                now,
+                task_pattern: &task_pattern,
+            },
+        };
+        let command = retention::Command {
+            name: "evict",
+            sentence: &retention::Done::sentence,
+        };
+        let mut store = Store::open(place).unwrap();
+        retention::enforce(&mut store, WAIT, &order, &command, &|_| false, &mut done).unwrap();
+        retention::finish(&mut store, WAIT, now, &command, &mut done).unwrap();
+        done
+    }
+
+    fn sweep_with(&self, place: &Place, now: Timestamp, digests: Option<Settings<'_>>) -> Result<Report, StoreError> {
         let root = |agent, name| Root {
             agent,
             path: self.path(name),
@@ -79,9 +130,9 @@ impl Machine {
             root(Agent::Grok, ".grok"),
         ];
         let masker = Masker::new(&MaskKey::new([7; 32]), &UserRules::default()).unwrap();
-        let now = Timestamp::now() + SignedDuration::from_hours(1);
         let sweep = Sweep {
             threads: 2,
+            digests,
             ..Sweep::new(place, &roots, &masker, now)
         };
         run(&sweep, WAIT)

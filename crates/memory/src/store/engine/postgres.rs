@@ -6,6 +6,7 @@
 mod copy;
 mod row;
 mod tls;
+mod words;
 
 use std::collections::{HashMap, HashSet};
 use std::error::Error as _;
@@ -348,10 +349,13 @@ impl Postgres {
              ALTER TABLE events ALTER COLUMN bytes SET STORAGE EXTERNAL;
              ALTER TABLE filters ALTER COLUMN bytes SET STORAGE EXTERNAL;
              ALTER TABLE readers ALTER COLUMN state SET STORAGE EXTERNAL;",
-        )
+        )?;
+        self.furnish_words()
     }
 
     pub(super) fn make_roles(&self) -> Result<Vec<&'static str>, StoreError> {
+        // What could not be had when the tables were made may be there by now.
+        self.furnish_words()?;
         const ROLES: [(&str, &str); 3] = [
             ("boswell_owner", "ALL"),
             ("boswell_writer", "SELECT, INSERT, UPDATE, DELETE"),
@@ -415,7 +419,9 @@ impl Postgres {
     pub(super) fn scrub(&self) -> Result<bool, StoreError> {
         // Another user's tables cannot be vacuumed: that is a warning there, and no error here.
         self.script("VACUUM frames")?;
-        for table in ["tails", "events", "filters", "readers", "turns", "views", "prompts"] {
+        for table in [
+            "tails", "events", "filters", "words", "readers", "turns", "views", "prompts",
+        ] {
             self.script(&format!("VACUUM {table}"))?;
         }
         Ok(true)

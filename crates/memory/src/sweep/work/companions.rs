@@ -12,8 +12,8 @@ use crate::packs;
 use crate::sources::Unread;
 use crate::store::{Cursor, Tail};
 use crate::sweep::ends::Ends;
-use crate::sweep::gather::filter_of;
-use crate::sweep::piece::{Output, Replaces, form_of};
+use crate::sweep::gather::marks_of;
+use crate::sweep::piece::{Output, Replaces, searched};
 use crate::sweep::plan::stat;
 use crate::sweep::{index, path_text};
 
@@ -41,12 +41,12 @@ impl Worker<'_> {
             let lines = breaks::count(&masked);
             let mut delta = Delta::default();
             self.state.close(&mut delta);
-            let form = form_of(self.job.agent, part.kind);
+            let searched = searched(self.store, self.job.agent, part.kind);
             let mut frames = Vec::new();
             let mut tail = Tail::default();
             if masked.len() > ROW_BYTES_MAX {
                 let mut frame = packs::compress(1, lines, &masked)?;
-                frame.filter = filter_of(form, &masked);
+                frame.marks = marks_of(searched, &masked);
                 frames.push(frame);
             } else {
                 (tail.first_line, tail.lines, tail.bytes) = (1, lines, masked);
@@ -55,7 +55,7 @@ impl Worker<'_> {
             piece.bytes_read = raw.len() as u64;
             piece.redactions = found.len() as u64;
             let small = piece.tail.as_ref().map(|tail| tail.bytes.as_slice());
-            piece.tail_filter = filter_of(form, small.unwrap_or_default());
+            piece.tail_marks = marks_of(searched, small.unwrap_or_default());
             if piece.replaces == Replaces::Nothing {
                 piece.replaces = Replaces::Part;
             }

@@ -8,6 +8,7 @@ use transcript::{Delta, PartKind};
 use super::{Worker, part_name};
 use crate::files;
 use crate::logs;
+use crate::search::Marks;
 use crate::store::Cursor;
 use crate::sweep::piece::{Output, Piece, Replaces};
 use crate::sweep::plan::stat;
@@ -140,8 +141,8 @@ impl Worker<'_> {
             others,
             frames: Vec::new(),
             tail: None,
-            tail_filter: Vec::new(),
-            filters: Vec::new(),
+            tail_marks: Marks::default(),
+            marks: Vec::new(),
             delta: Delta::default(),
             state: None,
             is_refresh: false,

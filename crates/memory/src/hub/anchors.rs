@@ -1,0 +1,60 @@
+//! Whether two memories read the same log: of two logs of one session the longer one counts, and it is the longer one only where
+//! it begins with the other.
+
+use std::path::Path;
+
+use crate::store::{Cursor, Store, StoreError};
+use crate::sweep::ends;
+
+/// How a session here stands to the one there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stands {
+    /// There is more of it here.
+    Longer,
+    /// There is as much of it here.
+    Equal,
+    Shorter,
+    /// The two begin differently.
+    Apart,
+}
+
+/// Compares how far a session was read, part by part.
+pub(super) fn compare(from: &Store, to: &Store, uid: &str) -> Result<Stands, StoreError> {
+    let read = |store: &Store| -> Result<Vec<Cursor>, StoreError> {
+        let mut cursors = store.reads().cursors_of(uid)?;
+        cursors.retain(|cursor| !cursor.is_of_copy());
+        Ok(cursors)
+    };
+    let (here, there) = (read(from)?, read(to)?);
+    for own in &here {
+        let other = there.iter().find(|other| other.part == own.part);
+        if other.is_some_and(|other| differ(own, other)) {
+            return Ok(Stands::Apart);
+        }
+    }
+    let lines = |cursors: &[Cursor]| cursors.iter().map(|cursor| cursor.lines).sum::<u64>();
+    Ok(match lines(&here).cmp(&lines(&there)) {
+        std::cmp::Ordering::Greater => Stands::Longer,
+        std::cmp::Ordering::Equal => Stands::Equal,
+        std::cmp::Ordering::Less => Stands::Shorter,
+    })
+}
+
+/// Whether two files of one part are seen to begin differently. Where nothing tells, they are taken for one.
+fn differ(own: &Cursor, other: &Cursor) -> bool {
+    // What is rewritten as a whole, such as a summary, begins anew each time.
+    let is_log = matches!(own.part.as_str(), "log" | "chat_history");
+    if !is_log || own.is_to_be_read() || other.is_to_be_read() {
+        return false;
+    }
+    if own.read_to == other.read_to {
+        return (own.head_hash, own.tail_hash) != (other.head_hash, other.tail_hash);
+    }
+    // The file itself tells what it was like when it was as long as the other.
+    let shorter = own.read_to.min(other.read_to);
+    let then = (own.read_to > shorter).then(|| ends::hashes(Path::new(&own.path), shorter));
+    match then {
+        Some(Ok(hashes)) => hashes != (other.head_hash, other.tail_hash),
+        _ => ends::is_whole_head(shorter) && own.head_hash != other.head_hash,
+    }
+}

@@ -1,0 +1,155 @@
+//! What is new in a memory, delivered to one that many share. Delivered again, it changes nothing.
+
+use std::collections::{BTreeMap, HashSet};
+
+use jiff::Timestamp;
+
+use super::anchors::{self, Stands};
+use super::{carry, strip};
+use crate::store::{Decision, Patience, SessionRow, Store, StoreError};
+use crate::sweep::several;
+
+/// What of a session leaves the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Share {
+    /// Numbers and what its digest tells of tools and outcomes: prompts and raw text stay.
+    Digests,
+    Full,
+}
+
+impl Share {
+    /// The word used in the settings.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Digests => "digests",
+            Self::Full => "full",
+        }
+    }
+}
+
+/// What was delivered.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Pushed {
+    pub sessions: u64,
+    /// Those that are there as they are here.
+    pub unchanged: u64,
+    /// Those of which the other memory has more, or wants nothing.
+    pub left: u64,
+    /// Tags, decisions and other words on sessions.
+    pub beside: u64,
+    /// Sessions of which the other memory has a log that begins differently: they stay as they are there.
+    pub apart: Vec<String>,
+}
+
+/// Why a session has no raw text in the memory it was delivered to.
+pub const STAYED: &str = "stayed on its machine";
+
+/// Delivers what is new here to a memory that many share. Of two logs of one session the longer one counts, whichever machine it is from.
+pub fn push(
+    from: &Store,
+    to: &mut Store,
+    share: &dyn Fn(&str) -> Result<Share, StoreError>,
+    now: Timestamp,
+    patience: Patience<'_>,
+) -> Result<Pushed, StoreError> {
+    let mut pushed = Pushed::default();
+    let there: BTreeMap<String, SessionRow> = to
+        .reads()
+        .sessions()?
+        .into_iter()
+        .map(|row| (row.session_uid.clone(), row))
+        .collect();
+    let buried = to.reads().tombstones()?;
+    for row in from.reads().sessions()? {
+        let uid = row.session_uid.as_str();
+        if is_buried(&buried, uid) {
+            pushed.left += 1;
+            continue;
+        }
+        let share = share(uid)?;
+        if let Some(known) = there.get(uid) {
+            if is_same(&row, known, share) {
+                pushed.unchanged += 1;
+                continue;
+            }
+            match anchors::compare(from, to, uid)? {
+                Stands::Longer => {}
+                Stands::Equal if row.evicted_at.is_none() && row.ingested_at >= known.ingested_at => {}
+                Stands::Equal | Stands::Shorter => {
+                    pushed.left += 1;
+                    continue;
+                }
+                Stands::Apart => {
+                    pushed.apart.push(uid.to_owned());
+                    continue;
+                }
+            }
+        }
+        let load = from.reads().session_load(uid)?;
+        let load = match share {
+            Share::Full => load,
+            Share::Digests => strip::stripped(from, load, STAYED)?,
+        };
+        carry(from, to, &load, now, patience)?;
+        pushed.sessions += 1;
+    }
+    pushed.beside = push_beside(from, to, share, &buried, now, patience)?;
+    Ok(pushed)
+}
+
+fn is_buried(buried: &HashSet<String>, uid: &str) -> bool {
+    let parent = uid.split_once('/').map_or(uid, |(parent, _)| parent);
+    buried.contains(uid) || buried.contains(parent)
+}
+
+/// Whether a session was delivered as it is, and no more of it is to be.
+fn is_same(here: &SessionRow, there: &SessionRow, share: Share) -> bool {
+    let is_more = share == Share::Full && here.evicted_at.is_none() && there.evicted_at.is_some();
+    (here.ingested_at, here.analyzed_at) == (there.ingested_at, there.analyzed_at) && !is_more
+}
+
+/// Delivers what hangs on sessions' uids alone. Names and notes are free words and go only where all goes; tags and decisions were
+/// written to be found by.
+fn push_beside(
+    from: &Store,
+    to: &mut Store,
+    share: &dyn Fn(&str) -> Result<Share, StoreError>,
+    buried: &HashSet<String>,
+    now: Timestamp,
+    patience: Patience<'_>,
+) -> Result<u64, StoreError> {
+    let mut news = Vec::new();
+    for (here, there) in from.reads().beside_loads()?.into_iter().zip(to.reads().beside_loads()?) {
+        let mut load = here;
+        load.retain(|uid| Ok(!is_buried(buried, uid)))?;
+        match load.told().0 {
+            "annotations" => load.retain(|uid| Ok(share(uid)? == Share::Full))?,
+            "facts" => load.blank(&["reason", "error"], |uid| Ok(share(uid)? == Share::Digests))?,
+            _ => {}
+        }
+        load.retain_news(&there);
+        news.push(load);
+    }
+    let known = to.reads().decisions()?;
+    let is_known = |one: &Decision| {
+        let told = |decision: &Decision| (decision.session_uid.clone(), decision.at_micros, decision.text.clone());
+        known.iter().any(|known| told(known) == told(one))
+    };
+    let mut decisions = from.reads().decisions()?;
+    decisions.retain(|one| !is_known(one) && !one.session_uid.as_deref().is_some_and(|uid| is_buried(buried, uid)));
+    let count = news.iter().map(|load| load.told().1).sum::<u64>() + decisions.len() as u64;
+    if count == 0 {
+        return Ok(0);
+    }
+    let lock = to.lock(patience)?;
+    to.write_apart(&lock, now, "hub", |tx| {
+        news.iter().try_for_each(|load| tx.put_news(load))?;
+        for one in &decisions {
+            let at = Timestamp::from_microsecond(one.at_micros).unwrap_or(now);
+            tx.add_decision(one.session_uid.as_deref(), &one.text, at, one.mask_version)?;
+        }
+        let several = several(count, "word");
+        Ok(((), format!("took in {several} on sessions from another memory")))
+    })?;
+    Ok(count)
+}

@@ -1,0 +1,198 @@
+//! The words of a frame as one text, for a database that has an index of its own; and what such an index is asked.
+//!
+//! They are the words of [`super::filter`], each once, folded, with a space between them: an index over them answers for
+//! whole words, and one over their trigrams for pieces of words. Characters of scripts without spaces are words by
+//! themselves. Like a filter it says no with certainty and yes perhaps: every hit is verified on decoded text. Nothing here
+//! knows which database it is.
+
+use rustc_hash::FxHashSet;
+
+use super::filter::{Key, Need, WORD_BYTES_MAX};
+use super::fold::{Folded, compose};
+use super::words::{self, Kind};
+
+/// More pieces than these narrow no further.
+const PIECES_MAX: usize = 16;
+
+/// Gathers the words of texts. Made once per thread and used for many frames.
+#[derive(Default)]
+pub struct Vocabulary {
+    words: FxHashSet<Box<str>>,
+    folded: Folded,
+}
+
+impl Vocabulary {
+    /// Takes one decoded text of the frame.
+    pub fn add(&mut self, text: &str) {
+        let text = compose(text);
+        self.folded.fold(&text);
+        let (folded, known) = (&self.folded, &mut self.words);
+        let mut put = |word: &str| {
+            if !known.contains(word) {
+                known.insert(word.into());
+            }
+        };
+        words::each(&text, &mut |kind, place| {
+            let word = &folded.as_str()[folded.place_here(place.start)..folded.place_here(place.end)];
+            match kind {
+                Kind::Pair => {}
+                _ if word.len() <= WORD_BYTES_MAX => put(word),
+                // Nobody types it whole; its pieces find it.
+                _ => word.as_bytes().windows(3).filter_map(plain).for_each(&mut put),
+            }
+        });
+    }
+
+    /// All words that were added, in order, and a fresh start.
+    pub fn finish(&mut self) -> String {
+        let mut words: Vec<Box<str>> = self.words.drain().collect();
+        words.sort_unstable();
+        words.join(" ")
+    }
+}
+
+/// What a frame's words must be for a need to be met.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sought {
+    /// All of these words are among them.
+    Words(Vec<String>),
+    /// These letters stand in one of them, one behind the other.
+    Piece(String),
+    All(Vec<Sought>),
+    Any(Vec<Sought>),
+}
+
+impl Sought {
+    /// What is asked for a need; none where words tell nothing of it. `has_pieces` says whether pieces can be asked for.
+    pub fn of(need: &Need, has_pieces: bool) -> Option<Self> {
+        match need {
+            Need::Anything => None,
+            Need::Key(_) => Self::all(std::slice::from_ref(need), has_pieces),
+            Need::All(needs) => Self::all(needs, has_pieces),
+            Need::Any(needs) => {
+                let ways: Option<Vec<Self>> = needs.iter().map(|need| Self::of(need, has_pieces)).collect();
+                ways.map(Self::Any)
+            }
+        }
+    }
+
+    fn all(needs: &[Need], has_pieces: bool) -> Option<Self> {
+        let mut own: Vec<String> = Vec::new();
+        let mut all = Vec::new();
+        for need in needs {
+            match need {
+                Need::Key(Key::Word(word)) => own.push(word.to_string()),
+                Need::Key(Key::Trigram(trigram)) => own.extend(character(*trigram)),
+                other => all.extend(Self::of(other, has_pieces)),
+            }
+        }
+        let pieces = needs.iter().filter_map(|need| match need {
+            Need::Key(Key::Trigram(trigram)) => plain(&trigram.to_be_bytes()[1..]).map(str::to_owned),
+            _ => None,
+        });
+        // What a word holds is found with it.
+        let pieces = pieces.filter(|piece| !own.iter().any(|word| word.contains(piece.as_str())));
+        if has_pieces {
+            all.extend(pieces.take(PIECES_MAX).map(Self::Piece));
+        }
+        if !own.is_empty() {
+            all.insert(0, Self::Words(own));
+        }
+        (!all.is_empty()).then_some(Self::All(all))
+    }
+}
+
+/// Three bytes that stand in the middle of words only: plain letters and digits.
+fn plain(bytes: &[u8]) -> Option<&str> {
+    let is_plain = bytes.iter().all(u8::is_ascii_alphanumeric);
+    is_plain.then(|| std::str::from_utf8(bytes).ok()).flatten()
+}
+
+/// The one character of a script without spaces that three bytes are.
+fn character(trigram: u32) -> Option<String> {
+    let bytes = trigram.to_be_bytes();
+    let text = std::str::from_utf8(&bytes[1..]).ok()?;
+    let mut characters = text.chars();
+    let first = characters.next().filter(|c| words::is_unspaced(*c))?;
+    characters.next().is_none().then(|| first.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::search::filter::{Builder, Filter};
+    use crate::search::matching::{About, Matcher};
+    use crate::search::query::Query;
+
+    fn of(text: &str) -> String {
+        let mut vocabulary = Vocabulary::default();
+        vocabulary.add(text);
+        vocabulary.finish()
+    }
+
+    /// What an index answers.
+    fn holds(words: &str, sought: &Sought) -> bool {
+        match sought {
+            Sought::Words(own) => own.iter().all(|own| words.split(' ').any(|word| word == own)),
+            Sought::Piece(piece) => words.contains(piece.as_str()),
+            Sought::All(all) => all.iter().all(|one| holds(words, one)),
+            Sought::Any(any) => any.iter().any(|one| holds(words, one)),
+        }
+    }
+
+    #[test]
+    fn words_stand_once_and_in_order_and_long_ones_as_their_pieces() {
+        assert_eq!(
+            of("ParseConfig parse 文件 src/Main.rs"),
+            "config main parse parseconfig rs src 件 文"
+        );
+        let long = format!("{}xyz", "ab".repeat(30));
+        assert_eq!(of(&long), "aba abx bab bxy xyz");
+    }
+
+    #[test]
+    fn words_are_asked_for_whole_and_beginnings_by_their_pieces() {
+        let asked = |text: &str, has_pieces| {
+            let query = Query::words(text).unwrap();
+            Sought::of(&query.terms[0].need, has_pieces)
+        };
+        let words = |words: &[&str]| Sought::Words(words.iter().map(|word| (*word).to_owned()).collect());
+        let piece = |piece: &str| Sought::Piece(piece.to_owned());
+        assert_eq!(asked("main.rs", true), Some(Sought::All(vec![words(&["main", "rs"])])));
+        assert_eq!(
+            asked("migr*", true),
+            Some(Sought::All(vec![piece("mig"), piece("igr")]))
+        );
+        assert_eq!(asked("migr*", false), None);
+        assert_eq!(asked("文件", false), Some(Sought::All(vec![words(&["文", "件"])])));
+        assert_eq!(asked("\"a b\"", true), Some(Sought::All(vec![words(&["a", "b"])])));
+    }
+
+    proptest! {
+        /// An index over words says no only where the filter would, or where there is nothing to be found.
+        #[test]
+        fn no_text_that_holds_a_term_is_missed(text in "[a-cA-C0-1_ ./文件ßß]{0,60}", from in 0usize..20, length in 1usize..8) {
+            let words = of(&text);
+            let mut builder = Builder::default();
+            builder.add(&text);
+            let filter = builder.finish();
+            let piece: String = text.chars().skip(from).take(length).collect();
+            let mut queries = vec![Query::words(&piece), Query::words(&format!("\"{piece}\"")), Query::exact(&piece)];
+            queries.push(Query::regex(&regex_syntax::escape(&piece)));
+            queries.push(Query::words(&format!("{}*", piece.trim())));
+            for query in queries.into_iter().flatten() {
+                for (at, term) in query.terms.iter().enumerate() {
+                    let may_hold = Filter::read(&filter).unwrap().may_hold(&term.need);
+                    let sought = Sought::of(&term.need, true);
+                    let about = About { field: transcript::Field::Prompt, role: transcript::Role::User, tool: None, kinds: None };
+                    let is_there = Matcher::new(&query).find(&about, &text).is_some_and(|found| found.terms & 1 << at != 0);
+                    let is_found = sought.is_none_or(|sought| holds(&words, &sought));
+                    prop_assert!(may_hold || !is_there);
+                    prop_assert!(is_found || !is_there, "{:?} in {:?} by {:?}", term.typed, text, words);
+                }
+            }
+        }
+    }
+}

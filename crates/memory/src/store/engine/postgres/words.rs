@@ -1,0 +1,104 @@
+//! PostgreSQL's own index over the words of frames: one for whole words, and one for pieces of them where the extension `pg_trgm` can
+//! be had. What a word is, is said elsewhere.
+
+use std::fmt::Write as _;
+
+use super::{Postgres, Value};
+use crate::search::Sought;
+use crate::store::StoreError;
+use crate::store::filters::Index;
+
+/// The index over pieces of words.
+const PIECES: &str = "words_by_piece";
+
+impl Postgres {
+    /// Makes the indexes. Where the extension is not installed, or we may not have it, pieces are found by filters, and
+    /// `hub status` says so.
+    pub(super) fn furnish_words(&self) -> Result<(), StoreError> {
+        self.script(&format!(
+            "CREATE INDEX IF NOT EXISTS words_by_word ON words USING gin (string_to_array(words, ' '));
+             DO $$ BEGIN
+                CREATE EXTENSION IF NOT EXISTS pg_trgm;
+                CREATE INDEX IF NOT EXISTS {PIECES} ON words USING gin (words gin_trgm_ops);
+             EXCEPTION WHEN insufficient_privilege OR undefined_file OR feature_not_supported OR undefined_object THEN NULL;
+             END $$"
+        ))
+    }
+
+    pub(in crate::store::engine) fn index(&self) -> Result<Index, StoreError> {
+        Ok(if self.has_table(PIECES)? {
+            Index::Pieces
+        } else if self.has_table("words_by_word")? {
+            Index::Words
+        } else {
+            Index::None
+        })
+    }
+
+    /// The frames whose words are those sought, in some sessions or in all.
+    pub(in crate::store::engine) fn with_words(
+        &self,
+        sought: &Sought,
+        among: Option<&[&str]>,
+    ) -> Result<Vec<postgres::Row>, StoreError> {
+        let mut asked = Asked::default();
+        asked.add(sought);
+        let among = among.map(|uids| uids.join("\n"));
+        if let Some(uids) = &among {
+            asked.sql.push_str(" AND session_uid = ANY (string_to_array(");
+            asked.put(uids.clone());
+            asked.sql.push_str(", chr(10)))");
+        }
+        let sql = format!("SELECT session_uid, part, frame_no FROM words WHERE {}", asked.sql);
+        let values: Vec<Value<'_>> = asked.values.iter().map(|value| Value::Text(value)).collect();
+        // To the planner a text costs nothing to be read, however long it is and wherever it lies: it would rather read them all.
+        self.script("SET enable_seqscan = off; SET enable_indexscan = off")?;
+        let found = self.query(&sql, &values);
+        self.script("RESET enable_seqscan; RESET enable_indexscan")?;
+        found
+    }
+}
+
+/// A condition and its values.
+#[derive(Default)]
+struct Asked {
+    sql: String,
+    values: Vec<String>,
+}
+
+impl Asked {
+    fn add(&mut self, sought: &Sought) {
+        match sought {
+            Sought::Words(words) => {
+                self.sql.push_str("string_to_array(words, ' ') @> ARRAY[");
+                for (at, word) in words.iter().enumerate() {
+                    self.sql.push_str(if at > 0 { ", " } else { "" });
+                    self.put(word.clone());
+                }
+                self.sql.push(']');
+            }
+            // Letters and digits alone: nothing in them has a meaning of its own there.
+            Sought::Piece(piece) => {
+                self.sql.push_str("words LIKE ");
+                self.put(format!("%{piece}%"));
+            }
+            Sought::All(all) => self.join(all, " AND "),
+            Sought::Any(any) => self.join(any, " OR "),
+        }
+    }
+
+    fn join(&mut self, parts: &[Sought], word: &str) {
+        self.sql.push('(');
+        for (at, part) in parts.iter().enumerate() {
+            self.sql.push_str(if at > 0 { word } else { "" });
+            self.add(part);
+        }
+        self.sql.push(')');
+    }
+
+    fn put(&mut self, value: String) {
+        self.values.push(value);
+        // A text cannot refuse to be written to.
+        _ = write!(self.sql, "${}", self.values.len());
+    }
+}
