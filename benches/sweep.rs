@@ -10,6 +10,7 @@
 
 mod homes;
 mod process;
+#[allow(dead_code, reason = "each bench uses its part")]
 mod roofline;
 mod seeded;
 

@@ -1,0 +1,291 @@
+//! The page `docs/benchmarks.md` and the lines of the README, made of the figures alone: no clock, no disk.
+
+use std::fmt::Write;
+
+use crate::figures::{Contest, Curve, Fact, Figures, Job, Measured, Way};
+
+/// Between these stand the README's lines.
+pub const MARKS: (&str, &str) = ("<!-- written by ./bench -->", "<!-- until here -->");
+
+/// What stands on the page of one job.
+struct Chapter {
+    job: &'static str,
+    title: &'static str,
+    about: &'static str,
+    picture: Option<(&'static str, &'static str)>,
+}
+
+const CHAPTERS: [Chapter; 10] = [
+    Chapter {
+        job: "sweep",
+        title: "Keeping what agents wrote",
+        about: "`boswell sweep` reads, masks, packs, indexes for search, digests and counts; `agentsview sync` fills its database. Both get Claude Code's \
+                part of the seeded corpus and an empty place for the first run.",
+        picture: None,
+    },
+    Chapter {
+        job: "search",
+        title: "Finding something",
+        about: "Whole commands with `--no-sweep`, process start included. ripgrep reads the raw logs and counts lines by file, in the page cache; what it \
+                cannot tell is turns, sessions, and what a line says behind its JSON.",
+        picture: None,
+    },
+    Chapter {
+        job: "usage",
+        title: "Tokens, money, the status line",
+        about: "`boswell` asks its memory, `ccusage` reads the logs each time. What each counted stands beside it; where they differ, \
+                [docs/tokens.md](tokens.md) says by which rule.",
+        picture: None,
+    },
+    Chapter {
+        job: "list",
+        title: "Lists and single sessions",
+        about: "No peer: a process that does nothing is the least that any command takes.",
+        picture: None,
+    },
+    Chapter {
+        job: "prepare",
+        title: "A day for a diary",
+        about: "Both copy logs byte by byte and write an index of turns.",
+        picture: None,
+    },
+    Chapter {
+        job: "render",
+        title: "Pages",
+        about: "All pages start from nothing: our time holds the sweep, too. Bytes on disk are the pages'.",
+        picture: None,
+    },
+    Chapter {
+        job: "film",
+        title: "Films",
+        about: "A made-up session, whole commands, drawn and encoded on all cores.",
+        picture: None,
+    },
+    Chapter {
+        job: "hook",
+        title: "Hooks",
+        about: "An agent waits for a hook, so the slowest calls count. Those of a process that does nothing, by turns with ours, are what the machine itself takes.",
+        picture: None,
+    },
+    Chapter {
+        job: "read",
+        title: "The roofline",
+        about: "What no sweep can do without, each alone on all cores over logs in memory, beside the sweep itself. `jq` is a plain yardstick for parsing.",
+        picture: Some((
+            "benchmarks-roofline.svg",
+            "Megabytes a second of reading, parsing, masking, compressing, and of the sweep",
+        )),
+    },
+    Chapter {
+        job: "grow",
+        title: "How cost grows",
+        about: "The seeded corpus in four sizes, all three agents.",
+        picture: Some((
+            "benchmarks-growth.svg",
+            "Seconds over megabytes of logs, both by powers of ten",
+        )),
+    },
+];
+
+/// The whole page.
+pub fn markdown(figures: &Figures) -> String {
+    let mut page = String::from(
+        "# Benchmarks\n\n\
+         Every figure on this page was written by `./bench`, and no other page has any. It installs the programs we are compared with, writes \
+         [made-up logs](corpus.md) from a seed, runs each job side by side, by turns and several times, and writes this page and \
+         [benchmarks.json](benchmarks.json).\n\n\
+         ```sh\n\
+         ./bench                 # all of it, about 25 minutes on two quiet cores\n\
+         ./bench usage search    # some jobs; the figures of the others stay\n\
+         ./bench --quick         # small logs, a few minutes, into the build directory: to see that it works\n\
+         ./bench instructions    # how many instructions the hot paths take, against what is kept in benches/baseline.json\n\
+         ```\n\n\
+         - **Times as long** is the other's time divided by ours, round by round, the middle of all rounds.\n\
+         - Seconds, CPU seconds (all threads and child processes) and bytes are the middle of all rounds, memory is the most of any round. A process \
+         cannot be seen below some 10 MB of memory.\n\
+         - A program that could not be had or failed is told as such, and takes no part.\n\
+         - MB = 1,000,000 bytes. All logs are in the page cache.\n",
+    );
+    let mut all = figures.jobs.values().map(|job| &job.measured);
+    let first = all.next();
+    // One line serves for all jobs of one run.
+    let same = first.filter(|first| all.all(|other| other == *first));
+    if let Some(same) = same {
+        measured(&mut page, same);
+    }
+    if figures.jobs.values().any(|job| !job.contests.is_empty()) {
+        page.push_str("\n![How many times as long each program takes as Boswell](pictures/benchmarks-peers.svg)\n");
+    }
+    for chapter in &CHAPTERS {
+        _ = write!(page, "\n## {}\n\n{}\n", chapter.title, chapter.about);
+        match figures.jobs.get(chapter.job) {
+            Some(job) => {
+                job_page(&mut page, job, chapter.picture);
+                if same.is_none() {
+                    measured(&mut page, &job.measured);
+                }
+            }
+            None => _ = write!(page, "\nNot measured yet: `./bench {}`.\n", chapter.job),
+        }
+    }
+    page
+}
+
+fn job_page(page: &mut String, job: &Job, picture: Option<(&str, &str)>) {
+    if let Some((file, what)) = picture {
+        _ = write!(page, "\n![{what}](pictures/{file})\n");
+    }
+    for contest in &job.contests {
+        contest_table(page, contest);
+    }
+    facts_table(page, &job.facts);
+    curves_table(page, &job.curves);
+}
+
+fn contest_table(page: &mut String, contest: &Contest) {
+    let has_bytes = contest.ways.iter().any(|way| way.bytes.is_some());
+    let has_notes = contest.ways.iter().any(|way| !way.note.is_empty());
+    let has_peers = contest.ways.len() > 1;
+    _ = write!(page, "\n{}\n\n| way | time | CPU | memory, MB |", contest.what);
+    let columns = [
+        (has_bytes, " on disk, MB |"),
+        (has_peers, " times as long |"),
+        (has_notes, " |"),
+    ];
+    let mut rule = String::from("|---|---:|---:|---:|");
+    for (_, title) in columns.iter().filter(|(is_there, _)| *is_there) {
+        page.push_str(title);
+        rule.push_str(if *title == " |" { "---|" } else { "---:|" });
+    }
+    _ = writeln!(page, "\n{rule}");
+    for way in &contest.ways {
+        _ = write!(page, "| `{}` |", way.name);
+        for cell in cells(way) {
+            _ = write!(page, " {cell} |");
+        }
+        if has_bytes {
+            _ = write!(page, " {} |", way.bytes.map(megabytes).unwrap_or_default());
+        }
+        if has_peers {
+            let times = contest.times(way).filter(|_| !std::ptr::eq(way, &contest.ways[0]));
+            _ = write!(page, " {} |", times.map(ratio).unwrap_or_default());
+        }
+        if has_notes {
+            _ = write!(page, " {} |", way.note);
+        }
+        page.push('\n');
+    }
+}
+
+fn cells(way: &Way) -> [String; 3] {
+    let time = way.median(|cost| cost.seconds).map(seconds);
+    let cpu = way.median(|cost| cost.cpu_seconds).map(seconds);
+    let memory = (!way.rounds.is_empty()).then(|| format!("{:.0}", way.peak_bytes() as f64 / 1e6));
+    [time, cpu, memory].map(|cell| cell.unwrap_or_else(|| "–".to_owned()))
+}
+
+fn facts_table(page: &mut String, facts: &[Fact]) {
+    if facts.is_empty() {
+        return;
+    }
+    page.push_str("\n| what | measured |\n|---|---:|\n");
+    for fact in facts {
+        _ = writeln!(page, "| {} | {} {} |", fact.what, three_digits(fact.value), fact.unit);
+    }
+}
+
+fn curves_table(page: &mut String, curves: &[Curve]) {
+    let Some(first) = curves.first() else { return };
+    page.push_str("\n| what |");
+    for (size, _) in &first.points {
+        _ = write!(page, " {size:.0} MB |");
+    }
+    _ = writeln!(page, "\n|---|{}", "---:|".repeat(first.points.len()));
+    for curve in curves {
+        _ = write!(page, "| {} |", curve.name);
+        for (_, value) in &curve.points {
+            _ = write!(page, " {} |", seconds(*value));
+        }
+        page.push('\n');
+    }
+}
+
+fn measured(page: &mut String, measured: &Measured) {
+    let versions: Vec<String> = measured
+        .versions
+        .iter()
+        .map(|(name, version)| named(name, version))
+        .collect();
+    _ = write!(
+        page,
+        "\nMeasured {} at {}: {}. With {}.\n",
+        measured.date,
+        measured.commit,
+        measured.machine,
+        versions.join(", ")
+    );
+}
+
+/// Some programs name themselves before their version, some do not.
+fn named(name: &str, version: &str) -> String {
+    let rest = version.to_lowercase();
+    match rest.starts_with(name) || rest.contains(&format!("{name}-")) {
+        true => version.to_owned(),
+        false => format!("{name} {version}"),
+    }
+}
+
+/// The lines of the README between its two marks.
+pub fn readme(figures: &Figures) -> String {
+    const TOLD: [(&str, &str, &str, &str); 5] = [
+        ("sweep", "first sweep", "agentsview sync", "a first sweep"),
+        ("search", "rare word", "rg over the logs", "finding a rare word"),
+        ("usage", "usage by day", "ccusage daily --offline", "tokens by day"),
+        ("prepare", "a day of a month", "prompt-diary prepare", "gathering a day"),
+        (
+            "render",
+            "pages of all sessions",
+            "claude-code-log --all-projects",
+            "pages of all sessions",
+        ),
+    ];
+    let mut lines = String::new();
+    for (job, contest, peer, what) in TOLD {
+        let contest = figures
+            .jobs
+            .get(job)
+            .and_then(|job| job.contests.iter().find(|known| known.name == contest));
+        let Some(contest) = contest else { continue };
+        let Some(way) = contest.ways.iter().find(|way| way.name == peer) else {
+            continue;
+        };
+        if let (Some(times), Some(ours)) = (contest.times(way), contest.ways[0].median(|cost| cost.seconds)) {
+            let (times, ours) = (ratio(times), seconds(ours));
+            _ = writeln!(lines, "- {what}: {ours}; `{peer}` takes {times} times as long");
+        }
+    }
+    lines
+}
+
+pub fn seconds(value: f64) -> String {
+    match value {
+        value if value < 1.0 => format!("{} ms", three_digits(value * 1e3)),
+        value => format!("{} s", three_digits(value)),
+    }
+}
+
+pub fn ratio(value: f64) -> String {
+    three_digits(value)
+}
+
+fn megabytes(bytes: u64) -> String {
+    three_digits(bytes as f64 / 1e6)
+}
+
+fn three_digits(value: f64) -> String {
+    match value {
+        value if value < 1.0 => format!("{value:.2}"),
+        value if value < 10.0 => format!("{value:.1}"),
+        value => format!("{value:.0}"),
+    }
+}
