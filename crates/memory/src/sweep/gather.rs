@@ -17,7 +17,7 @@ thread_local! {
 }
 
 /// The filter of some lines; none where the part is not searched.
-pub(super) fn filter_of(form: Option<Form>, lines: &[u8]) -> Vec<u8> {
+pub(crate) fn filter_of(form: Option<Form>, lines: &[u8]) -> Vec<u8> {
     match form {
         Some(form) if !lines.is_empty() => BUILDER.with_borrow_mut(|builder| search::filter_of(form, lines, builder)),
         _ => Vec::new(),

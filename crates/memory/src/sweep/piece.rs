@@ -88,7 +88,7 @@ impl Piece {
 }
 
 /// How a part is searched; none where it is not.
-pub(super) fn form_of(agent: Agent, kind: PartKind) -> Option<Form> {
+pub(crate) fn form_of(agent: Agent, kind: PartKind) -> Option<Form> {
     match kind {
         PartKind::Log | PartKind::ChatHistory => Some(Form::Lines(agent)),
         PartKind::Spill => Some(Form::Plain),
