@@ -312,25 +312,30 @@ impl Context {
     pub(crate) fn masker(&self, may_write: bool) -> Result<Masker, CommandError> {
         let path = self.places.user_config.path.with_file_name(MASK_KEY);
         let key = match fs::read(&path) {
-            Ok(bytes) => bytes.try_into().map_err(|_| {
-                CommandError::config(
-                    "mask-key",
-                    format_args!("the masking key is damaged: `{}`", path.display()),
-                )
-                .with_hint("take it away, and a new one is made; fingerprints then change")
-            })?,
-            Err(_) => {
-                let mut key = [0; 32];
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let mut key = vec![0; 32];
                 getrandom::fill(&mut key)
                     .map_err(|error| CommandError::internal(format_args!("no random numbers: {error}")))?;
-                if may_write {
-                    write_private(&path, &key).map_err(|error| {
-                        CommandError::user("mask-key", format_args!("cannot write `{}`: {error}", path.display()))
-                    })?;
+                match may_write.then(|| write_first(&path, &key)) {
+                    None | Some(Ok(())) => key,
+                    // Somebody else was faster: there is one key, and it is theirs.
+                    Some(Err(error)) if error.kind() == io::ErrorKind::AlreadyExists => {
+                        fs::read(&path).map_err(|error| mask_key_error(&path, "read", &error))?
+                    }
+                    Some(Err(error)) => return Err(mask_key_error(&path, "write", &error)),
                 }
-                key
             }
+            // One that cannot be read just now is no reason to make another one: fingerprints would change.
+            Err(error) => return Err(mask_key_error(&path, "read", &error)),
         };
+        let key = key.try_into().map_err(|_| {
+            CommandError::config(
+                "mask-key",
+                format_args!("the masking key is damaged: `{}`", path.display()),
+            )
+            .with_hint("take it away, and a new one is made; fingerprints then change")
+        })?;
         Masker::new(&MaskKey::new(key), &self.config.masking).map_err(|error| CommandError::config("mask-rules", error))
     }
 
@@ -414,15 +419,35 @@ pub(crate) fn wall_clock() -> Timestamp {
     Timestamp::now()
 }
 
+fn mask_key_error(path: &Path, what: &str, error: &io::Error) -> CommandError {
+    CommandError::user("mask-key", format_args!("cannot {what} `{}`: {error}", path.display()))
+        .with_hint("the masking key must be yours to read; without it nothing is kept")
+}
+
 /// Writes a small file that only its owner can read, whole or not at all.
 pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let file = written_aside(path, bytes)?;
+    file.persist(path).map(|_| ()).map_err(|error| error.error)
+}
+
+/// The same, unless there is one already.
+fn write_first(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let file = written_aside(path, bytes)?;
+    file.persist_noclobber(path).map(|_| ()).map_err(|error| error.error)
+}
+
+fn written_aside(path: &Path, bytes: &[u8]) -> io::Result<tempfile::NamedTempFile> {
     let directory = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(directory)?;
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(directory)?;
     // A temporary file is private from its birth.
     let mut file = tempfile::NamedTempFile::new_in(directory)?;
     io::Write::write_all(&mut file, bytes)?;
     file.as_file().sync_all()?;
-    file.persist(path).map(|_| ()).map_err(|error| error.error)
+    Ok(file)
 }
 
 /// A watch.

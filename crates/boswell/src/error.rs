@@ -169,10 +169,13 @@ const DATABASE_DAMAGED: &str = "database-damaged";
 impl From<StoreError> for CommandError {
     fn from(error: StoreError) -> Self {
         match &error {
-            // Packs that no database names are taken away by the next sweep: the directory has to go as a whole.
+            StoreError::TooNew { .. } => Self::user("store-too-new", &error).with_hint("update this boswell; nothing was changed"),
+            StoreError::Headless => Self::user("database-gone", &error).with_hint(
+                "`boswell doctor --repair` makes a new database of the packs and of the agents' own logs",
+            ),
             _ if error.is_damage() => Self::user(DATABASE_DAMAGED, format_args!("the file is damaged; {error}")).with_hint(
-                "the packs and the agents' own logs are not touched by this; `boswell doctor --deep` says more, and with the \
-                 whole directory moved aside `boswell sweep` makes a new memory of the logs",
+                "the packs and the agents' own logs are not touched by this; `boswell doctor --deep` says more, and \
+                 `boswell doctor --repair` makes a new database of what can be read, of the packs and of the logs",
             ),
             _ if error.lack().is_some() => {
                 let hint = match error.lack() {

@@ -1,7 +1,10 @@
 //! How the agents on this machine fare: which are here, what they keep, what of it we cannot read, and
-//! what is about to be deleted. How our own store fares is asked in `doctor/deep.rs`.
+//! what is about to be deleted. How our own store fares is asked in `doctor/deep.rs`, and a damaged one mended beside it.
 
+mod adopt;
+mod again;
 mod deep;
+mod remake;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -17,6 +20,7 @@ use crate::logs::{LogError, Survey, survey};
 use crate::sources::{self, Log, Root, Unread};
 
 pub use deep::{Damage, DamageKind, StoreHealth, examine_store, mark_damaged};
+pub use remake::{Remade, remake_database};
 
 /// Claude Code deletes logs older than this where nobody says otherwise.
 const CLEANUP_DAYS_DEFAULT: u32 = 30;

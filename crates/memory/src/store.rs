@@ -27,6 +27,7 @@ mod paths;
 mod place;
 mod prompts;
 mod retention;
+mod salvage;
 mod schema;
 mod sessions;
 mod shared;
@@ -56,6 +57,7 @@ pub use moving::{Load, SessionLoad};
 pub use operations::Operation;
 pub use place::{Place, Server, UrlError, Writer};
 pub use prompts::{PromptFile, PromptRow, PromptSource, PromptsOnly};
+pub use salvage::Salvaged;
 pub use sessions::{SessionRow, stand_in};
 
 use self::engine::{Access, Engine};
@@ -71,7 +73,7 @@ const SCRUB: &str = "scrub";
 #[derive(Debug, Error)]
 pub enum StoreError {
     #[error("the database failed: {0}")]
-    Database(#[from] rusqlite::Error),
+    Database(rusqlite::Error),
     #[error("the database server failed: {0}")]
     Server(ServerError),
     #[error("cannot use {path}: {source}")]
@@ -82,6 +84,12 @@ pub enum StoreError {
     HasOthers { sessions: u64 },
     #[error("what was moved is not what was there: {what}")]
     Differs { what: String },
+    #[error("the database is gone, but packs of it are there")]
+    Headless,
+    #[error(
+        "the memory was written by a newer boswell: it needs one that knows version {needs} of it, and this one knows {knows}"
+    )]
+    TooNew { needs: i64, knows: i64 },
     #[error("another boswell is writing")]
     Busy,
     #[error("a row of {session_uid} in `{table}` is damaged")]
@@ -125,6 +133,16 @@ pub enum Lack {
     Disk,
 }
 
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        // Whoever ends a long piece of work on a slow disk keeps the file for longer than anybody wants to wait.
+        match error.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => Self::Busy,
+            _ => Self::Database(error),
+        }
+    }
+}
+
 impl StoreError {
     /// What the database lacks, where the error is one of those.
     pub fn lack(&self) -> Option<Lack> {
@@ -143,7 +161,10 @@ impl StoreError {
 
     /// Whether the database's file is no longer what was written.
     pub fn is_damage(&self) -> bool {
-        let Self::Database(error) = self else { return false };
+        let error = match self {
+            Self::Database(error) => error,
+            other => return matches!(other, Self::Headless),
+        };
         let code = error.sqlite_error_code();
         matches!(
             code,
@@ -165,6 +186,13 @@ impl Store {
             None => {
                 make_private(&place.join(PACKS))?;
                 let database = place.join(DATABASE);
+                if is_empty(&database) && has_packs(&place) && is_empty(&database) {
+                    return Err(StoreError::Headless);
+                }
+                // Asked without the right to write: what we do not know is not touched.
+                if !is_empty(&database) {
+                    schema::must_be_known(&Engine::open(&database, Access::ReadOnly, place.writer())?)?;
+                }
                 // The files that SQLite makes beside it have its mode.
                 if !database.exists() {
                     drop(open_private(&database)?);
@@ -185,8 +213,14 @@ impl Store {
             return Ok(is_there.then(|| Self::new(engine, place, None)));
         }
         let database = place.join(DATABASE);
-        if !database.exists() {
-            return Ok(None);
+        // Packs are looked for first: whoever makes a memory makes its database before them.
+        if is_empty(&database) {
+            let is_headless = has_packs(&place) && is_empty(&database);
+            return if is_headless {
+                Err(StoreError::Headless)
+            } else {
+                Ok(None)
+            };
         }
         let open = |access| open_probed(&database, access, place.writer());
         match open(Access::ReadOnly) {
@@ -209,6 +243,14 @@ impl Store {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// A memory that lies nowhere and is gone with its end, to make rows in and compare them.
+    pub fn scratch() -> Result<(Self, WriteLock), StoreError> {
+        let place = Place::from(PathBuf::new());
+        let mut engine = Engine::open(Path::new(":memory:"), Access::ReadWrite, place.writer())?;
+        schema::migrate(&mut engine)?;
+        Ok((Self::new(engine, place, None), WriteLock::of_scratch()))
     }
 
     fn new(engine: Engine, place: Place, still: Option<fs::File>) -> Self {
@@ -301,6 +343,7 @@ impl Store {
     /// Writes the database anew, so that no page of it remembers what was dropped, and gives the room back. Says
     /// whether that is so: a reader in the middle of a question holds on to what it reads.
     pub fn scrub(&self, _lock: &WriteLock) -> Result<bool, StoreError> {
+        self.drop_damaged()?;
         self.engine.scrub()
     }
 
@@ -407,7 +450,20 @@ impl Reads<'_> {
 fn open_probed(database: &Path, access: Access, writer: &Writer) -> Result<Engine, StoreError> {
     let engine = Engine::open(database, access, writer)?;
     engine.probe()?;
+    schema::must_be_known(&engine)?;
     Ok(engine)
+}
+
+/// Whether nobody ever wrote to a database file.
+fn is_empty(database: &Path) -> bool {
+    fs::metadata(database).map_or_else(|error| error.kind() == io::ErrorKind::NotFound, |file| file.len() == 0)
+}
+
+/// Whether packs lie in a store's directory.
+fn has_packs(directory: &Path) -> bool {
+    let folders = fs::read_dir(directory.join(PACKS)).into_iter().flatten().flatten();
+    let mut files = folders.flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten());
+    files.next().is_some()
 }
 
 /// Whether the files beside the database could not be made or opened.

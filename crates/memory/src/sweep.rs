@@ -6,9 +6,9 @@
 
 mod budget;
 pub(crate) mod ends;
-mod gather;
+pub(crate) mod gather;
 mod index;
-mod piece;
+pub(crate) mod piece;
 pub(crate) mod plan;
 mod refresh;
 mod work;

@@ -241,6 +241,14 @@ impl Running {
         true
     }
 
+    /// The most memory it had so far; none where the system does not say, or it has ended.
+    pub fn peak_bytes(&self) -> Option<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
+        let told = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+        let kibibytes: u64 = told.trim().strip_suffix(" kB")?.trim().parse().ok()?;
+        Some(kibibytes << 10)
+    }
+
     /// Kills it at once, as `kill -9` does.
     pub fn kill(&mut self) {
         _ = self.child.kill();

@@ -4,7 +4,9 @@ use std::cell::RefCell;
 use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use memory::doctor::{AgentHealth, Cleanup, Examination, StoreHealth, examine, examine_store, mark_damaged};
+use memory::doctor::{
+    AgentHealth, Cleanup, Examination, Remade, StoreHealth, examine, examine_store, mark_damaged, remake_database,
+};
 use memory::mask::Masker;
 use memory::sources::Root;
 use memory::store::Patience;
@@ -56,21 +58,31 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &DoctorArgs) -> Result<O
         return Ok(Outcome::Done);
     };
     ui.warning("the memory is damaged; the agents' own logs are not touched by this");
-    // A database can be made again of the logs; what only a pack still has cannot.
     match damaged.database.is_empty() {
         true if args.repair => ui.hint("what is still damaged has no log any more; everything else is whole"),
         true => ui.hint("all other frames are whole; `boswell doctor --repair` reads again what the agent still has"),
-        false => ui.hint("with the whole directory moved aside, `boswell sweep` makes a new memory of the logs"),
+        false => {
+            ui.hint("`boswell doctor --repair` makes a new database of what can be read, of the packs and of the logs")
+        }
     }
     Ok(Outcome::Damaged)
 }
 
-/// Reads anew what is damaged, where something is left to read.
+/// Makes a damaged database anew and reads again what is damaged, where something is left to read.
 fn repair(ui: &mut Ui, context: &Context, damaged: &StoreHealth) -> Result<(), CommandError> {
-    // A database that is damaged itself cannot be trusted with more.
-    if !damaged.database.is_empty() {
-        return Ok(());
+    let mut found = None;
+    let place = &context.places.data_dir;
+    // A server looks after its own files.
+    if !damaged.database.is_empty() && place.server().is_none() {
+        let remade = {
+            let told = RefCell::new(&mut *ui);
+            let patience = Patience::Wait(&|| say_waiting(&mut told.borrow_mut()));
+            remake_database(place, context.now, patience)?
+        };
+        tell_remade(ui, &remade);
+        found = Some(store_health(ui, context)?);
     }
+    let damaged = found.as_ref().unwrap_or(damaged);
     let lost = {
         let told = RefCell::new(&mut *ui);
         mark_damaged(
@@ -88,11 +100,12 @@ fn repair(ui: &mut Ui, context: &Context, damaged: &StoreHealth) -> Result<(), C
         lets_go: false,
         only: None,
     };
-    let report = sweep(ui, context, &order)?;
+    // What a sweep reads from its log anyway it leaves to the next one to make anew.
+    let (first, second) = (sweep(ui, context, &order)?, sweep(ui, context, &order)?);
     ui.status(format_args!(
         "Repaired: {} read anew, {} made anew from kept lines",
-        plural(report.sessions_updated, "session"),
-        report.sessions_refreshed
+        plural(first.sessions_updated + second.sessions_updated, "session"),
+        first.sessions_refreshed + second.sessions_refreshed
     ));
     for uid in lost {
         ui.warning(format_args!(
@@ -101,6 +114,54 @@ fn repair(ui: &mut Ui, context: &Context, damaged: &StoreHealth) -> Result<(), C
         ));
     }
     Ok(())
+}
+
+/// Says what a new database was made of, and what nobody has any more.
+fn tell_remade(ui: &mut Ui, remade: &Remade) {
+    ui.status(format_args!(
+        "Made a new database: {} read from the damaged one, lines of {} found again in packs",
+        plural(remade.rows, "row"),
+        plural(remade.found.len() as u64, "session")
+    ));
+    let mut lost: Vec<&str> = remade.tables.iter().filter_map(|table| lost_words(table)).collect();
+    lost.sort_unstable();
+    lost.dedup();
+    if !lost.is_empty() {
+        ui.warning(format_args!("not all could be read of {}", lost.join(", ")));
+    }
+    for pack in &remade.nameless {
+        ui.warning(format_args!(
+            "a pack names no session and was set aside: {}",
+            escape(&pack.display().to_string())
+        ));
+    }
+    if let Some(aside) = &remade.aside {
+        ui.status(format_args!(
+            "The damaged file is kept: {}",
+            escape(&aside.display().to_string())
+        ));
+    }
+}
+
+/// What a table holds that no log and no pack can tell again; none for what is made anew.
+fn lost_words(table: &str) -> Option<&'static str> {
+    Some(match table {
+        "sessions" => "the list of sessions",
+        "operations" => "the journal",
+        "prompts" => "prompts of histories",
+        "tags" => "tags",
+        "annotations" => "names and notes",
+        "decisions" => "decisions",
+        "keeps" => "what is to be kept",
+        "tombstones" => "what was forgotten",
+        "copies" => "the list of copies",
+        "facts" => "what hooks told",
+        "digests" => "digests",
+        "calls" | "turns" | "views" => "numbers of sessions whose text was let go",
+        "frames" | "tails" => "where lines lie",
+        "cursors" => "where logs were read",
+        _ => return None,
+    })
 }
 
 /// Looks at `roots` and says what is there.

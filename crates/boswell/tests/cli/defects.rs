@@ -41,7 +41,7 @@ fn a_damaged_database_is_named_with_a_way_out() {
     assert_snapshot!(sandbox.run("cat 5e55"), @"
     --- stderr ---
     error: `[HOME]/.local/share/boswell/store.db`: the file is damaged; the database failed: file is not a database
-    Hint: the packs and the agents' own logs are not touched by this; `boswell doctor --deep` says more, and with the whole directory moved aside `boswell sweep` makes a new memory of the logs
+    Hint: the packs and the agents' own logs are not touched by this; `boswell doctor --deep` says more, and `boswell doctor --repair` makes a new database of what can be read, of the packs and of the logs
     --- exit 2 ---
     ");
     let head = |command: &str| {
@@ -66,7 +66,7 @@ fn a_damaged_database_is_named_with_a_way_out() {
       database  file is not a database
     --- stderr ---
     warning: the memory is damaged; the agents' own logs are not touched by this
-    Hint: with the whole directory moved aside, `boswell sweep` makes a new memory of the logs
+    Hint: `boswell doctor --repair` makes a new database of what can be read, of the packs and of the logs
     --- exit 2 ---
     ");
 }

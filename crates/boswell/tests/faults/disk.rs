@@ -166,13 +166,13 @@ fn a_disk_that_is_really_full_is_told_and_with_room_the_next_sweep_is_right() {
 }
 
 /// Somebody who is not root: permissions mean something to them.
-struct Somebody {
+pub(crate) struct Somebody {
     program: PathBuf,
     is_other: bool,
 }
 
 impl Somebody {
-    const ID: u32 = 65534;
+    pub(crate) const ID: u32 = 65534;
 
     /// The user who runs the test, or nobody where that is root. Says why where there is no such user.
     fn of(home: &Home) -> Option<Self> {
@@ -199,6 +199,29 @@ impl Somebody {
         }
         eprintln!("Skipped: nobody else can run the binary here: {}", ended.stderr.trim());
         None
+    }
+
+    /// The binary where somebody else can run it, who owns nothing of the home. None where the test does not run as root.
+    pub(crate) fn other(home: &Home) -> Option<PathBuf> {
+        if fs::metadata(&home.path).unwrap().uid() != 0 {
+            eprintln!("Skipped: only root can become somebody else");
+            return None;
+        }
+        let program = home.beside("boswell");
+        fs::copy(env!("CARGO_BIN_EXE_boswell"), &program).unwrap();
+        set_mode(home.path.parent().unwrap(), 0o755);
+        let user = format!(
+            "--reuid={0} --regid={0} --clear-groups {1} --version",
+            Self::ID,
+            program.display()
+        );
+        match home.command_of(Path::new("setpriv"), &user).output() {
+            Ok(output) if output.status.success() => Some(program),
+            _ => {
+                eprintln!("Skipped: nobody else can run the binary here");
+                None
+            }
+        }
     }
 
     /// Makes them the owner of a home.

@@ -8,6 +8,7 @@
 
 mod clock;
 mod crash;
+mod damage;
 mod disk;
 mod evict;
 mod home;
@@ -15,5 +16,10 @@ mod hooks;
 mod kill;
 mod moving;
 mod prepare;
+mod settings;
+mod slow;
+mod soak;
+mod stores;
 mod together;
 mod trap;
+mod users;

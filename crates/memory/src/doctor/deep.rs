@@ -1,14 +1,16 @@
 //! How our own store fares: whether its database is whole, every kept frame still is what was written, and the
 //! rows fit together. And what can be given back of what is damaged.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
+use transcript::{Agent, PartKind};
 
+use super::again::Again;
 use crate::breaks;
 use crate::packs;
-use crate::store::{Patience, Place, Reads, Store, StoreError};
+use crate::store::{Patience, Place, Reads, SessionRow, Store, StoreError};
 
 /// How the store fares.
 #[derive(Debug, Default)]
@@ -59,7 +61,12 @@ pub fn examine_store(place: &Place, progress: &dyn Fn(u64, u64)) -> Result<Store
         ..StoreHealth::default()
     };
     match look(place, &mut health, progress) {
+        // One that cannot be opened or read just now may be whole.
+        Err(error) if error.lack().is_some() => return Err(error),
         Err(StoreError::Database(error)) => health.database.push(error.to_string()),
+        Err(error @ (StoreError::Headless | StoreError::Unknown { .. } | StoreError::DamagedRow { .. })) => {
+            health.database.push(error.to_string());
+        }
         looked => looked?,
     }
     Ok(health)
@@ -73,17 +80,95 @@ fn look(place: &Place, health: &mut StoreHealth, progress: &dyn Fn(u64, u64)) ->
     health.database = store.reads().check()?;
     let sessions = store.reads().sessions()?;
     health.sessions = sessions.len() as u64;
+    let stale = stale(&store.reads())?;
+    let mut again = Again::new()?;
     for (at, session) in sessions.iter().enumerate() {
-        let uid = session.session_uid.as_str();
-        for part in store.reads().parts(uid)? {
-            look_at_part(&store, uid, &part, health)?;
-        }
-        if let Err(error) = look_at_rows(&store.reads(), uid) {
-            health.add(uid, &error, DamageKind::Rows)?;
-        }
+        look_at_session(
+            &store,
+            session,
+            stale.contains(&session.session_uid),
+            &mut again,
+            health,
+        )?;
         progress(at as u64 + 1, health.sessions);
     }
+    look_at_others(&store.reads(), health);
     Ok(())
+}
+
+/// Sessions whose rows were made by older rules and will be made again: theirs are not what we would make.
+fn stale(reads: &Reads<'_>) -> Result<HashSet<String>, StoreError> {
+    let mut stale = HashSet::new();
+    for agent in Agent::ALL {
+        stale.extend(reads.derived_by_others(agent)?);
+    }
+    Ok(stale)
+}
+
+fn look_at_session(
+    store: &Store,
+    session: &SessionRow,
+    is_stale: bool,
+    again: &mut Again,
+    health: &mut StoreHealth,
+) -> Result<(), StoreError> {
+    let uid = session.session_uid.as_str();
+    let before = health.damages.len();
+    for part in store.reads().parts(uid)? {
+        look_at_part(store, uid, &part, health)?;
+    }
+    if session.evicted_at.is_none() {
+        look_for_missing(&store.reads(), uid, health)?;
+    }
+    if let Err(error) = look_at_rows(&store.reads(), uid) {
+        health.add(uid, &error.to_string(), DamageKind::Rows);
+    }
+    // Rows are compared with the lines where both can be read.
+    let is_sound = health.damages.len() == before;
+    if !is_sound || is_stale || session.evicted_at.is_some() {
+        return Ok(());
+    }
+    let told = match again.difference(store, uid) {
+        Ok(None) => return Ok(()),
+        Ok(Some(difference)) => format!("{uid}: {difference}"),
+        Err(error) => error.to_string(),
+    };
+    health.add(uid, &told, DamageKind::Rows);
+    Ok(())
+}
+
+/// As many lines have to be kept of each part as were read of it.
+fn look_for_missing(reads: &Reads<'_>, uid: &str, health: &mut StoreHealth) -> Result<(), StoreError> {
+    for cursor in reads.cursors_of(uid)?.iter().filter(|cursor| !cursor.is_of_copy()) {
+        if !PartKind::of_name(&cursor.part).is_some_and(PartKind::has_lines) {
+            continue;
+        }
+        let last = reads.frames(uid, &cursor.part)?.pop();
+        let frames_end = last.map_or(0, |frame| frame.first_line + frame.lines - 1);
+        // What is wrong with a tail is told already.
+        let Ok(tail) = reads.tail(uid, &cursor.part) else {
+            continue;
+        };
+        let end = tail.map_or(frames_end, |tail| tail.first_line + tail.lines - 1);
+        if end != cursor.lines {
+            let what = format!(
+                "part `{}` of {uid} is kept up to line {end} of {}",
+                cursor.part, cursor.lines
+            );
+            health.add(uid, &what, DamageKind::Lines);
+        }
+    }
+    Ok(())
+}
+
+/// What belongs to no session has to be readable, and text.
+fn look_at_others(reads: &Reads<'_>, health: &mut StoreHealth) {
+    match reads.unreadable() {
+        Ok(tables) => health
+            .database
+            .extend(tables.iter().map(|table| format!("a row of `{table}` is no text"))),
+        Err(error) => health.database.push(error.to_string()),
+    }
 }
 
 /// Frames have to be what was written, hold as many lines as they say, and follow one another; then comes the tail.
@@ -101,6 +186,10 @@ fn look_at_part(store: &Store, uid: &str, part: &str, health: &mut StoreHealth) 
             // A line whose end came later leaves its break to the next frame.
             Ok(_) if lines.abs_diff(frame.lines) > 1 => Some(format!("{lines} lines instead of {}", frame.lines)),
             Ok(_) if frame.first_line != next_line => Some(format!("it begins at line {}", frame.first_line)),
+            // A name is a hash of whose it is.
+            Ok(_) if packs::name(uid, part, packs::generation(&frame.pack)) != frame.pack => {
+                Some("its pack is another's".to_owned())
+            }
             Ok(_) => None,
         };
         next_line = frame.first_line + frame.lines;
@@ -111,7 +200,7 @@ fn look_at_part(store: &Store, uid: &str, part: &str, health: &mut StoreHealth) 
                 frame_no: frame.frame_no,
                 reason,
             };
-            health.add(uid, &error, DamageKind::Lines)?;
+            health.add(uid, &error.to_string(), DamageKind::Lines);
         }
     }
     match store.reads().tail(uid, part) {
@@ -119,7 +208,10 @@ fn look_at_part(store: &Store, uid: &str, part: &str, health: &mut StoreHealth) 
             health.bytes_checked += tail.map_or(0, |tail| tail.bytes.len() as u64);
             Ok(())
         }
-        Err(error) => health.add(uid, &error, DamageKind::Lines),
+        Err(error) => {
+            health.add(uid, &error.to_string(), DamageKind::Lines);
+            Ok(())
+        }
     }
 }
 
@@ -127,18 +219,30 @@ fn look_at_part(store: &Store, uid: &str, part: &str, health: &mut StoreHealth) 
 fn look_at_rows(reads: &Reads<'_>, uid: &str) -> Result<(), StoreError> {
     reads.events(uid)?;
     reads.reader_state(uid)?;
+    reads.view(uid)?;
+    reads.turns(uid)?;
+    reads.digest_of(uid)?;
+    // Calls are kept twice: packed for questions over all sessions, and as rows.
+    let (mut rows, mut packed) = (reads.calls_of(uid)?, reads.calls_of_one(uid)?);
+    rows.sort_by_key(|call| call.key);
+    packed.sort_by_key(|call| call.key);
+    if rows != packed {
+        return Err(StoreError::DamagedRow {
+            session_uid: uid.to_owned(),
+            table: "packed_calls",
+        });
+    }
     Ok(())
 }
 
 impl StoreHealth {
-    /// Notes a damage; an error of the database itself goes on as one.
-    fn add(&mut self, uid: &str, error: &StoreError, kind: DamageKind) -> Result<(), StoreError> {
+    /// Notes a damage.
+    fn add(&mut self, uid: &str, what: &str, kind: DamageKind) {
         self.damages.push(Damage {
             session_uid: uid.to_owned(),
-            what: error.to_string(),
+            what: what.to_owned(),
             kind,
         });
-        Ok(())
     }
 }
 

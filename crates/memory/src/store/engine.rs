@@ -319,6 +319,13 @@ impl Engine {
         }
     }
 
+    pub(super) fn floor(&self) -> Result<i64, StoreError> {
+        match &self.arm {
+            Arm::Sqlite(arm) => arm.floor(),
+            Arm::Postgres(_) => Ok(0),
+        }
+    }
+
     pub(super) fn set_version(&self, version: i64) -> Result<(), StoreError> {
         match &self.arm {
             Arm::Sqlite(arm) => arm.set_version(version),

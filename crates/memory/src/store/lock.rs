@@ -2,6 +2,7 @@
 //! has neither any more.
 
 use std::fs;
+use std::path::Path;
 
 use super::engine::{HeldLock, Right};
 use super::{LOCK, Store, StoreError, open_private};
@@ -26,6 +27,39 @@ pub enum Patience<'a> {
     Leave,
 }
 
+impl WriteLock {
+    /// The right to write to what nobody else can see.
+    pub(super) fn of_scratch() -> Self {
+        Self {
+            _file: None,
+            _held: None,
+        }
+    }
+
+    /// Takes the right to write to a memory in a directory, whatever state its database is in.
+    pub fn of_directory(directory: &Path, patience: Patience<'_>) -> Result<Self, StoreError> {
+        let path = directory.join(LOCK);
+        let error = |source| StoreError::Io {
+            path: path.clone(),
+            source,
+        };
+        let file = open_private(&path)?;
+        match (file.try_lock(), patience) {
+            (Ok(()), _) => {}
+            (Err(fs::TryLockError::Error(source)), _) => return Err(error(source)),
+            (Err(fs::TryLockError::WouldBlock), Patience::Leave) => return Err(StoreError::Busy),
+            (Err(fs::TryLockError::WouldBlock), Patience::Wait(say)) => {
+                say();
+                file.lock().map_err(error)?;
+            }
+        }
+        Ok(Self {
+            _file: Some(file),
+            _held: None,
+        })
+    }
+}
+
 impl Store {
     /// Takes the right to write, one batch long. Readers never ask for it.
     pub fn lock(&self, patience: Patience<'_>) -> Result<WriteLock, StoreError> {
@@ -43,25 +77,7 @@ impl Store {
                 _held: held,
             });
         }
-        let path = self.place.join(LOCK);
-        let error = |source| StoreError::Io {
-            path: path.clone(),
-            source,
-        };
-        let file = open_private(&path)?;
-        match (file.try_lock(), patience) {
-            (Ok(()), _) => {}
-            (Err(fs::TryLockError::Error(source)), _) => return Err(error(source)),
-            (Err(fs::TryLockError::WouldBlock), Patience::Leave) => return Err(StoreError::Busy),
-            (Err(fs::TryLockError::WouldBlock), Patience::Wait(say)) => {
-                say();
-                file.lock().map_err(error)?;
-            }
-        }
-        Ok(WriteLock {
-            _file: Some(file),
-            _held: None,
-        })
+        WriteLock::of_directory(&self.place, patience)
     }
 
     /// Takes the right to let go of raw text. None where another machine does so just now: one is enough.

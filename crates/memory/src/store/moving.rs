@@ -9,10 +9,10 @@ use super::engine::{Engine, Row, Value};
 use super::{FrameRow, Reads, StoreError, Tx, paths};
 
 /// A table and its columns, each behind what it holds: `i` a number, `t` a text, `b` bytes, `p` a path of some machine.
-type Table = (&'static str, &'static str);
+pub(super) type Table = (&'static str, &'static str);
 
 /// The columns of a table, each with what it holds.
-fn columns(table: &Table) -> impl Iterator<Item = (&'static str, char)> {
+pub(super) fn columns(table: &Table) -> impl Iterator<Item = (&'static str, char)> {
     let parts = table
         .1
         .split_ascii_whitespace()
@@ -25,7 +25,7 @@ fn names(table: &Table) -> Vec<&'static str> {
 }
 
 /// The tables of a session, those first that others hang on. Frames come without their bytes.
-const OF_SESSIONS: &[Table] = &[
+pub(super) const OF_SESSIONS: &[Table] = &[
     (
         "sessions",
         "t:session_uid t:flavor t:native_session_id i:discovered_at i:ingested_at i:analyzed_at i:evicted_at \
@@ -68,7 +68,7 @@ const OF_SESSIONS: &[Table] = &[
 ];
 
 /// What belongs to no row of `sessions`.
-const OTHERS: &[Table] = &[
+pub(super) const OTHERS: &[Table] = &[
     ("operations", "i:operation_id i:at t:command t:sentence"),
     ("shared_files", "p:path i:device i:inode i:size i:mtime_ns i:ctime_ns"),
     (
@@ -92,9 +92,15 @@ const OTHERS: &[Table] = &[
     ),
 ];
 
+/// Where frames lie, without their bytes: of a memory in a directory, whose packs are files.
+pub(super) const FRAMES: Table = (
+    "frames",
+    "t:session_uid t:part i:frame_no i:first_line i:lines i:raw_bytes t:pack i:start i:length b:checksum i:mask_version",
+);
+
 /// A value of any column, on its way.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Carried {
+pub(super) enum Carried {
     Null,
     Int(i64),
     Text(String),
@@ -102,7 +108,7 @@ enum Carried {
 }
 
 impl Carried {
-    fn given(&self) -> Value<'_> {
+    pub(super) fn given(&self) -> Value<'_> {
         match self {
             Self::Null => Value::Null,
             Self::Int(number) => Value::Int(*number),
@@ -239,14 +245,16 @@ impl Tx<'_> {
 
 fn load(engine: &Engine, table: &'static Table, which: &str, values: &[Value<'_>]) -> Result<Load, StoreError> {
     let sql = format!("SELECT {} FROM {}{which}", names(table).join(", "), table.0);
-    let mut rows = engine.query(&sql, values, |row| carried(engine, row, table))?;
+    let columns: Vec<_> = columns(table).collect();
+    let mut rows = engine.query(&sql, values, |row| carried_as(engine, row, &columns))?;
     // In the order of what they hold, which no database and no machine changes.
     rows.sort_by(|a, b| format!("{a:?}").cmp(&format!("{b:?}")));
     Ok(Load { table, rows })
 }
 
-fn carried(engine: &Engine, row: &Row<'_>, table: &Table) -> Result<Vec<Carried>, StoreError> {
-    let value = |(at, (_, kind)): (usize, (&str, char))| {
+/// A row as its columns say.
+pub(super) fn carried_as(engine: &Engine, row: &Row<'_>, columns: &[(&str, char)]) -> Result<Vec<Carried>, StoreError> {
+    let value = |(at, (_, kind)): (usize, &(&str, char))| {
         let found = match kind {
             'i' => row.int_opt(at)?.map(Carried::Int),
             'b' => row.blob_ref_opt(at)?.map(|bytes| Carried::Blob(bytes.to_owned())),
@@ -258,7 +266,7 @@ fn carried(engine: &Engine, row: &Row<'_>, table: &Table) -> Result<Vec<Carried>
         };
         Ok(found.unwrap_or(Carried::Null))
     };
-    columns(table).enumerate().map(value).collect()
+    columns.iter().enumerate().map(value).collect()
 }
 
 /// What becomes of a row that is there already; none for tables whose rows are not added one by one.

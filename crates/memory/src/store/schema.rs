@@ -278,6 +278,16 @@ const STEPS: &[&str] = &[
     ) {strict};",
 ];
 
+/// Refuses a store that says which step a binary has to know at least, and it is one that we do not know. Steps only add, so that a newer
+/// store is ours, too; the day one cannot, it says so by this number, and all binaries from this one on understand it.
+pub(super) fn must_be_known(engine: &Engine) -> Result<(), StoreError> {
+    let (needs, knows) = (engine.floor()?, STEPS.len() as i64);
+    match needs > knows {
+        true => Err(StoreError::TooNew { needs, knows }),
+        false => Ok(()),
+    }
+}
+
 /// Brings a store to the newest step, all or nothing.
 pub(super) fn migrate(engine: &mut Engine) -> Result<(), StoreError> {
     let newest = STEPS.len() as i64;
@@ -298,4 +308,11 @@ pub(super) fn migrate(engine: &mut Engine) -> Result<(), StoreError> {
         engine.furnish()?;
         engine.set_version(newest)
     })
+}
+
+/// The step that made a table.
+pub(super) fn step_of(table: &str) -> i64 {
+    let made = format!("CREATE TABLE {table} (");
+    let at = STEPS.iter().position(|step| step.contains(&made));
+    at.map_or(0, |at| at as i64 + 1)
 }

@@ -62,6 +62,22 @@ impl Tx<'_> {
         Ok(())
     }
 
+    /// Notes a session that is known only by what hangs on it: its own row is lost.
+    pub fn restore_session(&self, session_uid: &str, at: Timestamp) -> Result<(), StoreError> {
+        let (flavor, native_id) = session_uid.split_once(':').unwrap_or((session_uid, session_uid));
+        self.engine.execute(
+            "INSERT INTO sessions (session_uid, flavor, native_session_id, discovered_at, ingested_at)
+             VALUES ($1, $2, $3, $4, $4) ON CONFLICT DO NOTHING",
+            &[
+                Value::Text(session_uid),
+                Value::Text(flavor),
+                Value::Text(native_id),
+                Value::Int(micros(at)),
+            ],
+        )?;
+        Ok(())
+    }
+
     /// Says of a session of which nobody knows who wrote it that we did.
     pub(super) fn fill_writer(&self, session_uid: &str) -> Result<(), StoreError> {
         let writer = self.engine.writer();

@@ -18,7 +18,7 @@ thread_local! {
 }
 
 /// What is kept beside some lines; nothing where the part is not searched.
-pub(super) fn marks_of(searched: Option<Searched>, lines: &[u8]) -> Marks {
+pub(crate) fn marks_of(searched: Option<Searched>, lines: &[u8]) -> Marks {
     let Some(Searched { form, with_words }) = searched.filter(|_| !lines.is_empty()) else {
         return Marks::default();
     };

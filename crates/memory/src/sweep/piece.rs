@@ -89,14 +89,14 @@ impl Piece {
 
 /// How a part is searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Searched {
-    pub(super) form: Form,
+pub(crate) struct Searched {
+    pub(crate) form: Form,
     /// Whether the store indexes words.
-    pub(super) with_words: bool,
+    pub(crate) with_words: bool,
 }
 
 /// How a part is searched; none where it is not.
-pub(super) fn searched(store: &Store, agent: Agent, kind: PartKind) -> Option<Searched> {
+pub(crate) fn searched(store: &Store, agent: Agent, kind: PartKind) -> Option<Searched> {
     let form = Form::of(agent, kind)?;
     let with_words = store.indexes_words();
     Some(Searched { form, with_words })

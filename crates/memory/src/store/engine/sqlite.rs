@@ -47,10 +47,13 @@ impl Sqlite {
         connection.busy_timeout(Duration::from_millis(BUSY_MS))?;
         connection.set_prepared_statement_cache_capacity(64);
         if access == Access::ReadWrite {
-            // These two have to be said before the first table. Filters and events are blobs of kilobytes: in larger pages
-            // they are read in a quarter of the calls. And dropped raw text must leave the file for good.
-            connection.pragma_update(None, "page_size", PAGE_BYTES)?;
-            connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+            // These two have to be said before the first table; said again, they would wait for whoever writes. Filters and events
+            // are blobs of kilobytes: in larger pages they are read in a quarter of the calls. And dropped raw text must leave the file
+            // for good.
+            if connection.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))? == 0 {
+                connection.pragma_update(None, "page_size", PAGE_BYTES)?;
+                connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+            }
             connection.pragma_update(None, "journal_mode", "WAL")?;
             connection.pragma_update(None, "secure_delete", "ON")?;
             connection.pragma_update(None, "synchronous", "FULL")?;
@@ -127,6 +130,13 @@ impl Sqlite {
         Ok(self
             .connection
             .pragma_query_value(None, "user_version", |row| row.get(0))?)
+    }
+
+    /// The least version that whoever uses the file has to know. The number names a file's kind to others, and is nothing to SQLite.
+    pub(super) fn floor(&self) -> Result<i64, StoreError> {
+        Ok(self
+            .connection
+            .pragma_query_value(None, "application_id", |row| row.get(0))?)
     }
 
     pub(super) fn set_version(&self, version: i64) -> Result<(), StoreError> {

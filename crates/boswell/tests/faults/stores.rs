@@ -1,0 +1,206 @@
+//! Memories that older versions of ours wrote, one of each version of the schema: today's binary takes them over and loses nothing. And those
+//! that a newer one will write.
+//!
+//! `fixtures/stores/N.tar.gz` is a home of Ada's with logs, a key and the memory that a binary with the schema N made of them; the first and
+//! those between two that were built are made of the one before by the steps of the schema.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use memory::store::Store;
+
+use crate::home::{Home, none};
+
+/// The newest version there is. Who adds a step adds a fixture.
+const NEWEST: u32 = 8;
+const STORES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/stores");
+const LATER: &str = "2026-04-03T09:00:00Z";
+
+/// A home as an older version left it.
+fn home_of(version: u32) -> Home {
+    unpacked(&Path::new(STORES).join(format!("{version}.tar.gz")))
+}
+
+fn unpacked(packed: &Path) -> Home {
+    let mut home = Home::empty();
+    fs::remove_dir_all(&home.path).unwrap();
+    fs::create_dir_all(&home.path).unwrap();
+    let unpacked = Command::new("tar")
+        .arg("-xzf")
+        .arg(packed)
+        .arg("-C")
+        .arg(&home.path)
+        .status();
+    assert!(unpacked.unwrap().success());
+    home.now = LATER.to_owned();
+    home
+}
+
+/// The version of a memory's schema, as its file tells it.
+fn version(home: &Home) -> u32 {
+    let bytes = fs::read(home.store().join("store.db")).unwrap();
+    u32::from_be_bytes(bytes[60..64].try_into().unwrap())
+}
+
+/// Kept lines by session and part, and rows that follow from lines.
+fn kept(home: &Home) -> BTreeMap<String, Vec<String>> {
+    let mut kept: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for answer in home.answers().unwrap() {
+        if answer.starts_with("SessionRow") {
+            continue;
+        }
+        let (name, text) = answer.split_once('\n').unwrap_or(("rows", &answer));
+        kept.entry(name.to_owned()).or_default().push(text.to_owned());
+    }
+    kept
+}
+
+/// What people ask, without what depends on when it was read.
+fn asked(home: &Home) -> Vec<String> {
+    [
+        "sessions --json --no-sweep",
+        "usage --json --no-sweep",
+        "search orchard --json --no-sweep",
+        "stats --json --no-sweep",
+    ]
+    .iter()
+    .map(|line| {
+        let ended = home.run(line);
+        assert!(matches!(ended.status.code(), Some(0 | 1)), "{line}: {ended:?}");
+        ended.stdout
+    })
+    .collect()
+}
+
+#[test]
+fn a_memory_of_every_older_version_is_taken_over_whole() {
+    for of in 1..=NEWEST {
+        let home = home_of(of);
+        assert_eq!(version(&home), of, "the fixture");
+        let old = Store::open_existing(home.store())
+            .unwrap()
+            .unwrap()
+            .reads()
+            .sessions()
+            .unwrap();
+        // To ask changes nothing, and what is asked is answered.
+        let sessions = home.run("sessions --json --no-sweep");
+        assert!(sessions.status.success() && old.len() > 3, "{of}: {sessions:?}");
+        assert_eq!(version(&home), of, "asking is no reason to change a file");
+
+        let fresh = home.copy();
+        fs::remove_dir_all(fresh.store()).unwrap();
+        fresh.sweep();
+        let without_logs = home.copy();
+        for root in [".claude", ".codex", ".grok"] {
+            fs::remove_dir_all(without_logs.path.join(root)).unwrap();
+        }
+        let expected = kept(&fresh);
+        assert!(expected.len() > 5, "{of}: {:?}", expected.keys());
+        for (home, with_logs) in [(&home, true), (&without_logs, false)] {
+            home.sweep();
+            assert_eq!(version(home), NEWEST, "{of}");
+            let deep = home.run("doctor --deep");
+            assert!(deep.status.success(), "{of}, logs: {with_logs}: {deep:?}");
+            let now = kept(home);
+            let wrong: Vec<String> = expected
+                .iter()
+                .filter(|(name, text)| now.get(*name) != Some(text))
+                .map(|(name, _)| format!("schema {of}, logs: {with_logs}: {name}"))
+                .collect();
+            none(&wrong);
+            let sessions = Store::open_existing(home.store())
+                .unwrap()
+                .unwrap()
+                .reads()
+                .sessions()
+                .unwrap();
+            let first = |rows: &[memory::store::SessionRow]| -> Vec<(String, i64)> {
+                rows.iter()
+                    .map(|row| (row.session_uid.clone(), row.discovered_at))
+                    .collect()
+            };
+            assert_eq!(first(&sessions), first(&old), "{of}: since when sessions are known");
+        }
+        assert_eq!(asked(&home)[1..], asked(&fresh)[1..], "{of}");
+    }
+}
+
+#[test]
+fn the_users_own_words_come_over() {
+    let home = home_of(7);
+    home.sweep();
+    let told = ["decisions --json", "sessions --json --no-sweep --tag harvest"].map(|line| home.run(line).stdout);
+    assert!(told[0].contains("rye before barley"), "{}", told[0]);
+    assert!(told[1].contains("harvest"), "{}", told[1]);
+}
+
+/// Changes two numbers in the head of a database's file.
+fn set_numbers(home: &Home, version: u32, needs: u32) {
+    let database = home.store().join("store.db");
+    let mut bytes = fs::read(&database).unwrap();
+    bytes[60..64].copy_from_slice(&version.to_be_bytes());
+    bytes[68..72].copy_from_slice(&needs.to_be_bytes());
+    fs::write(database, bytes).unwrap();
+}
+
+/// How often a text stands in a memory's file.
+fn count(home: &Home, text: &str) -> usize {
+    let bytes = fs::read(home.store().join("store.db")).unwrap();
+    bytes
+        .windows(text.len())
+        .filter(|window| *window == text.as_bytes())
+        .count()
+}
+
+/// `fixtures/stores/newer.tar.gz` has a table, a column and rows in both that we do not know.
+#[test]
+fn a_memory_of_a_newer_version_is_used_and_what_is_new_in_it_stays() {
+    let packed = Path::new(STORES).join("newer.tar.gz");
+    let home = unpacked(&packed);
+    assert_eq!(version(&home), NEWEST + 1);
+    let (in_table, in_column) = (count(&home, "mood-in-a-table"), count(&home, "mood-in-a-column"));
+    assert!(in_table > 0 && in_column > 3, "{in_table} {in_column}");
+    home.sweep();
+    let before = kept(&home);
+    assert!(home.run("doctor --deep").status.success());
+    assert!(home.run("rebuild").status.success());
+    home.sweep();
+    assert_eq!(kept(&home), before);
+    assert_eq!(
+        version(&home),
+        NEWEST + 1,
+        "an older binary does not say that it made the newer one"
+    );
+    assert_eq!(count(&home, "mood-in-a-table"), in_table);
+    assert!(count(&home, "mood-in-a-column") >= in_column);
+}
+
+#[test]
+fn a_memory_that_needs_a_newer_version_is_refused_with_a_clear_word_and_not_touched() {
+    let home = home_of(NEWEST);
+    home.sweep();
+    set_numbers(&home, NEWEST + 1, NEWEST + 1);
+    let before = fs::read(home.store().join("store.db")).unwrap();
+    for line in [
+        "sweep",
+        "sessions",
+        "sessions --no-sweep",
+        "doctor --deep",
+        "doctor --repair",
+        "rebuild",
+        "evict",
+        "status",
+    ] {
+        let ended = home.run(line);
+        let is_told = ended.stderr.contains("needs one that knows version 9") && ended.stderr.contains("Hint: update");
+        assert!(ended.status.code() == Some(2) && is_told, "{line}: {ended:?}");
+        assert!(
+            fs::read(home.store().join("store.db")).unwrap() == before,
+            "{line} changed it"
+        );
+    }
+    assert!(home.run("hook claude").status.success());
+}

@@ -1,0 +1,290 @@
+//! Packs whose rows are lost with the database: whose they are, and where their frames lie. A pack's name is the hash of its session and
+//! its part, so that a guess from its lines can be proved, and a wrong one is none.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use jiff::Timestamp;
+use serde_json::Value;
+use transcript::{Agent, PartKind};
+
+use crate::breaks;
+use crate::kept;
+use crate::mask::MaskVersion;
+use crate::packs::{self, Packs};
+use crate::store::{Cursor, FrameRow, Stat, Store, StoreError, Tail, WriteLock};
+
+/// How many of a pack's first lines are asked for ids.
+const LINES_ASKED: usize = 200;
+/// An id of a session is not longer, with a margin.
+const ID_BYTES_MAX: usize = 80;
+/// A frame is read in steps of this, until it is whole.
+const STEP_BYTES: usize = 1 << 20;
+const FRAME_BYTES_MAX: usize = 256 << 20;
+
+const PARTS: [PartKind; 9] = [
+    PartKind::Log,
+    PartKind::ChatHistory,
+    PartKind::Events,
+    PartKind::Meta,
+    PartKind::Summary,
+    PartKind::Signals,
+    PartKind::PromptContext,
+    PartKind::PlanMode,
+    PartKind::Index,
+];
+
+/// What packs gave back.
+#[derive(Debug, Default)]
+pub(super) struct Adopted {
+    pub(super) sessions: BTreeSet<String>,
+    /// Packs of which nobody knows whose they are.
+    pub(super) nameless: Vec<String>,
+}
+
+/// Gives every pack that no row names to its session again.
+pub(super) fn adopt(store: &mut Store, lock: &WriteLock, at: Timestamp) -> Result<Adopted, StoreError> {
+    let mut adopted = Adopted::default();
+    let Packs::Files(directory) = store.packs() else {
+        return Ok(adopted);
+    };
+    let known = Known::of(store)?;
+    let mut found: BTreeMap<(String, String), Vec<FrameRow>> = BTreeMap::new();
+    for pack in packs::list(&store.packs()) {
+        let Ok(pack_frames) = frames(&directory, &pack) else {
+            continue;
+        };
+        let Some(owner) = known.owner(&pack).or_else(|| guess(&directory, &pack, &pack_frames)) else {
+            adopted.nameless.push(pack);
+            continue;
+        };
+        // A pack that was left by a crash is shorter than the one it stood for.
+        let frames_best = found.entry(owner).or_default();
+        let lines = |frames: &[FrameRow]| frames.last().map_or(0, |frame| frame.first_line + frame.lines);
+        if lines(&pack_frames) > lines(frames_best) {
+            *frames_best = pack_frames;
+        }
+    }
+    for ((uid, part), frames) in found {
+        if known.gone.contains(&uid) || !lacks(store, &uid, &part, &frames)? {
+            continue;
+        }
+        put(store, lock, at, (&uid, &part), &frames)?;
+        adopted.sessions.insert(uid);
+    }
+    mark_without_cursor(store, lock, at)?;
+    Ok(adopted)
+}
+
+/// What the rows still tell.
+struct Known {
+    /// By the stem of its name, the session and the part of a pack.
+    owners: HashMap<String, (String, String)>,
+    /// Sessions whose raw text was let go.
+    gone: BTreeSet<String>,
+}
+
+impl Known {
+    fn of(store: &Store) -> Result<Self, StoreError> {
+        let mut owners = HashMap::new();
+        let mut gone = BTreeSet::new();
+        let reads = store.reads();
+        for session in reads.sessions()? {
+            let uid = session.session_uid;
+            let read = reads.cursors_of(&uid)?.into_iter().map(|cursor| cursor.part);
+            let parts = PARTS.iter().map(|kind| kind.as_str().to_owned());
+            for part in parts.chain(read).chain(reads.parts(&uid)?) {
+                let name = packs::name(&uid, &part, 0);
+                owners.insert(stem(&name).to_owned(), (uid.clone(), part));
+            }
+            if session.evicted_at.is_some() {
+                gone.insert(uid);
+            }
+        }
+        gone.extend(reads.tombstones()?);
+        Ok(Self { owners, gone })
+    }
+
+    fn owner(&self, pack: &str) -> Option<(String, String)> {
+        self.owners.get(stem(pack)).cloned()
+    }
+}
+
+/// A pack's name without its generation.
+fn stem(pack: &str) -> &str {
+    pack.rsplit_once('.').map_or(pack, |(stem, _)| stem)
+}
+
+/// The frames that lie in a pack one behind the other, up to the first byte that is none.
+fn frames(directory: &Path, pack: &str) -> io::Result<Vec<FrameRow>> {
+    let mut frames: Vec<FrameRow> = Vec::new();
+    let mut is_open = false;
+    let mut file = File::open(directory.join(pack))?;
+    let mut bytes: Vec<u8> = Vec::new();
+    let mut start = 0;
+    while let Some(length) = next_frame(&mut file, &mut bytes)? {
+        let packed = &bytes[..length];
+        let Ok(lines) = zstd::stream::decode_all(packed) else {
+            break;
+        };
+        let (_, counted) = kept::rest_of_line(&lines, &mut is_open);
+        let first_line = frames.last().map_or(1, |last| last.first_line + last.lines);
+        frames.push(FrameRow {
+            frame_no: frames.len() as u64,
+            first_line,
+            lines: breaks::count(counted),
+            raw_bytes: lines.len() as u64,
+            pack: pack.to_owned(),
+            start,
+            length: length as u64,
+            checksum: *blake3::hash(packed).as_bytes(),
+            // By which rules is not known any more: the next sweep masks it again.
+            mask_version: MaskVersion::default(),
+        });
+        start += length as u64;
+        bytes.drain(..length);
+    }
+    Ok(frames)
+}
+
+/// Reads on until `bytes` begins with a whole frame. Gives its length, none where no other comes.
+fn next_frame(file: &mut File, bytes: &mut Vec<u8>) -> io::Result<Option<usize>> {
+    loop {
+        if let Ok(length) = zstd::zstd_safe::find_frame_compressed_size(bytes)
+            && length > 0
+        {
+            return Ok(Some(length));
+        }
+        let before = bytes.len();
+        let read = file.by_ref().take(STEP_BYTES as u64).read_to_end(bytes)?;
+        if read == 0 || before > FRAME_BYTES_MAX {
+            return Ok(None);
+        }
+    }
+}
+
+/// Whose a pack is by the ids in its first lines, where the name proves it.
+fn guess(directory: &Path, pack: &str, frames: &[FrameRow]) -> Option<(String, String)> {
+    let first = packs::read(&Packs::Files(directory.to_owned()), frames.first()?).ok()?;
+    let mut ids = BTreeSet::new();
+    for line in first.split(|byte| *byte == b'\n').take(LINES_ASKED) {
+        if let Ok(record) = serde_json::from_slice::<Value>(line) {
+            gather_ids(&record, &mut ids);
+        }
+    }
+    let uid = |agent: Agent, id: &str| format!("{}:{id}", agent.as_str());
+    let whole = Agent::ALL
+        .into_iter()
+        .flat_map(|agent| ids.iter().map(move |id| uid(agent, id)));
+    // A subagent's log names its session and itself.
+    let pairs = ids.iter().flat_map(|session| {
+        let own = ids.iter().filter(move |own| *own != session && own.len() <= 40);
+        own.map(move |own| uid(Agent::Claude, &format!("{session}/{own}")))
+    });
+    let parts = |uid: String| PARTS.map(|part| (uid.clone(), part.as_str().to_owned()));
+    let mut owners = whole.chain(pairs).flat_map(parts);
+    owners.find(|(uid, part)| stem(&packs::name(uid, part, 0)) == stem(pack))
+}
+
+/// Every word of a record that could be an id.
+fn gather_ids(record: &Value, ids: &mut BTreeSet<String>) {
+    let is_id = |word: &str| {
+        let is_part_of_id = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+        (4..=ID_BYTES_MAX).contains(&word.len()) && word.bytes().all(is_part_of_id)
+    };
+    match record {
+        Value::String(word) if is_id(word) && ids.len() < 500 => _ = ids.insert(word.clone()),
+        Value::Array(items) => items.iter().for_each(|item| gather_ids(item, ids)),
+        Value::Object(fields) => fields.values().for_each(|value| gather_ids(value, ids)),
+        _ => {}
+    }
+}
+
+/// Whether the rows of a part tell less than its pack holds, up to where its tail begins.
+fn lacks(store: &Store, uid: &str, part: &str, frames: &[FrameRow]) -> Result<bool, StoreError> {
+    let rows = store.reads().frames(uid, part)?;
+    let tail = store.reads().tail(uid, part).ok().flatten();
+    let end = |frames: &[FrameRow]| frames.last().map_or(1, |frame| frame.first_line + frame.lines);
+    let mut next = (0, 1);
+    let is_whole = rows.iter().all(|row| {
+        let follows = (row.frame_no, row.first_line) == next;
+        next = (row.frame_no + 1, row.first_line + row.lines);
+        follows
+    });
+    let is_ended = tail.is_some_and(|tail| tail.first_line == end(&rows));
+    Ok(!is_whole || (!is_ended && end(frames) > end(&rows)))
+}
+
+fn put(
+    store: &mut Store,
+    lock: &WriteLock,
+    at: Timestamp,
+    (uid, part): (&str, &str),
+    frames: &[FrameRow],
+) -> Result<(), StoreError> {
+    let tail = store.reads().tail(uid, part).ok().flatten();
+    let ends_at = tail.as_ref().map_or(u64::MAX, |tail| tail.first_line);
+    store.write(lock, at, "doctor", |tx| {
+        tx.restore_session(uid, at)?;
+        tx.drop_part(uid, part)?;
+        for frame in frames.iter().filter(|frame| frame.first_line < ends_at) {
+            tx.add_frame(uid, part, frame, None)?;
+        }
+        tx.put_tail(uid, part, &tail.unwrap_or_else(Tail::default), MaskVersion::default())?;
+        Ok(((), format!("found the frames of {uid} again in its pack")))
+    })
+}
+
+/// Gives every part that has lines and no cursor one which no log fits, so that a log that is still there is read anew.
+fn mark_without_cursor(store: &mut Store, lock: &WriteLock, at: Timestamp) -> Result<(), StoreError> {
+    let mut lacking = Vec::new();
+    for session in store.reads().sessions()? {
+        let uid = session.session_uid;
+        let cursors = store.reads().cursors_of(&uid)?;
+        for part in store.reads().parts(&uid)? {
+            let has_lines = PartKind::of_name(&part).is_some_and(PartKind::has_lines);
+            if has_lines && !cursors.iter().any(|cursor| cursor.part == part) {
+                let lines = store
+                    .reads()
+                    .frames(&uid, &part)?
+                    .iter()
+                    .map(|frame| frame.lines)
+                    .sum::<u64>();
+                let tail = store.reads().tail(&uid, &part).ok().flatten();
+                lacking.push(unread(&uid, &part, lines + tail.map_or(0, |tail| tail.lines)));
+            }
+        }
+    }
+    if lacking.is_empty() {
+        return Ok(());
+    }
+    store.write(lock, at, "doctor", |tx| {
+        lacking.iter().try_for_each(|cursor| tx.put_cursor(cursor))?;
+        Ok(((), format!("marked {} parts to be read anew", lacking.len())))
+    })
+}
+
+/// A cursor that says where the log could have lain: a reader learns from it whether it is a subagent's.
+fn unread(uid: &str, part: &str, lines: u64) -> Cursor {
+    let (agent, id) = uid.split_once(':').unwrap_or(("", uid));
+    let path = match (agent, id.split_once('/')) {
+        ("grok", _) if part == PartKind::Log.as_str() => format!("/{id}/updates.jsonl"),
+        ("grok", _) => format!("/{id}/{part}.jsonl"),
+        (_, Some((session, own))) => format!("/{session}/subagents/agent-{own}.jsonl"),
+        (_, None) => format!("/{id}.jsonl"),
+    };
+    Cursor {
+        session_uid: uid.to_owned(),
+        part: part.to_owned(),
+        path,
+        root: String::new(),
+        stat: Stat::default(),
+        read_to: 1,
+        lines,
+        ends_mid_line: false,
+        head_hash: [1; 32],
+        tail_hash: [1; 32],
+    }
+}

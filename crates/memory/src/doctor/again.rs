@@ -1,0 +1,117 @@
+//! What follows from kept lines, made again in memory and compared with the rows that are there: only so it is known that no row
+//! tells something else than the lines do.
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+use serde_json::Value;
+use transcript::{Delta, Origin, State};
+
+use crate::kept;
+use crate::search::Form;
+use crate::store::{PackedState, Store, StoreError, TAIL_NO, Whose, WriteLock, derived_version};
+use crate::sweep::gather::marks_of;
+use crate::sweep::piece::Searched;
+
+/// Where rows are made again.
+pub(super) struct Again {
+    scratch: Store,
+    lock: WriteLock,
+}
+
+impl Again {
+    pub(super) fn new() -> Result<Self, StoreError> {
+        let (scratch, lock) = Store::scratch()?;
+        Ok(Self { scratch, lock })
+    }
+
+    /// Which rows of a session differ from what its lines say, in words; none where all are the same.
+    pub(super) fn difference(&mut self, store: &Store, uid: &str) -> Result<Option<&'static str>, StoreError> {
+        if filters_differ(store, uid)? {
+            return Ok(Some("a filter does not fit its lines"));
+        }
+        let agent = kept::agent_of(uid)?;
+        let mut state = State::new(agent, Origin::of(&store.reads().log_path(uid)?));
+        let mut deltas = Vec::new();
+        for (kind, name) in kept::parts(store, uid)? {
+            let mut delta = Delta::default();
+            if kind.has_lines() {
+                kept::each_line(store, uid, &name, |line| state.take(kind, line, &mut delta))?;
+            } else {
+                let mut bytes = Vec::new();
+                kept::each_bytes(store, uid, &name, |piece| {
+                    bytes.extend_from_slice(piece);
+                    Ok(())
+                })?;
+                state.companion(kind, &bytes);
+            }
+            state.close(&mut delta);
+            deltas.push((kind, delta));
+        }
+        let packed = PackedState::of(&state);
+        self.scratch.write(&self.lock, Timestamp::UNIX_EPOCH, "doctor", |tx| {
+            tx.drop_session(uid)?;
+            tx.restore_session(uid, Timestamp::UNIX_EPOCH)?;
+            for (kind, delta) in &deltas {
+                tx.apply_delta(uid, *kind, delta)?;
+            }
+            tx.put_reader(uid, derived_version(agent), &packed)?;
+            Ok(((), String::new()))
+        })?;
+        let rows = |store: &Store| -> Result<Vec<String>, StoreError> {
+            let rows = store.reads().derived_rows_of(uid)?;
+            Ok(rows.into_iter().map(|row| without_nothing(uid, row)).collect())
+        };
+        let is_same = rows(&self.scratch)? == rows(store)?;
+        Ok((!is_same).then_some("rows tell something else than the lines"))
+    }
+}
+
+/// A session's row without the fields that say nothing: an older version did not know all of them.
+fn without_nothing(uid: &str, row: String) -> String {
+    let is_view = row.strip_prefix(uid).is_some_and(|rest| rest.starts_with(" views "));
+    let Some((columns, view)) = row.split_once(" {").filter(|_| is_view) else {
+        return row;
+    };
+    match serde_json::from_str::<serde_json::Map<String, Value>>(&format!("{{{view}")) {
+        Ok(mut fields) => {
+            fields.retain(|_, value| !value.is_null());
+            format!("{columns} {}", Value::Object(fields))
+        }
+        Err(_) => row,
+    }
+}
+
+/// Whether a frame or a tail has another filter than its lines have.
+fn filters_differ(store: &Store, uid: &str) -> Result<bool, StoreError> {
+    let mut there: HashMap<(String, i64), Vec<u8>> = HashMap::new();
+    store
+        .reads()
+        .each_filter(Whose::Of(uid), &mut |_, part, frame_no, bytes| {
+            there.insert((part.to_owned(), frame_no), bytes.to_owned());
+        })?;
+    let agent = kept::agent_of(uid)?;
+    for (kind, name) in kept::parts(store, uid)? {
+        // The words of a server's index follow from the same texts.
+        let searched = Form::of(agent, kind).map(|form| Searched {
+            form,
+            with_words: false,
+        });
+        let mut differs = |frame_no: i64, lines: &[u8]| {
+            let stands = there.remove(&(name.clone(), frame_no)).unwrap_or_default();
+            marks_of(searched, lines).filter != stands
+        };
+        for frame in store.reads().frames(uid, &name)? {
+            let lines = kept::read_frame(store, uid, &name, &frame)?;
+            if differs(frame.frame_no.cast_signed(), &lines) {
+                return Ok(true);
+            }
+        }
+        if let Some(tail) = store.reads().tail(uid, &name)?
+            && differs(TAIL_NO, &tail.bytes)
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}

@@ -1,0 +1,338 @@
+//! A damaged database: what can still be read of it is put into a new one, which then takes its place. Rows are carried as they
+//! are; what packs and logs can give back is made of them by others.
+//!
+//! Nothing is destroyed: the damaged file stays beside the new one until text is let go of or a session is forgotten, which must
+//! leave no copy. A crash leaves either the old file or the new one under its name, and the next repair begins again.
+
+use std::collections::{BTreeSet, HashSet};
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+
+use super::engine::{Access, Engine, Row, Value};
+use super::lock::WriteLock;
+use super::moving::{Carried, FRAMES, OF_SESSIONS, OTHERS, Table, carried_as, columns};
+use super::{DATABASE, Place, Reads, Store, StoreError, Tx, make_private, open_private, schema};
+
+/// The damaged file, as long as it is kept.
+pub(super) const DAMAGED: &str = "store.db.damaged";
+const NEW: &str = "store.db.new";
+/// Packs of which nobody knows whose they are.
+const LOST: &str = "lost";
+/// What tells a database file from any other, and how its pages lie.
+const HEADER_BYTES: usize = 100;
+
+/// What came of a damaged database.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Salvaged {
+    pub rows: u64,
+    /// Tables of which something could not be read.
+    pub lost: BTreeSet<&'static str>,
+    /// Sessions that are known only by what hangs on them.
+    pub restored: BTreeSet<String>,
+}
+
+impl Store {
+    /// Makes a new database beside a damaged one, with all that can be read of that. It is the memory only when it
+    /// [takes its place](Store::take_place).
+    pub fn salvage(place: &Place, lock: &WriteLock, at: Timestamp) -> Result<(Self, Salvaged), StoreError> {
+        make_private(place)?;
+        let path = place.join(NEW);
+        remove(&path)?;
+        drop(open_private(&path)?);
+        let mut engine = Engine::open(&path, Access::ReadWrite, place.writer())?;
+        schema::migrate(&mut engine)?;
+        engine.empty_log()?;
+        let mut store = Self::new(engine, place.clone(), None);
+        let mut salvaged = Salvaged::default();
+        let old = open_damaged(place, &path);
+        store.write(lock, at, "doctor", |tx| {
+            match &old {
+                Some(old) => carry(old, tx, at, &mut salvaged)?,
+                None => salvaged.lost.extend(tables().map(|table| table.0)),
+            }
+            let sentence = format!("made a new database with {} rows of a damaged one", salvaged.rows);
+            Ok(((), sentence))
+        })?;
+        Ok((store, salvaged))
+    }
+
+    /// Lets a new database take the place of the damaged one, which stays beside it. Gives where.
+    pub fn take_place(self, _lock: &WriteLock) -> Result<Option<PathBuf>, StoreError> {
+        self.engine.empty_log()?;
+        let place = self.place.clone();
+        drop(self);
+        let (old, new, aside) = (place.join(DATABASE), place.join(NEW), place.join(DAMAGED));
+        let io = |path: &Path, done: io::Result<()>| {
+            done.map_err(|source| StoreError::Io {
+                path: path.to_owned(),
+                source,
+            })
+        };
+        if fs::metadata(&old).is_ok_and(|metadata| metadata.len() > 0) {
+            remove(&aside)?;
+            io(&old, fs::rename(&old, &aside))?;
+            let log = beside(&old, "-wal");
+            if log.exists() {
+                io(&log, fs::rename(&log, beside(&aside, "-wal")))?;
+            }
+        }
+        remove(&old)?;
+        remove_file(&beside(&new, "-shm"))?;
+        remove_file(&beside(&new, "-wal"))?;
+        io(&new, fs::rename(&new, &old))?;
+        #[cfg(unix)]
+        io(&place, fs::File::open(&*place).and_then(|folder| folder.sync_all()))?;
+        Ok(aside.exists().then_some(aside))
+    }
+
+    /// Takes away what a repair set aside: it may hold what is being dropped.
+    pub(super) fn drop_damaged(&self) -> Result<(), StoreError> {
+        remove(&self.place.join(DAMAGED))?;
+        let path = self.place.join(LOST);
+        match fs::remove_dir_all(&path) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => Err(StoreError::Io { path, source }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Moves a pack out of the way of those who take away what nobody names. Gives where it lies now.
+    pub fn set_aside(&self, pack: &str) -> Result<PathBuf, StoreError> {
+        let folder = self.place.join(LOST);
+        make_private(&folder)?;
+        let (from, to) = (self.packs().path(pack), folder.join(pack.replace('/', "-")));
+        match fs::rename(&from, &to) {
+            Ok(()) => Ok(to),
+            Err(source) => Err(StoreError::Io { path: from, source }),
+        }
+    }
+}
+
+impl Reads<'_> {
+    /// Tables that belong to no session and hold what is neither readable nor text: each row of them is looked at.
+    pub fn unreadable(&self) -> Result<Vec<&'static str>, StoreError> {
+        let mut found = Vec::new();
+        // A server looks after its own pages.
+        for table in OTHERS.iter().filter(|_| !self.engine.is_shared()) {
+            if !self.engine.has_table(table.0)? {
+                continue;
+            }
+            let columns = present(self.engine, table);
+            let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
+            let mut is_sound = true;
+            let sql = format!("SELECT {} FROM {}", names.join(", "), table.0);
+            self.engine.each(&sql, &[], |row| {
+                is_sound &= carried_as(self.engine, row, &columns).is_ok();
+                Ok(())
+            })?;
+            if !is_sound {
+                found.push(table.0);
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}
+
+/// Takes a database away with the files beside it.
+fn remove(path: &Path) -> Result<(), StoreError> {
+    ["", "-wal", "-shm"]
+        .iter()
+        .try_for_each(|ending| remove_file(&beside(path, ending)))
+}
+
+fn remove_file(path: &Path) -> Result<(), StoreError> {
+    match fs::remove_file(path) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(StoreError::Io {
+            path: path.to_owned(),
+            source,
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Opens what is there of a damaged database; none where nothing of it can be read. `new` is a sound one.
+fn open_damaged(place: &Place, new: &Path) -> Option<Engine> {
+    let open = |path: &Path| {
+        let engine = Engine::open(path, Access::ReadOnly, place.writer())?;
+        engine.probe().map(|()| engine)
+    };
+    let there = |name: &&&str| fs::metadata(place.join(name)).is_ok_and(|metadata| metadata.len() > 0);
+    // A repair that was cut off has moved it already.
+    let path = place.join([DATABASE, DAMAGED].iter().find(there)?);
+    match open(&path) {
+        Ok(engine) => Some(engine),
+        Err(error) if error.is_damage() => {
+            lend_header(&path, new).ok()?;
+            open(&path).ok()
+        }
+        Err(_) => None,
+    }
+}
+
+/// Gives a file whose first bytes are destroyed those of a sound one: its tables are found again where their list is whole.
+fn lend_header(path: &Path, sound: &Path) -> io::Result<()> {
+    let mut header = [0; HEADER_BYTES];
+    fs::File::open(sound)?.read_exact(&mut header)?;
+    let page_bytes = u64::from(u16::from_be_bytes([header[16], header[17]]));
+    let pages = fs::metadata(path)?.len() / page_bytes.max(1);
+    header[28..32].copy_from_slice(&u32::try_from(pages).unwrap_or_default().to_be_bytes());
+    // Which pages are free is not known: none is taken for one.
+    header[32..40].fill(0);
+    fs::File::options().write(true).open(path)?.write_all(&header)
+}
+
+fn tables() -> impl Iterator<Item = &'static Table> {
+    OTHERS.iter().chain(OF_SESSIONS).chain([&FRAMES])
+}
+
+/// Carries every row that can be read: from the front, where that is cut off from the back, and then session by session.
+fn carry(old: &Engine, tx: &Tx<'_>, at: Timestamp, salvaged: &mut Salvaged) -> Result<(), StoreError> {
+    let mut sink = Sink {
+        tx,
+        at,
+        known: HashSet::new(),
+        salvaged,
+    };
+    for table in tables() {
+        let columns = present(old, table);
+        let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
+        let select = format!("SELECT {} FROM {}", names.join(", "), table.0);
+        let is_whole = sink.scan(old, table, &columns, &select, &[])?;
+        if !is_whole {
+            sink.salvaged.lost.insert(table.0);
+            let key = keys(tx.engine, table)?.join(" DESC, ");
+            sink.scan(old, table, &columns, &format!("{select} ORDER BY {key} DESC"), &[])?;
+        }
+    }
+    let known: Vec<String> = sink.known.iter().cloned().collect();
+    for table in OF_SESSIONS.iter().chain([&FRAMES]) {
+        if !sink.salvaged.lost.contains(table.0) {
+            continue;
+        }
+        let columns = present(old, table);
+        let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
+        let select = format!("SELECT {} FROM {} WHERE session_uid = $1", names.join(", "), table.0);
+        for uid in &known {
+            sink.scan(old, table, &columns, &select, &[Value::Text(uid)])?;
+        }
+    }
+    Ok(())
+}
+
+/// The columns a table of the damaged database has: it may be older than we are.
+fn present(old: &Engine, table: &Table) -> Vec<(&'static str, char)> {
+    let sql = "SELECT name FROM pragma_table_info($1)";
+    let names = old.query(sql, &[Value::Text(table.0)], |row| row.text(0));
+    let names = names.unwrap_or_default();
+    columns(table)
+        .filter(|(name, _)| names.is_empty() || names.iter().any(|present| present == name))
+        .collect()
+}
+
+fn keys(engine: &Engine, table: &Table) -> Result<Vec<String>, StoreError> {
+    let sql = "SELECT name FROM pragma_table_info($1) WHERE pk > 0 ORDER BY pk";
+    engine.query(sql, &[Value::Text(table.0)], |row| row.text(0))
+}
+
+/// What takes rows in.
+struct Sink<'s> {
+    tx: &'s Tx<'s>,
+    at: Timestamp,
+    known: HashSet<String>,
+    salvaged: &'s mut Salvaged,
+}
+
+impl Sink<'_> {
+    /// Takes every row a question gives. Says whether it came to its end, and no row was broken.
+    fn scan(
+        &mut self,
+        old: &Engine,
+        table: &Table,
+        columns: &[(&'static str, char)],
+        sql: &str,
+        values: &[Value<'_>],
+    ) -> Result<bool, StoreError> {
+        let mut is_whole = true;
+        let mut failed = None;
+        let ended = old.each(sql, values, |row| {
+            match self.take(old, table, columns, row) {
+                Ok(true) => {}
+                Ok(false) => is_whole = false,
+                Err(error) => failed = Some(error),
+            }
+            Ok(())
+        });
+        match (failed, ended) {
+            (Some(error), _) => Err(error),
+            (None, Err(error)) if error.lack().is_some() => Err(error),
+            // A table that was not there yet has lost nothing.
+            (None, Err(error)) => Ok(is_new(old, table, &error)),
+            (None, Ok(())) => Ok(is_whole),
+        }
+    }
+
+    /// Puts one row in, unless it is there. Says whether it made sense.
+    fn take(
+        &mut self,
+        old: &Engine,
+        table: &Table,
+        columns: &[(&'static str, char)],
+        row: &Row<'_>,
+    ) -> Result<bool, StoreError> {
+        let Ok(values) = carried_as(old, row, columns) else {
+            return Ok(false);
+        };
+        let uid = columns.iter().position(|(name, _)| *name == "session_uid");
+        let uid = uid.and_then(|at| match &values[at] {
+            Carried::Text(uid) => Some(uid.as_str()),
+            _ => None,
+        });
+        let is_of_session = !OTHERS.iter().any(|other| other.0 == table.0);
+        if let Some(uid) = uid.filter(|_| is_of_session) {
+            // What was being made anew is made again.
+            if uid.starts_with('~') {
+                return Ok(true);
+            }
+            if crate::kept::agent_of(uid).is_err() {
+                return Ok(false);
+            }
+            if table.0 != "sessions" && !self.known.contains(uid) {
+                self.tx.restore_session(uid, self.at)?;
+                self.salvaged.restored.insert(uid.to_owned());
+            }
+            self.known.insert(uid.to_owned());
+        }
+        let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
+        let places: Vec<String> = (1..=names.len()).map(|at| format!("${at}")).collect();
+        let sql = format!(
+            "INSERT INTO {} ({}) VALUES ({}) ON CONFLICT DO NOTHING",
+            table.0,
+            names.join(", "),
+            places.join(", ")
+        );
+        let given: Vec<Value<'_>> = values.iter().map(Carried::given).collect();
+        match self.tx.engine.execute(&sql, &given) {
+            Ok(added) => {
+                self.salvaged.rows += added as u64;
+                Ok(true)
+            }
+            Err(error) if error.lack().is_some() => Err(error),
+            Err(_) => Ok(false),
+        }
+    }
+}
+
+/// Whether a table is missing because the damaged database is older than it.
+fn is_new(old: &Engine, table: &Table, error: &StoreError) -> bool {
+    let is_missing = error.to_string().contains("no such table");
+    let step = schema::step_of(table.0);
+    is_missing && old.version().is_ok_and(|version| version > 0 && version < step)
+}
