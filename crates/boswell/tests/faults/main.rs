@@ -17,3 +17,4 @@ mod moving;
 mod prepare;
 mod together;
 mod trap;
+mod work;
