@@ -91,7 +91,7 @@ const CHAPTERS: [Chapter; 10] = [
 pub fn markdown(figures: &Figures) -> String {
     let mut page = String::from(
         "# Benchmarks\n\n\
-         Every figure on this page was written by `./bench`, and no other page has any. It installs the programs we are compared with, writes \
+         Every figure on this page was written by `./bench`. No other page has any, but for [one](scale.md) on servers, which it does not measure yet. It installs the programs we are compared with, writes \
          [made-up logs](corpus.md) from a seed, runs each job side by side, by turns and several times, and writes this page and \
          [benchmarks.json](benchmarks.json).\n\n\
          ```sh\n\
@@ -101,7 +101,8 @@ pub fn markdown(figures: &Figures) -> String {
          ./bench instructions    # how many instructions the hot paths take, against what is kept in benches/baseline.json\n\
          ```\n\n\
          - **Times as long** is the other's time divided by ours, round by round, the middle of all rounds.\n\
-         - Seconds, CPU seconds (all threads and child processes) and bytes are the middle of all rounds, memory is the most of any round. A process \
+         - Seconds and CPU seconds (all threads and child processes) are the middle of all rounds, memory is the most of any round, and bytes on disk are what \
+         the last round left. A process \
          cannot be seen below some 10 MB of memory.\n\
          - A program that could not be had or failed is told as such, and takes no part.\n\
          - MB = 1,000,000 bytes. All logs are in the page cache.\n",

@@ -13,7 +13,10 @@ use serde_json::{Value, json};
 use crate::figures::Cost;
 
 const PARENT: &str = r"
-import json, os, sys, time
+import json, os, signal, sys, time
+child = None
+# No command takes nearly as long; whatever does hangs.
+signal.signal(signal.SIGALRM, lambda *_: child and os.kill(child, signal.SIGKILL))
 for line in sys.stdin:
     asked = json.loads(line)
     around = dict(os.environ)
@@ -28,7 +31,9 @@ for line in sys.stdin:
     start = time.perf_counter()
     try:
         child = os.posix_spawnp(asked['argv'][0], asked['argv'], around, file_actions=files)
+        signal.alarm(900)
         _, status, used = os.wait4(child, 0)
+        signal.alarm(0)
         took = time.perf_counter() - start
         told = [took, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024, os.waitstatus_to_exitcode(status)]
     except OSError as error:

@@ -23,3 +23,4 @@ mod stores;
 mod together;
 mod trap;
 mod users;
+mod work;
