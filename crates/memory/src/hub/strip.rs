@@ -7,9 +7,8 @@ use std::collections::BTreeMap;
 
 use transcript::{Lineage, Session};
 
-use crate::digest::{Digest, Errors, FileEdits, LastTest, Snippet, TestRuns, Told};
-use crate::outcome::{Evidence, Judgement};
-use crate::signals::Signal;
+use crate::digest::{Digest, FileEdits};
+use crate::outcome::Evidence;
 use crate::store::{SessionLoad, Store, StoreError};
 
 /// A session without what somebody said or wrote in it.
@@ -40,121 +39,63 @@ fn view(session: Session) -> Session {
     }
 }
 
-fn digest(digest: Digest) -> Digest {
+fn digest(mut digest: Digest) -> Digest {
     let Digest {
-        session_uid,
-        flavor,
-        title: _,
-        first_prompt: _,
-        repo,
-        remote,
-        cwd,
-        git_branch,
-        model,
-        agent_version,
-        task_ref: _,
-        is_subagent,
-        started_at,
-        ended_at,
-        time,
+        title,
+        first_prompt,
+        task_ref,
         outcome,
         told,
-        turns,
-        rewound_turns,
-        events,
-        tool_calls,
-        retries,
-        interventions,
-        tokens,
-        tools,
         files,
-        commands: _,
+        commands,
         tests,
         commits,
         errors,
         signals,
-        snippets: _,
-        left_out,
-    } = digest;
-    Digest {
-        title: None,
-        first_prompt: None,
-        task_ref: None,
-        outcome: Judgement {
-            evidence: outcome.evidence.into_iter().map(evidence).collect(),
-            ..outcome
-        },
-        told: told.into_iter().map(how).collect(),
-        files: by_ending(&files),
-        commands: Vec::new(),
-        tests: TestRuns {
-            last: tests.last.map(|last| LastTest {
-                command: String::new(),
-                ..last
-            }),
-            ..tests
-        },
-        commits: commits.into_iter().map(snippet).collect(),
-        errors: Errors {
-            kinds: Vec::new(),
-            ..errors
-        },
-        signals: signals.into_iter().map(signal).collect(),
-        snippets: Vec::new(),
-        session_uid,
-        flavor,
-        repo,
-        remote,
-        cwd,
-        git_branch,
-        model,
-        agent_version,
-        is_subagent,
-        started_at,
-        ended_at,
-        time,
-        turns,
-        rewound_turns,
-        events,
-        tool_calls,
-        retries,
-        interventions,
-        tokens,
-        tools,
-        left_out,
+        snippets,
+        // Numbers and names, which go.
+        session_uid: _,
+        flavor: _,
+        repo: _,
+        remote: _,
+        cwd: _,
+        git_branch: _,
+        model: _,
+        agent_version: _,
+        is_subagent: _,
+        started_at: _,
+        ended_at: _,
+        time: _,
+        turns: _,
+        rewound_turns: _,
+        events: _,
+        tool_calls: _,
+        retries: _,
+        interventions: _,
+        tokens: _,
+        tools: _,
+        left_out: _,
+    } = &mut digest;
+    (*title, *first_prompt, *task_ref) = (None, None, None);
+    outcome.evidence.iter_mut().for_each(hush);
+    told.iter_mut()
+        .for_each(|told| (told.reason, told.error) = (None, None));
+    *files = by_ending(files);
+    commands.clear();
+    tests.last.iter_mut().for_each(|last| last.command.clear());
+    commits.iter_mut().for_each(|commit| commit.text.clear());
+    errors.kinds.clear();
+    for signal in signals {
+        signal.text.clear();
+        signal.evidence.iter_mut().for_each(hush);
     }
+    snippets.clear();
+    digest
 }
 
-/// Where it stands, without what stands there.
-fn evidence(evidence: Evidence) -> Evidence {
-    Evidence {
-        text: String::new(),
-        ..evidence
-    }
-}
-
-fn snippet(snippet: Snippet) -> Snippet {
-    Snippet {
-        text: String::new(),
-        ..snippet
-    }
-}
-
-fn signal(signal: Signal) -> Signal {
-    Signal {
-        text: String::new(),
-        evidence: signal.evidence.into_iter().map(evidence).collect(),
-        ..signal
-    }
-}
-
-/// That it ended, and with which number.
-fn how(told: Told) -> Told {
-    Told {
-        reason: None,
-        error: None,
-        ..told
-    }
+/// Leaves where it stands, without what stands there.
+fn hush(evidence: &mut Evidence) {
+    evidence.text.clear();
 }
 
 /// How often files of a kind were edited, those edited most first.

@@ -42,9 +42,11 @@ impl Tx<'_> {
     pub fn put_marks(&self, session_uid: &str, part: &str, marks: &[(i64, &Marks)]) -> Result<(), StoreError> {
         let key = |frame_no| vec![Value::Text(session_uid), Value::Text(part), Value::Int(frame_no)];
         for (frame_no, _) in marks.iter().filter(|(_, marks)| marks.filter.is_empty()) {
-            for table in ["filters", "words"] {
-                let sql = format!("DELETE FROM {table} WHERE session_uid = $1 AND part = $2 AND frame_no = $3");
-                self.engine.execute(&sql, &key(*frame_no))?;
+            for sql in [
+                "DELETE FROM filters WHERE session_uid = $1 AND part = $2 AND frame_no = $3",
+                "DELETE FROM words WHERE session_uid = $1 AND part = $2 AND frame_no = $3",
+            ] {
+                self.engine.execute(sql, &key(*frame_no))?;
             }
         }
         let filters = marks.iter().filter(|(_, marks)| !marks.filter.is_empty());
