@@ -5,8 +5,11 @@
 
 #![expect(clippy::print_stdout, reason = "a bench prints its table")]
 
+#[allow(dead_code, reason = "each bench uses its part")]
 mod homes;
+#[allow(dead_code, reason = "each bench uses its part")]
 mod process;
+#[allow(dead_code, reason = "each bench uses its part")]
 mod seeded;
 
 use std::path::{Path, PathBuf};
