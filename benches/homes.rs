@@ -8,6 +8,7 @@ use testkit::corpus;
 use crate::seeded::{MEGABYTE, SEED, cache, files_below, kept, real};
 
 /// A home with one session of so many megabytes.
+#[allow(dead_code)] // Not every bench asks for one.
 pub fn one_session(megabytes: u64) -> PathBuf {
     kept(&format!("session-{SEED}-{megabytes}"), |home| {
         corpus::one_session(home, SEED, megabytes * MEGABYTE).expect("the build directory can be written");

@@ -31,7 +31,16 @@ const PAGE_TURNS: usize = 20;
 
 fn main() {
     let Some(server) = Postgres::start() else { return };
-    let home = homes::real_home().unwrap_or_else(|| seeded::corpus().0);
+    let home = homes::real_home().unwrap_or_else(|| {
+        let (home, written) = seeded::corpus();
+        println!(
+            "Corpus: {} files, {} bytes{}",
+            written.files,
+            written.bytes,
+            written.speed()
+        );
+        home
+    });
     let rounds = seeded::number("BOSWELL_BENCH_ROUNDS", ROUNDS).max(1);
     let cores = thread::available_parallelism().map_or(1, usize::from);
     println!(
