@@ -13,7 +13,7 @@ use transcript::{Agent, PartKind};
 use crate::kept;
 use crate::mask::MaskVersion;
 use crate::packs::{self, Packs};
-use crate::store::{Cursor, FrameRow, Stat, Store, StoreError, Tail, WriteLock};
+use crate::store::{Cursor, FrameRow, Stat, Store, StoreError, WriteLock};
 
 /// How many of a pack's first lines are asked for ids.
 const LINES_ASKED: usize = 200;
@@ -231,7 +231,7 @@ fn put(
         for frame in frames.iter().filter(|frame| frame.first_line < ends_at) {
             tx.add_frame(uid, part, frame, None)?;
         }
-        tx.put_tail(uid, part, &tail.unwrap_or_else(Tail::default), MaskVersion::default())?;
+        tx.put_tail(uid, part, &tail.unwrap_or_default(), MaskVersion::default())?;
         Ok(((), format!("found the frames of {uid} again in its pack")))
     })
 }

@@ -256,15 +256,18 @@ pub(super) fn carried_as(engine: &Engine, row: &Row<'_>, columns: &[(&str, char)
     columns.iter().enumerate().map(value).collect()
 }
 
-fn put(engine: &Engine, load: &Load) -> Result<(), StoreError> {
-    let names = names(load.table);
+/// What puts one row into a table.
+pub(super) fn insertion(table: &str, names: &[&str]) -> String {
     let places: Vec<String> = (1..=names.len()).map(|at| format!("${at}")).collect();
-    let sql = format!(
-        "INSERT INTO {} ({}) VALUES ({})",
-        load.table.0,
+    format!(
+        "INSERT INTO {table} ({}) VALUES ({})",
         names.join(", "),
         places.join(", ")
-    );
+    )
+}
+
+fn put(engine: &Engine, load: &Load) -> Result<(), StoreError> {
+    let sql = insertion(load.table.0, &names(load.table));
     let kept: Vec<Vec<Option<String>>> = load
         .rows
         .iter()
