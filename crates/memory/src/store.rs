@@ -106,8 +106,11 @@ impl Store {
                     return Err(StoreError::Headless);
                 }
                 // Asked without the right to write: what we do not know is not touched.
-                if !is_empty(&database) {
-                    schema::must_be_known(&Engine::open(&database, Access::ReadOnly, place.writer())?)?;
+                // What a crash left cannot always be read without that right, and is none of a newer version's.
+                let known = Engine::open(&database, Access::ReadOnly, place.writer());
+                if let Err(error @ StoreError::TooNew { .. }) = known.and_then(|engine| schema::must_be_known(&engine))
+                {
+                    return Err(error);
                 }
                 // The files that SQLite makes beside it have its mode.
                 if !database.exists() {

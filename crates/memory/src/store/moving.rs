@@ -260,7 +260,8 @@ pub(super) fn carried_as(engine: &Engine, row: &Row<'_>, columns: &[(&str, char)
 pub(super) fn insertion(table: &str, names: &[&str]) -> String {
     let places: Vec<String> = (1..=names.len()).map(|at| format!("${at}")).collect();
     format!(
-        "INSERT INTO {table} ({}) VALUES ({})",
+        "INSERT INTO {} ({}) VALUES ({})",
+        table,
         names.join(", "),
         places.join(", ")
     )
