@@ -12,6 +12,7 @@ mod decisions;
 mod derived;
 mod digests;
 mod engine;
+mod error;
 mod events;
 mod facts;
 mod filters;
@@ -39,7 +40,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use thiserror::Error;
 
 pub use annotations::{Annotation, Annotations};
 pub use catalog::{Counted, Listed, Status};
@@ -49,6 +49,7 @@ pub use decisions::Decision;
 pub use derived::{PackedState, derived_version};
 pub use digests::{DigestRow, Growth};
 pub use engine::{ServerError, ServerErrorKind};
+pub use error::{Lack, StoreError};
 pub use facts::Fact;
 pub use filters::{FilterRow, Index, TAIL_NO, Whose};
 pub use frames::{FrameRow, Tail};
@@ -69,40 +70,6 @@ const LOCK: &str = "lock";
 const WALKED: &str = "walked";
 const SCRUB: &str = "scrub";
 
-/// What can go wrong with our own files.
-#[derive(Debug, Error)]
-pub enum StoreError {
-    #[error("the database failed: {0}")]
-    Database(rusqlite::Error),
-    #[error("the database server failed: {0}")]
-    Server(ServerError),
-    #[error("cannot use {path}: {source}")]
-    Io { path: PathBuf, source: io::Error },
-    #[error("the store names an unknown {what}: `{word}`")]
-    Unknown { what: &'static str, word: String },
-    #[error("the other memory holds sessions of its own: {sessions}")]
-    HasOthers { sessions: u64 },
-    #[error("what was moved is not what was there: {what}")]
-    Differs { what: String },
-    #[error("the database is gone, but packs of it are there")]
-    Headless,
-    #[error(
-        "the memory was written by a newer boswell: it needs one that knows version {needs} of it, and this one knows {knows}"
-    )]
-    TooNew { needs: i64, knows: i64 },
-    #[error("another boswell is writing")]
-    Busy,
-    #[error("a row of {session_uid} in `{table}` is damaged")]
-    DamagedRow { session_uid: String, table: &'static str },
-    #[error("frame {frame_no} of part `{part}` of {session_uid} is damaged: {reason}")]
-    DamagedFrame {
-        session_uid: String,
-        part: String,
-        frame_no: u64,
-        reason: String,
-    },
-}
-
 /// An open store.
 pub struct Store {
     engine: Engine,
@@ -122,57 +89,6 @@ pub enum Extent {
     Derived,
 }
 
-/// What a database that failed lacks, as far as it tells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lack {
-    /// No room on the disk.
-    Room,
-    /// Its files may not be written.
-    Right,
-    /// The disk does not do what it is asked for.
-    Disk,
-}
-
-impl From<rusqlite::Error> for StoreError {
-    fn from(error: rusqlite::Error) -> Self {
-        // Whoever ends a long piece of work on a slow disk keeps the file for longer than anybody wants to wait.
-        match error.sqlite_error_code() {
-            Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => Self::Busy,
-            _ => Self::Database(error),
-        }
-    }
-}
-
-impl StoreError {
-    /// What the database lacks, where the error is one of those.
-    pub fn lack(&self) -> Option<Lack> {
-        let error = match self {
-            Self::Database(error) => error,
-            Self::Server(error) if error.kind() == ServerErrorKind::Full => return Some(Lack::Room),
-            _ => return None,
-        };
-        match error.sqlite_error_code()? {
-            rusqlite::ErrorCode::DiskFull => Some(Lack::Room),
-            rusqlite::ErrorCode::ReadOnly | rusqlite::ErrorCode::PermissionDenied => Some(Lack::Right),
-            rusqlite::ErrorCode::SystemIoFailure | rusqlite::ErrorCode::CannotOpen => Some(Lack::Disk),
-            _ => None,
-        }
-    }
-
-    /// Whether the database's file is no longer what was written.
-    pub fn is_damage(&self) -> bool {
-        let error = match self {
-            Self::Database(error) => error,
-            other => return matches!(other, Self::Headless),
-        };
-        let code = error.sqlite_error_code();
-        matches!(
-            code,
-            Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase)
-        )
-    }
-}
-
 impl Store {
     /// The name of the database in the store's directory.
     pub const DATABASE: &str = DATABASE;
@@ -190,8 +106,11 @@ impl Store {
                     return Err(StoreError::Headless);
                 }
                 // Asked without the right to write: what we do not know is not touched.
-                if !is_empty(&database) {
-                    schema::must_be_known(&Engine::open(&database, Access::ReadOnly, place.writer())?)?;
+                // What a crash left cannot always be read without that right, and is none of a newer version's.
+                let known = Engine::open(&database, Access::ReadOnly, place.writer());
+                if let Err(error @ StoreError::TooNew { .. }) = known.and_then(|engine| schema::must_be_known(&engine))
+                {
+                    return Err(error);
                 }
                 // The files that SQLite makes beside it have its mode.
                 if !database.exists() {

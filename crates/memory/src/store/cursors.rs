@@ -138,11 +138,11 @@ impl Reads<'_> {
         self.engine.query(&sql, &[], |row| cursor(self.engine, row))
     }
 
-    /// Where the log of a session was read, empty where nobody knows.
+    /// Where the log of a session was read, empty where nobody knows. One that was emptied since lay there all the same.
     pub fn log_path(&self, session_uid: &str) -> Result<String, StoreError> {
         let path = self.engine.query_opt(
-            "SELECT path FROM cursors WHERE session_uid = $1 AND part IN ('log', 'chat_history') AND read_to > 0
-             ORDER BY part DESC, path LIMIT 1",
+            "SELECT path FROM cursors WHERE session_uid = $1 AND part IN ('log', 'chat_history')
+             ORDER BY CASE WHEN read_to > 0 THEN 0 ELSE 1 END, part DESC, path LIMIT 1",
             &[Value::Text(session_uid)],
             |row| row.text(0),
         )?;

@@ -286,15 +286,19 @@ fn conflict(table: &str) -> Option<&'static str> {
     })
 }
 
-fn put(engine: &Engine, load: &Load, conflict: &str) -> Result<(), StoreError> {
-    let names = names(load.table);
+/// What puts one row into a table.
+pub(super) fn insertion(table: &str, names: &[&str]) -> String {
     let places: Vec<String> = (1..=names.len()).map(|at| format!("${at}")).collect();
-    let sql = format!(
-        "INSERT INTO {} ({}) VALUES ({}) {conflict}",
-        load.table.0,
+    format!(
+        "INSERT INTO {} ({}) VALUES ({})",
+        table,
         names.join(", "),
         places.join(", ")
-    );
+    )
+}
+
+fn put(engine: &Engine, load: &Load, conflict: &str) -> Result<(), StoreError> {
+    let sql = format!("{} {conflict}", insertion(load.table.0, &names(load.table)));
     let kept: Vec<Vec<Option<String>>> = load
         .rows
         .iter()

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 
 use super::engine::{Access, Engine, Row, Value};
 use super::lock::WriteLock;
-use super::moving::{Carried, FRAMES, OF_SESSIONS, OTHERS, Table, carried_as, columns};
+use super::moving::{Carried, FRAMES, OF_SESSIONS, OTHERS, Table, carried_as, columns, insertion};
 use super::{DATABASE, Place, Reads, Store, StoreError, Tx, make_private, open_private, schema};
 
 /// The damaged file, as long as it is kept.
@@ -311,13 +311,7 @@ impl Sink<'_> {
             self.known.insert(uid.to_owned());
         }
         let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
-        let places: Vec<String> = (1..=names.len()).map(|at| format!("${at}")).collect();
-        let sql = format!(
-            "INSERT INTO {} ({}) VALUES ({}) ON CONFLICT DO NOTHING",
-            table.0,
-            names.join(", "),
-            places.join(", ")
-        );
+        let sql = format!("{} ON CONFLICT DO NOTHING", insertion(table.0, &names));
         let given: Vec<Value<'_>> = values.iter().map(Carried::given).collect();
         match self.tx.engine.execute(&sql, &given) {
             Ok(added) => {

@@ -1,0 +1,109 @@
+//! `boswell doctor --repair`: gives back what is damaged, and names what nobody has any more.
+
+use std::cell::RefCell;
+
+use memory::doctor::{Remade, StoreHealth, mark_damaged, remake_database};
+use memory::store::Patience;
+
+use super::super::sweep::{Order, say_waiting, sweep};
+use super::store_health;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::render::text::plural;
+use crate::ui::{Ui, escape};
+
+/// Makes a damaged database anew and reads again what is damaged, where something is left to read.
+pub(super) fn repair(ui: &mut Ui, context: &Context, damaged: &StoreHealth) -> Result<(), CommandError> {
+    let mut found = None;
+    let place = &context.places.data_dir;
+    // A server looks after its own files.
+    if !damaged.database.is_empty() && place.server().is_none() {
+        let remade = {
+            let told = RefCell::new(&mut *ui);
+            let patience = Patience::Wait(&|| say_waiting(&mut told.borrow_mut()));
+            remake_database(place, context.now, patience)?
+        };
+        tell_remade(ui, &remade);
+        found = Some(store_health(ui, context)?);
+    }
+    let damaged = found.as_ref().unwrap_or(damaged);
+    let lost = {
+        let told = RefCell::new(&mut *ui);
+        mark_damaged(
+            damaged,
+            context.now,
+            Patience::Wait(&|| say_waiting(&mut told.borrow_mut())),
+        )?
+    };
+    let order = Order {
+        directory: &context.places.data_dir,
+        roots: &context.memory_roots(),
+        masker: &context.masker(true)?,
+        is_dry: false,
+        is_scheduled: false,
+        lets_go: false,
+        only: None,
+    };
+    // What a sweep reads from its log anyway it leaves to the next one to make anew.
+    let (first, second) = (sweep(ui, context, &order)?, sweep(ui, context, &order)?);
+    ui.status(format_args!(
+        "Repaired: {} read anew, {} made anew from kept lines",
+        plural(first.sessions_updated + second.sessions_updated, "session"),
+        first.sessions_refreshed + second.sessions_refreshed
+    ));
+    for uid in lost {
+        ui.warning(format_args!(
+            "the log of {} is gone: its damaged lines are lost",
+            escape(&uid)
+        ));
+    }
+    Ok(())
+}
+
+/// Says what a new database was made of, and what nobody has any more.
+fn tell_remade(ui: &mut Ui, remade: &Remade) {
+    ui.status(format_args!(
+        "Made a new database: {} read from the damaged one, lines of {} found again in packs",
+        plural(remade.rows, "row"),
+        plural(remade.found.len() as u64, "session")
+    ));
+    let mut lost: Vec<&str> = remade.tables.iter().filter_map(|table| lost_words(table)).collect();
+    lost.sort_unstable();
+    lost.dedup();
+    if !lost.is_empty() {
+        ui.warning(format_args!("not all could be read of {}", lost.join(", ")));
+    }
+    for pack in &remade.nameless {
+        ui.warning(format_args!(
+            "a pack names no session and was set aside: {}",
+            escape(&pack.display().to_string())
+        ));
+    }
+    if let Some(aside) = &remade.aside {
+        ui.status(format_args!(
+            "The damaged file is kept: {}",
+            escape(&aside.display().to_string())
+        ));
+    }
+}
+
+/// What a table holds that no log and no pack can tell again; none for what is made anew.
+fn lost_words(table: &str) -> Option<&'static str> {
+    Some(match table {
+        "sessions" => "the list of sessions",
+        "operations" => "the journal",
+        "prompts" => "prompts of histories",
+        "tags" => "tags",
+        "annotations" => "names and notes",
+        "decisions" => "decisions",
+        "keeps" => "what is to be kept",
+        "tombstones" => "what was forgotten",
+        "copies" => "the list of copies",
+        "facts" => "what hooks told",
+        "digests" => "digests",
+        "calls" | "turns" | "views" => "numbers of sessions whose text was let go",
+        "frames" | "tails" => "where lines lie",
+        "cursors" => "where logs were read",
+        _ => return None,
+    })
+}

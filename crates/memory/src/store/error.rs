@@ -1,0 +1,93 @@
+//! What can go wrong with our own files, and what can be said of it. Who has to act is not known here.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use super::{ServerError, ServerErrorKind};
+
+/// What can go wrong with our own files.
+#[derive(Debug, Error)]
+pub enum StoreError {
+    #[error("the database failed: {0}")]
+    Database(rusqlite::Error),
+    #[error("the database server failed: {0}")]
+    Server(ServerError),
+    #[error("cannot use {path}: {source}")]
+    Io { path: PathBuf, source: io::Error },
+    #[error("the store names an unknown {what}: `{word}`")]
+    Unknown { what: &'static str, word: String },
+    #[error("the other memory holds sessions of its own: {sessions}")]
+    HasOthers { sessions: u64 },
+    #[error("what was moved is not what was there: {what}")]
+    Differs { what: String },
+    #[error("the database is gone, but packs of it are there")]
+    Headless,
+    #[error(
+        "the memory was written by a newer boswell: it needs one that knows version {needs} of it, and this one knows {knows}"
+    )]
+    TooNew { needs: i64, knows: i64 },
+    #[error("another boswell is writing")]
+    Busy,
+    #[error("a row of {session_uid} in `{table}` is damaged")]
+    DamagedRow { session_uid: String, table: &'static str },
+    #[error("frame {frame_no} of part `{part}` of {session_uid} is damaged: {reason}")]
+    DamagedFrame {
+        session_uid: String,
+        part: String,
+        frame_no: u64,
+        reason: String,
+    },
+}
+
+/// What a database that failed lacks, as far as it tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lack {
+    /// No room on the disk.
+    Room,
+    /// Its files may not be written.
+    Right,
+    /// The disk does not do what it is asked for.
+    Disk,
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        // Whoever ends a long piece of work on a slow disk keeps the file for longer than anybody wants to wait.
+        match error.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => Self::Busy,
+            _ => Self::Database(error),
+        }
+    }
+}
+
+impl StoreError {
+    /// What the database lacks, where the error is one of those.
+    pub fn lack(&self) -> Option<Lack> {
+        let error = match self {
+            Self::Database(error) => error,
+            Self::Server(error) if error.kind() == ServerErrorKind::Full => return Some(Lack::Room),
+            _ => return None,
+        };
+        match error.sqlite_error_code()? {
+            rusqlite::ErrorCode::DiskFull => Some(Lack::Room),
+            rusqlite::ErrorCode::ReadOnly | rusqlite::ErrorCode::PermissionDenied => Some(Lack::Right),
+            rusqlite::ErrorCode::SystemIoFailure | rusqlite::ErrorCode::CannotOpen => Some(Lack::Disk),
+            _ => None,
+        }
+    }
+
+    /// Whether the database's file is no longer what was written.
+    pub fn is_damage(&self) -> bool {
+        let error = match self {
+            Self::Database(error) => error,
+            other => return matches!(other, Self::Headless),
+        };
+        let code = error.sqlite_error_code();
+        matches!(
+            code,
+            Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase)
+        )
+    }
+}
