@@ -10,7 +10,7 @@ use testkit::postgres::Postgres;
 
 use crate::sandbox::Sandbox;
 
-/// Of the logs of Claude Code and Codex every so manieth is taken.
+/// Of the logs of Claude Code and Codex every so manieth is taken, and each where `BOSWELL_FAULTS=all` asks for everything.
 const STEP: usize = 8;
 
 /// What is asked with `--json`. `DAY` is a day of which there is something, `SESSION` a session of each agent.
@@ -84,7 +84,8 @@ fn lay_out(corpus: &Path, sandbox: &Sandbox) {
         below(&corpus.join(agent), &mut paths);
         paths.retain(|path| path.extension().is_some_and(|end| end == "jsonl"));
         paths.sort();
-        for (number, path) in paths.iter().enumerate().step_by(STEP) {
+        let step = if std::env::var_os("BOSWELL_FAULTS").is_some() { 1 } else { STEP };
+        for (number, path) in paths.iter().enumerate().step_by(step) {
             let name = path.file_name().unwrap().to_string_lossy();
             let prefix = if agent == "codex" && !name.starts_with("rollout-") {
                 "rollout-"
