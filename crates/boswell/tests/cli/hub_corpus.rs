@@ -84,7 +84,11 @@ fn lay_out(corpus: &Path, sandbox: &Sandbox) {
         below(&corpus.join(agent), &mut paths);
         paths.retain(|path| path.extension().is_some_and(|end| end == "jsonl"));
         paths.sort();
-        let step = if std::env::var_os("BOSWELL_FAULTS").is_some() { 1 } else { STEP };
+        let step = if std::env::var_os("BOSWELL_FAULTS").is_some() {
+            1
+        } else {
+            STEP
+        };
         for (number, path) in paths.iter().enumerate().step_by(step) {
             let name = path.file_name().unwrap().to_string_lossy();
             let prefix = if agent == "codex" && !name.starts_with("rollout-") {

@@ -387,7 +387,12 @@ impl Postgres {
         {
             return Ok(true);
         }
-        let is_there = self.is_true("SELECT 1 WHERE to_regclass($1) IS NOT NULL", &[Value::Text(name)])?;
+        // By rows and not by `to_regclass`, which may answer from before the wait for a lock.
+        let is_there = self.is_true(
+            "SELECT 1 FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
+             WHERE relname = $1 AND nspname = ANY(current_schemas(false))",
+            &[Value::Text(name)],
+        )?;
         if is_there {
             let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
             tables.insert(name.to_owned());
