@@ -49,6 +49,7 @@ fuzz_target!(|input: (Vec<u8>, Vec<u8>)| {
         prices: &desk.prices,
         store: None,
         home: &desk.workspace,
+        only: None,
     };
     if let Ok(day) = report::write(&ask) {
         let told = serde_json::to_string(&day).expect("a day is plain data");
