@@ -51,9 +51,14 @@ pub(super) fn find(masker: &Masker, state: &mut LineState, line: &[u8]) -> Vec<F
     } else {
         text[run.clone()].to_vec()
     };
-    if let Some(rule) = begun_rule(&begun) {
+    // Behind another token one may begin as well: nobody knows where the first ended.
+    let own = &text[run.clone()];
+    let first = [begun.as_slice(), own]
+        .into_iter()
+        .find_map(|token| Some((begun_rule(token)?, token)));
+    if let Some((rule, token)) = first {
         let (rule, tier) = (rule.name.into(), Tier::A);
-        let mut hit = Found::new(rule, tier, run, masker.key.fingerprint(&begun));
+        let mut hit = Found::new(rule, tier, run, masker.key.fingerprint(token));
         hit.by_form = true;
         found.push(hit);
     }
