@@ -9,6 +9,7 @@ mod children;
 mod collect;
 mod copy;
 mod days;
+mod flat;
 mod index;
 mod links;
 mod names;

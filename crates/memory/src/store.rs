@@ -60,6 +60,7 @@ pub use place::{Place, Server, UrlError, Writer};
 pub use prompts::{PromptFile, PromptRow, PromptSource, PromptsOnly};
 pub use salvage::Salvaged;
 pub use sessions::{SessionRow, stand_in};
+pub use turns::works_for;
 
 use self::engine::{Access, Engine};
 use crate::packs::Packs;
@@ -311,6 +312,21 @@ impl Store {
             engine: &self.engine,
             is_own: self.engine.begin_look()?,
         })
+    }
+}
+
+/// A look that has a store of its own.
+pub struct Looking(Store);
+
+impl Looking {
+    /// Begins a look at a store, which ends with it.
+    pub fn at(store: Store) -> Result<Self, StoreError> {
+        store.engine.begin_look()?;
+        Ok(Self(store))
+    }
+
+    pub fn store(&self) -> &Store {
+        &self.0
     }
 }
 

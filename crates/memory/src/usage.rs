@@ -167,12 +167,14 @@ pub fn bills(
         .map(|(at, session)| (session.session_uid.as_str(), at))
         .collect();
     let mut bills: Vec<Bill> = Vec::new();
-    store.reads().each_session_calls(&mut |uid, calls| {
+    store.reads().each_session_calls(
         // A call of a session that is not listed may still be the one which counts.
-        let session = places.get(uid).copied().unwrap_or(usize::MAX);
-        let cost = Cost::Unpriced;
-        bills.extend(calls.map(|call| Bill { session, call, cost }));
-    })?;
+        |uid| places.get(uid).copied().unwrap_or(usize::MAX),
+        |session, call| {
+            let cost = Cost::Unpriced;
+            bills.push(Bill { session, call, cost });
+        },
+    )?;
     let mut counts = {
         let all: Vec<&Call> = bills.iter().map(|bill| &bill.call).collect();
         transcript::counted(&all).into_iter()
@@ -209,6 +211,8 @@ struct KnownPrices<'p> {
     prices: &'p Prices,
     /// By where the name of the model lies: calls share their names.
     known: FxHashMap<(*const u8, Option<i64>), Option<&'p Price>>,
+    /// What was asked for last: calls of one session mostly are of one model and day.
+    last: Option<((*const u8, Option<i64>), Option<&'p Price>)>,
 }
 
 impl<'p> KnownPrices<'p> {
@@ -216,16 +220,20 @@ impl<'p> KnownPrices<'p> {
         Self {
             prices,
             known: FxHashMap::default(),
+            last: None,
         }
     }
 
     fn of(&mut self, model: &Arc<str>, at: Option<Timestamp>) -> Option<&'p Price> {
         const DAY_SECONDS: i64 = 86_400;
         let day = at.map(|at| at.as_second().div_euclid(DAY_SECONDS));
-        *self
-            .known
-            .entry((model.as_ptr(), day))
-            .or_insert_with(|| self.prices.of(model, at))
+        let asked = (model.as_ptr(), day);
+        if let Some((_, price)) = self.last.filter(|(last, _)| *last == asked) {
+            return price;
+        }
+        let price = *self.known.entry(asked).or_insert_with(|| self.prices.of(model, at));
+        self.last = Some((asked, price));
+        price
     }
 
     fn cost(&mut self, call: &Call) -> Cost {

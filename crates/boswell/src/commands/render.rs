@@ -230,7 +230,9 @@ impl Source {
     fn gather(&self, context: &Context, args: &RenderArgs) -> Result<Gathered, CommandError> {
         let means = Means::of(context, args)?;
         let mut gathered = match self {
-            Self::Memory { store, session_uid } => gather::kept(store, session_uid, &means, args.turns)?,
+            Self::Memory { store, session_uid } => {
+                gather::kept(store, session_uid, &means, &gather::Family::Asked, args.turns)?
+            }
             Self::Log { path, masker } => {
                 let agent = args.filters.agent.first().map(|name| name.0);
                 gather::bare(path, agent, masker.as_deref(), &means, args.turns)?

@@ -13,6 +13,8 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use transcript::Agent;
 
+use super::flat;
+
 /// Numbers above this are milliseconds: as seconds they would lie in the year 5138.
 const SECONDS_MAX: f64 = 1e11;
 
@@ -50,6 +52,20 @@ pub(super) struct Sidechain {
     pub(super) agent_id: Option<String>,
     pub(super) session_id: Option<String>,
     pub(super) role: Option<String>,
+}
+
+/// Looks at a line of which the readers parsed all that stands on it.
+pub(super) fn probe_sound(agent: Agent, line: &[u8]) -> Option<Told> {
+    // What these tell of a thread lies deeper.
+    let is_flat = agent == Agent::Claude || agent == Agent::Codex && !OF_THREAD.is_match(line);
+    let mut record = Record::default();
+    let walked = is_flat
+        .then(|| flat::walk(line, |key, value| record.take(key, value)))
+        .flatten();
+    match walked {
+        Some(()) => Some(told(agent, &record)),
+        None => probe(agent, line),
+    }
 }
 
 /// Looks at one line. Nothing where it is not one JSON object.
@@ -185,6 +201,27 @@ struct Record<'a> {
     role: Option<&'a RawValue>,
 }
 
+impl<'a> Record<'a> {
+    /// Takes one of the fields that stand in a record itself. None where that cannot be told without a closer look.
+    fn take(&mut self, key: &[u8], value: &'a [u8]) -> Option<()> {
+        let place = match key {
+            b"timestamp" => &mut self.timestamp,
+            b"ts" => &mut self.ts,
+            b"type" => &mut self.kind,
+            b"cwd" => &mut self.cwd,
+            b"isSidechain" => &mut self.is_sidechain,
+            b"agentId" => &mut self.agent_id,
+            b"sessionId" => &mut self.session_id,
+            b"attributionAgent" => &mut self.attribution,
+            // Letters of a key may be written in another way.
+            _ if key.contains(&b'\\') => return None,
+            _ => return Some(()),
+        };
+        *place = Some(serde_json::from_slice(value).ok()?);
+        Some(())
+    }
+}
+
 #[derive(serde::Deserialize)]
 #[serde(field_identifier)]
 enum Key {
@@ -299,6 +336,32 @@ mod tests {
         }
         for bad in [b"5".as_slice(), b"[]", b"null", b"{}{}", b"{\"a\":", b"\0\0", b""] {
             assert!(!is_one(bad), "{}", String::from_utf8_lossy(bad));
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_sound_line_tells_the_same_in_both_ways(
+            fields in proptest::collection::vec((
+                proptest::sample::select(vec![
+                    "timestamp", "ts", "type", "cwd", "isSidechain", "agentId", "sessionId", "attributionAgent", "x", "payload",
+                    "t\\u0079pe",
+                ]),
+                proptest::sample::select(vec![
+                    r#""2026-05-12T12:00:00Z""#, "1778587200", r#""/home/ada""#, "true", r#""session_meta""#, r#""turn_context""#,
+                    r#"{"cwd":"/inner","timestamp":"2020-01-01T00:00:00Z","a":[1,{"b":"}]\\\""}]}"#, r#""\\""#, r#""a\"b""#, "[]",
+                    "null", " \"spaced\" ",
+                ]),
+            ), 0..8),
+            space in proptest::sample::select(vec!["", " ", "\t\r"]),
+        ) {
+            let fields: Vec<String> = fields.iter().map(|(key, value)| format!("{space}\"{key}\"{space}:{value}")).collect();
+            let line = format!("{space}{{{}{space}}}{space}", fields.join(","));
+            for agent in [Agent::Claude, Agent::Codex, Agent::Grok] {
+                let (fast, slow) = (probe_sound(agent, line.as_bytes()), probe(agent, line.as_bytes()));
+                proptest::prop_assert!(slow.is_some());
+                proptest::prop_assert_eq!(fast, slow, "{}", line);
+            }
         }
     }
 

@@ -10,7 +10,7 @@ use memchr::memmem;
 use transcript::{Agent, Delta, Line, LineBody, Origin, PartKind, Session, State, Turn};
 
 use super::links::{Link, Links};
-use super::probe::{Head, probe};
+use super::probe::{Head, probe, probe_sound};
 use super::recalled::KeptPart;
 use super::text::Text;
 use super::window::Window;
@@ -205,25 +205,32 @@ impl Gathered {
 
     fn take(&mut self, line: &Line<'_>, day: &Day<'_>) {
         self.scan.lines = line.number;
-        match line.body {
-            LineBody::Bytes(bytes) => self.look(line.number, bytes, day),
-            LineBody::Oversized { .. } => self.malformed(true),
-        }
+        let faults = self.delta.faults.len();
         // Of a child only the time is asked.
-        if !self.scan.is_child {
+        let is_read = !self.scan.is_child;
+        if is_read {
             self.state.take(PartKind::Log, line, &mut self.delta);
+        }
+        let is_sound = is_read && self.delta.faults.len() == faults;
+        match line.body {
+            LineBody::Bytes(bytes) => self.look(line.number, bytes, is_sound, day),
+            LineBody::Oversized { .. } => self.malformed(true),
         }
         if line.number.is_multiple_of(PIECE_LINES) {
             self.hand_over();
         }
     }
 
-    fn look(&mut self, number: u64, bytes: &[u8], day: &Day<'_>) {
+    fn look(&mut self, number: u64, bytes: &[u8], is_sound: bool, day: &Day<'_>) {
         // Nothing stands on a blank line, so nothing on it is wrong.
         if bytes.trim_ascii().is_empty() {
             return;
         }
-        let Some(told) = probe(self.agent, bytes) else {
+        let told = match is_sound {
+            true => probe_sound(self.agent, bytes),
+            false => probe(self.agent, bytes),
+        };
+        let Some(told) = told else {
             // A torn line may have lost its time; it was written after the line before.
             let is_of_day = day.is_in(bytes) || self.before.is_some_and(|before| day.window.contains(before));
             return self.malformed(is_of_day);

@@ -17,7 +17,7 @@ pub(crate) struct Asked {
     /// Sessions that may hold what is wanted, newest first.
     pub(super) chosen: Vec<usize>,
     /// By session: which terms its frames may hold, by part and number.
-    terms: FxHashMap<usize, Vec<(Box<str>, i64, u32)>>,
+    pub(super) terms: FxHashMap<usize, Vec<(Box<str>, i64, u32)>>,
     /// What a frame that is not named there may hold: nothing where every frame has a filter, else nobody knows.
     of_others: Option<u32>,
     /// How many frames were asked.
@@ -25,6 +25,16 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
+    /// No session, where every frame has its filter.
+    pub(super) fn nothing() -> Self {
+        Self {
+            chosen: Vec::new(),
+            terms: FxHashMap::default(),
+            of_others: Some(0),
+            frames: 0,
+        }
+    }
+
     /// Asks the filters of some sessions of a list.
     pub(crate) fn of(store: &Store, listed: &[Listed], range: Range<usize>, query: &Query) -> Result<Self, StoreError> {
         let mut asked = Self {
@@ -189,7 +199,7 @@ impl Asked {
 type Counts = FxHashMap<usize, (usize, usize)>;
 
 /// Whether frames may together hold all that is wanted.
-fn may_hold_all(frames: Option<&Vec<(Box<str>, i64, u32)>>, wanted: u32) -> bool {
+pub(super) fn may_hold_all(frames: Option<&Vec<(Box<str>, i64, u32)>>, wanted: u32) -> bool {
     let terms = frames.into_iter().flatten();
     terms.fold(0, |terms, (_, _, more)| terms | more) & wanted == wanted
 }
@@ -218,6 +228,6 @@ impl<'l> Places<'l> {
     }
 }
 
-fn is_searched(part: &str) -> bool {
+pub(super) fn is_searched(part: &str) -> bool {
     form_of(part, Agent::Claude).is_some()
 }

@@ -25,6 +25,8 @@ const TRIGRAM_BITS: usize = 8;
 pub(super) const WORD_BYTES_MAX: usize = 48;
 const BLOCK_BYTES: usize = 32;
 const HEAD_BYTES: usize = 9;
+/// One bit for each of the 2^24 trigrams.
+const SEEN_WORDS: usize = 1 << 18;
 
 /// One thing a filter can be asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -88,7 +90,7 @@ impl Need {
 pub struct Builder {
     words: HashSet<u64, BuildHasherDefault<Mixed>>,
     /// One bit for each of the 2^24 trigrams, and the trigrams whose bits are set.
-    seen: Vec<u64>,
+    seen: Box<[u64; SEEN_WORDS]>,
     trigrams: Vec<u32>,
     folded: Folded,
 }
@@ -97,7 +99,7 @@ impl Default for Builder {
     fn default() -> Self {
         Self {
             words: HashSet::default(),
-            seen: vec![0; 1 << 18],
+            seen: vec![0; SEEN_WORDS].try_into().expect("it has that length"),
             trigrams: Vec::new(),
             folded: Folded::default(),
         }
@@ -118,9 +120,14 @@ impl Builder {
                 }
             }
         });
-        for bytes in folded.as_str().as_bytes().windows(3) {
-            let trigram = trigram(bytes);
-            let (slot, bit) = (trigram as usize >> 6, 1 << (trigram & 63));
+        let Some(([first, second], rest)) = folded.as_str().as_bytes().split_first_chunk() else {
+            return;
+        };
+        // Each is the one before, moved by a byte.
+        let mut trigram = trigram(&[0, *first, *second]);
+        for byte in rest {
+            trigram = (trigram << 8 | u32::from(*byte)) & 0xff_ffff;
+            let (slot, bit) = ((trigram >> 6) as usize, 1 << (trigram & 63));
             if self.seen[slot] & bit == 0 {
                 self.seen[slot] |= bit;
                 self.trigrams.push(trigram);

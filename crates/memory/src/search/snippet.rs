@@ -29,7 +29,7 @@ pub fn cut(text: &str, focus: usize, places: &[Range<usize>]) -> Snippet {
         snippet.text.push('…');
     }
     let mut chars = 0;
-    for char in text[start..].graphemes(true) {
+    for (_, char) in characters(&text[start..]) {
         let is_space = char.chars().all(char::is_whitespace);
         let is_double = is_space && (snippet.text.is_empty() || snippet.text.ends_with(' '));
         if !is_double {
@@ -70,7 +70,7 @@ pub fn cut(text: &str, focus: usize, places: &[Range<usize>]) -> Snippet {
 fn start_of(text: &str, focus: usize) -> usize {
     let before = &text[..focus];
     let from = before.char_indices().rev().nth(LEAD_CHARS * 4).map_or(0, |(at, _)| at);
-    let lead: Vec<(usize, &str)> = before[from..].grapheme_indices(true).collect();
+    let lead: Vec<(usize, &str)> = characters(&before[from..]).collect();
     // The first one may be the rest of a character.
     let skipped = lead.len().saturating_sub(LEAD_CHARS).max(usize::from(from > 0));
     if from == 0 && skipped == 0 {
@@ -83,6 +83,21 @@ fn start_of(text: &str, focus: usize) -> usize {
         .position(|(_, char)| char.chars().all(char::is_whitespace));
     let first = kept.get(after_space.map_or(0, |at| at + 1));
     first.map_or(focus, |(at, _)| from + at)
+}
+
+/// The characters of a text as people see them, with their places. Two letters of ASCII are always two, but for a line's end: most texts
+/// need no tables.
+fn characters(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let rest = &text[at..];
+        let char = match rest.as_bytes() {
+            [first, second, ..] if first.is_ascii() && second.is_ascii() && *first != b'\r' => &rest[..1],
+            _ => rest.graphemes(true).next()?,
+        };
+        at += char.len();
+        Some((at - char.len(), char))
+    })
 }
 
 /// A character, without the marks that are too many.
@@ -160,6 +175,12 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn characters_are_those_of_unicode(text in "[ab\r\n \u{301}\u{1F1E6}\u{1F1E7}\u{200D}\u{1F469}é가각\u{11A8}]{0,30}") {
+            let expected: Vec<(usize, &str)> = text.grapheme_indices(true).collect();
+            prop_assert_eq!(characters(&text).collect::<Vec<_>>(), expected);
+        }
+
         #[test]
         fn marks_lie_within_the_snippet_at_borders_of_characters(text in "\\PC{0,400}", from in 0usize..400, length in 0usize..300) {
             let borders: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();

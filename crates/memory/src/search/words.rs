@@ -110,6 +110,7 @@ fn class(c: char) -> Class {
         '\0'..='\x7f' => ASCII[c as usize],
         // Joiners hold Persian and Indic words together.
         '\u{200c}' | '\u{200d}' => Class::Mark,
+        _ if is_sign(c) => Class::Gap,
         _ if is_unspaced(c) => Class::Unspaced,
         _ if c.is_lowercase() => Class::Lower,
         _ if c.is_uppercase() => Class::Upper,
@@ -120,7 +121,13 @@ fn class(c: char) -> Class {
     }
 }
 
+/// Punctuation, arrows, lines of tables and pictures, of which terminals are full: nothing of it is looked up in tables.
+fn is_sign(c: char) -> bool {
+    matches!(c, '\u{2010}'..='\u{2027}' | '\u{2030}'..='\u{205e}' | '\u{2190}'..='\u{23ff}' | '\u{2500}'..='\u{2775}')
+}
+
 /// The class of the character at a place, and its bytes.
+#[inline]
 fn class_at(text: &str, at: usize) -> (Class, usize) {
     match text.as_bytes()[at] {
         byte if byte.is_ascii() => (ASCII[byte as usize], 1),
@@ -296,6 +303,18 @@ mod tests {
         let mut told = Vec::new();
         each(text, &mut |_, place| told.push(text[place].to_owned()));
         told.join(" ")
+    }
+
+    #[test]
+    fn signs_belong_to_no_word() {
+        let signs: Vec<char> = ('\0'..=char::MAX).filter(|c| is_sign(*c)).collect();
+        assert!(signs.len() > 1000);
+        for c in signs {
+            assert!(
+                !c.is_alphanumeric() && !is_combining_mark(c) && !is_unspaced(c),
+                "{c:?}"
+            );
+        }
     }
 
     #[test]

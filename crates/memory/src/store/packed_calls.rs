@@ -4,8 +4,10 @@
 //! A pack is written with the digest of its session and is of the same moment: growth takes that moment away, and the rows of
 //! `calls` answer again. Those stay the truth.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use transcript::{Call, Tokens};
 
 use super::engine::{Engine, Value};
@@ -15,16 +17,15 @@ use super::{Reads, StoreError, micros};
 /// Of how calls are packed: what another version packed is not read.
 const VERSION: u8 = 2;
 
-/// All calls of a session, in the order of their keys.
-#[derive(Serialize, Deserialize)]
+/// All calls of a session, in the order of their keys. [`Reader`] reads it.
+#[derive(Serialize)]
 struct Pack<'p> {
     version: u8,
-    #[serde(borrow)]
     names: Vec<&'p str>,
     calls: Vec<Packed>,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize)]
 struct Packed {
     // Hashes: each takes all its bytes, whichever way it is written, and this way is read at once.
     #[serde(with = "postcard::fixint::le")]
@@ -57,6 +58,19 @@ pub(super) fn put(
     calls: &mut [Call],
 ) -> Result<(), StoreError> {
     calls.sort_by_key(|call| call.key.cast_signed());
+    engine.execute(
+        "INSERT INTO packed_calls (session_uid, analyzed_at, bytes) VALUES ($1, $2, $3)
+         ON CONFLICT (session_uid) DO UPDATE SET analyzed_at = $2, bytes = $3",
+        &[
+            Value::Text(session_uid),
+            Value::Int(micros(analyzed_at)),
+            Value::Blob(&packed(calls)),
+        ],
+    )?;
+    Ok(())
+}
+
+fn packed(calls: &[Call]) -> Vec<u8> {
     let told = calls
         .iter()
         .flat_map(|call| [call.model.as_deref(), call.speed.as_deref()]);
@@ -90,17 +104,7 @@ pub(super) fn put(
         names,
         calls: packed,
     };
-    let bytes = postcard::to_stdvec(&pack).expect("memory can be written to");
-    engine.execute(
-        "INSERT INTO packed_calls (session_uid, analyzed_at, bytes) VALUES ($1, $2, $3)
-         ON CONFLICT (session_uid) DO UPDATE SET analyzed_at = $2, bytes = $3",
-        &[
-            Value::Text(session_uid),
-            Value::Int(micros(analyzed_at)),
-            Value::Blob(&bytes),
-        ],
-    )?;
-    Ok(())
+    postcard::to_stdvec(&pack).expect("memory can be written to")
 }
 
 /// Takes the pack of a session away: its calls are made anew.
@@ -132,7 +136,10 @@ impl Reads<'_> {
                     AND sessions.analyzed_at = packed_calls.analyzed_at
                  WHERE packed_calls.session_uid = $1",
                 &[Value::Text(session_uid)],
-                |row| Ok(unpack(row.blob_ref(0)?, &mut Names::default()).map(Iterator::collect)),
+                |row| {
+                    let mut calls = Vec::new();
+                    Ok(unpack(row.blob_ref(0)?, &mut Names::default(), &mut calls).map(|()| calls))
+                },
             )?;
             if let Some(calls) = packed.flatten() {
                 return Ok(calls);
@@ -142,9 +149,13 @@ impl Reads<'_> {
     }
 
     /// Gives every call in the store, copies included, session by session in the order of uids, and by key:
-    /// `transcript::counted` says which count.
-    pub fn each_session_calls(&self, take: &mut TakeCalls<'_>) -> Result<(), StoreError> {
-        let mut names = Names::default();
+    /// `transcript::counted` says which count. `place` says of each session what its calls are given with.
+    pub fn each_session_calls<P: Clone>(
+        &self,
+        place: impl Fn(&str) -> P,
+        mut take: impl FnMut(P, Call),
+    ) -> Result<(), StoreError> {
+        let (mut names, mut calls) = (Names::default(), Vec::new());
         let sql = match self.engine.has_table("packed_calls")? {
             true => {
                 "SELECT sessions.session_uid, bytes FROM sessions LEFT JOIN packed_calls
@@ -156,43 +167,194 @@ impl Reads<'_> {
         };
         self.engine.each(sql, &[], |row| {
             let uid = row.text_ref(0)?;
-            match row.blob_ref_opt(1)?.and_then(|bytes| unpack(bytes, &mut names)) {
-                Some(mut calls) => take(uid, &mut calls),
-                None => take(uid, &mut self.calls_in_key_order(uid)?.into_iter()),
+            let place = place(uid);
+            calls.clear();
+            if row
+                .blob_ref_opt(1)?
+                .and_then(|bytes| unpack(bytes, &mut names, &mut calls))
+                .is_none()
+            {
+                calls = self.calls_in_key_order(uid)?;
             }
+            calls.drain(..).for_each(|call| take(place.clone(), call));
             Ok(())
         })
     }
 }
 
-/// Given a session and its calls.
-pub type TakeCalls<'t> = dyn FnMut(&str, &mut dyn Iterator<Item = Call>) + 't;
-
-fn unpack(bytes: &[u8], names: &mut Names) -> Option<impl Iterator<Item = Call> + use<>> {
-    if bytes.first() != Some(&VERSION) {
+/// Adds the calls of a pack; none where it is of another version or damaged.
+fn unpack(bytes: &[u8], names: &mut Names, calls: &mut Vec<Call>) -> Option<()> {
+    let mut reader = Reader(bytes);
+    if reader.byte()? != VERSION {
         return None;
     }
-    let pack: Pack<'_> = postcard::from_bytes(bytes).ok()?;
-    let own: Vec<_> = pack.names.iter().map(|name| names.of(Some(name))).collect();
-    let at = |micros: Option<i64>| Timestamp::from_microsecond(micros?).ok();
-    Some(pack.calls.into_iter().map(move |packed| {
-        let name = |place: Option<u32>| own.get(place? as usize)?.clone();
-        Call {
-            key: packed.key,
-            message: packed.message,
-            request: packed.has_request.then_some(packed.request),
-            seq: packed.seq,
-            turn: packed.turn,
-            line: packed.line,
-            model: name(packed.model),
-            first_ts: at(packed.first_micros),
-            ts: at(packed.micros),
-            tokens: packed.tokens,
-            speed: name(packed.speed),
-            web_searches: packed.web_searches,
-            cost_usd_ticks: packed.cost_usd_ticks,
-            is_sidechain: packed.is_sidechain,
-            is_echo: packed.is_echo,
+    let mut own = Vec::new();
+    for _ in 0..reader.number()? {
+        own.push(names.of_text(reader.text()?));
+    }
+    for _ in 0..reader.number()? {
+        calls.push(reader.call(&own)?);
+    }
+    reader.0.is_empty().then_some(())
+}
+
+/// Reads what postcard wrote. Numbers over all sessions wait for nothing else: through serde they would wait for three times as long.
+struct Reader<'b>(&'b [u8]);
+
+impl<'b> Reader<'b> {
+    #[inline]
+    fn call(&mut self, names: &[Arc<str>]) -> Option<Call> {
+        let at = |micros: Option<i64>| Timestamp::from_microsecond(micros?).ok();
+        let name = |place: Option<u64>| names.get(usize::try_from(place?).ok()?).cloned();
+        // In the order of the fields of `Packed`.
+        let (key, message) = (self.hash()?, self.hash()?);
+        let (has_request, request) = (self.flag()?, self.hash()?);
+        Some(Call {
+            key,
+            message,
+            request: has_request.then_some(request),
+            seq: self.opt(Self::number)?,
+            turn: self.opt(|reader| u32::try_from(reader.number()?).ok())?,
+            line: self.number()?,
+            model: name(self.opt(Self::number)?),
+            first_ts: at(self.opt(Self::signed)?),
+            ts: at(self.opt(Self::signed)?),
+            tokens: Tokens {
+                input: self.number()?,
+                output: self.number()?,
+                cache_read: self.number()?,
+                cache_write_5m: self.number()?,
+                cache_write_1h: self.number()?,
+                reasoning: self.number()?,
+            },
+            speed: name(self.opt(Self::number)?),
+            web_searches: self.number()?,
+            cost_usd_ticks: self.opt(Self::number)?,
+            is_sidechain: self.flag()?,
+            is_echo: self.flag()?,
+        })
+    }
+
+    #[inline]
+    fn byte(&mut self) -> Option<u8> {
+        let (byte, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(*byte)
+    }
+
+    #[inline]
+    fn flag(&mut self) -> Option<bool> {
+        match self.byte()? {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
         }
-    }))
+    }
+
+    #[inline]
+    fn opt<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<Option<T>> {
+        match self.flag()? {
+            true => read(self).map(Some),
+            false => Some(None),
+        }
+    }
+
+    #[inline]
+    fn hash(&mut self) -> Option<u64> {
+        let (bytes, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(u64::from_le_bytes(*bytes))
+    }
+
+    /// Seven bits to a byte, the lowest first; the eighth says that more follow.
+    #[inline]
+    fn number(&mut self) -> Option<u64> {
+        let mut number = 0;
+        for shift in (0..u64::BITS).step_by(7) {
+            let byte = self.byte()?;
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Some(number);
+            }
+        }
+        None
+    }
+
+    /// The sign stands in the lowest bit.
+    #[inline]
+    fn signed(&mut self) -> Option<i64> {
+        let bits = self.number()?;
+        Some((bits >> 1).cast_signed() ^ -(bits & 1).cast_signed())
+    }
+
+    fn text(&mut self) -> Option<&'b str> {
+        let length = usize::try_from(self.number()?).ok()?;
+        let (text, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        std::str::from_utf8(text).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::option;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn some_number() -> impl Strategy<Value = u64> {
+        prop_oneof![0..200_u64, any::<u64>()]
+    }
+
+    fn some_moment() -> impl Strategy<Value = Option<Timestamp>> {
+        let micros = prop_oneof![-1000..1000_i64, 0..4_000_000_000_000_000_i64];
+        option::of(micros.prop_map(|micros| Timestamp::from_microsecond(micros).unwrap()))
+    }
+
+    fn some_name() -> impl Strategy<Value = Option<Arc<str>>> {
+        option::of(prop::sample::select(vec!["", "claude-opus", "größer", "fast"]).prop_map(Into::into))
+    }
+
+    prop_compose! {
+        fn some_call()(
+            (key, message, request) in (any::<u64>(), any::<u64>(), option::of(any::<u64>())),
+            (seq, turn, line) in (option::of(some_number()), option::of(any::<u32>()), some_number()),
+            (model, speed) in (some_name(), some_name()),
+            (first_ts, ts) in (some_moment(), some_moment()),
+            tokens in prop::array::uniform6(some_number()),
+            (web_searches, cost_usd_ticks) in (some_number(), option::of(some_number())),
+            (is_sidechain, is_echo) in any::<(bool, bool)>(),
+        ) -> Call {
+            let [input, output, cache_read, cache_write_5m, cache_write_1h, reasoning] = tokens;
+            let tokens = Tokens { input, output, cache_read, cache_write_5m, cache_write_1h, reasoning };
+            Call {
+                key, message, request, seq, turn, line, model, first_ts, ts, tokens, speed, web_searches,
+                cost_usd_ticks, is_sidechain, is_echo,
+            }
+        }
+    }
+
+    fn unpacked(bytes: &[u8]) -> Option<Vec<Call>> {
+        let mut calls = Vec::new();
+        unpack(bytes, &mut Names::default(), &mut calls).map(|()| calls)
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_packed_is_read_again(calls in vec(some_call(), 0..20)) {
+            prop_assert_eq!(unpacked(&packed(&calls)), Some(calls));
+        }
+
+        #[test]
+        fn a_pack_that_is_cut_is_none(calls in vec(some_call(), 1..5), cut in any::<prop::sample::Index>()) {
+            let bytes = packed(&calls);
+            prop_assert_eq!(unpacked(&bytes[..cut.index(bytes.len())]), None);
+        }
+
+        #[test]
+        fn no_bytes_panic(bytes in vec(any::<u8>(), 0..200)) {
+            unpacked(&[&[VERSION][..], &bytes].concat());
+        }
+    }
 }

@@ -1,6 +1,8 @@
 //! Questions about one session: how its log tells it, its turns, its faults, and who works for it. Nothing is
 //! written here.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use transcript::{LineageKind, Session, Turn};
 
@@ -66,27 +68,42 @@ impl Reads<'_> {
     /// The sessions that work for a session, as they tell it themselves, by uid.
     pub fn subagents_of(&self, session_uid: &str) -> Result<Vec<Session>, StoreError> {
         // Most views do not name the session: they are not taken apart.
-        let views = self.engine.query(
-            "SELECT views.view FROM views JOIN sessions ON sessions.session_uid = views.session_uid
-             WHERE stands_for IS NULL AND views.session_uid <> $1 AND instr(view, $1) > 0 ORDER BY views.session_uid",
+        let named = self.subagents_where(
+            "views.session_uid <> $1 AND instr(view, $1) > 0",
             &[Value::Text(session_uid)],
-            |row| row.text(0),
         )?;
-        let views = views
-            .iter()
-            .filter_map(|view| serde_json::from_str::<Session>(view).ok());
-        let is_child = |session: &Session| {
-            let own = session.session_uid.as_str();
-            let below = own.strip_prefix(session_uid).is_some_and(|rest| rest.starts_with('/'));
-            let told = session.lineage.iter().any(|link| {
-                link.kind == LineageKind::Subagent
-                    && link.parent_uid.as_str() == session_uid
-                    && link.child_uid.as_str() == own
-            });
-            below || told
-        };
-        Ok(views.filter(is_child).collect())
+        let is_child = |session: &Session| works_for(session).contains(&session_uid);
+        Ok(named.into_iter().filter(is_child).collect())
     }
+
+    /// All sessions that work for others, by uid.
+    pub fn subagents(&self) -> Result<Vec<Session>, StoreError> {
+        self.subagents_where("1 = 1", &[])
+    }
+
+    fn subagents_where(&self, which: &str, values: &[Value<'_>]) -> Result<Vec<Session>, StoreError> {
+        let sql = format!(
+            "SELECT views.view FROM views JOIN sessions ON sessions.session_uid = views.session_uid
+             WHERE is_subagent <> 0 AND stands_for IS NULL AND {which} ORDER BY views.session_uid"
+        );
+        let views = self.engine.query(&sql, values, |row| row.text(0))?;
+        Ok(views
+            .iter()
+            .filter_map(|view| serde_json::from_str(view).ok())
+            .collect())
+    }
+}
+
+/// Whom a session works for, near and far, as its uid and it itself tell.
+pub fn works_for(session: &Session) -> BTreeSet<&str> {
+    let own = session.session_uid.as_str();
+    let above = own.match_indices('/').map(|(at, _)| &own[..at]);
+    let told = session
+        .lineage
+        .iter()
+        .filter(|link| link.kind == LineageKind::Subagent && link.child_uid.as_str() == own)
+        .map(|link| link.parent_uid.as_str());
+    above.chain(told).collect()
 }
 
 fn turn(row: &Row<'_>) -> Result<Turn, StoreError> {

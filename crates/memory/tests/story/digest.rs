@@ -349,10 +349,8 @@ fn rows(home: &Home) -> Vec<(String, transcript::Call)> {
 fn packed(home: &Home) -> (u64, Vec<(String, transcript::Call)>) {
     let store = home.store();
     let mut all = Vec::new();
-    let mut take = |uid: &str, calls: &mut dyn Iterator<Item = transcript::Call>| {
-        all.extend(calls.map(|call| (uid.to_owned(), call)));
-    };
-    store.reads().each_session_calls(&mut take).unwrap();
+    let take = |uid: String, call| all.push((uid, call));
+    store.reads().each_session_calls(str::to_owned, take).unwrap();
     (store.reads().packed_sessions().unwrap(), all)
 }
 

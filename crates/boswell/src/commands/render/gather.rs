@@ -5,7 +5,7 @@ use std::path::Path;
 
 use memory::logs::{self, LogReading};
 use memory::mask::{Masker, Numbering};
-use memory::store::Store;
+use memory::store::{Store, works_for};
 use memory::usage::{self, Sum};
 use memory::{digest, kept, repos};
 use render::{Head, Money, Subagent, Told, Transcript};
@@ -76,15 +76,44 @@ fn number(transcript: &mut Transcript, numbering: &mut Numbering) -> u64 {
     count
 }
 
+/// Who works for whom.
+pub(super) enum Family {
+    /// The memory is asked for each session.
+    Asked,
+    /// It was asked once for all: the children by whom they work for.
+    Known(HashMap<String, Vec<Session>>),
+}
+
+impl Family {
+    /// Asks once for all sessions.
+    pub(super) fn known(store: &Store) -> Result<Self, CommandError> {
+        let mut children: HashMap<String, Vec<Session>> = HashMap::new();
+        for child in store.reads().subagents()? {
+            for parent in works_for(&child) {
+                children.entry(parent.to_owned()).or_default().push(child.clone());
+            }
+        }
+        Ok(Self::Known(children))
+    }
+
+    fn children(&self, store: &Store, session_uid: &str) -> Result<Vec<Session>, CommandError> {
+        Ok(match self {
+            Self::Asked => store.reads().subagents_of(session_uid)?,
+            Self::Known(children) => children.get(session_uid).cloned().unwrap_or_default(),
+        })
+    }
+}
+
 /// A session from the memory.
 pub(super) fn kept(
     store: &Store,
     session_uid: &str,
     means: &Means<'_>,
+    family: &Family,
     turns: Option<TurnRange>,
 ) -> Result<Gathered, CommandError> {
     let mut calls = Vec::new();
-    let mut transcript = kept_one(store, session_uid, means, turns, 0, &mut calls)?;
+    let mut transcript = kept_one(store, session_uid, means, family, turns, 0, &mut calls)?;
     transcript.head.money = money(&usage::sum(calls.iter(), &means.prices));
     Ok(Gathered { transcript, masked: 0 })
 }
@@ -93,6 +122,7 @@ fn kept_one(
     store: &Store,
     session_uid: &str,
     means: &Means<'_>,
+    family: &Family,
     turns: Option<TurnRange>,
     depth: usize,
     calls: &mut Vec<Call>,
@@ -119,7 +149,7 @@ fn kept_one(
     let told: Vec<Told> = told.collect();
     let mut subagents = Vec::new();
     let children = if depth < NESTED_MAX {
-        reads.subagents_of(session_uid)?
+        family.children(store, session_uid)?
     } else {
         Vec::new()
     };
@@ -130,7 +160,7 @@ fn kept_one(
         if is_own && reads.has_raw_text(uid)? {
             subagents.push(Subagent {
                 link: link_of(&child),
-                transcript: kept_one(store, uid, means, None, depth + 1, calls)?,
+                transcript: kept_one(store, uid, means, family, None, depth + 1, calls)?,
             });
         }
     }

@@ -51,6 +51,7 @@ pub(super) fn run(ui: &mut Ui, context: &Context, args: &RenderArgs) -> Result<O
     let site = Site {
         directory: context.places.current_dir.join(output),
         means: Means::of(context, args)?,
+        family: gather::Family::known(&store)?,
         context,
         mask: format!("{:?}", context.masker(false)?.version()),
     };
@@ -103,6 +104,7 @@ pub(super) fn run(ui: &mut Ui, context: &Context, args: &RenderArgs) -> Result<O
 struct Site<'c> {
     directory: PathBuf,
     means: Means<'c>,
+    family: gather::Family,
     context: &'c Context,
     /// By which rules secrets are masked.
     mask: String,
@@ -167,7 +169,7 @@ impl Site<'_> {
         if !is_kept {
             return Ok(None);
         }
-        let mut gathered = gather::kept(store, uid, &self.means, None)?;
+        let mut gathered = gather::kept(store, uid, &self.means, &self.family, None)?;
         gathered.number();
         let options = PageOptions {
             index: Some("../index.html".to_owned()),
