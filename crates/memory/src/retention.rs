@@ -22,6 +22,9 @@ pub use plan::{Candidate, Drop, Next, Plan, Policy, Reason};
 /// The operation under which a loss stands in the journal, and the name of the event that tells of it.
 pub const DATA_LOSS: &str = "session_memory.data_loss";
 
+/// Who was away for longer may as well have a clock that is wrong.
+const LEAP_DAYS: i64 = 366;
+
 /// What a retention run is told.
 #[derive(Clone, Copy)]
 pub struct Retention<'a> {
@@ -70,6 +73,11 @@ pub fn enforce(
     let Some(_right) = store.lock_retention()? else {
         return Ok(());
     };
+    // Nothing grows old by a clock that leaps: until a day has passed after that, only the budget counts.
+    let mut policy = retention.policy;
+    if has_leapt(&store.reads(), retention.now())? {
+        policy.raw_max_age_days = None;
+    }
     let mut opaque: HashSet<String> = HashSet::new();
     loop {
         let (mut candidates, unowned) = store.reads().candidates()?;
@@ -77,7 +85,7 @@ pub fn enforce(
             one.is_busy = is_busy(&one.session_uid);
             one.is_opaque = opaque.contains(&one.session_uid);
         }
-        let plan = plan::plan(&candidates, unowned, &retention.policy, retention.now());
+        let plan = plan::plan(&candidates, unowned, &policy, retention.now());
         if plan.drops.is_empty() {
             return Ok(());
         }
@@ -88,4 +96,15 @@ pub fn enforce(
             return Ok(());
         }
     }
+}
+
+/// Whether the clock went on by more than a year between two changes of the memory, within the last day.
+fn has_leapt(reads: &Reads<'_>, now: Timestamp) -> Result<bool, StoreError> {
+    const DAY_MICROS: i64 = 86_400_000_000;
+    let now = now.as_microsecond();
+    let mut moments = reads.moments_since(now.saturating_sub(DAY_MICROS), now)?;
+    moments.push(now);
+    Ok(moments
+        .windows(2)
+        .any(|pair| pair[1] - pair[0] > LEAP_DAYS * DAY_MICROS))
 }

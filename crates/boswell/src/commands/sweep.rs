@@ -198,8 +198,16 @@ pub(crate) fn show(ui: &mut Ui, report: &Report, is_dry: bool) -> Result<(), Com
 
 fn show_numbers(ui: &mut Ui, report: &Report, is_dry: bool) -> Result<(), CommandError> {
     let verb = if is_dry { "would read" } else { "read" };
+    // A session that lies in two places is read once; an empty log or one that the settings leave out is not.
+    let others = report
+        .files_seen
+        .saturating_sub(report.files_read + report.files_unchanged);
+    let others = match others {
+        0 => String::new(),
+        others => format!(", {} copied, empty or left out", measure::count(others)),
+    };
     ui.row(format_args!(
-        "{} {verb}, {} unchanged",
+        "{} {verb}, {} unchanged{others}",
         ui.paint(
             STRONG,
             format!(

@@ -63,3 +63,18 @@ fn logs_from_the_future_are_read_once_and_go_on_when_they_grow() {
     usual.sweep();
     assert_eq!(home.answers().unwrap(), usual.answers().unwrap());
 }
+
+#[test]
+fn a_clock_that_leaps_years_ahead_makes_nothing_old_until_it_has_gone_on_for_a_day() {
+    let mut home = Home::with_logs();
+    home.sweep();
+    let evicted = |home: &Home| home.sweep()["sessions_evicted"].as_u64().unwrap();
+    // The hour of the leap, and one later: the memory changes each time.
+    for (number, now) in [(4, "2033-01-01T00:00:00Z"), (5, "2033-01-01T01:00:00Z")] {
+        home.now = now.to_owned();
+        home.write(&claude_log(SESSION), session(number));
+        assert_eq!(evicted(&home), 0, "{now}");
+    }
+    home.now = "2033-01-03T00:00:00Z".to_owned();
+    assert!(evicted(&home) > 0);
+}

@@ -19,6 +19,7 @@ use super::recalled::{Forgotten, Gone, recall_child};
 use super::text::Text;
 use super::threads::on_threads;
 use super::window::stamp;
+use super::write::waiting_place;
 use super::{Ask, source_name, specs};
 use crate::store::Store;
 
@@ -121,7 +122,7 @@ fn copy_children(ask: &Ask<'_>, family: &Family<'_>, picked: &[Picked]) -> Vec<V
             return None;
         }
         let child = children.find(link.agent, &link.id, &picked[at].id)?;
-        let to = copies.join(format!("child-{number}"));
+        let to = waiting_place(copies, "child-", number);
         let copied = Text::open(&child.path, room).and_then(|text| copy(&text, ask.copies, &to));
         Some((child, copied))
     });

@@ -18,6 +18,7 @@ use super::scan::{Day, Scan, scan};
 use super::text::Text;
 use super::threads::on_threads;
 use super::traces::native_id;
+use super::write::waiting_place;
 use super::{Ask, source_name};
 use crate::files;
 use crate::sources::{self, Log};
@@ -79,7 +80,7 @@ pub(super) fn may_be_of_day(log: &Log, start: Timestamp) -> bool {
 pub(super) fn collect(ask: &Ask<'_>, candidates: &[Candidate<'_>], forgotten: &Forgotten, copies: &Path) -> Collected {
     let day = Day::new(ask.window);
     let outcomes = on_threads(ask.threads, candidates.len(), |number, room| {
-        let to = copies.join(number.to_string());
+        let to = waiting_place(copies, "", number);
         look(ask, &day, forgotten, &candidates[number], room, &to)
     });
     let mut collected = Collected::default();

@@ -18,6 +18,15 @@ use super::index::{Metadata, file};
 use super::window::{Status, Window};
 use super::{Ask, DiaryError, Made, WORK};
 
+/// In so many directories copies wait: threads that make files in one and the same wait for each other.
+const WAITING_DIRECTORIES: usize = 16;
+
+/// Where the copy of a number waits.
+pub(super) fn waiting_place(copies: &Path, kind: &str, number: usize) -> PathBuf {
+    let directory = number % WAITING_DIRECTORIES;
+    copies.join(format!("{directory}/{kind}{number}"))
+}
+
 /// The place of one day.
 pub(super) struct Site {
     root: PathBuf,
@@ -86,11 +95,13 @@ impl Site {
     /// An empty directory for copies that wait for their place.
     pub(super) fn copies(&self) -> Result<PathBuf, DiaryError> {
         let path = self.aside("copies");
-        let failed = |source| DiaryError::Io {
-            path: path.clone(),
-            source,
-        };
-        make_private(&path).map_err(failed)?;
+        for directory in 0..WAITING_DIRECTORIES {
+            let made = make_private(&path.join(directory.to_string()));
+            made.map_err(|source| DiaryError::Io {
+                path: path.clone(),
+                source,
+            })?;
+        }
         Ok(path)
     }
 

@@ -53,4 +53,14 @@ impl Reads<'_> {
             },
         )
     }
+
+    /// When the memory was changed from one moment to another, in order, and when it was changed last before that.
+    pub fn moments_since(&self, from: i64, to: i64) -> Result<Vec<i64>, StoreError> {
+        self.engine.query(
+            "SELECT at FROM operations WHERE at <= $2 AND at >= coalesce(
+                 (SELECT max(at) FROM operations WHERE at < $1), $1) ORDER BY at",
+            &[Value::Int(from), Value::Int(to)],
+            |row| row.int(0),
+        )
+    }
 }

@@ -152,7 +152,7 @@ impl Reads<'_> {
     /// `transcript::counted` says which count. `place` says of each session what its calls are given with.
     pub fn each_session_calls<P: Clone>(
         &self,
-        place: impl Fn(&str) -> P,
+        mut place: impl FnMut(&str) -> P,
         mut take: impl FnMut(P, Call),
     ) -> Result<(), StoreError> {
         let (mut names, mut calls) = (Names::default(), Vec::new());
@@ -269,6 +269,32 @@ impl<'b> Reader<'b> {
     /// Seven bits to a byte, the lowest first; the eighth says that more follow.
     #[inline]
     fn number(&mut self) -> Option<u64> {
+        const MORE: u64 = 0x8080_8080_8080_8080;
+        // Most are small.
+        if let [first @ ..0x80, rest @ ..] = self.0 {
+            self.0 = rest;
+            return Some(u64::from(*first));
+        }
+        let (bytes, _) = match self.0.split_first_chunk() {
+            Some(chunk) => chunk,
+            None => return self.number_by_bytes(),
+        };
+        let bytes = u64::from_le_bytes(*bytes);
+        let last = !bytes & MORE;
+        if last == 0 {
+            return self.number_by_bytes();
+        }
+        // All bytes up to the last one, then their sevens of bits side by side.
+        let number = bytes & (last ^ (last - 1)) & !MORE;
+        let number = number & 0x007f_007f_007f_007f | (number & 0x7f00_7f00_7f00_7f00) >> 1;
+        let number = number & 0x0000_3fff_0000_3fff | (number & 0x3fff_0000_3fff_0000) >> 2;
+        let number = number & 0x0000_0000_0fff_ffff | (number & 0x0fff_ffff_0000_0000) >> 4;
+        self.0 = &self.0[last.trailing_zeros() as usize / 8 + 1..];
+        Some(number)
+    }
+
+    #[cold]
+    fn number_by_bytes(&mut self) -> Option<u64> {
         let mut number = 0;
         for shift in (0..u64::BITS).step_by(7) {
             let byte = self.byte()?;

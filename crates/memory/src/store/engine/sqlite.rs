@@ -23,9 +23,6 @@ const PAGE_BYTES: i64 = 16 << 10;
 /// What a reader keeps of the database in memory.
 const READ_CACHE_KIB: i64 = 1 << 10;
 
-/// So much of the database is mapped for a reader; the rest is read.
-const READ_MAPPED_BYTES: i64 = 1 << 30;
-
 /// A larger database is copied through a file while it is scrubbed, and not through memory.
 const SCRUB_IN_MEMORY_MAX: i64 = 128 << 20;
 
@@ -64,8 +61,6 @@ impl Sqlite {
         if access != Access::ReadWrite {
             // Whoever asks reads most pages once: memory that is new to the process costs more than reading one twice.
             connection.pragma_update(None, "cache_size", -READ_CACHE_KIB)?;
-            // Filters are read through from end to end: mapped, no page of them is copied, and none asks the kernel on its own.
-            connection.pragma_update(None, "mmap_size", READ_MAPPED_BYTES)?;
         }
         connection.pragma_update(None, "temp_store", "MEMORY")?;
         connection.pragma_update(None, "foreign_keys", "ON")?;
