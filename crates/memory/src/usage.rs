@@ -245,13 +245,15 @@ pub fn sum<'c>(calls: impl Iterator<Item = &'c Call>, prices: &Prices) -> Sum {
     sum
 }
 
+/// Where the name of a model lies, which calls share, and a day.
+type ModelDay = (*const u8, Option<i64>);
+
 /// The rows that calls fell under, by model and day: there are few, and many calls of each.
 struct KnownPrices<'p> {
     prices: &'p Prices,
-    /// By where the name of the model lies: calls share their names.
-    known: FxHashMap<(*const u8, Option<i64>), Option<&'p Price>>,
+    known: FxHashMap<ModelDay, Option<&'p Price>>,
     /// What was asked for last: calls of one session mostly are of one model and day.
-    last: Option<((*const u8, Option<i64>), Option<&'p Price>)>,
+    last: Option<(ModelDay, Option<&'p Price>)>,
 }
 
 impl<'p> KnownPrices<'p> {
