@@ -196,16 +196,18 @@ pub(crate) fn show(ui: &mut Ui, report: &Report, is_dry: bool) -> Result<(), Com
     Ok(())
 }
 
-fn show_numbers(ui: &mut Ui, report: &Report, is_dry: bool) -> Result<(), CommandError> {
-    let verb = if is_dry { "would read" } else { "read" };
-    // A session that lies in two places is read once; an empty log or one that the settings leave out is not.
-    let others = report
-        .files_seen
-        .saturating_sub(report.files_read + report.files_unchanged);
-    let others = match others {
+/// Logs that were neither read nor read before: a session that lies in two places is read once, an empty log not at all.
+fn others(report: &Report) -> String {
+    let known = report.files_read + report.files_unchanged;
+    match report.files_seen.saturating_sub(known) {
         0 => String::new(),
         others => format!(", {} copied, empty or left out", measure::count(others)),
-    };
+    }
+}
+
+fn show_numbers(ui: &mut Ui, report: &Report, is_dry: bool) -> Result<(), CommandError> {
+    let verb = if is_dry { "would read" } else { "read" };
+    let others = others(report);
     ui.row(format_args!(
         "{} {verb}, {} unchanged{others}",
         ui.paint(
