@@ -10,6 +10,7 @@ mod layers;
 mod nearest;
 mod value;
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use globset::GlobSet;
@@ -29,6 +30,14 @@ pub(crate) use value::{expand_home, size_bytes};
 
 /// The compiled-in first layer.
 pub(crate) const DEFAULTS: &str = include_str!("defaults.toml");
+
+/// A text without the name and the password of a URL in it, so that no message repeats one.
+pub(crate) fn without_credentials(text: &str) -> Cow<'_, str> {
+    match (text.find("://"), text.rfind('@')) {
+        (Some(begin), Some(end)) if begin < end => format!("{}://…{}", &text[..begin], &text[end..]).into(),
+        _ => text.into(),
+    }
+}
 
 /// What the configuration says.
 #[derive(Debug)]

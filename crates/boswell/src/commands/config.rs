@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::json;
 use toml::Value;
 
-use crate::config::{Assignment, DEFAULTS, Origin, Setting, size_bytes};
+use crate::config::{Assignment, DEFAULTS, Origin, Setting, size_bytes, without_credentials};
 use crate::context::{Context, Places, Surroundings};
 use crate::error::{CommandError, Outcome};
 use crate::ui::{FAINT, Format, HEADING, Ui, escape, measure};
@@ -155,6 +155,8 @@ fn shown(value: &Value) -> Value {
             let server = Server::of_url(text).map(|server| server.to_string());
             Value::String(server.unwrap_or_else(|_| "postgres://…".to_owned()))
         }
+        // Misspelt, it is still one.
+        Value::String(text) => Value::String(without_credentials(text).into_owned()),
         other => other.clone(),
     }
 }

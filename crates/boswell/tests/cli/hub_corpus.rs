@@ -318,11 +318,16 @@ impl Chosen {
             let uid = found.unwrap_or_else(|| panic!("no session of {agent}"))["session_uid"].as_str();
             (uid.unwrap().to_owned(), log_of(side, agent))
         });
-        let days = side.json(&["days", "--json", "--no-sweep"]);
-        let day = days["days"].as_array().and_then(|days| days.last());
+        let days = side.json(&["days", "--limit", "1000", "--json", "--no-sweep"]);
+        // The clock of a sandbox stands still, and days to come are refused.
+        let past = |day: &&Value| day["date"].as_str().is_some_and(|date| date < "2026-04-01");
+        let days = days["days"].as_array().unwrap().iter().filter(past);
+        let day = days.max_by_key(|day| day["turns"].as_u64());
         let sessions: Vec<(String, String)> = sessions.collect();
         // Whoever asks for a digest makes it, so that both are asked.
-        let [digest, _] = sides.each_ref().map(|side| side.json(&["digest", &sessions[0].0, "--json", "--no-sweep"]));
+        let [digest, _] = sides
+            .each_ref()
+            .map(|side| side.json(&["digest", &sessions[0].0, "--json", "--no-sweep"]));
         Self {
             sessions,
             file: digest["files"][0]["path"].as_str().unwrap().to_owned(),
@@ -356,7 +361,12 @@ fn ask_all(sides: &[Side<'_>; 2], chosen: &Chosen, differing: &mut Vec<String>) 
 fn compare_written(sides: &[Side<'_>; 2], differing: &mut Vec<String>) {
     let [ours, theirs] = sides.each_ref().map(Side::written);
     assert_eq!(ours.keys().collect::<Vec<_>>(), theirs.keys().collect::<Vec<_>>());
-    for name in ["jsonl/events.jsonl", "csv/calls.csv", "parquet/turns.parquet", "page-2.html"] {
+    for name in [
+        "jsonl/events.jsonl",
+        "csv/calls.csv",
+        "parquet/turns.parquet",
+        "page-2.html",
+    ] {
         assert!(ours.get(name).is_some_and(|text| !text.is_empty()), "{name}");
     }
     assert!(ours.keys().any(|name| name.starts_with("whole.zip/work/projects")));
@@ -389,14 +399,19 @@ fn search(sides: &[Side<'_>; 2], differing: &mut Vec<String>) -> usize {
 
 /// The words of a line behind our own flags: a command that is run has flags of its own.
 fn arguments(line: &str) -> Vec<&str> {
-    ["--json", "--no-sweep"].into_iter().chain(line.split_whitespace()).collect()
+    ["--json", "--no-sweep"]
+        .into_iter()
+        .chain(line.split_whitespace())
+        .collect()
 }
 
 /// A log of an agent.
 fn log_of(side: &Side<'_>, agent: &str) -> String {
     let mut paths = Vec::new();
     below(&side.sandbox.home.join(format!(".{agent}")), &mut paths);
-    let log = paths.iter().find(|path| path.extension().is_some_and(|end| end == "jsonl"));
+    let log = paths
+        .iter()
+        .find(|path| path.extension().is_some_and(|end| end == "jsonl"));
     log.unwrap().to_string_lossy().into_owned()
 }
 
@@ -412,7 +427,11 @@ fn no_verb_is_left_out_of_what_is_compared() {
     let elsewhere = ELSEWHERE.iter().map(|(verb, _)| *verb);
     let known: Vec<&str> = asked.collect::<BTreeSet<_>>().into_iter().chain(elsewhere).collect();
     assert_eq!(known.iter().copied().collect::<BTreeSet<_>>(), verbs);
-    assert_eq!(known.len(), verbs.len(), "a verb that is asked needs no reason why it is not");
+    assert_eq!(
+        known.len(),
+        verbs.len(),
+        "a verb that is asked needs no reason why it is not"
+    );
 }
 
 /// The first place at which two texts differ, with a little around it.

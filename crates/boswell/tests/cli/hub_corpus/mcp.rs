@@ -34,7 +34,9 @@ impl Client {
     fn call(&mut self, tool: &str, arguments: &Value) -> (bool, Value) {
         let answer = self.ask("tools/call", &json!({"name": tool, "arguments": arguments}));
         let result = &answer["result"];
-        let text = result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}"));
+        let text = result["content"][0]["text"]
+            .as_str()
+            .unwrap_or_else(|| panic!("{answer}"));
         (result["isError"] == true, serde_json::from_str(text).unwrap())
     }
 }
@@ -54,7 +56,12 @@ pub fn told(mut command: Command) -> String {
         "initialize",
         &json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": me}),
     );
-    writeln!(client.input, "{}", json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).unwrap();
+    writeln!(
+        client.input,
+        "{}",
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"})
+    )
+    .unwrap();
     let tools = client.ask("tools/list", &json!({}));
     let tools: Vec<String> = tools["result"]["tools"]
         .as_array()
@@ -84,7 +91,8 @@ fn walk(client: &mut Client) -> Vec<&'static str> {
     let mut is_taken = false;
     for turn in turns.iter().take(TURNS) {
         let (name, first, last) = (&turn["turn_ref"], &turn["first_line"], &turn["last_line"]);
-        let place = json!({"project_key": key, "session_ref": session["session_ref"], "turn_ref": name, "mode": "full"});
+        let place =
+            json!({"project_key": key, "session_ref": session["session_ref"], "turn_ref": name, "mode": "full"});
         client.call("read_turn", &place);
         let evidence = json!({
             "turn_ref": name,
