@@ -31,12 +31,14 @@ pub(crate) use value::{expand_home, size_bytes};
 /// The compiled-in first layer.
 pub(crate) const DEFAULTS: &str = include_str!("defaults.toml");
 
-/// A text without the name and the password of a URL in it, so that no message repeats one.
-pub(crate) fn without_credentials(text: &str) -> Cow<'_, str> {
-    match (text.find("://"), text.rfind('@')) {
-        (Some(begin), Some(end)) if begin < end => format!("{}://…{}", &text[..begin], &text[end..]).into(),
-        _ => text.into(),
-    }
+/// What is meant to be the URL of a database, without the name and the password in it: no message repeats one, however wrong it is written.
+pub(crate) fn without_credentials(url: &str) -> Cow<'_, str> {
+    let Some(end) = url.rfind('@') else { return url.into() };
+    let scheme = url
+        .find("://")
+        .filter(|begin| *begin < end)
+        .map_or(0, |begin| begin + 3);
+    format!("{}…{}", &url[..scheme], &url[end..]).into()
 }
 
 /// What the configuration says.

@@ -15,7 +15,7 @@ use super::file::{FileLayer, FileText};
 use super::key::{KeyPath, Origin, Setting, UnknownKey, variable_of};
 use super::nearest::{nearest, nearest_name};
 use super::value::Expected;
-use super::{ConfigError, DEFAULTS, without_credentials};
+use super::{ConfigError, DEFAULTS};
 use crate::env::{Environment, KEY_PREFIX};
 
 static DEFAULT_SETTINGS: LazyLock<Settings> = LazyLock::new(read_defaults);
@@ -129,7 +129,7 @@ impl Settings {
             key: setting.key.clone(),
             origin: setting.element_origin(at),
             expected: format!("a list where each element is {expected}"),
-            found: without_credentials(&found.to_string()).into_owned(),
+            found: found.to_string(),
         };
         let read = |(at, found)| read(found).map_err(|expected| wrong(at, found, expected));
         elements.iter().enumerate().map(read).collect()
@@ -269,7 +269,7 @@ fn read_setting<T>(setting: &Setting, read: impl Fn(&Value) -> Result<T, Expecte
         key: setting.key.clone(),
         origin: setting.origin.clone(),
         expected,
-        found: without_credentials(&setting.value.to_string()).into_owned(),
+        found: setting.told(),
     })
 }
 
