@@ -175,6 +175,64 @@ fn what_others_wrote_into_a_shared_memory_cannot_speak_to_the_terminal() {
     assert!(is_told, "nothing of it is shown at all");
 }
 
+#[test]
+fn numbers_that_no_log_could_tell_stop_no_command() {
+    let Some(server) = Postgres::shared() else { return };
+    let (mut sandbox, url) = (home(), server.database());
+    for number in 2..5 {
+        let id = ID.replace("0001-", &format!("000{number}-"));
+        let log = ClaudeLog::new(&id).at("2026-03-31T10:00:00Z").cwd("/home/ada/app");
+        let log = log.prompt("sing").reply("Done.").prompt("again").reply("Done.");
+        sandbox.write(&format!(".claude/projects/-home-ada-app/{id}.jsonl"), &log.jsonl());
+    }
+    sandbox.set("BOSWELL_STORE", &url);
+    sandbox.run("sweep");
+    let columns = "SELECT table_name || '.' || column_name FROM information_schema.columns
+        WHERE table_schema = 'public' AND data_type = 'bigint' AND table_name IN ('sessions', 'calls', 'turns', 'views', 'tails',
+        'frames', 'cursors', 'tags', 'operations', 'digests', 'filters', 'events')
+        AND column_name NOT IN ('call_key', 'frame_no', 'page', 'turn', 'operation_id', 'generation')
+        AND column_name NOT LIKE 'evict%' AND column_name NOT LIKE 'is_%'";
+    let columns = server.run_in(database(&url), columns);
+    server.run_in(database(&url), "DELETE FROM packed_calls");
+    let mut failed = Vec::new();
+    for number in ["9223372036854775807", "-9223372036854775808", "-1"] {
+        for column in columns.lines() {
+            let (table, column) = column.split_once('.').unwrap();
+            let sql = format!("UPDATE {table} SET {column} = {number}");
+            server.run_in(database(&url), &sql);
+        }
+        for line in [
+            "sessions",
+            "show last",
+            "digest last",
+            "usage",
+            "usage blocks",
+            "usage --by user",
+            "stats",
+            "signals",
+            "journal",
+            "status",
+            "hub status",
+            "search sing",
+            "days",
+            "statusline",
+            "evict --dry-run",
+            "doctor --deep",
+            "export --to csv -o out",
+            "prepare --date 2026-03-31 --force",
+            "report --date 2026-03-31",
+            "sweep",
+            "rebuild",
+        ] {
+            let told = sandbox.run(&format!("{line} --no-sweep"));
+            if told.contains("boswell stopped") || told.contains("killed") {
+                failed.push(format!("{line} with {number}: {told}"));
+            }
+        }
+    }
+    assert_eq!(failed, Vec::<String>::new());
+}
+
 /// A server that refuses everybody, in words of its own.
 fn refusing_server(words: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
