@@ -53,7 +53,8 @@ struct InitArgs {
 
 /// Deliver what is new here to the shared memory
 ///
-/// Of two logs of one session the longer one counts. Where the server is away nothing is lost: the next time delivers it.
+/// Of two logs of one session the longer one counts. What was said or delivered here and is taken away or forgotten since is taken away there,
+/// too. Where the server is away nothing is lost: the next time delivers it.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell hub push")]

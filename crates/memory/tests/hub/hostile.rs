@@ -98,7 +98,7 @@ fn what_another_machine_made_of_a_session_is_no_file_of_this_one() {
         database(&url),
         &format!("INSERT INTO copies (session_uid, path, kind, at) VALUES ('{UID}', '/home/ada/.netrc', 'page', 1)"),
     );
-    assert_eq!(there.reads().copies_of(UID).unwrap(), [copy.clone()]);
+    assert_eq!(there.reads().copies_of(UID).unwrap(), std::slice::from_ref(&copy));
     let other = Store::open(lap.at(&url)).unwrap();
     assert_eq!(other.reads().copies_of(UID).unwrap(), []);
     // Moved, it is still known where it was made.
