@@ -83,6 +83,11 @@ fn main() {
         size("SELECT pg_database_size(current_database())"),
     ];
     row("on disk", disk, "MB");
+    let kept = stores.each_ref().map(|store| {
+        let bytes = store.reads().raw_cache_bytes();
+        bytes.expect("the store can be asked") as f64 / 1e6
+    });
+    row("raw text in the store, packed, with its filters and events", kept, "MB");
     for table in ["frames", "filters", "words"] {
         let own = size(&format!("SELECT pg_total_relation_size('{table}')"));
         println!("| `{table}` | | {own:.1} | MB |");

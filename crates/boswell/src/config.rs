@@ -10,6 +10,7 @@ mod layers;
 mod nearest;
 mod value;
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use globset::GlobSet;
@@ -29,6 +30,16 @@ pub(crate) use value::{expand_home, size_bytes};
 
 /// The compiled-in first layer.
 pub(crate) const DEFAULTS: &str = include_str!("defaults.toml");
+
+/// What is meant to be the URL of a database, without the name and the password in it: no message repeats one, however wrong it is written.
+pub(crate) fn without_credentials(url: &str) -> Cow<'_, str> {
+    let Some(end) = url.rfind('@') else { return url.into() };
+    let scheme = url
+        .find("://")
+        .filter(|begin| *begin < end)
+        .map_or(0, |begin| begin + 3);
+    format!("{}…{}", &url[..scheme], &url[end..]).into()
+}
 
 /// What the configuration says.
 #[derive(Debug)]

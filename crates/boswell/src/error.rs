@@ -204,7 +204,7 @@ impl From<StoreError> for CommandError {
                     .with_hint("is the server up, and can it be reached from here?")
                     .retryable(),
                 ServerErrorKind::Denied => Self::user("store-denied", &error)
-                    .with_hint("the password comes from `store.password_file`, `PGPASSWORD` or `~/.pgpass`; see docs/hub.md"),
+                    .with_hint("the password comes from `store.password_file` or `hub.password_file`, `PGPASSWORD` or `~/.pgpass`, and the role must be allowed to do it; see docs/hub.md"),
                 ServerErrorKind::Full | ServerErrorKind::Other => Self::user("store-failed", &error),
             },
             StoreError::Database(_) | StoreError::Unknown { .. } => Self::user("store-failed", &error)

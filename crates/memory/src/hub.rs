@@ -58,7 +58,7 @@ pub fn move_all(
         if is_there(to, &load)? {
             moved.unchanged += 1;
         } else {
-            carry(from, to, &load, now, patience)?;
+            carry(from, to, &load, now, patience, &|_| Ok(true))?;
             moved.sessions += 1;
         }
         progress(at as u64 + 1, sessions.len() as u64);
@@ -80,17 +80,21 @@ fn is_there(store: &Store, load: &SessionLoad) -> Result<bool, StoreError> {
     Ok(there.fingerprint() == load.fingerprint() && is_whole())
 }
 
-/// Carries one session: frames in files first, synced, then its rows.
+/// Carries one session: frames in files first, synced, then its rows. Says whether it was still wanted when nobody else could write.
 fn carry(
     from: &Store,
     to: &mut Store,
     load: &SessionLoad,
     now: Timestamp,
     patience: Patience<'_>,
-) -> Result<(), StoreError> {
+    is_wanted: &dyn Fn(&Store) -> Result<bool, StoreError>,
+) -> Result<bool, StoreError> {
     let uid = load.session_uid.as_str();
     let (source, target) = (from.packs(), to.packs());
     let lock = to.lock(patience)?;
+    if !is_wanted(to)? {
+        return Ok(false);
+    }
     let old = to.reads().packs_of(uid)?;
     let mut put: Vec<(&str, FrameRow, Frame)> = Vec::new();
     for (part, row) in &load.frames {
@@ -107,7 +111,8 @@ fn carry(
             bytes,
             marks: Marks::default(),
         };
-        put.push((part, row.clone(), frame));
+        let pack = pack_of(&target, uid, part, &row.pack, &old);
+        put.push((part, FrameRow { pack, ..row.clone() }, frame));
     }
     let words = words_of(from, to, load)?;
     append(&target, &mut put)?;
@@ -126,7 +131,19 @@ fn carry(
     old.iter()
         .filter(|pack| !stays(pack))
         .for_each(|pack| target.remove(pack));
-    Ok(())
+    Ok(true)
+}
+
+/// The pack that a frame is carried to. What another memory calls it is a stranger's word where packs are files; and one that is in use stays as
+/// it is until the rows that name it are gone.
+fn pack_of(target: &Packs, uid: &str, part: &str, told: &str, used: &[String]) -> String {
+    if matches!(target, Packs::Rows(_)) {
+        return told.to_owned();
+    }
+    let generations = used.iter().map(|pack| packs::generation(pack));
+    let behind = generations.max().map_or(0, |newest| newest.saturating_add(1));
+    // Counted from there, packs that were two stay two.
+    packs::name(uid, part, packs::generation(told).saturating_add(behind))
 }
 
 /// By part and frame: the words of a session, where the other memory indexes them and gets the text.

@@ -16,6 +16,7 @@ use crate::store::{Patience, Reads, Store, StoreError};
 
 pub(crate) use apply::drop_orphans;
 pub use apply::{Done, apply, finish};
+pub(crate) use forget::forget_there;
 pub use forget::{Forgotten, Reach, Remains, forget, remains};
 pub use plan::{Candidate, Drop, Next, Plan, Policy, Reason};
 

@@ -28,6 +28,7 @@ mod paths;
 mod place;
 mod prompts;
 mod retention;
+mod said;
 mod salvage;
 mod schema;
 mod sessions;
@@ -58,6 +59,7 @@ pub use moving::{Load, SessionLoad};
 pub use operations::Operation;
 pub use place::{Place, Server, UrlError, Writer};
 pub use prompts::{PromptFile, PromptRow, PromptSource, PromptsOnly};
+pub use said::Said;
 pub use salvage::Salvaged;
 pub use sessions::{SessionRow, stand_in};
 pub use turns::works_for;
@@ -263,7 +265,10 @@ impl Store {
     /// Writes the database anew, so that no page of it remembers what was dropped, and gives the room back. Says
     /// whether that is so: a reader in the middle of a question holds on to what it reads.
     pub fn scrub(&self, _lock: &WriteLock) -> Result<bool, StoreError> {
-        self.drop_damaged()?;
+        // What was set aside in the directory beside a server is of another memory.
+        if !self.engine.is_shared() {
+            self.drop_damaged()?;
+        }
         self.engine.scrub()
     }
 

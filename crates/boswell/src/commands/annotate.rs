@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::render::text::plural;
 use crate::session_arg::{open_memory, resolve};
-use crate::ui::{Format, Ui, escape_lines};
+use crate::ui::{Format, Ui, escape, escape_lines};
 
 /// Gives a session its note or name, or shows it.
 pub(super) fn annotate(
@@ -60,6 +60,8 @@ fn tell(ui: &mut Ui, uid: &str, kind: Annotation, said: &Annotations) -> Result<
             answer[word] = text.into();
             ui.json(&answer)
         }
+        // A name stands on one line, whoever wrote it.
+        (Format::Text, Some(text)) if kind == Annotation::Name => Ok(ui.row(escape(text))?),
         (Format::Text, Some(text)) => Ok(ui.row(escape_lines(text))?),
         (Format::Text, None) => {
             ui.status(format_args!("No {word}: {uid}"));

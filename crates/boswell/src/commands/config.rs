@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::json;
 use toml::Value;
 
-use crate::config::{Assignment, DEFAULTS, Origin, Setting, size_bytes};
+use crate::config::{Assignment, DEFAULTS, Origin, Setting, size_bytes, without_credentials};
 use crate::context::{Context, Places, Surroundings};
 use crate::error::{CommandError, Outcome};
 use crate::ui::{FAINT, Format, HEADING, Ui, escape, measure};
@@ -149,11 +149,11 @@ fn create_private_dir(dir: &Path) -> std::io::Result<()> {
 }
 
 /// A value as it may be shown: the URL of a database may hold a password.
-fn shown(value: &Value) -> Value {
-    match value {
-        Value::String(text) if Server::is_url(text) => {
+fn shown(setting: &Setting) -> Value {
+    match &setting.value {
+        Value::String(text) if setting.key.name() == "url" => {
             let server = Server::of_url(text).map(|server| server.to_string());
-            Value::String(server.unwrap_or_else(|_| "postgres://…".to_owned()))
+            Value::String(server.unwrap_or_else(|_| without_credentials(text).into_owned()))
         }
         other => other.clone(),
     }
@@ -172,7 +172,7 @@ fn show(ui: &mut Ui, context: &Context) -> Result<(), CommandError> {
             ui.row("")?;
         }
         ui.row(ui.paint(HEADING, format_args!("[{table}]")))?;
-        let text = |setting: &Setting| format!("{} = {}", setting.key.relative(), shown(&setting.value));
+        let text = |setting: &Setting| format!("{} = {}", setting.key.relative(), shown(setting));
         let texts: Vec<String> = settings
             .iter()
             .map(|setting| escape(&text(setting)).into_owned())
@@ -244,7 +244,7 @@ impl ValueJson {
             Value::String(text) if setting.key.name().ends_with("_bytes") => size_bytes(text),
             _ => None,
         };
-        let value = size.map_or_else(|| json!(shown(&setting.value)), |size| json!(size));
+        let value = size.map_or_else(|| json!(shown(setting)), |size| json!(size));
         Self {
             key: setting.key.to_string(),
             value,

@@ -82,6 +82,9 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ForgetArgs) -> Result<O
         Format::Json => ui.json(&to_json(args, &remains, &copies, is_finished))?,
         Format::Text => tell(ui, args, &remains, &copies),
     }
+    if is_to_go && context.hub.is_some() && context.places.data_dir.server().is_none() {
+        ui.hint("the shared memory may still have it: `boswell hub push` takes it away there");
+    }
     if !is_finished {
         ui.warning(
             "not all of it is off the disk yet: a reader is in the way, or there is no room; the next sweep ends it",

@@ -2,11 +2,13 @@
 
 use std::cell::RefCell;
 
+use indicatif::ProgressBar;
 use memory::hub::{self, Moved, Pushed, Share};
-use memory::store::{Index, Patience, Place, Server, Store, StoreError};
+use memory::store::{Index, Patience, Place, Server, ServerErrorKind, Store, StoreError};
 use serde_json::json;
 
 use super::sweep::say_waiting;
+use crate::config::without_credentials;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::render::text::plural;
@@ -51,7 +53,8 @@ struct InitArgs {
 
 /// Deliver what is new here to the shared memory
 ///
-/// Of two logs of one session the longer one counts. Where the server is away nothing is lost: the next time delivers it.
+/// Of two logs of one session the longer one counts. What was said or delivered here and is taken away or forgotten since is taken away there,
+/// too. Where the server is away nothing is lost: the next time delivers it.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell hub push")]
@@ -110,8 +113,13 @@ fn move_to(ui: &mut Ui, context: &Context, args: &MoveArgs) -> Result<Outcome, C
         "local" => here.local(),
         url if Server::is_url(url) => context.place_of(url)?,
         other => {
-            let message = format_args!("neither the URL of a database nor `local`: `{other}`");
-            return Err(CommandError::user("hub-place", message));
+            let message = format_args!(
+                "neither the URL of a database nor `local`: `{}`",
+                without_credentials(other)
+            );
+            return Err(
+                CommandError::user("hub-place", message).with_hint("write it like `postgres://ada@db.example/memory`")
+            );
         }
     };
     // Where the memory is on a server already, that one is moved; else the one in the data directory.
@@ -126,14 +134,21 @@ fn move_to(ui: &mut Ui, context: &Context, args: &MoveArgs) -> Result<Outcome, C
                 .with_hint("`store.url` says which one is asked"),
         );
     }
-    let source = Store::open_existing(&from)?
+    let source = open_source(&from)?
         .ok_or_else(|| CommandError::not_found("no-memory", format_args!("there is no memory to move: {from}")))?;
     let mut target = Store::open(&to)?;
+    let bar = ProgressBar::with_draw_target(None, ui.progress_target());
+    let progress = |done, all| {
+        bar.set_length(all);
+        bar.set_position(done);
+    };
     let moved = {
         let told = RefCell::new(&mut *ui);
         let waiting = || say_waiting(&mut told.borrow_mut());
-        hub::move_all(&source, &mut target, context.now, Patience::Wait(&waiting), &|_, _| {})?
+        hub::move_all(&source, &mut target, context.now, Patience::Wait(&waiting), &progress)
     };
+    bar.finish_and_clear();
+    let moved = moved?;
     show_moved(ui, &from, &to, moved)?;
     Ok(Outcome::Done)
 }
@@ -173,7 +188,7 @@ fn push(ui: &mut Ui, context: &Context) -> Result<Outcome, CommandError> {
     let hub = hub_of(context)?;
     let pushed = deliver(ui, context, &hub);
     let pushed = match pushed {
-        Err(StoreError::Server(error)) if error.kind() == memory::store::ServerErrorKind::Away => {
+        Err(error) if is_away(&error) => {
             ui.warning(format_args!("the shared memory cannot be reached: {error}"));
             ui.hint("nothing is lost; the next `boswell hub push` delivers it");
             None
@@ -189,6 +204,8 @@ fn push(ui: &mut Ui, context: &Context) -> Result<Outcome, CommandError> {
             "unchanged": pushed.as_ref().map(|pushed| pushed.unchanged),
             "left": pushed.as_ref().map(|pushed| pushed.left),
             "beside": pushed.as_ref().map(|pushed| pushed.beside),
+            "taken_back": pushed.as_ref().map(|pushed| pushed.taken_back),
+            "forgotten": pushed.as_ref().map(|pushed| pushed.forgotten),
             "apart": pushed.as_ref().map(|pushed| &pushed.apart),
         }))?,
         (Format::Text, Some(pushed)) => {
@@ -199,6 +216,13 @@ fn push(ui: &mut Ui, context: &Context) -> Result<Outcome, CommandError> {
                 measure::count(pushed.unchanged),
                 measure::count(pushed.left),
             ));
+            if pushed.taken_back + pushed.forgotten > 0 {
+                ui.status(format_args!(
+                    "Taken away there, as here: {} and {}",
+                    plural(pushed.forgotten, "session"),
+                    plural(pushed.taken_back, "word"),
+                ));
+            }
         }
         (Format::Text, None) => {}
     }
@@ -226,7 +250,7 @@ pub(crate) fn push_quietly(ui: &mut Ui, context: &Context) {
 /// Delivers what is new in the data directory.
 pub(crate) fn deliver(ui: &mut Ui, context: &Context, hub: &Place) -> Result<Pushed, StoreError> {
     let here = context.places.data_dir.local();
-    let Some(source) = Store::open_existing(&here)? else {
+    let Some(source) = open_source(&here)? else {
         return Ok(Pushed::default());
     };
     let mut target = Store::open(hub)?;
@@ -243,6 +267,13 @@ pub(crate) fn deliver(ui: &mut Ui, context: &Context, hub: &Place) -> Result<Pus
     Ok(pushed)
 }
 
+/// Opens a memory that is carried from. One that an older version wrote lacks tables until somebody opens it who may write; where nobody may, it
+/// is taken as it is.
+fn open_source(place: &Place) -> Result<Option<Store>, StoreError> {
+    let existing = Store::open_existing(place)?;
+    Ok(existing.map(|existing| Store::open(place).unwrap_or(existing)))
+}
+
 /// What a memory holds, as far as it can be asked.
 struct Held {
     sessions: u64,
@@ -252,24 +283,24 @@ struct Held {
 }
 
 impl Held {
-    fn of(place: &Place) -> Result<Self, StoreError> {
+    /// None where nobody made a memory yet.
+    fn of(place: &Place) -> Result<Option<Self>, StoreError> {
         let store = Store::open_existing(place)?;
         let Some(reads) = store.as_ref().map(Store::reads) else {
-            return Ok(Self {
-                sessions: 0,
-                with_raw_text: 0,
-                raw_bytes: 0,
-                index: Index::None,
-            });
+            return Ok(None);
         };
         let sessions = reads.sessions()?;
-        Ok(Self {
+        Ok(Some(Self {
             sessions: sessions.len() as u64,
             with_raw_text: sessions.iter().filter(|row| row.evicted_at.is_none()).count() as u64,
             raw_bytes: reads.raw_cache_bytes()?,
             index: reads.index()?,
-        })
+        }))
     }
+}
+
+fn is_away(error: &StoreError) -> bool {
+    matches!(error, StoreError::Server(error) if error.kind() == ServerErrorKind::Away)
 }
 
 /// By what a search finds frames, in a word.
@@ -292,48 +323,75 @@ fn status(ui: &mut Ui, context: &Context) -> Result<Outcome, CommandError> {
             .map(|_| ("store", context.places.data_dir.clone())),
     );
     places.extend(context.hub.clone().map(|hub| ("hub", hub)));
-    let rows: Vec<_> = places
+    let rows: Vec<Asked<'_>> = places
         .iter()
         .map(|(role, place)| (*role, place, Held::of(place)))
         .collect();
     if ui.format == Format::Json {
-        let places: Vec<_> = rows
-            .iter()
-            .map(|(role, place, held)| {
-                let held = held.as_ref().ok();
-                json!({
-                    "role": role,
-                    "path": place.to_string(),
-                    "is_away": held.is_none(),
-                    "sessions": held.map(|held| held.sessions),
-                    "with_raw_text": held.map(|held| held.with_raw_text),
-                    "raw_bytes": held.map(|held| held.raw_bytes),
-                    "searched_by": held.map(|held| index_word(held.index)),
-                })
-            })
-            .collect();
+        let places: Vec<_> = rows.iter().map(status_json).collect();
         let share = context.config.hub.share.as_str();
         ui.json(&json!({"schema": "boswell.hub.status/1", "share": share, "places": places}))?;
         return Ok(Outcome::Done);
     }
     for (role, place, held) in &rows {
-        match held {
-            Ok(held) => ui.row(format_args!(
-                "{role:<6} {place}  {}, {} with raw text, {}, searched by {}",
+        // A server is a stranger, and says what it likes.
+        let told = match held {
+            Ok(Some(held)) => format!(
+                "{}, {} with raw text, {}, searched by {}",
                 plural(held.sessions, "session"),
                 measure::count(held.with_raw_text),
                 measure::bytes(held.raw_bytes),
                 index_word(held.index),
-            ))?,
-            Err(error) => ui.row(format_args!("{role:<6} {place}  cannot be asked: {error}"))?,
-        }
+            ),
+            Ok(None) => "no memory yet".to_owned(),
+            Err(error) if is_away(error) => format!("cannot be reached: {error}"),
+            Err(error) => format!("cannot be asked: {error}"),
+        };
+        ui.row(format_args!(
+            "{role:<6} {}  {}",
+            escape(&place.to_string()),
+            escape(&told)
+        ))?;
+    }
+    tell_next(ui, &rows);
+    Ok(Outcome::Done)
+}
+
+/// One of the memories: what it is to us, where it is, and what it holds.
+type Asked<'p> = (&'static str, &'p Place, Result<Option<Held>, StoreError>);
+
+/// Says what to do about what is missing.
+fn tell_next(ui: &mut Ui, rows: &[Asked<'_>]) {
+    if rows.len() == 1 {
+        ui.hint(
+            "no shared memory is configured: `hub.url` names one to deliver to, `store.url` one to keep the memory in",
+        );
+    }
+    let servers = || rows.iter().filter(|(_, place, _)| place.server().is_some());
+    if servers().any(|(.., held)| matches!(held, Ok(None))) {
+        ui.hint("`boswell hub init` makes the tables and the roles");
     }
     let is_lacking = |held: &Held| held.index != Index::Pieces && held.with_raw_text > 0;
-    let servers = rows.iter().filter(|(_, place, _)| place.server().is_some());
-    if servers.filter_map(|(.., held)| held.as_ref().ok()).any(is_lacking) {
+    if servers().any(|(.., held)| matches!(held, Ok(Some(held)) if is_lacking(held))) {
         ui.hint("the server's index is not whole: the extension `pg_trgm` and `boswell rebuild` make it so");
     }
-    Ok(Outcome::Done)
+}
+
+fn status_json((role, place, held): &Asked<'_>) -> serde_json::Value {
+    let error = held.as_ref().err();
+    let held = held.as_ref().ok().and_then(Option::as_ref);
+    json!({
+        "role": role,
+        "path": place.to_string(),
+        "is_away": error.is_some_and(is_away),
+        "error": error.map(ToString::to_string),
+        "is_made": error.is_none().then_some(held.is_some()),
+        // Where nobody made one, there is nothing in it.
+        "sessions": if error.is_some() { None } else { Some(held.map_or(0, |held| held.sessions)) },
+        "with_raw_text": if error.is_some() { None } else { Some(held.map_or(0, |held| held.with_raw_text)) },
+        "raw_bytes": if error.is_some() { None } else { Some(held.map_or(0, |held| held.raw_bytes)) },
+        "searched_by": held.map(|held| index_word(held.index)),
+    })
 }
 
 /// The shared memory that the settings name.

@@ -39,7 +39,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &JournalArgs) -> Result<
                 ui.row(format_args!(
                     "{}  {}  {}",
                     ui.paint(FAINT, at),
-                    ui.paint(STRONG, format!("{:8}", operation.command)),
+                    ui.paint(STRONG, format!("{:8}", escape(&operation.command))),
                     escape(&operation.sentence)
                 ))?;
             }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use toml::Value;
 
+use super::without_credentials;
 use crate::env::KEY_PREFIX;
 
 /// A key with the tables it stands in.
@@ -96,6 +97,15 @@ pub(crate) struct Setting {
 }
 
 impl Setting {
+    /// The value as a message may repeat it: the URL of a database may hold a password.
+    pub(super) fn told(&self) -> String {
+        let text = self.value.to_string();
+        match self.key.name() {
+            "url" => without_credentials(&text).into_owned(),
+            _ => text,
+        }
+    }
+
     /// Where one element of a list comes from.
     pub(super) fn element_origin(&self, at: usize) -> Origin {
         match (&self.origin, self.element_lines.get(at)) {

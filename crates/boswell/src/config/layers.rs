@@ -269,7 +269,7 @@ fn read_setting<T>(setting: &Setting, read: impl Fn(&Value) -> Result<T, Expecte
         key: setting.key.clone(),
         origin: setting.origin.clone(),
         expected,
-        found: setting.value.to_string(),
+        found: setting.told(),
     })
 }
 

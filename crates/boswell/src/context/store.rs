@@ -101,7 +101,7 @@ fn writer(config: &Config, environment: &Environment) -> Writer {
     let variable = |name| environment.get(name).and_then(OsStr::to_str).map(str::to_owned);
     let user = || {
         let names = [variables::USER, variables::LOGNAME, variables::USERNAME];
-        names.into_iter().find_map(variable)
+        names.into_iter().find_map(variable).or_else(account)
     };
     Writer {
         machine: config.machine.clone().or_else(host).unwrap_or_default(),
@@ -118,4 +118,44 @@ fn host() -> Option<String> {
 #[cfg(not(unix))]
 fn host() -> Option<String> {
     None
+}
+
+/// Whose process this is, where no variable says so: what a scheduler or a container starts has none.
+#[cfg(unix)]
+fn account() -> Option<String> {
+    let uid = rustix::process::geteuid().as_raw();
+    // The file first: where it knows the user, no other service of the system need be asked.
+    let known = fs::read_to_string("/etc/passwd").ok();
+    let known = known.and_then(|file| named_in(&file, uid));
+    let asked = || whoami::username().ok().filter(|name| !name.is_empty());
+    known.or_else(asked).or_else(|| Some(format!("uid {uid}")))
+}
+
+#[cfg(not(unix))]
+fn account() -> Option<String> {
+    whoami::username().ok().filter(|name| !name.is_empty())
+}
+
+/// The name of a user in a file of them: lines of `name:password:uid:…`.
+#[cfg(unix)]
+fn named_in(file: &str, uid: u32) -> Option<String> {
+    file.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next().filter(|name| !name.is_empty())?;
+        let number = fields.nth(1)?.parse::<u32>().ok()?;
+        (number == uid).then(|| name.to_owned())
+    })
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_user_is_known_by_the_number_in_the_file_of_users() {
+        let file = "root:x:0:0::/:/bin/sh\n# ada:x:7\n+::::::\nbroken\nada:x:1000:1000:Ada,,,:/home/ada:/bin/sh\n";
+        assert_eq!(named_in(file, 1000).as_deref(), Some("ada"));
+        assert_eq!(named_in(file, 0).as_deref(), Some("root"));
+        assert_eq!(named_in(file, 100), None);
+    }
 }

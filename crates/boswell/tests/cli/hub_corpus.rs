@@ -1,28 +1,39 @@
 //! Every verb that answers, asked of a memory in a directory and of one on a server, over real logs: the answers are the same. Told where
 //! `BOSWELL_CORPUS` names a directory of logs, passed over where it does not.
 
-use std::collections::BTreeSet;
+mod logs;
+mod mcp;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::Value;
 use testkit::postgres::Postgres;
 
+use self::logs::{below, lay_out};
 use crate::sandbox::Sandbox;
 
-/// Of the logs of Claude Code and Codex every so manieth is taken, and each where `BOSWELL_FAULTS=all` asks for everything.
-const STEP: usize = 8;
-
-/// What is asked with `--json`. `DAY` is a day of which there is something, `SESSION` a session of each agent.
+/// What is asked with `--json`, in this order. `DAY` is a day of which there is something, `SESSION` a session of each agent, `LOG` one of
+/// their logs, `FILE` a file that was edited, and `OUT` a directory of each memory for what is written; what was written is compared in the end.
 const QUESTIONS: &[&str] = &[
     "sessions",
     "sessions --agent codex --limit 3",
     "sessions --outcome success",
     "sessions --tool Bash",
     "sessions --since 2025-10-01 --until 2025-12-31",
+    "tag SESSION seen",
+    "tag SESSION",
+    "note SESSION words",
+    "name SESSION mine",
+    "decide --session SESSION kept",
+    "sessions --tag seen",
     "show SESSION",
     "show SESSION --turns 1",
     "digest SESSION",
+    "digest SESSION --max-tokens 500",
     "signals",
     "signals --agent claude",
     "decisions",
@@ -34,6 +45,7 @@ const QUESTIONS: &[&str] = &[
     "usage project",
     "usage blocks",
     "usage --by agent,branch,user,machine",
+    "usage --csv",
     "stats",
     "stats --agent grok",
     "statusline",
@@ -44,16 +56,55 @@ const QUESTIONS: &[&str] = &[
     "evict --dry-run",
     "forget SESSION --dry-run",
     "keep SESSION",
+    "keep SESSION --undo",
     "sweep --dry-run",
     "prepare --date DAY",
     "report --date DAY --to json",
+    "report --date DAY --user ada --to json",
+    "bundle --date DAY -o OUT/day.zip",
+    "bundle --date DAY --raw-sessions -o OUT/whole.zip",
     "diary",
     "render SESSION --to md",
+    "render SESSION --to html -o OUT/page-N.html",
+    "read LOG",
     "cat SESSION",
-    "restore SESSION -o given --dry-run",
-    "why src/main.rs",
+    "export --to jsonl -o OUT/jsonl",
+    "export --to csv -o OUT/csv",
+    "export --to csv -o OUT/some --agent codex --tables sessions,calls",
+    "export --to parquet -o OUT/parquet",
+    "restore SESSION -o OUT/given --dry-run",
+    "restore SESSION -o OUT/given-N",
+    "why FILE",
+    "why FILE --limit 1",
     "status",
     "doctor --deep",
+    "hooks status",
+    "schedule status",
+    "run -- true",
+    "evict --config session_memory.retention.raw_soft_cap_bytes=1MB",
+    "sessions --limit 0",
+    "forget SESSION",
+    "forget --agent codex --since 2025-10-01 --with-digest --yes",
+    "rebuild",
+    "sweep",
+    "sessions --limit 0",
+    "usage",
+    "stats",
+    "status",
+    "doctor --deep",
+];
+
+/// Verbs that are asked otherwise below, or that ask no memory, or say what must not be the same.
+const ELSEWHERE: &[(&str, &str)] = &[
+    ("search", "asked below: what is found is compared in any order"),
+    ("mcp", "asked below, tool by tool"),
+    ("hub", "says where memories are"),
+    ("config", "says where memories are"),
+    ("setup", "asks no memory that is there"),
+    ("demo", "has logs and a memory of its own"),
+    ("watch", "goes on until it is ended; what it reads a sweep reads"),
+    ("completions", "asks no memory"),
+    ("man", "asks no memory"),
 ];
 
 /// Searches: the same turns are found, in whichever order.
@@ -77,61 +128,6 @@ const SEARCHES: &[&str] = &[
     "nowhereatall",
 ];
 
-/// Copies real logs into the agents' roots.
-fn lay_out(corpus: &Path, sandbox: &Sandbox) {
-    for (agent, place) in [("claude", ".claude/projects"), ("codex", ".codex/sessions")] {
-        let mut paths = Vec::new();
-        below(&corpus.join(agent), &mut paths);
-        paths.retain(|path| path.extension().is_some_and(|end| end == "jsonl"));
-        paths.sort();
-        let step = if std::env::var_os("BOSWELL_FAULTS").is_some() {
-            1
-        } else {
-            STEP
-        };
-        for (number, path) in paths.iter().enumerate().step_by(step) {
-            let name = path.file_name().unwrap().to_string_lossy();
-            let prefix = if agent == "codex" && !name.starts_with("rollout-") {
-                "rollout-"
-            } else {
-                ""
-            };
-            put(
-                path,
-                &sandbox.home.join(place).join(format!("folder-{number}/{prefix}{name}")),
-            );
-        }
-    }
-    let mut paths = Vec::new();
-    below(&corpus.join("grok"), &mut paths);
-    for path in paths {
-        let session = path.parent().unwrap();
-        let own = session
-            .strip_prefix(corpus)
-            .unwrap()
-            .to_string_lossy()
-            .replace('/', "-");
-        let name = path.file_name().unwrap();
-        put(&path, &sandbox.home.join(".grok/sessions/project").join(own).join(name));
-    }
-}
-
-fn put(from: &Path, to: &Path) {
-    fs::create_dir_all(to.parent().unwrap()).unwrap();
-    fs::write(to, fs::read(from).unwrap()).unwrap();
-}
-
-fn below(directory: &Path, paths: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        let path = entry.path();
-        match path.is_dir() {
-            true => below(&path, paths),
-            false => paths.push(path),
-        }
-    }
-    paths.sort();
-}
-
 /// One of the two memories.
 struct Side<'s> {
     sandbox: &'s Sandbox,
@@ -140,28 +136,77 @@ struct Side<'s> {
 }
 
 impl Side<'_> {
-    fn ask(&self, words: &[&str]) -> String {
+    fn command(&self, words: &[&str]) -> Command {
         let mut command = self.sandbox.command("");
         command
             .args(words)
             .env("BOSWELL_HOME", self.sandbox.path(self.name))
             .env("BOSWELL_REPORTS", self.sandbox.path(&format!("{}-days", self.name)));
         command.envs(self.url.map(|url| ("BOSWELL_STORE", url)));
-        let output = command.output().unwrap();
+        command
+    }
+
+    fn ask(&self, words: &[&str]) -> String {
+        let output = self.command(words).output().unwrap();
         let told = format!(
             "{}\n{:?}\n{}",
             String::from_utf8_lossy(&output.stdout),
             output.status.code(),
             String::from_utf8_lossy(&output.stderr)
         );
-        // Where it lies is the one thing that they must not say alike.
-        let told = told.replace(&self.sandbox.path(&format!("{}-days", self.name)), "[DAYS]");
-        told.replace(&self.sandbox.path(self.name), "[MEMORY]")
+        self.without_places(&told)
+    }
+
+    /// Where it lies is the one thing that they must not say alike.
+    fn without_places(&self, told: &str) -> String {
+        let told = told.replace(&self.sandbox.path(self.name), "[MEMORY]");
+        // As a zip writes it.
+        told.replace(&format!("~/{}", self.name), "[MEMORY]")
     }
 
     fn json(&self, words: &[&str]) -> Value {
         let told = self.ask(words);
         serde_json::from_str(told.lines().next().unwrap_or_default()).unwrap_or_default()
+    }
+
+    /// Where it writes.
+    fn out(&self) -> PathBuf {
+        self.sandbox.home.join(format!("{}-out", self.name))
+    }
+
+    /// Every file that it wrote: rows of tables in any order, the files in a zip, and all others as they are.
+    fn written(&self) -> BTreeMap<String, String> {
+        let mut paths = Vec::new();
+        below(&self.out(), &mut paths);
+        let mut written = BTreeMap::new();
+        for path in paths {
+            let name = path.strip_prefix(self.out()).unwrap().to_string_lossy().into_owned();
+            let bytes = fs::read(&path).unwrap();
+            match path.extension().and_then(|end| end.to_str()) {
+                Some("zip") => written.extend(self.unzipped(&name, &bytes)),
+                Some("jsonl" | "csv") if !name.starts_with("given") => {
+                    let text = self.without_places(&String::from_utf8(bytes).unwrap());
+                    let mut lines: Vec<&str> = text.lines().collect();
+                    lines.sort_unstable();
+                    written.insert(name, lines.join("\n"));
+                }
+                _ => _ = written.insert(name, self.without_places(&String::from_utf8_lossy(&bytes))),
+            }
+        }
+        written
+    }
+
+    fn unzipped(&self, name: &str, bytes: &[u8]) -> Vec<(String, String)> {
+        let mut zip = zip::ZipArchive::new(std::io::Cursor::new(bytes)).unwrap();
+        (0..zip.len())
+            .map(|at| {
+                let mut file = zip.by_index(at).unwrap();
+                let mut bytes = Vec::new();
+                file.read_to_end(&mut bytes).unwrap();
+                let text = self.without_places(&String::from_utf8_lossy(&bytes));
+                (format!("{name}/{}", file.name().unwrap()), text)
+            })
+            .collect()
     }
 }
 
@@ -180,7 +225,9 @@ fn told(question: &str, text: &str) -> String {
             "packs_bytes",
         ],
         Some("doctor") => &["path"],
-        Some("sweep") => &["duration_ms"],
+        Some("sweep" | "rebuild") => &["duration_ms"],
+        // How well it packs depends on the names of places in it.
+        Some("bundle") => &["bytes"],
         _ => &[],
     };
     leave_out(&mut value, unlike);
@@ -231,44 +278,110 @@ fn every_verb_answers_from_a_server_as_from_a_directory() {
         side.ask(&["note", "last", "a", "note"]);
         side.ask(&["decide", "--session", "last", "we-keep-it"]);
     }
-    let [here, there] = &sides;
-    let all = here.json(&["sessions", "--limit", "0", "--json", "--no-sweep"]);
-    let sessions = all["sessions"].as_array().unwrap();
-    let of = |agent: &str| sessions.iter().find(|one| one["flavor"] == agent && one["turns"] != 0);
-    let chosen: Vec<&str> = ["claude", "codex", "grok"]
-        .iter()
-        .map(|agent| {
-            of(agent).unwrap_or_else(|| panic!("no session of {agent}"))["session_uid"]
-                .as_str()
-                .unwrap()
-        })
-        .collect();
-    let day = here.json(&["days", "--json", "--no-sweep"]);
-    let day = day["days"]
-        .as_array()
-        .and_then(|days| days.last())
-        .map(|day| day["date"].clone());
-    let day = day
-        .and_then(|day| day.as_str().map(str::to_owned))
-        .unwrap_or("2026-03-31".to_owned());
+    let chosen = Chosen::of(&sides);
+    for side in &sides {
+        fs::create_dir_all(side.out()).unwrap();
+    }
     let mut differing = Vec::new();
+    let [ours, theirs] = sides.each_ref().map(|side| {
+        side.ask(&["prepare", "--date", &chosen.day, "--no-sweep"]);
+        let workspace = side.sandbox.path(&format!("{}-days/work/{}", side.name, chosen.day));
+        mcp::told(side.command(&["mcp", "--workspace", &workspace]))
+    });
+    if ours != theirs {
+        differing.push(format!("mcp:\n{}", differs_at(&ours, &theirs)));
+    }
+    // Before text is let go: there is most to find.
+    let hits = search(&sides, &mut differing);
+    ask_all(&sides, &chosen, &mut differing);
+    compare_written(&sides, &mut differing);
+    assert!(differing.is_empty(), "{}", differing.join("\n"));
+    assert!(hits > 100, "{hits} hits");
+}
+
+/// What is asked about.
+struct Chosen {
+    /// A session of each agent, and a log.
+    sessions: Vec<(String, String)>,
+    day: String,
+    /// A file that was edited.
+    file: String,
+}
+
+impl Chosen {
+    fn of(sides: &[Side<'_>; 2]) -> Self {
+        let side = &sides[0];
+        let all = side.json(&["sessions", "--limit", "0", "--json", "--no-sweep"]);
+        let all = all["sessions"].as_array().unwrap();
+        let sessions = ["claude", "codex", "grok"].iter().map(|agent| {
+            let found = all.iter().find(|one| one["flavor"] == *agent && one["turns"] != 0);
+            let uid = found.unwrap_or_else(|| panic!("no session of {agent}"))["session_uid"].as_str();
+            (uid.unwrap().to_owned(), log_of(side, agent))
+        });
+        let days = side.json(&["days", "--limit", "1000", "--json", "--no-sweep"]);
+        // The clock of a sandbox stands still, and days to come are refused.
+        let past = |day: &&Value| day["date"].as_str().is_some_and(|date| date < "2026-04-01");
+        let days = days["days"].as_array().unwrap().iter().filter(past);
+        let day = days.max_by_key(|day| day["turns"].as_u64());
+        let sessions: Vec<(String, String)> = sessions.collect();
+        // Whoever asks for a digest makes it, so that both are asked.
+        let [digest, _] = sides
+            .each_ref()
+            .map(|side| side.json(&["digest", &sessions[0].0, "--json", "--no-sweep"]));
+        Self {
+            sessions,
+            file: digest["files"][0]["path"].as_str().unwrap().to_owned(),
+            day: day.unwrap()["date"].as_str().unwrap().to_owned(),
+        }
+    }
+}
+
+/// Asks all questions in their order.
+fn ask_all(sides: &[Side<'_>; 2], chosen: &Chosen, differing: &mut Vec<String>) {
     for question in QUESTIONS {
-        let asked: Vec<&str> = if question.contains("SESSION") {
-            chosen.clone()
-        } else {
-            vec![""]
-        };
-        for session in asked {
-            let line = question.replace("SESSION", session).replace("DAY", &day) + " --json --no-sweep";
-            let words: Vec<&str> = line.split_whitespace().collect();
-            let (ours, theirs) = (told(question, &here.ask(&words)), told(question, &there.ask(&words)));
-            assert!(!ours.contains("\"code\":\"usage\""), "{ours}");
+        let is_of_each = ["SESSION", "LOG", "-N"].iter().any(|word| question.contains(word));
+        let asked = chosen.sessions.iter().enumerate();
+        for (number, (session, log)) in asked.take(if is_of_each { usize::MAX } else { 1 }) {
+            let line = question.replace("SESSION", session).replace("DAY", &chosen.day);
+            let line = line.replace("FILE", &chosen.file);
+            let line = line.replace("-N", &format!("-{number}")).replace("LOG", log);
+            let [ours, theirs] = sides.each_ref().map(|side| {
+                let line = line.replace("OUT", &side.out().to_string_lossy());
+                told(question, &side.ask(&arguments(&line)))
+            });
+            assert!(!ours.starts_with("{\"error\""), "{line}: {ours}");
             if ours != theirs {
                 differing.push(format!("{line}:\n{}", differs_at(&ours, &theirs)));
             }
         }
     }
+}
+
+/// Compares every file that was written.
+fn compare_written(sides: &[Side<'_>; 2], differing: &mut Vec<String>) {
+    let [ours, theirs] = sides.each_ref().map(Side::written);
+    assert_eq!(ours.keys().collect::<Vec<_>>(), theirs.keys().collect::<Vec<_>>());
+    for name in [
+        "jsonl/events.jsonl",
+        "csv/calls.csv",
+        "parquet/turns.parquet",
+        "page-2.html",
+    ] {
+        assert!(ours.get(name).is_some_and(|text| !text.is_empty()), "{name}");
+    }
+    assert!(ours.keys().any(|name| name.starts_with("whole.zip/work/projects")));
+    for (name, ours) in &ours {
+        let theirs = &theirs[name];
+        if ours != theirs {
+            differing.push(format!("{name}:\n{}", differs_at(ours, theirs)));
+        }
+    }
+}
+
+/// Asks for everything that is searched. Gives how much was found.
+fn search(sides: &[Side<'_>; 2], differing: &mut Vec<String>) -> usize {
     let mut hits = 0;
+    let [here, there] = sides;
     for search in SEARCHES {
         let mut words = vec!["search", "--limit", "0", "--json", "--no-sweep"];
         match search.split_once(' ').filter(|_| search.starts_with("--")) {
@@ -281,8 +394,44 @@ fn every_verb_answers_from_a_server_as_from_a_directory() {
             differing.push(format!("search {search}: {} and {}", ours.len(), theirs.len()));
         }
     }
-    assert!(differing.is_empty(), "{}", differing.join("\n"));
-    assert!(hits > 100, "{hits} hits");
+    hits
+}
+
+/// The words of a line behind our own flags: a command that is run has flags of its own.
+fn arguments(line: &str) -> Vec<&str> {
+    ["--json", "--no-sweep"]
+        .into_iter()
+        .chain(line.split_whitespace())
+        .collect()
+}
+
+/// A log of an agent.
+fn log_of(side: &Side<'_>, agent: &str) -> String {
+    let mut paths = Vec::new();
+    below(&side.sandbox.home.join(format!(".{agent}")), &mut paths);
+    let log = paths
+        .iter()
+        .find(|path| path.extension().is_some_and(|end| end == "jsonl"));
+    log.unwrap().to_string_lossy().into_owned()
+}
+
+#[test]
+fn no_verb_is_left_out_of_what_is_compared() {
+    let help = Sandbox::new().run("--help");
+    let verbs = help.lines().take_while(|line| !line.starts_with("Global options"));
+    let verbs: BTreeSet<&str> = verbs
+        .filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next())
+        .collect();
+    assert!(verbs.contains("sessions") && verbs.contains("mcp"), "{help}");
+    let asked = QUESTIONS.iter().filter_map(|question| question.split(' ').next());
+    let elsewhere = ELSEWHERE.iter().map(|(verb, _)| *verb);
+    let known: Vec<&str> = asked.collect::<BTreeSet<_>>().into_iter().chain(elsewhere).collect();
+    assert_eq!(known.iter().copied().collect::<BTreeSet<_>>(), verbs);
+    assert_eq!(
+        known.len(),
+        verbs.len(),
+        "a verb that is asked needs no reason why it is not"
+    );
 }
 
 /// The first place at which two texts differ, with a little around it.

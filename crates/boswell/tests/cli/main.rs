@@ -17,6 +17,7 @@ mod generated;
 mod hooks;
 mod hub;
 mod hub_corpus;
+mod hub_team;
 mod keep;
 mod masking;
 mod picture;

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use super::anchors::{self, Stands};
 use super::{carry, strip};
+use crate::retention;
 use crate::store::{Decision, Patience, SessionRow, Store, StoreError};
 use crate::sweep::several;
 
@@ -37,6 +38,10 @@ pub struct Pushed {
     pub left: u64,
     /// Tags, decisions and other words on sessions.
     pub beside: u64,
+    /// Tags and other words that were taken away here, and now there.
+    pub taken_back: u64,
+    /// Sessions that were forgotten here, and now there.
+    pub forgotten: u64,
     /// Sessions of which the other memory has a log that begins differently: they stay as they are there.
     pub apart: Vec<String>,
 }
@@ -44,7 +49,7 @@ pub struct Pushed {
 /// Why a session has no raw text in the memory it was delivered to.
 pub const STAYED: &str = "stayed on its machine";
 
-/// Delivers what is new here to a memory that many share. Of two logs of one session the longer one counts, whichever machine it is from.
+/// Delivers what is new here to a memory that many share, and takes away what was delivered and is gone here. Of two logs of one session the longer one counts, whichever machine it is from.
 pub fn push(
     from: &Store,
     to: &mut Store,
@@ -52,14 +57,19 @@ pub fn push(
     now: Timestamp,
     patience: Patience<'_>,
 ) -> Result<Pushed, StoreError> {
-    let mut pushed = Pushed::default();
+    let mut pushed = Pushed {
+        forgotten: forget(from, to, now, patience)?,
+        taken_back: take_back(from, to, now, patience)?,
+        ..Pushed::default()
+    };
     let there: BTreeMap<String, SessionRow> = to
         .reads()
         .sessions()?
         .into_iter()
         .map(|row| (row.session_uid.clone(), row))
         .collect();
-    let buried = to.reads().tombstones()?;
+    let mut buried = to.reads().tombstones()?;
+    buried.extend(from.reads().tombstones()?);
     for row in from.reads().sessions()? {
         let uid = row.session_uid.as_str();
         if is_buried(&buried, uid) {
@@ -67,22 +77,20 @@ pub fn push(
             continue;
         }
         let share = share(uid)?;
-        if let Some(known) = there.get(uid) {
-            if is_same(&row, known, share) {
-                pushed.unchanged += 1;
+        let known = there.get(uid);
+        if known.is_some_and(|known| is_same(&row, known, share)) {
+            pushed.unchanged += 1;
+            continue;
+        }
+        match stands(from, to, &row, known)? {
+            Stands::Longer => {}
+            Stands::Equal | Stands::Shorter => {
+                pushed.left += 1;
                 continue;
             }
-            match anchors::compare(from, to, uid)? {
-                Stands::Longer => {}
-                Stands::Equal if row.evicted_at.is_none() && row.ingested_at >= known.ingested_at => {}
-                Stands::Equal | Stands::Shorter => {
-                    pushed.left += 1;
-                    continue;
-                }
-                Stands::Apart => {
-                    pushed.apart.push(uid.to_owned());
-                    continue;
-                }
+            Stands::Apart => {
+                pushed.apart.push(uid.to_owned());
+                continue;
             }
         }
         let load = from.reads().session_load(uid)?;
@@ -90,11 +98,62 @@ pub fn push(
             Share::Full => load,
             Share::Digests => strip::stripped(from, load, STAYED)?,
         };
-        carry(from, to, &load, now, patience)?;
-        pushed.sessions += 1;
+        // Somebody else may have delivered more of it meanwhile, or forgotten it.
+        let is_wanted = |to: &Store| {
+            let reads = to.reads();
+            let is_wanted =
+                !reads.is_buried(uid)? && stands(from, to, &row, reads.session(uid)?.as_ref())? == Stands::Longer;
+            Ok(is_wanted)
+        };
+        match carry(from, to, &load, now, patience, &is_wanted)? {
+            true => pushed.sessions += 1,
+            false => pushed.left += 1,
+        }
     }
     pushed.beside = push_beside(from, to, share, &buried, now, patience)?;
     Ok(pushed)
+}
+
+/// How a session here stands to the one there. Of two that were read equally far the one counts that was read last.
+fn stands(from: &Store, to: &Store, row: &SessionRow, known: Option<&SessionRow>) -> Result<Stands, StoreError> {
+    let Some(known) = known else {
+        return Ok(Stands::Longer);
+    };
+    Ok(match anchors::compare(from, to, &row.session_uid)? {
+        Stands::Equal if row.evicted_at.is_none() && row.ingested_at >= known.ingested_at => Stands::Longer,
+        stands => stands,
+    })
+}
+
+/// Forgets there what was forgotten here and is ours there: what another machine delivered stays. Nobody delivers it again.
+fn forget(from: &Store, to: &mut Store, now: Timestamp, patience: Patience<'_>) -> Result<u64, StoreError> {
+    let buried = from.reads().tombstones()?;
+    if buried.is_empty() {
+        return Ok(0);
+    }
+    let mut uids = to.reads().written_here()?;
+    uids.retain(|uid| is_buried(&buried, uid));
+    if !uids.is_empty() {
+        retention::forget_there(to, patience, &uids, now)?;
+    }
+    Ok(uids.len() as u64)
+}
+
+/// Takes away there what was said here, delivered, and taken away here since.
+fn take_back(from: &Store, to: &mut Store, now: Timestamp, patience: Patience<'_>) -> Result<u64, StoreError> {
+    let gone = from.reads().taken_back(&to.reads())?;
+    if gone.is_empty() {
+        return Ok(0);
+    }
+    let lock = to.lock(patience)?;
+    to.write_apart(&lock, now, "hub", |tx| {
+        let mut count = 0;
+        for said in &gone {
+            count += u64::from(tx.unsay(said)?);
+        }
+        let several = several(count, "word");
+        Ok((count, format!("took {several} on sessions away, as another memory did")))
+    })
 }
 
 fn is_buried(buried: &HashSet<String>, uid: &str) -> bool {

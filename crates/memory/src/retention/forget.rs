@@ -1,10 +1,12 @@
 //! Forgetting: what a user wants gone goes now, for good, whatever the budget says, and no sweep and no history brings
 //! it back.
 
+use jiff::Timestamp;
+
 use super::apply::{let_go_rows, unlink};
 use super::{Command, Done, finish};
 use crate::digest;
-use crate::store::{Patience, Reads, Store, StoreError};
+use crate::store::{Patience, Reads, Store, StoreError, Tx};
 
 /// How much of a session is forgotten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,11 +95,7 @@ pub fn forget(
             packs.extend(let_go_rows(tx, uid)?);
             tx.mark_forgotten(uid, digests.now)?;
             if reach == Reach::WithDigest {
-                tx.drop_session(uid)?;
-                tx.drop_annotations(uid)?;
-                tx.drop_facts(uid)?;
-                tx.drop_decisions(uid)?;
-                tx.drop_keep(uid)?;
+                drop_rest(tx, uid)?;
             }
         }
         Ok(((), sentence.clone()))
@@ -114,6 +112,39 @@ pub fn forget(
         is_finished: done.is_finished,
         ..forgotten
     })
+}
+
+/// Forgets all of some sessions in a memory on a server, because they were forgotten in the one that delivered them.
+pub(crate) fn forget_there(
+    store: &mut Store,
+    patience: Patience<'_>,
+    uids: &[String],
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let lock = store.lock(patience)?;
+    let mut packs = Vec::new();
+    store.write_apart(&lock, now, "hub", |tx| {
+        for uid in uids {
+            tx.bury(uid, now)?;
+            packs.extend(let_go_rows(tx, uid)?);
+            drop_rest(tx, uid)?;
+        }
+        let uids = uids.join(", ");
+        Ok(((), format!("forgot all of {uids}, as the machine did that wrote it")))
+    })?;
+    unlink(store, &packs);
+    store.scrub(&lock)?;
+    Ok(())
+}
+
+/// Takes away what is left of a session whose raw text is gone.
+fn drop_rest(tx: &Tx<'_>, uid: &str) -> Result<(), StoreError> {
+    tx.drop_session(uid)?;
+    tx.drop_annotations(uid)?;
+    tx.drop_facts(uid)?;
+    tx.drop_decisions(uid)?;
+    tx.drop_keep(uid)?;
+    Ok(())
 }
 
 fn sentence(remains: &[Remains], reach: Reach) -> String {

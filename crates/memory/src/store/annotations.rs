@@ -61,6 +61,24 @@ impl Tx<'_> {
         Ok(dropped > 0)
     }
 
+    /// Takes a tag away that was put at a moment. Says whether it was there.
+    pub(super) fn unsay_tag(&self, session_uid: &str, tag: &str, at_micros: i64) -> Result<bool, StoreError> {
+        let dropped = self.engine.execute(
+            "DELETE FROM tags WHERE session_uid = $1 AND tag = $2 AND at = $3",
+            &[Value::Text(session_uid), Value::Text(tag), Value::Int(at_micros)],
+        )?;
+        Ok(dropped > 0)
+    }
+
+    /// Takes a text away that was written at a moment. Says whether it was there.
+    pub(super) fn unsay_text(&self, session_uid: &str, kind: &str, at_micros: i64) -> Result<bool, StoreError> {
+        let dropped = self.engine.execute(
+            "DELETE FROM annotations WHERE session_uid = $1 AND kind = $2 AND at = $3",
+            &[Value::Text(session_uid), Value::Text(kind), Value::Int(at_micros)],
+        )?;
+        Ok(dropped > 0)
+    }
+
     /// Puts a text in the place of the one before; an empty one takes it away.
     pub fn annotate(
         &self,

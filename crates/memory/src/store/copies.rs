@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 
 use super::engine::Value;
-use super::{Reads, StoreError, Tx, micros};
+use super::{Reads, StoreError, Tx, micros, paths};
 
 /// Something we made of a session and wrote elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +24,7 @@ impl Tx<'_> {
              ON CONFLICT (session_uid, path) DO UPDATE SET kind = $3, at = $4",
             &[
                 Value::Text(&copy.session_uid),
-                Value::Text(&copy.path),
+                Value::Text(&paths::kept(self.engine, &copy.path)),
                 Value::Text(&copy.kind),
                 Value::Int(micros(at)),
             ],
@@ -34,19 +34,21 @@ impl Tx<'_> {
 
     /// Notes that something we made is gone, of whichever sessions it told.
     pub fn drop_copy(&self, path: &str) -> Result<(), StoreError> {
+        let path = paths::kept(self.engine, path);
         self.engine
-            .execute("DELETE FROM copies WHERE path = $1", &[Value::Text(path)])?;
+            .execute("DELETE FROM copies WHERE path = $1", &[Value::Text(&path)])?;
         Ok(())
     }
 }
 
 impl Reads<'_> {
-    /// What was made of a session, by path.
+    /// What was made of a session on this machine, by path. What another machine made lies on its own disk: a file that is called so here
+    /// is not it.
     pub fn copies_of(&self, session_uid: &str) -> Result<Vec<CopyRow>, StoreError> {
         if !self.engine.has_table("copies")? {
             return Ok(Vec::new());
         }
-        self.engine.query(
+        let mut copies = self.engine.query(
             "SELECT session_uid, path, kind FROM copies WHERE session_uid = $1 ORDER BY path",
             &[Value::Text(session_uid)],
             |row| {
@@ -56,6 +58,14 @@ impl Reads<'_> {
                     kind: row.text(2)?,
                 })
             },
-        )
+        )?;
+        copies.retain_mut(|copy| match paths::own(self.engine, &copy.path) {
+            Some(own) => {
+                copy.path = own;
+                true
+            }
+            None => false,
+        });
+        Ok(copies)
     }
 }

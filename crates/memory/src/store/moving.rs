@@ -85,7 +85,7 @@ pub(super) const OTHERS: &[Table] = &[
     ("decisions", "i:decision_id t:session_uid i:at t:text i:mask_version"),
     ("keeps", "t:session_uid i:at"),
     ("tombstones", "t:session_uid i:at"),
-    ("copies", "t:session_uid t:path t:kind i:at"),
+    ("copies", "t:session_uid p:path t:kind i:at"),
     (
         "facts",
         "t:session_uid t:fact_key t:agent i:at t:event t:reason t:error i:exit_code",

@@ -1,12 +1,14 @@
 //! The `operations` table: the product's own diary, one sentence per change. No other file writes it.
 
+use std::collections::HashSet;
+
 use jiff::Timestamp;
 
-use super::engine::{Engine, Value};
+use super::engine::{Engine, Row, Value};
 use super::{Reads, StoreError, micros};
 
 /// One change of the store.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Operation {
     pub at_micros: i64,
     pub command: String,
@@ -44,13 +46,7 @@ impl Reads<'_> {
         self.engine.query(
             "SELECT at, command, sentence FROM operations ORDER BY operation_id DESC LIMIT $1",
             &[Value::Int(i64::from(limit))],
-            |row| {
-                Ok(Operation {
-                    at_micros: row.int(0)?,
-                    command: row.text(1)?,
-                    sentence: row.text(2)?,
-                })
-            },
+            operation,
         )
     }
 
@@ -63,4 +59,22 @@ impl Reads<'_> {
             |row| row.int(0),
         )
     }
+
+    /// The operations in which somebody said something of sessions, by the command he used.
+    pub(super) fn said_operations(&self) -> Result<HashSet<Operation>, StoreError> {
+        let found = self.engine.query(
+            "SELECT at, command, sentence FROM operations WHERE command IN ('tag', 'name', 'note', 'keep')",
+            &[],
+            operation,
+        )?;
+        Ok(found.into_iter().collect())
+    }
+}
+
+fn operation(row: &Row<'_>) -> Result<Operation, StoreError> {
+    Ok(Operation {
+        at_micros: row.int(0)?,
+        command: row.text(1)?,
+        sentence: row.text(2)?,
+    })
 }

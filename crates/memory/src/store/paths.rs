@@ -20,6 +20,15 @@ pub(super) fn told(engine: &Engine, path: String) -> String {
     own.map(str::to_owned).unwrap_or(path)
 }
 
+/// A kept path that is surely one of this machine.
+pub(super) fn own(engine: &Engine, path: &str) -> Option<String> {
+    let own = match machine(engine) {
+        Some(machine) => path.strip_prefix(machine)?.strip_prefix(':')?,
+        None => path,
+    };
+    Path::new(own).is_absolute().then(|| own.to_owned())
+}
+
 /// Whether a path that was told is of another machine.
 pub(super) fn is_elsewhere(engine: &Engine, path: &str) -> bool {
     machine(engine).is_some() && !Path::new(path).is_absolute()

@@ -14,6 +14,8 @@ use thiserror::Error;
 
 /// How long a server may take to answer at all, where its URL does not say.
 const CONNECT_SECONDS: u64 = 10;
+/// A server that says nothing for so long is asked whether it is still there.
+const ALIVE_SECONDS: u64 = 30;
 const PORT: u16 = 5432;
 
 /// Where a memory lies. As a path it is its directory on this machine, where the files lie that are of this machine alone.
@@ -48,6 +50,8 @@ pub enum UrlError {
     Scheme,
     #[error("{0}")]
     Parts(String),
+    #[error("a `@` in a name or a password is written `%40`")]
+    At,
     #[error("`sslmode` must be disable, prefer, require or verify-full")]
     SslMode,
 }
@@ -146,8 +150,14 @@ impl Server {
         if !Self::is_url(url) {
             return Err(UrlError::Scheme);
         }
+        // What a name and a password may not hold as it is would be taken for a host, and be told.
+        let behind = url.split_once('@').map_or(url, |(_, behind)| behind);
+        if behind.len() < url.len() && behind.contains('@') {
+            return Err(UrlError::At);
+        }
         // Two words are ours to understand: the driver knows fewer modes and no file of certificates.
-        let (base, query) = url.split_once('?').unwrap_or((url, ""));
+        let question = behind.find('?').map(|at| at + url.len() - behind.len());
+        let (base, query) = question.map_or((url, ""), |at| (&url[..at], &url[at + 1..]));
         let (mut mode, mut roots, mut rest) = (None, None, Vec::new());
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             match pair.split_once('=') {
@@ -169,6 +179,13 @@ impl Server {
         config.application_name("boswell");
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(Duration::from_secs(CONNECT_SECONDS));
+        }
+        if !query.contains("keepalives") {
+            // A network that went away says nothing: without these, a question waits for two hours.
+            config
+                .keepalives_idle(Duration::from_secs(ALIVE_SECONDS))
+                .keepalives_interval(Duration::from_secs(ALIVE_SECONDS / 3))
+                .keepalives_retries(3);
         }
         let is_near = config.get_hosts().iter().all(is_near);
         let usual = if is_near { SslMode::Disable } else { SslMode::Require };
@@ -313,6 +330,9 @@ mod tests {
                 told("postgres://ada:sesame@db/memory?sslmode=maybe"),
                 told("postgres://ada:sesame@db/memory?colour=red"),
                 told("postgres:///memory"),
+                told("postgres://ada:open@sesame@db/memory"),
+                told("postgres://ada:open@se?same=x@db/memory"),
+                told("postgres://ada:open@se/same@db/memory"),
             ]
             .join("\n"),
             @"
@@ -321,6 +341,9 @@ mod tests {
         `sslmode` must be disable, prefer, require or verify-full
         unknown option `colour`
         it names no host
+        a `@` in a name or a password is written `%40`
+        a `@` in a name or a password is written `%40`
+        a `@` in a name or a password is written `%40`
         "
         );
     }
@@ -336,6 +359,11 @@ mod tests {
         assert_eq!(mode("postgres://ada@db.example/memory?sslmode=prefer"), SslMode::Prefer);
         assert_eq!(mode("postgres://ada@localhost/memory"), SslMode::Disable);
         assert_eq!(mode("postgres://ada@127.0.0.1/memory"), SslMode::Disable);
+        // Nor by what stands in a password.
+        assert_eq!(
+            mode("postgres://ada:a?sslmode=disable&b@db.example/memory"),
+            SslMode::Require
+        );
     }
 
     #[test]

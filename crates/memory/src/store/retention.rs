@@ -36,6 +36,15 @@ impl Tx<'_> {
         Ok(dropped > 0)
     }
 
+    /// Takes the mark away that was made at a moment. Says whether it was there.
+    pub(super) fn unsay_keep(&self, session_uid: &str, at_micros: i64) -> Result<bool, StoreError> {
+        let dropped = self.engine.execute(
+            "DELETE FROM keeps WHERE session_uid = $1 AND at = $2",
+            &[Value::Text(session_uid), Value::Int(at_micros)],
+        )?;
+        Ok(dropped > 0)
+    }
+
     /// Notes that a session was forgotten, for good.
     pub fn bury(&self, session_uid: &str, at: Timestamp) -> Result<(), StoreError> {
         self.engine.execute(

@@ -204,12 +204,21 @@ impl Reads<'_> {
 
     /// All sessions, by uid.
     pub fn sessions(&self) -> Result<Vec<SessionRow>, StoreError> {
+        self.sessions_where("stands_for IS NULL ORDER BY session_uid", &[])
+    }
+
+    /// One session.
+    pub fn session(&self, session_uid: &str) -> Result<Option<SessionRow>, StoreError> {
+        let found = self.sessions_where("session_uid = $1", &[Value::Text(session_uid)])?;
+        Ok(found.into_iter().next())
+    }
+
+    fn sessions_where(&self, which: &str, values: &[Value<'_>]) -> Result<Vec<SessionRow>, StoreError> {
         let gone = self.let_go_column()?;
         let sql = format!(
-            "SELECT session_uid, flavor, discovered_at, ingested_at, analyzed_at, {gone}
-             FROM sessions WHERE stands_for IS NULL ORDER BY session_uid"
+            "SELECT session_uid, flavor, discovered_at, ingested_at, analyzed_at, {gone} FROM sessions WHERE {which}"
         );
-        self.engine.query(&sql, &[], |row| {
+        self.engine.query(&sql, values, |row| {
             Ok(SessionRow {
                 session_uid: row.text(0)?,
                 flavor: row.text(1)?,
@@ -269,6 +278,19 @@ impl Reads<'_> {
             |row| row.text(0),
         )?;
         Ok(found.into_iter().collect())
+    }
+
+    /// The sessions that we wrote: this user, on this machine.
+    pub fn written_here(&self) -> Result<Vec<String>, StoreError> {
+        let writer = self.engine.writer();
+        // An older version did not always know the user.
+        self.engine.query(
+            "SELECT session_uid FROM sessions
+             WHERE stands_for IS NULL AND coalesce(machine, '') = $1 AND coalesce(user_name, $2) = $2
+             ORDER BY session_uid",
+            &[Value::Text(&writer.machine), Value::Text(&writer.user)],
+            |row| row.text(0),
+        )
     }
 
     /// The uids under which one session is made anew. All such uids begin alike, so that no others are looked at.

@@ -3,8 +3,10 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod hostile;
 mod index;
 mod moving;
+mod removals;
 mod server;
 mod sharing;
 mod world;

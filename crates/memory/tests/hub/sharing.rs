@@ -7,7 +7,7 @@ use serde_json::json;
 use testkit::logs::ClaudeLog;
 use testkit::postgres::Postgres;
 
-use super::world::{Machine, WAIT, database};
+use super::world::{Machine, WAIT, database, dump};
 
 const SESSION: &str = "5e550000-0000-4000-8000-000000000001";
 const UID: &str = "claude:5e550000-0000-4000-8000-000000000001";
@@ -88,14 +88,6 @@ fn push(machine: &Machine, url: &str, share: Share) -> Pushed {
     let local = Store::open(machine.local()).unwrap();
     let mut there = Store::open(machine.at(url)).unwrap();
     hub::push(&local, &mut there, &|_| Ok(share), Timestamp::now(), WAIT).unwrap()
-}
-
-/// Everything that stands in any table, one line for each row.
-fn dump(server: &Postgres, url: &str) -> String {
-    let tables = "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1";
-    let tables = server.run_in(database(url), tables);
-    let dump = |table: &str| server.run_in(database(url), &format!("SELECT '{table} ', t.* FROM {table} t"));
-    tables.lines().map(dump).collect::<Vec<_>>().join("\n")
 }
 
 fn count(server: &Postgres, url: &str, table: &str) -> String {

@@ -11,6 +11,7 @@ use memory::sources::Root;
 use memory::store::{Patience, Place, Server, Store, StoreError, Writer};
 use memory::sweep::{Report, Sweep, run};
 use tempfile::TempDir;
+use testkit::postgres::Postgres;
 use testkit::truth;
 use transcript::Agent;
 
@@ -169,4 +170,12 @@ pub fn assert_same(one: &Store, other: &Store) {
     let differs = one.iter().zip(&other).find(|(one, other)| one != other);
     assert_eq!(differs, None);
     assert_eq!(one.len(), other.len());
+}
+
+/// Everything that stands in any table, one line for each row.
+pub fn dump(server: &Postgres, url: &str) -> String {
+    let tables = "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1";
+    let tables = server.run_in(database(url), tables);
+    let dump = |table: &str| server.run_in(database(url), &format!("SELECT '{table} ', t.* FROM {table} t"));
+    tables.lines().map(dump).collect::<Vec<_>>().join("\n")
 }

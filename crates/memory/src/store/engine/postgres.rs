@@ -70,12 +70,27 @@ impl ServerError {
                 (format!("{error}{cause}"), kind)
             }
         };
+        let message = on_one_line(&message);
         Self { message, kind }
     }
 }
 
+/// A server is a stranger: what it says is one line, and no longer than somebody reads.
+fn on_one_line(message: &str) -> String {
+    const CHARS_MAX: usize = 300;
+    let mut line: String = message
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .take(CHARS_MAX)
+        .collect();
+    if message.chars().nth(CHARS_MAX).is_some() {
+        line.push('…');
+    }
+    line
+}
+
 fn kind_of(code: &SqlState) -> ServerErrorKind {
-    let class = &code.code()[..2];
+    let class = code.code().get(..2).unwrap_or_default();
     match class {
         // Connections, and servers that go down or come up.
         "08" | "57" => ServerErrorKind::Away,

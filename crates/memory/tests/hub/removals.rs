@@ -1,0 +1,313 @@
+//! What is taken away in a memory that delivers to others goes there, too, and what others said or wrote stays.
+
+use jiff::Timestamp;
+use memory::annotations::{self, Tag, Tagging, Text};
+use memory::digest::Settings;
+use memory::hub::{self, Pushed, Share};
+use memory::mask::{MaskKey, Masker, UserRules};
+use memory::retention::{self, Reach};
+use memory::store::{Annotation, Place, Store};
+use serde_json::json;
+use testkit::logs::ClaudeLog;
+use testkit::postgres::Postgres;
+
+use super::world::{Machine, WAIT, database, dump};
+
+const SESSION: &str = "5e550000-0000-4000-8000-000000000001";
+const UID: &str = "claude:5e550000-0000-4000-8000-000000000001";
+const LOG: &str = ".claude/projects/-home-ada-app/5e550000-0000-4000-8000-000000000001.jsonl";
+const OTHER: &str = "claude:5e550000-0000-4000-8000-000000000002";
+const OTHER_LOG: &str = ".claude/projects/-home-ada-app/5e550000-0000-4000-8000-000000000002.jsonl";
+
+fn log() -> ClaudeLog {
+    ClaudeLog::new(SESSION)
+        .title("a canary for a title")
+        .prompt("let the canary sing")
+        .tool("Bash", json!({"command": "cargo canary"}), "a canary in the output")
+        .reply("the canary sings")
+}
+
+/// A machine with one session that it shares with others, and one of its own.
+fn machine(name: &str) -> Machine {
+    let machine = Machine::new(name);
+    machine.write(LOG, log().jsonl());
+    machine.write(OTHER_LOG, ClaudeLog::new(OTHER).prompt("the other session").jsonl());
+    machine.sweep_and_digest(&machine.local());
+    machine
+}
+
+fn masker() -> Masker {
+    Masker::new(&MaskKey::new([7; 32]), &UserRules::default()).unwrap()
+}
+
+fn tag(place: &Place, word: &str, tagging: Tagging) {
+    let mut store = Store::open(place).unwrap();
+    let tags = [Tag::new(word, &masker()).unwrap()];
+    annotations::tag(&mut store, WAIT, Timestamp::now(), UID, &tags, tagging).unwrap();
+}
+
+fn annotate(place: &Place, kind: Annotation, text: &str) {
+    let mut store = Store::open(place).unwrap();
+    let text = Text::new(kind, text, &masker()).unwrap();
+    annotations::annotate(&mut store, WAIT, Timestamp::now(), UID, kind, &text).unwrap();
+}
+
+/// Keeps a session for good, or no longer, as the command does.
+fn keep(place: &Place, is_kept: bool) {
+    let mut store = Store::open(place).unwrap();
+    let (lock, now) = (store.lock(WAIT).unwrap(), Timestamp::now());
+    let done = store.write(&lock, now, "keep", |tx| match is_kept {
+        true => Ok((tx.keep(UID, now)?, format!("keeps {UID} for good"))),
+        false => Ok((tx.drop_keep(UID)?, format!("no longer keeps {UID} for good"))),
+    });
+    assert!(done.unwrap());
+}
+
+fn forget(place: &Place, reach: Reach) {
+    let mut store = Store::open(place).unwrap();
+    let remains = retention::remains(&store.reads(), &[UID.to_owned()]).unwrap();
+    let task_pattern = regex::Regex::new("T-[0-9]+").unwrap();
+    let digests = Settings {
+        now: Timestamp::now(),
+        task_pattern: &task_pattern,
+    };
+    retention::forget(&mut store, WAIT, &remains, reach, &digests, "forget").unwrap();
+}
+
+fn push(machine: &Machine, url: &str) -> Pushed {
+    let local = Store::open(machine.local()).unwrap();
+    let mut there = Store::open(machine.at(url)).unwrap();
+    hub::push(&local, &mut there, &|_| Ok(Share::Full), Timestamp::now(), WAIT).unwrap()
+}
+
+fn tags(machine: &Machine, url: &str) -> Vec<String> {
+    let there = Store::open(machine.at(url)).unwrap();
+    there.reads().annotations_of(UID).unwrap().tags
+}
+
+#[test]
+fn a_word_that_is_taken_away_here_goes_there_and_the_words_of_others_stay() {
+    let Some(server) = Postgres::shared() else { return };
+    let (desk, lap, url) = (machine("desk"), machine("lap"), server.database());
+    tag(&desk.local(), "bird", Tagging::Add);
+    tag(&desk.local(), "both", Tagging::Add);
+    annotate(&desk.local(), Annotation::Name, "my canary");
+    annotate(&desk.local(), Annotation::Note, "a note on it");
+    keep(&desk.local(), true);
+    push(&desk, &url);
+    tag(&lap.local(), "both", Tagging::Add);
+    tag(&lap.local(), "lap", Tagging::Add);
+    push(&lap, &url);
+    tag(&desk.at(&url), "direct", Tagging::Add);
+    assert_eq!(tags(&desk, &url), ["bird", "both", "direct", "lap"]);
+
+    for word in ["bird", "both"] {
+        tag(&desk.local(), word, Tagging::Remove);
+    }
+    annotate(&desk.local(), Annotation::Name, "");
+    annotate(&desk.local(), Annotation::Note, "");
+    keep(&desk.local(), false);
+    assert_eq!(push(&desk, &url).taken_back, 5);
+    let there = Store::open(desk.at(&url)).unwrap();
+    let said = there.reads().annotations_of(UID).unwrap();
+    assert_eq!((said.name, said.note), (None, None));
+    assert!(!there.reads().is_kept(UID).unwrap());
+    assert_eq!(said.tags, ["direct", "lap"]);
+    // What two said is still said by the other one, and no longer ours to take away.
+    assert_eq!(push(&lap, &url).beside, 1);
+    assert_eq!(push(&desk, &url).taken_back, 0);
+    assert_eq!(tags(&desk, &url), ["both", "direct", "lap"]);
+    // Said anew, it is there again; and a name that another one gave since is not taken away with ours.
+    tag(&desk.local(), "bird", Tagging::Add);
+    annotate(&desk.local(), Annotation::Name, "mine");
+    push(&desk, &url);
+    annotate(&lap.local(), Annotation::Name, "theirs");
+    push(&lap, &url);
+    annotate(&desk.local(), Annotation::Name, "");
+    assert_eq!(push(&desk, &url).taken_back, 0);
+    assert_eq!(tags(&desk, &url), ["bird", "both", "direct", "lap"]);
+    let there = Store::open(desk.at(&url)).unwrap();
+    assert_eq!(there.reads().annotations_of(UID).unwrap().name.unwrap(), "theirs");
+}
+
+#[test]
+fn a_memory_that_came_from_the_shared_one_does_not_take_away_what_was_said_there() {
+    let Some(server) = Postgres::shared() else { return };
+    let (desk, lap, url) = (machine("desk"), Machine::new("lap"), server.database());
+    push(&desk, &url);
+    tag(&desk.at(&url), "direct", Tagging::Add);
+    let there = Store::open(desk.at(&url)).unwrap();
+    let mut local = Store::open(lap.local()).unwrap();
+    hub::move_all(&there, &mut local, Timestamp::now(), WAIT, &|_, _| {}).unwrap();
+    drop(local);
+    tag(&lap.local(), "direct", Tagging::Remove);
+    assert_eq!(push(&lap, &url).taken_back, 0);
+    assert_eq!(tags(&desk, &url), ["direct"]);
+}
+
+#[test]
+fn nothing_is_left_there_of_a_session_that_was_forgotten_here_and_nobody_brings_it_back() {
+    let Some(server) = Postgres::shared() else { return };
+    for reach in [Reach::Raw, Reach::WithDigest] {
+        let (desk, lap, url) = (machine("desk"), machine("lap"), server.database());
+        tag(&desk.local(), "canary", Tagging::Add);
+        annotate(&desk.local(), Annotation::Note, "a canary note");
+        push(&desk, &url);
+        assert!(dump(server, &url).contains("canary"));
+        let before = database_rows(server, &url, OTHER);
+        forget(&desk.local(), reach);
+        let pushed = push(&desk, &url);
+        assert_eq!(
+            (pushed.forgotten, pushed.sessions, pushed.beside),
+            (1, 0, 0),
+            "{reach:?}"
+        );
+        for try_again in [false, true] {
+            if try_again {
+                // Neither the one that forgot it, nor one that has a copy of its log, delivered or swept.
+                assert_eq!(push(&desk, &url).forgotten, 0);
+                push(&lap, &url);
+                lap.sweep_and_digest(&lap.at(&url));
+            }
+            let all = dump(server, &url);
+            let hex: String = "canary".bytes().map(|byte| format!("{byte:02x}")).collect();
+            let told: Vec<&str> = all
+                .lines()
+                .filter(|line| line.contains("canary") || line.contains(&hex))
+                .collect();
+            assert_eq!(told, Vec::<&str>::new(), "{reach:?}");
+            // That it was forgotten is all that is known of it.
+            let named = all.lines().filter(|line| line.contains(UID));
+            let tables: Vec<&str> = named.filter_map(|line| line.split(' ').next()).collect();
+            assert!(
+                tables.iter().all(|table| ["tombstones", "operations"].contains(table)),
+                "{tables:?}"
+            );
+            assert!(tables.contains(&"tombstones"));
+        }
+        assert_eq!(before, database_rows(server, &url, OTHER));
+    }
+}
+
+#[test]
+fn what_was_forgotten_before_it_was_delivered_never_is() {
+    let Some(server) = Postgres::shared() else { return };
+    let (desk, url) = (machine("desk"), server.database());
+    tag(&desk.local(), "canary", Tagging::Add);
+    forget(&desk.local(), Reach::Raw);
+    let pushed = push(&desk, &url);
+    assert_eq!((pushed.sessions, pushed.left, pushed.beside), (1, 1, 0));
+    let all = dump(server, &url);
+    assert!(!all.contains(UID) && !all.contains("canary"), "{all}");
+}
+
+/// How many rows tell of a session, table by table.
+fn database_rows(server: &Postgres, url: &str, uid: &str) -> Vec<usize> {
+    let count = |table: &str| {
+        let sql = format!("SELECT count(*) FROM {table} WHERE session_uid = '{uid}'");
+        server.run_in(database(url), &sql).parse().unwrap()
+    };
+    ["sessions", "frames", "tails", "words", "turns", "views", "digests"]
+        .map(count)
+        .to_vec()
+}
+
+#[test]
+fn what_another_machine_wrote_stays_though_it_is_forgotten_here() {
+    let Some(server) = Postgres::shared() else { return };
+    let (desk, lap, url) = (machine("desk"), machine("lap"), server.database());
+    lap.write(LOG, log().prompt("and on the lap").jsonl());
+    lap.sweep_and_digest(&lap.local());
+    push(&desk, &url);
+    push(&lap, &url);
+    forget(&desk.local(), Reach::WithDigest);
+    assert_eq!(push(&desk, &url).forgotten, 0);
+    let there = Store::open(desk.at(&url)).unwrap();
+    assert!(there.reads().has_raw_text(UID).unwrap());
+    assert_eq!(push(&lap, &url).unchanged, 2);
+}
+
+#[test]
+fn what_is_forgotten_while_the_server_is_away_is_forgotten_when_it_is_back() {
+    let Some(server) = Postgres::start() else { return };
+    let (desk, url) = (machine("desk"), server.database());
+    tag(&desk.local(), "bird", Tagging::Add);
+    push(&desk, &url);
+    forget(&desk.local(), Reach::Raw);
+    tag(&desk.local(), "bird", Tagging::Remove);
+    desk.write(
+        OTHER_LOG,
+        ClaudeLog::new(OTHER)
+            .prompt("the other session")
+            .prompt("goes on")
+            .jsonl(),
+    );
+    desk.sweep_and_digest(&desk.local());
+    let cut = || {
+        server.run(&format!(
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = '{}'",
+            database(&url)
+        ));
+    };
+    let local = Store::open(desk.local()).unwrap();
+    // Cut off before anything, and once the one is gone and the other one is not yet there.
+    let mut there = Store::open(desk.at(&url)).unwrap();
+    let right = there.lock(WAIT).unwrap();
+    cut();
+    let full = |_: &str| Ok(Share::Full);
+    assert!(hub::push(&local, &mut there, &full, Timestamp::now(), WAIT).is_err());
+    drop(right);
+    let halfway = |_: &str| {
+        server.restart();
+        Ok(Share::Full)
+    };
+    let mut there = Store::open(desk.at(&url)).unwrap();
+    _ = hub::push(&local, &mut there, &halfway, Timestamp::now(), WAIT);
+    push(&desk, &url);
+    let there = Store::open(desk.at(&url)).unwrap();
+    assert!(there.reads().is_buried(UID).unwrap() && !there.reads().has_session(UID).unwrap());
+    assert!(!dump(&server, &url).contains("canary"));
+    let turns = "SELECT count(*) FROM turns WHERE session_uid = ";
+    assert_eq!(server.run_in(database(&url), &format!("{turns}'{OTHER}'")), "2");
+    let again = push(&desk, &url);
+    assert_eq!(
+        (again.sessions, again.forgotten, again.taken_back, again.beside),
+        (0, 0, 0, 0)
+    );
+}
+
+#[test]
+fn what_another_one_delivers_or_forgets_meanwhile_counts() {
+    let Some(server) = Postgres::shared() else { return };
+    let (desk, lap) = (machine("desk"), machine("lap"));
+    let longer = log().prompt("and on the lap").jsonl();
+    lap.write(LOG, &longer);
+    lap.sweep_and_digest(&lap.local());
+    let local = Store::open(desk.local()).unwrap();
+    // Between the look at what is there and the delivery somebody else delivers more.
+    let url = server.database();
+    let mut there = Store::open(desk.at(&url)).unwrap();
+    let meanwhile = |uid: &str| {
+        if uid == UID {
+            push(&lap, &url);
+        }
+        Ok(Share::Full)
+    };
+    let pushed = hub::push(&local, &mut there, &meanwhile, Timestamp::now(), WAIT).unwrap();
+    assert_eq!((pushed.sessions, pushed.left), (0, 2), "{pushed:?}");
+    let mut kept = Vec::new();
+    memory::kept::cat(&there, UID, "log", &mut kept).unwrap().unwrap();
+    assert_eq!(String::from_utf8(kept).unwrap(), longer);
+    // And somebody else forgets it.
+    let url = server.database();
+    let mut there = Store::open(desk.at(&url)).unwrap();
+    let meanwhile = |uid: &str| {
+        if uid == UID {
+            forget(&lap.at(&url), Reach::WithDigest);
+        }
+        Ok(Share::Full)
+    };
+    let pushed = hub::push(&local, &mut there, &meanwhile, Timestamp::now(), WAIT).unwrap();
+    assert_eq!((pushed.sessions, pushed.left), (1, 1), "{pushed:?}");
+    assert!(!there.reads().has_session(UID).unwrap());
+}
