@@ -16,7 +16,6 @@ use std::path::{Path, PathBuf};
 use globset::GlobSet;
 use memory::hub::Share;
 use memory::mask::UserRules;
-use regex::Regex;
 use thiserror::Error;
 use transcript::Agent;
 
@@ -26,7 +25,7 @@ pub(crate) use file::ConfigFile;
 pub(crate) use key::variable_of;
 pub(crate) use key::{KeyPath, Origin, Setting};
 pub(crate) use layers::{Assignment, Settings};
-pub(crate) use value::{expand_home, size_bytes};
+pub(crate) use value::{LateRegex, expand_home, size_bytes};
 
 /// The compiled-in first layer.
 pub(crate) const DEFAULTS: &str = include_str!("defaults.toml");
@@ -52,7 +51,7 @@ pub(crate) struct Config {
     pub(crate) ignore: Ignore,
     /// What the user adds to what is masked, and takes from it.
     pub(crate) masking: UserRules,
-    pub(crate) task_ref: Regex,
+    pub(crate) task_ref: LateRegex,
     /// What is run with an event on its standard input: a program and its arguments, or nothing.
     pub(crate) notify: Vec<String>,
     /// Where digests and decisions are written as files, too.
@@ -199,7 +198,7 @@ impl Config {
                 projects: settings.read(ignore, "projects", |found| value::globs(found, home))?,
             },
             masking: read_masking(settings)?,
-            task_ref: settings.read("session_memory.task_ref", "pattern", value::regex)?,
+            task_ref: settings.read("session_memory.task_ref", "pattern", value::task_pattern)?,
             notify: settings.read("session_memory.notify", "command", value::words)?,
             surface_dir: settings.read("session_memory.surface", "dir", |found| value::place(found, home))?,
             diary: read_diary(settings, home)?,
@@ -365,12 +364,16 @@ mod tests {
         assert_eq!(
             config
                 .task_ref
+                .get()
                 .find("see AGENTIC-WP-0002-T01, please")
                 .unwrap()
                 .as_str(),
             "AGENTIC-WP-0002-T01"
         );
-        assert_eq!(config.task_ref.find("feat/JIRA-42-login").unwrap().as_str(), "JIRA-42");
+        assert_eq!(
+            config.task_ref.get().find("feat/JIRA-42-login").unwrap().as_str(),
+            "JIRA-42"
+        );
     }
 
     #[test]

@@ -248,7 +248,7 @@ impl Context {
     pub(crate) fn digest_settings(&self) -> memory::digest::Settings<'_> {
         memory::digest::Settings {
             now: self.now,
-            task_pattern: &self.config.task_ref,
+            task_pattern: self.config.task_ref.get(),
         }
     }
 

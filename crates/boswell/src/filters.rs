@@ -131,7 +131,10 @@ impl FilterArgs {
             here: self.here.then(|| repository(&places.current_dir)),
             branch: self.branch.as_deref(),
             among: None,
-            task: self.task.as_deref().map(|task| (task, context.config.task_ref.clone())),
+            task: self
+                .task
+                .as_deref()
+                .map(|task| (task, context.config.task_ref.get().clone())),
             tags: self.tag.iter().map(|tag| tag_of(tag)).collect(),
             since: at(self.since, Edge::Begin)?,
             until: at(self.until, Edge::End)?,

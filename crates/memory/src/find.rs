@@ -4,20 +4,16 @@
 mod asked;
 mod bare;
 mod beside;
-mod early;
 mod kept;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 
 use jiff::Timestamp;
 use transcript::{Field, Kind, SessionEvent};
 
 pub(crate) use self::asked::Asked;
 pub use self::bare::{Bare, find_bare};
-use self::early::Early;
 use crate::search::{Enough, Hit, Query, Snippet, Work};
 use crate::store::{Listed, Store, StoreError};
 
@@ -137,24 +133,6 @@ pub struct Findings {
 
 /// Asks the memory.
 pub fn find(store: &Store, question: &Question<'_>) -> Result<Findings, StoreError> {
-    // A server finds frames by an index of its own.
-    if question.threads < 2 || !question.query.narrows() || store.indexes_words() {
-        return find_with(store, question, || None);
-    }
-    let (place, is_over) = (store.place(), AtomicBool::new(false));
-    thread::scope(|scope| {
-        let early = scope.spawn(|| early::ask(place, question.query, &is_over));
-        let found = find_with(store, question, || early.join().ok().flatten());
-        is_over.store(true, Ordering::Relaxed);
-        found
-    })
-}
-
-fn find_with(
-    store: &Store,
-    question: &Question<'_>,
-    early: impl FnOnce() -> Option<Early>,
-) -> Result<Findings, StoreError> {
     let look = store.look()?;
     let all = store.reads().listed()?;
     let count = all.len();
@@ -169,7 +147,7 @@ fn find_with(
     if let Some(behind) = &question.behind {
         listed.retain(|session| behind.has(session));
     }
-    let answer = kept::ask(store, &listed, question, early)?;
+    let answer = kept::ask(store, &listed, question)?;
     let mut findings = Findings {
         is_partial: answer.is_partial,
         last: answer

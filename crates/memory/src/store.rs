@@ -320,21 +320,6 @@ impl Store {
     }
 }
 
-/// A look that has a store of its own.
-pub struct Looking(Store);
-
-impl Looking {
-    /// Begins a look at a store, which ends with it.
-    pub fn at(store: Store) -> Result<Self, StoreError> {
-        store.engine.begin_look()?;
-        Ok(Self(store))
-    }
-
-    pub fn store(&self) -> &Store {
-        &self.0
-    }
-}
-
 impl Drop for Look<'_> {
     fn drop(&mut self) {
         if self.is_own {

@@ -5,7 +5,6 @@ pub mod blocks;
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::thread;
 
 use jiff::civil::{Date, Weekday};
 use jiff::tz::TimeZone;
@@ -152,67 +151,30 @@ pub struct Row {
     pub sum: Sum,
 }
 
-/// Every call of a store, copies included.
-pub struct Calls {
-    /// Their sessions, by uid.
-    uids: Vec<Box<str>>,
-    /// Not yet judged: the place of each one's session is that among the uids, and no price is known.
-    bills: Vec<Bill>,
-}
-
-/// All sessions and all calls, which are read at once where there are two threads for it.
-pub fn sessions_and_calls(store: &Store, threads: usize) -> Result<(Vec<Listed>, Calls), StoreError> {
-    if threads < 2 || store.indexes_words() {
-        return Ok((store.reads().listed()?, calls(store)?));
-    }
-    let place = store.place();
-    let (sessions, early) = thread::scope(|scope| {
-        let early = scope.spawn(|| calls(&Store::open_existing(place).ok()??).ok());
-        let sessions = store.reads().listed();
-        (sessions, early.join().ok().flatten())
-    });
-    let calls = early.map_or_else(|| calls(store), Ok)?;
-    Ok((sessions?, calls))
-}
-
-fn calls(store: &Store) -> Result<Calls, StoreError> {
-    let _look = store.look()?;
-    let (mut uids, mut bills): (Vec<Box<str>>, _) = (Vec::new(), Vec::new());
-    store.reads().each_session_calls(
-        |uid| {
-            uids.push(uid.into());
-            uids.len() - 1
-        },
-        |session, call| {
-            let cost = Cost::Unpriced;
-            bills.push(Bill { session, call, cost });
-        },
-    )?;
-    Ok(Calls { uids, bills })
-}
-
 /// Every call of the store that counts, of the sessions that `takes` wants.
+///
+/// Which copy counts is decided over all sessions first: a filter must not turn a copy into a call.
 pub fn bills(
     store: &Store,
     sessions: &[Listed],
     prices: &Prices,
     takes: &dyn Fn(usize, &Call) -> bool,
 ) -> Result<Vec<Bill>, StoreError> {
-    Ok(bills_of(calls(store)?, sessions, prices, takes))
-}
-
-/// Those of the calls that count and that `takes` wants.
-///
-/// Which copy counts is decided over all sessions first: a filter must not turn a copy into a call.
-pub fn bills_of(calls: Calls, sessions: &[Listed], prices: &Prices, takes: &dyn Fn(usize, &Call) -> bool) -> Vec<Bill> {
-    let Calls { uids, mut bills } = calls;
-    let listed: FxHashMap<&str, usize> = sessions
+    let _look = store.look()?;
+    let places: FxHashMap<&str, usize> = sessions
         .iter()
         .enumerate()
         .map(|(at, session)| (session.session_uid.as_str(), at))
         .collect();
-    // A call of a session that is not listed may still be the one which counts.
-    let places: Vec<Option<usize>> = uids.iter().map(|uid| listed.get(&**uid).copied()).collect();
+    let mut bills: Vec<Bill> = Vec::new();
+    store.reads().each_session_calls(
+        // A call of a session that is not listed may still be the one which counts.
+        |uid| places.get(uid).copied().unwrap_or(usize::MAX),
+        |session, call| {
+            let cost = Cost::Unpriced;
+            bills.push(Bill { session, call, cost });
+        },
+    )?;
     let mut counts = {
         let all: Vec<&Call> = bills.iter().map(|bill| &bill.call).collect();
         transcript::counted(&all).into_iter()
@@ -220,17 +182,16 @@ pub fn bills_of(calls: Calls, sessions: &[Listed], prices: &Prices, takes: &dyn 
     let mut known = KnownPrices::new(prices);
     bills.retain_mut(|bill| {
         let (call, is_counted) = (&bill.call, counts.next().unwrap_or_default());
-        let Some(session) = places[bill.session].filter(|_| is_counted) else {
-            return false;
-        };
-        let is_bill = (call.tokens.total() != 0 || call.cost_usd_ticks.is_some()) && takes(session, call);
+        let is_bill = is_counted
+            && bill.session != usize::MAX
+            && (call.tokens.total() != 0 || call.cost_usd_ticks.is_some())
+            && takes(bill.session, call);
         if is_bill {
-            bill.session = session;
             bill.cost = known.cost(&bill.call);
         }
         is_bill
     });
-    bills
+    Ok(bills)
 }
 
 /// The sum of calls of which each copy counts once.

@@ -7,6 +7,7 @@ pub(super) use rows::{cost, dollars, sum_json};
 
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use memory::store::Listed;
 use memory::usage::{self, Bill, Dimension};
 
 use super::read::zone_of;
@@ -98,12 +99,12 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &UsageArgs) -> Result<Ou
     let prices = prices::load(Some(&prices::user_file(context)))?;
     let store = open_memory(context)?;
     let filters = args.filters.resolve(context, &store, ToolMeans::Sessions)?;
-    let (sessions, calls) = usage::sessions_and_calls(&store, context.threads)?;
+    let sessions: Vec<Listed> = store.reads().listed()?;
     let takes: Vec<bool> = sessions.iter().map(|session| filters.take(session)).collect();
-    let bills = usage::bills_of(calls, &sessions, &prices, &|session, call| {
+    let bills = usage::bills(&store, &sessions, &prices, &|session, call| {
         let began = || jiff::Timestamp::from_microsecond(sessions[session].started_micros?).ok();
         takes[session] && filters.takes_moment(call.ts.or_else(began)) && filters.takes_model(call.model.as_deref())
-    });
+    })?;
     if bills.is_empty() {
         return nothing(ui, sessions.is_empty(), args);
     }

@@ -1,6 +1,7 @@
 //! Single values of the configuration: what each kind of key accepts, and how it says what it expects.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use memory::hub::Share;
@@ -214,9 +215,28 @@ fn glob(text: &str, home: &Path) -> Result<Glob, globset::Error> {
     globset::GlobBuilder::new(&pattern).literal_separator(true).build()
 }
 
-pub(super) fn regex(found: &Value) -> Result<Regex, Expected> {
+/// How tasks are named, as the defaults have it.
+const TASK_PATTERN: &str = r"[A-Z][A-Z0-9]+-(?:WP-)?\d+(?:-T\d+)?";
+
+/// A regular expression. That of the defaults is made when it is first asked for: most commands never ask.
+#[derive(Debug)]
+pub(crate) struct LateRegex(OnceLock<Regex>);
+
+impl LateRegex {
+    pub(crate) fn get(&self) -> &Regex {
+        self.0
+            .get_or_init(|| Regex::new(TASK_PATTERN).expect("it is an expression"))
+    }
+}
+
+pub(super) fn task_pattern(found: &Value) -> Result<LateRegex, Expected> {
     let pattern = found.as_str().ok_or("a regular expression in quotes")?;
-    Regex::new(pattern).map_err(|error| format!("a regular expression ({})", regex_reason(&error)))
+    if pattern == TASK_PATTERN {
+        return Ok(LateRegex(OnceLock::new()));
+    }
+    let regex = Regex::new(pattern);
+    let regex = regex.map_err(|error| format!("a regular expression ({})", regex_reason(&error)))?;
+    Ok(LateRegex(regex.into()))
 }
 
 /// The last line of what a pattern is refused with; those before it draw the place.

@@ -17,7 +17,7 @@ pub(crate) struct Asked {
     /// Sessions that may hold what is wanted, newest first.
     pub(super) chosen: Vec<usize>,
     /// By session: which terms its frames may hold, by part and number.
-    pub(super) terms: FxHashMap<usize, Vec<(Box<str>, i64, u32)>>,
+    terms: FxHashMap<usize, Vec<(Box<str>, i64, u32)>>,
     /// What a frame that is not named there may hold: nothing where every frame has a filter, else nobody knows.
     of_others: Option<u32>,
     /// How many frames were asked.
@@ -25,16 +25,6 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// No session, where every frame has its filter.
-    pub(super) fn nothing() -> Self {
-        Self {
-            chosen: Vec::new(),
-            terms: FxHashMap::default(),
-            of_others: Some(0),
-            frames: 0,
-        }
-    }
-
     /// Asks the filters of some sessions of a list.
     pub(crate) fn of(store: &Store, listed: &[Listed], range: Range<usize>, query: &Query) -> Result<Self, StoreError> {
         let mut asked = Self {
@@ -134,8 +124,11 @@ impl Asked {
     ) -> Result<(), StoreError> {
         let reads = store.reads();
         let mut places = Places::of(listed, range);
-        let mut frames = 0;
-        reads.each_part_name(&mut |part| frames += usize::from(is_searched(part)))?;
+        let parts = reads.part_counts()?.into_iter();
+        let frames: usize = parts
+            .filter(|(part, _)| is_searched(part))
+            .map(|(_, count)| count)
+            .sum();
         if reads.filter_count()? == frames {
             // Filters are of frames alone, so each frame has its own, and those that say no need not be remembered.
             self.of_others = Some(0);
@@ -199,7 +192,7 @@ impl Asked {
 type Counts = FxHashMap<usize, (usize, usize)>;
 
 /// Whether frames may together hold all that is wanted.
-pub(super) fn may_hold_all(frames: Option<&Vec<(Box<str>, i64, u32)>>, wanted: u32) -> bool {
+fn may_hold_all(frames: Option<&Vec<(Box<str>, i64, u32)>>, wanted: u32) -> bool {
     let terms = frames.into_iter().flatten();
     terms.fold(0, |terms, (_, _, more)| terms | more) & wanted == wanted
 }
@@ -228,6 +221,6 @@ impl<'l> Places<'l> {
     }
 }
 
-pub(super) fn is_searched(part: &str) -> bool {
+fn is_searched(part: &str) -> bool {
     form_of(part, Agent::Claude).is_some()
 }

@@ -1,7 +1,7 @@
 //! The memory as the engine asks it. Filters are asked first, and only of sessions whose filters do not say no is anything
 //! else read: their frames, their turns, their events.
 //!
-//! The newest sessions are asked one by one, which is all that a common word needs; the rest at once, by then perhaps already.
+//! The newest sessions are asked one by one, which is all that a common word needs; the rest at once.
 
 use std::collections::HashMap;
 use std::io;
@@ -11,7 +11,6 @@ use transcript::{Agent, PartKind, SessionEvent};
 
 use super::Question;
 use super::asked::{Asked, NEWEST};
-use super::early::Early;
 use crate::kept;
 use crate::packs::{self, Packs, Scratch};
 use crate::search::{self, Answer, Effort, Enough, Fact, Form, FrameRange, Hit, Part, Reach, Session, TurnRange, Work};
@@ -32,14 +31,8 @@ pub(super) struct Answered {
     pub(super) unreadable: Vec<String>,
 }
 
-/// Asks sessions, which are listed newest first. `early` gives what the filters of all frames said, where somebody asked them.
-pub(super) fn ask(
-    store: &Store,
-    listed: &[Listed],
-    question: &Question<'_>,
-    early: impl FnOnce() -> Option<Early>,
-) -> Result<Answered, StoreError> {
-    let mut early = Some(early);
+/// Asks sessions, which are listed newest first.
+pub(super) fn ask(store: &Store, listed: &[Listed], question: &Question<'_>) -> Result<Answered, StoreError> {
     let mut answered = Answered::default();
     let mut start = 0;
     while start < listed.len() && !answered.is_partial && !(question.is_cancelled)() {
@@ -47,20 +40,10 @@ pub(super) fn ask(
             0 => listed.len().min(NEWEST),
             _ => listed.len(),
         };
-        let known = early.take_if(|_| end - start > NEWEST).and_then(|early| early());
-        let (asked, desk) = match known {
-            Some(mut known) => {
-                let asked = known.of(listed, start..end, question.query);
-                let desk = Desk::lay_out(known.look.store(), listed, &asked)?;
-                (asked, desk)
-            }
-            None => {
-                let _look = store.look()?;
-                let asked = Asked::of(store, listed, start..end, question.query)?;
-                let desk = Desk::lay_out(store, listed, &asked)?;
-                (asked, desk)
-            }
-        };
+        let look = store.look()?;
+        let asked = Asked::of(store, listed, start..end, question.query)?;
+        let desk = Desk::lay_out(store, listed, &asked)?;
+        drop(look);
         let enough = question.enough.without(answered.hits.len(), answered.work.read);
         let answer = desk.search(store, listed, question, enough);
         answered.add(answer, enough, &desk, &asked, end < listed.len());

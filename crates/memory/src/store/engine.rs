@@ -184,26 +184,12 @@ impl Engine {
         values: &[Value<'_>],
         mut take: impl FnMut(&Row<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        self.each_while(sql, values, |row| take(row).map(|()| true))
-    }
-
-    /// The same until `take` wants no more.
-    pub(super) fn each_while(
-        &self,
-        sql: &str,
-        values: &[Value<'_>],
-        mut take: impl FnMut(&Row<'_>) -> Result<bool, StoreError>,
-    ) -> Result<(), StoreError> {
         match &self.arm {
-            Arm::Sqlite(arm) => arm.each_while(sql, values, take),
-            Arm::Postgres(arm) => {
-                for row in &arm.query(sql, values)? {
-                    if !take(&Row::Postgres(row))? {
-                        break;
-                    }
-                }
-                Ok(())
-            }
+            Arm::Sqlite(arm) => arm.each(sql, values, take),
+            Arm::Postgres(arm) => arm
+                .query(sql, values)?
+                .iter()
+                .try_for_each(|row| take(&Row::Postgres(row))),
         }
     }
 

@@ -124,20 +124,6 @@ impl Reads<'_> {
         })
     }
 
-    /// Shows everybody's filters until it is over. Says whether all were shown.
-    pub fn each_filter_until(&self, is_over: &dyn Fn() -> bool, take: &mut TakeFilter<'_>) -> Result<bool, StoreError> {
-        let mut are_all = true;
-        let sql = "SELECT session_uid, part, frame_no, bytes FROM filters";
-        self.engine.each_while(sql, &[], |row| {
-            are_all = !is_over();
-            if are_all {
-                take(row.text_ref(0)?, row.text_ref(1)?, row.int(2)?, row.blob_ref(3)?);
-            }
-            Ok(are_all)
-        })?;
-        Ok(are_all)
-    }
-
     /// By what the database finds frames itself: where not all of them have their words there, by nothing.
     pub fn index(&self) -> Result<Index, StoreError> {
         let index = self.engine.index()?;

@@ -177,15 +177,17 @@ impl Reads<'_> {
         })
     }
 
-    /// Shows the part of every frame and tail, in any order.
-    pub fn each_part_name(&self, take: &mut dyn FnMut(&str)) -> Result<(), StoreError> {
+    /// The names that parts of all sessions have, each with its number of frames and tails; one may come twice.
+    pub fn part_counts(&self) -> Result<Vec<(String, usize)>, StoreError> {
+        let mut counts = Vec::new();
         for table in ["frames", "tails"] {
-            self.engine.each(&format!("SELECT part FROM {table}"), &[], |row| {
-                take(row.text_ref(0)?);
-                Ok(())
-            })?;
+            let sql = format!("SELECT part, count(*) FROM {table} GROUP BY part");
+            counts.extend(self.engine.query(&sql, &[], |row| {
+                let count = usize::try_from(row.count(1)?).unwrap_or(usize::MAX);
+                Ok((row.text(0)?, count))
+            })?);
         }
-        Ok(())
+        Ok(counts)
     }
 
     /// The parts of a session that hold anything, in order.

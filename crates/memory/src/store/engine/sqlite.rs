@@ -95,19 +95,17 @@ impl Sqlite {
         Ok(())
     }
 
-    pub(super) fn each_while(
+    pub(super) fn each(
         &self,
         sql: &str,
         values: &[Value<'_>],
-        mut take: impl FnMut(&Row<'_>) -> Result<bool, StoreError>,
+        mut take: impl FnMut(&Row<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let mut statement = self.connection.prepare_cached(&numbered(sql))?;
         bind(&mut statement, values)?;
         let mut rows = statement.raw_query();
         while let Some(row) = rows.next()? {
-            if !take(&Row::Sqlite(row))? {
-                break;
-            }
+            take(&Row::Sqlite(row))?;
         }
         Ok(())
     }
@@ -171,13 +169,13 @@ impl Sqlite {
 
     pub(super) fn check(&self) -> Result<Vec<String>, StoreError> {
         let mut told = Vec::new();
-        self.each_while("PRAGMA integrity_check", &[], |row| {
+        self.each("PRAGMA integrity_check", &[], |row| {
             told.extend(Some(row.text(0)?).filter(|line| line != "ok"));
-            Ok(true)
+            Ok(())
         })?;
-        self.each_while("PRAGMA foreign_key_check", &[], |row| {
+        self.each("PRAGMA foreign_key_check", &[], |row| {
             told.push(format!("a row of `{}` belongs to no session", row.text(0)?));
-            Ok(true)
+            Ok(())
         })?;
         Ok(told)
     }
