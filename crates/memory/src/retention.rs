@@ -107,5 +107,5 @@ fn has_leapt(reads: &Reads<'_>, now: Timestamp) -> Result<bool, StoreError> {
     moments.push(now);
     Ok(moments
         .windows(2)
-        .any(|pair| pair[1] - pair[0] > LEAP_DAYS * DAY_MICROS))
+        .any(|pair| pair[1].saturating_sub(pair[0]) > LEAP_DAYS * DAY_MICROS))
 }
