@@ -251,20 +251,20 @@ impl<'p> KnownPrices<'p> {
 pub fn group(bills: &[Bill], sessions: &[Listed], by: &[Dimension], zone: &TimeZone) -> Vec<Row> {
     let roots = Roots::of(sessions);
     // Bills of one session, model and quarter of an hour, in which no zone has its midnight, have the same keys, which are dear to make.
-    // A model is known by where its name lies, which calls share.
-    let mut same: FxHashMap<(usize, Option<*const u8>, Option<i64>), usize> = FxHashMap::default();
-    same.reserve(bills.len() / 2);
+    // A model is known by where its name lies, which calls share; bills of one session mostly follow each other.
+    let mut same: FxHashMap<(Option<*const u8>, Option<i64>), usize> = FxHashMap::default();
+    let mut last_session = usize::MAX;
     let mut rows: Vec<Row> = Vec::new();
     let mut places: FxHashMap<Vec<Key>, usize> = FxHashMap::default();
     for bill in bills {
         const QUARTER_SECONDS: i64 = 900;
         let quarter = when(bill, &sessions[bill.session]).map(|at| at.as_second().div_euclid(QUARTER_SECONDS));
+        if bill.session != last_session {
+            same.clear();
+            last_session = bill.session;
+        }
         let place = *same
-            .entry((
-                bill.session,
-                bill.call.model.as_ref().map(|model| model.as_ptr()),
-                quarter,
-            ))
+            .entry((bill.call.model.as_ref().map(|model| model.as_ptr()), quarter))
             .or_insert_with(|| {
                 let keys: Vec<Key> = by
                     .iter()

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
+use rustc_hash::FxHashMap as HashMap;
 use serde::{Deserialize, Serialize};
 
 /// Tokens of one call, each kind apart. `input` leaves out what came from or went to the cache.
@@ -102,39 +102,46 @@ impl Call {
 
 /// Which of `calls`, gathered from any number of logs, are counted: one copy of each call.
 ///
-/// Order of `calls` decides only between equal copies: the first log keeps the call. Keys are hashes already, so the maps
-/// need not be careful.
+/// Order of `calls` decides only between equal copies: the first log keeps the call. Nearly every message comes once: sorted by
+/// message, all others are found without a look at any call.
 pub fn counted(calls: &[&Call]) -> Vec<bool> {
     let mut counts = vec![true; calls.len()];
-    // A row without a request id belongs to whichever request of its message is known.
-    let mut requests: HashMap<u64, u64> = with_room(calls.len());
-    for call in calls {
-        if let Some(request) = call.request {
-            requests.entry(call.message).or_insert(request);
-        }
+    let mut messages: Vec<(u64, usize)> = calls.iter().map(|call| call.message).zip(0..).collect();
+    messages.sort_unstable();
+    for same in messages.chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() > 1) {
+        let places: Vec<usize> = same.iter().map(|(_, at)| *at).collect();
+        drop_copies(calls, &places, &mut counts);
+        drop_replays(calls, &places, &mut counts);
     }
-    let mut winners: HashMap<(u64, Option<u64>), usize> = with_room(calls.len());
-    for (at, call) in calls.iter().enumerate() {
-        let request = call.request.or_else(|| requests.get(&call.message).copied());
-        let winner = winners.entry((call.message, request)).or_insert(at);
+    drop_held(calls, &mut counts);
+    counts
+}
+
+/// Of the calls of one message those stay that say most of their request.
+fn drop_copies(calls: &[&Call], places: &[usize], counts: &mut [bool]) {
+    // A row without a request id belongs to whichever request of its message is known.
+    let known = places.iter().find_map(|at| calls[*at].request);
+    let mut winners: HashMap<Option<u64>, usize> = HashMap::default();
+    for at in places.iter().copied() {
+        let winner = winners.entry(calls[at].request.or(known)).or_insert(at);
         if *winner == at {
             continue;
         }
-        if call.rank() > calls[*winner].rank() {
+        if calls[at].rank() > calls[*winner].rank() {
             counts[*winner] = false;
             *winner = at;
         } else {
             counts[at] = false;
         }
     }
-    drop_replays(calls, &mut counts);
-    drop_held(calls, &mut counts);
-    counts
 }
 
-/// Maps of many calls are not made larger step by step.
-fn with_room<K, V>(entries: usize) -> HashMap<K, V> {
-    HashMap::with_capacity_and_hasher(entries, rustc_hash::FxBuildHasher)
+/// A side question replays its parent's messages as sidechain rows under new request ids: those are no
+/// calls. Two requests of one message that are both, or both not, sidechain are left alone.
+fn drop_replays(calls: &[&Call], places: &[usize], counts: &mut [bool]) {
+    if places.iter().any(|at| !calls[*at].is_sidechain) {
+        places.iter().for_each(|at| counts[*at] &= !calls[*at].is_sidechain);
+    }
 }
 
 /// What a note says another row holds is counted there, and the note itself is no call. Where the log with the note is
@@ -151,18 +158,5 @@ fn drop_held(calls: &[&Call], counts: &mut [bool]) {
         let notes = call.request.and_then(|request| notes.get(&request));
         let held = call.is_sidechain && notes.is_some_and(|notes| notes.iter().any(|note| note.holds(call)));
         *counts &= !held && !call.is_note();
-    }
-}
-
-/// A side question replays its parent's messages as sidechain rows under new request ids: those are no
-/// calls. Two requests of one message that are both, or both not, sidechain are left alone.
-fn drop_replays(calls: &[&Call], counts: &mut [bool]) {
-    if !calls.iter().any(|call| call.is_sidechain) {
-        return;
-    }
-    let mut main = HashSet::with_capacity_and_hasher(calls.len(), rustc_hash::FxBuildHasher);
-    main.extend(calls.iter().filter(|call| !call.is_sidechain).map(|call| call.message));
-    for (call, counts) in calls.iter().zip(counts.iter_mut()) {
-        *counts &= !(call.is_sidechain && main.contains(&call.message));
     }
 }
