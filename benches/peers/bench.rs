@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{env, fs};
 
 use crate::figures::{Contest, Measured, Way};
-use crate::seeded::{self, MEGABYTE, SEED, files_below, kept};
+use crate::seeded::{self, MEGABYTE, SEED, cache, files_below, kept};
 use crate::watch::Watch;
 use testkit::corpus::{self, Shape};
 
@@ -262,10 +263,25 @@ impl Memory {
     }
 }
 
-/// An empty directory.
+/// An empty directory. What was in it is put aside and deleted in the end: a file system is slow to make files where it deleted some a
+/// moment ago, and whoever makes many would pay for that.
 pub fn fresh(place: &Path) {
-    _ = fs::remove_dir_all(place);
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let to = aside().join(NEXT.fetch_add(1, Ordering::Relaxed).to_string());
+    fs::create_dir_all(aside()).expect("the build directory can be written");
+    if fs::rename(place, to).is_err() {
+        _ = fs::remove_dir_all(place);
+    }
     fs::create_dir_all(place).expect("the build directory can be written");
+}
+
+/// Deletes what was put aside.
+pub fn clear_aside() {
+    _ = fs::remove_dir_all(aside());
+}
+
+fn aside() -> PathBuf {
+    cache().join("peers-aside")
 }
 
 /// A copy of all files below a folder, in an empty one.

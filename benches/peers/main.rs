@@ -79,6 +79,7 @@ fn main() {
     if words.iter().any(|word| word == "--page") {
         return write(&place, &figures, quick);
     }
+    bench::clear_aside();
     let mut bench = Bench::start(quick);
     let measured = bench.measured();
     for (number, (name, job)) in JOBS.iter().enumerate() {
@@ -92,6 +93,7 @@ fn main() {
         // After each job, so that a run that is stopped keeps what it has.
         write(&place, &figures, quick);
     }
+    bench::clear_aside();
     eprintln!("Written: {}", place.join("benchmarks.md").display());
 }
 
