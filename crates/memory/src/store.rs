@@ -146,7 +146,7 @@ impl Store {
         }
         let open = |access| open_probed(&database, access, place.writer());
         match open(Access::ReadOnly) {
-            Ok(engine) => Ok(Some(Self::new(engine, place, None))),
+            Ok(engine) => Self::if_made(engine, place, None),
             Err(error) if is_cannot_open(&error) => {
                 // Nothing can be made here: a copy, a medium that is read-only, another user's store. While a writer
                 // is here its files are, too, and the way above was the right one. Else we keep it out by its own lock.
@@ -155,15 +155,26 @@ impl Store {
                     _ = lock.lock_shared();
                 }
                 match open(Access::ReadOnly) {
-                    Ok(engine) => Ok(Some(Self::new(engine, place, None))),
+                    Ok(engine) => Self::if_made(engine, place, None),
                     Err(_) if !has_write_ahead_log(&database) => {
                         let engine = open(Access::Still)?;
-                        Ok(Some(Self::new(engine, place, still)))
+                        Self::if_made(engine, place, still)
                     }
                     Err(_) => Err(error),
                 }
             }
             Err(error) => Err(error),
+        }
+    }
+
+    /// A store whose tables are there. None where somebody is making them just now, or died before he had.
+    fn if_made(engine: Engine, place: Place, still: Option<fs::File>) -> Result<Option<Self>, StoreError> {
+        if engine.version()? > 0 || engine.has_table("sessions")? {
+            return Ok(Some(Self::new(engine, place, still)));
+        }
+        match has_packs(&place) {
+            true => Err(StoreError::Headless),
+            false => Ok(None),
         }
     }
 
@@ -440,4 +451,22 @@ pub(crate) fn open_private(path: &Path) -> Result<fs::File, StoreError> {
 /// Times as the store keeps them.
 fn micros(at: Timestamp) -> i64 {
     at.as_microsecond()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_database_whose_tables_somebody_is_still_making_is_none_yet() {
+        let home = tempfile::tempdir().unwrap();
+        let database = rusqlite::Connection::open(home.path().join(DATABASE)).unwrap();
+        database.pragma_update(None, "journal_mode", "WAL").unwrap();
+        assert!(!is_empty(&home.path().join(DATABASE)));
+        assert!(Store::open_existing(home.path()).unwrap().is_none());
+        let pack = home.path().join(PACKS).join("00").join("a.pack");
+        fs::create_dir_all(pack.parent().unwrap()).unwrap();
+        fs::write(pack, "lines").unwrap();
+        assert!(matches!(Store::open_existing(home.path()), Err(StoreError::Headless)));
+    }
 }
