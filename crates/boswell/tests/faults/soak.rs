@@ -182,7 +182,8 @@ fn a_memory_that_grows_while_all_is_asked_of_it_stays_flat_right_and_inside_its_
             ended.iter().map(|(_, peak)| peak >> 20).collect::<Vec<_>>()
         );
     }
-    assert!(run(&home, "doctor --deep").0.status.success());
+    let (deep, _) = run(&home, "doctor --deep");
+    assert!(deep.status.success(), "{deep:?}");
     assert!(
         run(&home, "journal --json").0.stdout.contains("let go"),
         "nothing was let go"
