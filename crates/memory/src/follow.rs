@@ -88,6 +88,11 @@ impl Follow {
         &self.path
     }
 
+    /// Which part of the session it follows.
+    pub fn part(&self) -> PartKind {
+        self.part
+    }
+
     /// What was appended since the last time. A line that is still being written waits for its end.
     pub fn poll(&mut self, masker: &Masker) -> Result<Appended, Lost> {
         let mut appended = Appended::default();

@@ -236,10 +236,14 @@ impl PartKind {
     }
 }
 
+/// Where the numbers of events begin that a part beside the log gives. It grows beside the log, and its events are
+/// numbered the same whichever of the two is read first.
+pub const BESIDE_SEQ: u64 = 1 << 32;
+
 /// One event of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionEvent {
-    /// Presentation order within the session, from 0. Not an identity: see `id`.
+    /// Presentation order within the session, from 0; from [`BESIDE_SEQ`] beside the log. Not an identity: see `id`.
     pub seq: u64,
     /// The event this one follows from: the agent's own link where it has one, else the call of a result,
     /// else the event before.

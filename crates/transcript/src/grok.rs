@@ -7,6 +7,10 @@
 //!
 //! Who speaks is not told by the log. `summary.json` (a subagent's session) and `prompt_context.json` (no human
 //! sits there) tell it, so both are taken before the first line; see [`State::is_stale`].
+//!
+//! The log and `events.jsonl` grow side by side, and are read in turns. What is made of them is what the whole log and
+//! then the whole of `events.jsonl` would give: each numbers its own events, a measurement waits for its call, and where
+//! the order did matter, which is rare, the session is stale.
 
 mod bills;
 mod body;
@@ -31,7 +35,7 @@ pub(crate) use self::facts::decoded;
 use self::record::{Envelope, Happening, Item};
 use self::tools::Calls;
 use crate::agent::Origin;
-use crate::event::{Actor, Kind, Kinds, PartKind, Role, SessionEvent};
+use crate::event::{Actor, BESIDE_SEQ, Kind, Kinds, PartKind, Role, SessionEvent};
 use crate::ids::hash;
 use crate::joins::Tools;
 use crate::reading::{Delta, Fate, Fault};
@@ -40,7 +44,7 @@ use crate::turns::Turns;
 use crate::wording::summary;
 
 /// Version of this reader: a change in what it makes of the same lines raises it.
-pub(crate) const VERSION: u16 = 2;
+pub(crate) const VERSION: u16 = 3;
 
 /// How a row of `updates.jsonl` begins.
 const UPDATE_OPENINGS: &[&str] = &["{\"timestamp\":", "{\"method\":"];
@@ -61,6 +65,8 @@ const ITEM_OPENINGS: &[&str] = &[
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct State {
     next_seq: u64,
+    /// How many events `events.jsonl` gave.
+    events_beside: u64,
     facts: Facts,
     bills: Bills,
     tools: Tools,
@@ -83,6 +89,12 @@ pub(crate) struct State {
     mode: Option<Box<str>>,
     /// Refusals that the log told of, and `events.jsonl` will tell again.
     denials: u32,
+    /// Refusals that only `events.jsonl` told of so far.
+    denials_beside: u32,
+    /// The latest of the events that `events.jsonl` gave: a turn that begins before it is told too late.
+    latest_beside: Option<Timestamp>,
+    /// A line of `events.jsonl` was read as long as no log was there.
+    is_beside_first: bool,
     /// Which part tells the conversation.
     conversation: Option<PartKind>,
     schema_version: Option<Box<str>>,
@@ -142,13 +154,14 @@ impl State {
 
     /// Takes what a file beside the log tells. Its newest content counts.
     pub(crate) fn companion(&mut self, part: PartKind, bytes: &[u8]) {
-        let before = self.facts.speaker();
+        let before = self.facts.grounds();
         self.facts.companion(part, bytes);
-        self.is_stale |= self.conversation.is_some() && before != self.facts.speaker();
+        let has_lines = self.conversation.is_some() || self.is_beside_first;
+        self.is_stale |= has_lines && before != self.facts.grounds();
     }
 
-    /// Whether a companion that came after the first line changed who speaks: what was read is wrong then, and
-    /// the session has to be read again from its start.
+    /// Whether what came late changes what was made of earlier lines: a companion that tells who speaks, a log that
+    /// `events.jsonl` was ahead of. What was read is wrong then, and the session has to be read again from its start.
     pub(crate) fn is_stale(&self) -> bool {
         self.is_stale
     }
@@ -168,8 +181,14 @@ impl State {
 
     fn take_line(&mut self, part: PartKind, line: u64, bytes: &[u8], delta: &mut Delta) -> Fate {
         let bytes = records::trim(bytes);
-        if matches!(part, PartKind::Log | PartKind::ChatHistory) {
-            self.conversation.get_or_insert(part);
+        match part {
+            PartKind::Log if self.conversation != Some(PartKind::Log) => {
+                self.is_stale |= self.conversation.is_some() || self.is_beside_first;
+                self.conversation = Some(PartKind::Log);
+            }
+            PartKind::ChatHistory => _ = self.conversation.get_or_insert(part),
+            PartKind::Events => self.is_beside_first |= self.conversation != Some(PartKind::Log),
+            _ => {}
         }
         if bytes.is_empty() {
             return Fate::Blank;
@@ -219,6 +238,7 @@ impl State {
             let turns = self.turns.count();
             self.turns.seal(place.first, delta, &mut self.tools);
             if self.turns.count() > turns {
+                self.is_stale |= place.ts.is_some() && place.ts <= self.latest_beside;
                 self.turn_starts.push(place.ts);
             }
         }
@@ -231,8 +251,12 @@ impl State {
 
     /// Gives an event its number.
     fn push(&mut self, place: &mut Place<'_>, mut event: SessionEvent, delta: &mut Delta) {
-        event.seq = self.next_seq;
-        self.next_seq += 1;
+        let next = match place.part {
+            PartKind::Events => &mut self.events_beside,
+            _ => &mut self.next_seq,
+        };
+        event.seq = first_seq(place.part) + *next;
+        *next += 1;
         place.parent = Some(event.seq);
         place.block += 1;
         delta.events.push(event);
@@ -287,14 +311,23 @@ impl Taken {
     }
 }
 
+/// The number of a part's first event.
+fn first_seq(part: PartKind) -> u64 {
+    match part {
+        PartKind::Events => BESIDE_SEQ,
+        _ => 0,
+    }
+}
+
 impl<'r> Place<'r> {
-    fn new(part: PartKind, taken: &Taken, next_seq: u64, delta: &Delta) -> Self {
+    /// `events_before`: how many events the part gave so far.
+    fn new(part: PartKind, taken: &Taken, events_before: u64, delta: &Delta) -> Self {
         Self {
             part,
             line: taken.line,
             ts: None,
             event_id: None,
-            parent: next_seq.checked_sub(1),
+            parent: events_before.checked_sub(1).map(|last| first_seq(part) + last),
             block: taken.block,
             first: delta.events.len(),
             is_inherited: false,

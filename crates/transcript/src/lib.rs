@@ -37,7 +37,7 @@ pub use agent::{Agent, Origin, detect};
 pub use call::{Call, Tokens, counted};
 pub use changes::{Change, Edited, How, Hunk, Replacement, Row, Side, changes, edited};
 pub use command::test_runner;
-pub use event::{Actor, Kind, Kinds, PartKind, Role, SessionEvent};
+pub use event::{Actor, BESIDE_SEQ, Kind, Kinds, PartKind, Role, SessionEvent};
 pub use history::{HistoryPrompt, grok_project, history_prompts, is_session_id};
 pub use hook::{HookCall, hook_call};
 pub use images::{Image, images};

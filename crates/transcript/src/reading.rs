@@ -157,6 +157,7 @@ impl Delta {
         match first
             .and_then(|first| seq.checked_sub(first))
             .and_then(|at| self.events.get_mut(at as usize))
+            .filter(|event| event.seq == seq)
         {
             Some(event) => amendment.apply(event),
             None => self.amendments.push(amendment),
@@ -181,7 +182,13 @@ pub struct Reading {
 impl Reading {
     /// Adds what the next piece gave.
     pub fn apply(&mut self, delta: Delta) {
+        // Parts that grow side by side number their events each from its own start.
+        let is_behind = |first: &SessionEvent| self.events.last().is_some_and(|last| first.seq < last.seq);
+        let is_behind = delta.events.first().is_some_and(is_behind);
         self.events.extend(delta.events);
+        if is_behind {
+            self.events.sort_by_key(|event| event.seq);
+        }
         for turn in delta.turns {
             match self.turns.binary_search_by_key(&turn.turn, |known| known.turn) {
                 Ok(at) => self.turns[at] = turn,

@@ -76,8 +76,8 @@ impl State {
         }
     }
 
-    /// Whether a companion, given after lines were read, changed what those lines mean. The session is then
-    /// read again from its start.
+    /// Whether a companion or a part that came late changed what lines mean that were read before. The session is
+    /// then read again from its start.
     pub fn is_stale(&self) -> bool {
         match &self.reader {
             Reader::Claude(_) | Reader::Codex(_) => false,

@@ -114,7 +114,8 @@ fn numbers(home: &Home) -> String {
     let sessions = json(&run(home, "sessions --json --no-sweep --limit 1000000").0);
     let usage = json(&run(home, "usage --json --no-sweep").0);
     let count = sessions["sessions"].as_array().map_or(0, Vec::len);
-    format!("{count} sessions, {}", usage["total"])
+    assert!(usage["totals"]["calls"].as_u64() > Some(0), "{usage}");
+    format!("{count} sessions, {}", usage["totals"])
 }
 
 #[test]

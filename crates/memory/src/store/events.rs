@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use transcript::{Actor, Amendment, Kinds, PartKind, Role, SessionEvent, Tokens};
+use transcript::{Actor, Amendment, BESIDE_SEQ, Kinds, PartKind, Role, SessionEvent, Tokens};
 
 use super::engine::{Engine, Value};
 use super::{Reads, StoreError, micros};
@@ -158,11 +158,11 @@ impl Reads<'_> {
         Ok(())
     }
 
-    /// The last events of a session: as many as the last page has.
+    /// The last events of a session's log: as many as the last page has.
     pub fn last_events(&self, session_uid: &str) -> Result<Vec<SessionEvent>, StoreError> {
         let page = self.engine.query_opt(
-            "SELECT page FROM events WHERE session_uid = $1 ORDER BY page DESC LIMIT 1",
-            &[Value::Text(session_uid)],
+            "SELECT page FROM events WHERE session_uid = $1 AND page < $2 ORDER BY page DESC LIMIT 1",
+            &[Value::Text(session_uid), Value::count(BESIDE_SEQ / PAGE_EVENTS)],
             |row| row.count(0),
         )?;
         let events = page.map(|page| read_page(self.engine, session_uid, page)).transpose()?;

@@ -109,17 +109,18 @@ impl<'w> Worker<'w> {
             return self.touch();
         }
         self.tell_of_other_logs();
-        if !self.companions()? {
-            return Ok(false);
+        let goes_on = self.companions()? && (self.state.is_stale() || self.all_lines()?);
+        if !self.state.is_stale() {
+            return Ok(goes_on);
         }
-        if self.state.is_stale() {
-            // A companion told something that changes what the lines mean.
-            (self.state, self.is_fresh, self.is_first) = (fresh(self.job), true, true);
-            self.cursors.clear();
-            if !self.companions()? {
-                return Ok(false);
-            }
-        }
+        // A companion or a part that came late told something that changes what the lines mean.
+        (self.state, self.is_fresh, self.is_first) = (fresh(self.job), true, true);
+        self.cursors.clear();
+        Ok(self.companions()? && self.all_lines()?)
+    }
+
+    /// Reads the new lines of all parts. Says whether somebody still listens, and what was read stands.
+    fn all_lines(&mut self) -> io::Result<bool> {
         let last = self.line_parts().last().map(|part| part.kind);
         for part in self.line_parts() {
             if !self.lines(part, Some(part.kind) == last)? {
@@ -241,7 +242,7 @@ impl<'w> Worker<'w> {
         }
     }
 
-    /// Hands over what was gathered. Gives the cursor it leads to, none where nobody listens.
+    /// Hands over what was gathered. Gives the cursor it leads to, none where nobody listens or it does not stand.
     fn commit(
         &mut self,
         part: &Part,
@@ -250,6 +251,9 @@ impl<'w> Worker<'w> {
         gathered: &mut Gathered,
         is_last: bool,
     ) -> io::Result<Option<Cursor>> {
+        if self.state.is_stale() {
+            return Ok(None);
+        }
         let at = (gathered.read_to, gathered.lines, gathered.ends_mid_line);
         let cursor = self.cursor(part, stat, &gathered.ends, at);
         let mut delta = std::mem::take(&mut gathered.delta);

@@ -1,7 +1,7 @@
 //! What is read is kept, once, whole, and nothing is read twice.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
@@ -231,4 +231,39 @@ fn the_store_is_private() {
             assert_eq!(mode(&path), 0, "{}", path.display());
         }
     }
+}
+
+/// Every file below a directory.
+fn files_below(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let (directories, mut files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
+    files.extend(directories.iter().flat_map(|directory| files_below(directory)));
+    files
+}
+
+#[test]
+fn a_log_that_is_behind_the_file_beside_it_tells_the_same_in_the_end() {
+    let fixtures = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/grok"));
+    let (grown, whole) = (Home::new(), Home::new());
+    for share in [0, 2, 4, 5] {
+        for file in files_below(&fixtures) {
+            let name = file.strip_prefix(&fixtures).unwrap().to_string_lossy().into_owned();
+            let name = format!(".grok/sessions/{name}");
+            let bytes = fs::read(&file).unwrap();
+            let is_log = name.ends_with("/updates.jsonl");
+            let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
+            match share {
+                5 => whole.write(&name, &bytes),
+                0 if is_log => continue,
+                _ if is_log => grown.write(&name, lines[..lines.len() * share / 4].concat()),
+                _ => grown.write(&name, &bytes),
+            }
+        }
+        grown.sweep();
+    }
+    whole.sweep();
+    assert_eq!(grown.rows(), whole.rows());
+    let before = grown.rows();
+    grown.rebuild();
+    assert_eq!(before, grown.rows());
 }

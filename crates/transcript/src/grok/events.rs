@@ -1,7 +1,8 @@
-//! `events.jsonl`: what Grok measured of itself. It is read after the log and adds only what the log does not
+//! `events.jsonl`: what Grok measured of itself. It adds only what the log does not
 //! tell; `phase_changed` alone repeats with every piece of text that streams in.
 
 use super::record::Happening;
+use super::tools::Measured;
 use super::{Place, State, Taken, unknown};
 use crate::event::{Actor, Kind, PartKind, Role};
 use crate::reading::{Delta, Fate};
@@ -22,7 +23,7 @@ const SKIPPED_FAMILIES: &[&str] = &["goal_", "laziness_", "mcp_", "todo_gate_"];
 
 impl State {
     pub(super) fn take_happening(&mut self, row: &Happening<'_>, taken: &mut Taken, delta: &mut Delta) {
-        let mut place = Place::new(PartKind::Events, taken, self.next_seq, delta);
+        let mut place = Place::new(PartKind::Events, taken, self.events_beside, delta);
         place.ts = row.ts.get().and_then(|text| text.parse().ok());
         if self.facts.is_older_than_the_fork(place.ts) {
             place.is_inherited = true;
@@ -38,6 +39,7 @@ impl State {
         let turn = self.turn_at(&place);
         for event in &mut delta.events[place.first..] {
             event.turn = turn.filter(|_| !place.is_inherited);
+            self.latest_beside = self.latest_beside.max(place.ts.filter(|_| !place.is_inherited));
         }
         taken.block = place.block;
         taken.was(match is_known {
@@ -54,7 +56,7 @@ impl State {
             "turn_started" => {
                 super::changed(&mut self.schema_version, row.schema_version.get());
                 if !has_log {
-                    self.facts.model(row.model_id.get());
+                    self.facts.model_beside(row.model_id.get());
                 }
             }
             // The log's `turn_completed` tells it, with the tokens.
@@ -110,10 +112,13 @@ impl State {
     }
 
     /// Rows of the source `workspace` repeat the shell's.
-    fn tool_completed(&self, row: &Happening<'_>, delta: &mut Delta) {
+    fn tool_completed(&mut self, row: &Happening<'_>, delta: &mut Delta) {
         if let Some(id) = row.call_id.get().filter(|_| row.source.or_empty() != "workspace") {
-            let worked = row.outcome.get().map(|outcome| outcome == "success");
-            self.measured(id, row.duration_ms.0, worked, delta);
+            let measured = Measured {
+                duration_ms: row.duration_ms.0,
+                worked: row.outcome.get().map(|outcome| outcome == "success"),
+            };
+            self.measured(id, measured, delta);
         }
     }
 
@@ -129,6 +134,7 @@ impl State {
             return;
         }
         if self.facts.is_human() {
+            self.denials_beside += 1;
             let mut event = place.event(Kind::Lifecycle, Role::System, Actor::Human);
             event.kinds = event.kinds.and(Kind::HumanIntervention);
             event.tool = row.tool_name.get().map(Into::into);

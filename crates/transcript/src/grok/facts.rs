@@ -50,6 +50,8 @@ pub(super) struct Facts {
     origin: Origin,
     session_id: Option<String>,
     model: Option<String>,
+    /// The model that `events.jsonl` tells of where there is no log.
+    model_beside: Option<String>,
     title: Option<String>,
     started_at: Option<Timestamp>,
     ended_at: Option<Timestamp>,
@@ -111,6 +113,11 @@ impl Facts {
         }
     }
 
+    /// What companions tell that lines are read by.
+    pub(super) fn grounds(&self) -> impl PartialEq + use<> {
+        (self.speaker(), self.summary.forked_at, self.inherited_items())
+    }
+
     pub(super) fn is_human(&self) -> bool {
         self.speaker() == Speaker::Human
     }
@@ -130,6 +137,10 @@ impl Facts {
 
     pub(super) fn model(&mut self, told: Option<&str>) {
         last(&mut self.model, told);
+    }
+
+    pub(super) fn model_beside(&mut self, told: Option<&str>) {
+        last(&mut self.model_beside, told);
     }
 
     pub(super) fn model_heard(&self) -> Option<&str> {
@@ -229,8 +240,9 @@ impl Facts {
             cwd,
             git_branch: summary.branch.clone(),
             model: self
-                .model
+                .model_beside
                 .clone()
+                .or(self.model.clone())
                 .or(summary.model.clone())
                 .or(self.primary_model.clone()),
             started_at,

@@ -34,6 +34,15 @@ struct Done {
     seq: u64,
     success: Option<bool>,
     exit_code: Option<i32>,
+    /// It went on in the background, and the end of that was told.
+    is_task_over: bool,
+}
+
+/// What `events.jsonl` measured of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Measured {
+    pub(super) duration_ms: Option<u64>,
+    pub(super) worked: Option<bool>,
 }
 
 /// The calls of a log.
@@ -43,6 +52,9 @@ pub(super) struct Calls {
     open: FxHashMap<u64, Open>,
     #[serde(serialize_with = "in_order", deserialize_with = "from_entries")]
     done: FxHashMap<u64, Done>,
+    /// Measurements of calls whose end the log has not told.
+    #[serde(serialize_with = "in_order", deserialize_with = "from_entries")]
+    measured: FxHashMap<u64, Measured>,
     /// The call behind each command that runs in the background.
     #[serde(serialize_with = "in_order", deserialize_with = "from_entries")]
     tasks: FxHashMap<u64, u64>,
@@ -200,6 +212,7 @@ impl State {
             // The tool never ran: it is the human who acts here.
             (event.actor, event.kinds) = (Actor::Human, event.kinds.and(Kind::HumanIntervention));
             self.denials += 1;
+            self.is_stale |= self.denials_beside > 0;
         } else if gave.success == Some(false) {
             event.kinds = event.kinds.and(Kind::Error);
         }
@@ -220,17 +233,20 @@ impl State {
                 seq: open.seq,
                 success: gave.success,
                 exit_code: gave.exit_code,
+                is_task_over: false,
             };
             self.calls.done.insert(key, done);
+            if let Some(measured) = self.calls.measured.remove(&key) {
+                delta.amend(done.measured(measured));
+            }
         }
     }
 
     /// A command went on in the background: what comes of it is told by the task.
     pub(super) fn backgrounded(&mut self, call_id: &str, task_id: &str) {
         let key = hash(call_id);
-        let done = self.calls.done.get(&key).map(|done| done.seq);
-        if let Some(seq) = done.or_else(|| self.calls.open.get(&key).map(|open| open.seq)) {
-            self.calls.tasks.insert(hash(task_id), seq);
+        if self.calls.done.contains_key(&key) || self.calls.open.contains_key(&key) {
+            self.calls.tasks.insert(hash(task_id), key);
         }
     }
 
@@ -243,7 +259,14 @@ impl State {
         duration_ms: Option<u64>,
         delta: &mut Delta,
     ) {
-        if let Some(seq) = self.calls.tasks.remove(&hash(task_id)) {
+        let Some(key) = self.calls.tasks.remove(&hash(task_id)) else {
+            return;
+        };
+        let done = self.calls.done.get_mut(&key).map(|done| {
+            done.is_task_over = true;
+            done.seq
+        });
+        if let Some(seq) = done.or_else(|| self.calls.open.get(&key).map(|open| open.seq)) {
             delta.amend(Amendment::Joined {
                 seq,
                 success: Some(success),
@@ -255,21 +278,30 @@ impl State {
     }
 
     /// `events.jsonl` measured a call: without the time somebody took to allow it, and with its own judgement
-    /// of whether it worked, which knows of failures that the log calls completed.
-    pub(super) fn measured(&self, call_id: &str, duration_ms: Option<u64>, worked: Option<bool>, delta: &mut Delta) {
-        let Some(done) = self.calls.done.get(&hash(call_id)) else {
-            return;
-        };
-        delta.amend(Amendment::Joined {
-            seq: done.seq,
-            success: match (done.success, worked) {
+    /// of whether it worked, which knows of failures that the log calls completed. The log may still be behind.
+    pub(super) fn measured(&mut self, call_id: &str, measured: Measured, delta: &mut Delta) {
+        let key = hash(call_id);
+        match self.calls.done.get(&key) {
+            // What was measured is how long it took to start the task.
+            Some(done) if done.is_task_over => {}
+            Some(done) => delta.amend(done.measured(measured)),
+            None => _ = self.calls.measured.insert(key, measured),
+        }
+    }
+}
+
+impl Done {
+    fn measured(self, measured: Measured) -> Amendment {
+        Amendment::Joined {
+            seq: self.seq,
+            success: match (self.success, measured.worked) {
                 (Some(false), _) | (_, Some(false)) => Some(false),
                 (success, worked) => success.or(worked),
             },
-            exit_code: done.exit_code,
-            duration_ms,
+            exit_code: self.exit_code,
+            duration_ms: measured.duration_ms,
             kinds: Kinds::default(),
-        });
+        }
     }
 }
 

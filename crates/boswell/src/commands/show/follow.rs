@@ -38,7 +38,9 @@ pub(super) fn run(
     };
     let masker = context.masker(false)?;
     // A log that is another one than was kept is read from its start: what was shown is not shown again.
-    let last = store.reads().events(uid)?.last().map(|event| event.seq);
+    let known = store.reads().events(uid)?;
+    let last = known.iter().rfind(|event| event.part == follow.part());
+    let last = last.map(|event| event.seq);
     let mut turns = portrait.turns.clone();
     let mut shown = blocks.last().map(|block| block.turn);
     // Nobody sends: it is the wait that counts. Ctrl-C ends the process, and leaves nothing half done.

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use transcript::{Actor, Call, Kind, PartKind, counted};
+use transcript::{Actor, BESIDE_SEQ, Call, Kind, PartKind, counted};
 
 use super::Directory;
-use super::laws::check;
+use super::laws::{check, check_side_by_side};
 use crate::pieces::places;
 
 /// The sessions of the corpus, by the path of the directory, or of the log where it has a name of its own.
@@ -90,11 +90,11 @@ fn every_real_session_reads_and_its_fates_add_up() {
         assert_eq!(reading.fates.lines(), directory.count_lines(), "{name}");
         assert_eq!(reading.fates.fault, 0, "{name}: {:?}", reading.faults);
         assert!(!state.is_stale(), "{name}");
-        let numbered = reading
-            .events
-            .iter()
-            .enumerate()
-            .all(|(at, event)| event.seq == at as u64);
+        let (beside, log): (Vec<_>, Vec<_>) = (reading.events.iter()).partition(|event| event.part == PartKind::Events);
+        let numbered = [(log, 0), (beside, BESIDE_SEQ)].into_iter().all(|(events, first)| {
+            let mut events = events.iter().zip(first..);
+            events.all(|(event, number)| event.seq == number)
+        });
         assert!(numbered, "{name}");
         let ids: BTreeSet<&str> = reading.events.iter().map(|event| &*event.id).collect();
         assert_eq!(ids.len(), reading.events.len(), "{name}: an id stands for two events");
@@ -105,6 +105,7 @@ fn every_real_session_reads_and_its_fates_add_up() {
 fn every_real_session_reads_the_same_in_pieces() {
     for (n, (_, directory)) in sessions().into_iter().enumerate() {
         check(&directory, &|bytes| places(n as u64 * 7919 + 1, 20, bytes.len()));
+        check_side_by_side(&directory, 1..5);
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use testkit::truth::{self, Tokens, Totals};
 use transcript::{Call, PartKind, Reading, counted};
 
-use super::laws::check;
+use super::laws::{check, check_side_by_side};
 use super::{Directory, fixture};
 use crate::pieces::places;
 
@@ -159,5 +159,6 @@ fn logs_with_every_trap_read_the_same_in_pieces() {
     let corpus = truth::grok(7, 8);
     for (n, (_, directory)) in directories(&corpus).into_iter().enumerate() {
         check(&directory, &|bytes| places(n as u64 + 1, 20, bytes.len()));
+        check_side_by_side(&directory, 1..10);
     }
 }
