@@ -7,7 +7,9 @@
 mod blocks;
 mod head;
 
+use std::cell::RefCell;
 use std::io::{self, Write};
+use std::sync::LazyLock;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -38,7 +40,7 @@ pub struct PageOptions {
 pub fn html(transcript: &Transcript, options: &PageOptions, out: &mut dyn Write) -> io::Result<()> {
     let blocks = Blocks::of(transcript);
     let title = escape(&one_line(&head::title(transcript), 120));
-    open(out, &title, SCRIPT)?;
+    open(out, &title, &SCRIPT_HASH)?;
     let reload = options
         .reload_seconds
         .map(|seconds| format!(" data-reload=\"{seconds}\""))
@@ -69,13 +71,20 @@ pub fn html(transcript: &Transcript, options: &PageOptions, out: &mut dyn Write)
     out.write_all(b"</body>\n</html>\n")
 }
 
+/// The only script that a page lets run. It is the same in all of them, and hashed once.
+static SCRIPT_HASH: LazyLock<String> = LazyLock::new(|| hash(SCRIPT));
+static STYLE_HASH: LazyLock<String> = LazyLock::new(|| hash(STYLE));
+
+/// How a policy names a text.
+pub(crate) fn hash(text: &str) -> String {
+    BASE64.encode(Sha256::digest(text.as_bytes()))
+}
+
 /// The beginning of every page of ours: what it may do, and how it looks.
-pub(crate) fn open(out: &mut dyn Write, title: &str, script: &str) -> io::Result<()> {
-    let hash = |text: &str| BASE64.encode(Sha256::digest(text.as_bytes()));
+pub(crate) fn open(out: &mut dyn Write, title: &str, script_hash: &str) -> io::Result<()> {
+    let style_hash = &*STYLE_HASH;
     let policy = format!(
-        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; img-src data:; base-uri 'none'; form-action 'none'",
-        hash(script),
-        hash(STYLE)
+        "default-src 'none'; script-src 'sha256-{script_hash}'; style-src 'sha256-{style_hash}'; img-src data:; base-uri 'none'; form-action 'none'"
     );
     writeln!(
         out,
@@ -94,22 +103,11 @@ fn data(out: &mut dyn Write, id: &str, base64: &str) -> io::Result<()> {
 
 /// Compressed as browsers can take apart themselves, in base64.
 pub(crate) fn pack(bytes: &[u8]) -> String {
-    Packer::default().pack(bytes)
-}
-
-/// Packs many pieces, one like the other: the tables of the compressor are made once.
-pub(crate) struct Packer(Compress);
-
-impl Default for Packer {
-    fn default() -> Self {
-        Self(Compress::new(Compression::new(LEVEL), false))
+    thread_local! {
+        /// Its tables are made once: a small piece takes less time than they do.
+        static COMPRESS: RefCell<Compress> = RefCell::new(Compress::new(Compression::new(LEVEL), false));
     }
-}
-
-impl Packer {
-    pub(crate) fn pack(&mut self, bytes: &[u8]) -> String {
-        let compress = &mut self.0;
-        compress.reset();
+    COMPRESS.with_borrow_mut(|compress| {
         let mut packed = Vec::with_capacity(bytes.len() / 4 + 64);
         loop {
             let done = usize::try_from(compress.total_in()).unwrap_or(usize::MAX);
@@ -120,8 +118,9 @@ impl Packer {
                 Status::Ok | Status::BufError => {}
             }
         }
+        compress.reset();
         BASE64.encode(&packed)
-    }
+    })
 }
 
 #[cfg(test)]
@@ -130,9 +129,8 @@ mod tests {
 
     #[test]
     fn what_is_packed_can_be_taken_apart() {
-        let mut packer = Packer::default();
         for text in ["", "a", &"long text ".repeat(100_000), "a"] {
-            assert_eq!(packer.pack(text.as_bytes()), pack(text.as_bytes()));
+            assert_eq!(pack(text.as_bytes()), pack(text.as_bytes()));
             let packed = BASE64.decode(pack(text.as_bytes())).unwrap();
             let mut back = String::new();
             io::Read::read_to_string(&mut flate2::read::DeflateDecoder::new(packed.as_slice()), &mut back).unwrap();

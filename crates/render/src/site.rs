@@ -5,6 +5,7 @@
 //! list; the session's own page then shows where.
 
 use std::io::{self, Write};
+use std::sync::LazyLock;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -12,12 +13,13 @@ use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
 use crate::escape::{escape, one_line};
-use crate::html::{open, pack, title};
+use crate::html::{hash, open, pack, title};
 use crate::measure::{clock, count, duration, money, plural};
 use crate::steps::{Look, steps};
 use crate::transcript_in::Transcript;
 
 const SCRIPT: &str = include_str!("site/site.js");
+static SCRIPT_HASH: LazyLock<String> = LazyLock::new(|| hash(SCRIPT));
 /// So much of what was said in a session is shown around a hit.
 const SAID_BYTES_MAX: usize = 256 << 10;
 /// Longer runs of letters are keys and hashes: nobody types them from memory.
@@ -167,7 +169,7 @@ fn end_of_run(text: &str, start: usize) -> usize {
 
 /// Writes the index of pages. `packed` is what [`site_words`] gave for each of them.
 pub fn site_index(sessions: &[(SiteSession, String)], zone: &TimeZone, out: &mut dyn Write) -> io::Result<()> {
-    open(out, "Sessions", SCRIPT)?;
+    open(out, "Sessions", &SCRIPT_HASH)?;
     writeln!(out, "<body class=\"site\">")?;
     out.write_all(bar(sessions).as_bytes())?;
     out.write_all(b"<div id=\"page\">\n")?;

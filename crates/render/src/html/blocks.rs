@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::cards::{self, Place, Sheet, is_quiet};
 use crate::escape::{escape, one_line};
 use crate::highlights::{self, Highlight};
-use crate::html::Packer;
+use crate::html::pack;
 use crate::measure::{duration, plural};
 use crate::steps::{Look, Step, steps, strays};
 use crate::transcript_in::Transcript;
@@ -103,7 +103,6 @@ impl Blocks {
 struct Writer<'t> {
     transcript: &'t Transcript,
     sheet: Sheet,
-    packer: Packer,
     packed: Vec<String>,
     extras: Vec<String>,
     turns: Vec<TurnMark>,
@@ -120,7 +119,6 @@ impl<'t> Writer<'t> {
         Self {
             transcript,
             sheet: Sheet::default(),
-            packer: Packer::default(),
             packed: Vec::new(),
             extras: Vec::new(),
             turns: Vec::new(),
@@ -179,7 +177,7 @@ impl<'t> Writer<'t> {
 
     fn put_extras(&mut self, extras: Vec<String>, number: usize) {
         for extra in extras {
-            self.extras.push(self.packer.pack(extra.as_bytes()));
+            self.extras.push(pack(extra.as_bytes()));
             self.index.x.push(number);
         }
         self.sheet.first_extra = self.extras.len();
@@ -246,7 +244,7 @@ impl<'t> Writer<'t> {
         if self.open.take().is_some() {
             self.sheet.html.push_str("</section>\n");
         }
-        self.packed.push(self.packer.pack(self.sheet.html.as_bytes()));
+        self.packed.push(pack(self.sheet.html.as_bytes()));
         self.index.h.push(self.height);
         self.sheet.html.clear();
         self.height = 0;

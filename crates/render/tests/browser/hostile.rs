@@ -113,6 +113,7 @@ const FOREIGN: &str = "JSON.stringify([window.ran ?? null, \
 /// Draws and opens all there is.
 const DRAW_ALL: &str = "(async () => { document.getElementById('fold').click(); \
     for (let y = 0; y < document.body.scrollHeight; y += 700) { scrollTo(0, y); await new Promise(r => setTimeout(r, 10)); } \
+    for (let n = 0, b; n < 300 && (b = document.querySelector('.b:not(.drawn)')); n++) { b.scrollIntoView(); await new Promise(r => setTimeout(r, 20)); } \
     for (const b of document.querySelectorAll('button.more')) b.click(); \
     for (const d of document.querySelectorAll('details')) d.open = true; await new Promise(r => setTimeout(r, 300)); \
     for (const el of document.querySelectorAll('main *')) { el.dispatchEvent(new MouseEvent('mouseover', {bubbles: true})); } \
