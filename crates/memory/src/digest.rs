@@ -5,6 +5,7 @@
 
 mod bound;
 mod fields;
+mod found;
 mod lines;
 mod make;
 mod steps;
@@ -28,6 +29,7 @@ pub use fields::{
     CommandRuns, Digest, ErrorKind, Errors, FileEdits, HourTokens, Interventions, LastTest, ModelTokens, Snippet,
     Spent, TestRuns, TokensSpent, Told, ToolUse,
 };
+pub(crate) use found::{Found, find};
 pub use lines::Findings;
 pub(crate) use lines::{commits as command_commits, verdict};
 pub(crate) use make::IDLE_AFTER_S;
@@ -82,23 +84,19 @@ pub fn of_log<'t>(
     text: impl Fn(PartKind, u64, u32) -> Option<&'t str>,
     settings: &Settings<'_>,
 ) -> Digest {
-    let mut wanted = Wanted::default();
-    let mut steps = Steps::default();
-    let mut ask = |step: Step<'_>| wanted.step(step);
-    events.iter().for_each(|event| steps.take(event, &mut ask));
-    steps.end(&mut ask);
-    facts.findings = lines::look_into(wanted, text);
+    facts.findings = lines::look_into(Wanted::of(events), text);
     of(&facts, events, settings)
 }
 
 /// Writes the digests of all sessions that are quiet and have none of this version since they last grew. Says of
-/// which.
-pub fn write_due(
+/// which. `found` is what was found in lines while they were read.
+pub(crate) fn write_due(
     store: &mut Store,
     patience: Patience<'_>,
     command: &str,
     settings: &Settings<'_>,
     threads: usize,
+    found: &Found,
     sentence: &dyn Fn(u64) -> String,
 ) -> Result<Vec<String>, StoreError> {
     let due = store.reads().digests_due(VERSION, settings.now - QUIET)?;
@@ -112,7 +110,8 @@ pub fn write_due(
         Ok(())
     };
     if due.len() < SHARED_FROM {
-        let made: Result<Vec<_>, _> = due.iter().filter_map(|uid| sound(make(store, uid, settings))).collect();
+        let make = |uid: &String| sound(make_of(store, uid, settings, found));
+        let made: Result<Vec<_>, _> = due.iter().filter_map(make).collect();
         write(store, made?)?;
         return Ok(written);
     }
@@ -123,7 +122,7 @@ pub fn write_due(
         for _ in 0..threads.max(1) {
             let give = give.clone();
             let (place, due, next) = (&place, &due, &next);
-            scope.spawn(move || make_shared(place, due, next, settings, &give));
+            scope.spawn(move || make_shared(place, due, next, settings, found, &give));
         }
         drop(give);
         loop {
@@ -147,6 +146,7 @@ fn make_shared(
     due: &[String],
     next: &AtomicUsize,
     settings: &Settings<'_>,
+    found: &Found,
     give: &SyncSender<Result<Made, StoreError>>,
 ) {
     let store = match Store::open_existing(place.clone()) {
@@ -158,7 +158,7 @@ fn make_shared(
         }
     };
     while let Some(uid) = due.get(next.fetch_add(1, Ordering::Relaxed)) {
-        let made = sound(make(&store, uid, settings));
+        let made = sound(make_of(&store, uid, settings, found));
         if made.is_some_and(|made| give.send(made).is_err()) {
             return;
         }
@@ -234,19 +234,34 @@ pub fn current(store: &Store, session_uid: &str) -> Result<Option<Digest>, Store
 
 /// Makes the digest of a session, and says of how much of it. Writes nothing.
 pub fn make(store: &Store, session_uid: &str, settings: &Settings<'_>) -> Result<Option<Made>, StoreError> {
+    make_of(store, session_uid, settings, &Found::default())
+}
+
+fn make_of(
+    store: &Store,
+    session_uid: &str,
+    settings: &Settings<'_>,
+    found: &Found,
+) -> Result<Option<Made>, StoreError> {
     let reads = store.reads();
     let (Some(growth), Some(session)) = (reads.growth(session_uid)?, reads.view(session_uid)?) else {
         return Ok(None);
     };
-    let mut wanted = Wanted::default();
-    let mut steps = Steps::default();
-    let mut ask = |step: Step<'_>| wanted.step(step);
-    reads.each_event(session_uid, |event| steps.take(event, &mut ask))?;
-    steps.end(&mut ask);
+    let findings = match found.of(store, session_uid)? {
+        Some(findings) => findings.clone(),
+        None => {
+            let mut wanted = Wanted::default();
+            let mut steps = Steps::default();
+            let mut ask = |step: Step<'_>| wanted.step(step);
+            reads.each_event(session_uid, |event| steps.take(event, &mut ask))?;
+            steps.end(&mut ask);
+            lines::look(store, session_uid, wanted)?
+        }
+    };
     let facts = Facts {
         turns: reads.turns(session_uid)?,
         calls: reads.calls_of(session_uid)?,
-        findings: lines::look(store, session_uid, wanted)?,
+        findings,
         place: session.cwd.as_deref().and_then(|cwd| repos::of(Path::new(cwd))),
         told: reads.facts_of(session_uid)?,
         session,

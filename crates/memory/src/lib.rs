@@ -34,6 +34,7 @@ pub mod secrets;
 pub mod signals;
 pub mod sources;
 pub mod spool;
+mod squeeze;
 pub mod stats;
 pub mod store;
 pub mod surface;

@@ -15,6 +15,7 @@ use std::thread;
 use transcript::{Line, LineBody};
 
 use crate::search::Marks;
+use crate::squeeze;
 use crate::store::FrameRow;
 
 /// Lines are gathered to about this size before they are compressed.
@@ -75,7 +76,7 @@ pub struct Frame {
 
 /// Compresses lines into a frame.
 pub fn compress(first_line: u64, lines: u64, raw: &[u8]) -> io::Result<Frame> {
-    let bytes = zstd::bulk::compress(raw, ZSTD_LEVEL)?;
+    let bytes = squeeze::compress(raw, ZSTD_LEVEL)?;
     Ok(Frame {
         first_line,
         lines,
@@ -185,7 +186,6 @@ pub struct Scratch {
     /// The lines of the frame that was read last.
     pub lines: Vec<u8>,
     packed: Vec<u8>,
-    unpacker: Option<zstd::bulk::Decompressor<'static>>,
 }
 
 /// Reads the lines of a frame back.
@@ -229,15 +229,10 @@ fn fill(packs: &Packs, frame: &FrameRow, scratch: &mut Scratch) -> io::Result<()
 pub fn read_into(packs: &Packs, frame: &FrameRow, scratch: &mut Scratch) -> io::Result<()> {
     scratch.lines.clear();
     fill(packs, frame, scratch)?;
-    let unpacker = match &mut scratch.unpacker {
-        Some(unpacker) => unpacker,
-        none => none.insert(zstd::bulk::Decompressor::new()?),
-    };
     scratch
         .lines
         .reserve_exact(usize::try_from(frame.raw_bytes).map_err(io::Error::other)?);
-    unpacker.decompress_to_buffer(&scratch.packed, &mut scratch.lines)?;
-    Ok(())
+    squeeze::decompress_into(&scratch.packed, &mut scratch.lines)
 }
 
 /// Stands for a line that was too long to keep. No JSON begins like this.

@@ -226,25 +226,14 @@ pub fn filter_of(form: Form, lines: &[u8], builder: &mut filter::Builder) -> Vec
     builder.finish()
 }
 
-/// The same with the words themselves beside it.
-pub fn marks_of(form: Form, lines: &[u8], builder: &mut filter::Builder, words: &mut Vocabulary) -> Marks {
-    each_text(form, lines, &mut |text| {
-        builder.add(text);
-        words.add(text);
-    });
-    Marks {
-        filter: builder.finish(),
-        words: Some(words.finish()),
-    }
-}
-
 /// The words of a frame's masked lines alone.
 pub fn words_of(form: Form, lines: &[u8], words: &mut Vocabulary) -> String {
     each_text(form, lines, &mut |text| words.add(text));
     words.finish()
 }
 
-fn each_text(form: Form, lines: &[u8], take: &mut dyn FnMut(&str)) {
+/// Gives every text of masked lines.
+pub(crate) fn each_text(form: Form, lines: &[u8], take: &mut dyn FnMut(&str)) {
     for line in breaks::bare_lines(lines) {
         match form {
             Form::Lines(agent) => texts(agent, line).iter().for_each(|text| take(&text.text)),

@@ -6,8 +6,9 @@
 
 mod budget;
 pub(crate) mod ends;
-pub(crate) mod gather;
+mod gather;
 mod index;
+pub(crate) mod marking;
 pub(crate) mod piece;
 pub(crate) mod plan;
 mod refresh;
@@ -23,7 +24,7 @@ use std::thread;
 use jiff::Timestamp;
 use transcript::Agent;
 
-use crate::digest;
+use crate::digest::{self, Found};
 use crate::mask::Masker;
 use crate::prompts;
 use crate::retention::{self, Command, Done, Retention};
@@ -196,14 +197,15 @@ pub fn run(sweep: &Sweep<'_>, patience: Patience<'_>) -> Result<Report, StoreErr
     // Whether we may write is asked once before any work is done, and again for each batch.
     drop(store.lock(patience)?);
     let plan = Plan::make(sweep, Some(&store))?;
-    let mut report = work_off(sweep, patience, &mut store, "sweep", &plan)?;
+    let (mut report, found) = work_off(sweep, patience, &mut store, "sweep", &plan)?;
     if sweep.only.is_none() {
         prompts::run(sweep, patience, &mut store, &mut report)?;
     }
     spool::replay(sweep, patience, &mut store, &mut report)?;
     if let Some(settings) = &sweep.digests {
         let told = |count| told(&report, count, &report.let_go);
-        let written = digest::write_due(&mut store, patience, "sweep", settings, sweep.threads.min(64), &told)?;
+        let threads = sweep.threads.min(64);
+        let written = digest::write_due(&mut store, patience, "sweep", settings, threads, &found, &told)?;
         report.digested = written;
     }
     stay_inside(sweep, patience, &mut store, &mut report)?;
@@ -252,7 +254,8 @@ pub fn rebuild(sweep: &Sweep<'_>, patience: Patience<'_>) -> Result<Report, Stor
         indexes: Vec::new(),
         report: Report::default(),
     };
-    work_off(sweep, patience, &mut store, "rebuild", &plan)
+    let (report, _) = work_off(sweep, patience, &mut store, "rebuild", &plan)?;
+    Ok(report)
 }
 
 /// Lets workers do what is planned, and writes what they make.
@@ -262,7 +265,7 @@ fn work_off(
     store: &mut Store,
     command: &str,
     plan: &Plan,
-) -> Result<Report, StoreError> {
+) -> Result<(Report, Found), StoreError> {
     let mut report = plan.report.clone();
     let budget = Budget::new();
     let mut writer = Writer::new(store, sweep, patience, command, plan);
@@ -296,8 +299,8 @@ fn work_off(
         budget.open();
         drained
     })?;
-    writer.finish(&mut report)?;
-    Ok(report)
+    let found = writer.finish(&mut report)?;
+    Ok((report, found))
 }
 
 /// Does the work at `at` of a plan: what is new first, then what is made anew.

@@ -50,5 +50,5 @@ pub use session::{
 };
 pub use source::{Part, Source};
 pub use state::{Body, State, StateError, bodies, reader_version};
-pub use texts::{Field, Text, texts};
+pub use texts::{Field, Tell, Text, texts};
 pub use wording::runs_commands;

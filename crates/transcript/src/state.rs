@@ -15,6 +15,7 @@ use crate::event::PartKind;
 use crate::grok;
 use crate::lines::{Line, LineBody, Lines};
 use crate::reading::Delta;
+use crate::texts::{Tell, tell_texts};
 
 /// All that a reader remembers between two pieces of a log. Small, and versioned: see [`State::to_bytes`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -96,12 +97,24 @@ impl State {
 
     /// Reads one line of a part.
     pub fn take(&mut self, part: PartKind, line: &Line<'_>, delta: &mut Delta) {
+        self.take_telling(part, line, delta, None);
+    }
+
+    /// The same; and its texts that can be searched are told on the way, where somebody listens.
+    pub fn take_telling(&mut self, part: PartKind, line: &Line<'_>, delta: &mut Delta, tell: Option<&mut Tell<'_>>) {
         self.lines.insert(part, line.number);
         match line.body {
             LineBody::Bytes(bytes) => match &mut self.reader {
-                Reader::Claude(reader) => reader.take(line.number, bytes, delta),
-                Reader::Codex(reader) => reader.take(line.number, bytes, delta),
-                Reader::Grok(reader) => reader.take(part, line.number, bytes, delta),
+                // Most of its lines are texts: they are not parsed twice.
+                Reader::Claude(reader) => reader.take(line.number, bytes, delta, tell),
+                Reader::Codex(reader) => {
+                    tell_texts(Agent::Codex, bytes, tell);
+                    reader.take(line.number, bytes, delta);
+                }
+                Reader::Grok(reader) => {
+                    tell_texts(Agent::Grok, bytes, tell);
+                    reader.take(part, line.number, bytes, delta);
+                }
             },
             LineBody::Oversized { length, hash } => {
                 let reason = format!("line of {length} bytes is too long to read (blake3 {})", hash.to_hex());

@@ -54,6 +54,9 @@ pub struct Text {
     pub text: String,
 }
 
+/// Is told the texts of lines that can be searched, decoded, as [`texts`] gives them. A broken line may be told twice.
+pub type Tell<'t> = dyn FnMut(&str) + 't;
+
 /// The texts of a line that can be searched, decoded, in the order of their blocks. Empty ones are left out.
 pub fn texts(agent: Agent, line: &[u8]) -> Vec<Text> {
     let blocks = match agent {
@@ -63,6 +66,13 @@ pub fn texts(agent: Agent, line: &[u8]) -> Vec<Text> {
     };
     let numbered = blocks.into_iter().enumerate();
     numbered.filter_map(|(at, block)| text(at, block)).collect()
+}
+
+/// Tells the texts of a line, if somebody listens.
+pub(crate) fn tell_texts(agent: Agent, line: &[u8], tell: Option<&mut Tell<'_>>) {
+    if let Some(tell) = tell {
+        texts(agent, line).iter().for_each(|text| tell(&text.text));
+    }
 }
 
 /// A block as a reader's own file tells it.
@@ -129,7 +139,7 @@ fn text(at: usize, block: Block) -> Option<Text> {
 
 /// The strings and numbers inside a JSON text, each on lines of its own. Codex puts JSON into a string, so one level
 /// more is looked into; what is no JSON is a text already.
-fn values(json: &str) -> String {
+pub(crate) fn values(json: &str) -> String {
     let mut gathered = Values::default();
     let mut parser = serde_json::Deserializer::from_str(json);
     let whole = gathered.deserialize_into(&mut parser).is_ok() && parser.end().is_ok();

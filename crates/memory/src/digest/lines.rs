@@ -7,9 +7,9 @@ use std::sync::LazyLock;
 use memchr::memmem::Finder;
 use regex::Regex;
 use serde::Deserialize;
-use transcript::{Agent, Kind, PartKind, bodies, runs_commands};
+use transcript::{Agent, Kind, PartKind, SessionEvent, bodies, runs_commands};
 
-use super::steps::{Ran, Step};
+use super::steps::{Ran, Step, Steps};
 use crate::store::{Store, StoreError};
 use crate::{kept, packs};
 
@@ -56,6 +56,16 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
+    /// Asks what the events of a session leave open.
+    pub(super) fn of(events: &[SessionEvent]) -> Self {
+        let mut wanted = Self::default();
+        let mut steps = Steps::default();
+        let mut ask = |step: Step<'_>| wanted.step(step);
+        events.iter().for_each(|event| steps.take(event, &mut ask));
+        steps.end(&mut ask);
+        wanted
+    }
+
     /// Asks what a step of a session leaves open.
     pub(super) fn step(&mut self, step: Step<'_>) {
         match step {
@@ -106,6 +116,21 @@ pub(super) fn look_into<'t>(wanted: Wanted, text: impl Fn(PartKind, u64, u32) ->
                 findings.settle(seq, asked, text);
             }
         }
+    }
+    findings
+}
+
+/// Looks through the lines of a log that are at hand: from which on, how many, and their bytes. All events are of this part.
+pub(super) fn look_through<'l>(
+    agent: Agent,
+    wanted: Wanted,
+    stretches: impl Iterator<Item = (u64, u64, &'l [u8])>,
+) -> Findings {
+    let asked = wanted.asked().into_iter();
+    let lines = asked.map(|((_, line), asked)| (line, asked)).collect();
+    let mut findings = Findings::default();
+    for (first_line, count, bytes) in stretches {
+        findings.look(agent, bytes, first_line, count, &lines);
     }
     findings
 }

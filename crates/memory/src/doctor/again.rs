@@ -10,7 +10,7 @@ use transcript::{Delta, Origin, State};
 use crate::kept;
 use crate::search::Form;
 use crate::store::{PackedState, Store, StoreError, TAIL_NO, Whose, WriteLock, derived_version};
-use crate::sweep::gather::marks_of;
+use crate::sweep::marking::marks_of;
 use crate::sweep::piece::Searched;
 
 /// Where rows are made again.

@@ -89,18 +89,24 @@ impl Need {
 /// Gathers the words and trigrams of texts, and makes the filter. Made once per thread and used for many frames.
 pub struct Builder {
     words: HashSet<u64, BuildHasherDefault<Mixed>>,
-    /// One bit for each of the 2^24 trigrams, and the trigrams whose bits are set.
-    seen: Box<[u64; SEEN_WORDS]>,
-    trigrams: Vec<u32>,
+    trigrams: Trigrams,
     folded: Folded,
+}
+
+/// One bit for each of the 2^24 trigrams, and the trigrams whose bits are set.
+struct Trigrams {
+    seen: Box<[u64; SEEN_WORDS]>,
+    all: Vec<u32>,
 }
 
 impl Default for Builder {
     fn default() -> Self {
         Self {
             words: HashSet::default(),
-            seen: vec![0; SEEN_WORDS].try_into().expect("it has that length"),
-            trigrams: Vec::new(),
+            trigrams: Trigrams {
+                seen: vec![0; SEEN_WORDS].try_into().expect("it has that length"),
+                all: Vec::new(),
+            },
             folded: Folded::default(),
         }
     }
@@ -120,7 +126,48 @@ impl Builder {
                 }
             }
         });
-        let Some(([first, second], rest)) = folded.as_str().as_bytes().split_first_chunk() else {
+        self.trigrams.add(folded.as_str().as_bytes());
+    }
+
+    /// The filter of everything that was added, and a fresh start.
+    pub fn finish(&mut self) -> Vec<u8> {
+        let filter = self.filter();
+        self.clear();
+        filter
+    }
+
+    /// A fresh start.
+    pub fn clear(&mut self) {
+        self.words.clear();
+        self.trigrams.clear();
+    }
+
+    /// The filter of everything that was added.
+    pub fn filter(&self) -> Vec<u8> {
+        let blocks = |keys: usize, bits: usize| (keys * bits).div_ceil(BLOCK_BYTES * 8);
+        let word_blocks = blocks(self.words.len(), WORD_BITS);
+        let trigram_blocks = blocks(self.trigrams.all.len(), TRIGRAM_BITS);
+        let mut filter = Vec::with_capacity(HEAD_BYTES + (word_blocks + trigram_blocks) * BLOCK_BYTES);
+        filter.push(VERSION);
+        for blocks in [word_blocks, trigram_blocks] {
+            let blocks = u32::try_from(blocks).expect("a frame has far fewer keys");
+            filter.extend(blocks.to_le_bytes());
+        }
+        filter.resize(HEAD_BYTES + (word_blocks + trigram_blocks) * BLOCK_BYTES, 0);
+        let (words, trigrams) = filter[HEAD_BYTES..].split_at_mut(word_blocks * BLOCK_BYTES);
+        for hash in &self.words {
+            insert(words, *hash);
+        }
+        for trigram in &self.trigrams.all {
+            insert(trigrams, mix(*trigram));
+        }
+        filter
+    }
+}
+
+impl Trigrams {
+    fn add(&mut self, bytes: &[u8]) {
+        let Some(([first, second], rest)) = bytes.split_first_chunk() else {
             return;
         };
         // Each is the one before, moved by a byte.
@@ -130,32 +177,15 @@ impl Builder {
             let (slot, bit) = ((trigram >> 6) as usize, 1 << (trigram & 63));
             if self.seen[slot] & bit == 0 {
                 self.seen[slot] |= bit;
-                self.trigrams.push(trigram);
+                self.all.push(trigram);
             }
         }
     }
 
-    /// The filter of everything that was added, and a fresh start.
-    pub fn finish(&mut self) -> Vec<u8> {
-        let blocks = |keys: usize, bits: usize| (keys * bits).div_ceil(BLOCK_BYTES * 8);
-        let word_blocks = blocks(self.words.len(), WORD_BITS);
-        let trigram_blocks = blocks(self.trigrams.len(), TRIGRAM_BITS);
-        let mut filter = Vec::with_capacity(HEAD_BYTES + (word_blocks + trigram_blocks) * BLOCK_BYTES);
-        filter.push(VERSION);
-        for blocks in [word_blocks, trigram_blocks] {
-            let blocks = u32::try_from(blocks).expect("a frame has far fewer keys");
-            filter.extend(blocks.to_le_bytes());
-        }
-        filter.resize(HEAD_BYTES + (word_blocks + trigram_blocks) * BLOCK_BYTES, 0);
-        let (words, trigrams) = filter[HEAD_BYTES..].split_at_mut(word_blocks * BLOCK_BYTES);
-        for hash in self.words.drain() {
-            insert(words, hash);
-        }
-        for trigram in self.trigrams.drain(..) {
+    fn clear(&mut self) {
+        for trigram in self.all.drain(..) {
             self.seen[trigram as usize >> 6] = 0;
-            insert(trigrams, mix(trigram));
         }
-        filter
     }
 }
 
@@ -245,10 +275,9 @@ fn masks(hash: u64) -> [u32; 8] {
 
 fn insert(blocks: &mut [u8], hash: u64) {
     let at = block_of(blocks, hash);
-    for (word, mask) in blocks[at..at + BLOCK_BYTES].chunks_exact_mut(4).zip(masks(hash)) {
-        for (byte, mask) in word.iter_mut().zip(mask.to_le_bytes()) {
-            *byte |= mask;
-        }
+    let (words, _) = blocks[at..at + BLOCK_BYTES].as_chunks_mut::<4>();
+    for (word, mask) in words.iter_mut().zip(masks(hash)) {
+        *word = (u32::from_le_bytes(*word) | mask).to_le_bytes();
     }
 }
 
@@ -285,6 +314,8 @@ impl Hasher for Mixed {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn of(text: &str) -> Vec<u8> {
@@ -320,6 +351,20 @@ mod tests {
         builder.finish();
         builder.add("second texts");
         assert_eq!(builder.finish(), of("second texts"));
+    }
+
+    proptest! {
+        #[test]
+        fn every_trigram_is_put_in(texts in proptest::collection::vec("[abA é文_.]{0,12}", 0..6)) {
+            let mut builder = Builder::default();
+            let mut all = std::collections::BTreeSet::new();
+            for text in &texts {
+                builder.add(text);
+                all.extend(Folded::of(text).as_str().as_bytes().windows(3).map(trigram));
+            }
+            builder.trigrams.all.sort_unstable();
+            prop_assert_eq!(builder.trigrams.all, all.into_iter().collect::<Vec<_>>());
+        }
     }
 
     /// The hash was computed with another implementation of the specification, sbbf-rs-safe 0.3.2.

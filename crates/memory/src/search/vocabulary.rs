@@ -43,11 +43,23 @@ impl Vocabulary {
         });
     }
 
-    /// All words that were added, in order, and a fresh start.
-    pub fn finish(&mut self) -> String {
-        let mut words: Vec<Box<str>> = self.words.drain().collect();
+    /// All words that were added, in order.
+    pub fn text(&self) -> String {
+        let mut words: Vec<&str> = self.words.iter().map(|word| &**word).collect();
         words.sort_unstable();
         words.join(" ")
+    }
+
+    /// A fresh start.
+    pub fn clear(&mut self) {
+        self.words.clear();
+    }
+
+    /// All words that were added, in order, and a fresh start.
+    pub fn finish(&mut self) -> String {
+        let words = self.text();
+        self.clear();
+        words
     }
 }
 

@@ -11,6 +11,7 @@ use super::engine::{Engine, Value};
 use super::filters::Whose;
 use super::{Reads, StoreError, Tx, calls, events, micros, packed_calls};
 use crate::search::filter;
+use crate::squeeze;
 
 /// The derived tables, in the order in which they are emptied and compared.
 const TABLES: &[&str] = &[
@@ -46,7 +47,7 @@ impl Packer {
     fn finish(self) -> io::Result<Vec<u8>> {
         match self.long {
             Some(long) => long.into_inner()?.finish(),
-            None => zstd::bulk::compress(&self.plain, ZSTD_LEVEL),
+            None => squeeze::compress(&self.plain, ZSTD_LEVEL),
         }
     }
 }

@@ -14,6 +14,7 @@ use transcript::{Actor, Amendment, BESIDE_SEQ, Kinds, PartKind, Role, SessionEve
 
 use super::engine::{Engine, Value};
 use super::{Reads, StoreError, micros};
+use crate::squeeze;
 
 /// How the pages of this version are laid out. Others are made again from the packs.
 pub(super) const PAGE_VERSION: u8 = 1;
@@ -314,7 +315,7 @@ fn pack(events: &[SessionEvent]) -> Vec<u8> {
     }
     let plain = postcard::to_stdvec(&page).expect("a page has no type that cannot be written");
     let mut bytes = vec![PAGE_VERSION];
-    bytes.extend(zstd::bulk::compress(&plain, ZSTD_LEVEL).expect("a page is small and memory is there"));
+    bytes.extend(squeeze::compress(&plain, ZSTD_LEVEL).expect("a page is small and memory is there"));
     bytes
 }
 
@@ -329,7 +330,7 @@ fn unpack_page(session_uid: &str, bytes: &[u8]) -> Result<Page, StoreError> {
     if *version != PAGE_VERSION {
         return Err(damaged());
     }
-    let plain = zstd::bulk::decompress(packed, PAGE_BYTES_MAX).map_err(|_| damaged())?;
+    let plain = squeeze::decompress(packed, PAGE_BYTES_MAX).map_err(|_| damaged())?;
     postcard::from_bytes(&plain).map_err(|_| damaged())
 }
 

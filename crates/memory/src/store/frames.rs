@@ -5,6 +5,7 @@ use super::engine::{Row, Value};
 use super::filters::{self, TAIL_NO, Whose};
 use super::{Reads, StoreError, Tx};
 use crate::mask::MaskVersion;
+use crate::squeeze;
 
 /// What waits to become a frame is packed like one.
 const ZSTD_LEVEL: i32 = 3;
@@ -80,7 +81,7 @@ impl Tx<'_> {
                 .execute("DELETE FROM tails WHERE session_uid = $1 AND part = $2", &key)?;
             return Ok(());
         }
-        let packed = zstd::bulk::compress(&tail.bytes, ZSTD_LEVEL).map_err(|_| damaged(session_uid))?;
+        let packed = squeeze::compress(&tail.bytes, ZSTD_LEVEL).map_err(|_| damaged(session_uid))?;
         self.engine.execute(
             "INSERT INTO tails (session_uid, part, first_line, lines, raw_bytes, bytes, mask_version)
              VALUES ($1, $2, $3, $4, $5, $6, $7)
@@ -207,7 +208,7 @@ impl Reads<'_> {
             &[Value::Text(session_uid), Value::Text(part)],
             |row| {
                 let raw_bytes = usize::try_from(row.count(2)?).unwrap_or_default();
-                let bytes = zstd::bulk::decompress(&row.blob(3)?, raw_bytes).map_err(|_| damaged(session_uid))?;
+                let bytes = squeeze::decompress(&row.blob(3)?, raw_bytes).map_err(|_| damaged(session_uid))?;
                 Ok(Tail {
                     first_line: row.count(0)?,
                     lines: row.count(1)?,

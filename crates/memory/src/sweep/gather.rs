@@ -1,41 +1,25 @@
 //! Lines that are masked and read, gathered until they are worth a frame or a commit.
 
-use std::cell::RefCell;
 use std::io::{self, Read};
 
-use transcript::Delta;
+use transcript::{Delta, Line, PartKind, State};
 
 use super::ends::Ends;
+use super::marking::Marking;
 use super::piece::Searched;
 use crate::mask::Hit;
 use crate::packs::{self, FRAME_BYTES, Frame};
-use crate::search::{self, Marks, Vocabulary, filter::Builder};
+use crate::search::Marks;
 use crate::store::Tail;
-
-thread_local! {
-    /// Two megabytes that every frame of a worker shares.
-    static BUILDER: RefCell<(Builder, Vocabulary)> = RefCell::default();
-}
-
-/// What is kept beside some lines; nothing where the part is not searched.
-pub(crate) fn marks_of(searched: Option<Searched>, lines: &[u8]) -> Marks {
-    let Some(Searched { form, with_words }) = searched.filter(|_| !lines.is_empty()) else {
-        return Marks::default();
-    };
-    BUILDER.with_borrow_mut(|(builder, words)| match with_words {
-        true => search::marks_of(form, lines, builder, words),
-        false => Marks {
-            filter: search::filter_of(form, lines, builder),
-            words: None,
-        },
-    })
-}
 
 /// Lines that are masked and read and not yet handed over.
 pub(super) struct Gathered {
-    searched: Option<Searched>,
+    marking: Marking,
     pub(super) tail: Tail,
     pub(super) frames: Vec<Frame>,
+    /// Whether lines stay at hand when they are a frame.
+    pub(super) stays_at_hand: bool,
+    at_hand: Vec<Tail>,
     pub(super) delta: Delta,
     pub(super) found: Vec<Hit>,
     pub(super) ends: Ends,
@@ -51,9 +35,11 @@ impl Gathered {
             tail.first_line = lines + 1;
         }
         Self {
-            searched,
+            marking: Marking::new(searched),
             tail,
             frames: Vec::new(),
+            stays_at_hand: false,
+            at_hand: Vec::new(),
             delta: Delta::default(),
             found: Vec::new(),
             ends,
@@ -64,6 +50,14 @@ impl Gathered {
         }
     }
 
+    /// Reads the masked line that is kept next.
+    pub(super) fn read(&mut self, state: &mut State, kind: PartKind, line: &Line<'_>) {
+        match self.marking.next_line(&self.tail.bytes) {
+            Some(makers) => state.take_telling(kind, line, &mut self.delta, Some(&mut |text| makers.add(text))),
+            None => state.take(kind, line, &mut self.delta),
+        }
+    }
+
     /// Keeps a masked line that was `raw_length` bytes long.
     pub(super) fn keep(&mut self, number: u64, masked: &[u8], raw_length: u64, terminated: bool) -> io::Result<()> {
         self.tail.bytes.extend_from_slice(masked);
@@ -71,6 +65,7 @@ impl Gathered {
             self.tail.bytes.push(b'\n');
             self.ends.push(b"\n");
         }
+        self.marking.line_over(self.tail.bytes.len());
         self.tail.lines += 1;
         self.lines = number;
         self.ends_mid_line = !terminated;
@@ -88,20 +83,31 @@ impl Gathered {
     pub(super) fn cut_frame(&mut self) -> io::Result<()> {
         if !self.tail.bytes.is_empty() {
             let mut frame = packs::compress(self.tail.first_line, self.tail.lines, &self.tail.bytes)?;
-            frame.marks = marks_of(self.searched, &self.tail.bytes);
+            frame.marks = self.marking.marks(&self.tail.bytes);
+            self.marking.clear();
             self.frames.push(frame);
-            self.tail = Tail {
+            let next = Tail {
                 first_line: self.lines + 1,
                 lines: 0,
                 bytes: Vec::new(),
             };
+            let cut = std::mem::replace(&mut self.tail, next);
+            if self.stays_at_hand {
+                self.at_hand.push(cut);
+            }
         }
         Ok(())
     }
 
+    /// The lines that stayed at hand, and the tail: from which on, how many, and their bytes.
+    pub(super) fn stretches(&self) -> impl Iterator<Item = (u64, u64, &[u8])> {
+        let all = self.at_hand.iter().chain([&self.tail]);
+        all.map(|lines| (lines.first_line, lines.lines, lines.bytes.as_slice()))
+    }
+
     /// What is kept beside what does not fill a frame yet.
-    pub(super) fn tail_marks(&self) -> Marks {
-        marks_of(self.searched, &self.tail.bytes)
+    pub(super) fn tail_marks(&mut self) -> Marks {
+        self.marking.marks(&self.tail.bytes)
     }
 
     /// The last line had no break when it was read: says whether one came. What else comes is no new line.

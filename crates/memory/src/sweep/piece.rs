@@ -2,6 +2,7 @@
 
 use transcript::{Agent, Delta, PartKind};
 
+use crate::digest::Findings;
 use crate::packs::Frame;
 use crate::search::{Form, Marks};
 use crate::sources::Unread;
@@ -59,6 +60,8 @@ pub(super) struct Piece {
     /// What is kept beside frames that stay where they are.
     pub(super) marks: Vec<(i64, Marks)>,
     pub(super) delta: Delta,
+    /// What its lines say for the digest, where they are all of the session's.
+    pub(super) findings: Option<Findings>,
     /// What the reader remembers; none while the session is made anew and this is not its last piece.
     pub(super) state: Option<PackedState>,
     /// Whether it was made of what is kept, rather than of a log.

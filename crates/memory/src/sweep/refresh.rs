@@ -9,7 +9,8 @@ use transcript::{Agent, Line, LineBody, Origin, PartKind, State};
 
 use super::Sweep;
 use super::ends::Ends;
-use super::gather::{Gathered, marks_of};
+use super::gather::Gathered;
+use super::marking::marks_of;
 use super::piece::{Output, PIECE_BYTES, Piece, Promotion, Replaces, searched};
 use super::work::mask_whole;
 use crate::breaks;
@@ -265,6 +266,7 @@ impl<'w> Worker<'w> {
             },
             marks: self.marks(kind, name, is_whole)?,
             delta,
+            findings: None,
             state: is_last.then(|| PackedState::of(&self.state)),
             is_refresh: true,
             is_touch: false,

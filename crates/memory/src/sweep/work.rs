@@ -16,6 +16,7 @@ use super::gather::Gathered;
 use super::piece::{Output, PIECE_BYTES, Piece, Promotion, Replaces, searched};
 use super::plan::{Job, is_quiet, stat};
 use super::{Sweep, path_text};
+use crate::digest;
 use crate::files;
 use crate::logs;
 use crate::mask::LineState;
@@ -166,6 +167,7 @@ impl<'w> Worker<'w> {
             known.as_ref().map_or(0, |c| c.lines),
             from,
         );
+        piece.stays_at_hand = self.finds(part);
         let mut base = known;
         // Nothing came behind a line without an end: the lines below are none, and only the place may be new.
         if base.as_ref().is_some_and(|cursor| cursor.ends_mid_line) {
@@ -230,7 +232,7 @@ impl<'w> Worker<'w> {
                     body: LineBody::Bytes(&masked),
                     ..*line
                 };
-                self.state.take(kind, &masked_line, &mut piece.delta);
+                piece.read(&mut self.state, kind, &masked_line);
                 piece.ends.push(bytes);
                 piece.keep(line.number, &masked, bytes.len() as u64, line.terminated)
             }
@@ -258,13 +260,22 @@ impl<'w> Worker<'w> {
         let cursor = self.cursor(part, stat, &gathered.ends, at);
         let mut delta = std::mem::take(&mut gathered.delta);
         self.state.close(&mut delta);
+        let is_all = gathered.stays_at_hand && base.is_none() && is_last;
+        let findings = is_all.then(|| digest::find(self.job.agent, &delta.events, gathered.stretches()));
         let frames = std::mem::take(&mut gathered.frames);
         let tail = gathered.tail.clone();
         let mut piece = self.piece(part, base.as_ref(), cursor.clone(), frames, tail, delta, is_last);
         piece.bytes_read = std::mem::take(&mut gathered.bytes_read);
         piece.redactions = std::mem::take(&mut gathered.found).len() as u64;
         piece.tail_marks = gathered.tail_marks();
+        piece.findings = findings;
         Ok((self.send)(Output::Piece(piece)).then_some(cursor))
+    }
+
+    /// Whether what a digest needs of the lines is found while they are read: where one piece has all of them.
+    fn finds(&self, part: &Part) -> bool {
+        let is_alone = part.kind == PartKind::Log && self.line_parts().count() == 1;
+        is_alone && self.is_fresh && !self.is_anew() && self.sweep.digests.is_some()
     }
 
     /// Whether the session is made anew beside what the store has, to take its place at once: what is known stays
@@ -337,6 +348,7 @@ impl<'w> Worker<'w> {
             tail_marks: Marks::default(),
             marks: Vec::new(),
             delta,
+            findings: None,
             state,
             is_refresh: false,
             is_touch: false,

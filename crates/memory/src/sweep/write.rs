@@ -11,6 +11,7 @@ use super::budget::{BATCH_WEIGHT, Budget};
 use super::piece::{Output, Piece, Replaces};
 use super::plan::{Job, Plan};
 use super::{Report, Sweep, sentence, several};
+use crate::digest::Found;
 use crate::packs::{self, Packs, Unsynced};
 use crate::retention;
 use crate::search::Marks;
@@ -42,6 +43,7 @@ pub(super) struct Writer<'w> {
     sessions: HashSet<String>,
     new: HashSet<String>,
     updated: HashSet<String>,
+    found: Found,
     report: Report,
 }
 
@@ -67,6 +69,7 @@ impl<'w> Writer<'w> {
             sessions: HashSet::new(),
             new: HashSet::new(),
             updated: HashSet::new(),
+            found: Found::default(),
             report: Report::default(),
         }
     }
@@ -153,6 +156,9 @@ impl<'w> Writer<'w> {
         self.weigh(&fit)?;
         for piece in &fit {
             self.count(piece, known.contains(&piece.uid));
+            if let (Some(findings), Some(cursor)) = (&piece.findings, &piece.cursor) {
+                self.found.put(cursor, findings);
+            }
         }
         (self.sweep.progress)(self.bytes_done, self.bytes_total);
         Ok(())
@@ -325,8 +331,8 @@ impl<'w> Writer<'w> {
         }
     }
 
-    /// Adds what was done to what was found.
-    pub(super) fn finish(mut self, report: &mut Report) -> Result<(), StoreError> {
+    /// Adds what was done to what was planned, and gives what was found for digests.
+    pub(super) fn finish(mut self, report: &mut Report) -> Result<Found, StoreError> {
         self.note_indexes()?;
         let done = self.report;
         report.files_read += done.files_read;
@@ -348,7 +354,7 @@ impl<'w> Writer<'w> {
             agent.bytes_read += done.bytes_read;
             agent.events += done.events;
         }
-        Ok(())
+        Ok(self.found)
     }
 
     /// What shared files told is with every session now, unless something was left out.

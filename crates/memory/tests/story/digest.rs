@@ -55,7 +55,40 @@ fn digest_of(log: &ClaudeLog) -> Digest {
     let home = Home::new();
     home.write(LOG, log.jsonl());
     sweep_at(&home, log.now() + SignedDuration::from_hours(1));
+    assert_made_of_frames(&home);
     kept(&home).unwrap()
+}
+
+/// A sweep finds what digests need while it has the lines at hand; the frames say the same.
+fn assert_made_of_frames(home: &Home) -> usize {
+    let (store, pattern) = (home.store(), pattern());
+    let settings = Settings {
+        now: Timestamp::now(),
+        task_pattern: &pattern,
+    };
+    let mut digests = 0;
+    for session in store.reads().sessions().unwrap() {
+        let uid = &session.session_uid;
+        if let Some(kept) = store.reads().digest_of(uid).unwrap() {
+            let (made, _) = digest::make(&store, uid, &settings).unwrap().unwrap();
+            assert_eq!(kept.digest, made, "{uid}");
+            digests += 1;
+        }
+    }
+    digests
+}
+
+#[test]
+fn what_was_found_while_lines_were_read_is_what_frames_say() {
+    let home = Home::new();
+    let shape = testkit::corpus::Shape {
+        seed: 5,
+        bytes: 12_000_000,
+        files: 60,
+    };
+    testkit::corpus::write(&home.path(""), &shape).unwrap();
+    sweep_at(&home, Timestamp::now() + SignedDuration::from_hours(1));
+    assert!(assert_made_of_frames(&home) > 40);
 }
 
 fn has(digest: &Digest, kind: SignalKind) -> bool {

@@ -13,7 +13,7 @@ use super::whole_behind_a_tear;
 use crate::event::Role;
 use crate::repair::repair;
 use crate::state::Body;
-use crate::texts::{self as told, Field, Told};
+use crate::texts::{self as told, Field, Tell, Told};
 use crate::wire::Text;
 use crate::wording::{pretty, summary};
 
@@ -49,7 +49,17 @@ pub(crate) fn blocks(line: &[u8]) -> Vec<told::Block> {
 
 /// Gathers the blocks of the records that stand on a line, and says where it had to stop.
 fn collect(line: &[u8], blocks: &mut Vec<told::Block>) -> Result<(), usize> {
-    let mut records = serde_json::Deserializer::from_slice(line).into_iter::<Record<'_>>();
+    match std::str::from_utf8(line) {
+        Ok(text) => collect_from(serde_json::Deserializer::from_str(text), blocks),
+        Err(_) => collect_from(serde_json::Deserializer::from_slice(line), blocks),
+    }
+}
+
+fn collect_from<'r>(
+    records: serde_json::Deserializer<impl serde_json::de::Read<'r>>,
+    blocks: &mut Vec<told::Block>,
+) -> Result<(), usize> {
+    let mut records = records.into_iter::<Record<'_>>();
     loop {
         let at = records.byte_offset();
         match records.next() {
@@ -80,6 +90,31 @@ fn of_record(mut record: Record<'_>, blocks: &mut Vec<told::Block>) {
     }
 }
 
+/// Gives the texts of a record that can be searched, those that [`blocks`] gives, as they lie there.
+pub(super) fn each_text(record: &Record<'_>, tell: &mut Tell<'_>) {
+    let attached = &record.attachment.prompt;
+    let content = match &record.message.0 {
+        Some(message) => &message.content,
+        None if !attached.is_nothing() => attached,
+        None => &record.content,
+    };
+    match content {
+        Content::Nothing => {}
+        Content::Text(text) => tell(text),
+        Content::Blocks(all) => {
+            for block in all {
+                match lies_in(block) {
+                    Lies::Thinking => tell(block.thinking.or_empty()),
+                    Lies::Input => tell(&told::values(block.input.json())),
+                    Lies::Nowhere => {}
+                    Lies::Text => tell(block.text.or_empty()),
+                    Lies::Result | Lies::Content => tell(&result_text(block)),
+                }
+            }
+        }
+    }
+}
+
 /// Texts of role `user` are by a human, or by the harness in the human's name.
 fn of_user(said: &Said<'_>) -> (Field, Role) {
     match said {
@@ -103,29 +138,48 @@ fn of_content(content: Content<'_>, blocks: &mut Vec<told::Block>, judge: impl F
     }
 }
 
-fn of_block(block: Block<'_>, said: &dyn Fn(Cow<'_, str>) -> told::Block) -> told::Block {
-    let kind = block.kind.or_empty();
-    match kind {
-        "thinking" => told::Block::new(Field::Thinking, text(block.thinking)),
-        "tool_use" | "server_tool_use" | "mcp_tool_use" => {
-            told::Block::input(block.name.or_empty(), block.input.json())
-        }
-        "image" | "document" => told::Block {
-            told: Told::Sign(format!("[{kind}]")),
-            ..said("".into())
-        },
-        _ if kind.ends_with("tool_result") => of_result(&block),
-        _ if block.text.get().is_some() => said(block.text.0.unwrap_or_default()),
-        _ => said(block.content.text()),
+/// Where the text of a block lies.
+enum Lies {
+    Thinking,
+    Input,
+    /// There are no words.
+    Nowhere,
+    Result,
+    Text,
+    Content,
+}
+
+fn lies_in(block: &Block<'_>) -> Lies {
+    match block.kind.or_empty() {
+        "thinking" => Lies::Thinking,
+        "tool_use" | "server_tool_use" | "mcp_tool_use" => Lies::Input,
+        "image" | "document" => Lies::Nowhere,
+        kind if kind.ends_with("tool_result") => Lies::Result,
+        _ if block.text.get().is_some() => Lies::Text,
+        _ => Lies::Content,
     }
 }
 
+fn of_block(block: Block<'_>, said: &dyn Fn(Cow<'_, str>) -> told::Block) -> told::Block {
+    match lies_in(&block) {
+        Lies::Thinking => told::Block::new(Field::Thinking, text(block.thinking)),
+        Lies::Input => told::Block::input(block.name.or_empty(), block.input.json()),
+        Lies::Nowhere => told::Block {
+            told: Told::Sign(format!("[{}]", block.kind.or_empty())),
+            ..said("".into())
+        },
+        Lies::Result => of_result(&block),
+        Lies::Text => said(block.text.0.unwrap_or_default()),
+        Lies::Content => said(block.content.text()),
+    }
+}
+
+fn result_text<'b>(block: &'b Block<'_>) -> Cow<'b, str> {
+    block.text.get().map_or_else(|| block.content.text(), Cow::Borrowed)
+}
+
 fn of_result(block: &Block<'_>) -> told::Block {
-    let text = block
-        .text
-        .get()
-        .map_or_else(|| block.content.text(), Cow::Borrowed)
-        .into_owned();
+    let text = result_text(block).into_owned();
     let denied = block.kind.or_empty() == "tool_result" && block.is_error.0;
     let words = denial_words(&text).filter(|_| denied);
     told::Block {

@@ -12,7 +12,7 @@ use crate::packs;
 use crate::sources::Unread;
 use crate::store::{Cursor, Tail};
 use crate::sweep::ends::Ends;
-use crate::sweep::gather::marks_of;
+use crate::sweep::marking::marks_of;
 use crate::sweep::piece::{Output, Replaces, searched};
 use crate::sweep::plan::stat;
 use crate::sweep::{index, path_text};

@@ -144,6 +144,7 @@ impl Worker<'_> {
             tail_marks: Marks::default(),
             marks: Vec::new(),
             delta: Delta::default(),
+            findings: None,
             state: None,
             is_refresh: false,
             is_touch: true,
