@@ -226,13 +226,17 @@ fn put(
 ) -> Result<(), StoreError> {
     let tail = store.reads().tail(uid, part).ok().flatten();
     let ends_at = tail.as_ref().map_or(u64::MAX, |tail| tail.first_line);
+    let tail = tail.unwrap_or_default().pack().map_err(|source| StoreError::Io {
+        path: store.packs().path(""),
+        source,
+    })?;
     store.write(lock, at, "doctor", |tx| {
         tx.restore_session(uid, at)?;
         tx.drop_part(uid, part)?;
         for frame in frames.iter().filter(|frame| frame.first_line < ends_at) {
             tx.add_frame(uid, part, frame, None)?;
         }
-        tx.put_tail(uid, part, &tail.unwrap_or_default(), MaskVersion::default())?;
+        tx.put_tail(uid, part, &tail, MaskVersion::default())?;
         Ok(((), format!("found the frames of {uid} again in its pack")))
     })
 }

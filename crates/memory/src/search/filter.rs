@@ -25,6 +25,8 @@ const TRIGRAM_BITS: usize = 8;
 pub(super) const WORD_BYTES_MAX: usize = 48;
 const BLOCK_BYTES: usize = 32;
 const HEAD_BYTES: usize = 9;
+/// How many short words are remembered: what fits into the first cache.
+const LATELY: usize = 1 << 11;
 /// One bit for each of the 2^24 trigrams.
 const SEEN_WORDS: usize = 1 << 18;
 
@@ -89,6 +91,8 @@ impl Need {
 /// Gathers the words and trigrams of texts, and makes the filter. Made once per thread and used for many frames.
 pub struct Builder {
     words: HashSet<u64, BuildHasherDefault<Mixed>>,
+    /// Short words that were met lately, each at a place of its own: they are neither hashed nor looked up again.
+    lately: Box<[u64; LATELY]>,
     trigrams: Trigrams,
     folded: Folded,
 }
@@ -103,6 +107,7 @@ impl Default for Builder {
     fn default() -> Self {
         Self {
             words: HashSet::default(),
+            lately: Box::new([0; LATELY]),
             trigrams: Trigrams {
                 seen: vec![0; SEEN_WORDS].try_into().expect("it has that length"),
                 all: Vec::new(),
@@ -118,15 +123,26 @@ impl Builder {
         let text = compose(text);
         self.folded.fold(&text);
         let folded = &self.folded;
+        let bytes = folded.as_str().as_bytes();
+        // How far the trigrams are put in, by where they begin.
+        let mut done = 0;
         words::each(&text, &mut |kind, place| {
-            if matches!(kind, Kind::Run | Kind::Part) {
-                let word = &folded.as_str()[folded.place_here(place.start)..folded.place_here(place.end)];
-                if word.len() <= WORD_BYTES_MAX {
-                    self.words.insert(hash(word));
-                }
+            if !matches!(kind, Kind::Run | Kind::Part) {
+                return;
+            }
+            let (start, end) = (folded.place_here(place.start), folded.place_here(place.end));
+            if end - start > WORD_BYTES_MAX {
+                return;
+            }
+            let word = &bytes[start..end];
+            let is_new = !was_met(&mut self.lately, word) && self.words.insert(hash(word));
+            // Most words were met before, and so were the trigrams inside them.
+            if !is_new && kind == Kind::Run && end - start > 2 {
+                self.trigrams.add(&bytes[done..start + 2]);
+                done = end - 2;
             }
         });
-        self.trigrams.add(folded.as_str().as_bytes());
+        self.trigrams.add(&bytes[done..]);
     }
 
     /// The filter of everything that was added, and a fresh start.
@@ -139,6 +155,7 @@ impl Builder {
     /// A fresh start.
     pub fn clear(&mut self) {
         self.words.clear();
+        self.lately.fill(0);
         self.trigrams.clear();
     }
 
@@ -163,6 +180,18 @@ impl Builder {
         }
         filter
     }
+}
+
+/// Whether a short word was met lately; from now on it was. A word has no NUL in it, so that its bytes tell its length.
+fn was_met(lately: &mut [u64; LATELY], word: &[u8]) -> bool {
+    let mut bytes = [0; 8];
+    let Some(place) = bytes.get_mut(..word.len()) else {
+        return false;
+    };
+    place.copy_from_slice(word);
+    let word = u64::from_le_bytes(bytes);
+    let place = (word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % LATELY;
+    std::mem::replace(&mut lately[place], word) == word
 }
 
 impl Trigrams {
@@ -226,7 +255,7 @@ impl<'f> Filter<'f> {
     pub fn may_hold(&self, need: &Need) -> bool {
         match need {
             Need::Anything => true,
-            Need::Key(Key::Word(word)) => contains(self.words, hash(word)),
+            Need::Key(Key::Word(word)) => contains(self.words, hash(word.as_bytes())),
             Need::Key(Key::Trigram(trigram)) => contains(self.trigrams, mix(*trigram)),
             Need::All(needs) => needs.iter().all(|need| self.may_hold(need)),
             Need::Any(needs) => needs.iter().any(|need| self.may_hold(need)),
@@ -234,8 +263,8 @@ impl<'f> Filter<'f> {
     }
 }
 
-fn hash(word: &str) -> u64 {
-    XxHash3_64::oneshot(word.as_bytes())
+fn hash(word: &[u8]) -> u64 {
+    XxHash3_64::oneshot(word)
 }
 
 fn trigram(bytes: &[u8]) -> u32 {

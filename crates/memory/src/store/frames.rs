@@ -1,14 +1,16 @@
 //! The `frames` and `tails` tables: where each compressed piece of a part lies, and what is not yet in
 //! one. No other file writes them.
 
+use std::io;
+
 use super::engine::{Row, Value};
 use super::filters::{self, TAIL_NO, Whose};
 use super::{Reads, StoreError, Tx};
 use crate::mask::MaskVersion;
 use crate::squeeze;
 
-/// What waits to become a frame is packed like one.
-const ZSTD_LEVEL: i32 = 3;
+/// What waits to become a frame is packed anew whenever it grows: 6 % larger than a frame, in less than two thirds of the time.
+const TAIL_ZSTD_LEVEL: i32 = 1;
 
 /// A frame that exists: its bytes are on disk and synced.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +36,38 @@ pub struct Tail {
     pub first_line: u64,
     pub lines: u64,
     pub bytes: Vec<u8>,
+}
+
+impl Tail {
+    /// Packs it for its row, wherever there is time: the one writer has none.
+    pub fn pack(&self) -> io::Result<PackedTail> {
+        let bytes = match self.bytes.is_empty() {
+            true => Vec::new(),
+            false => squeeze::compress(&self.bytes, TAIL_ZSTD_LEVEL)?,
+        };
+        Ok(PackedTail {
+            first_line: self.first_line,
+            lines: self.lines,
+            raw_bytes: self.bytes.len() as u64,
+            bytes,
+        })
+    }
+}
+
+/// A tail as its row has it; an empty one has no row.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PackedTail {
+    first_line: u64,
+    lines: u64,
+    raw_bytes: u64,
+    bytes: Vec<u8>,
+}
+
+impl PackedTail {
+    /// What it takes, packed.
+    pub fn size(&self) -> usize {
+        self.bytes.len()
+    }
 }
 
 impl Tx<'_> {
@@ -72,16 +106,15 @@ impl Tx<'_> {
         &self,
         session_uid: &str,
         part: &str,
-        tail: &Tail,
+        tail: &PackedTail,
         mask_version: MaskVersion,
     ) -> Result<(), StoreError> {
         let key = [Value::Text(session_uid), Value::Text(part)];
-        if tail.bytes.is_empty() {
+        if tail.raw_bytes == 0 {
             self.engine
                 .execute("DELETE FROM tails WHERE session_uid = $1 AND part = $2", &key)?;
             return Ok(());
         }
-        let packed = squeeze::compress(&tail.bytes, ZSTD_LEVEL).map_err(|_| damaged(session_uid))?;
         self.engine.execute(
             "INSERT INTO tails (session_uid, part, first_line, lines, raw_bytes, bytes, mask_version)
              VALUES ($1, $2, $3, $4, $5, $6, $7)
@@ -92,8 +125,8 @@ impl Tx<'_> {
                 key[1],
                 Value::count(tail.first_line),
                 Value::count(tail.lines),
-                Value::count(tail.bytes.len() as u64),
-                Value::Blob(&packed),
+                Value::count(tail.raw_bytes),
+                Value::Blob(&tail.bytes),
                 Value::Int(mask_version.to_int()),
             ],
         )?;

@@ -1,5 +1,6 @@
 //! Lines that are masked and read, gathered until they are worth a frame or a commit.
 
+use std::cell::RefCell;
 use std::io::{self, Read};
 
 use transcript::{Delta, Line, PartKind, State};
@@ -11,6 +12,19 @@ use crate::mask::Hit;
 use crate::packs::{self, FRAME_BYTES, Frame};
 use crate::search::Marks;
 use crate::store::Tail;
+
+thread_local! {
+    /// Memory of lines that were handed over, for the next ones: fresh memory costs as much as copying them.
+    static IDLE: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Longer ones are not kept for the next lines, nor more of them.
+const IDLE_BYTES_MAX: usize = 2 * FRAME_BYTES;
+const IDLE_MAX: usize = 4;
+
+fn idle() -> Vec<u8> {
+    IDLE.with_borrow_mut(Vec::pop).unwrap_or_default()
+}
 
 /// Lines that are masked and read and not yet handed over.
 pub(super) struct Gathered {
@@ -33,6 +47,7 @@ impl Gathered {
     pub(super) fn new(searched: Option<Searched>, mut tail: Tail, ends: Ends, lines: u64, read_to: u64) -> Self {
         if tail.bytes.is_empty() {
             tail.first_line = lines + 1;
+            tail.bytes = idle();
         }
         Self {
             marking: Marking::new(searched),
@@ -89,11 +104,13 @@ impl Gathered {
             let next = Tail {
                 first_line: self.lines + 1,
                 lines: 0,
-                bytes: Vec::new(),
+                bytes: idle(),
             };
             let cut = std::mem::replace(&mut self.tail, next);
             if self.stays_at_hand {
                 self.at_hand.push(cut);
+            } else {
+                lay_by(cut.bytes);
             }
         }
         Ok(())
@@ -122,5 +139,23 @@ impl Gathered {
         self.read_to += 1;
         self.bytes_read += 1;
         Ok(true)
+    }
+}
+
+/// Keeps memory for the next lines.
+fn lay_by(mut bytes: Vec<u8>) {
+    bytes.clear();
+    IDLE.with_borrow_mut(|idle| {
+        if bytes.capacity() <= IDLE_BYTES_MAX && idle.len() < IDLE_MAX {
+            idle.push(bytes);
+        }
+    });
+}
+
+impl Drop for Gathered {
+    fn drop(&mut self) {
+        let cut = std::mem::take(&mut self.at_hand);
+        let tail = std::mem::take(&mut self.tail);
+        cut.into_iter().chain([tail]).for_each(|lines| lay_by(lines.bytes));
     }
 }

@@ -6,7 +6,7 @@ use crate::digest::Findings;
 use crate::packs::Frame;
 use crate::search::{Form, Marks};
 use crate::sources::Unread;
-use crate::store::{Cursor, Extent, PackedState, Store, Tail};
+use crate::store::{Cursor, Extent, FreshPages, PackedState, PackedTail, Store};
 
 /// Raw bytes after which a piece is handed over: a bound on memory, and on work lost by a crash.
 pub(super) const PIECE_BYTES: u64 = 8 << 20;
@@ -55,11 +55,15 @@ pub(super) struct Piece {
     pub(super) others: Vec<Cursor>,
     pub(super) frames: Vec<Frame>,
     /// None where the part's lines stay where they are.
-    pub(super) tail: Option<Tail>,
+    pub(super) tail: Option<PackedTail>,
     pub(super) tail_marks: Marks,
     /// What is kept beside frames that stay where they are.
     pub(super) marks: Vec<(i64, Marks)>,
     pub(super) delta: Delta,
+    /// How many events it brings.
+    pub(super) events: u64,
+    /// Those events, where no others come before them; else they are in the delta.
+    pub(super) pages: Option<FreshPages>,
     /// What its lines say for the digest, where they are all of the session's.
     pub(super) findings: Option<Findings>,
     /// What the reader remembers; none while the session is made anew and this is not its last piece.
@@ -85,7 +89,8 @@ impl Piece {
             .iter()
             .map(|frame| frame.bytes.len() + frame.marks.size())
             .sum();
-        let rest = self.tail.as_ref().map_or(0, |tail| tail.bytes.len()) + self.tail_marks.size();
+        let rest = self.tail.as_ref().map_or(0, PackedTail::size) + self.tail_marks.size();
+        let rest = rest + self.pages.as_ref().map_or(0, FreshPages::size);
         (frames + rest) as u64 + self.delta.events.len() as u64 * EVENT_BYTES
     }
 }

@@ -146,7 +146,7 @@ impl Plan {
             .map(|(job, _)| job)
             .collect();
         // Oldest first: what an agent is about to delete is safe first.
-        jobs.sort_by_key(|job| job.source.parts.iter().filter_map(|part| modified(&part.path)).max());
+        jobs.sort_by_cached_key(|job| job.source.parts.iter().filter_map(|part| modified(&part.path)).max());
         // Who looks at a few sessions alone leaves the rest, and what a shared file says of it, to a whole sweep.
         let is_whole = sweep.only.is_none();
         let stale = if is_whole {

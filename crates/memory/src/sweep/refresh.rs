@@ -19,7 +19,7 @@ use crate::mask::LineState;
 use crate::packs;
 use crate::search::Marks;
 use crate::sources::Unread;
-use crate::store::{Cursor, Extent, PackedState, Store, StoreError, TAIL_NO, Tail, stand_in};
+use crate::store::{Cursor, Extent, FreshPages, PackedState, Store, StoreError, TAIL_NO, Tail, stand_in};
 
 /// A session that has to be made anew from what is kept of it.
 pub(super) struct Stale {
@@ -243,6 +243,10 @@ impl<'w> Worker<'w> {
             Vec::new()
         };
         let is_first = std::mem::take(&mut self.is_first);
+        let tail = match is_whole {
+            true => Some(gathered.tail.pack().map_err(lost)?),
+            false => None,
+        };
         Ok((self.send)(Output::Piece(Piece {
             agent: self.agent,
             uid: self.stale.uid.clone(),
@@ -258,13 +262,15 @@ impl<'w> Worker<'w> {
             cursor: None,
             others,
             frames: std::mem::take(&mut gathered.frames),
-            tail: is_whole.then(|| gathered.tail.clone()),
+            tail,
             tail_marks: if is_whole {
                 gathered.tail_marks()
             } else {
                 Marks::default()
             },
             marks: self.marks(kind, name, is_whole)?,
+            events: delta.events.len() as u64,
+            pages: is_first.then(|| FreshPages::take(&mut delta)),
             delta,
             findings: None,
             state: is_last.then(|| PackedState::of(&self.state)),

@@ -23,7 +23,7 @@ use crate::mask::LineState;
 use crate::packs::{self, Frame};
 use crate::search::Marks;
 use crate::sources::{self, Unread};
-use crate::store::{Cursor, Extent, PackedState, Stat, Store, Tail, stand_in};
+use crate::store::{Cursor, Extent, FreshPages, PackedState, PackedTail, Stat, Store, Tail, stand_in};
 
 /// Reads what is new in one session. Says whether somebody still listens.
 pub(super) fn run(job: &Job, sweep: &Sweep<'_>, store: &Store, send: &dyn Fn(Output) -> bool) -> bool {
@@ -44,6 +44,8 @@ struct Worker<'w> {
     /// What the lines before began, for the masker.
     line_state: LineState,
     is_first: bool,
+    /// Whether events were handed over that may yet change.
+    has_events: bool,
     /// The files that were looked into, each with the ends of what was read of it before: the same file is read on,
     /// whatever lies at its place by then.
     looked: Vec<(PartKind, File, Ends)>,
@@ -66,6 +68,7 @@ impl<'w> Worker<'w> {
             is_fresh: true,
             line_state: LineState::default(),
             is_first: true,
+            has_events: false,
             looked: Vec::new(),
             cursors: Vec::new(),
             bytes_checked: 0,
@@ -116,6 +119,7 @@ impl<'w> Worker<'w> {
         }
         // A companion or a part that came late told something that changes what the lines mean.
         (self.state, self.is_fresh, self.is_first) = (fresh(self.job), true, true);
+        self.has_events = false;
         self.cursors.clear();
         Ok(self.companions()? && self.all_lines()?)
     }
@@ -263,7 +267,7 @@ impl<'w> Worker<'w> {
         let is_all = gathered.stays_at_hand && base.is_none() && is_last;
         let findings = is_all.then(|| digest::find(self.job.agent, &delta.events, gathered.stretches()));
         let frames = std::mem::take(&mut gathered.frames);
-        let tail = gathered.tail.clone();
+        let tail = gathered.tail.pack()?;
         let mut piece = self.piece(part, base.as_ref(), cursor.clone(), frames, tail, delta, is_last);
         piece.bytes_read = std::mem::take(&mut gathered.bytes_read);
         piece.redactions = std::mem::take(&mut gathered.found).len() as u64;
@@ -300,11 +304,15 @@ impl<'w> Worker<'w> {
         base: Option<&Cursor>,
         cursor: Cursor,
         frames: Vec<Frame>,
-        tail: Tail,
-        delta: Delta,
+        tail: PackedTail,
+        mut delta: Delta,
         is_last: bool,
     ) -> Piece {
-        let is_first = std::mem::take(&mut self.is_first);
+        let begins = std::mem::take(&mut self.is_first) && self.is_fresh;
+        let events = delta.events.len() as u64;
+        let is_alone = self.is_fresh && !self.has_events;
+        self.has_events |= events > 0;
+        let pages = is_alone.then(|| FreshPages::take(&mut delta));
         let is_anew = self.is_anew();
         let is_whole = !is_anew || is_last;
         let state = is_whole.then(|| PackedState::of(&self.state));
@@ -329,11 +337,7 @@ impl<'w> Worker<'w> {
             agent: self.job.agent,
             uid: self.job.uid.clone(),
             into: self.target(),
-            replaces: if self.is_fresh && is_first {
-                Replaces::All
-            } else {
-                Replaces::Nothing
-            },
+            replaces: if begins { Replaces::All } else { Replaces::Nothing },
             promotes: (is_anew && is_last).then_some(Promotion {
                 extent: Extent::Whole,
                 is_growth: true,
@@ -348,6 +352,8 @@ impl<'w> Worker<'w> {
             tail_marks: Marks::default(),
             marks: Vec::new(),
             delta,
+            events,
+            pages,
             findings: None,
             state,
             is_refresh: false,

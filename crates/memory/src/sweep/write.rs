@@ -317,11 +317,11 @@ impl<'w> Writer<'w> {
         if piece.is_refresh {
             return;
         }
-        report.events += piece.delta.events.len() as u64;
+        report.events += piece.events;
         report.faults += piece.delta.faults.len() as u64;
         let agent = report.agents.entry(piece.agent).or_default();
         agent.bytes_read += piece.bytes_read;
-        agent.events += piece.delta.events.len() as u64;
+        agent.events += piece.events;
         let is_seen = self.new.contains(&piece.uid) || self.updated.contains(&piece.uid);
         if !is_seen && (piece.bytes_read > 0 || !was_known) {
             report.files_read += 1;
@@ -399,6 +399,9 @@ fn put(tx: &Tx<'_>, piece: &Piece, frames: &[FrameRow], packs: &Packs, sweep: &S
     tx.put_marks(into, &piece.part, &marks)?;
     if let Some(tail) = &piece.tail {
         tx.put_tail(into, &piece.part, tail, sweep.masker.version())?;
+    }
+    if let Some(pages) = &piece.pages {
+        tx.put_pages(into, pages)?;
     }
     tx.apply_delta(into, piece.kind, &piece.delta)?;
     if let Some(cursor) = &piece.cursor {

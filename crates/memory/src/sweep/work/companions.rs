@@ -10,7 +10,7 @@ use crate::files;
 use crate::mask::{Hit, Masker, TextState};
 use crate::packs;
 use crate::sources::Unread;
-use crate::store::{Cursor, Tail};
+use crate::store::{Cursor, PackedTail, Tail};
 use crate::sweep::ends::Ends;
 use crate::sweep::marking::marks_of;
 use crate::sweep::piece::{Output, Replaces, searched};
@@ -51,11 +51,10 @@ impl Worker<'_> {
             } else {
                 (tail.first_line, tail.lines, tail.bytes) = (1, lines, masked);
             }
-            let mut piece = self.piece(part, known, cursor, frames, tail, delta, false);
+            let mut piece = self.piece(part, known, cursor, frames, tail.pack()?, delta, false);
             piece.bytes_read = raw.len() as u64;
             piece.redactions = found.len() as u64;
-            let small = piece.tail.as_ref().map(|tail| tail.bytes.as_slice());
-            piece.tail_marks = marks_of(searched, small.unwrap_or_default());
+            piece.tail_marks = marks_of(searched, &tail.bytes);
             if piece.replaces == Replaces::Nothing {
                 piece.replaces = Replaces::Part;
             }
@@ -74,7 +73,15 @@ impl Worker<'_> {
         };
         let mut delta = Delta::default();
         self.state.close(&mut delta);
-        let mut piece = self.piece(part, Some(known), cursor, Vec::new(), Tail::default(), delta, false);
+        let mut piece = self.piece(
+            part,
+            Some(known),
+            cursor,
+            Vec::new(),
+            PackedTail::default(),
+            delta,
+            false,
+        );
         piece.tail = None;
         (self.send)(Output::Piece(piece))
     }

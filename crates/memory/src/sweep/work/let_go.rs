@@ -144,6 +144,8 @@ impl Worker<'_> {
             tail_marks: Marks::default(),
             marks: Vec::new(),
             delta: Delta::default(),
+            events: 0,
+            pages: None,
             findings: None,
             state: None,
             is_refresh: false,

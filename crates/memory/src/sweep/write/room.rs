@@ -1,5 +1,7 @@
 //! Room for what comes: between two batches raw text goes that the hard cap has no place for.
 
+use std::collections::HashSet;
+
 use super::Writer;
 use crate::retention::{self, Command};
 use crate::store::StoreError;
@@ -32,7 +34,8 @@ impl Writer<'_> {
         if self.sweep.retention.is_none() {
             return Ok(());
         }
-        for uid in batch.iter().flat_map(|piece| [&piece.uid, &piece.into]) {
+        let touched: HashSet<&String> = batch.iter().flat_map(|piece| [&piece.uid, &piece.into]).collect();
+        for uid in touched {
             let bytes = self.store.reads().raw_bytes_of(uid)?;
             self.usage.insert(uid.clone(), bytes);
         }
