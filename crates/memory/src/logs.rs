@@ -1,6 +1,7 @@
 //! Reads logs from disk: one file, or a session with all its parts.
 
 mod head;
+mod plain;
 mod sketch;
 mod spills;
 mod survey;
@@ -18,6 +19,7 @@ use transcript::{
 };
 
 pub use head::{agent_of_head, cwd_of_head};
+use plain::Plain;
 pub(crate) use sketch::sketch;
 use spills::mask_text;
 pub use spills::spilled;
@@ -91,6 +93,7 @@ pub struct PartReading {
     pub path: PathBuf,
     pub bytes: u64,
     pub fates: Fates,
+    plain: Plain,
 }
 
 impl LogReading {
@@ -288,6 +291,7 @@ fn read_part(
 ) -> io::Result<PartReading> {
     let (file, metadata) = files::open(&part.path)?;
     let mut fates = Fates::default();
+    let mut plain = Plain::default();
     let name = part.path.file_name().unwrap_or_default().to_string_lossy();
     if sources::is_left_alone(agent, &name) {
         let mut lines = Lines::new(unpacked(&part.path, file)?);
@@ -307,7 +311,7 @@ fn read_part(
             let number = line.number;
             match (masker, line.body) {
                 (Some(masker), LineBody::Bytes(bytes)) => {
-                    let masked = masker.mask_json_line(bytes, &mut Vec::new());
+                    let masked = plain.mask(masker, number, bytes);
                     let body = LineBody::Bytes(&masked);
                     state.take(part.kind, &Line { body, ..line }, &mut delta);
                 }
@@ -337,6 +341,7 @@ fn read_part(
         path: part.path.clone(),
         bytes: metadata.len(),
         fates,
+        plain,
     })
 }
 
@@ -362,6 +367,7 @@ pub fn each_whole<E>(
 ) -> Result<Result<(), E>, LogError> {
     // Other parts are short; their summaries are all there is to show of them.
     let main = log.parts.first().map_or(PartKind::Log, |part| part.kind);
+    let plain = log.parts.first().map(|part| &part.plain);
     let (events, others): (Vec<_>, Vec<_>) = log
         .reading
         .events
@@ -385,8 +391,9 @@ pub fn each_whole<E>(
             break;
         };
         if let (Some(events), LineBody::Bytes(bytes)) = (at_line.get(&line.number), line.body) {
-            let masked = masker.map_or(Cow::Borrowed(bytes), |masker| {
-                masker.mask_json_line(bytes, &mut Vec::new())
+            let masked = masker.map_or(Cow::Borrowed(bytes), |masker| match plain {
+                Some(plain) => plain.mask_again(masker, line.number, bytes),
+                None => masker.mask_json_line(bytes, &mut Vec::new()),
             });
             wholes.extend(whole::of_line(log.agent, &masked, events));
         }

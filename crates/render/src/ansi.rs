@@ -7,13 +7,13 @@ use crate::escape;
 
 /// A terminal's text as HTML.
 pub(crate) fn push_html(out: &mut String, text: &str) {
-    if !text.contains(['\u{1b}', '\r', '\u{8}', '\u{9b}']) {
-        return escape::push(out, text);
+    if !is_styled(text) {
+        return escape::push_inside(out, text);
     }
     let mut pen = Pen::default();
     let mut is_open = false;
     each_run(text, |run| match run {
-        Run::Text(text) => escape::push(out, text),
+        Run::Text(text) => escape::push_inside(out, text),
         Run::Style(numbers) => {
             let before = pen;
             pen.take(numbers);
@@ -34,6 +34,13 @@ pub(crate) fn push_html(out: &mut String, text: &str) {
     if is_open {
         out.push_str("</span>");
     }
+}
+
+/// Whether a text has anything that only a terminal understands. Most have not, and are looked through by words.
+fn is_styled(text: &str) -> bool {
+    let may_begin = |found: bool, byte: &u8| found | matches!(byte, 0x1b | b'\r' | 0x08 | 0xc2);
+    let mut chunks = text.as_bytes().chunks(64);
+    chunks.any(|chunk| chunk.iter().fold(false, may_begin)) && text.contains(['\u{1b}', '\r', '\u{8}', '\u{9b}'])
 }
 
 /// A terminal's text run by run, each with the pen it was written with. Line breaks stand in the runs.

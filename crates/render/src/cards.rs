@@ -1,5 +1,7 @@
 //! One step as a card of a page: a prompt, an answer, a folded thought, a tool call in one line that opens.
 
+use std::fmt::Write;
+
 use jiff::tz::TimeZone;
 use transcript::{Actor, Image, Kind};
 
@@ -57,7 +59,7 @@ impl Sheet {
             }
             None => {
                 self.html.push_str("<p class=\"none\">picture of type ");
-                escape::push(&mut self.html, &image.media_type);
+                escape::push_inside(&mut self.html, &image.media_type);
                 self.html.push_str("</p>");
             }
         }
@@ -77,22 +79,21 @@ pub(crate) struct Place<'a> {
 pub(crate) fn push(sheet: &mut Sheet, step: &Step<'_>, number: Option<usize>, place: Place<'_>) {
     let event = &step.told.event;
     let look = step.look();
-    let mut class = format!("i k{}", look.letter());
+    _ = write!(sheet.html, "<article class=\"i k{}", look.letter());
     for (is, word) in [
         (step.is_error(), " err"),
         (step.is_mine(), " mine"),
         (event.is_sidechain, " side"),
     ] {
         if is {
-            class.push_str(word);
+            sheet.html.push_str(word);
         }
     }
-    let number = number.map(|number| format!(" data-n=\"{number}\"")).unwrap_or_default();
-    let seq = event.seq;
-    sheet.html.push_str(&format!(
-        "<article class=\"{class}\" id=\"{}e{seq}\"{number}>",
-        place.prefix
-    ));
+    _ = write!(sheet.html, "\" id=\"{}e{}\"", place.prefix, event.seq);
+    if let Some(number) = number {
+        _ = write!(sheet.html, " data-n=\"{number}\"");
+    }
+    sheet.html.push('>');
     match look {
         Look::Prompt => said(sheet, step, place, "You", Breaks::Kept),
         Look::Answer => said(sheet, step, place, "", Breaks::Folded),
@@ -106,14 +107,17 @@ pub(crate) fn push(sheet: &mut Sheet, step: &Step<'_>, number: Option<usize>, pl
 /// The time of a step, which links to it.
 fn time(html: &mut String, step: &Step<'_>, place: Place<'_>) {
     let event = &step.told.event;
-    let told = event
-        .ts
-        .map_or_else(|| format!("#{}", event.seq), |at| clock(at, place.zone));
-    let title = format!("event {}, line {}", event.seq, event.line);
-    html.push_str(&format!(
-        "<a class=\"at\" href=\"#{}e{}\" title=\"{title}\">{told}</a>",
-        place.prefix, event.seq
-    ));
+    let seq = event.seq;
+    _ = write!(
+        html,
+        "<a class=\"at\" href=\"#{}e{seq}\" title=\"event {seq}, line {}\">",
+        place.prefix, event.line
+    );
+    match event.ts {
+        Some(at) => html.push_str(&clock(at, place.zone)),
+        None => _ = write!(html, "#{seq}"),
+    }
+    html.push_str("</a>");
 }
 
 fn said(sheet: &mut Sheet, step: &Step<'_>, place: Place<'_>, who: &str, breaks: Breaks) {
@@ -146,7 +150,7 @@ fn thought(sheet: &mut Sheet, step: &Step<'_>, place: Place<'_>) {
     sheet
         .html
         .push_str("<details><summary><span class=\"what\">Thinking</span> <span class=\"w\">");
-    escape::push(&mut sheet.html, &one_line(text, WORDING_CHARS));
+    escape::push_inside(&mut sheet.html, &one_line(text, WORDING_CHARS));
     sheet.html.push_str("</span>");
     time(&mut sheet.html, step, place);
     sheet.html.push_str("</summary><div class=\"md\">");
@@ -172,7 +176,7 @@ fn note(sheet: &mut Sheet, step: &Step<'_>, place: Place<'_>) {
     };
     let head = |html: &mut String| {
         html.push_str(&format!("<span class=\"what\">{what}</span> <span class=\"w\">"));
-        escape::push(html, &line);
+        escape::push_inside(html, &line);
         html.push_str("</span>");
         time(html, step, place);
     };
@@ -185,56 +189,54 @@ fn note(sheet: &mut Sheet, step: &Step<'_>, place: Place<'_>) {
     sheet.html.push_str("<details><summary>");
     head(&mut sheet.html);
     sheet.html.push_str("</summary><pre class=\"out\">");
-    escape::push(&mut sheet.html, text);
+    escape::push_inside(&mut sheet.html, text);
     sheet.html.push_str("</pre></details>");
 }
 
 fn tool(sheet: &mut Sheet, step: &Step<'_>, place: Place<'_>) {
     let event = &step.told.event;
     let tool = event.tool.as_deref().unwrap_or("result");
-    let family = family(tool);
-    let mut inside = Sheet {
-        first_extra: sheet.first_extra + sheet.extras.len(),
-        ..Sheet::default()
-    };
-    if event.kinds.has(Kind::ToolCall) {
-        dress::push(&mut inside, step);
-    } else {
-        inside.html.push_str("<pre class=\"out\">");
-        crate::ansi::push_html(&mut inside.html, step.told.text());
-        inside.html.push_str("</pre>");
-    }
-    for image in &step.told.images {
-        inside.image(image);
-    }
-    for subagent in &step.subagents {
-        nested(&mut inside, subagent, place);
-    }
-    let has_list = || inside.html.matches("<li").count() > 1;
-    let stands_open = matches!(family, Family::Plan | Family::Question)
-        || (family == Family::Todo && has_list())
-        || (step.look() == Look::Edit && inside.html.len() < OPEN_BYTES && !step.is_error());
-    let html = &mut sheet.html;
-    html.push_str(if stands_open {
-        "<details open><summary>"
-    } else {
-        "<details><summary>"
-    });
-    html.push_str("<span class=\"what\">");
-    escape::push(html, &one_line(&short_name(tool), 40));
-    html.push_str("</span> <span class=\"w\">");
+    sheet.html.push_str("<details");
+    let begin = sheet.html.len();
+    sheet.html.push_str("><summary><span class=\"what\">");
+    escape::push_inside(&mut sheet.html, &one_line(&short_name(tool), 40));
+    sheet.html.push_str("</span> <span class=\"w\">");
     let wording = wording(tool, step.told.text());
-    escape::push(
-        html,
+    escape::push_inside(
+        &mut sheet.html,
         &one_line(wording.as_deref().unwrap_or(&event.summary), WORDING_CHARS),
     );
-    html.push_str("</span>");
-    ending(html, step);
-    time(html, step, place);
-    html.push_str("</summary><div class=\"in\">");
-    html.push_str(&inside.html);
-    html.push_str("</div></details>");
-    sheet.extras.append(&mut inside.extras);
+    sheet.html.push_str("</span>");
+    ending(&mut sheet.html, step);
+    time(&mut sheet.html, step, place);
+    sheet.html.push_str("</summary><div class=\"in\">");
+    let inside = sheet.html.len();
+    if event.kinds.has(Kind::ToolCall) {
+        dress::push(sheet, step);
+    } else {
+        sheet.html.push_str("<pre class=\"out\">");
+        crate::ansi::push_html(&mut sheet.html, step.told.text());
+        sheet.html.push_str("</pre>");
+    }
+    for image in &step.told.images {
+        sheet.image(image);
+    }
+    for subagent in &step.subagents {
+        nested(sheet, subagent, place);
+    }
+    if stands_open(family(tool), step, &sheet.html[inside..]) {
+        sheet.html.insert_str(begin, " open");
+    }
+    sheet.html.push_str("</div></details>");
+}
+
+/// Whether what a call did is short and telling enough to be seen at once.
+fn stands_open(family: Family, step: &Step<'_>, inside: &str) -> bool {
+    match family {
+        Family::Plan | Family::Question => true,
+        Family::Todo if inside.matches("<li").count() > 1 => true,
+        _ => step.look() == Look::Edit && inside.len() < OPEN_BYTES && !step.is_error(),
+    }
 }
 
 /// `server: tool` for a tool of another server.
@@ -295,12 +297,12 @@ pub(crate) fn nested(sheet: &mut Sheet, subagent: &Subagent, place: Place<'_>) {
     html.push_str(&format!(
         "<details class=\"sub\" data-x=\"{number}\"><summary><span class=\"what\">Subagent</span> <span class=\"w\">"
     ));
-    escape::push(html, &one_line(about, WORDING_CHARS));
+    escape::push_inside(html, &one_line(about, WORDING_CHARS));
     html.push_str("</span><span class=\"end\"><span class=\"took\">");
     html.push_str(&plural(steps_in.len() as u64, "step"));
     if !model.is_empty() {
         html.push_str(" · ");
-        escape::push(html, model);
+        escape::push_inside(html, model);
     }
     html.push_str("</span></span></summary></details>");
 }

@@ -69,7 +69,7 @@ pub(crate) fn push_html(out: &mut String, lines: &[Line<'_>]) {
         match &lines[at] {
             Line::Same(text) => {
                 out.push_str("<span>");
-                escape::push(out, text);
+                escape::push_inside(out, text);
                 out.push_str("</span>\n");
                 at += 1;
             }
@@ -80,7 +80,7 @@ pub(crate) fn push_html(out: &mut String, lines: &[Line<'_>]) {
             Line::Place(place) => {
                 out.push_str("<span class=\"gap\">");
                 let place = place.trim_matches(['@', ' ']);
-                escape::push(out, if place.is_empty() { "⋯" } else { place });
+                escape::push_inside(out, if place.is_empty() { "⋯" } else { place });
                 out.push_str("</span>\n");
                 at += 1;
             }
@@ -101,39 +101,41 @@ pub(crate) fn push_html(out: &mut String, lines: &[Line<'_>]) {
 
 /// Lines that went and lines that came for them. Where there are as many, each is compared with its own.
 fn push_change(out: &mut String, removed: &[Line<'_>], added: &[Line<'_>]) {
-    let text = |line: &Line<'_>| match line {
-        Line::Out(text) | Line::In(text) => (*text).to_owned(),
-        _ => String::new(),
-    };
+    fn text<'t>(line: &Line<'t>) -> &'t str {
+        match line {
+            Line::Out(text) | Line::In(text) => text,
+            _ => "",
+        }
+    }
     let pairs = removed.len() == added.len();
     let marks: Vec<_> = removed
         .iter()
         .zip(added)
-        .map(|(old, new)| if pairs { marked(&text(old), &text(new)) } else { None })
+        .map(|(old, new)| if pairs { marked(text(old), text(new)) } else { None })
         .collect();
     for (at, line) in removed.iter().enumerate() {
         let mark = marks.get(at).cloned().flatten().map(|(start, old, _)| (start, old));
-        push_line(out, "del", &text(line), mark);
+        push_line(out, ["<del>", "</del>\n"], text(line), mark);
     }
     for (at, line) in added.iter().enumerate() {
         let mark = marks.get(at).cloned().flatten().map(|(start, _, new)| (start, new));
-        push_line(out, "ins", &text(line), mark);
+        push_line(out, ["<ins>", "</ins>\n"], text(line), mark);
     }
 }
 
-fn push_line(out: &mut String, tag: &str, text: &str, mark: Option<(usize, usize)>) {
-    out.push_str(&format!("<{tag}>"));
+fn push_line(out: &mut String, [open, close]: [&str; 2], text: &str, mark: Option<(usize, usize)>) {
+    out.push_str(open);
     match mark.filter(|(start, end)| start < end) {
         Some((start, end)) => {
-            escape::push(out, &text[..start]);
+            escape::push_inside(out, &text[..start]);
             out.push_str("<b>");
-            escape::push(out, &text[start..end]);
+            escape::push_inside(out, &text[start..end]);
             out.push_str("</b>");
-            escape::push(out, &text[end..]);
+            escape::push_inside(out, &text[end..]);
         }
-        None => escape::push(out, text),
+        None => escape::push_inside(out, text),
     }
-    out.push_str(&format!("</{tag}>\n"));
+    out.push_str(close);
 }
 
 /// Where two lines begin to differ, and where each ends to. None where they have little in common.

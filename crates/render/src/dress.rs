@@ -1,5 +1,8 @@
 //! The inside of a tool call: what was asked and what came of it, each family of tools in its own dress.
 
+use std::borrow::Cow;
+use std::fmt::Write;
+
 use serde_json::Value;
 
 use crate::cards::Sheet;
@@ -67,35 +70,41 @@ fn output(sheet: &mut Sheet, family: Family, input: Option<&Value>, text: &str, 
             let (first, body) = unnumbered(text);
             code(sheet, &body, language(path.unwrap_or_default()), first);
         }
-        _ if text.starts_with(['{', '[']) && crate::tools::input(text).is_some() => {
-            let value = crate::tools::input(text).unwrap_or_default();
-            let pretty = serde_json::to_string_pretty(&value).unwrap_or_else(|_| text.to_owned());
-            code(sheet, &pretty, "json", None);
-        }
-        _ => pieces(sheet, text, |out, piece| {
-            out.push_str(&format!("<pre class=\"{class}\">"));
-            ansi::push_html(out, piece);
-            out.push_str("</pre>");
-        }),
+        _ => match crate::tools::input(text).filter(|_| text.starts_with(['{', '['])) {
+            Some(value) => {
+                let pretty = serde_json::to_string_pretty(&value).unwrap_or_else(|_| text.to_owned());
+                code(sheet, &pretty, "json", None);
+            }
+            None => pieces(sheet, text, |out, piece| {
+                out.push_str("<pre class=\"");
+                out.push_str(class);
+                out.push_str("\">");
+                ansi::push_html(out, piece);
+                out.push_str("</pre>");
+            }),
+        },
     }
 }
 
 /// Lines that begin with their numbers, without them: the number of the first one, and the text.
-fn unnumbered(text: &str) -> (Option<u64>, String) {
-    let split = |line: &str| -> Option<(u64, usize)> {
-        let at = line.find(['→', '\t'])?;
-        let number = line[..at].trim().parse().ok()?;
-        Some((number, at + line[at..].chars().next()?.len_utf8()))
-    };
+fn unnumbered(text: &str) -> (Option<u64>, Cow<'_, str>) {
+    fn split(line: &str) -> Option<(u64, &str)> {
+        // Only blanks and figures stand before the mark: a line without a number is not looked through.
+        let at = line.bytes().position(|byte| !matches!(byte, b' ' | b'0'..=b'9'))?;
+        let rest = line[at..].strip_prefix('→').or_else(|| line[at..].strip_prefix('\t'))?;
+        Some((line[..at].trim().parse().ok()?, rest))
+    }
     let Some((first, _)) = text.lines().next().and_then(split) else {
-        return (None, text.to_owned());
+        return (None, Cow::Borrowed(text));
     };
-    let strip = |line: &str| match split(line) {
-        Some((_, at)) => line[at..].to_owned(),
-        None => line.to_owned(),
-    };
-    let lines: Vec<String> = text.lines().map(strip).collect();
-    (Some(first), lines.join("\n"))
+    let mut body = String::with_capacity(text.len());
+    for (at, line) in text.lines().enumerate() {
+        if at > 0 {
+            body.push('\n');
+        }
+        body.push_str(split(line).map_or(line, |(_, rest)| rest));
+    }
+    (Some(first), Cow::Owned(body))
 }
 
 /// Code in its colours, with the numbers of its lines where they are known.
@@ -104,8 +113,8 @@ fn code(sheet: &mut Sheet, text: &str, language: &str, first: Option<u64>) {
     pieces(sheet, text, |out, piece| {
         let number = next.map(|number| format!(" data-s=\"{number}\"")).unwrap_or_default();
         next = next.map(|number| number + piece.lines().count() as u64);
-        out.push_str(&format!("<pre class=\"code\"{number}><code data-l=\"{language}\">"));
-        escape::push(out, piece);
+        _ = write!(out, "<pre class=\"code\"{number}><code data-l=\"{language}\">");
+        escape::push_inside(out, piece);
         out.push_str("</code></pre>");
     });
 }
@@ -131,14 +140,14 @@ fn shell(sheet: &mut Sheet, asked: &str, input: Option<&Value>) {
     let told = input.and_then(|input| text_of(input, &["description", "justification"]));
     if let Some(told) = told.filter(|told| !told.trim().is_empty()) {
         sheet.html.push_str("<p class=\"say\">");
-        escape::push(&mut sheet.html, told);
+        escape::push_inside(&mut sheet.html, told);
         sheet.html.push_str("</p>");
     }
     let command = input.and_then(command).unwrap_or_else(|| asked.to_owned());
     let place = input.and_then(|input| text_of(input, &["workdir", "cwd"]));
     if let Some(place) = place {
         sheet.html.push_str("<p class=\"say\">in <code>");
-        escape::push(&mut sheet.html, place);
+        escape::push_inside(&mut sheet.html, place);
         sheet.html.push_str("</code></p>");
     }
     code_class(sheet, "code cmd", &command, "sh");
@@ -146,8 +155,8 @@ fn shell(sheet: &mut Sheet, asked: &str, input: Option<&Value>) {
 
 fn code_class(sheet: &mut Sheet, class: &str, text: &str, language: &str) {
     pieces(sheet, text, |out, piece| {
-        out.push_str(&format!("<pre class=\"{class}\"><code data-l=\"{language}\">"));
-        escape::push(out, piece);
+        _ = write!(out, "<pre class=\"{class}\"><code data-l=\"{language}\">");
+        escape::push_inside(out, piece);
         out.push_str("</code></pre>");
     });
 }
@@ -223,14 +232,14 @@ fn edit(sheet: &mut Sheet, tool: &str, asked: &str, input: Option<&Value>) {
     for file in &files {
         let (added, removed) = diff::counts(&file.lines);
         sheet.html.push_str("<div class=\"diff\"><div class=\"fn\"><code>");
-        escape::push(&mut sheet.html, file.path);
+        escape::push_inside(&mut sheet.html, file.path);
         sheet.html.push_str("</code>");
         match file.what {
             What::Added => sheet.html.push_str(" <em>written</em>"),
             What::Deleted => sheet.html.push_str(" <em>deleted</em>"),
             What::Moved(path) => {
                 sheet.html.push_str(" <em>moved to</em> <code>");
-                escape::push(&mut sheet.html, path);
+                escape::push_inside(&mut sheet.html, path);
                 sheet.html.push_str("</code>");
             }
             What::Changed => {}
@@ -273,12 +282,12 @@ fn todo(sheet: &mut Sheet, asked: &str, input: Option<&Value>) {
     };
     if let Some(told) = text_of(input, &["description"]) {
         sheet.html.push_str("<p class=\"say\">");
-        escape::push(&mut sheet.html, told);
+        escape::push_inside(&mut sheet.html, told);
         sheet.html.push_str("</p>");
     }
     if let Some(told) = text_of(input, &["explanation"]) {
         sheet.html.push_str("<p class=\"say\">");
-        escape::push(&mut sheet.html, told);
+        escape::push_inside(&mut sheet.html, told);
         sheet.html.push_str("</p>");
     }
     sheet.html.push_str("<ul class=\"todo\">");
@@ -296,7 +305,7 @@ fn todo(sheet: &mut Sheet, asked: &str, input: Option<&Value>) {
         html.push_str(&format!(
             "<li class=\"{class}\"><span role=\"img\" aria-label=\"{told}\">{mark}</span> "
         ));
-        escape::push(html, words.unwrap_or_default());
+        escape::push_inside(html, words.unwrap_or_default());
         html.push_str("</li>");
     }
     sheet.html.push_str("</ul>");
@@ -319,7 +328,7 @@ fn question(sheet: &mut Sheet, asked: &str, input: Option<&Value>) {
     for question in questions {
         sheet.html.push_str("<div class=\"ask\"><p>");
         let words = text_of(question, &["question", "prompt", "text"]).unwrap_or_default();
-        escape::push(&mut sheet.html, words);
+        escape::push_inside(&mut sheet.html, words);
         sheet.html.push_str("</p><ul>");
         let options = question.get("options").and_then(Value::as_array);
         for option in options.into_iter().flatten() {
@@ -328,11 +337,11 @@ fn question(sheet: &mut Sheet, asked: &str, input: Option<&Value>) {
                 .or_else(|| text_of(option, &["label", "title"]))
                 .unwrap_or_default();
             sheet.html.push_str("<li><b>");
-            escape::push(&mut sheet.html, label);
+            escape::push_inside(&mut sheet.html, label);
             sheet.html.push_str("</b>");
             if let Some(told) = text_of(option, &["description"]) {
                 sheet.html.push(' ');
-                escape::push(&mut sheet.html, told);
+                escape::push_inside(&mut sheet.html, told);
             }
             sheet.html.push_str("</li>");
         }
@@ -348,7 +357,7 @@ fn agent(sheet: &mut Sheet, asked: &str, input: Option<&Value>) {
     let about = input.and_then(|input| text_of(input, &["description", "name"]));
     if let Some(about) = about {
         sheet.html.push_str("<p class=\"say\">");
-        escape::push(&mut sheet.html, about);
+        escape::push_inside(&mut sheet.html, about);
         sheet.html.push_str("</p>");
     }
     sheet.html.push_str("<div class=\"md task\">");
@@ -370,7 +379,7 @@ fn values(sheet: &mut Sheet, asked: &str, input: Option<&Value>) {
     sheet.html.push_str("<dl>");
     for (key, value) in map {
         sheet.html.push_str("<dt>");
-        escape::push(&mut sheet.html, key);
+        escape::push_inside(&mut sheet.html, key);
         sheet.html.push_str("</dt><dd>");
         let text = value.as_str().map_or_else(
             || serde_json::to_string_pretty(value).unwrap_or_default(),
@@ -379,10 +388,10 @@ fn values(sheet: &mut Sheet, asked: &str, input: Option<&Value>) {
         let is_short = text.len() <= INLINE_CHARS && !text.contains('\n');
         match value {
             Value::String(_) if is_short => words::push_linked(&mut sheet.html, &text),
-            _ if is_short => escape::push(&mut sheet.html, &text),
+            _ if is_short => escape::push_inside(&mut sheet.html, &text),
             Value::String(_) => pieces(sheet, &text, |out, piece| {
                 out.push_str("<pre class=\"out\">");
-                escape::push(out, piece);
+                escape::push_inside(out, piece);
                 out.push_str("</pre>");
             }),
             _ => code_class(sheet, "code", &text, "json"),

@@ -14,15 +14,47 @@ pub(crate) fn escape(text: &str) -> String {
 
 /// The same, appended.
 pub(crate) fn push(out: &mut String, text: &str) {
+    push_looked_at(out, text, &IN_QUOTES);
+}
+
+/// Appends text for the inside of an element alone: quotation marks mean nothing there, and stay. Logs are full of them.
+pub(crate) fn push_inside(out: &mut String, text: &str) {
+    push_looked_at(out, text, &INSIDE);
+}
+
+/// The bytes that begin a character which has to be looked at.
+type LookedAt = [bool; 256];
+const UNSEEN: LookedAt = looked_at(b"");
+const INSIDE: LookedAt = looked_at(b"&<>");
+const IN_QUOTES: LookedAt = looked_at(b"&<>\"'");
+
+/// Whatever cannot be seen begins with one of these, and some marks more.
+const fn looked_at(marks: &[u8]) -> LookedAt {
+    let mut looked_at = [false; 256];
+    let mut byte = 0;
+    while byte < 0x20 {
+        looked_at[byte] = byte != b'\n' as usize && byte != b'\t' as usize;
+        byte += 1;
+    }
+    let begin = [0x7f, 0xc2, 0xd8, 0xe2, 0xef];
+    let mut at = 0;
+    while at < begin.len() {
+        looked_at[begin[at]] = true;
+        at += 1;
+    }
+    let mut at = 0;
+    while at < marks.len() {
+        looked_at[marks[at] as usize] = true;
+        at += 1;
+    }
+    looked_at
+}
+
+fn push_looked_at(out: &mut String, text: &str, looked_at: &LookedAt) {
+    out.reserve(text.len());
     let mut done = 0;
     for (at, byte) in text.bytes().enumerate() {
-        // Nothing else begins a character that has to be looked at.
-        if !(byte < 0x20
-            || matches!(
-                byte,
-                b'&' | b'<' | b'>' | b'"' | b'\'' | 0x7f | 0xc2 | 0xd8 | 0xe2 | 0xef
-            ))
-        {
+        if !looked_at[usize::from(byte)] {
             continue;
         }
         let Some(c) = text[at..].chars().next() else { continue };
@@ -32,7 +64,6 @@ pub(crate) fn push(out: &mut String, text: &str) {
             '>' => "&gt;".into(),
             '"' => "&quot;".into(),
             '\'' => "&#39;".into(),
-            '\n' | '\t' => continue,
             '\r' => "".into(),
             c => match visible(c) {
                 Some(name) => name,
@@ -69,7 +100,8 @@ fn visible(c: char) -> Option<Cow<'static, str>> {
 /// Text without unseen characters, for whoever escapes the rest himself: Markdown.
 pub(crate) fn reveal(text: &str) -> Cow<'_, str> {
     let is_odd = |c: char| c == '\r' || visible(c).is_some();
-    if !text.contains(is_odd) {
+    let first = text.bytes().position(|byte| UNSEEN[usize::from(byte)]);
+    if first.is_none_or(|first| !text[first..].contains(is_odd)) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
@@ -121,6 +153,9 @@ mod tests {
         for (text, expected) in cases {
             assert_eq!(escape(text), expected);
         }
+        let mut inside = String::new();
+        push_inside(&mut inside, "a<b>&\"'\u{202e}");
+        assert_eq!(inside, "a&lt;b&gt;&amp;\"'⟨U+202E⟩");
         assert_eq!(reveal("a\u{202e}<b>\r\n"), "a⟨U+202E⟩<b>\n");
     }
 

@@ -4,14 +4,16 @@
 //! was said, and every word that stands anywhere in it, compressed. A word that stands in a tool's output is found by the
 //! list; the session's own page then shows where.
 
+mod words;
+
 use std::io::{self, Write};
 use std::sync::LazyLock;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
+use self::words::Words;
 use crate::escape::{escape, one_line};
 use crate::html::{hash, open, pack, title};
 use crate::measure::{clock, count, duration, money, plural};
@@ -22,9 +24,6 @@ const SCRIPT: &str = include_str!("site/site.js");
 static SCRIPT_HASH: LazyLock<String> = LazyLock::new(|| hash(SCRIPT));
 /// So much of what was said in a session is shown around a hit.
 const SAID_BYTES_MAX: usize = 256 << 10;
-/// Longer runs of letters are keys and hashes: nobody types them from memory.
-const WORD_CHARS: std::ops::RangeInclusive<usize> = 3..=48;
-const WORDS_MAX: usize = 200_000;
 
 /// A session as the index tells it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,7 +88,9 @@ pub fn site_words(transcript: &Transcript) -> String {
     let mut said = String::new();
     let mut words = Words::default();
     gather(transcript, &mut said, &mut words);
-    pack(format!("{said}\0{}", words.in_order().join("\n")).as_bytes())
+    said.push('\0');
+    words.push_in_order(&mut said);
+    pack(said.as_bytes())
 }
 
 fn gather<'t>(transcript: &'t Transcript, said: &mut String, words: &mut Words<'t>) {
@@ -109,62 +110,6 @@ fn gather<'t>(transcript: &'t Transcript, said: &mut String, words: &mut Words<'
     for subagent in &transcript.subagents {
         gather(&subagent.transcript, said, words);
     }
-}
-
-/// The words of texts, each once, in small letters.
-#[derive(Default)]
-struct Words<'t> {
-    /// As they stand: most come many times, and are made small once.
-    seen: FxHashSet<&'t str>,
-    small: FxHashSet<String>,
-}
-
-impl<'t> Words<'t> {
-    fn add(&mut self, text: &'t str) {
-        let mut start = 0;
-        while start < text.len() {
-            let end = end_of_run(text, start);
-            if end > start {
-                self.add_word(&text[start..end]);
-            }
-            // Whatever ended the word is passed over.
-            start = end + text[end..].chars().next().map_or(1, char::len_utf8);
-        }
-    }
-
-    fn add_word(&mut self, word: &'t str) {
-        // Scripts without spaces have long runs; they are cut into pieces that can be found.
-        let is_left_out = word.is_ascii() && !WORD_CHARS.contains(&word.len());
-        if is_left_out || self.small.len() >= WORDS_MAX || !self.seen.insert(word) {
-            return;
-        }
-        self.small.insert(word.to_lowercase());
-    }
-
-    fn in_order(self) -> Vec<String> {
-        let mut words: Vec<String> = self.small.into_iter().collect();
-        words.sort_unstable();
-        words
-    }
-}
-
-/// Where the letters, figures and underscores end that begin at a place.
-fn end_of_run(text: &str, start: usize) -> usize {
-    let bytes = text.as_bytes();
-    let mut at = start;
-    while let Some(byte) = bytes.get(at) {
-        if byte.is_ascii_alphanumeric() || *byte == b'_' {
-            at += 1;
-        } else if byte.is_ascii() {
-            break;
-        } else {
-            match text[at..].chars().next().filter(|c| c.is_alphanumeric()) {
-                Some(c) => at += c.len_utf8(),
-                None => break,
-            }
-        }
-    }
-    at
 }
 
 /// Writes the index of pages. `packed` is what [`site_words`] gave for each of them.
@@ -276,27 +221,4 @@ fn row(at: usize, session: &SiteSession, zone: &TimeZone) -> String {
         escape(&session.title),
         facts.join(" · ")
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        #[test]
-        fn words_are_runs_of_letters_and_figures_made_small(
-            texts in proptest::collection::vec("[aAbBéÉ文İß_ 7\u{301},;\u{1F600}]{0,60}", 0..5),
-        ) {
-            let mut words = Words::default();
-            texts.iter().for_each(|text| words.add(text));
-            let runs = texts.iter().flat_map(|text| text.split(|c: char| !(c.is_alphanumeric() || c == '_')));
-            let wanted = runs.filter(|run| !run.is_empty() && (!run.is_ascii() || WORD_CHARS.contains(&run.len())));
-            let expected: BTreeSet<String> = wanted.map(str::to_lowercase).collect();
-            prop_assert_eq!(words.in_order(), expected.into_iter().collect::<Vec<_>>());
-        }
-    }
 }

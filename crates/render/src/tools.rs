@@ -57,7 +57,8 @@ pub(crate) fn wording(tool: &str, asked: &str) -> Option<String> {
         family,
         Family::Todo | Family::Plan | Family::Question | Family::Web | Family::Search
     );
-    let input = input(asked).filter(|_| is_known)?;
+    // Most calls are told by their summaries: only these are worth taking apart.
+    let input = is_known.then(|| input(asked)).flatten()?;
     let text = |keys: &[&str]| text_of(&input, keys).map(str::to_owned);
     match family {
         Family::Todo => match list_of(&input) {

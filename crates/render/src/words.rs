@@ -21,7 +21,7 @@ pub(crate) enum Breaks {
 pub(crate) fn push(out: &mut String, text: &str, breaks: Breaks) {
     if text.len() > MARKDOWN_BYTES_MAX {
         out.push_str("<pre class=\"out\">");
-        escape::push(out, text);
+        escape::push_inside(out, text);
         out.push_str("</pre>");
         return;
     }

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::LazyLock;
 
+use memchr::memmem::Finder;
 use memory::logs::{self, LogReading};
 use memory::mask::{Masker, Numbering};
 use memory::store::{Store, works_for};
@@ -39,6 +41,9 @@ impl Gathered {
 fn number(transcript: &mut Transcript, numbering: &mut Numbering) -> u64 {
     let mut count = 0;
     let mut one = |text: &mut String| {
+        if !is_tagged(text) {
+            return;
+        }
         count += text.matches(MASKED).count() as u64;
         if let std::borrow::Cow::Owned(new) = numbering.renumber_str(text) {
             *text = new;
@@ -50,7 +55,9 @@ fn number(transcript: &mut Transcript, numbering: &mut Numbering) -> u64 {
         }
     }
     let mut boxed = |text: &mut Box<str>| {
-        if let std::borrow::Cow::Owned(new) = numbering.renumber_str(text) {
+        if is_tagged(text)
+            && let std::borrow::Cow::Owned(new) = numbering.renumber_str(text)
+        {
             *text = new.into();
         }
     };
@@ -74,6 +81,15 @@ fn number(transcript: &mut Transcript, numbering: &mut Numbering) -> u64 {
         count += number(&mut subagent.transcript, numbering);
     }
     count
+}
+
+/// Whether a masked place may stand in a text. Most have none, and are looked through once, by means made once.
+fn is_tagged(text: &str) -> bool {
+    static TAGS: LazyLock<[Finder<'static>; 2]> = LazyLock::new(|| {
+        let of_bytes: Vec<String> = MASKED.bytes().map(|byte| byte.to_string()).collect();
+        [Finder::new(MASKED), Finder::new(&of_bytes.join(",")).into_owned()]
+    });
+    TAGS.iter().any(|tag| tag.find(text.as_bytes()).is_some())
 }
 
 /// Who works for whom.

@@ -3,6 +3,8 @@
 //! Beside the pages lies what was told of each session when its page was made: by it the next run knows what is still
 //! good, and makes the index without reading sessions again.
 
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -52,26 +54,28 @@ pub(super) fn run(ui: &mut Ui, context: &Context, args: &RenderArgs) -> Result<O
         directory: context.places.current_dir.join(output),
         means: Means::of(context, args)?,
         family: gather::Family::known(&store)?,
+        // Only the order of work hangs on it: a memory that cannot tell is rendered all the same.
+        sizes: store.reads().raw_bytes().unwrap_or_default(),
         context,
         mask: format!("{:?}", context.masker(false)?.version()),
     };
     site.prepare()?;
     let pages = site.pages(&sessions)?;
     site.take_away(&pages)?;
-    let listed: Vec<(SiteSession, String)> = pages
-        .iter()
-        .map(|page| (page.session.clone(), page.packed.clone()))
+    let new = pages.iter().filter(|page| page.is_new);
+    let new: Vec<_> = new
+        .map(|page| {
+            (
+                page.session.session_uid.clone(),
+                site.directory.join(&page.session.file),
+            )
+        })
         .collect();
-    let index = site.directory.join("index.html");
-    write::write_file(&index, |out| site_index(&listed, &site.means.zone, out))?;
-    let path = |page: &Page| site.directory.join(&page.session.file);
-    let new: Vec<_> = pages.iter().filter(|page| page.is_new).collect();
-    let copies: Vec<_> = new
-        .iter()
-        .map(|page| (page.session.session_uid.clone(), path(page)))
-        .collect();
-    note_copy(context, &copies)?;
     let masked: u64 = pages.iter().map(|page| page.masked).sum();
+    let pages: Vec<(SiteSession, String)> = pages.into_iter().map(|page| (page.session, page.packed)).collect();
+    let index = site.directory.join("index.html");
+    write::write_file(&index, |out| site_index(&pages, &site.means.zone, out))?;
+    note_copy(context, &new)?;
     match ui.format {
         Format::Json => ui.json(&json!({
             "schema": "boswell.render/1",
@@ -105,6 +109,8 @@ struct Site<'c> {
     directory: PathBuf,
     means: Means<'c>,
     family: gather::Family,
+    /// What is kept of each session, in bytes: about how long its page takes.
+    sizes: HashMap<String, u64>,
     context: &'c Context,
     /// By which rules secrets are masked.
     mask: String,
@@ -121,17 +127,23 @@ impl Site<'_> {
         Ok(())
     }
 
-    /// The pages of all sessions, in their order; several are made at once.
+    /// The pages of all sessions, in their order; several are made at once. Large ones are begun first: all threads end
+    /// with small ones, and none waits long for another.
     fn pages(&self, sessions: &[Listed]) -> Result<Vec<Page>, CommandError> {
+        let mut order: Vec<usize> = (0..sessions.len()).collect();
+        order.sort_by_key(|at| Reverse(self.sizes.get(&sessions[*at].session_uid)));
         let next = AtomicUsize::new(0);
         let made: Mutex<Vec<(usize, Page)>> = Mutex::new(Vec::new());
         let failed: Mutex<Option<CommandError>> = Mutex::new(None);
         let work = || -> Result<(), CommandError> {
             let store = open_memory(self.context)?;
             loop {
-                let at = next.fetch_add(1, Ordering::Relaxed);
-                let Some(session) = sessions.get(at) else { return Ok(()) };
-                if let Some(page) = self.page(&store, session)? {
+                let Some(&at) = order.get(next.fetch_add(1, Ordering::Relaxed)) else {
+                    return Ok(());
+                };
+                // What is asked of one session is asked of one state of the memory.
+                let _look = store.look()?;
+                if let Some(page) = self.page(&store, &sessions[at])? {
                     made.lock().expect("no thread panics with it").push((at, page));
                 }
             }
@@ -218,16 +230,18 @@ impl Site<'_> {
                 format_args!("cannot read `{}`: {error}", self.directory.display()),
             )
         };
+        let listed: HashSet<&str> = pages.iter().map(|page| page.session.file.as_str()).collect();
         for entry in fs::read_dir(self.directory.join(NOTES)).map_err(failed)? {
-            let note = entry.map_err(failed)?.path();
-            let Some((_, old)) = read_note(&note) else { continue };
-            let expected = note
-                .file_name()
-                .map(|name| format!("{PAGES}/{}.html", name.to_string_lossy()));
-            let is_ours = expected.is_some_and(|expected| expected == old.session.file);
-            let is_listed = pages.iter().any(|page| page.session.file == old.session.file);
-            if is_ours && !is_listed {
-                _ = fs::remove_file(self.directory.join(&old.session.file));
+            let entry = entry.map_err(failed)?;
+            let (note, file) = (
+                entry.path(),
+                format!("{PAGES}/{}.html", entry.file_name().to_string_lossy()),
+            );
+            if listed.contains(file.as_str()) {
+                continue;
+            }
+            if read_note(&note).is_some_and(|(_, old)| old.session.file == file) {
+                _ = fs::remove_file(self.directory.join(&file));
                 _ = fs::remove_file(&note);
             }
         }
