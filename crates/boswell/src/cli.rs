@@ -4,9 +4,10 @@ use std::ffi::OsString;
 use std::fmt::Write;
 
 use clap::builder::StyledStr;
-use clap::{CommandFactory, FromArgMatches, Parser, ValueEnum};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
 
-use crate::commands::Command;
+use crate::commands::{self, Command};
 use crate::config::Assignment;
 use crate::ui::Format;
 
@@ -23,12 +24,14 @@ const GROUPS: [(&str, &[&str]); 8] = [
     ("Agents", &["mcp", "schema"]),
 ];
 
+const NAME: &str = "boswell";
+
 /// Lines of help are no longer than this, however wide the terminal.
 const HELP_COLUMNS: usize = 100;
 
 /// One memory for every coding agent you use
 #[derive(Parser, Debug)]
-#[command(name = "boswell", bin_name = "boswell", version, max_term_width = HELP_COLUMNS)]
+#[command(name = NAME, bin_name = NAME, version, max_term_width = HELP_COLUMNS)]
 #[command(after_help = "Examples:
   boswell                      the finder, on a terminal
   boswell config show          what holds, and where each value comes from
@@ -93,8 +96,26 @@ fn with_negations(arguments: &[OsString]) -> Vec<OsString> {
 
 /// Reads the arguments, of which the first one is the program.
 pub(crate) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
-    let matches = command().try_get_matches_from(with_negations(arguments))?;
+    let arguments = with_negations(arguments);
+    if let Some(parsed) = parse_by_one_verb(&arguments) {
+        return parsed;
+    }
+    let matches = command().try_get_matches_from(arguments)?;
     Cli::from_arg_matches(&matches)
+}
+
+/// Reads arguments as if there were no other verb than the one they name: most of a start would go into verbs that nobody asked for. What
+/// such a command line takes, the whole one takes alike. It alone knows what to say where something is wrong, or help is asked for.
+fn parse_by_one_verb(arguments: &[OsString]) -> Option<Result<Cli, clap::Error>> {
+    let mut words = arguments.iter().skip(1);
+    let verb = words.find_map(|word| commands::verb(word.to_str()?));
+    let command = clap::Command::new(NAME).version(env!("CARGO_PKG_VERSION"));
+    let command = GlobalArgs::augment_args(command).subcommands(verb);
+    match command.try_get_matches_from(arguments) {
+        Ok(matches) => Cli::from_arg_matches(&matches).ok().map(Ok),
+        Err(error) if error.kind() == ErrorKind::DisplayVersion => Some(Err(error)),
+        Err(_) => None,
+    }
 }
 
 /// A verb with its arguments, where there is such a verb.
@@ -168,6 +189,50 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         command().debug_assert();
+    }
+
+    #[test]
+    fn a_verb_by_itself_is_the_one_of_the_whole_command_line() {
+        for whole in Cli::command().get_subcommands() {
+            let alone = commands::verb(whole.get_name()).expect("every verb can be made by itself");
+            // Only its place among the others it cannot know.
+            let told = |verb: clap::Command| format!("{:?}", verb.display_order(0));
+            assert_eq!(told(alone), told(whole.clone()));
+        }
+    }
+
+    #[test]
+    fn one_verb_alone_takes_what_the_whole_command_line_takes_and_leaves_it_the_rest() {
+        let lines = [
+            "boswell",
+            "boswell --json",
+            "boswell search word -without --limit 3 --json",
+            "boswell --no-sweep --config search.x=1 search sessions",
+            "boswell --color always sessions -q",
+            "boswell --config search sessions",
+            "boswell sync",
+            "boswell help search",
+            "boswell help",
+            "boswell serach",
+            "boswell search",
+            "boswell search --help",
+            "boswell search --version",
+            "boswell config show --json",
+            "boswell config shwo",
+            "boswell --version",
+            "boswell -V",
+            "boswell --version search",
+        ];
+        let told = |parsed: Result<Cli, clap::Error>| match parsed {
+            Ok(cli) => format!("{cli:?}"),
+            Err(error) => error.render().ansi().to_string(),
+        };
+        for line in lines {
+            let arguments: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            let matches = command().try_get_matches_from(with_negations(&arguments));
+            let whole = matches.and_then(|matches| Cli::from_arg_matches(&matches));
+            assert_eq!(told(parse(&arguments)), told(whole), "{line}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The verbs: one file each, whose doc comment is its help.
 //!
-//! A verb is added in three lines here (module, variant, arm) and stands in the help by its place in
-//! the table of `cli.rs`.
+//! A verb is added in four lines here (module, variant, an arm where it is made and one where it is run) and
+//! stands in the help by its place in the table of `cli.rs`.
 
 mod annotate;
 mod bundle;
@@ -106,6 +106,60 @@ pub(crate) enum Command {
     Config(config::ConfigArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
+}
+
+/// One verb as it stands in the command line, made without the others.
+pub(crate) fn verb(name: &str) -> Option<clap::Command> {
+    use clap::Args;
+    let with_arguments: fn(clap::Command) -> clap::Command = match name {
+        "setup" => setup::SetupArgs::augment_args,
+        "demo" => demo::DemoArgs::augment_args,
+        "status" => status::StatusArgs::augment_args,
+        "doctor" => doctor::DoctorArgs::augment_args,
+        "search" => search::SearchArgs::augment_args,
+        "secrets" => secrets::SecretsArgs::augment_args,
+        "sessions" => sessions::SessionsArgs::augment_args,
+        "show" => show::ShowArgs::augment_args,
+        "why" => why::WhyArgs::augment_args,
+        "usage" => usage::UsageArgs::augment_args,
+        "stats" => stats::StatsArgs::augment_args,
+        "statusline" => statusline::StatuslineArgs::augment_args,
+        "digest" => digest::DigestArgs::augment_args,
+        "signals" => signals::SignalsArgs::augment_args,
+        "decisions" => decisions::DecisionsArgs::augment_args,
+        "diary" => diary::DiaryArgs::augment_args,
+        "prepare" => prepare::PrepareArgs::augment_args,
+        "report" => report::ReportArgs::augment_args,
+        "days" => days::DaysArgs::augment_args,
+        "bundle" => bundle::BundleArgs::augment_args,
+        "render" => render::RenderArgs::augment_args,
+        "read" => read::ReadArgs::augment_args,
+        "cat" => cat::CatArgs::augment_args,
+        "export" => export::ExportArgs::augment_args,
+        "restore" => restore::RestoreArgs::augment_args,
+        "resume" => resume::ResumeArgs::augment_args,
+        "sweep" => sweep::SweepArgs::augment_args,
+        "evict" => evict::EvictArgs::augment_args,
+        "keep" => keep::KeepArgs::augment_args,
+        "forget" => forget::ForgetArgs::augment_args,
+        "decide" => decide::DecideArgs::augment_args,
+        "tag" => tag::TagArgs::augment_args,
+        "note" => note::NoteArgs::augment_args,
+        "name" => name::NameArgs::augment_args,
+        "journal" => journal::JournalArgs::augment_args,
+        "rebuild" => rebuild::RebuildArgs::augment_args,
+        "watch" => watch::WatchArgs::augment_args,
+        "schedule" => schedule::ScheduleArgs::augment_args,
+        "hooks" => hooks::HooksArgs::augment_args,
+        "hub" => hub::HubArgs::augment_args,
+        "run" => run::RunArgs::augment_args,
+        "mcp" => mcp::McpArgs::augment_args,
+        "config" => config::ConfigArgs::augment_args,
+        "completions" => completions::CompletionsArgs::augment_args,
+        "man" => man::ManArgs::augment_args,
+        _ => return None,
+    };
+    Some(with_arguments(clap::Command::new(name.to_owned())))
 }
 
 /// Runs one verb. What needs no configuration works where the configuration is broken.

@@ -133,6 +133,7 @@ pub struct Findings {
 
 /// Asks the memory.
 pub fn find(store: &Store, question: &Question<'_>) -> Result<Findings, StoreError> {
+    let _passage = store.passage()?;
     let look = store.look()?;
     let all = store.reads().listed()?;
     let count = all.len();
@@ -162,6 +163,7 @@ pub fn find(store: &Store, question: &Question<'_>) -> Result<Findings, StoreErr
         ..Findings::default()
     };
     let mut once = Once::default();
+    let _look = store.look()?;
     let events = events_of(store, &listed, &answer.hits);
     for (hit, part) in answer.hits {
         let session = &listed[hit.session];

@@ -248,9 +248,10 @@ pub fn stand_in(line: &Line<'_>) -> String {
 
 /// A kept line as a reader takes it: what stands for a line that was left out is one again.
 pub fn body(bytes: &[u8]) -> LineBody<'_> {
-    let told = std::str::from_utf8(bytes)
-        .ok()
-        .and_then(|text| text.strip_prefix(STAND_IN));
+    // Nearly no line begins so, and whether the rest of a long one is text is nobody's question then.
+    let told = bytes
+        .strip_prefix(STAND_IN.as_bytes())
+        .and_then(|told| std::str::from_utf8(told).ok());
     let told = told.and_then(|told| told.split_once(':'));
     let told = told.and_then(|(length, hash)| Some((length.parse().ok()?, blake3::Hash::from_hex(hash).ok()?)));
     match told {

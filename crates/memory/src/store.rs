@@ -340,6 +340,27 @@ impl Drop for Look<'_> {
     }
 }
 
+/// A time in which most of the store is read once, as a search does: little of it is kept in memory, which is new to the process and costs as
+/// much as reading.
+pub struct Passage<'s> {
+    engine: &'s Engine,
+}
+
+impl Store {
+    /// Begins a passage.
+    pub fn passage(&self) -> Result<Passage<'_>, StoreError> {
+        self.engine.set_passing(true)?;
+        Ok(Passage { engine: &self.engine })
+    }
+}
+
+impl Drop for Passage<'_> {
+    fn drop(&mut self) {
+        // It is about time alone: what cannot be had back is not missed.
+        _ = self.engine.set_passing(false);
+    }
+}
+
 /// Changes, inside of a transaction.
 pub struct Tx<'s> {
     engine: &'s Engine,

@@ -124,11 +124,8 @@ impl Asked {
     ) -> Result<(), StoreError> {
         let reads = store.reads();
         let mut places = Places::of(listed, range);
-        let parts = reads.part_counts()?.into_iter();
-        let frames: usize = parts
-            .filter(|(part, _)| is_searched(part))
-            .map(|(_, count)| count)
-            .sum();
+        let mut frames = 0;
+        reads.each_part(&mut |part, count| frames += if is_searched(part) { count } else { 0 })?;
         if reads.filter_count()? == frames {
             // Filters are of frames alone, so each frame has its own, and those that say no need not be remembered.
             self.of_others = Some(0);

@@ -216,16 +216,28 @@ impl Reads<'_> {
     }
 }
 
-/// Sorts by numbers, because a session is large to be moved about.
-fn newest_first(listed: Vec<Listed>) -> Vec<Listed> {
+/// Sorts by numbers, because a session is large to be moved about, and moves each one where it lies: a second list of all sessions
+/// would be as much fresh memory again.
+fn newest_first(mut listed: Vec<Listed>) -> Vec<Listed> {
     let mut order: Vec<usize> = (0..listed.len()).collect();
     order.sort_unstable_by(|a, b| {
         let (a, b) = (&listed[*a], &listed[*b]);
         let newest = b.last_micros.cmp(&a.last_micros);
         newest.then_with(|| a.session_uid.cmp(&b.session_uid))
     });
-    let mut listed: Vec<Option<Listed>> = listed.into_iter().map(Some).collect();
-    order.into_iter().filter_map(|at| listed[at].take()).collect()
+    for start in 0..order.len() {
+        let mut at = start;
+        // Whoever lies where another one belongs is moved on until the first of them has come home.
+        loop {
+            let from = std::mem::replace(&mut order[at], at);
+            if from == start {
+                break;
+            }
+            listed.swap(at, from);
+            at = from;
+        }
+    }
+    listed
 }
 
 fn kept(row: &Row<'_>, names: &mut Names) -> Result<Listed, StoreError> {

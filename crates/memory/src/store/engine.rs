@@ -146,6 +146,15 @@ impl Engine {
         _ = self.commit();
     }
 
+    /// Says that much is about to be read once, or no longer.
+    pub(super) fn set_passing(&self, is_passing: bool) -> Result<(), StoreError> {
+        match &self.arm {
+            Arm::Sqlite(arm) => arm.set_passing(is_passing),
+            // The server has one memory for all who ask, and minds it itself.
+            Arm::Postgres(_) => Ok(()),
+        }
+    }
+
     /// Runs a statement that gives no rows, and says how many rows it touched.
     pub(super) fn execute(&self, sql: &str, values: &[Value<'_>]) -> Result<usize, StoreError> {
         match &self.arm {

@@ -1,6 +1,8 @@
 //! The `filters` and `words` tables: beside each frame and tail, a filter of its texts' words, and where the database has an index of its own,
 //! the words. No other file writes them. They are derived: a lost one costs time, never a hit.
 
+use transcript::PartKind;
+
 use super::engine::{Engine, Value};
 use super::{Reads, Store, StoreError, Tx};
 use crate::search::filter::Need;
@@ -159,12 +161,31 @@ impl Reads<'_> {
         Ok(true)
     }
 
+    /// Shows the names that parts of all sessions have, each with a number of frames and tails; one may come several times. Nearly all are
+    /// logs and are counted where they lie. The others mostly have names of their own, and to group them is to sort them for nothing.
+    pub fn each_part(&self, take: &mut dyn FnMut(&str, u64)) -> Result<(), StoreError> {
+        let log = PartKind::Log.as_str();
+        for table in ["frames", "tails"] {
+            let logs = format!("SELECT count(*) FROM {table} WHERE part = $1");
+            self.engine.each(&logs, &[Value::Text(log)], |row| {
+                take(log, row.count(0)?);
+                Ok(())
+            })?;
+            let others = format!("SELECT part FROM {table} WHERE part <> $1");
+            self.engine.each(&others, &[Value::Text(log)], |row| {
+                take(row.text_ref(0)?, 1);
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
     /// How many there are.
-    pub fn filter_count(&self) -> Result<usize, StoreError> {
+    pub fn filter_count(&self) -> Result<u64, StoreError> {
         let count = self
             .engine
             .query_opt("SELECT count(*) FROM filters", &[], |row| row.count(0))?;
-        Ok(count.and_then(|count| usize::try_from(count).ok()).unwrap_or_default())
+        Ok(count.unwrap_or_default())
     }
 
     /// All filters.

@@ -23,12 +23,16 @@ const PAGE_BYTES: i64 = 16 << 10;
 /// What a reader keeps of the database in memory.
 const READ_CACHE_KIB: i64 = 1 << 10;
 
+/// What it keeps while it passes through most of the database: the way to the leaves, and no leaf for long.
+const PASSING_CACHE_KIB: i64 = 512;
+
 /// A larger database is copied through a file while it is scrubbed, and not through memory.
 const SCRUB_IN_MEMORY_MAX: i64 = 128 << 20;
 
 /// A connection to the file.
 pub(in crate::store) struct Sqlite {
     connection: Connection,
+    access: Access,
 }
 
 impl Sqlite {
@@ -68,7 +72,16 @@ impl Sqlite {
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_INNOCUOUS;
         connection.create_scalar_function("instr", 2, flags, place_in)?;
-        Ok(Self { connection })
+        Ok(Self { connection, access })
+    }
+
+    /// Keeps less of the database in memory while much of it is read once, or as much as before. A writer's cache stays as it is.
+    pub(super) fn set_passing(&self, is_passing: bool) -> Result<(), StoreError> {
+        if self.access == Access::ReadWrite {
+            return Ok(());
+        }
+        let size = if is_passing { PASSING_CACHE_KIB } else { READ_CACHE_KIB };
+        Ok(self.connection.pragma_update(None, "cache_size", -size)?)
     }
 
     pub(super) fn probe(&self) -> Result<(), StoreError> {
