@@ -211,19 +211,6 @@ impl Reads<'_> {
         })
     }
 
-    /// The names that parts of all sessions have, each with its number of frames and tails; one may come twice.
-    pub fn part_counts(&self) -> Result<Vec<(String, usize)>, StoreError> {
-        let mut counts = Vec::new();
-        for table in ["frames", "tails"] {
-            let sql = format!("SELECT part, count(*) FROM {table} GROUP BY part");
-            counts.extend(self.engine.query(&sql, &[], |row| {
-                let count = usize::try_from(row.count(1)?).unwrap_or(usize::MAX);
-                Ok((row.text(0)?, count))
-            })?);
-        }
-        Ok(counts)
-    }
-
     /// The parts of a session that hold anything, in order.
     pub fn parts(&self, session_uid: &str) -> Result<Vec<String>, StoreError> {
         self.engine.query(
