@@ -167,7 +167,13 @@ fn facts(transcript: &Transcript, blocks: &Blocks) -> [(&'static str, Option<Str
         ("Project", session.cwd.as_deref().map(project_of)),
         ("Branch", text(&session.git_branch)),
         ("Started", session.started_at.map(|at| date_time(at, &head.zone))),
-        ("Took", took.and_then(|ms| u64::try_from(ms).ok()).map(duration)),
+        // A log with one time in it does not tell how long it took.
+        (
+            "Took",
+            took.and_then(|ms| u64::try_from(ms).ok())
+                .filter(|ms| *ms > 0)
+                .map(duration),
+        ),
         ("Turns", Some(blocks.turns.len().to_string())),
         ("Tool calls", Some(format!("{tools}{errors}"))),
         ("Tokens", (all > 0).then_some(tokens)),
