@@ -18,7 +18,6 @@ mod recalled;
 mod roots;
 mod scan;
 mod text;
-mod threads;
 mod traces;
 mod window;
 mod write;

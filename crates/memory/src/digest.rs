@@ -5,7 +5,7 @@
 
 mod bound;
 mod fields;
-mod found;
+mod fresh;
 mod lines;
 mod make;
 mod steps;
@@ -29,7 +29,7 @@ pub use fields::{
     CommandRuns, Digest, ErrorKind, Errors, FileEdits, HourTokens, Interventions, LastTest, ModelTokens, Snippet,
     Spent, TestRuns, TokensSpent, Told, ToolUse,
 };
-pub(crate) use found::{Found, find};
+pub(crate) use fresh::AtHand;
 pub use lines::Findings;
 pub(crate) use lines::{commits as command_commits, verdict};
 pub(crate) use make::IDLE_AFTER_S;
@@ -89,14 +89,13 @@ pub fn of_log<'t>(
 }
 
 /// Writes the digests of all sessions that are quiet and have none of this version since they last grew. Says of
-/// which. `found` is what was found in lines while they were read.
+/// which.
 pub(crate) fn write_due(
     store: &mut Store,
     patience: Patience<'_>,
     command: &str,
     settings: &Settings<'_>,
     threads: usize,
-    found: &Found,
     sentence: &dyn Fn(u64) -> String,
 ) -> Result<Vec<String>, StoreError> {
     let due = store.reads().digests_due(VERSION, settings.now - QUIET)?;
@@ -110,7 +109,7 @@ pub(crate) fn write_due(
         Ok(())
     };
     if due.len() < SHARED_FROM {
-        let make = |uid: &String| sound(make_of(store, uid, settings, found));
+        let make = |uid: &String| sound(make(store, uid, settings));
         let made: Result<Vec<_>, _> = due.iter().filter_map(make).collect();
         write(store, made?)?;
         return Ok(written);
@@ -122,7 +121,7 @@ pub(crate) fn write_due(
         for _ in 0..threads.max(1) {
             let give = give.clone();
             let (place, due, next) = (&place, &due, &next);
-            scope.spawn(move || make_shared(place, due, next, settings, found, &give));
+            scope.spawn(move || make_shared(place, due, next, settings, &give));
         }
         drop(give);
         loop {
@@ -146,7 +145,6 @@ fn make_shared(
     due: &[String],
     next: &AtomicUsize,
     settings: &Settings<'_>,
-    found: &Found,
     give: &SyncSender<Result<Made, StoreError>>,
 ) {
     let store = match Store::open_existing(place.clone()) {
@@ -158,7 +156,7 @@ fn make_shared(
         }
     };
     while let Some(uid) = due.get(next.fetch_add(1, Ordering::Relaxed)) {
-        let made = sound(make_of(&store, uid, settings, found));
+        let made = sound(make(&store, uid, settings));
         if made.is_some_and(|made| give.send(made).is_err()) {
             return;
         }
@@ -234,34 +232,19 @@ pub fn current(store: &Store, session_uid: &str) -> Result<Option<Digest>, Store
 
 /// Makes the digest of a session, and says of how much of it. Writes nothing.
 pub fn make(store: &Store, session_uid: &str, settings: &Settings<'_>) -> Result<Option<Made>, StoreError> {
-    make_of(store, session_uid, settings, &Found::default())
-}
-
-fn make_of(
-    store: &Store,
-    session_uid: &str,
-    settings: &Settings<'_>,
-    found: &Found,
-) -> Result<Option<Made>, StoreError> {
     let reads = store.reads();
     let (Some(growth), Some(session)) = (reads.growth(session_uid)?, reads.view(session_uid)?) else {
         return Ok(None);
     };
-    let findings = match found.of(store, session_uid)? {
-        Some(findings) => findings.clone(),
-        None => {
-            let mut wanted = Wanted::default();
-            let mut steps = Steps::default();
-            let mut ask = |step: Step<'_>| wanted.step(step);
-            reads.each_event(session_uid, |event| steps.take(event, &mut ask))?;
-            steps.end(&mut ask);
-            lines::look(store, session_uid, wanted)?
-        }
-    };
+    let mut wanted = Wanted::default();
+    let mut steps = Steps::default();
+    let mut ask = |step: Step<'_>| wanted.step(step);
+    reads.each_event(session_uid, |event| steps.take(event, &mut ask))?;
+    steps.end(&mut ask);
     let facts = Facts {
         turns: reads.turns(session_uid)?,
         calls: reads.calls_of(session_uid)?,
-        findings,
+        findings: lines::look(store, session_uid, wanted)?,
         place: session.cwd.as_deref().and_then(|cwd| repos::of(Path::new(cwd))),
         told: reads.facts_of(session_uid)?,
         session,
@@ -273,12 +256,17 @@ fn make_of(
 
 /// A text on one line, cut after so many characters.
 pub(crate) fn one_line(text: &str, chars_max: usize) -> String {
-    let mut line = String::new();
+    let mut line = String::with_capacity(text.len().min(2 * chars_max));
     let mut chars = 0;
     for word in text.split_whitespace() {
         if chars > 0 {
             line.push(' ');
             chars += 1;
+        }
+        if chars + word.len() <= chars_max {
+            line.push_str(word);
+            chars += word.chars().count();
+            continue;
         }
         for c in word.chars() {
             if chars >= chars_max {

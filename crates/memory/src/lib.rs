@@ -39,6 +39,7 @@ pub mod stats;
 pub mod store;
 pub mod surface;
 pub mod sweep;
+mod threads;
 pub mod usage;
 pub mod whole;
 pub mod why;

@@ -377,7 +377,16 @@ impl Reader<'_> {
             for file in files {
                 tx.put_prompt_file(file)?;
             }
-            Ok((new, sentence(all_bytes, sessions, prompts + new, &self.report.let_go)))
+            Ok((
+                new,
+                sentence(
+                    all_bytes,
+                    sessions,
+                    prompts + new,
+                    self.report.digested.len() as u64,
+                    &self.report.let_go,
+                ),
+            ))
         })?;
         self.report.prompts += new;
         self.report.bytes_read += bytes_read;

@@ -43,15 +43,16 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 pub use annotations::{Annotation, Annotations};
+pub use calls::kept_calls;
 pub use catalog::{Counted, Listed, Status};
 pub use copies::CopyRow;
 pub use cursors::{Cursor, Stat};
 pub use decisions::Decision;
 pub use derived::{PackedState, derived_version};
-pub use digests::{DigestRow, Growth};
+pub use digests::{DigestRow, FreshDigest, Growth};
 pub use engine::{ServerError, ServerErrorKind};
 pub use error::{Lack, StoreError};
-pub use events::FreshPages;
+pub use events::{FreshEvents, FreshPages};
 pub use facts::Fact;
 pub use filters::{FilterRow, Index, TAIL_NO, Whose};
 pub use frames::{FrameRow, PackedTail, Tail};
@@ -63,7 +64,7 @@ pub use prompts::{PromptFile, PromptRow, PromptSource, PromptsOnly};
 pub use said::Said;
 pub use salvage::Salvaged;
 pub use sessions::{SessionRow, stand_in};
-pub use turns::works_for;
+pub use turns::{kept_turn, works_for};
 
 use self::engine::{Access, Engine};
 use crate::packs::Packs;
@@ -473,6 +474,11 @@ pub(crate) fn open_private(path: &Path) -> Result<fs::File, StoreError> {
 /// Times as the store keeps them.
 fn micros(at: Timestamp) -> i64 {
     at.as_microsecond()
+}
+
+/// A time as it comes back from a row.
+fn kept_time(at: Option<Timestamp>) -> Option<Timestamp> {
+    at.and_then(|at| Timestamp::from_microsecond(micros(at)).ok())
 }
 
 #[cfg(test)]

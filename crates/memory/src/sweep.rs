@@ -24,7 +24,7 @@ use std::thread;
 use jiff::Timestamp;
 use transcript::Agent;
 
-use crate::digest::{self, Found};
+use crate::digest;
 use crate::mask::Masker;
 use crate::prompts;
 use crate::retention::{self, Command, Done, Retention};
@@ -132,7 +132,7 @@ pub(crate) fn several(count: u64, word: &str) -> String {
 }
 
 /// What a sweep did, for the journal.
-pub(crate) fn sentence(bytes: u64, sessions: u64, prompts: u64, let_go: &Done) -> String {
+pub(crate) fn sentence(bytes: u64, sessions: u64, prompts: u64, digests: u64, let_go: &Done) -> String {
     let mut told = format!(
         "read {} of {}",
         several(bytes, "new byte"),
@@ -140,6 +140,9 @@ pub(crate) fn sentence(bytes: u64, sessions: u64, prompts: u64, let_go: &Done) -
     );
     if prompts > 0 {
         told += &format!(" and {} of histories", several(prompts, "prompt"));
+    }
+    if digests > 0 {
+        told += &format!(", and wrote {}", several(digests, "digest"));
     }
     if !let_go.drops.is_empty() {
         told += &format!(", and {}", let_go.sentence());
@@ -151,7 +154,13 @@ pub(crate) fn sentence(bytes: u64, sessions: u64, prompts: u64, let_go: &Done) -
 pub(crate) fn told(report: &Report, digests: u64, let_go: &Done) -> String {
     let mut parts = Vec::new();
     if report.sessions() > 0 || report.prompts > 0 {
-        let read = sentence(report.bytes_read, report.sessions(), report.prompts, &Done::default());
+        let read = sentence(
+            report.bytes_read,
+            report.sessions(),
+            report.prompts,
+            0,
+            &Done::default(),
+        );
         parts.push(read);
     }
     if report.facts > 0 {
@@ -197,16 +206,19 @@ pub fn run(sweep: &Sweep<'_>, patience: Patience<'_>) -> Result<Report, StoreErr
     // Whether we may write is asked once before any work is done, and again for each batch.
     drop(store.lock(patience)?);
     let plan = Plan::make(sweep, Some(&store))?;
-    let (mut report, found) = work_off(sweep, patience, &mut store, "sweep", &plan)?;
+    let mut report = work_off(sweep, patience, &mut store, "sweep", &plan)?;
     if sweep.only.is_none() {
         prompts::run(sweep, patience, &mut store, &mut report)?;
     }
     spool::replay(sweep, patience, &mut store, &mut report)?;
     if let Some(settings) = &sweep.digests {
-        let told = |count| told(&report, count, &report.let_go);
+        let before = report.digested.len() as u64;
+        let told = |count| told(&report, before + count, &report.let_go);
         let threads = sweep.threads.min(64);
-        let written = digest::write_due(&mut store, patience, "sweep", settings, threads, &found, &told)?;
-        report.digested = written;
+        let written = digest::write_due(&mut store, patience, "sweep", settings, threads, &told)?;
+        report.digested.extend(written);
+        report.digested.sort_unstable();
+        report.digested.dedup();
     }
     stay_inside(sweep, patience, &mut store, &mut report)?;
     if report.sessions_left == 0 && sweep.only.is_none() {
@@ -254,8 +266,7 @@ pub fn rebuild(sweep: &Sweep<'_>, patience: Patience<'_>) -> Result<Report, Stor
         indexes: Vec::new(),
         report: Report::default(),
     };
-    let (report, _) = work_off(sweep, patience, &mut store, "rebuild", &plan)?;
-    Ok(report)
+    work_off(sweep, patience, &mut store, "rebuild", &plan)
 }
 
 /// Lets workers do what is planned, and writes what they make.
@@ -265,7 +276,7 @@ fn work_off(
     store: &mut Store,
     command: &str,
     plan: &Plan,
-) -> Result<(Report, Found), StoreError> {
+) -> Result<Report, StoreError> {
     let mut report = plan.report.clone();
     let budget = Budget::new();
     let mut writer = Writer::new(store, sweep, patience, command, plan);
@@ -299,8 +310,8 @@ fn work_off(
         budget.open();
         drained
     })?;
-    let found = writer.finish(&mut report)?;
-    Ok((report, found))
+    writer.finish(&mut report)?;
+    Ok(report)
 }
 
 /// Does the work at `at` of a plan: what is new first, then what is made anew.

@@ -17,11 +17,11 @@ use super::links::Link;
 use super::names::{Names, safe};
 use super::recalled::{Forgotten, Gone, recall_child};
 use super::text::Text;
-use super::threads::on_threads;
 use super::window::stamp;
 use super::write::waiting_place;
 use super::{Ask, source_name, specs};
 use crate::store::Store;
+use crate::threads::on_threads;
 
 /// Where the children of sessions are looked for.
 pub(super) struct Family<'f> {

@@ -16,12 +16,12 @@ use super::recalled::{Forgotten, KeptPart};
 use super::roots::Project;
 use super::scan::{Day, Scan, scan};
 use super::text::Text;
-use super::threads::on_threads;
 use super::traces::native_id;
 use super::write::waiting_place;
 use super::{Ask, source_name};
 use crate::files;
 use crate::sources::{self, Log};
+use crate::threads::on_threads;
 
 /// A clock may be set back between the last line and the file's own time.
 const CLOCK_SLACK: SignedDuration = SignedDuration::from_hours(1);

@@ -57,11 +57,11 @@ pub(super) struct Wanted {
 
 impl Wanted {
     /// Asks what the events of a session leave open.
-    pub(super) fn of(events: &[SessionEvent]) -> Self {
+    pub(super) fn of<'e>(events: impl IntoIterator<Item = &'e SessionEvent>) -> Self {
         let mut wanted = Self::default();
         let mut steps = Steps::default();
         let mut ask = |step: Step<'_>| wanted.step(step);
-        events.iter().for_each(|event| steps.take(event, &mut ask));
+        events.into_iter().for_each(|event| steps.take(event, &mut ask));
         steps.end(&mut ask);
         wanted
     }

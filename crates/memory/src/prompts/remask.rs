@@ -28,7 +28,13 @@ pub(super) fn remask(
         };
         let fresh: Vec<PromptRow> = stale.iter().map(masked).collect();
         let lock = store.lock(patience)?;
-        let told = sentence(report.bytes_read, report.sessions(), report.prompts, &report.let_go);
+        let told = sentence(
+            report.bytes_read,
+            report.sessions(),
+            report.prompts,
+            report.digested.len() as u64,
+            &report.let_go,
+        );
         store.write(&lock, sweep.now, "sweep", |tx| {
             for ((key, _), prompt) in stale.iter().zip(fresh) {
                 tx.replace_prompt(key, prompt)?;

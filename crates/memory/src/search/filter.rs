@@ -9,6 +9,7 @@
 
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Range;
 
 use thiserror::Error;
 use twox_hash::XxHash3_64;
@@ -25,8 +26,12 @@ const TRIGRAM_BITS: usize = 8;
 pub(super) const WORD_BYTES_MAX: usize = 48;
 const BLOCK_BYTES: usize = 32;
 const HEAD_BYTES: usize = 9;
-/// How many short words are remembered: what fits into the first cache.
-const LATELY: usize = 1 << 11;
+/// How many short words, longer words and gaps are remembered: together they fit into the first cache.
+const SHORT_LATELY: usize = 1 << 11;
+const LONG_LATELY: usize = 1 << 9;
+const GAPS_LATELY: usize = 1 << 10;
+/// Longer gaps have their trigrams looked up.
+const GAP_BYTES_MAX: usize = 7;
 /// One bit for each of the 2^24 trigrams.
 const SEEN_WORDS: usize = 1 << 18;
 
@@ -91,10 +96,19 @@ impl Need {
 /// Gathers the words and trigrams of texts, and makes the filter. Made once per thread and used for many frames.
 pub struct Builder {
     words: HashSet<u64, BuildHasherDefault<Mixed>>,
-    /// Short words that were met lately, each at a place of its own: they are neither hashed nor looked up again.
-    lately: Box<[u64; LATELY]>,
+    lately: Lately,
     trigrams: Trigrams,
     folded: Folded,
+}
+
+/// What was met lately in the frame, each thing at a place of its own: it is neither hashed nor looked up again.
+struct Lately {
+    /// Words of up to 8 bytes. A word has no NUL in it, so that its bytes tell its length.
+    short: Box<[u64; SHORT_LATELY]>,
+    /// Words of up to 16 bytes.
+    long: Box<[[u64; 2]; LONG_LATELY]>,
+    /// What stands between words, from the last two bytes of one to the first two of the next.
+    gaps: Box<[u64; GAPS_LATELY]>,
 }
 
 /// One bit for each of the 2^24 trigrams, and the trigrams whose bits are set.
@@ -107,7 +121,11 @@ impl Default for Builder {
     fn default() -> Self {
         Self {
             words: HashSet::default(),
-            lately: Box::new([0; LATELY]),
+            lately: Lately {
+                short: Box::new([0; SHORT_LATELY]),
+                long: Box::new([[0; 2]; LONG_LATELY]),
+                gaps: Box::new([0; GAPS_LATELY]),
+            },
             trigrams: Trigrams {
                 seen: vec![0; SEEN_WORDS].try_into().expect("it has that length"),
                 all: Vec::new(),
@@ -134,11 +152,12 @@ impl Builder {
             if end - start > WORD_BYTES_MAX {
                 return;
             }
-            let word = &bytes[start..end];
-            let is_new = !was_met(&mut self.lately, word) && self.words.insert(hash(word));
-            // Most words were met before, and so were the trigrams inside them.
+            let is_new = !self.lately.met_word(bytes, start..end) && self.words.insert(hash(&bytes[start..end]));
+            // Most words were met before, and so were the trigrams inside them; and most of what stands between two words.
             if !is_new && kind == Kind::Run && end - start > 2 {
-                self.trigrams.add(&bytes[done..start + 2]);
+                if !self.lately.met_gap(bytes, done..start + 2) {
+                    self.trigrams.add(&bytes[done..start + 2]);
+                }
                 done = end - 2;
             }
         });
@@ -155,7 +174,7 @@ impl Builder {
     /// A fresh start.
     pub fn clear(&mut self) {
         self.words.clear();
-        self.lately.fill(0);
+        self.lately.clear();
         self.trigrams.clear();
     }
 
@@ -182,16 +201,63 @@ impl Builder {
     }
 }
 
-/// Whether a short word was met lately; from now on it was. A word has no NUL in it, so that its bytes tell its length.
-fn was_met(lately: &mut [u64; LATELY], word: &[u8]) -> bool {
-    let mut bytes = [0; 8];
-    let Some(place) = bytes.get_mut(..word.len()) else {
-        return false;
-    };
-    place.copy_from_slice(word);
-    let word = u64::from_le_bytes(bytes);
-    let place = (word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % LATELY;
-    std::mem::replace(&mut lately[place], word) == word
+impl Lately {
+    /// Whether a word was met lately; from now on it was.
+    #[inline]
+    fn met_word(&mut self, bytes: &[u8], word: Range<usize>) -> bool {
+        match word.len() {
+            0 => false,
+            1..=8 => {
+                let word = first_bytes(bytes, word);
+                let place = mixed(word) % SHORT_LATELY;
+                std::mem::replace(&mut self.short[place], word) == word
+            }
+            9..=16 => {
+                let half = word.start + 8;
+                let word = [first_bytes(bytes, word.start..half), first_bytes(bytes, half..word.end)];
+                let place = mixed(word[0] ^ word[1].rotate_left(32)) % LONG_LATELY;
+                std::mem::replace(&mut self.long[place], word) == word
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether what stands between two words was met lately; from now on it was.
+    #[inline]
+    fn met_gap(&mut self, bytes: &[u8], gap: Range<usize>) -> bool {
+        let length = gap.len();
+        if !(3..=GAP_BYTES_MAX).contains(&length) {
+            return false;
+        }
+        // It may hold NUL.
+        let gap = first_bytes(bytes, gap) | (length as u64) << 56;
+        let place = mixed(gap) % GAPS_LATELY;
+        std::mem::replace(&mut self.gaps[place], gap) == gap
+    }
+
+    fn clear(&mut self) {
+        self.short.fill(0);
+        self.long.fill([0; 2]);
+        self.gaps.fill(0);
+    }
+}
+
+/// From one to eight bytes as a number.
+#[inline]
+fn first_bytes(bytes: &[u8], place: Range<usize>) -> u64 {
+    match bytes[place.start..].first_chunk() {
+        // In the middle of a text more is read at once than is asked for.
+        Some(chunk) => u64::from_le_bytes(*chunk) & u64::MAX >> (64 - 8 * place.len()),
+        None => bytes[place]
+            .iter()
+            .rfold(0, |number, byte| number << 8 | u64::from(*byte)),
+    }
+}
+
+/// Spreads a number over the places that things are remembered at.
+#[inline]
+fn mixed(number: u64) -> usize {
+    (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize
 }
 
 impl Trigrams {
@@ -384,7 +450,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_trigram_is_put_in(texts in proptest::collection::vec("[abA é文_.]{0,12}", 0..6)) {
+        fn every_trigram_is_put_in(texts in proptest::collection::vec("[abA é文_.\\x00]{0,24}", 0..8)) {
             let mut builder = Builder::default();
             let mut all = std::collections::BTreeSet::new();
             for text in &texts {

@@ -22,7 +22,20 @@ const STRETCH: usize = 64;
 pub(super) fn is_composed(text: &str) -> bool {
     // No character below U+0300 composes with another one.
     let is_below = |bytes: &[u8]| bytes.iter().fold(0, |most: u8, byte| most.max(*byte)) < 0xcc;
-    text.as_bytes().chunks(STRETCH).all(is_below) || is_nfc_quick(text.chars()) == IsNormalized::Yes
+    let mut stretches = text.as_bytes().chunks(STRETCH);
+    let Some(first) = stretches.position(|bytes| !is_below(bytes)) else {
+        return true;
+    };
+    let from = text.floor_char_boundary(first * STRETCH);
+    let stands_alone = |c: char| c < '\u{300}' || is_caseless(c);
+    text[from..].chars().all(stands_alone) || is_nfc_quick(text.chars()) == IsNormalized::Yes
+}
+
+/// Punctuation, arrows, lines of tables, pictures and Han: they are neither composed nor have they any case. Terminals are full of
+/// them, and nothing of it is looked up in tables.
+fn is_caseless(c: char) -> bool {
+    matches!(c, '\u{2010}'..='\u{2027}' | '\u{2030}'..='\u{205e}' | '\u{21d6}'..='\u{2328}' | '\u{232b}'..='\u{23ff}'
+        | '\u{2190}'..='\u{2199}' | '\u{2500}'..='\u{2775}' | '\u{4e00}'..='\u{9fff}')
 }
 
 /// How far a text is ASCII from its beginning on.
@@ -37,6 +50,7 @@ fn ascii_len(text: &str) -> usize {
 pub fn fold_char(c: char) -> char {
     match c {
         'A'..='Z' => c.to_ascii_lowercase(),
+        _ if is_caseless(c) => c,
         // The iota below a letter is a mark with a capital of its own: as a letter it would begin words.
         '\0'..='\x7f' | 'ı' | '\u{345}' => c,
         // Their capitals are several characters each, so they are folded by name.
@@ -124,6 +138,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
+    use unicode_normalization::char::canonical_combining_class;
 
     use super::*;
 
@@ -143,6 +158,18 @@ mod tests {
             class.try_case_fold_simple().unwrap();
             let theirs: Vec<char> = class.iter().flat_map(|range| range.start()..=range.end()).collect();
             assert_eq!(ours, theirs);
+        }
+    }
+
+    #[test]
+    fn what_is_taken_for_caseless_is_composed_and_has_no_case() {
+        let caseless: Vec<char> = ('\0'..=char::MAX).filter(|c| is_caseless(*c)).collect();
+        assert!(caseless.len() > 20_000);
+        for c in caseless {
+            assert_eq!(is_nfc_quick(std::iter::once(c)), IsNormalized::Yes, "{c:?}");
+            assert_eq!(canonical_combining_class(c), 0, "{c:?}");
+            let cases = c.to_uppercase().chain(c.to_lowercase());
+            assert!(cases.eq([c, c]), "{c:?}");
         }
     }
 

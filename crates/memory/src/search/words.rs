@@ -28,13 +28,23 @@ pub enum Kind {
 
 /// Gives every word of a composed text and its place.
 pub fn each(text: &str, take: &mut impl FnMut(Kind, Range<usize>)) {
+    let bytes = text.as_bytes();
     let mut at = 0;
-    while at < text.len() {
-        let (class, width) = class_at(text, at);
-        at = match class {
-            Class::Gap | Class::Mark => at + width,
-            Class::Unspaced => without_spaces(text, at, take),
-            _ => run(text, at, take),
+    while at < bytes.len() {
+        let eight = Eight::at(bytes, at);
+        at = match eight.gap() {
+            0 if eight.begins_wide() => wide(text, at, take),
+            0 => match plain_run(bytes, at, eight) {
+                Some((end, has_capitals)) => {
+                    if has_capitals {
+                        parts(bytes, at..end, take);
+                    }
+                    take(Kind::Run, at..end);
+                    end
+                }
+                None => run(text, at, take),
+            },
+            gap => at + gap,
         };
     }
 }
@@ -149,6 +159,110 @@ pub fn is_unspaced(c: char) -> bool {
         | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}' // Han
     );
     of_such_a_script && (c.is_alphanumeric() || is_combining_mark(c))
+}
+
+/// Eight bytes of a text, and what they are, told by the highest bit of each: most texts are ASCII, and a processor that is
+/// asked byte by byte guesses wrongly at the end of every word.
+#[derive(Clone, Copy)]
+struct Eight {
+    word: u64,
+    capital: u64,
+    wide: u64,
+}
+
+/// A bit for each byte, and all of them below it.
+const HIGH: u64 = 0x8080_8080_8080_8080;
+const ONES: u64 = 0x0101_0101_0101_0101;
+
+impl Eight {
+    /// Behind the end of the text there is nothing.
+    #[inline]
+    fn at(bytes: &[u8], at: usize) -> Self {
+        let bytes = &bytes[at..];
+        let eight = bytes.first_chunk().copied().unwrap_or_else(|| {
+            let mut eight = [0; 8];
+            eight[..bytes.len()].copy_from_slice(bytes);
+            eight
+        });
+        let eight = u64::from_le_bytes(eight);
+        let wide = eight & HIGH;
+        let plain = eight & !HIGH;
+        // Bytes below 128 that are no less than another one reach the highest bit when its distance to 128 is added.
+        let from = |bytes: u64, least: u8| bytes + u64::from(0x80 - least) * ONES;
+        let small = plain | 0x20 * ONES;
+        let letter = from(small, b'a') & !from(small, b'z' + 1);
+        let digit = from(plain, b'0') & !from(plain, b'9' + 1);
+        Self {
+            word: (letter | digit) & HIGH & !wide,
+            capital: letter & !(plain << 2) & HIGH & !wide,
+            wide,
+        }
+    }
+
+    /// How many bytes stand before the first one of a word, or of a character that is not ASCII.
+    #[inline]
+    fn gap(self) -> usize {
+        (self.word | self.wide).trailing_zeros() as usize / 8
+    }
+
+    #[inline]
+    fn begins_wide(self) -> bool {
+        self.wide & 0x80 != 0
+    }
+}
+
+/// Where the run that begins here ends, and whether it has capitals behind its first letter; none where it goes on behind ASCII.
+#[inline]
+fn plain_run(bytes: &[u8], start: usize, mut eight: Eight) -> Option<(usize, bool)> {
+    let mut at = start;
+    eight.capital &= !0x80;
+    let mut has_capitals = false;
+    loop {
+        let behind = !eight.word & HIGH;
+        // The bytes before the first one that is of no word, and that one.
+        let (before, first) = (behind.wrapping_sub(1) & !behind, behind & behind.wrapping_neg());
+        has_capitals |= eight.capital & before != 0;
+        if eight.wide & first != 0 {
+            return None;
+        }
+        if behind != 0 {
+            return Some((at + behind.trailing_zeros() as usize / 8, has_capitals));
+        }
+        at += 8;
+        eight = Eight::at(bytes, at.min(bytes.len()));
+    }
+}
+
+/// Gives the parts of a run of ASCII, if it has any.
+fn parts(bytes: &[u8], run: Range<usize>, take: &mut impl FnMut(Kind, Range<usize>)) {
+    let mut part = run.start;
+    let (mut before, mut last) = (Class::Gap, Class::Gap);
+    for at in run.clone() {
+        let class = ASCII[usize::from(bytes[at] & 0x7f)];
+        let border = match (before, last, class) {
+            (Class::Upper, Class::Upper, Class::Lower) => at - 1,
+            (_, Class::Lower | Class::Digit, Class::Upper) => at,
+            _ => part,
+        };
+        if border > part {
+            take(Kind::Part, part..border);
+            part = border;
+        }
+        (before, last) = (last, class);
+    }
+    if part > run.start {
+        take(Kind::Part, part..run.end);
+    }
+}
+
+/// Gives the words that begin with a character of any kind, and says where they end.
+fn wide(text: &str, at: usize, take: &mut impl FnMut(Kind, Range<usize>)) -> usize {
+    let (class, width) = class_at(text, at);
+    match class {
+        Class::Gap | Class::Mark => at + width,
+        Class::Unspaced => without_spaces(text, at, take),
+        _ => run(text, at, take),
+    }
 }
 
 /// Gives the words of the run that begins here, and says where it ends.
@@ -314,6 +428,20 @@ mod tests {
                 !c.is_alphanumeric() && !is_combining_mark(c) && !is_unspaced(c),
                 "{c:?}"
             );
+        }
+    }
+
+    proptest! {
+        /// Eight bytes at a time give what characters one by one give.
+        #[test]
+        fn words_are_found_where_characters_say(text in "[a-cA-C0-1_ ./\\x00文件é\u{301}→]{0,60}") {
+            let (mut found, mut told) = (Vec::new(), Vec::new());
+            each(&text, &mut |kind, place| found.push((kind, place)));
+            let mut at = 0;
+            while at < text.len() {
+                at = wide(&text, at, &mut |kind, place| told.push((kind, place)));
+            }
+            prop_assert_eq!(found, told);
         }
     }
 

@@ -1,13 +1,15 @@
 //! The `calls` table: one small row per call of a model's API, of which all numbers are made. No other file
 //! writes it.
 
+use std::collections::HashMap;
+
 use jiff::Timestamp;
 use transcript::{Call, Tokens};
 
 use super::derived::time;
 use super::engine::{Engine, Row, Value};
 use super::names::Names;
-use super::{Reads, StoreError, micros};
+use super::{Reads, StoreError, kept_time, micros};
 
 /// Adds calls. A fuller row of a call stands for all that was known of it.
 pub(super) fn put(engine: &Engine, session_uid: &str, calls: &[Call]) -> Result<(), StoreError> {
@@ -49,6 +51,20 @@ pub(super) fn put(engine: &Engine, session_uid: &str, calls: &[Call]) -> Result<
             is_sidechain = $20, is_echo = $21",
         rows,
     )
+}
+
+/// Calls as their rows will tell them, in the order of [`Reads::calls_of`]: of each the last one counts.
+pub fn kept_calls(calls: &[Call]) -> Vec<Call> {
+    let place = |call: &Call| (call.line, call.key.cast_signed());
+    let mut last: HashMap<u64, Call> = HashMap::with_capacity(calls.len());
+    for call in calls {
+        let mut call = call.clone();
+        (call.first_ts, call.ts) = (kept_time(call.first_ts), kept_time(call.ts));
+        last.insert(call.key, call);
+    }
+    let mut kept: Vec<Call> = last.into_values().collect();
+    kept.sort_unstable_by_key(place);
+    kept
 }
 
 impl Reads<'_> {

@@ -159,7 +159,7 @@ fn damaged(session_uid: &str, table: &'static str) -> StoreError {
 }
 
 /// Text may hold NUL, which one of the engines cannot keep.
-fn plain(text: &str) -> String {
+pub(super) fn plain(text: &str) -> String {
     if text.contains('\0') {
         text.replace('\0', "\u{2400}")
     } else {

@@ -4,9 +4,10 @@
 //! until somebody breaks the seal because the log was read anew.
 
 use jiff::Timestamp;
+use transcript::Call;
 
 use super::engine::{Row, Value};
-use super::{Reads, StoreError, Tx, micros, packed_calls};
+use super::{Fact, Reads, StoreError, Tx, micros, packed_calls};
 use crate::digest::Digest;
 use crate::heard::SLACK;
 
@@ -24,7 +25,59 @@ pub struct DigestRow {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Growth([i64; 4]);
 
+/// A digest of all that a piece brings, packed where there is time, and how much was told of its session by then.
+#[derive(Debug)]
+pub struct FreshDigest {
+    session_uid: String,
+    packed: Packed,
+    told: (i64, i64),
+}
+
+/// What of a digest goes into rows.
+#[derive(Debug)]
+struct Packed {
+    text: String,
+    calls: Vec<u8>,
+}
+
+impl Packed {
+    fn of(digest: &Digest, calls: &mut [Call]) -> Self {
+        Self {
+            text: serde_json::to_string(digest).expect("our words have no map with keys that are not text"),
+            calls: packed_calls::pack(calls),
+        }
+    }
+}
+
+impl FreshDigest {
+    /// `facts` are those that the digest knows.
+    pub fn of(digest: &Digest, calls: &mut [Call], facts: &[Fact]) -> Self {
+        let last = facts.iter().map(|fact| micros(fact.at)).max();
+        Self {
+            session_uid: digest.session_uid.clone(),
+            packed: Packed::of(digest, calls),
+            told: (facts.len() as i64, last.unwrap_or_default()),
+        }
+    }
+
+    /// What it takes in memory.
+    pub fn size(&self) -> usize {
+        self.packed.text.len() + self.packed.calls.len()
+    }
+
+    pub fn session_uid(&self) -> &str {
+        &self.session_uid
+    }
+}
+
 impl Tx<'_> {
+    /// Puts the digest of a session whose rows were all put in this transaction. Says no where it is sealed, or more was told
+    /// meanwhile.
+    pub fn put_fresh_digest(&self, fresh: &FreshDigest, version: u32, at: Timestamp) -> Result<bool, StoreError> {
+        let is_all = self.reads().told(&fresh.session_uid)? == fresh.told;
+        Ok(is_all && self.put_packed(&fresh.session_uid, &fresh.packed, version, at)?)
+    }
+
     /// Puts a digest and notes that its session is analyzed. Says no, and changes nothing, where the digest is sealed
     /// or the session is not as far as `growth` says any more.
     pub fn put_digest(
@@ -34,27 +87,30 @@ impl Tx<'_> {
         at: Timestamp,
         growth: &Growth,
     ) -> Result<bool, StoreError> {
-        let uid = Value::Text(&digest.session_uid);
-        if self.reads().growth(&digest.session_uid)?.as_ref() != Some(growth) {
+        let uid = digest.session_uid.as_str();
+        if self.reads().growth(uid)?.as_ref() != Some(growth) {
             return Ok(false);
         }
-        let text = serde_json::to_string(digest).expect("our words have no map with keys that are not text");
+        let mut calls = self.reads().calls_of(uid)?;
+        self.put_packed(uid, &Packed::of(digest, &mut calls), version, at)
+    }
+
+    fn put_packed(&self, uid: &str, packed: &Packed, version: u32, at: Timestamp) -> Result<bool, StoreError> {
         let put = self.engine.execute(
             "INSERT INTO digests (session_uid, version, made_at, is_sealed, digest) VALUES ($1, $2, $3, 0, $4)
              ON CONFLICT (session_uid) DO UPDATE SET version = $2, made_at = $3, digest = $4 WHERE digests.is_sealed = 0",
             &[
-                uid,
+                Value::Text(uid),
                 Value::Int(i64::from(version)),
                 Value::Int(micros(at)),
-                Value::Text(&text),
+                Value::Text(&packed.text),
             ],
         )?;
         if put == 0 {
             return Ok(false);
         }
-        self.set_analyzed(&digest.session_uid, at)?;
-        let mut calls = self.reads().calls_of(&digest.session_uid)?;
-        packed_calls::put(self.engine, &digest.session_uid, at, &mut calls)?;
+        self.set_analyzed(uid, at)?;
+        packed_calls::put(self.engine, uid, at, &packed.calls)?;
         Ok(true)
     }
 
@@ -141,21 +197,26 @@ impl Reads<'_> {
 
     /// How far a session was read; none where it is not known.
     pub fn growth(&self, session_uid: &str) -> Result<Option<Growth>, StoreError> {
-        let told = match self.engine.has_table("facts")? {
-            true => self.engine.query_opt(
-                "SELECT count(*), coalesce(max(at), 0) FROM facts WHERE session_uid = $1",
-                &[Value::Text(session_uid)],
-                |row| Ok((row.int(0)?, row.int(1)?)),
-            )?,
-            false => None,
-        };
-        let (count, last) = told.unwrap_or_default();
+        let (count, last) = self.told(session_uid)?;
         self.engine.query_opt(
             "SELECT ingested_at, (SELECT coalesce(sum(read_to), 0) FROM cursors WHERE cursors.session_uid = $1)
              FROM sessions WHERE session_uid = $1",
             &[Value::Text(session_uid)],
             |row| Ok(Growth([row.int(0)?, row.int(1)?, count, last])),
         )
+    }
+
+    /// How many facts were told of a session, and when the last one.
+    fn told(&self, session_uid: &str) -> Result<(i64, i64), StoreError> {
+        if !self.engine.has_table("facts")? {
+            return Ok((0, 0));
+        }
+        let told = self.engine.query_opt(
+            "SELECT count(*), coalesce(max(at), 0) FROM facts WHERE session_uid = $1",
+            &[Value::Text(session_uid)],
+            |row| Ok((row.int(0)?, row.int(1)?)),
+        )?;
+        Ok(told.unwrap_or_default())
     }
 }
 

@@ -14,14 +14,18 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use transcript::{Amendment, BESIDE_SEQ, Delta, SessionEvent, Tokens};
 
 pub(super) use self::page::PAGE_VERSION;
-use self::page::{damaged, pack, unpack, unpack_page};
+use self::page::{as_kept, damaged, pack, unpack, unpack_page};
 use super::engine::{Engine, Value};
 use super::{Reads, StoreError, Tx};
 
 /// Events of one page. More compress better; each growth of a session writes its last page anew.
 const PAGE_EVENTS: u64 = 512;
 
-/// Pages of events before which a session had none, packed where there is time: the one writer has none.
+/// Events before which a session had none, as its pages will tell them.
+#[derive(Debug)]
+pub struct FreshEvents(BTreeMap<u64, Vec<SessionEvent>>);
+
+/// The same in pages, packed where there is time: the one writer has none.
 #[derive(Debug)]
 pub struct FreshPages(Vec<PackedPage>);
 
@@ -34,20 +38,29 @@ struct PackedPage {
     bytes: Vec<u8>,
 }
 
-impl FreshPages {
+impl FreshEvents {
     /// Takes the first events of a session out of a delta, and what it changes of them.
     pub fn take(delta: &mut Delta) -> Self {
         let events = std::mem::take(&mut delta.events);
-        let pages = gather(events, &delta.amendments, |_| Ok(Some(Vec::new()))).expect("nothing is read");
+        let mut pages = gather(events, &delta.amendments, |_| Ok(Some(Vec::new()))).expect("nothing is read");
         delta.amendments.retain(|amendment| amendment.seq().is_none());
-        Self(
-            pages
-                .iter()
-                .map(|(number, events)| PackedPage::of(*number, events))
-                .collect(),
-        )
+        pages.values_mut().flatten().for_each(as_kept);
+        Self(pages)
     }
 
+    /// The events in order.
+    pub fn iter(&self) -> impl Iterator<Item = &SessionEvent> {
+        self.0.values().flatten()
+    }
+
+    /// Packs them.
+    pub fn pack(&self) -> FreshPages {
+        let pages = self.0.iter();
+        FreshPages(pages.map(|(number, events)| PackedPage::of(*number, events)).collect())
+    }
+}
+
+impl FreshPages {
     /// What they take, packed.
     pub fn size(&self) -> usize {
         self.0.iter().map(|page| page.bytes.len()).sum()

@@ -50,27 +50,23 @@ struct Packed {
     is_echo: bool,
 }
 
-/// Packs the calls of a session.
-pub(super) fn put(
-    engine: &Engine,
-    session_uid: &str,
-    analyzed_at: Timestamp,
-    calls: &mut [Call],
-) -> Result<(), StoreError> {
-    calls.sort_by_key(|call| call.key.cast_signed());
+/// Puts the packed calls of a session.
+pub(super) fn put(engine: &Engine, session_uid: &str, analyzed_at: Timestamp, packed: &[u8]) -> Result<(), StoreError> {
     engine.execute(
         "INSERT INTO packed_calls (session_uid, analyzed_at, bytes) VALUES ($1, $2, $3)
          ON CONFLICT (session_uid) DO UPDATE SET analyzed_at = $2, bytes = $3",
         &[
             Value::Text(session_uid),
             Value::Int(micros(analyzed_at)),
-            Value::Blob(&packed(calls)),
+            Value::Blob(packed),
         ],
     )?;
     Ok(())
 }
 
-fn packed(calls: &[Call]) -> Vec<u8> {
+/// Packs the calls of a session.
+pub(super) fn pack(calls: &mut [Call]) -> Vec<u8> {
+    calls.sort_by_key(|call| call.key.cast_signed());
     let told = calls
         .iter()
         .flat_map(|call| [call.model.as_deref(), call.speed.as_deref()]);
@@ -368,13 +364,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_packed_is_read_again(calls in vec(some_call(), 0..20)) {
-            prop_assert_eq!(unpacked(&packed(&calls)), Some(calls));
+        fn what_is_packed_is_read_again(mut calls in vec(some_call(), 0..20)) {
+            prop_assert_eq!(unpacked(&pack(&mut calls)), Some(calls));
         }
 
         #[test]
-        fn a_pack_that_is_cut_is_none(calls in vec(some_call(), 1..5), cut in any::<prop::sample::Index>()) {
-            let bytes = packed(&calls);
+        fn a_pack_that_is_cut_is_none(mut calls in vec(some_call(), 1..5), cut in any::<prop::sample::Index>()) {
+            let bytes = pack(&mut calls);
             prop_assert_eq!(unpacked(&bytes[..cut.index(bytes.len())]), None);
         }
 

@@ -6,8 +6,9 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use transcript::{LineageKind, Session, Turn};
 
+use super::derived::plain;
 use super::engine::{Row, Value};
-use super::{Reads, StoreError};
+use super::{Reads, StoreError, kept_time};
 
 impl Reads<'_> {
     /// A session as its log tells it; none where nothing was made of its lines.
@@ -91,6 +92,16 @@ impl Reads<'_> {
             .iter()
             .filter_map(|view| serde_json::from_str(view).ok())
             .collect())
+    }
+}
+
+/// A turn as its row will tell it.
+pub fn kept_turn(turn: &Turn) -> Turn {
+    Turn {
+        prompt: plain(&turn.prompt).into(),
+        started_at: kept_time(turn.started_at),
+        ended_at: kept_time(turn.ended_at),
+        ..turn.clone()
     }
 }
 

@@ -2,11 +2,10 @@
 
 use transcript::{Agent, Delta, PartKind};
 
-use crate::digest::Findings;
 use crate::packs::Frame;
 use crate::search::{Form, Marks};
 use crate::sources::Unread;
-use crate::store::{Cursor, Extent, FreshPages, PackedState, PackedTail, Store};
+use crate::store::{Cursor, Extent, FreshDigest, FreshPages, PackedState, PackedTail, Store};
 
 /// Raw bytes after which a piece is handed over: a bound on memory, and on work lost by a crash.
 pub(super) const PIECE_BYTES: u64 = 8 << 20;
@@ -64,8 +63,8 @@ pub(super) struct Piece {
     pub(super) events: u64,
     /// Those events, where no others come before them; else they are in the delta.
     pub(super) pages: Option<FreshPages>,
-    /// What its lines say for the digest, where they are all of the session's.
-    pub(super) findings: Option<Findings>,
+    /// The digest, where the piece has all of the session and nothing more is expected of it.
+    pub(super) digest: Option<FreshDigest>,
     /// What the reader remembers; none while the session is made anew and this is not its last piece.
     pub(super) state: Option<PackedState>,
     /// Whether it was made of what is kept, rather than of a log.
@@ -91,6 +90,7 @@ impl Piece {
             .sum();
         let rest = self.tail.as_ref().map_or(0, PackedTail::size) + self.tail_marks.size();
         let rest = rest + self.pages.as_ref().map_or(0, FreshPages::size);
+        let rest = rest + self.digest.as_ref().map_or(0, FreshDigest::size);
         (frames + rest) as u64 + self.delta.events.len() as u64 * EVENT_BYTES
     }
 }

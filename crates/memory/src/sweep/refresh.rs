@@ -19,7 +19,7 @@ use crate::mask::LineState;
 use crate::packs;
 use crate::search::Marks;
 use crate::sources::Unread;
-use crate::store::{Cursor, Extent, FreshPages, PackedState, Store, StoreError, TAIL_NO, Tail, stand_in};
+use crate::store::{Cursor, Extent, FreshEvents, PackedState, Store, StoreError, TAIL_NO, Tail, stand_in};
 
 /// A session that has to be made anew from what is kept of it.
 pub(super) struct Stale {
@@ -270,9 +270,9 @@ impl<'w> Worker<'w> {
             },
             marks: self.marks(kind, name, is_whole)?,
             events: delta.events.len() as u64,
-            pages: is_first.then(|| FreshPages::take(&mut delta)),
+            pages: is_first.then(|| FreshEvents::take(&mut delta).pack()),
             delta,
-            findings: None,
+            digest: None,
             state: is_last.then(|| PackedState::of(&self.state)),
             is_refresh: true,
             is_touch: false,

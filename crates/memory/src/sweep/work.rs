@@ -16,14 +16,14 @@ use super::gather::Gathered;
 use super::piece::{Output, PIECE_BYTES, Piece, Promotion, Replaces, searched};
 use super::plan::{Job, is_quiet, stat};
 use super::{Sweep, path_text};
-use crate::digest;
+use crate::digest::{self, AtHand};
 use crate::files;
 use crate::logs;
 use crate::mask::LineState;
 use crate::packs::{self, Frame};
 use crate::search::Marks;
 use crate::sources::{self, Unread};
-use crate::store::{Cursor, Extent, FreshPages, PackedState, PackedTail, Stat, Store, Tail, stand_in};
+use crate::store::{Cursor, Extent, FreshDigest, FreshEvents, PackedState, PackedTail, Stat, Store, Tail, stand_in};
 
 /// Reads what is new in one session. Says whether somebody still listens.
 pub(super) fn run(job: &Job, sweep: &Sweep<'_>, store: &Store, send: &dyn Fn(Output) -> bool) -> bool {
@@ -57,8 +57,9 @@ struct Worker<'w> {
 impl<'w> Worker<'w> {
     fn new(job: &'w Job, sweep: &'w Sweep<'w>, store: &'w Store, send: &'w dyn Fn(Output) -> bool) -> io::Result<Self> {
         // What is damaged is as good as none: the log is still there, and read anew.
-        let kept = store.reads().reader_state(&job.uid).ok().flatten();
-        let kept = kept.and_then(|bytes| State::from_bytes(&bytes).ok());
+        let is_begun = !job.cursors.is_empty();
+        let kept = is_begun.then(|| store.reads().reader_state(&job.uid).ok().flatten());
+        let kept = kept.flatten().and_then(|bytes| State::from_bytes(&bytes).ok());
         let mut worker = Self {
             job,
             sweep,
@@ -74,7 +75,6 @@ impl<'w> Worker<'w> {
             bytes_checked: 0,
         };
         if let Some(state) = kept
-            && !job.cursors.is_empty()
             && worker.all_parts_go_on()?
         {
             (worker.state, worker.is_fresh) = (state, false);
@@ -171,7 +171,7 @@ impl<'w> Worker<'w> {
             known.as_ref().map_or(0, |c| c.lines),
             from,
         );
-        piece.stays_at_hand = self.finds(part);
+        piece.stays_at_hand = self.stay_at_hand(part);
         let mut base = known;
         // Nothing came behind a line without an end: the lines below are none, and only the place may be new.
         if base.as_ref().is_some_and(|cursor| cursor.ends_mid_line) {
@@ -264,20 +264,46 @@ impl<'w> Worker<'w> {
         let cursor = self.cursor(part, stat, &gathered.ends, at);
         let mut delta = std::mem::take(&mut gathered.delta);
         self.state.close(&mut delta);
+        let events = delta.events.len() as u64;
+        let is_alone = self.is_fresh && !self.has_events;
+        self.has_events |= events > 0;
+        let fresh = is_alone.then(|| FreshEvents::take(&mut delta));
         let is_all = gathered.stays_at_hand && base.is_none() && is_last;
-        let findings = is_all.then(|| digest::find(self.job.agent, &delta.events, gathered.stretches()));
+        let digest = match fresh.as_ref().zip(self.sweep.digests).filter(|_| is_all) {
+            Some((events, settings)) => self.digest(&delta, events, &settings, gathered)?,
+            None => None,
+        };
         let frames = std::mem::take(&mut gathered.frames);
         let tail = gathered.tail.pack()?;
         let mut piece = self.piece(part, base.as_ref(), cursor.clone(), frames, tail, delta, is_last);
+        piece.events = events;
+        piece.pages = fresh.map(|fresh| fresh.pack());
+        piece.digest = digest;
         piece.bytes_read = std::mem::take(&mut gathered.bytes_read);
         piece.redactions = std::mem::take(&mut gathered.found).len() as u64;
         piece.tail_marks = gathered.tail_marks();
-        piece.findings = findings;
         Ok((self.send)(Output::Piece(piece)).then_some(cursor))
     }
 
-    /// Whether what a digest needs of the lines is found while they are read: where one piece has all of them.
-    fn finds(&self, part: &Part) -> bool {
+    /// The digest of the session, whose lines and events are all at hand.
+    fn digest(
+        &self,
+        delta: &Delta,
+        events: &FreshEvents,
+        settings: &digest::Settings<'_>,
+        gathered: &Gathered,
+    ) -> io::Result<Option<FreshDigest>> {
+        let at_hand = AtHand {
+            agent: self.job.agent,
+            delta,
+            events,
+        };
+        let made = at_hand.digest(self.store, settings, gathered.stretches());
+        made.map_err(io::Error::other)
+    }
+
+    /// Whether lines stay at hand for the digest: where one piece has all of them.
+    fn stay_at_hand(&self, part: &Part) -> bool {
         let is_alone = part.kind == PartKind::Log && self.line_parts().count() == 1;
         is_alone && self.is_fresh && !self.is_anew() && self.sweep.digests.is_some()
     }
@@ -305,14 +331,10 @@ impl<'w> Worker<'w> {
         cursor: Cursor,
         frames: Vec<Frame>,
         tail: PackedTail,
-        mut delta: Delta,
+        delta: Delta,
         is_last: bool,
     ) -> Piece {
         let begins = std::mem::take(&mut self.is_first) && self.is_fresh;
-        let events = delta.events.len() as u64;
-        let is_alone = self.is_fresh && !self.has_events;
-        self.has_events |= events > 0;
-        let pages = is_alone.then(|| FreshPages::take(&mut delta));
         let is_anew = self.is_anew();
         let is_whole = !is_anew || is_last;
         let state = is_whole.then(|| PackedState::of(&self.state));
@@ -351,10 +373,10 @@ impl<'w> Worker<'w> {
             tail: Some(tail),
             tail_marks: Marks::default(),
             marks: Vec::new(),
+            events: delta.events.len() as u64,
             delta,
-            events,
-            pages,
-            findings: None,
+            pages: None,
+            digest: None,
             state,
             is_refresh: false,
             is_touch: false,

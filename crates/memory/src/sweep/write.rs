@@ -11,7 +11,7 @@ use super::budget::{BATCH_WEIGHT, Budget};
 use super::piece::{Output, Piece, Replaces};
 use super::plan::{Job, Plan};
 use super::{Report, Sweep, sentence, several};
-use crate::digest::Found;
+use crate::digest;
 use crate::packs::{self, Packs, Unsynced};
 use crate::retention;
 use crate::search::Marks;
@@ -43,7 +43,6 @@ pub(super) struct Writer<'w> {
     sessions: HashSet<String>,
     new: HashSet<String>,
     updated: HashSet<String>,
-    found: Found,
     report: Report,
 }
 
@@ -69,7 +68,6 @@ impl<'w> Writer<'w> {
             sessions: HashSet::new(),
             new: HashSet::new(),
             updated: HashSet::new(),
-            found: Found::default(),
             report: Report::default(),
         }
     }
@@ -140,6 +138,7 @@ impl<'w> Writer<'w> {
         let mut fit = Vec::new();
         let mut ahead = HashSet::new();
         let mut known = HashSet::new();
+        let look = self.store.look()?;
         for piece in batch {
             if self.store.reads().has_session(&piece.uid)? {
                 known.insert(piece.uid.clone());
@@ -152,13 +151,11 @@ impl<'w> Writer<'w> {
                 self.report.pieces_dropped += 1;
             }
         }
-        self.write(&lock, &fit)?;
+        drop(look);
+        self.write(&lock, &fit, &known)?;
         self.weigh(&fit)?;
         for piece in &fit {
             self.count(piece, known.contains(&piece.uid));
-            if let (Some(findings), Some(cursor)) = (&piece.findings, &piece.cursor) {
-                self.found.put(cursor, findings);
-            }
         }
         (self.sweep.progress)(self.bytes_done, self.bytes_total);
         Ok(())
@@ -196,11 +193,12 @@ impl<'w> Writer<'w> {
     }
 
     /// Packs first, synced; then the rows that make them exist.
-    fn write(&mut self, lock: &WriteLock, batch: &[Piece]) -> Result<(), StoreError> {
+    fn write(&mut self, lock: &WriteLock, batch: &[Piece], known: &HashSet<String>) -> Result<(), StoreError> {
         let mut old = Vec::new();
         let mut rows: Vec<Vec<FrameRow>> = Vec::new();
         let mut ends = HashMap::new();
         let mut unsynced = Unsynced::default();
+        let look = self.store.look()?;
         for piece in batch {
             let reads = self.store.reads();
             match piece.replaces {
@@ -216,6 +214,7 @@ impl<'w> Writer<'w> {
             }
             rows.push(self.write_frames(piece, &mut ends, &mut unsynced)?);
         }
+        drop(look);
         unsynced.sync().map_err(|source| StoreError::Io {
             path: self.store.packs().path(""),
             source,
@@ -223,27 +222,28 @@ impl<'w> Writer<'w> {
         let sweep = self.sweep;
         self.sessions.extend(batch.iter().map(|piece| piece.uid.clone()));
         let bytes = self.report.bytes_read + batch.iter().map(|piece| piece.bytes_read).sum::<u64>();
-        let sentence = self.sentence(bytes);
         let packs = self.store.packs();
-        self.store.write(lock, sweep.now, self.command, |tx| {
+        let (command, sessions, report) = (self.command, self.sessions.len() as u64, &self.report);
+        let digested = self.store.write(lock, sweep.now, command, |tx| {
+            let mut digested = report.digested.clone();
+            let mut begun = HashSet::new();
             for (piece, frames) in batch.iter().zip(&rows) {
-                put(tx, piece, frames, &packs, sweep)?;
+                let is_new = begun.insert(&piece.into) && piece.into == piece.uid && !known.contains(&piece.uid);
+                put(tx, piece, frames, &packs, sweep, is_new)?;
+                if let Some(digest) = &piece.digest
+                    && tx.put_fresh_digest(digest, digest::VERSION, sweep.now)?
+                {
+                    digested.push(digest.session_uid().to_owned());
+                }
             }
-            Ok(((), sentence))
+            let sentence = told_so_far(command, bytes, sessions, digested.len() as u64, report);
+            Ok((digested, sentence))
         })?;
+        self.report.digested = digested;
         for pack in old {
             packs.remove(&pack);
         }
         Ok(())
-    }
-
-    /// What was done so far, for the journal.
-    fn sentence(&self, bytes: u64) -> String {
-        let sessions = self.sessions.len() as u64;
-        match self.command {
-            "rebuild" => format!("made the rows of {} anew", several(sessions, "session")),
-            _ => sentence(bytes, sessions, 0, &self.report.let_go),
-        }
     }
 
     /// Writes the frames of a piece, and says where they lie.
@@ -331,8 +331,8 @@ impl<'w> Writer<'w> {
         }
     }
 
-    /// Adds what was done to what was planned, and gives what was found for digests.
-    pub(super) fn finish(mut self, report: &mut Report) -> Result<Found, StoreError> {
+    /// Adds what was done to what was planned.
+    pub(super) fn finish(mut self, report: &mut Report) -> Result<(), StoreError> {
         self.note_indexes()?;
         let done = self.report;
         report.files_read += done.files_read;
@@ -354,7 +354,8 @@ impl<'w> Writer<'w> {
             agent.bytes_read += done.bytes_read;
             agent.events += done.events;
         }
-        Ok(self.found)
+        report.digested.extend(done.digested);
+        Ok(())
     }
 
     /// What shared files told is with every session now, unless something was left out.
@@ -363,7 +364,8 @@ impl<'w> Writer<'w> {
             return Ok(());
         }
         let lock = self.store.lock(self.patience)?;
-        let sentence = self.sentence(self.report.bytes_read);
+        let (bytes, digests) = (self.report.bytes_read, self.report.digested.len() as u64);
+        let sentence = told_so_far(self.command, bytes, self.sessions.len() as u64, digests, &self.report);
         self.store.write(&lock, self.sweep.now, self.command, |tx| {
             for (path, stat) in self.indexes {
                 tx.put_shared_file(path, *stat)?;
@@ -373,10 +375,26 @@ impl<'w> Writer<'w> {
     }
 }
 
-/// Puts one piece into the store.
-fn put(tx: &Tx<'_>, piece: &Piece, frames: &[FrameRow], packs: &Packs, sweep: &Sweep<'_>) -> Result<(), StoreError> {
+/// What was done so far, for the journal.
+fn told_so_far(command: &str, bytes: u64, sessions: u64, digests: u64, report: &Report) -> String {
+    match command {
+        "rebuild" => format!("made the rows of {} anew", several(sessions, "session")),
+        _ => sentence(bytes, sessions, 0, digests, &report.let_go),
+    }
+}
+
+/// Puts one piece into the store. `is_new`: nothing hangs on its uid yet.
+fn put(
+    tx: &Tx<'_>,
+    piece: &Piece,
+    frames: &[FrameRow],
+    packs: &Packs,
+    sweep: &Sweep<'_>,
+    is_new: bool,
+) -> Result<(), StoreError> {
     let into = piece.into.as_str();
     match piece.replaces {
+        Replaces::All if is_new => {}
         Replaces::All => {
             tx.drop_frames(into)?;
             tx.clear_derived(into)?;

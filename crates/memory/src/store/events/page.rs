@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use transcript::{Actor, Kinds, PartKind, Role, SessionEvent};
 
 use crate::squeeze;
-use crate::store::{StoreError, micros};
+use crate::store::{StoreError, kept_time, micros};
 
 /// How the pages of this version are laid out. Others are made again from the packs.
 pub(in crate::store) const PAGE_VERSION: u8 = 1;
@@ -185,6 +185,16 @@ fn marks(event: &SessionEvent) -> u16 {
         | bit(event.is_sidechain, 6)
         | bit(event.success.is_some(), 7)
         | bit(event.success == Some(true), 8)
+}
+
+/// Takes from an event what no page keeps of it, but for the agent's own ids.
+pub(super) fn as_kept(event: &mut SessionEvent) {
+    let kept = cut(&event.summary);
+    if kept.len() < event.summary.len() {
+        event.summary = kept.into();
+    }
+    event.ts = kept_time(event.ts);
+    event.tokens = None;
 }
 
 /// The beginning of a summary.

@@ -146,7 +146,7 @@ impl Worker<'_> {
             delta: Delta::default(),
             events: 0,
             pages: None,
-            findings: None,
+            digest: None,
             state: None,
             is_refresh: false,
             is_touch: true,

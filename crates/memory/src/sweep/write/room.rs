@@ -18,9 +18,10 @@ impl Writer<'_> {
             return Ok(());
         }
         let (bytes, sessions) = (self.report.bytes_read, self.sessions.len() as u64);
+        let digests = self.report.digested.len() as u64;
         let command = Command {
             name: self.command,
-            sentence: &|done| sentence(bytes, sessions, 0, done),
+            sentence: &|done| sentence(bytes, sessions, 0, digests, done),
         };
         let busy = |uid: &str| self.busy.contains(uid);
         let done = &mut self.report.let_go;

@@ -6,7 +6,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Does `work` for each number below `count`. Each thread has room of its own, which it uses again for every piece.
-pub(super) fn on_threads<T: Send>(
+pub(crate) fn on_threads<T: Send>(
     threads: usize,
     count: usize,
     work: impl Fn(usize, &mut Vec<u8>) -> T + Sync,

@@ -1,0 +1,47 @@
+//! Digests of sessions that one reading has wholly, made while their lines and events are at hand: nothing is unpacked for them
+//! again, and nothing is asked but what hooks told. They say the same as digests that are made of rows and frames.
+
+use std::path::Path;
+
+use transcript::{Agent, Delta};
+
+use super::lines::{Wanted, look_through};
+use super::{Facts, QUIET, Settings, of};
+use crate::repos;
+use crate::store::{FreshDigest, FreshEvents, Store, StoreError, kept_calls, kept_turn};
+
+/// What a reading of a whole session has at hand.
+pub(crate) struct AtHand<'h> {
+    pub(crate) agent: Agent,
+    pub(crate) delta: &'h Delta,
+    pub(crate) events: &'h FreshEvents,
+}
+
+impl AtHand<'_> {
+    /// The digest; none while the session may go on. `stretches` are all its lines: from which on, how many, and their bytes.
+    pub(crate) fn digest<'l>(
+        &self,
+        store: &Store,
+        settings: &Settings<'_>,
+        stretches: impl Iterator<Item = (u64, u64, &'l [u8])>,
+    ) -> Result<Option<FreshDigest>, StoreError> {
+        let Some(session) = self.delta.session.as_ref().filter(|_| self.delta.amendments.is_empty()) else {
+            return Ok(None);
+        };
+        let last = session.ended_at.or(session.started_at);
+        if last.is_none_or(|last| last > settings.now - QUIET) {
+            return Ok(None);
+        }
+        let told = store.reads().facts_of(session.session_uid.as_str())?;
+        let mut facts = Facts {
+            turns: self.delta.turns.iter().map(kept_turn).collect(),
+            calls: kept_calls(&self.delta.calls),
+            findings: look_through(self.agent, Wanted::of(self.events.iter()), stretches),
+            place: session.cwd.as_deref().and_then(|cwd| repos::of(Path::new(cwd))),
+            told,
+            session: session.clone(),
+        };
+        let digest = of(&facts, self.events.iter(), settings);
+        Ok(Some(FreshDigest::of(&digest, &mut facts.calls, &facts.told)))
+    }
+}
