@@ -61,13 +61,12 @@ impl Sqlite {
             connection.pragma_update(None, "journal_mode", "WAL")?;
             connection.pragma_update(None, "secure_delete", "ON")?;
             connection.pragma_update(None, "synchronous", "FULL")?;
-        }
-        if access != Access::ReadWrite {
+            connection.pragma_update(None, "foreign_keys", "ON")?;
+        } else {
             // Whoever asks reads most pages once: memory that is new to the process costs more than reading one twice.
             connection.pragma_update(None, "cache_size", -READ_CACHE_KIB)?;
         }
         connection.pragma_update(None, "temp_store", "MEMORY")?;
-        connection.pragma_update(None, "foreign_keys", "ON")?;
         // Else a statement is made anew for each value it is asked with.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_INNOCUOUS;
