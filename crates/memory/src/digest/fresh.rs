@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use transcript::{Agent, Delta};
+use transcript::{Agent, Delta, Session};
 
 use super::lines::{Wanted, look_through};
 use super::{Facts, QUIET, Settings, of};
@@ -12,6 +12,8 @@ use crate::store::{FreshDigest, FreshEvents, Store, StoreError, kept_calls, kept
 
 /// What a reading of a whole session has at hand.
 pub(crate) struct AtHand<'h> {
+    /// Under which it is kept.
+    pub(crate) uid: &'h str,
     pub(crate) agent: Agent,
     pub(crate) delta: &'h Delta,
     pub(crate) events: &'h FreshEvents,
@@ -25,14 +27,20 @@ impl AtHand<'_> {
         settings: &Settings<'_>,
         stretches: impl Iterator<Item = (u64, u64, &'l [u8])>,
     ) -> Result<Option<FreshDigest>, StoreError> {
-        let Some(session) = self.delta.session.as_ref().filter(|_| self.delta.amendments.is_empty()) else {
+        // What names itself behind its head is kept under the name of its log.
+        let is_named = |session: &&Session| session.session_uid.as_str() == self.uid;
+        let Some(session) = self.delta.session.as_ref().filter(is_named) else {
             return Ok(None);
         };
+        // What changes something that is not at hand is left to the rows.
+        if !self.delta.amendments.is_empty() {
+            return Ok(None);
+        }
         let last = session.ended_at.or(session.started_at);
         if last.is_none_or(|last| last > settings.now - QUIET) {
             return Ok(None);
         }
-        let told = store.reads().facts_of(session.session_uid.as_str())?;
+        let told = store.reads().facts_of(self.uid)?;
         let mut facts = Facts {
             turns: self.delta.turns.iter().map(kept_turn).collect(),
             calls: kept_calls(&self.delta.calls),

@@ -10,7 +10,7 @@ use crate::search::{Query, may_hold};
 use crate::store::{Index, Listed, Store, StoreError, Whose};
 
 /// So many of the newest sessions are asked one by one.
-pub(super) const NEWEST: usize = 64;
+pub(super) const NEWEST: usize = 24;
 
 /// What the filters of some sessions say.
 pub(crate) struct Asked {

@@ -294,6 +294,7 @@ impl<'w> Worker<'w> {
         gathered: &Gathered,
     ) -> io::Result<Option<FreshDigest>> {
         let at_hand = AtHand {
+            uid: &self.job.uid,
             agent: self.job.agent,
             delta,
             events,

@@ -91,6 +91,20 @@ fn what_was_found_while_lines_were_read_is_what_frames_say() {
     assert!(assert_made_of_frames(&home) > 40);
 }
 
+#[test]
+fn a_log_that_names_its_session_far_behind_its_head_stops_no_sweep() {
+    let home = Home::new();
+    let head = "{\"type\":\"mode\",\"mode\":\"x\"}\n".repeat(4000);
+    home.write(
+        ".claude/projects/-home-ada-app/notes.jsonl",
+        format!("{head}{}", log().jsonl()),
+    );
+    home.write(LOG, edit(log(), "one", "two").jsonl());
+    let report = sweep_at(&home, log().now() + SignedDuration::from_hours(1));
+    assert_eq!(report.sessions_new, 2, "{report:?}");
+    assert!(kept(&home).is_some());
+}
+
 fn has(digest: &Digest, kind: SignalKind) -> bool {
     digest.signals.iter().any(|signal| signal.signal == kind)
 }
