@@ -189,7 +189,7 @@ impl Eight {
         let plain = eight & !HIGH;
         // Bytes below 128 that are no less than another one reach the highest bit when its distance to 128 is added.
         let from = |bytes: u64, least: u8| bytes + u64::from(0x80 - least) * ONES;
-        let small = plain | 0x20 * ONES;
+        let small = plain | (0x20 * ONES);
         let letter = from(small, b'a') & !from(small, b'z' + 1);
         let digit = from(plain, b'0') & !from(plain, b'9' + 1);
         Self {

@@ -1,21 +1,22 @@
 //! The one writer of a sweep: takes pieces from the workers and commits them in batches, each under the
 //! write lock, each with its sentence in the journal.
 
+mod put;
 mod room;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
+use self::put::put;
 use super::budget::{BATCH_WEIGHT, Budget};
 use super::piece::{Output, Piece, Replaces};
 use super::plan::{Job, Plan};
 use super::{Report, Sweep, sentence, several};
 use crate::digest;
-use crate::packs::{self, Packs, Unsynced};
+use crate::packs::{self, Unsynced};
 use crate::retention;
-use crate::search::Marks;
-use crate::store::{Extent, FrameRow, Patience, Stat, Store, StoreError, TAIL_NO, Tx, WriteLock, derived_version};
+use crate::store::{Extent, FrameRow, Patience, Stat, Store, StoreError, WriteLock};
 
 /// A batch is committed when it has so many pieces, or so many raw bytes, or nothing more comes for a moment.
 const BATCH_PIECES: usize = 64;
@@ -380,70 +381,5 @@ fn told_so_far(command: &str, bytes: u64, sessions: u64, digests: u64, report: &
     match command {
         "rebuild" => format!("made the rows of {} anew", several(sessions, "session")),
         _ => sentence(bytes, sessions, 0, digests, &report.let_go),
-    }
-}
-
-/// Puts one piece into the store. `is_new`: nothing hangs on its uid yet.
-fn put(
-    tx: &Tx<'_>,
-    piece: &Piece,
-    frames: &[FrameRow],
-    packs: &Packs,
-    sweep: &Sweep<'_>,
-    is_new: bool,
-) -> Result<(), StoreError> {
-    let into = piece.into.as_str();
-    match piece.replaces {
-        Replaces::All if is_new => {}
-        Replaces::All => {
-            tx.drop_frames(into)?;
-            tx.clear_derived(into)?;
-            tx.drop_cursors(into)?;
-        }
-        Replaces::Part => tx.drop_part(into, &piece.part)?,
-        Replaces::Nothing => {}
-    }
-    if let Some(session) = &piece.delta.session {
-        tx.put_session(into, session, sweep.now)?;
-    }
-    for (row, frame) in frames.iter().zip(&piece.frames) {
-        tx.add_frame(into, &piece.part, row, packs.row_bytes(frame))?;
-    }
-    let of_frames = frames.iter().zip(&piece.frames);
-    let of_frames = of_frames.map(|(row, frame)| (row.frame_no.cast_signed(), &frame.marks));
-    let of_kept = piece.marks.iter().map(|(frame_no, marks)| (*frame_no, marks));
-    let of_tail = piece.tail.as_ref().map(|_| (TAIL_NO, &piece.tail_marks));
-    let marks: Vec<(i64, &Marks)> = of_frames.chain(of_kept).chain(of_tail).collect();
-    tx.put_marks(into, &piece.part, &marks)?;
-    if let Some(tail) = &piece.tail {
-        tx.put_tail(into, &piece.part, tail, sweep.masker.version())?;
-    }
-    if let Some(pages) = &piece.pages {
-        tx.put_pages(into, pages)?;
-    }
-    tx.apply_delta(into, piece.kind, &piece.delta)?;
-    if let Some(cursor) = &piece.cursor {
-        tx.drop_other_cursors(cursor)?;
-        tx.put_cursor(cursor)?;
-    }
-    for other in &piece.others {
-        tx.put_cursor(other)?;
-    }
-    let Some(promotion) = piece.promotes else {
-        return put_reader(tx, piece, into);
-    };
-    let at = promotion.is_growth.then_some(sweep.now);
-    if let Some(session) = piece.delta.session.as_ref().filter(|_| promotion.is_growth) {
-        tx.put_session(&piece.uid, session, sweep.now)?;
-    }
-    tx.promote(&piece.uid, promotion.extent, at)?;
-    // The state of a long log is large: it is put where it stays, rather than moved there.
-    put_reader(tx, piece, &piece.uid)
-}
-
-fn put_reader(tx: &Tx<'_>, piece: &Piece, uid: &str) -> Result<(), StoreError> {
-    match &piece.state {
-        Some(state) => tx.put_reader(uid, derived_version(piece.agent), state),
-        None => Ok(()),
     }
 }
