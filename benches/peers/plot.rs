@@ -141,8 +141,12 @@ fn curves(curves: &[Curve]) -> String {
             x(*size)
         );
     }
+    let end = |curve: &Curve| curve.points.last().map_or(y0, |last| y(last.1));
+    let mut coloured: Vec<_> = curves.iter().zip(COLOURS.iter().cycle()).collect();
+    // From the highest on down: names that are moved apart stay in the order of their curves.
+    coloured.sort_by(|(one, _), (other, _)| end(one).total_cmp(&end(other)));
     let mut named: Vec<f64> = Vec::new();
-    for (curve, colour) in curves.iter().zip(COLOURS.iter().cycle()) {
+    for (curve, colour) in coloured {
         let line: Vec<String> = curve
             .points
             .iter()
