@@ -14,8 +14,9 @@ use crate::store::StoreError;
 // Older versions lack `RETURNING`, `STRICT` tables, or fixes that a write-ahead log needs.
 const _: () = assert!(rusqlite::ffi::SQLITE_VERSION_NUMBER >= 3_051_003, "SQLite is too old");
 
-/// How long a reader waits for a checkpoint. Writers are kept apart by our own lock.
-const BUSY_MS: u64 = 5_000;
+/// How long a reader waits for a checkpoint: whoever closes the database last syncs two files, and a disk may take seconds for each.
+/// Writers are kept apart by our own lock.
+const BUSY_MS: u64 = 15_000;
 
 /// Of a new database; one that exists keeps its own.
 const PAGE_BYTES: i64 = 16 << 10;
