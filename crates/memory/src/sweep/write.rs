@@ -226,7 +226,7 @@ impl<'w> Writer<'w> {
         let packs = self.store.packs();
         let (command, sessions, report) = (self.command, self.sessions.len() as u64, &self.report);
         let digested = self.store.write(lock, sweep.now, command, |tx| {
-            let mut digested = report.digested.clone();
+            let mut digested = Vec::new();
             let mut begun = HashSet::new();
             for (piece, frames) in batch.iter().zip(&rows) {
                 let is_new = begun.insert(&piece.into) && piece.into == piece.uid && !known.contains(&piece.uid);
@@ -237,10 +237,11 @@ impl<'w> Writer<'w> {
                     digested.push(digest.session_uid().to_owned());
                 }
             }
-            let sentence = told_so_far(command, bytes, sessions, digested.len() as u64, report);
+            let digests = (report.digested.len() + digested.len()) as u64;
+            let sentence = told_so_far(command, bytes, sessions, digests, report);
             Ok((digested, sentence))
         })?;
-        self.report.digested = digested;
+        self.report.digested.extend(digested);
         for pack in old {
             packs.remove(&pack);
         }
