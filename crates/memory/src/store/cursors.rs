@@ -42,6 +42,17 @@ impl Cursor {
         self.head_hash == [0; 32]
     }
 
+    /// Whether both say of the same part that it was read up to the same bytes.
+    pub fn is_as_far_as(&self, other: &Self) -> bool {
+        let told = |cursor: &Self| (cursor.read_to, cursor.tail_hash);
+        (&self.part, &self.path) == (&other.part, &other.path) && told(self) == told(other)
+    }
+
+    /// Whether another one goes when this one is put: of the same file, or of a part that moved.
+    pub fn takes_place_of(&self, other: &Self) -> bool {
+        self.part == other.part && (self.path == other.path || other.read_to > 0)
+    }
+
     /// Whether its log is to be read anew, so that its hashes tell nothing.
     pub fn is_to_be_read(&self) -> bool {
         self.tail_hash == UNREAD

@@ -107,6 +107,15 @@ impl Tx<'_> {
         Ok(())
     }
 
+    /// Says who makes a session anew: where its reader's state will be, since it has none until it is whole.
+    pub fn sign(&self, stand_in: &str, mark: u64) -> Result<(), StoreError> {
+        self.engine.execute(
+            "INSERT INTO readers (session_uid, version, state) VALUES ($1, -1, $2)",
+            &[Value::Text(stand_in), Value::Blob(&mark.to_le_bytes())],
+        )?;
+        Ok(())
+    }
+
     /// Lets the next sweep make the derived rows of a session again.
     pub fn mark_stale(&self, session_uid: &str) -> Result<(), StoreError> {
         self.engine.execute(
@@ -281,6 +290,16 @@ impl Reads<'_> {
         )?;
         let unpack = |packed: Vec<u8>| unpack_state(&packed).ok_or_else(|| damaged(session_uid, "readers"));
         packed.map(unpack).transpose()
+    }
+
+    /// Whether a session is being made anew by who has this mark.
+    pub fn is_signed(&self, stand_in: &str, mark: u64) -> Result<bool, StoreError> {
+        let signed = self.engine.query_opt(
+            "SELECT 1 FROM readers WHERE session_uid = $1 AND state = $2",
+            &[Value::Text(stand_in), Value::Blob(&mark.to_le_bytes())],
+            |row| row.int(0),
+        )?;
+        Ok(signed.is_some())
     }
 
     /// The sessions of an agent whose derived rows another version made, newest first.

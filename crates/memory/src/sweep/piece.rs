@@ -46,8 +46,9 @@ pub(super) struct Piece {
     pub(super) promotes: Option<Promotion>,
     pub(super) part: String,
     pub(super) kind: PartKind,
-    /// How far the part was read when this piece was made: the store must still say so.
-    pub(super) base: Option<(u64, String)>,
+    /// How far all parts of the session were read when this piece was made: the store must still say so, since what the
+    /// reader remembers is of all of them.
+    pub(super) base: Vec<Cursor>,
     /// How far it is read now; none while the session is made anew.
     pub(super) cursor: Option<Cursor>,
     /// Cursors that are put as they are: of copies, and of all parts where the session was made anew.
@@ -81,6 +82,11 @@ pub(super) struct Piece {
 const EVENT_BYTES: u64 = 900;
 
 impl Piece {
+    /// Whether others of a session that is made anew come behind it, and none before.
+    pub(super) fn begins_stand_in(&self) -> bool {
+        self.into != self.uid && self.replaces == Replaces::All && self.promotes.is_none()
+    }
+
     /// About what it takes in memory.
     pub(super) fn weight(&self) -> u64 {
         let frames: usize = self

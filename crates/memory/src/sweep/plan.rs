@@ -41,6 +41,8 @@ pub(super) struct Job {
     pub(super) copies: Vec<(PathBuf, Stat, bool)>,
     /// How far each part was read, by its name.
     pub(super) cursors: HashMap<String, Cursor>,
+    /// The same as the store has it: of a part that moved it may know two places.
+    pub(super) base: Vec<Cursor>,
     /// What the list of thread names says of the session, where that is new.
     pub(super) index: Option<Vec<u8>>,
     pub(super) log_bytes: u64,
@@ -331,6 +333,7 @@ fn job(uid: String, mut copies: Vec<Copy>, cursors: &[&Cursor]) -> Job {
         .into_iter()
         .map(|copy| (log_of(&copy.source), copy.stat, copy.is_changed));
     let read = cursors.iter().filter(|cursor| !cursor.is_of_copy());
+    let base: Vec<Cursor> = read.map(|cursor| (*cursor).clone()).collect();
     Job {
         agent: longest.agent,
         uid,
@@ -341,7 +344,11 @@ fn job(uid: String, mut copies: Vec<Copy>, cursors: &[&Cursor]) -> Job {
         log_bytes: longest.stat.size,
         source: longest.source,
         copies: copies.collect(),
-        cursors: read.map(|cursor| (cursor.part.clone(), (*cursor).clone())).collect(),
+        cursors: base
+            .iter()
+            .map(|cursor| (cursor.part.clone(), cursor.clone()))
+            .collect(),
+        base,
         index: None,
     }
 }

@@ -258,7 +258,7 @@ impl<'w> Worker<'w> {
             }),
             part: name.to_owned(),
             kind,
-            base: None,
+            base: Vec::new(),
             cursor: None,
             others,
             frames: std::mem::take(&mut gathered.frames),

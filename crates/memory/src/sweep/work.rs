@@ -51,6 +51,8 @@ struct Worker<'w> {
     looked: Vec<(PartKind, File, Ends)>,
     /// How far the parts are read of a session that is made anew.
     cursors: Vec<Cursor>,
+    /// How far all parts are read where every piece that was handed over stands.
+    base: Vec<Cursor>,
     bytes_checked: u64,
 }
 
@@ -72,6 +74,7 @@ impl<'w> Worker<'w> {
             has_events: false,
             looked: Vec::new(),
             cursors: Vec::new(),
+            base: job.base.clone(),
             bytes_checked: 0,
         };
         if let Some(state) = kept
@@ -275,7 +278,7 @@ impl<'w> Worker<'w> {
         };
         let frames = std::mem::take(&mut gathered.frames);
         let tail = gathered.tail.pack()?;
-        let mut piece = self.piece(part, base.as_ref(), cursor.clone(), frames, tail, delta, is_last);
+        let mut piece = self.piece(part, cursor.clone(), frames, tail, delta, is_last);
         piece.events = events;
         piece.pages = fresh.map(|fresh| fresh.pack());
         piece.digest = digest;
@@ -324,11 +327,9 @@ impl<'w> Worker<'w> {
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the one place where a piece is put together")]
     fn piece(
         &mut self,
         part: &Part,
-        base: Option<&Cursor>,
         cursor: Cursor,
         frames: Vec<Frame>,
         tail: PackedTail,
@@ -356,6 +357,11 @@ impl<'w> Worker<'w> {
         if is_anew && is_last {
             others.append(&mut self.cursors);
         }
+        let base = self.base.clone();
+        if !is_anew {
+            self.base.retain(|known| !begins && !cursor.takes_place_of(known));
+            self.base.push(cursor.clone());
+        }
         Piece {
             agent: self.job.agent,
             uid: self.job.uid.clone(),
@@ -367,7 +373,7 @@ impl<'w> Worker<'w> {
             }),
             part: part_name,
             kind: part.kind,
-            base: base.map(|cursor| (cursor.read_to, cursor.path.clone())),
+            base,
             others,
             cursor: (!is_anew).then_some(cursor),
             frames,

@@ -3,8 +3,11 @@
 
 mod put;
 mod room;
+#[cfg(test)]
+mod together;
 
 use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
@@ -16,7 +19,7 @@ use super::{Report, Sweep, sentence, several};
 use crate::digest;
 use crate::packs::{self, Unsynced};
 use crate::retention;
-use crate::store::{Extent, FrameRow, Patience, Stat, Store, StoreError, WriteLock};
+use crate::store::{Cursor, Extent, FrameRow, Patience, Stat, Store, StoreError, WriteLock};
 
 /// A batch is committed when it has so many pieces, or so many raw bytes, or nothing more comes for a moment.
 const BATCH_PIECES: usize = 64;
@@ -38,6 +41,8 @@ pub(super) struct Writer<'w> {
     busy: HashSet<String>,
     /// What each session takes of the raw cache, where there is a cap on it.
     usage: HashMap<String, u64>,
+    /// By what the stand-ins are known that this sweep began.
+    mark: u64,
     /// Sessions whose further pieces stand on something that is no longer so.
     dropped: HashSet<String>,
     /// All that were touched.
@@ -65,6 +70,7 @@ impl<'w> Writer<'w> {
             bytes_done: 0,
             busy: plan.uids().map(str::to_owned).collect(),
             usage: HashMap::new(),
+            mark: mark(),
             dropped: HashSet::new(),
             sessions: HashSet::new(),
             new: HashSet::new(),
@@ -145,7 +151,7 @@ impl<'w> Writer<'w> {
                 known.insert(piece.uid.clone());
             }
             if self.stands(&piece, &ahead)? {
-                ahead.insert((piece.into.clone(), piece.part.clone()));
+                ahead.insert(piece.into.clone());
                 fit.push(piece);
             } else {
                 self.dropped.insert(piece.into.clone());
@@ -163,7 +169,7 @@ impl<'w> Writer<'w> {
     }
 
     /// Whether the store still says what a piece stands on.
-    fn stands(&self, piece: &Piece, ahead: &HashSet<(String, String)>) -> Result<bool, StoreError> {
+    fn stands(&self, piece: &Piece, ahead: &HashSet<String>) -> Result<bool, StoreError> {
         if self.dropped.contains(&piece.into) || self.store.reads().is_buried(&piece.uid)? {
             return Ok(false);
         }
@@ -172,23 +178,22 @@ impl<'w> Writer<'w> {
         if !is_begun_anew && !piece.is_touch && self.store.reads().is_let_go(&piece.uid)? {
             return Ok(false);
         }
-        if piece.into != piece.uid {
-            // A stand-in is our own, unless another sweep took it for one that a crash left.
-            let is_begun = piece.replaces == Replaces::All || ahead.iter().any(|(into, _)| *into == piece.into);
-            return Ok(is_begun || self.store.reads().has_session(&piece.into)?);
-        }
-        // Earlier pieces of the same part are in this batch.
-        if ahead.contains(&(piece.into.clone(), piece.part.clone())) {
+        // Earlier pieces of the same session are in this batch.
+        if ahead.contains(&piece.into) {
             return Ok(true);
         }
+        if piece.into != piece.uid {
+            // A stand-in is our own, unless another sweep took it for one that a crash left, or began one itself.
+            return Ok(piece.replaces == Replaces::All || self.store.reads().is_signed(&piece.into, self.mark)?);
+        }
         let cursors = self.store.reads().cursors_of(&piece.into)?;
-        let mut read = cursors.into_iter().filter(|cursor| !cursor.is_of_copy());
+        let read: Vec<Cursor> = cursors.into_iter().filter(|cursor| !cursor.is_of_copy()).collect();
         match piece.replaces {
             // Somebody else read a session that was new when we began.
-            Replaces::All => Ok(read.next().is_none()),
+            Replaces::All => Ok(read.is_empty()),
             Replaces::Nothing | Replaces::Part => {
-                let now = read.find(|cursor| cursor.part == piece.part);
-                Ok(now.map(|cursor| (cursor.read_to, cursor.path)) == piece.base)
+                let is_there = |known: &Cursor| read.iter().any(|cursor| cursor.is_as_far_as(known));
+                Ok(read.len() == piece.base.len() && piece.base.iter().all(is_there))
             }
         }
     }
@@ -225,12 +230,16 @@ impl<'w> Writer<'w> {
         let bytes = self.report.bytes_read + batch.iter().map(|piece| piece.bytes_read).sum::<u64>();
         let packs = self.store.packs();
         let (command, sessions, report) = (self.command, self.sessions.len() as u64, &self.report);
+        let mark = self.mark;
         let digested = self.store.write(lock, sweep.now, command, |tx| {
             let mut digested = Vec::new();
             let mut begun = HashSet::new();
             for (piece, frames) in batch.iter().zip(&rows) {
                 let is_new = begun.insert(&piece.into) && piece.into == piece.uid && !known.contains(&piece.uid);
                 put(tx, piece, frames, &packs, sweep, is_new)?;
+                if piece.begins_stand_in() {
+                    tx.sign(&piece.into, mark)?;
+                }
                 if let Some(digest) = &piece.digest
                     && tx.put_fresh_digest(digest, digest::VERSION, sweep.now)?
                 {
@@ -375,6 +384,11 @@ impl<'w> Writer<'w> {
             Ok(((), sentence))
         })
     }
+}
+
+/// What no other sweep has, on this machine or another.
+fn mark() -> u64 {
+    RandomState::new().build_hasher().finish()
 }
 
 /// What was done so far, for the journal.

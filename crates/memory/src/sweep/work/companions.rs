@@ -51,7 +51,7 @@ impl Worker<'_> {
             } else {
                 (tail.first_line, tail.lines, tail.bytes) = (1, lines, masked);
             }
-            let mut piece = self.piece(part, known, cursor, frames, tail.pack()?, delta, false);
+            let mut piece = self.piece(part, cursor, frames, tail.pack()?, delta, false);
             piece.bytes_read = raw.len() as u64;
             piece.redactions = found.len() as u64;
             piece.tail_marks = marks_of(searched, &tail.bytes);
@@ -73,15 +73,7 @@ impl Worker<'_> {
         };
         let mut delta = Delta::default();
         self.state.close(&mut delta);
-        let mut piece = self.piece(
-            part,
-            Some(known),
-            cursor,
-            Vec::new(),
-            PackedTail::default(),
-            delta,
-            false,
-        );
+        let mut piece = self.piece(part, cursor, Vec::new(), PackedTail::default(), delta, false);
         piece.tail = None;
         (self.send)(Output::Piece(piece))
     }

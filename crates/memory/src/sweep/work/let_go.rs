@@ -43,7 +43,7 @@ impl Worker<'_> {
             .line_parts()
             .next()
             .and_then(|part| Some((part, self.job.cursors.get(part.kind.as_str())?)));
-        let Some((log, known)) = log else {
+        let Some((log, _)) = log else {
             return Ok(true);
         };
         let mut others = self.copies_of(&self.job.uid);
@@ -63,11 +63,9 @@ impl Worker<'_> {
                 });
             }
         }
-        let base = Some((known.read_to, known.path.clone()));
         Ok((self.send)(Output::Piece(self.noted(
             log.kind,
             part_name(log),
-            base,
             None,
             others,
         ))))
@@ -101,33 +99,19 @@ impl Worker<'_> {
                 tail_hash: known.map_or([0; 32], |known| known.tail_hash),
             };
             match log {
-                None if part.kind.has_lines() => log = Some((part.kind, cursor, known)),
+                None if part.kind.has_lines() => log = Some((part.kind, cursor)),
                 _ => others.push(cursor),
             }
         }
-        let Some((kind, cursor, known)) = log else {
+        let Some((kind, cursor)) = log else {
             return Ok(true);
         };
-        let base = known.map(|known| (known.read_to, known.path.clone()));
         let part = cursor.part.clone();
-        Ok((self.send)(Output::Piece(self.noted(
-            kind,
-            part,
-            base,
-            Some(cursor),
-            others,
-        ))))
+        Ok((self.send)(Output::Piece(self.noted(kind, part, Some(cursor), others))))
     }
 
     /// A piece that adds nothing but cursors.
-    fn noted(
-        &self,
-        kind: PartKind,
-        part: String,
-        base: Option<(u64, String)>,
-        cursor: Option<Cursor>,
-        others: Vec<Cursor>,
-    ) -> Piece {
+    fn noted(&self, kind: PartKind, part: String, cursor: Option<Cursor>, others: Vec<Cursor>) -> Piece {
         Piece {
             agent: self.job.agent,
             uid: self.job.uid.clone(),
@@ -136,7 +120,7 @@ impl Worker<'_> {
             promotes: None,
             part,
             kind,
-            base,
+            base: self.job.base.clone(),
             cursor,
             others,
             frames: Vec::new(),
