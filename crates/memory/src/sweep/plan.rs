@@ -18,10 +18,12 @@ use crate::files;
 use crate::logs;
 use crate::sources::{self, Unread};
 use crate::store::{Cursor, Stat, Store, StoreError};
+use crate::threads::on_threads;
 
 /// A session is quiet when nobody wrote to it for so long: its tail becomes a frame.
 const QUIET_MINUTES: i64 = 10;
-/// How much of a log is looked at to learn whose it is.
+/// How much of a log is looked at to learn whose it is, at first and at most.
+const FIRST_BYTES: u64 = 8 << 10;
 const HEAD_BYTES: u64 = 64 << 10;
 
 /// A session that has something new.
@@ -218,18 +220,29 @@ fn find(sweep: &Sweep<'_>, cursors: &[Cursor], report: &mut Report) -> BTreeMap<
         };
         report.unread.extend(found.unread);
         let name = root.label.clone().unwrap_or_else(|| path_text(&root.path));
-        for log in found.logs.into_iter().filter(|log| !(sweep.is_ignored)(&log.path)) {
+        let seen = on_threads(sweep.threads, found.logs.len(), |number, _| {
+            let log = &found.logs[number];
+            if (sweep.is_ignored)(&log.path) {
+                return None;
+            }
+            let source = sources::source_of(log.agent, &log.path);
+            let copy = look(source, &name, &by_path, sweep.now);
+            Some(copy.map(|copy| match by_path.get(path_text(&log.path).as_str()) {
+                Some(cursor) => (cursor.session_uid.clone(), copy, 0),
+                None => {
+                    let (uid, bytes) = uid_of(&copy);
+                    (uid, copy, bytes)
+                }
+            }))
+        });
+        for (log, seen) in found.logs.iter().zip(seen) {
+            let Some(seen) = seen else { continue };
             report.files_seen += 1;
             report.agents.entry(log.agent).or_default().files_seen += 1;
-            let source = sources::source_of(log.agent, &log.path);
-            let Some(copy) = look(source, &name, &by_path, sweep.now) else {
-                continue;
-            };
-            let uid = match by_path.get(path_text(&log.path).as_str()) {
-                Some(cursor) => cursor.session_uid.clone(),
-                None => uid_of(&copy, report),
-            };
-            sessions.entry(uid).or_default().push(copy);
+            if let Some((uid, copy, bytes)) = seen {
+                report.bytes_checked += bytes;
+                sessions.entry(uid).or_default().push(copy);
+            }
         }
     }
     if sweep.only.is_some() {
@@ -363,16 +376,30 @@ fn log_kind(source: &Source) -> PartKind {
     log.map_or(PartKind::Log, |part| part.kind)
 }
 
-/// The uid of a session we never read: by the head of its log.
-fn uid_of(copy: &Copy, report: &mut Report) -> String {
+/// The uid of a session we never read, by the head of its log, and how much of it was read. Mostly the first lines tell.
+fn uid_of(copy: &Copy) -> (String, u64) {
     let path = log_of(&copy.source);
-    let mut state = State::new(copy.agent, Origin::of(&path.to_string_lossy()));
+    let mut rest = files::open(&path).and_then(|(file, _)| logs::unpacked(&path, file));
     let mut head = Vec::new();
-    let read = files::open(&path).and_then(|(file, _)| logs::unpacked(&path, file));
-    if let Ok(file) = read {
-        _ = file.take(HEAD_BYTES).read_to_end(&mut head);
+    let mut read = |head: &mut Vec<u8>, most: u64| {
+        if let Ok(rest) = &mut rest {
+            _ = rest.take(most - head.len() as u64).read_to_end(head);
+        }
+    };
+    read(&mut head, FIRST_BYTES);
+    // Half a line may name another session than the whole of it.
+    if head.contains(&b'\n')
+        && let (uid, true) = uid_in(copy, &path, &head)
+    {
+        return (uid, head.len() as u64);
     }
-    report.bytes_checked += head.len() as u64;
+    read(&mut head, HEAD_BYTES);
+    (uid_in(copy, &path, &head).0, head.len() as u64)
+}
+
+/// The uid that the head of a log tells, and whether nothing behind it can change that.
+fn uid_in(copy: &Copy, path: &Path, head: &[u8]) -> (String, bool) {
+    let mut state = State::new(copy.agent, Origin::of(&path.to_string_lossy()));
     let mut delta = Delta::default();
     let whole = head.iter().rposition(|byte| *byte == b'\n').unwrap_or(head.len());
     for (at, bytes) in breaks::bare_lines(&head[..whole]).enumerate() {
@@ -388,10 +415,11 @@ fn uid_of(copy: &Copy, report: &mut Report) -> String {
         }
     }
     state.close(&mut delta);
-    delta.session.map_or_else(
+    let uid = delta.session.map_or_else(
         || format!("{}:{}", copy.agent.as_str(), copy.source.native_id),
         |session| session.session_uid.as_str().to_owned(),
-    )
+    );
+    (uid, state.is_named())
 }
 
 /// What the file system says of a file.
