@@ -33,7 +33,7 @@ impl Stage {
             Stage::Read => "read: every file",
             Stage::Parse => "parse: the readers",
             Stage::Mask => "mask: every line",
-            Stage::Compress => "compress: zstd level 3, frames of 1 MiB",
+            Stage::Compress => "compress: zstd level 2, frames of 1 MiB",
         }
     }
 }

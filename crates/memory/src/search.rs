@@ -245,9 +245,14 @@ pub(crate) fn each_text(form: Form, lines: &[u8], take: &mut dyn FnMut(&str)) {
 /// Which terms of a question a frame with this filter may hold, one bit for each. A frame without one may hold all.
 pub fn may_hold(query: &Query, filter: Option<&[u8]>) -> u32 {
     let all = query.wanted() | query.unwanted();
-    let Some(Ok(filter)) = filter.map(filter::Filter::read) else {
-        return all;
-    };
+    match filter.map(filter::Filter::read) {
+        Some(Ok(filter)) => terms_in(query, &filter),
+        _ => all,
+    }
+}
+
+/// Which terms of a question a filter does not say no to, one bit for each.
+pub(crate) fn terms_in(query: &Query, filter: &filter::Filter<'_>) -> u32 {
     let terms = query.terms.iter().enumerate();
     terms
         .filter(|(_, term)| filter.may_hold(&term.need))

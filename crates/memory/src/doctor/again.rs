@@ -88,12 +88,8 @@ fn without_nothing(uid: &str, row: String) -> String {
 
 /// Whether a frame or a tail has another filter than its lines have.
 fn filters_differ(store: &Store, uid: &str) -> Result<bool, StoreError> {
-    let mut there: HashMap<(String, i64), Vec<u8>> = HashMap::new();
-    store
-        .reads()
-        .each_filter(Whose::Of(uid), &mut |_, part, frame_no, bytes| {
-            there.insert((part.to_owned(), frame_no), bytes.to_owned());
-        })?;
+    let filters = store.reads().filters(Whose::Of(uid))?.into_iter();
+    let mut there: HashMap<(String, i64), Vec<u8>> = filters.map(|row| ((row.part, row.frame_no), row.bytes)).collect();
     let agent = kept::agent_of(uid)?;
     for (kind, name) in kept::parts(store, uid)? {
         // The words of a server's index follow from the same texts.

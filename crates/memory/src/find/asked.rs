@@ -6,18 +6,32 @@ use rustc_hash::FxHashMap;
 use transcript::Agent;
 
 use super::kept::form_of;
-use crate::search::{Query, may_hold};
+use crate::search::filter::Filter;
+use crate::search::{Query, terms_in};
 use crate::store::{Index, Listed, Store, StoreError, Whose};
 
 /// So many of the newest sessions are asked one by one.
 pub(super) const NEWEST: usize = 24;
 
+/// The trigrams of so many sessions are asked one session at a time; those of more all at once.
+const ONE_BY_ONE_MAX: usize = 64;
+
+/// What the filter of a frame says.
+struct Said {
+    part: Box<str>,
+    number: i64,
+    /// Which terms the frame may hold.
+    terms: u32,
+    /// Whether its trigrams are kept apart and were not asked yet.
+    is_half: bool,
+}
+
 /// What the filters of some sessions say.
 pub(crate) struct Asked {
     /// Sessions that may hold what is wanted, newest first.
     pub(super) chosen: Vec<usize>,
-    /// By session: which terms its frames may hold, by part and number.
-    terms: FxHashMap<usize, Vec<(Box<str>, i64, u32)>>,
+    /// By session: what the filters of its frames say.
+    said: FxHashMap<usize, Vec<Said>>,
     /// What a frame that is not named there may hold: nothing where every frame has a filter, else nobody knows.
     of_others: Option<u32>,
     /// How many frames were asked.
@@ -29,7 +43,7 @@ impl Asked {
     pub(crate) fn of(store: &Store, listed: &[Listed], range: Range<usize>, query: &Query) -> Result<Self, StoreError> {
         let mut asked = Self {
             chosen: range.clone().collect(),
-            terms: FxHashMap::default(),
+            said: FxHashMap::default(),
             of_others: None,
             frames: 0,
         };
@@ -85,10 +99,9 @@ impl Asked {
         self.of_others = Some(always);
         self.frames = found.len();
         for ((at, part, number), terms) in found {
-            self.take(at, &part, number, terms | always);
+            self.take(at, &part, number, (terms | always, false));
         }
-        let terms = &self.terms;
-        self.chosen.retain(|at| may_hold_all(terms.get(at), wanted));
+        self.choose_all(wanted);
         Ok(true)
     }
 
@@ -104,14 +117,41 @@ impl Asked {
         for at in range {
             let whose = Whose::Of(&listed[at].session_uid);
             reads.each_filter(whose, &mut |_, part, number, bytes| {
-                self.take(at, part, number, may_hold(query, Some(bytes)));
+                self.take(at, part, number, said(query, bytes));
                 counts.entry(at).or_default().0 += 1;
             })?;
             reads.each_frame_name(whose, &mut |_, part, _| {
                 counts.entry(at).or_default().1 += usize::from(is_searched(part));
             })?;
         }
+        self.trigrams(store, listed, query)?;
         self.choose(&counts, query);
+        Ok(())
+    }
+
+    /// Asks the trigrams of frames whose words did not say no, where they are kept apart.
+    fn trigrams(&mut self, store: &Store, listed: &[Listed], query: &Query) -> Result<(), StoreError> {
+        if !query.asks_trigrams() {
+            return Ok(());
+        }
+        let is_open = |said: &Said| said.is_half && said.terms != 0;
+        let open = self.said.iter().filter(|(_, said)| said.iter().any(is_open));
+        let open: Vec<usize> = open.map(|(at, _)| *at).collect();
+        let whose: Vec<Whose<'_>> = match open.len() > ONE_BY_ONE_MAX {
+            true => vec![Whose::Everybodys],
+            false => open.iter().map(|at| Whose::Of(&listed[*at].session_uid)).collect(),
+        };
+        let mut places = Places::of(listed, open.iter().copied());
+        for whose in whose {
+            store.reads().each_trigrams(whose, &mut |uid, part, number, bytes| {
+                let own = places.at(uid).and_then(|at| self.said.get_mut(&at));
+                let mut own = own.into_iter().flatten();
+                let half = own.find(|said| said.is_half && *said.part == *part && said.number == number);
+                if let (Some(half), Ok(trigrams)) = (half, Filter::of_trigrams(bytes)) {
+                    half.terms &= terms_in(query, &trigrams);
+                }
+            })?;
+        }
         Ok(())
     }
 
@@ -132,19 +172,19 @@ impl Asked {
             reads.each_filter(Whose::Everybodys, &mut |uid, part, number, bytes| {
                 let Some(at) = places.at(uid) else { return };
                 self.frames += 1;
-                let terms = may_hold(query, Some(bytes));
-                if terms != 0 {
-                    self.take(at, part, number, terms);
+                let said = said(query, bytes);
+                if said.0 != 0 {
+                    self.take(at, part, number, said);
                 }
             })?;
-            let (wanted, terms) = (query.wanted(), &self.terms);
-            self.chosen.retain(|at| may_hold_all(terms.get(at), wanted));
+            self.trigrams(store, listed, query)?;
+            self.choose_all(query.wanted());
             return Ok(());
         }
         let mut counts = Counts::default();
         reads.each_filter(Whose::Everybodys, &mut |uid, part, number, bytes| {
             if let Some(at) = places.at(uid) {
-                self.take(at, part, number, may_hold(query, Some(bytes)));
+                self.take(at, part, number, said(query, bytes));
                 counts.entry(at).or_default().0 += 1;
             }
         })?;
@@ -153,20 +193,27 @@ impl Asked {
                 counts.entry(at).or_default().1 += usize::from(is_searched(part));
             }
         })?;
+        self.trigrams(store, listed, query)?;
         self.choose(&counts, query);
         Ok(())
     }
 
     /// Keeps the sessions which may hold what is wanted, and those of which not all frames have filters.
     fn choose(&mut self, counts: &Counts, query: &Query) {
-        let (wanted, terms) = (query.wanted(), &self.terms);
+        let (wanted, said) = (query.wanted(), &self.said);
         self.chosen.retain(|at| {
             let Some((filters, frames)) = counts.get(at) else {
                 return false;
             };
-            filters < frames || may_hold_all(terms.get(at), wanted)
+            filters < frames || may_hold_all(said.get(at), wanted)
         });
         self.frames = counts.values().map(|(_, frames)| frames).sum();
+    }
+
+    /// Keeps the sessions which may hold what is wanted, where every frame has a filter.
+    fn choose_all(&mut self, wanted: u32) {
+        let said = &self.said;
+        self.chosen.retain(|at| may_hold_all(said.get(at), wanted));
     }
 
     /// Whether a frame may hold anything, as far as its filter tells.
@@ -175,13 +222,26 @@ impl Asked {
     }
 
     pub(super) fn terms_of(&self, at: usize, part: &str, number: i64) -> Option<u32> {
-        let own = self.terms.get(&at).map_or(&[][..], Vec::as_slice);
-        let known = own.iter().find(|(name, no, _)| **name == *part && *no == number);
-        known.map(|(_, _, terms)| *terms).or(self.of_others)
+        let own = self.said.get(&at).map_or(&[][..], Vec::as_slice);
+        let known = own.iter().find(|said| *said.part == *part && said.number == number);
+        known.map(|said| said.terms).or(self.of_others)
     }
 
-    fn take(&mut self, at: usize, part: &str, number: i64, terms: u32) {
-        self.terms.entry(at).or_default().push((part.into(), number, terms));
+    fn take(&mut self, at: usize, part: &str, number: i64, (terms, is_half): (u32, bool)) {
+        self.said.entry(at).or_default().push(Said {
+            part: part.into(),
+            number,
+            terms,
+            is_half,
+        });
+    }
+}
+
+/// Which terms a frame with this filter may hold, and whether its trigrams are kept apart. One that cannot be read says nothing.
+fn said(query: &Query, bytes: &[u8]) -> (u32, bool) {
+    match Filter::read(bytes) {
+        Ok(filter) => (terms_in(query, &filter), filter.is_half()),
+        Err(_) => (query.wanted() | query.unwanted(), false),
     }
 }
 
@@ -189,9 +249,9 @@ impl Asked {
 type Counts = FxHashMap<usize, (usize, usize)>;
 
 /// Whether frames may together hold all that is wanted.
-fn may_hold_all(frames: Option<&Vec<(Box<str>, i64, u32)>>, wanted: u32) -> bool {
-    let terms = frames.into_iter().flatten();
-    terms.fold(0, |terms, (_, _, more)| terms | more) & wanted == wanted
+fn may_hold_all(frames: Option<&Vec<Said>>, wanted: u32) -> bool {
+    let frames = frames.into_iter().flatten();
+    frames.fold(0, |terms, said| terms | said.terms) & wanted == wanted
 }
 
 /// The places of sessions in a list. Rows of one session mostly follow each other, so the last answer is remembered.
@@ -202,10 +262,10 @@ struct Places<'l> {
 }
 
 impl<'l> Places<'l> {
-    fn of(listed: &'l [Listed], range: Range<usize>) -> Self {
+    fn of(listed: &'l [Listed], which: impl Iterator<Item = usize>) -> Self {
         Self {
             listed,
-            by_uid: range.map(|at| (listed[at].session_uid.as_str(), at)).collect(),
+            by_uid: which.map(|at| (listed[at].session_uid.as_str(), at)).collect(),
             last: None,
         }
     }

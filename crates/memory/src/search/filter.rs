@@ -3,7 +3,8 @@
 //! Two split-block Bloom filters as Apache Parquet specifies them (blocks of 256 bits, eight bits set in a block, public
 //! salts), over XXH3 of folded words and over mixed trigrams. The layout is written down here and nowhere computed from a
 //! library's inside, since filters are kept for years: version, number of word blocks, number of trigram blocks (u32, little
-//! endian), the blocks. Who keeps a filter keeps its checksum; here only its length is looked at.
+//! endian), the blocks. Who keeps a filter keeps its checksum; here only its length is looked at. The trigrams' blocks are two thirds of it and may be kept
+//! apart from the rest, since most questions ask for words alone.
 //!
 //! Characters and pairs of scripts without spaces are not put in: a character is a trigram of its bytes already.
 
@@ -89,6 +90,15 @@ impl Need {
         match needs.contains(&Self::Anything) {
             true => Self::Anything,
             false => Self::Any(needs),
+        }
+    }
+
+    /// Whether trigrams are asked for.
+    pub fn asks_trigrams(&self) -> bool {
+        match self {
+            Self::Anything | Self::Key(Key::Word(_)) => false,
+            Self::Key(Key::Trigram(_)) => true,
+            Self::All(needs) | Self::Any(needs) => needs.iter().any(Self::asks_trigrams),
         }
     }
 }
@@ -293,11 +303,22 @@ pub enum FilterError {
     Damaged,
 }
 
-/// A kept filter.
+/// A kept filter, or one half of it: what the other one has, the frame may hold.
 #[derive(Debug, Clone, Copy)]
 pub struct Filter<'f> {
-    words: &'f [u8],
-    trigrams: &'f [u8],
+    words: Option<&'f [u8]>,
+    trigrams: Option<&'f [u8]>,
+}
+
+/// A filter in two halves: all but its trigrams, and those.
+pub fn halves(filter: &[u8]) -> (&[u8], &[u8]) {
+    let words = filter.get(1..5).and_then(<[u8]>::first_chunk).map_or(0, size);
+    filter.split_at((HEAD_BYTES + words).min(filter.len()))
+}
+
+/// What so many blocks take.
+fn size(blocks: &[u8; 4]) -> usize {
+    u32::from_le_bytes(*blocks) as usize * BLOCK_BYTES
 }
 
 impl<'f> Filter<'f> {
@@ -309,20 +330,39 @@ impl<'f> Filter<'f> {
         }
         let (word_blocks, rest) = rest.split_first_chunk().ok_or(FilterError::Damaged)?;
         let (trigram_blocks, blocks) = rest.split_first_chunk().ok_or(FilterError::Damaged)?;
-        let size = |blocks: &[u8; 4]| u32::from_le_bytes(*blocks) as usize * BLOCK_BYTES;
-        if size(word_blocks) + size(trigram_blocks) != blocks.len() {
+        let (words, trigrams) = blocks.split_at_checked(size(word_blocks)).ok_or(FilterError::Damaged)?;
+        let are_apart = trigrams.is_empty() && size(trigram_blocks) > 0;
+        if !are_apart && trigrams.len() != size(trigram_blocks) {
             return Err(FilterError::Damaged);
         }
-        let (words, trigrams) = blocks.split_at(size(word_blocks));
-        Ok(Self { words, trigrams })
+        Ok(Self {
+            words: Some(words),
+            trigrams: (!are_apart).then_some(trigrams),
+        })
+    }
+
+    /// Reads trigrams that were kept apart.
+    pub fn of_trigrams(blocks: &'f [u8]) -> Result<Self, FilterError> {
+        match blocks.len().is_multiple_of(BLOCK_BYTES) {
+            true => Ok(Self {
+                words: None,
+                trigrams: Some(blocks),
+            }),
+            false => Err(FilterError::Damaged),
+        }
+    }
+
+    /// Whether its trigrams are kept apart.
+    pub fn is_half(&self) -> bool {
+        self.trigrams.is_none()
     }
 
     /// Whether the frame may hold what is needed.
     pub fn may_hold(&self, need: &Need) -> bool {
         match need {
             Need::Anything => true,
-            Need::Key(Key::Word(word)) => contains(self.words, hash(word.as_bytes())),
-            Need::Key(Key::Trigram(trigram)) => contains(self.trigrams, mix(*trigram)),
+            Need::Key(Key::Word(word)) => self.words.is_none_or(|words| contains(words, hash(word.as_bytes()))),
+            Need::Key(Key::Trigram(trigram)) => self.trigrams.is_none_or(|blocks| contains(blocks, mix(*trigram))),
             Need::All(needs) => needs.iter().all(|need| self.may_hold(need)),
             Need::Any(needs) => needs.iter().any(|need| self.may_hold(need)),
         }
@@ -497,5 +537,24 @@ mod tests {
         let empty = of("");
         assert!(!Filter::read(&empty).unwrap().may_hold(&word("x")));
         assert!(Filter::read(&empty).unwrap().may_hold(&Need::Anything));
+    }
+
+    #[test]
+    fn two_halves_say_together_what_the_whole_says() {
+        let bytes = of("ParseConfig in src/Main.rs");
+        let (words, trigrams) = halves(&bytes);
+        assert_eq!([words, trigrams].concat(), bytes);
+        let whole = Filter::read(&bytes).unwrap();
+        let halves = [Filter::read(words).unwrap(), Filter::of_trigrams(trigrams).unwrap()];
+        assert_eq!((whole.is_half(), halves[0].is_half()), (false, true));
+        for text in ["config", "parsec", "main", "confog", "src"] {
+            let trigrams = Need::all(Key::trigrams(text).map(Need::Key));
+            for need in [word(text), trigrams.clone(), Need::all([word(text), trigrams])] {
+                let together = halves.iter().all(|half| half.may_hold(&need));
+                assert_eq!(together, whole.may_hold(&need), "{text}");
+            }
+        }
+        assert_eq!(Filter::of_trigrams(&[0; 31]).unwrap_err(), FilterError::Damaged);
+        assert_eq!(super::halves(&[1, 9]), (&[1, 9][..], &[][..]));
     }
 }

@@ -210,6 +210,11 @@ impl Query {
         self.terms.iter().any(narrows)
     }
 
+    /// Whether trigrams have to be asked, and not words alone.
+    pub fn asks_trigrams(&self) -> bool {
+        self.terms.iter().any(|term| term.need.asks_trigrams())
+    }
+
     /// One bit for each term that must be found.
     pub fn wanted(&self) -> u32 {
         self.bits(|term| !term.is_negated)

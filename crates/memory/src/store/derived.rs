@@ -18,7 +18,7 @@ const TABLES: &[&str] = &[
     "readers", "views", "events", "turns", "calls", "faults", "unknown", "filters", "words",
 ];
 /// A reader's state grows with the log; its packed size is the smaller part of it.
-const ZSTD_LEVEL: i32 = 3;
+const ZSTD_LEVEL: i32 = 1;
 /// A state up to this many bytes is packed at once.
 const STATE_SMALL: usize = 128 << 10;
 /// Of what a reader remembers; more is damage.

@@ -1,11 +1,15 @@
-//! The `filters` and `words` tables: beside each frame and tail, a filter of its texts' words, and where the database has an index of its own,
-//! the words. No other file writes them. They are derived: a lost one costs time, never a hit.
+//! The `filters`, `trigrams` and `words` tables: beside each frame and tail, a filter of its texts' words, apart from it that of their trigrams, and where the
+//! database has an index of its own, the words. No other file writes them. They are derived: a lost one costs time, never a hit.
+//!
+//! Trigrams hang on their filter and go with it. A filter that an older version wrote has them in it.
+
+use std::collections::BTreeMap;
 
 use transcript::PartKind;
 
 use super::engine::{Engine, Value};
 use super::{Reads, Store, StoreError, Tx};
-use crate::search::filter::Need;
+use crate::search::filter::{Filter, Need, halves};
 use crate::search::{Marks, Sought};
 
 /// Stands for the tail of a part, which is no frame yet.
@@ -52,14 +56,21 @@ impl Tx<'_> {
             }
         }
         let filters = marks.iter().filter(|(_, marks)| !marks.filter.is_empty());
+        let filters = filters.map(|(frame_no, marks)| (*frame_no, halves(&marks.filter)));
+        let row = |frame_no, bytes| {
+            let mut row = key(frame_no);
+            row.push(Value::Blob(bytes));
+            row
+        };
         self.engine.bulk(
             "INSERT INTO filters (session_uid, part, frame_no, bytes) VALUES ($1, $2, $3, $4)
              ON CONFLICT (session_uid, part, frame_no) DO UPDATE SET bytes = $4",
-            filters.map(|(frame_no, marks)| {
-                let mut row = key(*frame_no);
-                row.push(Value::Blob(&marks.filter));
-                row
-            }),
+            filters.clone().map(|(frame_no, (words, _))| row(frame_no, words)),
+        )?;
+        self.engine.bulk(
+            "INSERT INTO trigrams (session_uid, part, frame_no, bytes) VALUES ($1, $2, $3, $4)
+             ON CONFLICT (session_uid, part, frame_no) DO UPDATE SET bytes = $4",
+            filters.map(|(frame_no, (_, trigrams))| row(frame_no, trigrams)),
         )?;
         let words = marks
             .iter()
@@ -126,6 +137,25 @@ impl Reads<'_> {
         })
     }
 
+    /// The same for trigrams that are kept apart. A store that an older version made has none until somebody writes.
+    pub fn each_trigrams(&self, whose: Whose<'_>, take: &mut TakeFilter<'_>) -> Result<(), StoreError> {
+        if !self.has_trigrams()? {
+            return Ok(());
+        }
+        let (clause, values) = whose.clause();
+        let sql = format!("SELECT session_uid, part, frame_no, bytes FROM trigrams{clause}");
+        self.engine.each(&sql, &values, |row| {
+            take(row.text_ref(0)?, row.text_ref(1)?, row.int(2)?, row.blob_ref(3)?);
+            Ok(())
+        })
+    }
+
+    /// Whether there is a table for them.
+    pub(super) fn has_trigrams(&self) -> Result<bool, StoreError> {
+        const KNOWS_TRIGRAMS: i64 = 10;
+        Ok(self.engine.version()? >= KNOWS_TRIGRAMS)
+    }
+
     /// By what the database finds frames itself: where not all of them have their words there, by nothing.
     pub fn index(&self) -> Result<Index, StoreError> {
         let index = self.engine.index()?;
@@ -188,17 +218,24 @@ impl Reads<'_> {
         Ok(count.unwrap_or_default())
     }
 
-    /// All filters.
-    pub fn filters(&self) -> Result<Vec<FilterRow>, StoreError> {
-        let mut rows = Vec::new();
-        self.each_filter(Whose::Everybodys, &mut |session_uid, part, frame_no, bytes| {
-            rows.push(FilterRow {
-                session_uid: session_uid.to_owned(),
-                part: part.to_owned(),
-                frame_no,
-                bytes: bytes.to_owned(),
-            });
+    /// Filters with their trigrams.
+    pub fn filters(&self, whose: Whose<'_>) -> Result<Vec<FilterRow>, StoreError> {
+        let mut rows: BTreeMap<(String, String, i64), Vec<u8>> = BTreeMap::new();
+        let key = |uid: &str, part: &str, frame_no| (uid.to_owned(), part.to_owned(), frame_no);
+        self.each_filter(whose, &mut |uid, part, frame_no, bytes| {
+            rows.insert(key(uid, part, frame_no), bytes.to_owned());
         })?;
-        Ok(rows)
+        self.each_trigrams(whose, &mut |uid, part, frame_no, bytes| {
+            let of_them = rows.get_mut(&key(uid, part, frame_no));
+            let half = of_them.filter(|filter| Filter::read(filter).is_ok_and(|filter| filter.is_half()));
+            half.into_iter().for_each(|filter| filter.extend_from_slice(bytes));
+        })?;
+        let row = |((session_uid, part, frame_no), bytes)| FilterRow {
+            session_uid,
+            part,
+            frame_no,
+            bytes,
+        };
+        Ok(rows.into_iter().map(row).collect())
     }
 }

@@ -46,6 +46,7 @@ pub(super) const OF_SESSIONS: &[Table] = &[
         "t:session_uid i:started_at i:ended_at t:repo t:cwd t:title t:branch i:is_subagent i:is_hidden t:view",
     ),
     ("filters", "t:session_uid t:part i:frame_no b:bytes"),
+    ("trigrams", "t:session_uid t:part i:frame_no b:bytes"),
     (
         "events",
         "t:session_uid i:page i:events i:first_line i:last_line b:bytes",

@@ -10,12 +10,14 @@ use super::{Reads, StoreError, Tx, micros};
 use crate::retention::Candidate;
 
 /// What of each session is raw text, or made of it so that text can be read from it. Numbers and marks are not.
-const RAW: [(&str, &str); 5] = [
+const RAW: [(&str, &str); 6] = [
     ("frames", "length"),
     ("tails", "length(bytes)"),
     ("filters", "length(bytes)"),
     ("events", "length(bytes)"),
     ("readers", "length(state)"),
+    // The last one: a store that an older version made has no such table until somebody writes.
+    ("trigrams", "length(bytes)"),
 ];
 
 impl Tx<'_> {
@@ -144,7 +146,7 @@ impl Reads<'_> {
     /// What each session takes of the raw cache, those that are being made anew among them.
     pub fn raw_bytes(&self) -> Result<HashMap<String, u64>, StoreError> {
         let mut bytes: HashMap<String, u64> = HashMap::new();
-        for (table, length) in RAW {
+        for (table, length) in self.raw()? {
             let sql = format!("SELECT session_uid, sum({length}) FROM {table} GROUP BY session_uid");
             for (uid, more) in self.engine.query(&sql, &[], |row| Ok((row.text(0)?, row.count(1)?)))? {
                 *bytes.entry(uid).or_default() += more;
@@ -153,10 +155,14 @@ impl Reads<'_> {
         Ok(bytes)
     }
 
+    fn raw(&self) -> Result<&'static [(&'static str, &'static str)], StoreError> {
+        Ok(&RAW[..RAW.len() - usize::from(!self.has_trigrams()?)])
+    }
+
     /// What one session takes of the raw cache.
     pub fn raw_bytes_of(&self, session_uid: &str) -> Result<u64, StoreError> {
         let mut bytes = 0;
-        for (table, length) in RAW {
+        for (table, length) in self.raw()? {
             let sql = format!("SELECT coalesce(sum({length}), 0) FROM {table} WHERE session_uid = $1");
             let more = self
                 .engine
@@ -169,7 +175,7 @@ impl Reads<'_> {
     /// What all sessions take of the raw cache.
     pub fn raw_cache_bytes(&self) -> Result<u64, StoreError> {
         let mut bytes = 0;
-        for (table, length) in RAW {
+        for (table, length) in self.raw()? {
             let sql = format!("SELECT coalesce(sum({length}), 0) FROM {table}");
             bytes += self
                 .engine

@@ -276,6 +276,16 @@ const STEPS: &[&str] = &[
         words TEXT NOT NULL,
         PRIMARY KEY (session_uid, part, frame_no)
     ) {strict};",
+    // Most questions ask for words alone: the larger half of a filter lies apart, so that it is not read for them.
+    "CREATE TABLE trigrams (
+        session_uid TEXT NOT NULL,
+        part TEXT NOT NULL,
+        frame_no {int} NOT NULL,
+        bytes {blob} NOT NULL,
+        PRIMARY KEY (session_uid, part, frame_no),
+        FOREIGN KEY (session_uid, part, frame_no) REFERENCES filters (session_uid, part, frame_no)
+            ON DELETE CASCADE ON UPDATE CASCADE
+    ) {strict};",
 ];
 
 /// Refuses a store that says which step a binary has to know at least, and it is one that we do not know. Steps only add, so that a newer

@@ -380,7 +380,8 @@ fn log_kind(source: &Source) -> PartKind {
 fn uid_of(copy: &Copy) -> (String, u64) {
     let path = log_of(&copy.source);
     let mut rest = files::open(&path).and_then(|(file, _)| logs::unpacked(&path, file));
-    let mut head = Vec::new();
+    // Room at once: what is read into none is read by bits.
+    let mut head = Vec::with_capacity(FIRST_BYTES as usize);
     let mut read = |head: &mut Vec<u8>, most: u64| {
         if let Ok(rest) = &mut rest {
             _ = rest.take(most - head.len() as u64).read_to_end(head);

@@ -23,6 +23,8 @@ use crate::store::{Cursor, Extent, FrameRow, Patience, Stat, Store, StoreError, 
 
 /// A batch is committed when it has so many pieces, or so many raw bytes, or nothing more comes for a moment.
 const BATCH_PIECES: usize = 64;
+/// Towards the end batches are smaller: while the last one is written, nobody works any more.
+const LAST_PIECES: usize = 16;
 const BATCH_BYTES: u64 = 32 << 20;
 const PAUSE_MS: u64 = 20;
 
@@ -93,7 +95,8 @@ impl<'w> Writer<'w> {
                     bytes += piece.bytes_read;
                     weight += piece.weight();
                     batch.push(piece);
-                    if batch.len() < BATCH_PIECES && bytes < BATCH_BYTES && weight < BATCH_WEIGHT {
+                    let most = self.busy.len().clamp(LAST_PIECES, BATCH_PIECES);
+                    if batch.len() < most && bytes < BATCH_BYTES && weight < BATCH_WEIGHT {
                         continue;
                     }
                 }

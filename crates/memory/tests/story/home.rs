@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use memory::kept;
 use memory::mask::{MaskKey, Masker, UserRules};
 use memory::sources::Root;
-use memory::store::{FilterRow, Patience, Place, Server, Store};
+use memory::store::{FilterRow, Patience, Place, Server, Store, Whose};
 use memory::sweep::{Report, Sweep, rebuild, run};
 use tempfile::TempDir;
 use testkit::postgres::Postgres;
@@ -141,7 +141,7 @@ impl Home {
 
     /// All filters, in order.
     pub fn filters(&self) -> Vec<FilterRow> {
-        let mut filters = self.store().reads().filters().unwrap();
+        let mut filters = self.store().reads().filters(Whose::Everybodys).unwrap();
         filters.sort_by(|a, b| (&a.session_uid, &a.part, a.frame_no).cmp(&(&b.session_uid, &b.part, b.frame_no)));
         filters
     }

@@ -363,6 +363,7 @@ impl Postgres {
              ALTER TABLE tails ALTER COLUMN bytes SET STORAGE EXTERNAL;
              ALTER TABLE events ALTER COLUMN bytes SET STORAGE EXTERNAL;
              ALTER TABLE filters ALTER COLUMN bytes SET STORAGE EXTERNAL;
+             ALTER TABLE trigrams ALTER COLUMN bytes SET STORAGE EXTERNAL;
              ALTER TABLE readers ALTER COLUMN state SET STORAGE EXTERNAL;",
         )?;
         self.furnish_words()
@@ -440,7 +441,7 @@ impl Postgres {
         // Another user's tables cannot be vacuumed: that is a warning there, and no error here.
         self.script("VACUUM frames")?;
         for table in [
-            "tails", "events", "filters", "words", "readers", "turns", "views", "prompts",
+            "tails", "events", "filters", "trigrams", "words", "readers", "turns", "views", "prompts",
         ] {
             self.script(&format!("VACUUM {table}"))?;
         }

@@ -102,7 +102,7 @@ impl Worker<'_> {
             self.failed(part, "too large for what it is");
             return Ok(None);
         }
-        let mut raw = Vec::new();
+        let mut raw = Vec::with_capacity(usize::try_from(stat.size).unwrap_or_default() + 1);
         file.take(files::COMPANION_BYTES_MAX).read_to_end(&mut raw)?;
         let lines = breaks::count(&raw);
         let cursor = self.cursor(part, stat, &Ends::of(&raw), (raw.len() as u64, lines, false));
