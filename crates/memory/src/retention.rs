@@ -61,7 +61,8 @@ pub fn next(reads: &Reads<'_>, policy: &Policy, now: Timestamp) -> Result<Option
 }
 
 /// Drops what a plan says, and plans again as long as digests that were counted on cannot be made. `is_busy` names the
-/// sessions that are being read just now. What is let go leaves the disk for good with [`finish`].
+/// sessions that are being read just now. What is let go leaves the disk for good with [`finish`]. Gives what the raw cache takes, if nothing had to go
+/// in the end: to count it is to look at all of it.
 pub fn enforce(
     store: &mut Store,
     patience: Patience<'_>,
@@ -69,10 +70,10 @@ pub fn enforce(
     command: &Command<'_>,
     is_busy: &dyn Fn(&str) -> bool,
     done: &mut Done,
-) -> Result<(), StoreError> {
+) -> Result<Option<u64>, StoreError> {
     // Where many machines share a memory, one of them at a time sees to its budget.
     let Some(_right) = store.lock_retention()? else {
-        return Ok(());
+        return Ok(None);
     };
     // Nothing grows old by a clock that leaps: until a day has passed after that, only the budget counts.
     let mut policy = retention.policy;
@@ -88,13 +89,13 @@ pub fn enforce(
         }
         let plan = plan::plan(&candidates, unowned, &policy, retention.now());
         if plan.drops.is_empty() {
-            return Ok(());
+            return Ok(Some(plan.bytes_before));
         }
         let failed = apply::apply(store, patience, &plan, retention, command, done)?;
         let known = opaque.len();
         opaque.extend(failed);
         if opaque.len() == known {
-            return Ok(());
+            return Ok(None);
         }
     }
 }

@@ -220,24 +220,24 @@ pub fn run(sweep: &Sweep<'_>, patience: Patience<'_>) -> Result<Report, StoreErr
         report.digested.sort_unstable();
         report.digested.dedup();
     }
-    stay_inside(sweep, patience, &mut store, &mut report)?;
+    let raw_bytes = stay_inside(sweep, patience, &mut store, &mut report)?;
     if report.sessions_left == 0 && sweep.only.is_none() {
         store.note_walk(sweep.now)?;
     }
-    report.tier1_bytes = store.reads().raw_cache_bytes()?;
+    report.tier1_bytes = raw_bytes.map_or_else(|| store.reads().raw_cache_bytes(), Ok)?;
     report.tier2_bytes = store.reads().distilled_bytes()?;
     Ok(report)
 }
 
-/// Lets go what the budget no longer keeps.
+/// Lets go what the budget no longer keeps. Gives what the raw cache takes, where that is known.
 fn stay_inside(
     sweep: &Sweep<'_>,
     patience: Patience<'_>,
     store: &mut Store,
     report: &mut Report,
-) -> Result<(), StoreError> {
+) -> Result<Option<u64>, StoreError> {
     let Some(retention) = &sweep.retention else {
-        return Ok(());
+        return Ok(None);
     };
     let mut done = std::mem::take(&mut report.let_go);
     let digests = report.digested.len() as u64;
@@ -245,11 +245,11 @@ fn stay_inside(
         name: "sweep",
         sentence: &|done| told(report, digests + done.analyzed.len() as u64, done),
     };
-    retention::enforce(store, patience, retention, &command, &|_| false, &mut done)?;
+    let bytes = retention::enforce(store, patience, retention, &command, &|_| false, &mut done)?;
     retention::finish(store, patience, sweep.now, &command, &mut done)?;
     report.digested.extend(done.analyzed.iter().cloned());
     report.let_go = done;
-    Ok(())
+    Ok(bytes)
 }
 
 /// Makes every derived row again from what is kept.

@@ -41,8 +41,8 @@ pub(super) struct Writer<'w> {
     bytes_done: u64,
     /// Sessions that somebody works on, or will.
     busy: HashSet<String>,
-    /// What each session takes of the raw cache, where there is a cap on it.
-    usage: HashMap<String, u64>,
+    /// What each session takes of the raw cache, where there is a cap on it and something was written.
+    usage: Option<HashMap<String, u64>>,
     /// By what the stand-ins are known that this sweep began.
     mark: u64,
     /// Sessions whose further pieces stand on something that is no longer so.
@@ -71,7 +71,7 @@ impl<'w> Writer<'w> {
             bytes_total: plan.jobs.iter().map(Job::bytes_to_read).sum(),
             bytes_done: 0,
             busy: plan.uids().map(str::to_owned).collect(),
-            usage: HashMap::new(),
+            usage: None,
             mark: mark(),
             dropped: HashSet::new(),
             sessions: HashSet::new(),
@@ -84,9 +84,6 @@ impl<'w> Writer<'w> {
     /// Commits everything the workers send.
     pub(super) fn drain(&mut self, receiver: Receiver<Output>, budget: &Budget) -> Result<(), StoreError> {
         self.clean()?;
-        if self.sweep.retention.is_some() {
-            self.usage = self.store.reads().raw_bytes()?;
-        }
         let mut batch: Vec<Piece> = Vec::new();
         let (mut bytes, mut weight) = (0, 0);
         loop {

@@ -1,6 +1,6 @@
 //! Room for what comes: between two batches raw text goes that the hard cap has no place for.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::Writer;
 use crate::retention::{self, Command};
@@ -14,7 +14,8 @@ impl Writer<'_> {
         let Some(retention) = &self.sweep.retention else {
             return Ok(());
         };
-        if self.usage.values().sum::<u64>() <= retention.policy.raw_hard_cap_bytes {
+        let bytes: u64 = self.usage.iter().flat_map(HashMap::values).sum();
+        if bytes <= retention.policy.raw_hard_cap_bytes {
             return Ok(());
         }
         let (bytes, sessions) = (self.report.bytes_read, self.sessions.len() as u64);
@@ -26,7 +27,7 @@ impl Writer<'_> {
         let busy = |uid: &str| self.busy.contains(uid);
         let done = &mut self.report.let_go;
         retention::enforce(self.store, self.patience, retention, &command, &busy, done)?;
-        self.usage = self.store.reads().raw_bytes()?;
+        self.usage = Some(self.store.reads().raw_bytes()?);
         Ok(())
     }
 
@@ -35,10 +36,14 @@ impl Writer<'_> {
         if self.sweep.retention.is_none() {
             return Ok(());
         }
+        let Some(usage) = &mut self.usage else {
+            self.usage = Some(self.store.reads().raw_bytes()?);
+            return Ok(());
+        };
         let touched: HashSet<&String> = batch.iter().flat_map(|piece| [&piece.uid, &piece.into]).collect();
         for uid in touched {
             let bytes = self.store.reads().raw_bytes_of(uid)?;
-            self.usage.insert(uid.clone(), bytes);
+            usage.insert(uid.clone(), bytes);
         }
         Ok(())
     }
