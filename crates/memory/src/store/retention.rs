@@ -147,8 +147,7 @@ impl Reads<'_> {
     pub fn raw_bytes(&self) -> Result<HashMap<String, u64>, StoreError> {
         let mut bytes: HashMap<String, u64> = HashMap::new();
         for (table, length) in self.raw()? {
-            // By an expression, so that rows are taken as they lie and not by an index, which leads to each page many times.
-            let sql = format!("SELECT session_uid || '', sum({length}) FROM {table} GROUP BY 1");
+            let sql = format!("SELECT session_uid, sum({length}) FROM {table} GROUP BY session_uid");
             for (uid, more) in self.engine.query(&sql, &[], |row| Ok((row.text(0)?, row.count(1)?)))? {
                 *bytes.entry(uid).or_default() += more;
             }
