@@ -149,6 +149,7 @@ impl Bench {
             for (entrant, way) in entrants.iter_mut().zip(&mut ways) {
                 let Ok(command) = &entrant.command else { continue };
                 (entrant.before)();
+                settle();
                 match self.watch.run_with(&command(), &entrant.input, entrant.worst_end) {
                     Ok(cost) => way.rounds.push(cost),
                     Err(reason) => {
@@ -261,6 +262,11 @@ impl Memory {
         let output = self.command(words).output().expect("the program runs");
         serde_json::from_slice(&output.stdout).unwrap_or_default()
     }
+}
+
+/// Lets the disk settle: nobody waits for what another one wrote a moment ago.
+fn settle() {
+    _ = Command::new("sync").status();
 }
 
 /// An empty directory. What was in it is put aside and deleted in the end: a file system is slow to make files where it deleted some a

@@ -105,7 +105,7 @@ pub fn markdown(figures: &Figures) -> String {
          the last round left. A process \
          cannot be seen below some 10 MB of memory.\n\
          - A program that could not be had or failed is told as such, and takes no part.\n\
-         - MB = 1,000,000 bytes. All logs are in the page cache.\n",
+         - MB = 1,000,000 bytes. All logs are in the page cache, and what the run before wrote is on disk.\n",
     );
     let mut all = figures.jobs.values().map(|job| &job.measured);
     let first = all.next();

@@ -124,11 +124,13 @@ fn fresh_answers(home: &Home) -> Vec<String> {
 /// Lets everything happen before every read of the log.
 fn meet_all(home: &Home) {
     let reads = reads(home);
-    assert!(reads > 5, "the log is read {reads} times only");
+    // Its head, its lines, and that it ends there.
+    assert!(reads > 2, "the log is read {reads} times only");
+    let is_short = reads < 2 * READS_BETWEEN;
     let whats = 0..happenings(home).len();
     let all = whats.flat_map(|what| (1..=reads).map(move |at| (what, at)));
     let cases: Vec<(usize, u64)> = all
-        .filter(|(what, at)| takes_all() || (*what as u64 + at).is_multiple_of(READS_BETWEEN))
+        .filter(|(what, at)| is_short || takes_all() || (*what as u64 + at).is_multiple_of(READS_BETWEEN))
         .collect();
     eprintln!(
         "{} cases of {} happenings before {reads} reads",
