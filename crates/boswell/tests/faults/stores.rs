@@ -135,6 +135,18 @@ fn a_memory_of_every_older_version_is_taken_over_whole() {
     }
 }
 
+/// Where nobody may write, a memory is carried to a server without being taken over first.
+#[test]
+fn what_the_version_before_wrote_can_be_carried_as_it_is() {
+    let home = home_of(NEWEST - 1);
+    let store = Store::open_existing(home.store()).unwrap().unwrap();
+    for session in store.reads().sessions().unwrap() {
+        let load = store.reads().session_load(&session.session_uid).unwrap();
+        assert!(load.has_text(), "{}", session.session_uid);
+    }
+    assert_eq!(version(&home), NEWEST - 1);
+}
+
 #[test]
 fn the_users_own_words_come_over() {
     let home = home_of(7);
