@@ -4,7 +4,7 @@
 //! salts), over XXH3 of folded words and over mixed trigrams. The layout is written down here and nowhere computed from a
 //! library's inside, since filters are kept for years: version, number of word blocks, number of trigram blocks (u32, little
 //! endian), the blocks. Who keeps a filter keeps its checksum; here only its length is looked at. The trigrams' blocks are two thirds of it and may be kept
-//! apart from the rest, since most questions ask for words alone.
+//! apart from the rest, since words rule out most frames.
 //!
 //! Characters and pairs of scripts without spaces are not put in: a character is a trigram of its bytes already.
 

@@ -129,21 +129,20 @@ pub type TakeFilter<'t> = dyn FnMut(&str, &str, i64, &[u8]) + 't;
 impl Reads<'_> {
     /// Shows filters, in any order: the session, the part, the number of the frame, and the filter. None is kept.
     pub fn each_filter(&self, whose: Whose<'_>, take: &mut TakeFilter<'_>) -> Result<(), StoreError> {
-        let (clause, values) = whose.clause();
-        let sql = format!("SELECT session_uid, part, frame_no, bytes FROM filters{clause}");
-        self.engine.each(&sql, &values, |row| {
-            take(row.text_ref(0)?, row.text_ref(1)?, row.int(2)?, row.blob_ref(3)?);
-            Ok(())
-        })
+        self.each_in("filters", whose, take)
     }
 
     /// The same for trigrams that are kept apart. A store that an older version made has none until somebody writes.
     pub fn each_trigrams(&self, whose: Whose<'_>, take: &mut TakeFilter<'_>) -> Result<(), StoreError> {
-        if !self.has_trigrams()? {
-            return Ok(());
+        match self.has_trigrams()? {
+            true => self.each_in("trigrams", whose, take),
+            false => Ok(()),
         }
+    }
+
+    fn each_in(&self, table: &str, whose: Whose<'_>, take: &mut TakeFilter<'_>) -> Result<(), StoreError> {
         let (clause, values) = whose.clause();
-        let sql = format!("SELECT session_uid, part, frame_no, bytes FROM trigrams{clause}");
+        let sql = format!("SELECT session_uid, part, frame_no, bytes FROM {table}{clause}");
         self.engine.each(&sql, &values, |row| {
             take(row.text_ref(0)?, row.text_ref(1)?, row.int(2)?, row.blob_ref(3)?);
             Ok(())

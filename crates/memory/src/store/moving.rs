@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use super::engine::{Engine, Row, Value};
-use super::{FrameRow, Reads, StoreError, Tx, paths};
+use super::{FrameRow, Reads, StoreError, Tx, paths, schema};
 
 /// A table and its columns, each behind what it holds: `i` a number, `t` a text, `b` bytes, `p` a path of some machine.
 pub(super) type Table = (&'static str, &'static str);
@@ -245,16 +245,14 @@ impl Tx<'_> {
 }
 
 fn load(engine: &Engine, table: &'static Table, which: &str, values: &[Value<'_>]) -> Result<Load, StoreError> {
-    // The version before had no such table, and its memory is carried as it is where nobody may write to it.
-    if table.0 == "trigrams" && !(Reads { engine }).has_trigrams()? {
-        return Ok(Load {
-            table,
-            rows: Vec::new(),
-        });
-    }
     let sql = format!("SELECT {} FROM {}{which}", names(table).join(", "), table.0);
     let columns: Vec<_> = columns(table).collect();
-    let mut rows = engine.query(&sql, values, |row| carried_as(engine, row, &columns))?;
+    let rows = engine.query(&sql, values, |row| carried_as(engine, row, &columns));
+    let mut rows = match rows {
+        // Where nobody may write, a memory is carried as an older version left it.
+        Err(error) if schema::is_older_than(engine, table.0, &error) => Vec::new(),
+        rows => rows?,
+    };
     // In the order of what they hold, which no database and no machine changes.
     rows.sort_by(|a, b| format!("{a:?}").cmp(&format!("{b:?}")));
     Ok(Load { table, rows })

@@ -274,7 +274,7 @@ impl Sink<'_> {
             (Some(error), _) => Err(error),
             (None, Err(error)) if error.lack().is_some() => Err(error),
             // A table that was not there yet has lost nothing.
-            (None, Err(error)) => Ok(is_new(old, table, &error)),
+            (None, Err(error)) => Ok(schema::is_older_than(old, table.0, &error)),
             (None, Ok(())) => Ok(is_whole),
         }
     }
@@ -322,11 +322,4 @@ impl Sink<'_> {
             Err(_) => Ok(false),
         }
     }
-}
-
-/// Whether a table is missing because the damaged database is older than it.
-fn is_new(old: &Engine, table: &Table, error: &StoreError) -> bool {
-    let is_missing = error.to_string().contains("no such table");
-    let step = schema::step_of(table.0);
-    is_missing && old.version().is_ok_and(|version| version > 0 && version < step)
 }

@@ -276,7 +276,7 @@ const STEPS: &[&str] = &[
         words TEXT NOT NULL,
         PRIMARY KEY (session_uid, part, frame_no)
     ) {strict};",
-    // Most questions ask for words alone: the larger half of a filter lies apart, so that it is not read for them.
+    // Words rule out most frames: the larger half of a filter lies apart, so that it is read only where they did not.
     "CREATE TABLE trigrams (
         session_uid TEXT NOT NULL,
         part TEXT NOT NULL,
@@ -320,8 +320,17 @@ pub(super) fn migrate(engine: &mut Engine) -> Result<(), StoreError> {
     })
 }
 
+/// Whether a table is missing because a store is older than it.
+pub(super) fn is_older_than(engine: &Engine, table: &str, error: &StoreError) -> bool {
+    let is_missing = error.to_string().contains("no such table");
+    is_missing
+        && engine
+            .version()
+            .is_ok_and(|version| version > 0 && version < step_of(table))
+}
+
 /// The step that made a table.
-pub(super) fn step_of(table: &str) -> i64 {
+fn step_of(table: &str) -> i64 {
     let made = format!("CREATE TABLE {table} (");
     let at = STEPS.iter().position(|step| step.contains(&made));
     at.map_or(0, |at| at as i64 + 1)

@@ -3,7 +3,7 @@
 
 use std::io::{self, Read};
 
-use transcript::{Delta, PartKind};
+use transcript::{Delta, Part, PartKind};
 
 use super::{Worker, part_name};
 use crate::files;
@@ -39,11 +39,8 @@ impl Worker<'_> {
 
     /// Remembers that a copy is here of what another machine read.
     pub(super) fn remember(&mut self) -> io::Result<bool> {
-        let log = self
-            .line_parts()
-            .next()
-            .and_then(|part| Some((part, self.job.cursors.get(part.kind.as_str())?)));
-        let Some((log, _)) = log else {
+        let is_known = |part: &&Part| self.job.cursors.contains_key(part.kind.as_str());
+        let Some(log) = self.line_parts().next().filter(is_known) else {
             return Ok(true);
         };
         let mut others = self.copies_of(&self.job.uid);
