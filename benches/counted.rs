@@ -1,6 +1,6 @@
 //! What is counted: commands on a small home, and paths of the libraries in a process of their own. Knows no baseline.
 //!
-//! Gungraun asks this program what to count, and tells what callgrind counted as lines of JSON.
+//! A program of its own (`counting`) lets gungraun count what a list names, and tells what callgrind counted as lines of JSON.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{env, fs, io};
 
-use gungraun::{Bench, BinaryBenchmark, BinaryBenchmarkConfig, Callgrind, EntryPoint, Stdin};
 use memory::mask::{MaskKey, Masker, UserRules};
 use memory::packs::{self, FRAME_BYTES};
 use memory::spool;
+use serde::Serialize;
 use serde_json::Value;
 use testkit::corpus::{self, Shape};
 use testkit::logs::ClaudeLog;
@@ -19,8 +19,6 @@ use transcript::{Agent, Lines, Origin, PartKind, State};
 
 use crate::seeded;
 
-/// Where the home lies. Whoever tells it to this program is about to let gungraun ask.
-const PLACE: &str = "BOSWELL_COUNTED";
 /// Stands in one prompt of the home, and nowhere else.
 const RARE: &str = "quokkaberry";
 /// Long after the last log.
@@ -29,8 +27,14 @@ const NOW: &str = "2027-01-01T00:00:00Z";
 /// Counts everything, by name.
 pub fn count() -> BTreeMap<String, u64> {
     let place = tempfile::tempdir().expect("a temporary directory can be made");
-    let home = Home::at(place.path());
+    let home = Home {
+        place: place.path().to_owned(),
+    };
     home.write().expect("a temporary place can be written");
+    let counted = home.counted();
+    let list = place.path().join("counted.json");
+    let told = serde_json::to_vec(&counted).expect("plain data");
+    fs::write(&list, told).expect("a temporary place can be written");
     // A hook while an ingest runs, as most are in a busy hour: none is started that would outlive us.
     let lock = home.memory().join(spool::FOLDER).join("ingest.lock");
     let lock = fs::File::create(lock).expect("a temporary place can be written");
@@ -38,69 +42,21 @@ pub fn count() -> BTreeMap<String, u64> {
 
     let ended = Command::new("taskset")
         .args(["-c", &first_core()])
-        .arg(us())
+        .arg(seeded::cache().with_file_name("counting").join("debug/counting"))
         .args(["--bench", "--output-format=json", "--home"])
         .arg(place.path().join("gungraun"))
-        .env(PLACE, place.path())
+        .env("BOSWELL_COUNTED", list)
         .stderr(Stdio::inherit())
         .output()
         .expect("taskset is there");
     let told = String::from_utf8_lossy(&ended.stdout);
     assert!(ended.status.success(), "gungraun says: {told}");
-    let names = home.counted().into_iter().map(|one| one.name);
     let counts: BTreeMap<String, u64> = told.lines().map(id_and_count).collect();
-    names
-        .map(|name| {
-            (
-                name.to_owned(),
-                *counts.get(&id_of(name)).expect("all of them were counted"),
-            )
-        })
-        .collect()
-}
-
-/// Whether we were started to tell what to count.
-pub fn is_asked() -> bool {
-    env::var_os(PLACE).is_some()
-}
-
-pub use gungraun_asks::tell;
-
-mod gungraun_asks {
-    use gungraun::{binary_benchmark_group, main};
-
-    binary_benchmark_group!(
-        name = hot_paths,
-        benchmarks = |group: &mut BinaryBenchmarkGroup| {
-            group.binary_benchmarks(crate::counted::benchmarks());
-        }
-    );
-    main!(binary_benchmark_groups = hot_paths);
-
-    /// Tells what to count to gungraun, which counts it.
-    pub fn tell() {
-        main();
-    }
-}
-
-/// Everything that is counted, as gungraun wants to have it told.
-fn benchmarks() -> Vec<BinaryBenchmark> {
-    let home = Home::at(Path::new(&env::var_os(PLACE).expect("whoever asks tells it")));
-    let told = |one: Counted| {
-        let mut command = gungraun::Command::new(one.program);
-        let input = one.input.map_or(Stdin::Null, Stdin::File);
-        command.args(one.words).stdin(input).stdout(gungraun::Stdio::Null);
-        let mut callgrind = Callgrind::with_args(["--cache-sim=no", "--trace-children=no"]);
-        callgrind.entry_point(
-            one.only
-                .map_or(EntryPoint::None, |name| EntryPoint::Custom(name.to_owned())),
-        );
-        let mut bench = Bench::new("counted");
-        bench.config(home.config().tool(callgrind)).command(command);
-        let mut benchmark = BinaryBenchmark::new(id_of(one.name));
-        benchmark.bench(bench).clone()
+    let count = |one: Counted| {
+        let count = counts.get(&one.id).expect("all of them were counted");
+        (one.name.to_owned(), *count)
     };
-    home.counted().into_iter().map(told).collect()
+    counted.into_iter().map(count).collect()
 }
 
 /// As gungraun tells one benchmark.
@@ -112,16 +68,15 @@ fn id_and_count(line: &str) -> (String, u64) {
     (id.to_owned(), count)
 }
 
-/// Gungraun knows things by identifiers.
-fn id_of(name: &str) -> String {
-    name.replace(|letter: char| !letter.is_ascii_alphanumeric(), "_")
-}
-
 /// One thing that is counted: a program, what it is told, and the one function of it that counts.
+#[derive(Serialize)]
 struct Counted {
     name: &'static str,
+    /// The name as an identifier.
+    id: String,
     program: PathBuf,
     words: Vec<String>,
+    env: Vec<(&'static str, PathBuf)>,
     input: Option<PathBuf>,
     only: Option<&'static str>,
 }
@@ -132,11 +87,6 @@ struct Home {
 }
 
 impl Home {
-    fn at(place: &Path) -> Self {
-        let place = place.to_owned();
-        Self { place }
-    }
-
     fn memory(&self) -> PathBuf {
         self.place.join("memory")
     }
@@ -165,33 +115,29 @@ impl Home {
         fs::write(self.place.join("status.json"), "{}")
     }
 
-    /// The same environment everywhere: this home, a clock that stands still, and nothing else.
-    fn config(&self) -> BinaryBenchmarkConfig {
-        let mut config = BinaryBenchmarkConfig::default();
-        config
-            .env("PATH", "/usr/bin:/bin")
-            .env("HOME", self.place.join("home"))
-            .env("BOSWELL_HOME", self.memory())
-            .env("BOSWELL_NOW", NOW)
-            .env("TZ", "UTC");
-        config
-    }
-
     /// In its order: later commands stand on what earlier ones left.
     fn counted(&self) -> Vec<Counted> {
-        let path = |name: &'static str, log: &Path| Counted {
-            name,
-            program: us(),
-            words: vec!["path".to_owned(), name.to_owned(), log.to_string_lossy().into_owned()],
-            input: None,
-            only: Some("*counted_work*"),
-        };
+        // The same environment everywhere: this home, a clock that stands still, and nothing else.
+        let env = vec![
+            ("PATH", PathBuf::from("/usr/bin:/bin")),
+            ("HOME", self.place.join("home")),
+            ("BOSWELL_HOME", self.memory()),
+            ("BOSWELL_NOW", PathBuf::from(NOW)),
+            ("TZ", PathBuf::from("UTC")),
+        ];
         let command = |name: &'static str, words: &[&str]| Counted {
             name,
+            id: name.replace(|letter: char| !letter.is_ascii_alphanumeric(), "_"),
             program: seeded::cache().with_file_name("debug").join("boswell"),
             words: words.iter().map(|word| (*word).to_owned()).collect(),
+            env: env.clone(),
             input: None,
             only: None,
+        };
+        let path = |name: &'static str, log: &Path| Counted {
+            program: env::current_exe().expect("the bench knows its own file"),
+            only: Some("*counted_work*"),
+            ..command(name, &["path", name, &log.to_string_lossy()])
         };
         let told = |file: &str, one: Counted| Counted {
             input: Some(self.place.join(file)),
@@ -271,10 +217,6 @@ pub fn path(name: &str, log: &Path) {
 #[inline(never)]
 fn counted_work(work: &mut dyn FnMut() -> usize) -> usize {
     black_box(work())
-}
-
-fn us() -> PathBuf {
-    env::current_exe().expect("the bench knows its own file")
 }
 
 /// The first core that we may use at all.

@@ -29,10 +29,6 @@ use std::{env, fs};
 use baseline::{Baseline, Verdict};
 
 fn main() -> ExitCode {
-    if counted::is_asked() {
-        counted::tell();
-        return ExitCode::SUCCESS;
-    }
     let words: Vec<String> = env::args().skip(1).filter(|word| word != "--bench").collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words[..] {

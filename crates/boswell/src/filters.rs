@@ -295,12 +295,12 @@ impl Filters<'_> {
             }
         };
         let is_here = self.here.as_ref().is_none_or(|here| lies_in(session, here));
-        let repo = session.repo.as_ref().map(|repo| repo.to_lowercase());
-        let is_repo = self.repo.is_none() || self.repo == repo;
+        let repo = || session.repo.as_ref().map(|repo| repo.to_lowercase());
+        let is_repo = self.repo.is_none() || self.repo == repo();
         let is_domain = self
             .domain
             .as_ref()
-            .is_none_or(|repos| repo.is_some_and(|repo| repos.contains(&repo)));
+            .is_none_or(|repos| repo().is_some_and(|repo| repos.contains(&repo)));
         let is_branch = self.branch.is_none_or(|branch| {
             let own = session.branch.as_deref().unwrap_or_default();
             match branch.strip_suffix('*') {

@@ -191,20 +191,23 @@ impl Reads<'_> {
     }
 
     /// Shows the names that parts of all sessions have, each with a number of frames and tails; one may come several times. Nearly all are
-    /// logs and are counted where they lie. The others mostly have names of their own, and to group them is to sort them for nothing.
+    /// logs: they are what is left when the others are taken from all, which are counted without a look at them. The others mostly have
+    /// names of their own, and to group them is to sort them for nothing.
     pub fn each_part(&self, take: &mut dyn FnMut(&str, u64)) -> Result<(), StoreError> {
         let log = PartKind::Log.as_str();
         for table in ["frames", "tails"] {
-            let logs = format!("SELECT count(*) FROM {table} WHERE part = $1");
-            self.engine.each(&logs, &[Value::Text(log)], |row| {
-                take(log, row.count(0)?);
-                Ok(())
-            })?;
+            let all = format!("SELECT count(*) FROM {table}");
+            let mut logs = self
+                .engine
+                .query_opt(&all, &[], |row| row.count(0))?
+                .unwrap_or_default();
             let others = format!("SELECT part FROM {table} WHERE part <> $1");
             self.engine.each(&others, &[Value::Text(log)], |row| {
                 take(row.text_ref(0)?, 1);
+                logs = logs.saturating_sub(1);
                 Ok(())
             })?;
+            take(log, logs);
         }
         Ok(())
     }
