@@ -42,7 +42,7 @@ pub fn count() -> BTreeMap<String, u64> {
 
     let ended = Command::new("taskset")
         .args(["-c", &first_core()])
-        .arg(seeded::cache().with_file_name("counting").join("debug/counting"))
+        .arg(counting())
         .args(["--bench", "--output-format=json", "--home"])
         .arg(place.path().join("gungraun"))
         .env("BOSWELL_COUNTED", list)
@@ -57,6 +57,19 @@ pub fn count() -> BTreeMap<String, u64> {
         (one.name.to_owned(), *count)
     };
     counted.into_iter().map(count).collect()
+}
+
+/// The program that lets gungraun count, built beside everything else.
+fn counting() -> PathBuf {
+    let place = seeded::cache().with_file_name("counting");
+    let built = Command::new("cargo")
+        .args(["build", "--locked", "--quiet", "--manifest-path"])
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/counting/Cargo.toml"))
+        .arg("--target-dir")
+        .arg(&place)
+        .status();
+    assert!(built.is_ok_and(|built| built.success()), "it can be built");
+    place.join("debug/counting")
 }
 
 /// As gungraun tells one benchmark.
