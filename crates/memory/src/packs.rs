@@ -9,14 +9,14 @@ use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::sync::Arc;
 
 use transcript::{Line, LineBody};
 
 use crate::search::Marks;
 use crate::squeeze;
 use crate::store::FrameRow;
+use crate::threads::on_threads;
 
 /// Lines are gathered to about this size before they are compressed.
 pub const FRAME_BYTES: usize = 1 << 20;
@@ -109,30 +109,19 @@ pub struct Unsynced {
 }
 
 impl Unsynced {
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.directories.is_empty()
+    }
+
     /// Makes everything safe. A disk makes many files safe in about the time of one, if they are asked for at once.
     pub fn sync(self) -> io::Result<()> {
-        let results = Mutex::new(Vec::new());
-        let note = |result: io::Result<()>| {
-            if let Err(error) = result {
-                results.lock().unwrap_or_else(PoisonError::into_inner).push(error);
-            }
-        };
-        let share = self.files.len().div_ceil(SYNC_THREADS).max(1);
-        thread::scope(|scope| {
-            for files in self.files.chunks(share) {
-                scope.spawn(|| files.iter().for_each(|file| note(file.sync_data())));
-            }
-        });
-        // A name is worth nothing before what it names.
         let directories: Vec<&PathBuf> = self.directories.iter().collect();
-        let share = directories.len().div_ceil(SYNC_THREADS).max(1);
-        thread::scope(|scope| {
-            for directories in directories.chunks(share) {
-                scope.spawn(|| directories.iter().for_each(|directory| note(sync_directory(directory))));
-            }
+        let count = self.files.len() + directories.len();
+        let synced = on_threads(SYNC_THREADS, count, |number, _| match self.files.get(number) {
+            Some(file) => file.sync_data(),
+            None => sync_directory(directories[number - self.files.len()]),
         });
-        let failed = results.into_inner().unwrap_or_else(PoisonError::into_inner).pop();
-        failed.map_or(Ok(()), Err)
+        synced.into_iter().collect()
     }
 }
 

@@ -187,7 +187,7 @@ pub fn source_of(agent: Agent, log: &Path) -> Source {
 pub fn odd_companions(agent: Agent, log: &Path) -> Vec<Unread> {
     let name = log.file_name().unwrap_or_default().to_string_lossy();
     let beside = companions(agent, &place_of(log), &name).into_iter();
-    let odd = beside.filter(|(_, path)| !is_plain_file(path) && path.symlink_metadata().is_ok());
+    let odd = beside.filter(|(_, path)| path.symlink_metadata().is_ok_and(|metadata| !metadata.is_file()));
     odd.map(|(_, path)| Unread {
         path,
         reason: "not a regular file".to_owned(),

@@ -19,7 +19,7 @@ mod state_records;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use body::{blocks, bodies};
+pub(crate) use body::{bare_bodies, blocks, bodies};
 
 use self::bills::Bills;
 use self::facts::Facts;
@@ -299,7 +299,8 @@ impl State {
 /// The record that begins here, and its length.
 fn next_record<'r, R: serde_json::de::Read<'r>>(
     records: serde_json::Deserializer<R>,
-) -> Option<serde_json::Result<(Record<'r>, usize)>> {
+) -> Option<serde_json::Result<(Box<Record<'r>>, usize)>> {
+    // A record takes two kilobytes: in a box it is not moved from hand to hand.
     let mut records = records.into_iter();
     let record = records.next()?;
     Some(record.map(|record| (record, records.byte_offset())))

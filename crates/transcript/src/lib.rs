@@ -49,6 +49,6 @@ pub use session::{
     SessionUid, Turn,
 };
 pub use source::{Part, Source};
-pub use state::{Body, State, StateError, bodies, reader_version};
+pub use state::{Body, State, StateError, bare_bodies, bodies, reader_version};
 pub use texts::{Field, Tell, Text, texts};
 pub use wording::runs_commands;

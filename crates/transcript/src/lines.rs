@@ -3,6 +3,7 @@
 //! A line ends at `\n` and nowhere else: U+2028, form feeds and lone carriage returns are text. A line
 //! longer than [`LINE_BYTES_MAX`] is measured and hashed, never held.
 
+use std::cell::RefCell;
 use std::io::{self, Read};
 
 use memchr::memchr;
@@ -11,6 +12,14 @@ use memchr::memchr;
 pub const LINE_BYTES_MAX: usize = 64 << 20;
 
 const READ_BYTES: usize = 256 << 10;
+
+/// A longer buffer is not kept for the next log.
+const IDLE_BYTES_MAX: usize = 4 * READ_BYTES;
+
+thread_local! {
+    /// The buffer of the log that this thread read last: fresh memory costs as much as reading a small log.
+    static IDLE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
 
 /// One physical line, without its line break.
 #[derive(Debug, Clone, Copy)]
@@ -48,6 +57,14 @@ pub struct Lines<R> {
     at_end: bool,
 }
 
+impl<R> Drop for Lines<R> {
+    fn drop(&mut self) {
+        if self.buffer.len() <= IDLE_BYTES_MAX {
+            IDLE.set(std::mem::take(&mut self.buffer));
+        }
+    }
+}
+
 impl<R: Read> Lines<R> {
     /// Reads `source` from its first line.
     pub fn new(source: R) -> Self {
@@ -58,7 +75,7 @@ impl<R: Read> Lines<R> {
     pub fn resume(source: R, lines_before: u64, offset: u64) -> Self {
         Self {
             source,
-            buffer: Vec::new(),
+            buffer: IDLE.take(),
             start: 0,
             end: 0,
             number: lines_before,
@@ -168,7 +185,9 @@ impl<R: Read> Lines<R> {
 
     fn fill(&mut self) -> io::Result<()> {
         loop {
-            match self.source.read(&mut self.buffer[self.end..]) {
+            // No more at once than a processor keeps at hand.
+            let room = self.buffer.len().min(self.end + READ_BYTES);
+            match self.source.read(&mut self.buffer[self.end..room]) {
                 Ok(0) => self.at_end = true,
                 Ok(read) => self.end += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,

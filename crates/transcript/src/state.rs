@@ -242,3 +242,11 @@ pub fn bodies(agent: Agent, line: &[u8]) -> Vec<Body> {
         Agent::Codex => codex::bodies(line),
     }
 }
+
+/// The same texts for whoever looks into them and shows them to nobody: the JSON in them need not be laid out.
+pub fn bare_bodies(agent: Agent, line: &[u8]) -> Vec<String> {
+    match agent {
+        Agent::Claude => claude::bare_bodies(line),
+        Agent::Codex | Agent::Grok => bodies(agent, line).into_iter().map(|body| body.text).collect(),
+    }
+}

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use memchr::memmem::Finder;
 use regex::Regex;
 use serde::Deserialize;
-use transcript::{Agent, Kind, PartKind, SessionEvent, bodies, runs_commands};
+use transcript::{Agent, Kind, PartKind, SessionEvent, bare_bodies, runs_commands};
 
 use super::steps::{Ran, Step, Steps};
 use crate::store::{Store, StoreError};
@@ -197,12 +197,11 @@ impl Findings {
         let transcript::LineBody::Bytes(line) = packs::body(line) else {
             return;
         };
-        let bodies = bodies(agent, line);
+        let bodies = bare_bodies(agent, line);
         for (seq, block, asked) in asked {
-            let Some(text) = bodies.get(*block as usize).map(|body| body.text.as_str()) else {
-                continue;
-            };
-            self.settle(*seq, *asked, text);
+            if let Some(text) = bodies.get(*block as usize) {
+                self.settle(*seq, *asked, text);
+            }
         }
     }
 

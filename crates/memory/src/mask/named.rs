@@ -368,7 +368,6 @@ pub(super) fn value_of(text: &[u8], at: usize, end: usize, long_until: &mut usiz
     let signs = text[at..end].iter().rev().take_while(|byte| !is_word(**byte)).count();
     let name_end = if signs > 0 { end - signs } else { name_end(text, end) };
     let name = &text[start..name_end];
-    let kind = kind_of(name)?;
     let is_flag = is_flag(text, at);
     let (value_start, is_assigned) = separator_end(text, name_end, is_flag)?;
     let is_variable = text.get(name_end) == Some(&b'=') && is_constant(name);
@@ -378,6 +377,8 @@ pub(super) fn value_of(text: &[u8], at: usize, end: usize, long_until: &mut usiz
         _ if is_assigned => Form::Assigned,
         _ => return None,
     };
+    // Asked last: most names have no value behind them, and this looks for many words.
+    let kind = kind_of(name)?;
     let (opening, quote) = opening_quote(text, value_start);
     let bytes_max = if kind == Kind::KeyData {
         KEY_DATA_BYTES_MAX

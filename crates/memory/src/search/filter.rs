@@ -27,12 +27,9 @@ const TRIGRAM_BITS: usize = 8;
 pub(super) const WORD_BYTES_MAX: usize = 48;
 const BLOCK_BYTES: usize = 32;
 const HEAD_BYTES: usize = 9;
-/// How many short words, longer words and gaps are remembered: together they fit into the first cache.
+/// How many short words and longer ones are remembered: together they fit into the first cache.
 const SHORT_LATELY: usize = 1 << 11;
 const LONG_LATELY: usize = 1 << 9;
-const GAPS_LATELY: usize = 1 << 10;
-/// Longer gaps have their trigrams looked up.
-const GAP_BYTES_MAX: usize = 7;
 /// One bit for each of the 2^24 trigrams.
 const SEEN_WORDS: usize = 1 << 18;
 
@@ -111,14 +108,13 @@ pub struct Builder {
     folded: Folded,
 }
 
-/// What was met lately in the frame, each thing at a place of its own: it is neither hashed nor looked up again.
+/// Words that were met lately in the frame, each at a place of its own: they are neither hashed nor looked up again. A word has no NUL in
+/// it, so that its bytes tell its length.
 struct Lately {
-    /// Words of up to 8 bytes. A word has no NUL in it, so that its bytes tell its length.
+    /// Up to 8 bytes.
     short: Box<[u64; SHORT_LATELY]>,
-    /// Words of up to 16 bytes.
+    /// Up to 16 bytes.
     long: Box<[[u64; 2]; LONG_LATELY]>,
-    /// What stands between words, from the last two bytes of one to the first two of the next.
-    gaps: Box<[u64; GAPS_LATELY]>,
 }
 
 /// One bit for each of the 2^24 trigrams, and the trigrams whose bits are set.
@@ -134,7 +130,6 @@ impl Default for Builder {
             lately: Lately {
                 short: Box::new([0; SHORT_LATELY]),
                 long: Box::new([[0; 2]; LONG_LATELY]),
-                gaps: Box::new([0; GAPS_LATELY]),
             },
             trigrams: Trigrams {
                 seen: vec![0; SEEN_WORDS].try_into().expect("it has that length"),
@@ -152,8 +147,7 @@ impl Builder {
         self.folded.fold(&text);
         let folded = &self.folded;
         let bytes = folded.as_str().as_bytes();
-        // How far the trigrams are put in, by where they begin.
-        let mut done = 0;
+        self.trigrams.add(bytes);
         words::each(&text, &mut |kind, place| {
             if !matches!(kind, Kind::Run | Kind::Part) {
                 return;
@@ -162,16 +156,11 @@ impl Builder {
             if end - start > WORD_BYTES_MAX {
                 return;
             }
-            let is_new = !self.lately.met_word(bytes, start..end) && self.words.insert(hash(&bytes[start..end]));
-            // Most words were met before, and so were the trigrams inside them; and most of what stands between two words.
-            if !is_new && kind == Kind::Run && end - start > 2 {
-                if !self.lately.met_gap(bytes, done..start + 2) {
-                    self.trigrams.add(&bytes[done..start + 2]);
-                }
-                done = end - 2;
+            // Most words were met before.
+            if !self.lately.met(bytes, start..end) {
+                self.words.insert(hash(&bytes[start..end]));
             }
         });
-        self.trigrams.add(&bytes[done..]);
     }
 
     /// The filter of everything that was added, and a fresh start.
@@ -214,7 +203,7 @@ impl Builder {
 impl Lately {
     /// Whether a word was met lately; from now on it was.
     #[inline]
-    fn met_word(&mut self, bytes: &[u8], word: Range<usize>) -> bool {
+    fn met(&mut self, bytes: &[u8], word: Range<usize>) -> bool {
         match word.len() {
             0 => false,
             1..=8 => {
@@ -232,23 +221,9 @@ impl Lately {
         }
     }
 
-    /// Whether what stands between two words was met lately; from now on it was.
-    #[inline]
-    fn met_gap(&mut self, bytes: &[u8], gap: Range<usize>) -> bool {
-        let length = gap.len();
-        if !(3..=GAP_BYTES_MAX).contains(&length) {
-            return false;
-        }
-        // It may hold NUL.
-        let gap = first_bytes(bytes, gap) | (length as u64) << 56;
-        let place = mixed(gap) % GAPS_LATELY;
-        std::mem::replace(&mut self.gaps[place], gap) == gap
-    }
-
     fn clear(&mut self) {
         self.short.fill(0);
         self.long.fill([0; 2]);
-        self.gaps.fill(0);
     }
 }
 
@@ -272,19 +247,24 @@ fn mixed(number: u64) -> usize {
 
 impl Trigrams {
     fn add(&mut self, bytes: &[u8]) {
-        let Some(([first, second], rest)) = bytes.split_first_chunk() else {
-            return;
-        };
-        // Each is the one before, moved by a byte.
-        let mut trigram = trigram(&[0, *first, *second]);
-        for byte in rest {
-            trigram = (trigram << 8 | u32::from(*byte)) & 0xff_ffff;
+        let mut count = self.all.len();
+        self.all.resize(count + bytes.len(), 0);
+        let mut put = |trigram: u32| {
             let (slot, bit) = ((trigram >> 6) as usize, 1 << (trigram & 63));
-            if self.seen[slot] & bit == 0 {
-                self.seen[slot] |= bit;
-                self.all.push(trigram);
-            }
+            let seen = self.seen[slot];
+            self.seen[slot] = seen | bit;
+            // Written in any case, and counted if it is new: no processor guesses which ones are.
+            self.all[count] = trigram;
+            count += usize::from(seen & bit == 0);
+        };
+        // Four bytes are read at once; the last trigram has none behind it.
+        for four in bytes.windows(4) {
+            put(u32::from_be_bytes([four[0], four[1], four[2], four[3]]) >> 8);
         }
+        if let Some(last) = bytes.last_chunk::<3>() {
+            put(trigram(last));
+        }
+        self.all.truncate(count);
     }
 
     fn clear(&mut self) {

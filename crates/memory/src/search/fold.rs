@@ -21,14 +21,19 @@ const STRETCH: usize = 64;
 /// Whether a text is surely composed.
 pub(super) fn is_composed(text: &str) -> bool {
     // No character below U+0300 composes with another one.
-    let is_below = |bytes: &[u8]| bytes.iter().fold(0, |most: u8, byte| most.max(*byte)) < 0xcc;
-    let mut stretches = text.as_bytes().chunks(STRETCH);
-    let Some(first) = stretches.position(|bytes| !is_below(bytes)) else {
-        return true;
-    };
-    let from = text.floor_char_boundary(first * STRETCH);
     let stands_alone = |c: char| c < '\u{300}' || is_caseless(c);
-    text[from..].chars().all(stands_alone) || is_nfc_quick(text.chars()) == IsNormalized::Yes
+    wide_chars(text).all(stands_alone) || is_nfc_quick(text.chars()) == IsNormalized::Yes
+}
+
+/// All characters that are not ASCII.
+fn wide_chars(text: &str) -> impl Iterator<Item = char> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let mut chars = rest[ascii_len(rest)..].chars();
+        let c = chars.next();
+        rest = chars.as_str();
+        c
+    })
 }
 
 /// Punctuation, arrows, lines of tables, pictures and Han: they are neither composed nor have they any case. Terminals are full of
@@ -40,6 +45,10 @@ fn is_caseless(c: char) -> bool {
 
 /// How far a text is ASCII from its beginning on.
 fn ascii_len(text: &str) -> usize {
+    // One character behind another of the same kind is the most usual.
+    if text.bytes().next().is_some_and(|byte| !byte.is_ascii()) {
+        return 0;
+    }
     let plain = text.as_bytes().chunks(STRETCH).take_while(|bytes| bytes.is_ascii());
     let len = plain.map(<[u8]>::len).sum();
     let rest = &text.as_bytes()[len..];

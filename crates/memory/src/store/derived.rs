@@ -34,6 +34,11 @@ impl PackedState {
         let packed = state.write(&mut packer).and_then(|()| packer.finish());
         Self(packed.expect("memory can be written to"))
     }
+
+    /// What it takes, packed.
+    pub fn size(&self) -> usize {
+        self.0.len()
+    }
 }
 
 /// Most states are small. A packer that knows the size beforehand makes small tables for them, and need not clear large ones.

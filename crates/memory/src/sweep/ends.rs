@@ -13,11 +13,14 @@ use crate::store::Cursor;
 
 /// How much is remembered at either end.
 const END_BYTES: usize = 4 << 10;
+/// So much of the end is held: it is not moved for every line.
+const TAIL_BYTES_MAX: usize = 4 * END_BYTES;
 
 /// The first and the last bytes of what was read.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ends {
     head: Vec<u8>,
+    /// They are its own last bytes: what is before them goes from time to time.
     tail: Vec<u8>,
 }
 
@@ -34,8 +37,10 @@ impl Ends {
         let missing = END_BYTES - self.head.len();
         self.head.extend_from_slice(&bytes[..bytes.len().min(missing)]);
         let last = &bytes[bytes.len().saturating_sub(END_BYTES)..];
-        let excess = (self.tail.len() + last.len()).saturating_sub(END_BYTES);
-        self.tail.drain(..excess);
+        if self.tail.len() + last.len() > TAIL_BYTES_MAX {
+            let excess = (self.tail.len() + last.len() - END_BYTES).min(self.tail.len());
+            self.tail.drain(..excess);
+        }
         self.tail.extend_from_slice(last);
     }
 
@@ -50,7 +55,8 @@ impl Ends {
     }
 
     pub(super) fn tail_hash(&self) -> [u8; 32] {
-        *blake3::hash(&self.tail).as_bytes()
+        let last = &self.tail[self.tail.len().saturating_sub(END_BYTES)..];
+        *blake3::hash(last).as_bytes()
     }
 }
 

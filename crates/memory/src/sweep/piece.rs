@@ -97,6 +97,8 @@ impl Piece {
         let rest = self.tail.as_ref().map_or(0, PackedTail::size) + self.tail_marks.size();
         let rest = rest + self.pages.as_ref().map_or(0, FreshPages::size);
         let rest = rest + self.digest.as_ref().map_or(0, FreshDigest::size);
+        let rest = rest + self.state.as_ref().map_or(0, PackedState::size);
+        let rest = rest + self.marks.iter().map(|(_, marks)| marks.size()).sum::<usize>();
         (frames + rest) as u64 + self.delta.events.len() as u64 * EVENT_BYTES
     }
 }

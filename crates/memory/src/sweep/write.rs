@@ -8,10 +8,13 @@ mod together;
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::thread;
 use std::time::Duration;
 
 use self::put::put;
+use self::room::Usage;
 use super::budget::{BATCH_WEIGHT, Budget};
 use super::piece::{Output, Piece, Replaces};
 use super::plan::{Job, Plan};
@@ -41,8 +44,7 @@ pub(super) struct Writer<'w> {
     bytes_done: u64,
     /// Sessions that somebody works on, or will.
     busy: HashSet<String>,
-    /// What each session takes of the raw cache, where there is a cap on it and something was written.
-    usage: Option<HashMap<String, u64>>,
+    usage: Usage,
     /// By what the stand-ins are known that this sweep began.
     mark: u64,
     /// Sessions whose further pieces stand on something that is no longer so.
@@ -71,7 +73,7 @@ impl<'w> Writer<'w> {
             bytes_total: plan.jobs.iter().map(Job::bytes_to_read).sum(),
             bytes_done: 0,
             busy: plan.uids().map(str::to_owned).collect(),
-            usage: None,
+            usage: Usage::default(),
             mark: mark(),
             dropped: HashSet::new(),
             sessions: HashSet::new(),
@@ -198,7 +200,7 @@ impl<'w> Writer<'w> {
         }
     }
 
-    /// Packs first, synced; then the rows that make them exist.
+    /// Packs first; then the rows that make them exist, which are committed once the packs are safe on disk.
     fn write(&mut self, lock: &WriteLock, batch: &[Piece], known: &HashSet<String>) -> Result<(), StoreError> {
         let mut old = Vec::new();
         let mut rows: Vec<Vec<FrameRow>> = Vec::new();
@@ -221,34 +223,39 @@ impl<'w> Writer<'w> {
             rows.push(self.write_frames(piece, &mut ends, &mut unsynced)?);
         }
         drop(look);
-        unsynced.sync().map_err(|source| StoreError::Io {
-            path: self.store.packs().path(""),
-            source,
-        })?;
         let sweep = self.sweep;
         self.sessions.extend(batch.iter().map(|piece| piece.uid.clone()));
         let bytes = self.report.bytes_read + batch.iter().map(|piece| piece.bytes_read).sum::<u64>();
         let packs = self.store.packs();
         let (command, sessions, report) = (self.command, self.sessions.len() as u64, &self.report);
         let mark = self.mark;
-        let digested = self.store.write(lock, sweep.now, command, |tx| {
-            let mut digested = Vec::new();
-            let mut begun = HashSet::new();
-            for (piece, frames) in batch.iter().zip(&rows) {
-                let is_new = begun.insert(&piece.into) && piece.into == piece.uid && !known.contains(&piece.uid);
-                put(tx, piece, frames, &packs, sweep, is_new)?;
-                if piece.begins_stand_in() {
-                    tx.sign(&piece.into, mark)?;
+        let store = &mut *self.store;
+        let digested = thread::scope(|scope| {
+            let syncing = (!unsynced.is_empty()).then(|| scope.spawn(|| unsynced.sync()));
+            store.write(lock, sweep.now, command, |tx| {
+                let mut digested = Vec::new();
+                let mut begun = HashSet::new();
+                for (piece, frames) in batch.iter().zip(&rows) {
+                    let is_new = begun.insert(&piece.into) && piece.into == piece.uid && !known.contains(&piece.uid);
+                    put(tx, piece, frames, &packs, sweep, is_new)?;
+                    if piece.begins_stand_in() {
+                        tx.sign(&piece.into, mark)?;
+                    }
+                    if let Some(digest) = &piece.digest
+                        && tx.put_fresh_digest(digest, digest::VERSION, sweep.now)?
+                    {
+                        digested.push(digest.session_uid().to_owned());
+                    }
                 }
-                if let Some(digest) = &piece.digest
-                    && tx.put_fresh_digest(digest, digest::VERSION, sweep.now)?
-                {
-                    digested.push(digest.session_uid().to_owned());
-                }
-            }
-            let digests = (report.digested.len() + digested.len()) as u64;
-            let sentence = told_so_far(command, bytes, sessions, digests, report);
-            Ok((digested, sentence))
+                let synced = syncing.map_or(Ok(()), |syncing| syncing.join().unwrap_or_else(|panic| resume_unwind(panic)));
+                synced.map_err(|source| StoreError::Io {
+                    path: packs.path(""),
+                    source,
+                })?;
+                let digests = (report.digested.len() + digested.len()) as u64;
+                let sentence = told_so_far(command, bytes, sessions, digests, report);
+                Ok((digested, sentence))
+            })
         })?;
         self.report.digested.extend(digested);
         for pack in old {

@@ -29,6 +29,14 @@ pub(crate) fn bodies(line: &[u8]) -> Vec<Body> {
     blocks(line).into_iter().map(body).collect()
 }
 
+/// The same with the inputs of tools as they lie there.
+pub(crate) fn bare_bodies(line: &[u8]) -> Vec<String> {
+    let text = |block: told::Block| match block.told {
+        Told::Text(text) | Told::Sign(text) | Told::Input(text) => text,
+    };
+    blocks(line).into_iter().map(text).collect()
+}
+
 /// The blocks of a line, in the order in which the reader numbers them.
 pub(crate) fn blocks(line: &[u8]) -> Vec<told::Block> {
     let line = super::trim(line);
@@ -59,11 +67,11 @@ fn collect_from<'r>(
     records: serde_json::Deserializer<impl serde_json::de::Read<'r>>,
     blocks: &mut Vec<told::Block>,
 ) -> Result<(), usize> {
-    let mut records = records.into_iter::<Record<'_>>();
+    let mut records = records.into_iter::<Box<Record<'_>>>();
     loop {
         let at = records.byte_offset();
         match records.next() {
-            Some(Ok(record)) => of_record(record, blocks),
+            Some(Ok(record)) => of_record(*record, blocks),
             Some(Err(_)) => return Err(at),
             None => return Ok(()),
         }

@@ -21,6 +21,9 @@ const BUSY_MS: u64 = 15_000;
 /// Of a new database; one that exists keeps its own.
 const PAGE_BYTES: i64 = 16 << 10;
 
+/// What a writer keeps of the database in memory: the pages of a batch, else they are written before their commit, and then again.
+const WRITE_CACHE_KIB: i64 = 8 << 10;
+
 /// What a reader keeps of the database in memory.
 const READ_CACHE_KIB: i64 = 1 << 10;
 
@@ -63,6 +66,7 @@ impl Sqlite {
             connection.pragma_update(None, "secure_delete", "ON")?;
             connection.pragma_update(None, "synchronous", "FULL")?;
             connection.pragma_update(None, "foreign_keys", "ON")?;
+            connection.pragma_update(None, "cache_size", -WRITE_CACHE_KIB)?;
         } else {
             // Whoever asks reads most pages once: memory that is new to the process costs more than reading one twice.
             connection.pragma_update(None, "cache_size", -READ_CACHE_KIB)?;
