@@ -35,6 +35,7 @@ use crate::reading::{Delta, Fate, Fault};
 use crate::repair::repair;
 use crate::texts::{Tell, tell_texts};
 use crate::turns::Turns;
+use crate::wire::Boxed;
 use crate::wording::NAME_CHARS_MAX;
 
 /// Version of this reader: a change in what it makes of the same lines raises it.
@@ -300,10 +301,9 @@ impl State {
 fn next_record<'r, R: serde_json::de::Read<'r>>(
     records: serde_json::Deserializer<R>,
 ) -> Option<serde_json::Result<(Box<Record<'r>>, usize)>> {
-    // A record takes two kilobytes: in a box it is not moved from hand to hand.
     let mut records = records.into_iter();
     let record = records.next()?;
-    Some(record.map(|record| (record, records.byte_offset())))
+    Some(record.map(|Boxed(record)| (record, records.byte_offset())))
 }
 
 /// What became of one physical line so far.

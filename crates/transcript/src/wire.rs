@@ -44,8 +44,13 @@ macro_rules! wire {
         #[derive(Debug, Default)]
         pub(crate) struct $name<$life> { $(pub(crate) $field: $ty,)* pub(crate) life: std::marker::PhantomData<&$life ()> }
 
-        impl<'de: $life, $life> serde::Deserialize<'de> for $name<$life> {
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        impl<$life> $name<$life> {
+            /// Reads a record into what holds it.
+            fn read_into<'de: $life, H, D>(deserializer: D) -> Result<H, D::Error>
+            where
+                H: Default + std::borrow::BorrowMut<Self>,
+                D: serde::Deserializer<'de>,
+            {
                 use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess};
 
                 #[allow(non_camel_case_types)]
@@ -63,28 +68,45 @@ macro_rules! wire {
                         deserializer.deserialize_identifier(Keys)
                     }
                 }
-                struct Fields<$life>(std::marker::PhantomData<&$life ()>);
-                impl<'de: $life, $life> serde::de::Visitor<'de> for Fields<$life> {
-                    type Value = $name<$life>;
+                struct Fields<$life, H>(std::marker::PhantomData<(&$life (), H)>);
+                impl<'de: $life, $life, H: Default + std::borrow::BorrowMut<$name<$life>>> serde::de::Visitor<'de> for Fields<$life, H> {
+                    type Value = H;
                     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { f.write_str("anything") }
                     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                        let mut record = $name::default();
+                        let mut holder = H::default();
+                        let record = holder.borrow_mut();
                         while let Some(key) = map.next_key::<Key>()? {
                             match key {
                                 $(Key::$field => record.$field = map.next_value()?,)*
                                 Key::Other => { map.next_value::<IgnoredAny>()?; }
                             }
                         }
-                        Ok(record)
+                        Ok(holder)
                     }
                     $crate::wire::otherwise!(bool numbers str null seq);
                 }
                 deserializer.deserialize_any(Fields(std::marker::PhantomData))
             }
         }
+
+        impl<'de: $life, $life> serde::Deserialize<'de> for $name<$life> {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                Self::read_into(deserializer)
+            }
+        }
+
+        impl<'de: $life, $life> serde::Deserialize<'de> for $crate::wire::Boxed<$name<$life>> {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                $name::read_into(deserializer).map($crate::wire::Boxed)
+            }
+        }
     };
 }
 pub(crate) use wire;
+
+/// A record that is read into a box: one of kilobytes is not moved from hand to hand.
+#[derive(Debug)]
+pub(crate) struct Boxed<T>(pub(crate) Box<T>);
 
 /// A string, or nothing.
 #[derive(Debug, Default, Clone, PartialEq)]

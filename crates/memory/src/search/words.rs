@@ -31,20 +31,30 @@ pub fn each(text: &str, take: &mut impl FnMut(Kind, Range<usize>)) {
     let bytes = text.as_bytes();
     let mut at = 0;
     while at < bytes.len() {
-        let eight = Eight::at(bytes, at);
-        at = match eight.gap() {
-            0 if eight.begins_wide() => wide(text, at, take),
-            0 => match plain_run(bytes, at, eight) {
-                Some((end, has_capitals)) => {
-                    if has_capitals {
-                        parts(bytes, at..end, take);
-                    }
-                    take(Kind::Run, at..end);
-                    end
-                }
-                None => run(text, at, take),
-            },
-            gap => at + gap,
+        let block = Block::of(&bytes[at..]);
+        let end = at + block.length;
+        let (mut word, mut next) = (block.word, end);
+        while word != 0 {
+            let start = word.trailing_zeros();
+            let length = (!(word >> start)).trailing_zeros();
+            let place = at + start as usize..at + (start + length) as usize;
+            if place.end == end && end < bytes.len() {
+                // It may go on behind the block.
+                next = place.start;
+                break;
+            }
+            if block.capital >> start & first(length) & !1 != 0 {
+                parts(bytes, place.clone(), take);
+            }
+            take(Kind::Run, place);
+            word &= !first(start + length);
+        }
+        let is_wide = bytes.get(end).is_some_and(|byte| !byte.is_ascii());
+        at = match next == end {
+            true if is_wide => wide(text, end, take),
+            // It fills the block, or goes on behind ASCII.
+            false if is_wide || next == at => run(text, next, take),
+            _ => next,
         };
     }
 }
@@ -161,76 +171,57 @@ pub fn is_unspaced(c: char) -> bool {
     of_such_a_script && (c.is_alphanumeric() || is_combining_mark(c))
 }
 
-/// Eight bytes of a text, and what they are, told by the highest bit of each: most texts are ASCII, and a processor that is
-/// asked byte by byte guesses wrongly at the end of every word.
-#[derive(Clone, Copy)]
-struct Eight {
+/// The beginning of a text, and what its bytes are, a bit for each: a processor that is asked byte by byte guesses wrongly at both ends
+/// of every word.
+struct Block {
+    /// How many bytes of ASCII it begins with; the bits behind them say nothing.
+    length: usize,
     word: u64,
     capital: u64,
-    wide: u64,
 }
 
-/// A bit for each byte, and all of them below it.
-const HIGH: u64 = 0x8080_8080_8080_8080;
-const ONES: u64 = 0x0101_0101_0101_0101;
+/// As many as a number has bits.
+const BLOCK_BYTES: usize = 64;
 
-impl Eight {
-    /// Behind the end of the text there is nothing.
+impl Block {
     #[inline]
-    fn at(bytes: &[u8], at: usize) -> Self {
-        let bytes = &bytes[at..];
-        let eight = bytes.first_chunk().copied().unwrap_or_else(|| {
-            let mut eight = [0; 8];
-            eight[..bytes.len()].copy_from_slice(bytes);
-            eight
+    fn of(text: &[u8]) -> Self {
+        // Behind the end of the text there is nothing.
+        let mut room = [0; BLOCK_BYTES];
+        let bytes = text.first_chunk().unwrap_or_else(|| {
+            room[..text.len()].copy_from_slice(text);
+            &room
         });
-        let eight = u64::from_le_bytes(eight);
-        let wide = eight & HIGH;
-        let plain = eight & !HIGH;
-        // Bytes below 128 that are no less than another one reach the highest bit when its distance to 128 is added.
-        let from = |bytes: u64, least: u8| bytes + u64::from(0x80 - least) * ONES;
-        let small = plain | (0x20 * ONES);
-        let letter = from(small, b'a') & !from(small, b'z' + 1);
-        let digit = from(plain, b'0') & !from(plain, b'9' + 1);
-        Self {
-            word: (letter | digit) & HIGH & !wide,
-            capital: letter & !(plain << 2) & HIGH & !wide,
-            wide,
+        let is_capital = |byte: u8| byte.wrapping_sub(b'A') < 26;
+        let is_word = |byte: u8| (byte | 0x20).wrapping_sub(b'a') < 26 || byte.wrapping_sub(b'0') < 10;
+        let most = bytes.iter().fold(0, |most, byte| most | byte);
+        let mut length = text.len().min(BLOCK_BYTES);
+        if most >= 0x80 {
+            length = length.min(bits(&bytes.map(|byte| byte >> 7)).trailing_zeros() as usize);
         }
-    }
-
-    /// How many bytes stand before the first one of a word, or of a character that is not ASCII.
-    #[inline]
-    fn gap(self) -> usize {
-        (self.word | self.wide).trailing_zeros() as usize / 8
-    }
-
-    #[inline]
-    fn begins_wide(self) -> bool {
-        self.wide & 0x80 != 0
+        Self {
+            length,
+            word: bits(&bytes.map(|byte| u8::from(is_word(byte)))) & first(length as u32),
+            capital: bits(&bytes.map(|byte| u8::from(is_capital(byte)))),
+        }
     }
 }
 
-/// Where the run that begins here ends, and whether it has capitals behind its first letter; none where it goes on behind ASCII.
+/// The lowest bit of each byte, one beside the other.
 #[inline]
-fn plain_run(bytes: &[u8], start: usize, mut eight: Eight) -> Option<(usize, bool)> {
-    let mut at = start;
-    eight.capital &= !0x80;
-    let mut has_capitals = false;
-    loop {
-        let behind = !eight.word & HIGH;
-        // The bytes before the first one that is of no word, and that one.
-        let (before, first) = (behind.wrapping_sub(1) & !behind, behind & behind.wrapping_neg());
-        has_capitals |= eight.capital & before != 0;
-        if eight.wide & first != 0 {
-            return None;
-        }
-        if behind != 0 {
-            return Some((at + behind.trailing_zeros() as usize / 8, has_capitals));
-        }
-        at += 8;
-        eight = Eight::at(bytes, at.min(bytes.len()));
+fn bits(bytes: &[u8; BLOCK_BYTES]) -> u64 {
+    let (eights, _) = bytes.as_chunks();
+    let mut bits = 0;
+    for (at, eight) in eights.iter().enumerate() {
+        bits |= (u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * at);
     }
+    bits
+}
+
+/// So many bits, from the lowest on.
+#[inline]
+fn first(count: u32) -> u64 {
+    u64::MAX.checked_shr(u64::BITS - count).unwrap_or(0)
 }
 
 /// Gives the parts of a run of ASCII, if it has any.
@@ -434,7 +425,9 @@ mod tests {
     proptest! {
         /// Eight bytes at a time give what characters one by one give.
         #[test]
-        fn words_are_found_where_characters_say(text in "[a-cA-C0-1_ ./\\x00文件é\u{301}→]{0,60}") {
+        fn words_are_found_where_characters_say(text in "[a-cA-C0-1_ ./\\x00文件é\u{301}→]{0,60}", long in "[a-cA-C0-1]{0,140}") {
+            // Some runs are longer than a block.
+            let text = text.replacen('_', &long, 1);
             let (mut found, mut told) = (Vec::new(), Vec::new());
             each(&text, &mut |kind, place| found.push((kind, place)));
             let mut at = 0;

@@ -247,7 +247,9 @@ impl<'w> Writer<'w> {
                         digested.push(digest.session_uid().to_owned());
                     }
                 }
-                let synced = syncing.map_or(Ok(()), |syncing| syncing.join().unwrap_or_else(|panic| resume_unwind(panic)));
+                let synced = syncing.map_or(Ok(()), |syncing| {
+                    syncing.join().unwrap_or_else(|panic| resume_unwind(panic))
+                });
                 synced.map_err(|source| StoreError::Io {
                     path: packs.path(""),
                     source,

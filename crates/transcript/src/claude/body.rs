@@ -14,7 +14,7 @@ use crate::event::Role;
 use crate::repair::repair;
 use crate::state::Body;
 use crate::texts::{self as told, Field, Tell, Told};
-use crate::wire::Text;
+use crate::wire::{Boxed, Text};
 use crate::wording::{pretty, summary};
 
 /// The texts of all blocks of a line, in the order in which the reader numbers them.
@@ -67,11 +67,11 @@ fn collect_from<'r>(
     records: serde_json::Deserializer<impl serde_json::de::Read<'r>>,
     blocks: &mut Vec<told::Block>,
 ) -> Result<(), usize> {
-    let mut records = records.into_iter::<Box<Record<'_>>>();
+    let mut records = records.into_iter::<Boxed<Record<'_>>>();
     loop {
         let at = records.byte_offset();
         match records.next() {
-            Some(Ok(record)) => of_record(*record, blocks),
+            Some(Ok(Boxed(record))) => of_record(*record, blocks),
             Some(Err(_)) => return Err(at),
             None => return Ok(()),
         }
