@@ -154,8 +154,10 @@ fn write(packs: &Path, pack: &str, committed: u64, frames: &[Frame], unsynced: &
     }
     let is_new = !path.exists();
     let mut file = private(OpenOptions::new().create(true).truncate(false).write(true)).open(&path)?;
-    file.set_len(committed)?;
-    file.seek(SeekFrom::Start(committed))?;
+    if !is_new || committed > 0 {
+        file.set_len(committed)?;
+        file.seek(SeekFrom::Start(committed))?;
+    }
     for frame in frames {
         file.write_all(&frame.bytes)?;
     }

@@ -186,7 +186,7 @@ pub fn source_of(agent: Agent, log: &Path) -> Source {
 /// What is named like a companion of a log and is no file: a pipe, a directory, a link to nowhere.
 pub fn odd_companions(agent: Agent, log: &Path) -> Vec<Unread> {
     let name = log.file_name().unwrap_or_default().to_string_lossy();
-    let beside = companions(agent, &place_of(log), &name).into_iter();
+    let beside = named_companions(agent, &place_of(log), &name).into_iter();
     let odd = beside.filter(|(_, path)| path.symlink_metadata().is_ok_and(|metadata| !metadata.is_file()));
     odd.map(|(_, path)| Unread {
         path,
@@ -202,13 +202,18 @@ fn is_plain_file(path: &Path) -> bool {
 
 /// Where the companions of a log would lie.
 fn companions(agent: Agent, place: &Path, name: &str) -> Vec<(PartKind, PathBuf)> {
+    let mut companions = named_companions(agent, place, name);
+    if agent == Agent::Claude {
+        companions.extend(spilled_results(place).into_iter().map(|path| (PartKind::Spill, path)));
+    }
+    companions
+}
+
+/// Where those would lie whose names are known.
+fn named_companions(agent: Agent, place: &Path, name: &str) -> Vec<(PartKind, PathBuf)> {
     let directory = place.parent().unwrap_or(Path::new(""));
     match agent {
-        Agent::Claude => {
-            let meta = (PartKind::Meta, place.with_extension("meta.json"));
-            let spills = spilled_results(place).into_iter().map(|path| (PartKind::Spill, path));
-            std::iter::once(meta).chain(spills).collect()
-        }
+        Agent::Claude => vec![(PartKind::Meta, place.with_extension("meta.json"))],
         Agent::Codex => {
             let home = codex_home(place);
             home.map(|home| (PartKind::Index, home.join("session_index.jsonl")))

@@ -5,10 +5,15 @@ use std::cell::RefCell;
 use std::io;
 
 use zstd::bulk::{Compressor, Decompressor};
-use zstd::zstd_safe::get_frame_content_size;
+use zstd::zstd_safe::{compress_bound, get_frame_content_size};
+
+/// Room for more is not kept.
+const PACKED_BYTES_MAX: usize = 4 << 20;
 
 thread_local! {
     static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
+    /// Where packed bytes come to lie before it is known how many they are.
+    static PACKED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
     static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
 }
 
@@ -20,7 +25,15 @@ pub(crate) fn compress(bytes: &[u8], level: i32) -> io::Result<Vec<u8>> {
             none => none.insert(Compressor::new(level)?),
         };
         compressor.set_compression_level(level)?;
-        compressor.compress(bytes)
+        if bytes.len() > PACKED_BYTES_MAX {
+            return compressor.compress(bytes);
+        }
+        PACKED.with_borrow_mut(|packed| {
+            packed.clear();
+            packed.reserve(compress_bound(bytes.len()));
+            compressor.compress_to_buffer(bytes, packed)?;
+            Ok(packed.clone())
+        })
     })
 }
 

@@ -1,14 +1,31 @@
 //! Digests of sessions that one reading has wholly, made while their lines and events are at hand: nothing is unpacked for them
 //! again, and nothing is asked but what hooks told. They say the same as digests that are made of rows and frames.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::path::Path;
 
 use transcript::{Agent, Delta, Session};
 
 use super::lines::{Wanted, look_through};
 use super::{Facts, QUIET, Settings, of};
-use crate::repos;
+use crate::repos::{self, Repo};
 use crate::store::{FreshDigest, FreshEvents, Store, StoreError, kept_calls, kept_turn};
+
+thread_local! {
+    /// Most sessions of a sweep began in few directories. A worker lives no longer than its sweep.
+    static PLACES: RefCell<HashMap<String, Option<Repo>>> = RefCell::default();
+}
+
+fn place_of(cwd: &str) -> Option<Repo> {
+    PLACES.with_borrow_mut(|places| match places.get(cwd) {
+        Some(place) => place.clone(),
+        None => places
+            .entry(cwd.to_owned())
+            .or_insert(repos::of(Path::new(cwd)))
+            .clone(),
+    })
+}
 
 /// What a reading of a whole session has at hand.
 pub(crate) struct AtHand<'h> {
@@ -45,7 +62,7 @@ impl AtHand<'_> {
             turns: self.delta.turns.iter().map(kept_turn).collect(),
             calls: kept_calls(&self.delta.calls),
             findings: look_through(self.agent, Wanted::of(self.events.iter()), stretches),
-            place: session.cwd.as_deref().and_then(|cwd| repos::of(Path::new(cwd))),
+            place: session.cwd.as_deref().and_then(place_of),
             told,
             session: session.clone(),
         };

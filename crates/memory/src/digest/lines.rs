@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
-use regex::Regex;
+use regex::{Regex, RegexSet};
 use serde::Deserialize;
 use transcript::{Agent, Kind, PartKind, SessionEvent, bare_bodies, runs_commands};
 
@@ -233,27 +233,25 @@ fn end_of(text: &str, bytes_max: usize) -> &str {
 
 /// How the output of a test run says that it came out.
 pub(crate) fn verdict(output: &str) -> Option<bool> {
-    static FAILED: LazyLock<Regex> = LazyLock::new(|| {
-        expression(
-            r"(?m)test result: FAILED|^FAILED \(|(?:^|[:,;=(|]|\b(?:Tests?|Files|Suites|Found|with|and|FAILED))\s*[1-9]\d* (?:tests? )?(?:failed|failing|failures?|errors?)\b|^\s*[1-9]\d* fail$|^--- FAIL:|^FAIL\b|^not ok \d|(?i:failures|errors): ?[1-9]|error: test failed|could not compile|BUILD FAILED|npm ERR!|ELIFECYCLE",
-        )
+    // Both are looked for at once. Borders of words are those of ASCII: others make an expression slow wherever a check mark stands.
+    static ENDS: LazyLock<RegexSet> = LazyLock::new(|| {
+        let failed = r"(?m)test result: FAILED|^FAILED \(|(?:^|[:,;=(|]|(?-u:\b)(?:Tests?|Files|Suites|Found|with|and|FAILED))\s*[1-9]\d* (?:tests? )?(?:failed|failing|failures?|errors?)(?-u:\b)|^\s*[1-9]\d* fail$|^--- FAIL:|^FAIL(?-u:\b)|^not ok \d|(?i:failures|errors): ?[1-9]|error: test failed|could not compile|BUILD FAILED|npm ERR!|ELIFECYCLE";
+        let passed = r"(?m)test result: ok|(?-u:\b)[1-9]\d* (?:tests? )?(?:passed|passing)(?-u:\b)|^\s*[1-9]\d* pass$|^ok\s+\S|^PASS(?-u:\b)|^OK \(|^OK$|(?i:all tests pass)|BUILD SUCCESS";
+        RegexSet::new([failed, passed]).expect("the expressions are good ones")
     });
-    static PASSED: LazyLock<Regex> = LazyLock::new(|| {
-        expression(
-            r"(?m)test result: ok|\b[1-9]\d* (?:tests? )?(?:passed|passing)\b|^\s*[1-9]\d* pass$|^ok\s+\S|^PASS\b|^OK \(|^OK$|(?i:all tests pass)|BUILD SUCCESS",
-        )
-    });
-    if FAILED.is_match(output) {
-        return Some(false);
+    let ends = ENDS.matches(output);
+    match (ends.matched(0), ends.matched(1)) {
+        (true, _) => Some(false),
+        (false, true) => Some(true),
+        (false, false) => None,
     }
-    PASSED.is_match(output).then_some(true)
 }
 
 /// Whether a command commits, or offers or merges a pull request.
 pub(crate) fn commits(command: &str) -> bool {
     static MADE: LazyLock<Regex> = LazyLock::new(|| {
         expression(
-            r#"\bgit(?:\s+-[cC]\s+\S+|\s+--?[a-z-]+(?:=\S+)?)*\s+commit(?:[\s"'\\]|$)|\bgh\s+pr\s+(?:create|merge)\b"#,
+            r#"(?-u:\b)git(?:\s+-[cC]\s+\S+|\s+--?[a-z-]+(?:=\S+)?)*\s+commit(?:[\s"'\\]|$)|(?-u:\b)gh\s+pr\s+(?:create|merge)(?-u:\b)"#,
         )
     });
     MADE.is_match(command) && !command.contains("--dry-run")

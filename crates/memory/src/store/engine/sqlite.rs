@@ -24,6 +24,9 @@ const PAGE_BYTES: i64 = 16 << 10;
 /// What a writer keeps of the database in memory: the pages of a batch, else they are written before their commit, and then again.
 const WRITE_CACHE_KIB: i64 = 8 << 10;
 
+/// After so many pages in the write-ahead log they are brought to their places, while others work; whoever closes the database has few left.
+const LOG_PAGES: i64 = 500;
+
 /// What a reader keeps of the database in memory.
 const READ_CACHE_KIB: i64 = 1 << 10;
 
@@ -67,6 +70,7 @@ impl Sqlite {
             connection.pragma_update(None, "synchronous", "FULL")?;
             connection.pragma_update(None, "foreign_keys", "ON")?;
             connection.pragma_update(None, "cache_size", -WRITE_CACHE_KIB)?;
+            connection.pragma_update(None, "wal_autocheckpoint", LOG_PAGES)?;
         } else {
             // Whoever asks reads most pages once: memory that is new to the process costs more than reading one twice.
             connection.pragma_update(None, "cache_size", -READ_CACHE_KIB)?;

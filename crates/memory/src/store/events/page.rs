@@ -1,8 +1,7 @@
 //! How a page of events is laid out: column by column, and compressed. Knows no table.
 
-use std::collections::HashMap;
-
 use jiff::Timestamp;
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use transcript::{Actor, Kinds, PartKind, Role, SessionEvent};
 
@@ -55,13 +54,13 @@ const PARTS: [PartKind; 3] = [PartKind::Log, PartKind::ChatHistory, PartKind::Ev
 /// Lays events out and compresses them.
 pub(super) fn pack(events: &[SessionEvent]) -> Vec<u8> {
     let mut page = Page::default();
-    let mut names: HashMap<String, u32> = HashMap::new();
+    let mut names: FxHashMap<&str, u32> = FxHashMap::default();
     let (mut seq, mut time, mut line) = (0, 0, 0);
     for event in events {
-        let mut name = |text: &str| {
+        let mut name = |text| {
             let next = names.len() as u32;
-            *names.entry(text.to_owned()).or_insert_with(|| {
-                page.names.push(text.to_owned());
+            *names.entry(text).or_insert_with(|| {
+                page.names.push(str::to_owned(text));
                 next
             })
         };
