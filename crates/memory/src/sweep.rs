@@ -16,6 +16,7 @@ mod work;
 mod write;
 
 use std::collections::BTreeMap;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
@@ -190,7 +191,7 @@ pub struct AgentReport {
 /// Says what a sweep would read, and writes nothing at all.
 pub fn dry_run(sweep: &Sweep<'_>) -> Result<Report, StoreError> {
     let store = Store::open_existing(sweep.directory)?;
-    let plan = Plan::make(sweep, store.as_ref())?;
+    let plan = Plan::make(sweep, store.as_ref(), plan::walk(sweep))?;
     let mut report = plan.report;
     for job in &plan.jobs {
         report.files_read += 1;
@@ -202,10 +203,16 @@ pub fn dry_run(sweep: &Sweep<'_>) -> Result<Report, StoreError> {
 
 /// Runs a whole sweep.
 pub fn run(sweep: &Sweep<'_>, patience: Patience<'_>) -> Result<Report, StoreError> {
-    let mut store = Store::open(sweep.directory)?;
+    // A new store is written to disk meanwhile.
+    let (opened, walked) = thread::scope(|scope| {
+        let walking = scope.spawn(|| plan::walk(sweep));
+        let opened = Store::open(sweep.directory);
+        (opened, walking.join().unwrap_or_else(|panic| resume_unwind(panic)))
+    });
+    let mut store = opened?;
     // Whether we may write is asked once before any work is done, and again for each batch.
     drop(store.lock(patience)?);
-    let plan = Plan::make(sweep, Some(&store))?;
+    let plan = Plan::make(sweep, Some(&store), walked)?;
     let mut report = work_off(sweep, patience, &mut store, "sweep", &plan)?;
     if sweep.only.is_none() {
         prompts::run(sweep, patience, &mut store, &mut report)?;

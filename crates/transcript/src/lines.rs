@@ -11,10 +11,10 @@ use memchr::memchr;
 /// The longest line that is parsed.
 pub const LINE_BYTES_MAX: usize = 64 << 20;
 
-const READ_BYTES: usize = 256 << 10;
+const READ_BYTES: usize = 64 << 10;
 
 /// A longer buffer is not kept for the next log.
-const IDLE_BYTES_MAX: usize = 4 * READ_BYTES;
+const IDLE_BYTES_MAX: usize = 1 << 20;
 
 thread_local! {
     /// The buffer of the log that this thread read last: fresh memory costs as much as reading a small log.

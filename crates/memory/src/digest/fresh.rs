@@ -10,21 +10,42 @@ use transcript::{Agent, Delta, Session};
 use super::lines::{Wanted, look_through};
 use super::{Facts, QUIET, Settings, of};
 use crate::repos::{self, Repo};
-use crate::store::{FreshDigest, FreshEvents, Store, StoreError, kept_calls, kept_turn};
+use crate::store::{Fact, FreshDigest, FreshEvents, Store, StoreError, kept_calls, kept_turn};
 
 thread_local! {
-    /// Most sessions of a sweep began in few directories. A worker lives no longer than its sweep.
-    static PLACES: RefCell<HashMap<String, Option<Repo>>> = RefCell::default();
+    static LEARNED: RefCell<Learned> = RefCell::default();
+}
+
+/// What a worker learned once for all sessions of its sweep; it lives no longer.
+#[derive(Default)]
+struct Learned {
+    /// Most sessions began in few directories.
+    places: HashMap<String, Option<Repo>>,
+    /// Whether hooks ever told anything.
+    has_facts: Option<bool>,
 }
 
 fn place_of(cwd: &str) -> Option<Repo> {
-    PLACES.with_borrow_mut(|places| match places.get(cwd) {
+    LEARNED.with_borrow_mut(|learned| match learned.places.get(cwd) {
         Some(place) => place.clone(),
-        None => places
+        None => learned
+            .places
             .entry(cwd.to_owned())
             .or_insert(repos::of(Path::new(cwd)))
             .clone(),
     })
+}
+
+fn facts_of(store: &Store, uid: &str) -> Result<Vec<Fact>, StoreError> {
+    let has_facts = match LEARNED.with_borrow(|learned| learned.has_facts) {
+        Some(known) => known,
+        None => store.reads().has_facts()?,
+    };
+    LEARNED.with_borrow_mut(|learned| learned.has_facts = Some(has_facts));
+    match has_facts {
+        true => store.reads().facts_of(uid),
+        false => Ok(Vec::new()),
+    }
 }
 
 /// What a reading of a whole session has at hand.
@@ -57,7 +78,7 @@ impl AtHand<'_> {
         if last.is_none_or(|last| last > settings.now - QUIET) {
             return Ok(None);
         }
-        let told = store.reads().facts_of(self.uid)?;
+        let told = facts_of(store, self.uid)?;
         let mut facts = Facts {
             turns: self.delta.turns.iter().map(kept_turn).collect(),
             calls: kept_calls(&self.delta.calls),

@@ -353,7 +353,7 @@ pub(super) fn is_plausible(text: &[u8], opening: Opening) -> bool {
     let Opening { start, end, action } = opening;
     match action {
         Action::Rule(index) => is_token(text, start, end, index),
-        Action::Name => is_named_value(text, start, end) || commands::is_netrc(text, start),
+        Action::Name => !is_count(text, end) && (is_named_value(text, start, end) || commands::is_netrc(text, start)),
         Action::Link => text[start] == b'%' || is_link_with_user(text, end),
         Action::WebToken => is_left_border(text, start) && has_solid(text, end, 8),
         Action::Bytes => escape::opens_byte_array(text, start),
@@ -388,6 +388,13 @@ fn has_solid(text: &[u8], at: usize, count: usize) -> bool {
             )
     };
     text.get(at..at + count).is_some_and(|next| next.iter().all(is_solid))
+}
+
+/// Whether what follows is a count of tokens, as every record has some: `s":123,`. It is no named value.
+fn is_count(text: &[u8], end: usize) -> bool {
+    let count = text[end..].strip_prefix(b"s\":").unwrap_or_default();
+    let digits = count.iter().take(20).take_while(|byte| byte.is_ascii_digit()).count();
+    digits > 0 && matches!(count.get(digits), Some(b',' | b'}'))
 }
 
 /// Whether a name goes on to a separator and something that is no number.

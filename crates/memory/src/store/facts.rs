@@ -90,6 +90,15 @@ impl Reads<'_> {
         )
     }
 
+    /// Whether anything was ever told.
+    pub fn has_facts(&self) -> Result<bool, StoreError> {
+        if !self.engine.has_table("facts")? {
+            return Ok(false);
+        }
+        let one = self.engine.query_opt("SELECT 1 FROM facts LIMIT 1", &[], |_| Ok(()))?;
+        Ok(one.is_some())
+    }
+
     /// Everything that was ever told, by uid.
     pub fn facts(&self) -> Result<Vec<Fact>, StoreError> {
         if !self.engine.has_table("facts")? {

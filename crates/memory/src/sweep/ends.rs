@@ -37,6 +37,9 @@ impl Ends {
         let missing = END_BYTES - self.head.len();
         self.head.extend_from_slice(&bytes[..bytes.len().min(missing)]);
         let last = &bytes[bytes.len().saturating_sub(END_BYTES)..];
+        if self.tail.capacity() == 0 {
+            self.tail.reserve_exact(TAIL_BYTES_MAX);
+        }
         if self.tail.len() + last.len() > TAIL_BYTES_MAX {
             let excess = (self.tail.len() + last.len() - END_BYTES).min(self.tail.len());
             self.tail.drain(..excess);

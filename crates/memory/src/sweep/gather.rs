@@ -23,7 +23,9 @@ const IDLE_BYTES_MAX: usize = 2 * FRAME_BYTES;
 const IDLE_MAX: usize = 4;
 
 fn idle() -> Vec<u8> {
-    IDLE.with_borrow_mut(Vec::pop).unwrap_or_default()
+    let idle = IDLE.with_borrow_mut(Vec::pop);
+    // It does not grow step by step: what nobody writes to costs nothing.
+    idle.unwrap_or_else(|| Vec::with_capacity(FRAME_BYTES + FRAME_BYTES / 8))
 }
 
 /// Lines that are masked and read and not yet handed over.

@@ -16,7 +16,7 @@ use super::{Report, Sweep, path_text};
 use crate::breaks;
 use crate::files;
 use crate::logs;
-use crate::sources::{self, Unread};
+use crate::sources::{self, Found, Unread};
 use crate::store::{Cursor, Stat, Store, StoreError};
 use crate::threads::on_threads;
 
@@ -98,10 +98,11 @@ impl Plan {
         jobs.chain(self.stale.iter().map(|stale| stale.uid.as_str()))
     }
 
-    pub(super) fn make(sweep: &Sweep<'_>, store: Option<&Store>) -> Result<Self, StoreError> {
+    /// Plans what to do with the logs that a walk found.
+    pub(super) fn make(sweep: &Sweep<'_>, store: Option<&Store>, walked: Vec<Found>) -> Result<Self, StoreError> {
         let cursors = store.map_or(Ok(Vec::new()), |store| store.reads().cursors())?;
         let mut report = Report::default();
-        let sessions = find(sweep, &cursors, &mut report);
+        let sessions = find(sweep, &cursors, walked, &mut report);
         let mut of_session: HashMap<&str, Vec<&Cursor>> = HashMap::new();
         for cursor in &cursors {
             of_session.entry(&cursor.session_uid).or_default().push(cursor);
@@ -209,15 +210,20 @@ fn ends_in_one_line(path: &Path, from: u64) -> bool {
     !logs::is_packed(path) && read.is_ok_and(|bytes| (bytes as u64) < HEAD_BYTES) && !rest.contains(&b'\n')
 }
 
+/// Walks all roots, without a look into any log.
+pub(super) fn walk(sweep: &Sweep<'_>) -> Vec<Found> {
+    let found = sweep.roots.iter().map(|root| match sweep.only {
+        Some(only) => sources::find_named(root, only),
+        None => sources::find(root),
+    });
+    found.collect()
+}
+
 /// Every session under the roots, with all copies of it.
-fn find(sweep: &Sweep<'_>, cursors: &[Cursor], report: &mut Report) -> BTreeMap<String, Vec<Copy>> {
+fn find(sweep: &Sweep<'_>, cursors: &[Cursor], walked: Vec<Found>, report: &mut Report) -> BTreeMap<String, Vec<Copy>> {
     let by_path: HashMap<&str, &Cursor> = cursors.iter().map(|cursor| (cursor.path.as_str(), cursor)).collect();
     let mut sessions: BTreeMap<String, Vec<Copy>> = BTreeMap::new();
-    for root in sweep.roots {
-        let found = match sweep.only {
-            Some(only) => sources::find_named(root, only),
-            None => sources::find(root),
-        };
+    for (root, found) in sweep.roots.iter().zip(walked) {
         report.unread.extend(found.unread);
         let name = root.label.clone().unwrap_or_else(|| path_text(&root.path));
         let seen = on_threads(sweep.threads, found.logs.len(), |number, _| {

@@ -15,7 +15,7 @@ use crate::mask::{MaskKey, Masker, UserRules};
 use crate::sources::Root;
 use crate::store::{Patience, Place, Store};
 use crate::sweep::piece::{Output, Piece};
-use crate::sweep::plan::Plan;
+use crate::sweep::plan::{self, Plan};
 use crate::sweep::{Sweep, run, work};
 
 const WAIT: Patience<'static> = Patience::Wait(&|| {});
@@ -77,7 +77,8 @@ impl World {
     }
 
     fn plan(&self) -> Plan {
-        Plan::make(&self.sweep(), Some(&self.store())).unwrap()
+        let sweep = self.sweep();
+        Plan::make(&sweep, Some(&self.store()), plan::walk(&sweep)).unwrap()
     }
 
     /// What the workers of a sweep hand over.
