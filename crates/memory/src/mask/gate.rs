@@ -1,9 +1,9 @@
 //! The gate: one pass over the raw bytes that finds where a secret could be, as fast as memory allows.
 //!
-//! Each literal of each rule has one rare window of three bytes. A table knows which windows two bytes begin and which
-//! they end, each in one of eight groups: a window can only stand where both agree on a group, and that is asked of eight
-//! places at once without a branch, for a processor guesses wrongly in every text. What texts touch of the table stays in the
-//! first cache. (An Aho-Corasick automaton over the same literals was measured: it alone took longer than all of masking.)
+//! Each literal of each rule has one rare window of three bytes. A text is asked pair by pair: a window stands in two neighbouring
+//! pairs, with the byte before it or the one behind it, and a table knows which windows a pair begins and which it ends, each in one
+//! of eight groups. A window can only stand where two pairs agree on a group, and that is asked of eight pairs at once without a
+//! branch, for a processor guesses wrongly in every text. (An Aho-Corasick automaton over the same literals was measured: it alone took longer than all of masking.)
 //! Most lines have no literal, and most literals are ruled out by a look at the next few bytes. That
 //! look sees raw JSON, so it must not be sharper than the rules, which see decoded text: a wrong yes
 //! costs time, a wrong no costs a secret.
@@ -131,8 +131,8 @@ pub(super) struct Opening {
 /// All literals by their windows.
 #[derive(Debug)]
 pub(super) struct Gate {
-    /// For each two bytes, the groups of the windows that begin with them, and above those of the windows that end with them.
-    pairs: Box<[u16; 1 << 16]>,
+    /// For each two bytes, the groups of the windows that they begin, and above those of the windows that they end; see [`note`].
+    pairs: Box<[u32; 1 << 16]>,
     /// One bit for each hash of a window.
     bits: Box<[u32; 4096]>,
     /// Sorted by bucket.
@@ -141,8 +141,8 @@ pub(super) struct Gate {
     buckets: Box<[u16; BUCKETS + 1]>,
 }
 
-/// So many places are asked together.
-const PLACES: usize = 8;
+/// So many pairs are asked together.
+const PAIRS: usize = 8;
 
 /// How many buckets the literals lie in.
 const BUCKETS: usize = 4096;
@@ -184,7 +184,7 @@ impl Gate {
         for literal in &literals {
             let (word, bit) = place(literal.window);
             bits[word] |= 1 << bit;
-            note(&mut pairs, literal.window);
+            note(&mut pairs, literal);
         }
         let mut buckets = Box::new([0; BUCKETS + 1]);
         for (index, start) in buckets.iter_mut().enumerate() {
@@ -224,20 +224,35 @@ impl Gate {
     /// Returns the first place at or after `from` whose window may be one of ours.
     fn next_window(&self, text: &[u8], from: usize) -> Option<usize> {
         let mut at = from;
-        // The last window ends two bytes behind its place.
-        while let Some(bytes) = text.get(at..).and_then(<[u8]>::first_chunk::<{ PLACES + 2 }>) {
-            let told: [u16; PLACES + 1] = array::from_fn(|place| self.pairs[pair_at(bytes, place)]);
-            let agree = |place: usize| told[place] & told[place + 1] >> 8;
-            if (0..PLACES).fold(0, |any, place| any | agree(place)) != 0 {
-                let stands = |place: &usize| agree(*place) != 0 && self.knows(window_at(bytes, *place));
-                if let Some(place) = (0..PLACES).find(stands) {
+        while let Some(bytes) = text.get(at..).and_then(<[u8]>::first_chunk::<{ 2 * PAIRS + 2 }>) {
+            let told = self.told(bytes);
+            let agree = |pair: usize| told[pair] & told[pair + 1] >> 16;
+            if (0..PAIRS).fold(0, |any, pair| any | agree(pair)) != 0 {
+                let stands = |place: &usize| {
+                    agree(place / 2) & (0xff << (place % 2 * 8)) != 0 && self.knows(window_at(bytes, *place))
+                };
+                if let Some(place) = (0..2 * PAIRS).find(stands) {
                     return Some(at + place);
                 }
             }
-            at += PLACES;
+            at += 2 * PAIRS;
         }
         let last = text.len().saturating_sub(LITERAL_BYTES_MIN - 1);
         (at..last).find(|at| self.knows(window_at(text, *at)))
+    }
+
+    /// What the table tells of pairs, one behind the other, and of the one behind them.
+    #[inline]
+    fn told(&self, bytes: &[u8; 2 * PAIRS + 2]) -> [u32; PAIRS + 1] {
+        // Four pairs are read at once.
+        let (fours, last) = bytes.as_chunks::<8>();
+        array::from_fn(|pair| {
+            let pair = match fours.get(pair / 4) {
+                Some(four) => (u64::from_le_bytes(*four) >> (pair % 4 * 16)) as u16,
+                None => u16::from_le_bytes([last[0], last[1]]),
+            };
+            self.pairs[usize::from(pair)]
+        })
     }
 
     fn knows(&self, window: u32) -> bool {
@@ -288,6 +303,14 @@ impl Literal {
         windows.into_iter().map(with_window).collect()
     }
 
+    /// How a byte of it may be written.
+    fn cases(&self, byte: u8) -> Vec<u8> {
+        match self.in_any_case {
+            true => vec![byte.to_ascii_lowercase(), byte.to_ascii_uppercase()],
+            false => vec![byte],
+        }
+    }
+
     fn stands_at(&self, text: &[u8], start: usize) -> bool {
         text.get(start..start + self.text.len()).is_some_and(|there| {
             if self.in_any_case {
@@ -318,16 +341,29 @@ fn commonness(window: &[u8]) -> u32 {
     window.iter().map(rank).sum::<u32>() + 30 * (pairs as u32 + u32::from(is_row))
 }
 
-/// Notes with which pairs of bytes a window begins and ends.
-fn note(pairs: &mut [u16; 1 << 16], window: u32) {
-    let group = 1 << (hash(window) % 8);
-    let bytes = window.to_le_bytes();
-    pairs[pair_at(&bytes, 0)] |= group;
-    pairs[pair_at(&bytes, 1)] |= group << 8;
+/// Notes which pairs a literal's window begins and ends. One that begins with a pair ends with its last byte and the one behind it; one that
+/// begins with the second byte of a pair, behind the one before it, ends with a pair. The two have groups of their own.
+fn note(pairs: &mut [u32; 1 << 16], literal: &Literal) {
+    let [first, second, third, _] = literal.window.to_le_bytes();
+    let (even, next) = match literal.text.get(literal.offset + LITERAL_BYTES_MIN) {
+        Some(byte) => (group(literal.window), literal.cases(*byte)),
+        // Any byte may follow: windows with the same last one share a group.
+        None => (group(third.into()), (0..=u8::MAX).collect()),
+    };
+    let (odd, before) = match literal.offset.checked_sub(1) {
+        Some(at) => (group(literal.window) << 8, literal.cases(literal.text[at])),
+        None => (group(first.into()) << 8, (0..=u8::MAX).collect()),
+    };
+    let mut add =
+        |first: u8, second: u8, groups: u32| pairs[usize::from(u16::from_le_bytes([first, second]))] |= groups;
+    add(first, second, even);
+    next.iter().for_each(|next| add(third, *next, even << 16));
+    before.iter().for_each(|before| add(*before, first, odd));
+    add(second, third, odd << 16);
 }
 
-fn pair_at(text: &[u8], at: usize) -> usize {
-    usize::from(u16::from_le_bytes([text[at], text[at + 1]]))
+fn group(number: u32) -> u32 {
+    1 << (hash(number) % 8)
 }
 
 fn window_at(text: &[u8], at: usize) -> u32 {
