@@ -25,7 +25,7 @@ use crate::retention;
 use crate::store::{Cursor, Extent, FrameRow, Patience, Stat, Store, StoreError, WriteLock};
 
 /// A batch is committed when it has so many pieces, or so many raw bytes, or nothing more comes for a moment.
-const BATCH_PIECES: usize = 128;
+const BATCH_PIECES: usize = 64;
 /// Towards the end batches are smaller: while the last one is written, nobody works any more.
 const LAST_PIECES: usize = 16;
 const BATCH_BYTES: u64 = 32 << 20;
