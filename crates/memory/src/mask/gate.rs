@@ -131,7 +131,7 @@ pub(super) struct Opening {
 /// All literals by their windows.
 #[derive(Debug)]
 pub(super) struct Gate {
-    /// For each two bytes, the groups of the windows that they begin, and above those of the windows that they end; see [`note`].
+    /// For each two bytes, the groups of the windows that they begin, and above those of the windows that they end; see [`pairs_of`].
     pairs: Box<[u32; 1 << 16]>,
     /// One bit for each hash of a window.
     bits: Box<[u32; 4096]>,
@@ -180,18 +180,16 @@ impl Gate {
         );
         literals.sort_by_key(|literal| bucket(literal.window));
         let mut bits = Box::new([0; 4096]);
-        let mut pairs = Box::new([0; 1 << 16]);
         for literal in &literals {
             let (word, bit) = place(literal.window);
             bits[word] |= 1 << bit;
-            note(&mut pairs, literal);
         }
         let mut buckets = Box::new([0; BUCKETS + 1]);
         for (index, start) in buckets.iter_mut().enumerate() {
             *start = literals.partition_point(|literal| bucket(literal.window) < index) as u16;
         }
         Gate {
-            pairs,
+            pairs: pairs_of(&literals),
             bits,
             literals,
             buckets,
@@ -304,11 +302,9 @@ impl Literal {
     }
 
     /// How a byte of it may be written.
-    fn cases(&self, byte: u8) -> Vec<u8> {
-        match self.in_any_case {
-            true => vec![byte.to_ascii_lowercase(), byte.to_ascii_uppercase()],
-            false => vec![byte],
-        }
+    fn cases(&self, byte: u8) -> impl Iterator<Item = u8> {
+        let upper = self.in_any_case.then(|| byte.to_ascii_uppercase());
+        [byte].into_iter().chain(upper)
     }
 
     fn stands_at(&self, text: &[u8], start: usize) -> bool {
@@ -341,25 +337,51 @@ fn commonness(window: &[u8]) -> u32 {
     window.iter().map(rank).sum::<u32>() + 30 * (pairs as u32 + u32::from(is_row))
 }
 
-/// Notes which pairs a literal's window begins and ends. One that begins with a pair ends with its last byte and the one behind it; one that
-/// begins with the second byte of a pair, behind the one before it, ends with a pair. The two have groups of their own.
-fn note(pairs: &mut [u32; 1 << 16], literal: &Literal) {
-    let [first, second, third, _] = literal.window.to_le_bytes();
-    let (even, next) = match literal.text.get(literal.offset + LITERAL_BYTES_MIN) {
-        Some(byte) => (group(literal.window), literal.cases(*byte)),
-        // Any byte may follow: windows with the same last one share a group.
-        None => (group(third.into()), (0..=u8::MAX).collect()),
-    };
-    let (odd, before) = match literal.offset.checked_sub(1) {
-        Some(at) => (group(literal.window) << 8, literal.cases(literal.text[at])),
-        None => (group(first.into()) << 8, (0..=u8::MAX).collect()),
-    };
-    let mut add =
-        |first: u8, second: u8, groups: u32| pairs[usize::from(u16::from_le_bytes([first, second]))] |= groups;
-    add(first, second, even);
-    next.iter().for_each(|next| add(third, *next, even << 16));
-    before.iter().for_each(|before| add(*before, first, odd));
-    add(second, third, odd << 16);
+/// Which windows pairs begin and end. One that begins with a pair ends with its last byte and the one behind it; one that begins with the
+/// second byte of a pair, behind the one before it, ends with a pair. The two have groups of their own.
+fn pairs_of(literals: &[Literal]) -> Box<[u32; 1 << 16]> {
+    let mut pairs: Box<[u32; 1 << 16]> = vec![0; 1 << 16].try_into().expect("it has that length");
+    // What any pair tells that begins or ends with a byte.
+    let (mut begins, mut ends) = ([0; 256], [0; 256]);
+    for literal in literals {
+        let [first, second, third, _] = literal.window.to_le_bytes();
+        let mut add = |first: u8, second: u8, groups: u32| pairs[pair(first, second)] |= groups;
+        match literal.text.get(literal.offset + LITERAL_BYTES_MIN) {
+            Some(next) => {
+                let even = group(literal.window);
+                add(first, second, even);
+                literal.cases(*next).for_each(|next| add(third, next, even << 16));
+            }
+            // Any byte may follow: windows with the same last one share a group.
+            None => {
+                add(first, second, group(third.into()));
+                begins[usize::from(third)] |= group(third.into()) << 16;
+            }
+        }
+        match literal.offset.checked_sub(1) {
+            Some(before) => {
+                let odd = group(literal.window) << 8;
+                literal
+                    .cases(literal.text[before])
+                    .for_each(|before| add(before, first, odd));
+                add(second, third, odd << 16);
+            }
+            None => {
+                ends[usize::from(first)] |= group(first.into()) << 8;
+                add(second, third, group(first.into()) << 24);
+            }
+        }
+    }
+    for (row, ends) in pairs.chunks_exact_mut(256).zip(ends) {
+        row.iter_mut()
+            .zip(begins)
+            .for_each(|(pair, begins)| *pair |= begins | ends);
+    }
+    pairs
+}
+
+fn pair(first: u8, second: u8) -> usize {
+    usize::from(u16::from_le_bytes([first, second]))
 }
 
 fn group(number: u32) -> u32 {
