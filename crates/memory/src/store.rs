@@ -270,6 +270,11 @@ impl Store {
         done
     }
 
+    /// Says that batches are about to be written, or no longer.
+    pub fn set_batches(&self, are_written: bool) -> Result<(), StoreError> {
+        self.engine.set_batches(are_written)
+    }
+
     /// Questions to the store.
     pub fn reads(&self) -> Reads<'_> {
         Reads { engine: &self.engine }

@@ -285,10 +285,13 @@ fn work_off(
     plan: &Plan,
 ) -> Result<Report, StoreError> {
     let mut report = plan.report.clone();
+    let todo = plan.jobs.len() + plan.stale.len();
+    if todo > 0 {
+        store.set_batches(true)?;
+    }
     let budget = Budget::new();
     let mut writer = Writer::new(store, sweep, patience, command, plan);
     let next = AtomicUsize::new(0);
-    let todo = plan.jobs.len() + plan.stale.len();
     let (sender, receiver) = sync_channel::<Output>(WAITING_MAX);
     thread::scope(|scope| -> Result<(), StoreError> {
         for _ in 0..sweep.threads.clamp(1, 64).min(todo.max(1)) {
@@ -318,6 +321,9 @@ fn work_off(
         drained
     })?;
     writer.finish(&mut report)?;
+    if todo > 0 {
+        store.set_batches(false)?;
+    }
     Ok(report)
 }
 

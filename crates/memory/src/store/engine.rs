@@ -155,6 +155,14 @@ impl Engine {
         }
     }
 
+    /// Says that batches are about to be written, or no longer.
+    pub(super) fn set_batches(&self, are_written: bool) -> Result<(), StoreError> {
+        match &self.arm {
+            Arm::Sqlite(arm) => arm.set_batches(are_written),
+            Arm::Postgres(_) => Ok(()),
+        }
+    }
+
     /// Runs a statement that gives no rows, and says how many rows it touched.
     pub(super) fn execute(&self, sql: &str, values: &[Value<'_>]) -> Result<usize, StoreError> {
         match &self.arm {

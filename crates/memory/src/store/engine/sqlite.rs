@@ -21,8 +21,10 @@ const BUSY_MS: u64 = 15_000;
 /// Of a new database; one that exists keeps its own.
 const PAGE_BYTES: i64 = 16 << 10;
 
-/// What a writer keeps of the database in memory: the pages of a batch, else they are written before their commit, and then again.
-const WRITE_CACHE_KIB: i64 = 8 << 10;
+/// What a writer keeps of the database in memory, and while it writes batches: their pages, else they are written before their commit, and
+/// then again.
+const WRITE_CACHE_KIB: i64 = 2 << 10;
+const BATCH_CACHE_KIB: i64 = 8 << 10;
 
 /// After so many pages in the write-ahead log they are brought to their places, while others work; whoever closes the database has few left.
 const LOG_PAGES: i64 = 500;
@@ -69,7 +71,6 @@ impl Sqlite {
             connection.pragma_update(None, "secure_delete", "ON")?;
             connection.pragma_update(None, "synchronous", "FULL")?;
             connection.pragma_update(None, "foreign_keys", "ON")?;
-            connection.pragma_update(None, "cache_size", -WRITE_CACHE_KIB)?;
             connection.pragma_update(None, "wal_autocheckpoint", LOG_PAGES)?;
         } else {
             // Whoever asks reads most pages once: memory that is new to the process costs more than reading one twice.
@@ -89,6 +90,12 @@ impl Sqlite {
             return Ok(());
         }
         let size = if is_passing { PASSING_CACHE_KIB } else { READ_CACHE_KIB };
+        Ok(self.connection.pragma_update(None, "cache_size", -size)?)
+    }
+
+    /// Keeps the pages of batches in memory while they are written, or as much as before.
+    pub(super) fn set_batches(&self, are_written: bool) -> Result<(), StoreError> {
+        let size = if are_written { BATCH_CACHE_KIB } else { WRITE_CACHE_KIB };
         Ok(self.connection.pragma_update(None, "cache_size", -size)?)
     }
 
