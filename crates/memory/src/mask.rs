@@ -13,6 +13,7 @@ mod escape;
 mod gate;
 mod judge;
 mod named;
+mod pairs;
 mod pem;
 mod places;
 mod records;

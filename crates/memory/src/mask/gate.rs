@@ -1,18 +1,15 @@
 //! The gate: one pass over the raw bytes that finds where a secret could be, as fast as memory allows.
 //!
-//! Each literal of each rule has one rare window of three bytes. A text is asked pair by pair: a window stands in two neighbouring
-//! pairs, with the byte before it or the one behind it, and a table knows which windows a pair begins and which it ends, each in one
-//! of eight groups. A window can only stand where two pairs agree on a group, and that is asked of eight pairs at once without a
-//! branch, for a processor guesses wrongly in every text. (An Aho-Corasick automaton over the same literals was measured: it alone took longer than all of masking.)
+//! Each literal of each rule has one rare window of three bytes, and texts are asked where those may stand (see `pairs.rs`). (An Aho-Corasick
+//! automaton over the same literals was measured: it alone took longer than all of masking.)
 //! Most lines have no literal, and most literals are ruled out by a look at the next few bytes. That
 //! look sees raw JSON, so it must not be sharper than the rules, which see decoded text: a wrong yes
 //! costs time, a wrong no costs a secret.
 
-use std::array;
-
 use super::commands;
 use super::escape;
 use super::judge;
+use super::pairs::{PLACES, Pairs, Window};
 use super::rules::{Back, RULES};
 use super::text::{is_flag, is_left_border, is_word};
 
@@ -131,8 +128,7 @@ pub(super) struct Opening {
 /// All literals by their windows.
 #[derive(Debug)]
 pub(super) struct Gate {
-    /// For each two bytes, the groups of the windows that they begin, and above those of the windows that they end; see [`pairs_of`].
-    pairs: Box<[u32; 1 << 16]>,
+    pairs: Pairs,
     /// One bit for each hash of a window.
     bits: Box<[u32; 4096]>,
     /// Sorted by bucket.
@@ -140,9 +136,6 @@ pub(super) struct Gate {
     /// Where each bucket begins among the literals, and at the end of it all where the last one ends.
     buckets: Box<[u16; BUCKETS + 1]>,
 }
-
-/// So many pairs are asked together.
-const PAIRS: usize = 8;
 
 /// How many buckets the literals lie in.
 const BUCKETS: usize = 4096;
@@ -189,7 +182,7 @@ impl Gate {
             *start = literals.partition_point(|literal| bucket(literal.window) < index) as u16;
         }
         Gate {
-            pairs: pairs_of(&literals),
+            pairs: Pairs::of(literals.iter().map(Literal::rare_window)),
             bits,
             literals,
             buckets,
@@ -222,35 +215,17 @@ impl Gate {
     /// Returns the first place at or after `from` whose window may be one of ours.
     fn next_window(&self, text: &[u8], from: usize) -> Option<usize> {
         let mut at = from;
-        while let Some(bytes) = text.get(at..).and_then(<[u8]>::first_chunk::<{ 2 * PAIRS + 2 }>) {
-            let told = self.told(bytes);
-            let agree = |pair: usize| told[pair] & told[pair + 1] >> 16;
-            if (0..PAIRS).fold(0, |any, pair| any | agree(pair)) != 0 {
-                let stands = |place: &usize| {
-                    agree(place / 2) & (0xff << (place % 2 * 8)) != 0 && self.knows(window_at(bytes, *place))
-                };
-                if let Some(place) = (0..2 * PAIRS).find(stands) {
+        while let Some(bytes) = text.get(at..).and_then(<[u8]>::first_chunk) {
+            if let Some(agreed) = self.pairs.agree(bytes) {
+                let mut places = agreed.places();
+                if let Some(place) = places.find(|place| self.knows(window_at(bytes, *place))) {
                     return Some(at + place);
                 }
             }
-            at += 2 * PAIRS;
+            at += PLACES;
         }
         let last = text.len().saturating_sub(LITERAL_BYTES_MIN - 1);
         (at..last).find(|at| self.knows(window_at(text, *at)))
-    }
-
-    /// What the table tells of pairs, one behind the other, and of the one behind them.
-    #[inline]
-    fn told(&self, bytes: &[u8; 2 * PAIRS + 2]) -> [u32; PAIRS + 1] {
-        // Four pairs are read at once.
-        let (fours, last) = bytes.as_chunks::<8>();
-        array::from_fn(|pair| {
-            let pair = match fours.get(pair / 4) {
-                Some(four) => (u64::from_le_bytes(*four) >> (pair % 4 * 16)) as u16,
-                None => u16::from_le_bytes([last[0], last[1]]),
-            };
-            self.pairs[usize::from(pair)]
-        })
     }
 
     fn knows(&self, window: u32) -> bool {
@@ -301,10 +276,18 @@ impl Literal {
         windows.into_iter().map(with_window).collect()
     }
 
-    /// How a byte of it may be written.
-    fn cases(&self, byte: u8) -> impl Iterator<Item = u8> {
-        let upper = self.in_any_case.then(|| byte.to_ascii_uppercase());
-        [byte].into_iter().chain(upper)
+    /// Its window, and how the bytes beside it may be written.
+    fn rare_window(&self) -> Window {
+        let cases = |byte: &u8| match self.in_any_case {
+            true => [*byte, byte.to_ascii_uppercase()],
+            false => [*byte; 2],
+        };
+        let [first, second, third, _] = self.window.to_le_bytes();
+        Window {
+            bytes: [first, second, third],
+            before: self.text[..self.offset].last().map(cases),
+            behind: self.text.get(self.offset + LITERAL_BYTES_MIN).map(cases),
+        }
     }
 
     fn stands_at(&self, text: &[u8], start: usize) -> bool {
@@ -335,57 +318,6 @@ fn commonness(window: &[u8]) -> u32 {
         .filter(|pair| judge::is_common(pair[0], pair[1]) && pair[1].is_ascii_lowercase())
         .count();
     window.iter().map(rank).sum::<u32>() + 30 * (pairs as u32 + u32::from(is_row))
-}
-
-/// Which windows pairs begin and end. One that begins with a pair ends with its last byte and the one behind it; one that begins with the
-/// second byte of a pair, behind the one before it, ends with a pair. The two have groups of their own.
-fn pairs_of(literals: &[Literal]) -> Box<[u32; 1 << 16]> {
-    let mut pairs: Box<[u32; 1 << 16]> = vec![0; 1 << 16].try_into().expect("it has that length");
-    // What any pair tells that begins or ends with a byte.
-    let (mut begins, mut ends) = ([0; 256], [0; 256]);
-    for literal in literals {
-        let [first, second, third, _] = literal.window.to_le_bytes();
-        let mut add = |first: u8, second: u8, groups: u32| pairs[pair(first, second)] |= groups;
-        match literal.text.get(literal.offset + LITERAL_BYTES_MIN) {
-            Some(next) => {
-                let even = group(literal.window);
-                add(first, second, even);
-                literal.cases(*next).for_each(|next| add(third, next, even << 16));
-            }
-            // Any byte may follow: windows with the same last one share a group.
-            None => {
-                add(first, second, group(third.into()));
-                begins[usize::from(third)] |= group(third.into()) << 16;
-            }
-        }
-        match literal.offset.checked_sub(1) {
-            Some(before) => {
-                let odd = group(literal.window) << 8;
-                literal
-                    .cases(literal.text[before])
-                    .for_each(|before| add(before, first, odd));
-                add(second, third, odd << 16);
-            }
-            None => {
-                ends[usize::from(first)] |= group(first.into()) << 8;
-                add(second, third, group(first.into()) << 24);
-            }
-        }
-    }
-    for (row, ends) in pairs.chunks_exact_mut(256).zip(ends) {
-        row.iter_mut()
-            .zip(begins)
-            .for_each(|(pair, begins)| *pair |= begins | ends);
-    }
-    pairs
-}
-
-fn pair(first: u8, second: u8) -> usize {
-    usize::from(u16::from_le_bytes([first, second]))
-}
-
-fn group(number: u32) -> u32 {
-    1 << (hash(number) % 8)
 }
 
 fn window_at(text: &[u8], at: usize) -> u32 {
