@@ -277,6 +277,7 @@ impl Context {
                 ui.hint(format_args!("did you mean `{nearest}`?"));
             }
         }
+        ui.set_home(&places.home);
         let config = Config::read(&settings, &places.home)?;
         let passwords = Passwords::of(&surroundings.environment, &places);
         places.data_dir = store::place(&config, &surroundings.environment, &passwords, &places)?;

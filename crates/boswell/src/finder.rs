@@ -1,8 +1,9 @@
-//! The finder: `boswell` alone on a terminal. Keys in, questions to the memory, a screen out. It only reads; what it
-//! opens is opened by the verbs, after it has given the terminal back.
+//! The finder: `boswell` alone on a terminal. Keys in, questions to the memory, a screen out: a list of what was found,
+//! and a reader for one session. It only reads the memory; what else it can do is done by the verbs.
 
 mod ask;
 mod draw;
+mod reader;
 mod screen;
 mod state;
 
@@ -15,15 +16,19 @@ use memory::store::Store;
 
 use self::ask::{Answer, Desk};
 use self::draw::Look;
+use self::reader::{Panel, Reader, ReaderAction};
 use self::screen::{Screen, Signals};
-use self::state::{Action, Row, Stage, State, paste, update};
+use self::state::{Action, Mark, Row, Stage, State, paste, update};
 use crate::catch_up::catch_up;
 use crate::cli::{GlobalArgs, parse_verb};
 use crate::commands;
 use crate::commands::sessions::in_one_line;
 use crate::context::{Context, Surroundings};
 use crate::error::{CommandError, Outcome};
+use crate::render::text::plural;
 use crate::ui::Ui;
+use crate::ui::markdown::Ink;
+use crate::ui::prose::{StyledLine, parse_ansi};
 
 /// How long a key is waited for while an answer is due, and while none is.
 const WAIT_ASKING: Duration = Duration::from_millis(15);
@@ -32,7 +37,8 @@ const WAIT_IDLE: Duration = Duration::from_millis(200);
 /// How the finder was left.
 enum End {
     Left,
-    Open(Box<Row>),
+    /// The session is resumed with its agent.
+    Resume(String),
     Sweep,
     Demo,
 }
@@ -41,10 +47,20 @@ pub(crate) fn run(ui: &mut Ui, surroundings: &Surroundings, global: &GlobalArgs)
     let context = Arc::new(Context::load(ui, surroundings, &global.config)?);
     catch_up(ui, &context, global.no_sweep)?;
     ui.flush()?;
-    let mut copied = None;
-    let end = show(ui, &context, &mut copied).map_err(|error| error.in_store(&context.places.data_dir))?;
+    let mut finder = Finder {
+        ui,
+        surroundings,
+        global,
+        context: Arc::clone(&context),
+        state: State::default(),
+        reader: None,
+        copied: None,
+    };
+    let end = finder
+        .show()
+        .map_err(|error| error.in_store(&context.places.data_dir))?;
     // Not every terminal takes what it is told to copy; printed, it can be copied by hand.
-    if let Some(copied) = copied {
+    if let Some(copied) = finder.copied.take() {
         ui.row(copied)?;
     }
     let mut verb = |words: &[&str]| match parse_verb(words) {
@@ -63,72 +79,240 @@ pub(crate) fn run(ui: &mut Ui, surroundings: &Surroundings, global: &GlobalArgs)
             }
         }
         End::Demo => verb(&["demo"]),
-        // The turn that was found, or the session.
-        End::Open(row) => {
-            let turn = row.turn.map(|turn| turn.to_string());
-            let mut words = vec!["show", row.session_uid.as_str()];
-            words.extend(turn.iter().flat_map(|turn| ["--turns", turn]));
-            verb(&words)
-        }
+        End::Resume(session_uid) => verb(&["resume", &session_uid]),
     }
 }
 
-/// Has the terminal until somebody leaves.
-fn show(ui: &Ui, context: &Arc<Context>, copied: &mut Option<String>) -> Result<End, CommandError> {
-    let cannot = |error: io::Error| CommandError::user("terminal", format_args!("cannot use the terminal: {error}"));
-    let signals = Signals::note().map_err(cannot)?;
-    let mut screen = Screen::open().map_err(cannot)?;
-    let look = Look::new(ui.has_color(), context.now);
-    let desk = Desk::open(context);
-    let mut state = State::default();
-    ask(&desk, &mut state);
-    let mut is_changed = true;
-    let end = loop {
-        if is_changed {
-            let drawn = screen.terminal.draw(|frame| draw::draw(frame, &state, &look));
-            drawn.map_err(cannot)?;
+/// The finder while it has the terminal: the list, and the session that is read.
+struct Finder<'f> {
+    ui: &'f Ui,
+    surroundings: &'f Surroundings,
+    global: &'f GlobalArgs,
+    context: Arc<Context>,
+    state: State,
+    reader: Option<Reader>,
+    /// The last text that was copied and fits on a line.
+    copied: Option<String>,
+}
+
+impl Finder<'_> {
+    /// Has the terminal until the user leaves.
+    fn show(&mut self) -> Result<End, CommandError> {
+        let signals = Signals::note().map_err(cannot)?;
+        let mut screen = Screen::open().map_err(cannot)?;
+        let look = Look::new(self.ui.has_color(), self.context.now);
+        let desk = Desk::open(&self.context);
+        ask(&desk, &mut self.state);
+        let mut is_changed = true;
+        let end = loop {
+            if is_changed {
+                self.draw(&mut screen, &look)?;
+            }
+            let key = next_event(self.wait());
+            let is_closed = |error: &io::Error| error.kind() == io::ErrorKind::UnexpectedEof;
+            if signals.is_noted() || key.as_ref().is_err_and(is_closed) {
+                break End::Left;
+            }
+            let key = key.map_err(cannot)?;
+            is_changed = key.is_some();
+            if let Some(key) = key
+                && let Some(end) = self.take_event(&desk, &mut screen, &look, &key)?
+            {
+                break end;
+            }
+            is_changed |= self.reader.as_mut().is_some_and(Reader::go_on);
+            while let Some(answer) = desk.answer() {
+                take_answer(&desk, &mut self.state, answer)?;
+                is_changed = true;
+            }
+        };
+        drop(screen);
+        signals.obey();
+        Ok(end)
+    }
+
+    fn draw(&mut self, screen: &mut Screen, look: &Look) -> Result<(), CommandError> {
+        let (state, reader) = (&self.state, &mut self.reader);
+        let drawn = screen.terminal.draw(|frame| match reader {
+            Some(reader) => reader::draw::draw(frame, reader, look),
+            None => draw::draw(frame, state, look),
+        });
+        drawn.map_err(cannot)?;
+        if let Some(error) = self.reader.as_mut().and_then(Reader::take_error) {
+            self.set_message(error.message);
         }
+        Ok(())
+    }
+
+    /// Returns how long to wait for a key before other work is done.
+    fn wait(&self) -> Duration {
+        let state = &self.state;
         let is_due = state.is_asking || (state.preview.is_none() && state.row().is_some());
-        let wait = if is_due { WAIT_ASKING } else { WAIT_IDLE };
-        let key = next_event(wait);
-        if signals.is_noted()
-            || key
-                .as_ref()
-                .is_err_and(|error| error.kind() == io::ErrorKind::UnexpectedEof)
-        {
-            break End::Left;
+        match &self.reader {
+            Some(reader) if reader.search.is_running() => Duration::ZERO,
+            _ if is_due => WAIT_ASKING,
+            _ => WAIT_IDLE,
         }
-        let key = key.map_err(cannot)?;
-        is_changed = key.is_some();
-        let action = key.map_or(Action::Nothing, |key| take_event(&mut state, &key));
-        match action {
+    }
+
+    /// Does what a key says; returns how the finder is left, if it is.
+    fn take_event(
+        &mut self,
+        desk: &Desk,
+        screen: &mut Screen,
+        look: &Look,
+        event: &Event,
+    ) -> Result<Option<End>, CommandError> {
+        if self.reader.is_some() {
+            return self.take_reader_event(screen, look, event);
+        }
+        match take_event(&mut self.state, event) {
             Action::Nothing => {}
-            Action::Ask => ask(&desk, &mut state),
-            Action::Look => look_closer(&desk, &state),
-            Action::Leave => break End::Left,
-            Action::Sweep => break End::Sweep,
-            Action::Demo => break End::Demo,
-            Action::Open => break state.row().map_or(End::Left, |row| End::Open(Box::new(row.clone()))),
-            Action::CopyId | Action::CopyResume => {
-                let text = state.row().and_then(|row| to_copy(row, action));
+            Action::Ask => ask(desk, &mut self.state),
+            Action::Look => look_closer(desk, &self.state),
+            Action::Leave => return Ok(Some(End::Left)),
+            Action::Sweep => return Ok(Some(End::Sweep)),
+            Action::Demo => return Ok(Some(End::Demo)),
+            Action::Open => self.open(),
+            action @ (Action::CopyId | Action::CopyResume) => {
+                let text = self.state.row().and_then(|row| to_copy(row, action));
                 if let Some(text) = &text {
                     screen.copy(text).map_err(cannot)?;
                 }
-                state.message = Some(match &text {
+                self.state.message = Some(match &text {
                     Some(text) => format!("Copied: {text}"),
                     None => "A subagent cannot be resumed".to_owned(),
                 });
-                *copied = text.or(copied.take());
+                self.copied = text.or(self.copied.take());
             }
         }
-        while let Some(answer) = desk.answer() {
-            take_answer(&desk, &mut state, answer)?;
-            is_changed = true;
+        Ok(None)
+    }
+
+    /// Opens the session of the selected row, at the turn that was found.
+    fn open(&mut self) {
+        let Some(row) = self.state.row() else { return };
+        let ink = if self.ui.has_color() { Ink::Color } else { Ink::Plain };
+        let mut reader = match reader::load::open(&self.context, &row.session_uid, ink) {
+            Ok(reader) => reader,
+            Err(error) => {
+                self.state.message = Some(in_one_line(&error.message));
+                return;
+            }
+        };
+        let hit = row.pieces.iter().find(|(_, mark)| *mark == Mark::Hit);
+        let needle = hit.map(|(text, _)| text.clone());
+        reader.go_to(row.turn, row.line, needle);
+        if reader.document.items.is_empty() {
+            // What is left of it is told by `show`.
+            let words = ["show".to_owned(), row.session_uid.clone()];
+            let (_, lines) = self.run_captured(&words);
+            reader.panel = Some(Panel {
+                title: reader.document.title.clone(),
+                lines,
+                top: 0,
+            });
         }
-    };
-    drop(screen);
-    signals.obey();
-    Ok(end)
+        self.reader = Some(reader);
+    }
+
+    fn take_reader_event(
+        &mut self,
+        screen: &mut Screen,
+        look: &Look,
+        event: &Event,
+    ) -> Result<Option<End>, CommandError> {
+        let Some(reader) = &mut self.reader else {
+            return Ok(None);
+        };
+        let action = match event {
+            Event::Key(key) if key.kind != KeyEventKind::Release => reader::update(reader, *key),
+            _ => ReaderAction::Nothing,
+        };
+        let session_uid = reader.document.session_uid.clone();
+        match action {
+            ReaderAction::Nothing => {}
+            ReaderAction::Back => self.reader = None,
+            ReaderAction::Leave => return Ok(Some(End::Left)),
+            ReaderAction::Resume => return Ok(Some(End::Resume(session_uid))),
+            ReaderAction::Copy(text) => {
+                screen.copy(&text).map_err(cannot)?;
+                reader.message = Some(format!("Copied {}", plural(text.chars().count() as u64, "character")));
+            }
+            ReaderAction::OpenPage => {
+                reader.message = Some("Making the page…".to_owned());
+                self.draw(screen, look)?;
+                let page = self.page_path(&session_uid)?;
+                let words = ["render", &session_uid, "--open", "-o", &page].map(str::to_owned);
+                let message = match self.run_captured(&words) {
+                    (Ok(()), _) => format!("Opened the page: {page}"),
+                    (Err(error), _) => error.message,
+                };
+                self.set_message(message);
+            }
+            ReaderAction::Why(path) => {
+                reader.message = Some("Looking for the turns that touched it…".to_owned());
+                self.draw(screen, look)?;
+                let words = ["why", "--no-pager", "--", &path].map(str::to_owned);
+                let (outcome, lines) = self.run_captured(&words);
+                match outcome {
+                    Ok(()) => self.set_panel(format!("why {path}"), lines),
+                    Err(error) => self.set_message(error.message),
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn set_message(&mut self, message: String) {
+        if let Some(reader) = &mut self.reader {
+            reader.message = Some(in_one_line(&message));
+        }
+    }
+
+    fn set_panel(&mut self, title: String, lines: Vec<StyledLine>) {
+        if let Some(reader) = &mut self.reader {
+            reader.message = None;
+            let title = in_one_line(&title);
+            reader.panel = Some(Panel { title, lines, top: 0 });
+        }
+    }
+
+    /// Returns where the page of a session is made, in a directory of our own.
+    fn page_path(&self, session_uid: &str) -> Result<String, CommandError> {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+        let name: String = session_uid.chars().map(|c| if is_plain(c) { c } else { '-' }).collect();
+        let directory = self.context.places.home.join(".cache/boswell/pages");
+        let cannot = |error| CommandError::user("page", format_args!("cannot make {}: {error}", directory.display()));
+        std::fs::create_dir_all(&directory).map_err(cannot)?;
+        Ok(directory.join(format!("{name}.html")).to_string_lossy().into_owned())
+    }
+
+    /// Runs a verb and returns what it would have printed, for this screen.
+    fn run_captured(&self, words: &[String]) -> (Result<(), CommandError>, Vec<StyledLine>) {
+        let columns = self.surroundings.columns().unwrap_or(80);
+        let (mut ui, captured) = self.ui.captured(columns.saturating_sub(4).max(20));
+        let global = GlobalArgs {
+            json: false,
+            quiet: false,
+            color: self.global.color,
+            config: self.global.config.clone(),
+            no_sweep: true,
+        };
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let outcome = match parse_verb(&words) {
+            Some(command) => commands::run(&mut ui, self.surroundings, &global, command),
+            None => Err(CommandError::internal(format_args!("no such verb: {words:?}"))),
+        };
+        let flushed = ui.flush();
+        let lines = captured.text().lines().map(parse_ansi).collect();
+        let outcome = outcome.and_then(|_| Ok(flushed?));
+        (outcome, lines)
+    }
+}
+
+fn cannot(error: io::Error) -> CommandError {
+    CommandError::user("terminal", format_args!("cannot use the terminal: {error}"))
 }
 
 fn next_event(wait: Duration) -> io::Result<Option<Event>> {
@@ -168,8 +352,9 @@ fn look_closer(desk: &Desk, state: &State) {
 
 fn take_answer(desk: &Desk, state: &mut State, answer: Answer) -> Result<(), CommandError> {
     match answer {
-        Answer::Rows { rows, count } => {
+        Answer::Rows { rows, count, note } => {
             state.take_rows(rows, count);
+            state.message = note.or(state.message.take());
             state.preview = None;
             look_closer(desk, state);
         }
@@ -177,6 +362,8 @@ fn take_answer(desk: &Desk, state: &mut State, answer: Answer) -> Result<(), Com
             state.stage = Stage::Empty;
             state.is_asking = false;
         }
+        Answer::Hidden(count) => state.hidden = Some(count),
+        Answer::Suggestion(query) => state.suggestion = Some(in_one_line(&query)),
         Answer::Refused(why) => {
             state.message = Some(why);
             state.is_asking = false;

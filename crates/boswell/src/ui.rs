@@ -4,12 +4,17 @@
 //! flags come from; `context.rs` has asked for them.
 
 mod escape;
+pub(crate) mod markdown;
 pub(crate) mod measure;
 mod pager;
+pub(crate) mod prose;
 pub(crate) mod table;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anstyle::{AnsiColor, Style};
 use indicatif::ProgressDrawTarget;
@@ -72,6 +77,9 @@ pub(crate) struct Ui {
     pager: Option<Pager>,
     is_stale: bool,
     can_ask: bool,
+    is_captured: bool,
+    /// The user's home directory.
+    home: Option<String>,
     out: BufWriter<Box<dyn Write>>,
     err: Box<dyn Write>,
 }
@@ -79,8 +87,10 @@ pub(crate) struct Ui {
 impl Ui {
     /// Speaks to the process's own streams.
     pub(crate) fn new(format: Format, volume: Volume, stdout: Stream, stderr: Stream) -> Self {
-        let out = BufWriter::with_capacity(BUFFER_BYTES, Box::new(io::stdout().lock()) as Box<dyn Write>);
-        let err = Box::new(io::stderr().lock());
+        // Neither stream is locked for longer than one write: worker threads draw progress bars on stderr, and a
+        // lock held by this thread while it waits for them would never be released.
+        let out = BufWriter::with_capacity(BUFFER_BYTES, Box::new(io::stdout()) as Box<dyn Write>);
+        let err = Box::new(io::stderr());
         Self {
             format,
             volume,
@@ -90,9 +100,30 @@ impl Ui {
             pager: None,
             is_stale: false,
             can_ask: false,
+            is_captured: false,
+            home: None,
             out,
             err,
         }
+    }
+
+    /// Returns a `Ui` whose output goes to a buffer, for a screen that shows it itself. It is `columns` wide, in colour if
+    /// this one is, and asks nothing.
+    pub(crate) fn captured(&self, columns: usize) -> (Self, Captured) {
+        let captured = Captured::default();
+        let stream = Stream {
+            is_terminal: true,
+            has_color: self.stdout.has_color,
+        };
+        let ui = Self {
+            columns: Some(columns),
+            is_captured: true,
+            home: self.home.clone(),
+            out: BufWriter::new(Box::new(captured.clone())),
+            err: Box::new(captured.clone()),
+            ..Self::new(Format::Text, Volume::Normal, stream, stream)
+        };
+        (ui, captured)
     }
 
     /// Tells how wide the terminal is.
@@ -125,14 +156,43 @@ impl Ui {
     /// Hands over the last page, and waits until the reader has seen enough.
     pub(crate) fn end_pages(&mut self) -> Result<(), OutputError> {
         let flushed = self.out.flush();
+        if self.is_captured {
+            return Ok(flushed?);
+        }
         // The pager ends when its writer is gone; from here on only its reader speaks to stdout.
         self.out = BufWriter::with_capacity(BUFFER_BYTES, Box::new(io::stdout()) as Box<dyn Write>);
         Ok(flushed?)
     }
 
-    /// Hands stdout to somebody else, who could not write to it as long as it is held here.
+    /// Writes out what is buffered, so that another process or library can write to stdout next.
     pub(crate) fn leave_stdout(&mut self) -> Result<(), OutputError> {
         self.end_pages()
+    }
+
+    /// Tells where the user's home is, so that paths in it are shown with `~`.
+    pub(crate) fn set_home(&mut self, home: &Path) {
+        self.home = home.to_str().filter(|home| home.len() > 1).map(str::to_owned);
+    }
+
+    /// Returns a path as a person reads it: with `~` for the home directory if stdout is a terminal. What is piped to a
+    /// program stays whole.
+    pub(crate) fn path(&self, path: &str) -> String {
+        match &self.home {
+            Some(home) if self.stdout.is_terminal => shorten_home(path, home).into_owned(),
+            _ => path.to_owned(),
+        }
+    }
+
+    /// Prints one line of data, broken at words if it is wider than the terminal. Further lines are indented by `indent`
+    /// columns.
+    pub(crate) fn row_wrapped(&mut self, line: impl fmt::Display, indent: usize) -> Result<(), OutputError> {
+        let line = line.to_string();
+        match self.columns() {
+            Some(columns) => prose::wrap_painted(&line, columns, indent)
+                .iter()
+                .try_for_each(|line| self.row(line)),
+            None => self.row(line),
+        }
     }
 
     /// How wide a line of data should be at most; `None` where stdout is not a terminal.
@@ -152,7 +212,8 @@ impl Ui {
 
     /// Where a long work shows how far it is: only to somebody who watches.
     pub(crate) fn progress_target(&self) -> ProgressDrawTarget {
-        if self.stderr.is_terminal && self.volume == Volume::Normal && self.format == Format::Text {
+        if self.stderr.is_terminal && !self.is_captured && self.volume == Volume::Normal && self.format == Format::Text
+        {
             ProgressDrawTarget::stderr()
         } else {
             ProgressDrawTarget::hidden()
@@ -293,7 +354,59 @@ impl Ui {
     fn tell(&mut self, message: impl fmt::Display) {
         // Where both streams are one terminal, what was said first stands first.
         _ = self.out.flush();
+        let message = message.to_string();
+        let message = match &self.home {
+            Some(home) if self.stderr.is_terminal => shorten_home(&message, home),
+            _ => message.as_str().into(),
+        };
         _ = writeln!(self.err, "{message}");
+    }
+}
+
+/// Replaces a home directory at the beginning of paths with `~`. Inside quotes a shell would not expand it, so it stays.
+fn shorten_home<'t>(text: &'t str, home: &str) -> Cow<'t, str> {
+    let mut short = String::new();
+    let mut copied = 0;
+    for (at, _) in text.match_indices(home) {
+        let begins = text[..at]
+            .chars()
+            .next_back()
+            .is_none_or(|c| c.is_whitespace() || matches!(c, '`' | '('));
+        let ends = text[at + home.len()..].chars().next();
+        let ends = ends.is_none_or(|c| c.is_whitespace() || matches!(c, '/' | '\\' | '`' | ')' | ',' | ':' | ';'));
+        if begins && ends && at >= copied {
+            short.push_str(&text[copied..at]);
+            short.push('~');
+            copied = at + home.len();
+        }
+    }
+    if copied == 0 {
+        return text.into();
+    }
+    short.push_str(&text[copied..]);
+    short.into()
+}
+
+/// What a captured `Ui` has printed.
+#[derive(Clone, Default)]
+pub(crate) struct Captured(Arc<Mutex<Vec<u8>>>);
+
+impl Captured {
+    pub(crate) fn text(&self) -> String {
+        let bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+impl Write for Captured {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        held.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -306,5 +419,43 @@ pub(crate) struct Painted<T> {
 impl<T: fmt::Display> fmt::Display for Painted<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}{:#}", self.style, self.text, self.style)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_home_directory_is_a_tilde_where_a_shell_would_expand_it() {
+        let short = |text: &str| shorten_home(text, "/home/ada").into_owned();
+        assert_eq!(short("/home/ada/x"), "~/x");
+        assert_eq!(short("cannot read /home/ada: gone"), "cannot read ~: gone");
+        assert_eq!(short("`boswell read /home/ada/x.jsonl`"), "`boswell read ~/x.jsonl`");
+        assert_eq!(short("/home/ada;x /srv/home/ada/x /home/ada"), "~;x /srv/home/ada/x ~");
+        assert_eq!(short("'/home/ada/a b' X=/home/ada/x"), "'/home/ada/a b' X=/home/ada/x");
+    }
+
+    #[test]
+    fn only_a_terminal_gets_a_tilde_and_wrapped_lines() {
+        let ui = |is_terminal| {
+            let stream = Stream {
+                is_terminal,
+                has_color: false,
+            };
+            let mut ui = Ui::new(Format::Text, Volume::Normal, stream, stream).with_columns(Some(10));
+            ui.set_home(Path::new("/home/ada"));
+            ui
+        };
+        assert_eq!(ui(true).path("/home/ada/x"), "~/x");
+        assert_eq!(ui(false).path("/home/ada/x"), "/home/ada/x");
+        let (mut captured, text) = ui(true).captured(12);
+        captured.row_wrapped("label one two three", 6).unwrap();
+        captured.warning("cannot read /home/ada/x");
+        captured.flush().unwrap();
+        assert_eq!(
+            text.text(),
+            "label one\n      two\n      three\nwarning: cannot read ~/x\n"
+        );
     }
 }

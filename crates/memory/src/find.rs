@@ -5,6 +5,7 @@ mod asked;
 mod bare;
 mod beside;
 mod kept;
+mod suggest;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use transcript::{Field, Kind, SessionEvent};
 
 pub(crate) use self::asked::Asked;
 pub use self::bare::{Bare, find_bare};
+pub use self::suggest::suggest;
 use crate::search::{Enough, Hit, Query, Snippet, Work};
 use crate::store::{Listed, Store, StoreError};
 

@@ -32,4 +32,5 @@ pub(crate) use html::title as html_title;
 pub use html::{PageOptions, html};
 pub use markdown::{Depth, LeftOut, MarkdownOptions, markdown};
 pub use site::{SiteSession, site_index, site_words};
+pub use steps::calls_of_results;
 pub use transcript_in::{Head, Money, Subagent, Told, Transcript};

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use transcript::{Actor, Kind};
+use transcript::{Actor, Kind, SessionEvent};
 
 use crate::tools::{Family, family};
 use crate::transcript_in::{Subagent, Told, Transcript};
@@ -115,48 +115,65 @@ impl Step<'_> {
     }
 }
 
-/// The steps of a transcript, in order.
-pub(crate) fn steps(transcript: &Transcript) -> Vec<Step<'_>> {
-    let mut steps: Vec<Step<'_>> = Vec::new();
+/// Returns, for each event, the index of the tool call that it is the result of.
+pub fn calls_of_results<'e>(events: impl Iterator<Item = &'e SessionEvent>) -> Vec<Option<usize>> {
+    let mut calls: Vec<Option<usize>> = Vec::new();
+    let mut tools: HashMap<usize, &SessionEvent> = HashMap::new();
     let mut by_id: HashMap<&str, usize> = HashMap::new();
     let mut by_seq: HashMap<u64, usize> = HashMap::new();
     let mut open: VecDeque<usize> = VecDeque::new();
-    for told in &transcript.events {
-        let event = &told.event;
+    for (at, event) in events.enumerate() {
         if event.kinds.has(Kind::ToolResult) && !event.kinds.has(Kind::ToolCall) {
+            // A call that has its result is no longer among them.
             let fits = |at: &usize| {
-                let call: &Step<'_> = &steps[*at];
-                let same = event.tool.is_none() || event.tool == call.told.event.tool;
-                call.result.is_none() && same
+                let call = tools.get(at);
+                call.is_some_and(|call| event.tool.is_none() || event.tool == call.tool)
             };
             let by_call = event.call_id.as_deref().and_then(|id| by_id.get(id)).copied();
             let by_parent = || event.parent_seq.and_then(|seq| by_seq.get(&seq)).copied();
-            // Where nobody knows the ids of calls, the oldest one of the same tool that waits is meant.
+            // If the ids of calls are unknown, the oldest call of the same tool that waits is meant.
             let oldest = || open.iter().copied().find(|at| event.tool.is_some() && fits(at));
             let call = by_call.filter(fits).or_else(|| by_parent().filter(fits));
             let call = call.or_else(|| event.call_id.is_none().then(oldest).flatten());
             // A human's no is a result and a prompt: it stands by itself as well.
-            if let Some(at) = call.filter(|_| !event.trigger) {
-                steps[at].result = Some(told);
-                open.retain(|one| *one != at);
+            if let Some(call) = call.filter(|_| !event.trigger) {
+                tools.remove(&call);
+                open.retain(|one| *one != call);
+                calls.push(Some(call));
                 continue;
             }
         }
         if event.kinds.has(Kind::ToolCall) {
-            by_seq.insert(event.seq, steps.len());
-            open.push_back(steps.len());
+            tools.insert(at, event);
+            by_seq.insert(event.seq, at);
+            open.push_back(at);
             if open.len() > OPEN_MAX {
                 open.pop_front();
             }
             if let Some(id) = event.call_id.as_deref() {
-                by_id.insert(id, steps.len());
+                by_id.insert(id, at);
             }
         }
-        steps.push(Step {
-            told,
-            result: None,
-            subagents: Vec::new(),
-        });
+        calls.push(None);
+    }
+    calls
+}
+
+/// The steps of a transcript, in order.
+pub(crate) fn steps(transcript: &Transcript) -> Vec<Step<'_>> {
+    let mut steps: Vec<Step<'_>> = Vec::new();
+    let calls = calls_of_results(transcript.events.iter().map(|told| &told.event));
+    let mut step_of: Vec<usize> = Vec::with_capacity(calls.len());
+    for (told, call) in transcript.events.iter().zip(calls) {
+        step_of.push(call.map_or(steps.len(), |call| step_of[call]));
+        match call {
+            Some(call) => steps[step_of[call]].result = Some(told),
+            None => steps.push(Step {
+                told,
+                result: None,
+                subagents: Vec::new(),
+            }),
+        }
     }
     for subagent in &transcript.subagents {
         if let Some(at) = place_of(&steps, subagent) {

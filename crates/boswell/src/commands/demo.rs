@@ -77,7 +77,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &DemoArgs) -> Result<Out
     show(ui, context, home, &logs, args)?;
     match &args.output {
         Some(_) => ui.hint(format_args!(
-            "try `boswell read {} --full`, and `BOSWELL_HOME={} boswell status`",
+            "try `boswell read {} --depth full`, and `BOSWELL_HOME={} boswell status`",
             logs[0].display(),
             home.join(MEMORY).display()
         )),

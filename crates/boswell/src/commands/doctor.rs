@@ -142,7 +142,7 @@ impl Told<'_> {
                     .unwrap_or_default();
                 ui.row(format_args!(
                     "  root      {}{label}{there}",
-                    self.shown(&root.root.path)
+                    ui.path(&self.shown(&root.root.path))
                 ))?;
             }
             if !is_here {

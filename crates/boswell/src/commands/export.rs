@@ -1,5 +1,9 @@
 //! `boswell export`: the memory as tables, for other programs.
 
+#[cfg(feature = "parquet")]
+mod parquet;
+#[cfg(not(feature = "parquet"))]
+#[path = "export/no_parquet.rs"]
 mod parquet;
 mod tables;
 mod write;

@@ -1,5 +1,9 @@
 //! `boswell mcp`: a workspace for agents that write its day.
 
+#[cfg(feature = "mcp")]
+mod server;
+#[cfg(not(feature = "mcp"))]
+#[path = "mcp/no_server.rs"]
 mod server;
 mod tools;
 

@@ -12,6 +12,7 @@ use transcript::{Agent, Kind, SessionEvent};
 
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
+use crate::render::depth::Depth;
 use crate::render::json::{Record, SummaryRecord};
 use crate::render::text;
 use crate::ui::{Format, Ui};
@@ -31,7 +32,8 @@ const FAULTS_SHOWN: usize = 20;
   boswell read ~/.claude/projects/-home-you-app/0b5c….jsonl
   boswell read LOG --turns 3-7             only some turns
   boswell read LOG --kind error,test_run   only some events
-  boswell read LOG --full                  whole texts
+  boswell read LOG --depth tools           also results and thoughts
+  boswell read LOG --depth full            whole texts
   boswell read LOG --json | jq -c 'select(.trigger)'")]
 pub(crate) struct ReadArgs {
     /// Logs, or directories that hold some
@@ -46,8 +48,11 @@ pub(crate) struct ReadArgs {
     /// Only events of these kinds
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     kind: Vec<KindName>,
-    /// Whole texts, not only their beginning
-    #[arg(long)]
+    /// How much of each turn; `turns` unless `--kind` or `--json` is given, which choose among all events
+    #[arg(long, value_name = "DEPTH")]
+    depth: Option<Depth>,
+    /// The same as `--depth full`
+    #[arg(long, conflicts_with = "depth")]
     full: bool,
     /// Show times in this zone, such as `Europe/Berlin`
     #[arg(long, value_name = "ZONE")]
@@ -64,11 +69,18 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ReadArgs) -> Result<Out
     for path in logs_of(&args.paths, args.agent.map(|name| name.0), &mut failed) {
         match logs::read_session(&path, args.agent.map(|name| name.0), &masker) {
             Ok(session) => {
-                let wanted = wanted(args);
+                let wanted = wanted(args, ui.format);
                 is_anything_shown |= session.logs().any(|log| log.reading.events.iter().any(&wanted));
                 match ui.format {
                     Format::Json => show_json(ui, &session, &masker, args)?,
-                    Format::Text => text::session(ui, &session, &zone, &wanted, args.full.then_some(&masker))?,
+                    Format::Text => text::session(
+                        ui,
+                        &session,
+                        &zone,
+                        &wanted,
+                        args.depth().unwrap_or(Depth::Turns),
+                        &masker,
+                    )?,
                 }
                 if let Some(agent) = args.agent {
                     hint_wrong_agent(ui, agent.0, &session.main);
@@ -127,6 +139,7 @@ fn plain(path: &Path) -> ReadArgs {
         agent: None,
         turns: None,
         kind: Vec::new(),
+        depth: Some(Depth::Tools),
         full: false,
         timezone: None,
     }
@@ -224,19 +237,28 @@ fn tell_left_out(ui: &mut Ui, session: &SessionReading) {
     }
 }
 
+impl ReadArgs {
+    /// Returns the depth that is asked for.
+    fn depth(&self) -> Option<Depth> {
+        if self.full { Some(Depth::Full) } else { self.depth }
+    }
+}
+
 /// Which events are asked for.
-fn wanted(args: &ReadArgs) -> impl Fn(&SessionEvent) -> bool {
+fn wanted(args: &ReadArgs, format: Format) -> impl Fn(&SessionEvent) -> bool {
+    let is_open = format == Format::Json || !args.kind.is_empty();
+    let depth = args.depth().or((!is_open).then_some(Depth::Turns));
     move |event| {
         let in_turns = args
             .turns
             .is_none_or(|turns| event.turn.is_some_and(|turn| turns.has(turn)));
         let of_kind = args.kind.is_empty() || args.kind.iter().any(|kind| event.kinds.has(kind.0));
-        in_turns && of_kind
+        in_turns && of_kind && depth.is_none_or(|depth| depth.takes(event))
     }
 }
 
 fn show_json(ui: &mut Ui, session: &SessionReading, masker: &Masker, args: &ReadArgs) -> Result<(), CommandError> {
-    let wanted = wanted(args);
+    let wanted = wanted(args, Format::Json);
     for log in session.logs() {
         let Some(told) = &log.reading.session else { continue };
         let uid = told.session_uid.as_str();
@@ -249,14 +271,13 @@ fn show_json(ui: &mut Ui, session: &SessionReading, masker: &Masker, args: &Read
         {
             ui.json(&Record::turn(uid, turn))?;
         }
-        if args.full {
+        if let Some(depth) = args.depth() {
             let show = |event: &SessionEvent, body: Option<String>| {
-                let text = logs::spilled(&log.path, event, masker).or(body);
-                ui.json(&Record::event(
-                    uid,
-                    event,
-                    Some(text.unwrap_or_else(|| event.summary.to_string())),
-                ))
+                let text = || logs::spilled(&log.path, event, masker).or(body);
+                let text = depth
+                    .is_whole(event)
+                    .then(|| text().unwrap_or_else(|| event.summary.to_string()));
+                ui.json(&Record::event(uid, event, text))
             };
             logs::each_text(log, masker, &wanted, show).map_err(told_log_error)??;
         } else {

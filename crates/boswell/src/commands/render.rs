@@ -19,11 +19,11 @@ use serde_json::json;
 use self::film::FilmArgs;
 use self::gather::Gathered;
 use super::read::{TurnRange, zone_of};
-use super::show::Depth;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::filters::{FilterArgs, ToolMeans};
 use crate::prices;
+use crate::render::depth::Depth;
 use crate::render::text::plural;
 use crate::session_arg::{SESSION_HELP, open_memory, resolve_among};
 use crate::ui::{Format, Ui, escape, measure};
@@ -342,7 +342,7 @@ impl Made {
             Format::Json => {}
             Format::Text => {
                 if !is_stream {
-                    ui.row(escape(&self.path.display().to_string()))?;
+                    ui.row(ui.path(&escape(&self.path.display().to_string())))?;
                     ui.status(format_args!("Wrote {}", measure::bytes(self.bytes)));
                 }
                 if let Some(film) = &self.film {

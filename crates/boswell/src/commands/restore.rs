@@ -117,7 +117,7 @@ pub(super) fn told(error: RestoreError) -> CommandError {
 fn show(ui: &mut Ui, plan: &Plan, is_dry: bool) -> Result<(), CommandError> {
     for file in &plan.files {
         let size = measure::bytes(file.bytes);
-        let path = escape(&file.path.display().to_string()).into_owned();
+        let path = ui.path(&escape(&file.path.display().to_string()));
         let beside = match (file.is_there, is_dry) {
             (true, _) => "  already there, left as it is",
             (false, true) => "  would be written",

@@ -5,9 +5,9 @@ mod text;
 
 use std::path::PathBuf;
 
-use memory::find::{Bare, Findings, Found, Question, find, find_bare};
-use memory::search::Query;
+use memory::find::{Bare, Findings, Found, Question, find, find_bare, suggest};
 use memory::search::query::QueryError;
+use memory::search::{Enough, Query};
 use memory::store::{Listed, Store};
 use serde_json::{Value, json};
 
@@ -126,6 +126,9 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &SearchArgs) -> Result<O
             text::show(ui, context, &shown, &ids, args.room_chars())?;
             let left = blocks.len().saturating_sub(page.skip);
             tell(ui, &findings, left, shown.len(), next.as_ref());
+            if let Some(store) = store.as_ref().filter(|_| shown.is_empty()) {
+                hint_suggestion(ui, context, store, args, &query)?;
+            }
         }
     }
     for reason in &findings.unreadable {
@@ -160,6 +163,33 @@ fn ask_memory(
         is_cancelled: &|| false,
     };
     Ok(find(store, &question)?)
+}
+
+/// Says what a question that found nothing was probably meant to be.
+fn hint_suggestion(
+    ui: &mut Ui,
+    context: &Context,
+    store: &Store,
+    args: &SearchArgs,
+    query: &Query,
+) -> Result<(), CommandError> {
+    if args.exact || args.regex {
+        return Ok(());
+    }
+    let filters = args.filters.resolve(context, store, ToolMeans::Texts)?;
+    let question = Question {
+        query,
+        now: context.now,
+        threads: context.threads,
+        enough: Enough::of(1),
+        takes: &|session: &Listed| filters.take(session),
+        behind: None,
+        is_cancelled: &|| false,
+    };
+    if let Some(suggestion) = suggest(store, &args.query.join(" "), &question)? {
+        ui.hint(format_args!("did you mean `{suggestion}`?"));
+    }
+    Ok(())
 }
 
 /// Asks logs where they lie. What only a memory knows of a session, no filter can ask.

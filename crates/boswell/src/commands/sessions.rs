@@ -18,6 +18,8 @@ use crate::ui::{FAINT, Format, HEADING, STRONG, Ui, escape, measure};
 
 /// An id is shown as far as it tells a session from all others, and at least so far.
 const ID_CHARS_MIN: usize = 8;
+/// The widest that the column of ids gets; longer ids run over it.
+const ID_COLUMNS_MAX: usize = 13;
 /// The name of a project, at most.
 const PROJECT_COLUMNS_MAX: usize = 24;
 /// The words of a session get so much room, however narrow the terminal.
@@ -140,6 +142,8 @@ fn tell_nothing(ui: &mut Ui, is_filtered: bool, is_empty: bool, left_out: &LeftO
 }
 
 const COLUMNS: usize = 10;
+/// The column of the id.
+const ID: usize = 0;
 const HEADINGS: [&str; COLUMNS] = [
     "id", "last", "agent", "project", "turns", "prompts", "tokens", "took", "size", "status",
 ];
@@ -165,7 +169,7 @@ fn show(
     let padded = |cells: [&str; COLUMNS]| {
         let mut line = String::new();
         for (at, width) in &columns {
-            let gap = " ".repeat(width - measure::width(cells[*at]));
+            let gap = " ".repeat(width.saturating_sub(measure::width(cells[*at])));
             let (before, after) = if IS_NUMBER[*at] {
                 (gap.as_str(), "")
             } else {
@@ -179,10 +183,13 @@ fn show(
     for (row, (session, counted)) in rows.iter().zip(shown) {
         let tags: String = session.said.tags.iter().map(|tag| format!("#{tag} ")).collect();
         let words = in_one_line(&(tags + words(session, counted).unwrap_or_default()));
+        // An id that is longer than its column takes its room from the words.
+        let over = measure::width(&row[ID]).saturating_sub(ID_COLUMNS_MAX);
+        let room = room.map(|room| room.saturating_sub(over).max(WORDS_COLUMNS_MIN));
         let words = room.map_or(words.clone(), |room| measure::fit(&words, room).into_owned());
         let line = padded(row.each_ref().map(String::as_str)) + &words;
         // The id is what a person copies.
-        let (id, rest) = line.trim_end().split_at(row[0].len());
+        let (id, rest) = line.trim_end().split_at(row[ID].len());
         match session.status {
             Status::Kept => ui.row(format_args!("{}{rest}", ui.paint(STRONG, id)))?,
             Status::Evicted | Status::PromptsOnly => {
@@ -208,6 +215,8 @@ fn columns(rows: &[[String; COLUMNS]], terminal: Option<usize>) -> Vec<(usize, u
     let mut columns = Vec::new();
     for (at, heading) in HEADINGS.iter().enumerate() {
         let widest = rows.iter().map(|row| measure::width(&row[at])).max().unwrap_or(0);
+        // One long id, such as that of a subagent, does not widen the column for all.
+        let widest = if at == ID { widest.min(ID_COLUMNS_MAX) } else { widest };
         if widest > 0 {
             columns.push((at, widest.max(heading.len())));
         }

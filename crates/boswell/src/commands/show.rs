@@ -4,19 +4,19 @@ mod blocks;
 mod commit;
 mod follow;
 
-use clap::ValueEnum;
 use jiff::tz::TimeZone;
 use memory::commits::{Place, is_sha};
 use memory::kept;
 use memory::store::{Status, Store};
 use serde_json::{Value, json};
-use transcript::{Kind, PartKind, SessionEvent};
+use transcript::{PartKind, SessionEvent};
 
-use self::blocks::{Block, LeftOut};
+use self::blocks::{Block, BlockTexts, LeftOut};
 use super::read::{TurnRange, zone_of};
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::filters::{FilterArgs, ToolMeans};
+use crate::render::depth::Depth;
 use crate::render::portrait::Portrait;
 use crate::render::text::rows;
 use crate::session_arg::{Named, SESSION_HELP, open_memory, resolve_among};
@@ -27,8 +27,8 @@ const TOKENS_MIN: u64 = 100;
 
 /// Show a session, or the session that made a commit
 ///
-/// The session comes from the memory, whether or not its log is still there. Turns show the prompt, the answers, and each tool
-/// call in one line. The id of a commit, 7 to 40 hexadecimal digits, shows the turn that made it.
+/// The session comes from the memory, whether or not its log is still there. Turns show whole prompts and answers, and each tool
+/// call in one line; the finder, `boswell` alone, has a reader for the same. The id of a commit, 7 to 40 hexadecimal digits, shows the turn that made it.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell show last
@@ -63,35 +63,6 @@ pub(crate) struct ShowArgs {
     /// Show times in this zone, such as `Europe/Berlin`
     #[arg(long, value_name = "ZONE")]
     timezone: Option<String>,
-}
-
-/// How much of each turn is shown.
-#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Depth {
-    /// What the human said
-    Prompts,
-    /// Also the answers, and each tool call in one line
-    Turns,
-    /// Also what tools gave back, and what the agent thought
-    Tools,
-    /// Everything, with whole texts
-    Full,
-}
-
-impl Depth {
-    fn takes(self, event: &SessionEvent) -> bool {
-        let is = |kind| event.kinds.has(kind);
-        match self {
-            Self::Prompts => event.trigger,
-            Self::Turns if is(Kind::ToolResult) => event.trigger || is(Kind::HumanIntervention),
-            Self::Turns => {
-                let is_said = is(Kind::UserMsg) || is(Kind::AssistantMsg);
-                event.trigger || is_said || is(Kind::ToolCall) || is(Kind::HumanIntervention) || is(Kind::Error)
-            }
-            Self::Tools => event.trigger || event.kind() != Kind::Lifecycle,
-            Self::Full => true,
-        }
-    }
 }
 
 pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ShowArgs) -> Result<Outcome, CommandError> {
@@ -247,26 +218,20 @@ impl Shown<'_> {
             foot.extend(blocks::marks(ui, &self.portrait.turns, self.zone));
         }
         foot.extend(self.portrait.told_subagents(ui));
+        let mut texts = BlockTexts::read(self.store, self.portrait, self.blocks, self.depth)?;
         match self.max_tokens {
             None => {
                 rows(ui, head)?;
                 for block in self.blocks {
-                    let lines = blocks::lines(ui, self.store, self.portrait, block, self.depth, self.zone)?;
-                    rows(ui, lines)?;
+                    rows(ui, blocks::lines(ui, &mut texts, block, self.zone)?)?;
                 }
                 rows(ui, foot)
             }
             Some(max_tokens) => {
-                let mut turns = Vec::new();
-                for block in self.blocks {
-                    turns.push(blocks::lines(
-                        ui,
-                        self.store,
-                        self.portrait,
-                        block,
-                        self.depth,
-                        self.zone,
-                    )?);
+                let mut turns = self.turn_lines(ui, &mut texts)?;
+                if self.depth != Depth::Full && !blocks::fits(&turns, max_tokens) {
+                    // One line of every message says more than the whole text of a few.
+                    turns = self.turn_lines(ui, &mut BlockTexts::none(self.store, self.portrait, self.depth))?;
                 }
                 rows(
                     ui,
@@ -274,6 +239,11 @@ impl Shown<'_> {
                 )
             }
         }
+    }
+
+    fn turn_lines(&self, ui: &Ui, texts: &mut BlockTexts<'_>) -> Result<Vec<Vec<String>>, CommandError> {
+        let blocks = self.blocks.iter();
+        blocks.map(|block| blocks::lines(ui, texts, block, self.zone)).collect()
     }
 
     fn print_json(&self, ui: &mut Ui) -> Result<(), CommandError> {
@@ -288,8 +258,12 @@ impl Shown<'_> {
             "left_out": Value::Null,
         });
         let mut records = Vec::new();
+        let mut texts = BlockTexts::read(self.store, self.portrait, self.blocks, self.depth)?;
         for block in self.blocks {
-            records.push(blocks::json(self.store, self.portrait, block, self.depth)?);
+            records.push(blocks::json(&mut texts, block)?);
+        }
+        if let Some(max_tokens) = self.max_tokens.filter(|_| self.depth != Depth::Full) {
+            blocks::drop_texts_unless_fitting(&mut records, max_tokens);
         }
         // Prompts of turns are told even where nothing else is left of them.
         if self.blocks.is_empty() {

@@ -93,7 +93,7 @@ fn show(ui: &mut Ui, context: &Context, told: &Told) -> Result<(), CommandError>
             let place = context.places.data_dir.to_string();
             let word = ui.paint(FAINT, "not here yet");
             ui.row(format_args!("{}  {word}", ui.paint(STRONG, "Memory")))?;
-            ui.row(format_args!("  store     {}", escape(&place)))?;
+            ui.row(format_args!("  store     {}", ui.path(&escape(&place))))?;
         }
     }
     show_waiting(ui, &told.waiting)?;
@@ -104,7 +104,7 @@ fn show_memory(ui: &mut Ui, context: &Context, overview: &Overview) -> Result<()
     let word = ui.paint(GOOD, "here");
     ui.row(format_args!("{}  {word}", ui.paint(STRONG, "Memory")))?;
     let place = context.places.data_dir.to_string();
-    ui.row(format_args!("  store     {}", escape(&place)))?;
+    ui.row(format_args!("  store     {}", ui.path(&escape(&place))))?;
     ui.row(format_args!(
         "  on disk   {}: packs {}, database {}",
         measure::bytes(overview.packs_bytes + overview.database_bytes),

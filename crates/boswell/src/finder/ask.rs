@@ -8,7 +8,8 @@ use std::thread;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use memory::find::{Found, Question, find};
+use memory::find::{Findings, Found, Question, find, suggest};
+use memory::search::query::{FieldSuggestion, Note, QueryError};
 use memory::search::{Enough, Query};
 use memory::store::{Listed, Reads, Store, StoreError};
 use transcript::{Kind, SessionEvent};
@@ -37,7 +38,13 @@ pub(crate) enum Answer {
     Rows {
         rows: Vec<Row>,
         count: String,
+        /// What was not taken as it was typed.
+        note: Option<String>,
     },
+    /// How much the filters hide of what was asked for.
+    Hidden(String),
+    /// What a question that found nothing was probably meant to be.
+    Suggestion(String),
     /// There is no session at all.
     Empty,
     /// This cannot be asked, and why.
@@ -128,10 +135,124 @@ fn find_all(context: &Context, wished: &Receiver<Wish>, newest: &AtomicU64, answ
         }
         let is_cancelled = || newest.load(Ordering::Relaxed) != wish.number;
         let answer = answer(context, &wish, &is_cancelled).unwrap_or_else(Answer::Failed);
+        let is_nothing = matches!(&answer, Answer::Rows { rows, .. } if rows.is_empty());
         if answers.send((wish.number, answer)).is_err() {
             return;
         }
+        // These take as long as the answer itself, so they come behind it.
+        let more = [
+            hidden(context, &wish, &is_cancelled),
+            suggestion(context, &wish, is_nothing, &is_cancelled),
+        ];
+        for answer in more
+            .into_iter()
+            .filter_map(|more| more.unwrap_or_else(|error| Some(Answer::Failed(error))))
+        {
+            if !is_cancelled() && answers.send((wish.number, answer)).is_err() {
+                return;
+            }
+        }
     }
+}
+
+/// Returns how much of what is asked for the filters hide.
+fn hidden(
+    context: &Context,
+    wish: &Wish,
+    is_cancelled: &(dyn Fn() -> bool + Sync),
+) -> Result<Option<Answer>, CommandError> {
+    if wish.narrow == Narrow::default() {
+        return Ok(None);
+    }
+    let args = filters(wish.narrow);
+    let filters = args.resolve_bare(context)?;
+    let hides = |session: &Listed| !filters.take(session);
+    let Some(store) = Store::open_existing(&context.places.data_dir)? else {
+        return Ok(None);
+    };
+    let count = match Query::typing(&wish.query) {
+        _ if wish.query.trim().is_empty() => {
+            let listed = store.reads().listed()?;
+            let own = listed.iter().filter(|session| is_own(session) && hides(session));
+            plural(own.count() as u64, "session")
+        }
+        Ok(query) => count_of(&find(&store, &question(context, &query, &hides, is_cancelled))?),
+        Err(_) => return Ok(None),
+    };
+    Ok((!count.starts_with("0 ")).then_some(Answer::Hidden(count)))
+}
+
+/// Returns what a question that found nothing was probably meant to be.
+fn suggestion(
+    context: &Context,
+    wish: &Wish,
+    is_nothing: bool,
+    is_cancelled: &(dyn Fn() -> bool + Sync),
+) -> Result<Option<Answer>, CommandError> {
+    let (true, Ok(query)) = (is_nothing, Query::typing(&wish.query)) else {
+        return Ok(None);
+    };
+    let args = filters(wish.narrow);
+    let filters = args.resolve_bare(context)?;
+    let takes = |session: &Listed| filters.take(session);
+    let Some(store) = Store::open_existing(&context.places.data_dir)? else {
+        return Ok(None);
+    };
+    let question = question(context, &query, &takes, is_cancelled);
+    Ok(suggest(&store, &wish.query, &question)?.map(Answer::Suggestion))
+}
+
+fn question<'q>(
+    context: &Context,
+    query: &'q Query,
+    takes: &'q (dyn Fn(&Listed) -> bool + Sync),
+    is_cancelled: &'q (dyn Fn() -> bool + Sync),
+) -> Question<'q> {
+    Question {
+        query,
+        now: context.now,
+        threads: context.threads,
+        enough: Enough::of(ROWS_MAX),
+        takes,
+        behind: None,
+        is_cancelled,
+    }
+}
+
+/// Returns how much was found, in words.
+fn count_of(findings: &Findings) -> String {
+    let mut uids: Vec<&str> = findings
+        .found
+        .iter()
+        .map(|found| found.session.session_uid.as_str())
+        .collect();
+    uids.sort_unstable();
+    uids.dedup();
+    let or_more = if findings.is_partial { " or more" } else { "" };
+    format!(
+        "{} in {}{or_more}",
+        plural(findings.found.len() as u64, "turn"),
+        plural(uids.len() as u64, "session")
+    )
+}
+
+/// Returns what the finder says on a word that was not taken as it was typed; its keys filter by some of what options do.
+fn told_note(note: &Note) -> Option<String> {
+    let Note::UnknownField {
+        typed,
+        suggestion: FieldSuggestion::Option { option, value },
+        ..
+    } = note
+    else {
+        return (*note != Note::ReadsEverything).then(|| note.to_string());
+    };
+    let instead = match *option {
+        "agent" => "Tab filters by agent".to_owned(),
+        "since" | "until" => "Ctrl-S filters by time".to_owned(),
+        "repo" | "project" => "Ctrl-E filters by this repository".to_owned(),
+        option => format!("`boswell search --{option} {value}` filters by it"),
+    };
+    Some(format!("`{typed}:` is not a field; {instead}"))
 }
 
 fn answer(context: &Context, wish: &Wish, is_cancelled: &(dyn Fn() -> bool + Sync)) -> Result<Answer, CommandError> {
@@ -142,38 +263,20 @@ fn answer(context: &Context, wish: &Wish, is_cancelled: &(dyn Fn() -> bool + Syn
     if wish.query.trim().is_empty() {
         return newest(context, &takes);
     }
-    let query = match Query::words(&wish.query) {
+    let query = match Query::typing(&wish.query) {
         Ok(query) => query,
+        Err(QueryError::Empty) => return newest(context, &takes),
         Err(error) => return Ok(Answer::Refused(in_one_line(&error.to_string()))),
-    };
-    let question = Question {
-        query: &query,
-        now: context.now,
-        threads: context.threads,
-        enough: Enough::of(ROWS_MAX),
-        takes: &takes,
-        behind: None,
-        is_cancelled,
     };
     let Some(store) = Store::open_existing(&context.places.data_dir)? else {
         return Ok(Answer::Empty);
     };
-    let findings = find(&store, &question)?;
-    let mut uids: Vec<&str> = findings
-        .found
-        .iter()
-        .map(|found| found.session.session_uid.as_str())
-        .collect();
-    uids.sort_unstable();
-    uids.dedup();
-    let or_more = if findings.is_partial { ", and older ones" } else { "" };
-    let count = format!(
-        "{} in {}{or_more}",
-        plural(findings.found.len() as u64, "turn"),
-        plural(uids.len() as u64, "session")
-    );
-    let rows = findings.found.iter().take(ROWS_MAX).map(row_of_hit).collect();
-    Ok(Answer::Rows { rows, count })
+    let findings = find(&store, &question(context, &query, &takes, is_cancelled))?;
+    Ok(Answer::Rows {
+        rows: findings.found.iter().take(ROWS_MAX).map(row_of_hit).collect(),
+        count: count_of(&findings),
+        note: query.notes.iter().find_map(told_note).map(|note| in_one_line(&note)),
+    })
 }
 
 fn filters(narrow: Narrow) -> FilterArgs {
@@ -200,8 +303,10 @@ fn newest(context: &Context, takes: &(dyn Fn(&Listed) -> bool + Sync)) -> Result
     if listed.is_empty() {
         return Ok(Answer::Empty);
     }
-    let own = |session: &&Listed| takes(session) && !session.is_subagent && !session.is_hidden;
-    let found: Vec<&Listed> = listed.iter().filter(own).collect();
+    let found: Vec<&Listed> = listed
+        .iter()
+        .filter(|session| takes(session) && is_own(session))
+        .collect();
     let mut rows = Vec::new();
     for session in found.iter().take(ROWS_MAX) {
         let mut row = row_of(session);
@@ -216,7 +321,13 @@ fn newest(context: &Context, takes: &(dyn Fn(&Listed) -> bool + Sync)) -> Result
         rows.push(row);
     }
     let count = plural(found.len() as u64, "session");
-    Ok(Answer::Rows { rows, count })
+    let note = None;
+    Ok(Answer::Rows { rows, count, note })
+}
+
+/// Whether a session is listed without being asked for.
+fn is_own(session: &Listed) -> bool {
+    !session.is_subagent && !session.is_hidden
 }
 
 fn row_of(session: &Listed) -> Row {

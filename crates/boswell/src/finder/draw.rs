@@ -8,6 +8,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Clear, Padding, Paragraph, Wrap};
 
+use super::reader::draw::screen_style;
 use super::state::{Mark, Place, Preview, Row, Since, Stage, State};
 use crate::ui::{escape, measure};
 
@@ -23,11 +24,12 @@ const LABEL_COLUMNS: usize = 10;
 
 /// How things look, and what time it is.
 pub(crate) struct Look {
-    strong: Style,
-    faint: Style,
-    mark: Style,
-    selected: Style,
+    pub(super) strong: Style,
+    pub(super) faint: Style,
+    pub(super) mark: Style,
+    pub(super) selected: Style,
     accent: Style,
+    has_color: bool,
     now: Timestamp,
 }
 
@@ -42,8 +44,14 @@ impl Look {
             mark: color(Color::Yellow).add_modifier(Modifier::BOLD | Modifier::UNDERLINED),
             selected: color(Color::Cyan).add_modifier(Modifier::BOLD),
             accent: color(Color::Cyan),
+            has_color,
             now,
         }
+    }
+
+    /// Returns a style of our output as one of the screen.
+    pub(super) fn style(&self, style: anstyle::Style) -> Style {
+        screen_style(if self.has_color { style } else { style.fg_color(None) })
     }
 }
 
@@ -62,10 +70,10 @@ pub(crate) fn draw(frame: &mut Frame<'_>, state: &State, look: &Look) {
         draw_query(frame, query, state, look);
         draw_filters(frame, filters, state, look);
         draw_body(frame, body, state, look);
-        draw_keys(frame, keys, state, look);
+        draw_keys(frame, keys, state.message.as_deref(), &KEYS, look);
     }
     if state.is_help {
-        draw_help(frame, area, look);
+        draw_help(frame, area, &HELP, look);
     }
 }
 
@@ -125,8 +133,12 @@ fn draw_filters(frame: &mut Frame<'_>, area: Rect, state: &State, look: &Look) {
     }
     let line = Line::from(spans);
     let room = usize::from(area.width).saturating_sub(line.width() + 2);
-    let count = if state.is_asking { "searching…" } else { &state.count };
-    let count = measure::fit(count, room).into_owned();
+    let count = match &state.hidden {
+        _ if state.is_asking => "searching…".to_owned(),
+        Some(hidden) => format!("{} · filters hide {hidden}", state.count),
+        None => state.count.clone(),
+    };
+    let count = measure::fit(&count, room).into_owned();
     frame.render_widget(line, area);
     frame.render_widget(Line::from(Span::styled(count, look.faint)).right_aligned(), area);
 }
@@ -160,8 +172,10 @@ fn draw_body(frame: &mut Frame<'_>, area: Rect, state: &State, look: &Look) {
 
 fn draw_list(frame: &mut Frame<'_>, area: Rect, state: &State, look: &Look) {
     if state.rows.is_empty() {
-        let words = if state.is_asking { "" } else { "  Nothing found" };
-        frame.render_widget(Line::from(Span::styled(words, look.faint)), area);
+        frame.render_widget(
+            Paragraph::new(nothing_found(state, look)).wrap(Wrap { trim: false }),
+            area,
+        );
         return;
     }
     let fitting = usize::from(area.height / ROW_LINES).max(1);
@@ -171,6 +185,28 @@ fn draw_list(frame: &mut Frame<'_>, area: Rect, state: &State, look: &Look) {
         lines.extend(row_lines(row, at == state.selected, usize::from(area.width), look));
     }
     frame.render_widget(Paragraph::new(lines), area);
+}
+
+/// Says that nothing was found, and what would find something.
+fn nothing_found<'a>(state: &State, look: &Look) -> Vec<Line<'a>> {
+    if state.is_asking {
+        return Vec::new();
+    }
+    let mut lines = vec![Line::from(Span::styled("  Nothing found", look.faint))];
+    if let Some(suggestion) = &state.suggestion {
+        lines.push(Line::from(vec![
+            Span::styled("  Did you mean ", look.faint),
+            Span::styled(suggestion.clone(), look.strong),
+            Span::styled("? Enter searches for it", look.faint),
+        ]));
+    }
+    if let Some(hidden) = &state.hidden {
+        lines.push(Line::from(Span::styled(
+            format!("  The filters hide {hidden}"),
+            look.faint,
+        )));
+    }
+    lines
 }
 
 fn row_lines<'a>(row: &Row, is_selected: bool, columns: usize, look: &Look) -> [Line<'a>; 2] {
@@ -285,28 +321,35 @@ fn preview_lines<'a>(row: &'a Row, preview: Option<&'a Preview>, columns: u16, l
     lines
 }
 
-/// The keys, as many as there is room for, or what was said last.
-fn draw_keys(frame: &mut Frame<'_>, area: Rect, state: &State, look: &Look) {
+const KEYS: [(&str, &str); 8] = [
+    ("Enter", "read"),
+    ("F1", "help"),
+    ("Esc", "leave"),
+    ("Tab", "agent"),
+    ("^E", "here"),
+    ("^S", "since"),
+    ("^Y", "copy id"),
+    ("^R", "copy resume"),
+];
+
+/// Draws the keys, as many as there is room for, or a message.
+pub(super) fn draw_keys(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    message: Option<&str>,
+    keys: &[(&'static str, &'static str)],
+    look: &Look,
+) {
     let columns = usize::from(area.width);
-    if let Some(message) = &state.message {
+    if let Some(message) = message {
         let text = measure::fit(message, columns.saturating_sub(2)).into_owned();
         frame.render_widget(Line::from(vec![Span::raw("  "), Span::styled(text, look.accent)]), area);
         return;
     }
-    let keys = [
-        ("Enter", "open"),
-        ("F1", "help"),
-        ("Esc", "leave"),
-        ("Tab", "agent"),
-        ("^E", "here"),
-        ("^S", "since"),
-        ("^Y", "copy id"),
-        ("^R", "copy resume"),
-    ];
     let mut spans = Vec::new();
     let mut room = columns;
     for (key, does) in keys {
-        let taken = 2 + key.len() + 1 + does.len();
+        let taken = 2 + measure::width(key) + 1 + does.len();
         if taken > room {
             break;
         }
@@ -337,7 +380,7 @@ fn draw_empty(frame: &mut Frame<'_>, area: Rect, look: &Look) {
 }
 
 const HELP: [(&str, &str); 12] = [
-    ("Enter", "open the turn or session"),
+    ("Enter", "read the session, at this turn"),
     ("Up Down PgUp PgDn", "move in the list"),
     ("Shift-Up Shift-Down", "move in the preview"),
     ("Tab Shift-Tab", "which agent"),
@@ -351,9 +394,10 @@ const HELP: [(&str, &str); 12] = [
     ("tool:Bash file:a.rs", "fields, as `boswell search` has"),
 ];
 
-fn draw_help(frame: &mut Frame<'_>, area: Rect, look: &Look) {
+/// Draws a list of keys over the screen.
+pub(super) fn draw_help(frame: &mut Frame<'_>, area: Rect, help: &[(&'static str, &'static str)], look: &Look) {
     let width = 60.min(area.width);
-    let height = (HELP.len() as u16 + 2).min(area.height);
+    let height = (help.len() as u16 + 2).min(area.height);
     let place = Rect::new(
         area.x + (area.width - width) / 2,
         area.y + (area.height - height) / 2,
@@ -368,7 +412,7 @@ fn draw_help(frame: &mut Frame<'_>, area: Rect, look: &Look) {
             Span::raw(text),
         ])
     };
-    let lines: Vec<Line<'_>> = HELP.iter().map(line).collect();
+    let lines: Vec<Line<'_>> = help.iter().map(line).collect();
     let block = Block::bordered().border_style(look.faint).title(" Keys ");
     // Half of a character that is two columns wide would cover the border.
     for y in place.top()..place.bottom() {

@@ -20,6 +20,10 @@ pub(crate) struct State {
     pub(crate) message: Option<String>,
     /// How much was found.
     pub(crate) count: String,
+    /// How much more the filters hide.
+    pub(crate) hidden: Option<String>,
+    /// What a question that found nothing was probably meant to be.
+    pub(crate) suggestion: Option<String>,
     pub(crate) is_asking: bool,
     pub(crate) is_help: bool,
 }
@@ -129,6 +133,8 @@ impl State {
         self.selected = same.unwrap_or(0);
         self.rows = rows;
         self.count = count;
+        self.hidden = None;
+        self.suggestion = None;
         self.is_asking = false;
         self.preview_scroll = 0;
     }
@@ -270,7 +276,10 @@ fn on_key(state: &mut State, key: KeyEvent) -> Action {
         KeyCode::End => state.select(usize::MAX),
         KeyCode::Tab => cycle_agent(state, 1),
         KeyCode::BackTab => cycle_agent(state, AGENTS.len() - 1),
-        KeyCode::Enter => on_row(state, Action::Open),
+        KeyCode::Enter => match state.suggestion.take() {
+            Some(suggestion) if state.rows.is_empty() => state.edit(|query| *query = suggestion),
+            _ => on_row(state, Action::Open),
+        },
         _ => Action::Nothing,
     }
 }

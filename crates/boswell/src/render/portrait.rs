@@ -4,13 +4,16 @@ use jiff::tz::TimeZone;
 use memory::kept;
 use memory::store::{Annotations, Counted, Decision, Fact, Status, Store};
 use serde_json::{Value, json};
-use transcript::{Agent, Call, Session, SessionUid, Turn, counted};
+use transcript::{Agent, Call, Session, SessionEvent, SessionUid, Turn, counted};
 
 use crate::commands::decision_json;
 use crate::error::CommandError;
 use crate::render::text::{self, Head, date_time, plural, told_tokens};
 use crate::session_arg::Named;
 use crate::ui::{FAINT, Ui, escape, measure};
+
+/// The characters of a summary that the store keeps.
+const SUMMARY_CHARS_MAX: usize = 120;
 
 /// All that is told of a session beside its events.
 pub(crate) struct Portrait {
@@ -70,6 +73,24 @@ impl Portrait {
             calls,
             subagent_calls,
         })
+    }
+
+    /// Returns a turn by its number.
+    pub(crate) fn turn(&self, turn: Option<u32>) -> Option<&Turn> {
+        let at = self.turns.binary_search_by_key(&turn?, |known| known.turn).ok()?;
+        self.turns.get(at)
+    }
+
+    /// Returns an event with as much of its words as is known without its line; a summary that was cut ends with `…`.
+    pub(crate) fn with_summary(&self, event: &SessionEvent) -> SessionEvent {
+        let mut event = event.clone();
+        let turn = self.turn(event.turn).filter(|turn| turn.trigger_seq == event.seq);
+        if let Some(turn) = turn {
+            event.summary = turn.prompt.clone();
+        } else if event.summary.chars().count() >= SUMMARY_CHARS_MAX {
+            event.summary = format!("{}…", event.summary).into();
+        }
+        event
     }
 
     /// What stands above the turns.

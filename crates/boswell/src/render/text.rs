@@ -8,20 +8,28 @@ use transcript::{Actor, Call, Kind, Role, Session, SessionEvent, Tokens, Turn};
 
 use crate::commands::read::told_log_error;
 use crate::error::CommandError;
+use crate::render::depth::{Depth, is_message};
+use crate::ui::markdown::{Ink, markdown_lines};
+use crate::ui::prose::StyledLine;
 use crate::ui::{BAD, FAINT, GOOD, HEADING, STRONG, Ui, escape, escape_lines, measure};
 
 /// Columns of the word that says who or what an event is.
 const LABEL_COLUMNS: usize = 14;
+/// How far the text of an event is indented.
+const BODY_COLUMNS: usize = 8;
+/// Longer lines of prose are tiring to read.
+pub(crate) const PROSE_COLUMNS_MAX: usize = 96;
 /// Columns before the summary of an event: line, time and label with the room between them.
 const LEAD_COLUMNS: usize = 6 + 2 + 8 + 2 + LABEL_COLUMNS + 1;
 
-/// Shows a session and its subagents; whole texts where there is something to mask them.
+/// Shows a session and its subagents.
 pub(crate) fn session(
     ui: &mut Ui,
     session: &SessionReading,
     zone: &TimeZone,
     wanted: &dyn Fn(&SessionEvent) -> bool,
-    full: Option<&Masker>,
+    depth: Depth,
+    masker: &Masker,
 ) -> Result<(), CommandError> {
     for log in session.logs() {
         let Some(told) = &log.reading.session else { continue };
@@ -44,21 +52,15 @@ pub(crate) fn session(
                 ui.row("")?;
                 ui.row(heading(ui, &log.reading.turns, event.turn, zone))?;
             }
-            ui.row(row(ui, event, told.is_subagent, zone))?;
-            text.map_or(Ok(()), |text| rows(ui, body(&text)))
+            rows(ui, event_lines(ui, event, text.as_deref(), told.is_subagent, zone))
         };
-        if let Some(masker) = full {
-            let with_spill = |event: &SessionEvent, text: Option<String>| {
-                show(event, logs::spilled(&log.path, event, masker).or(text))
-            };
-            logs::each_text(log, masker, wanted, with_spill).map_err(told_log_error)??;
-        } else {
-            log.reading
-                .events
-                .iter()
-                .filter(|event| wanted(event))
-                .try_for_each(|event| show(event, None))?;
-        }
+        let with_spill = |event: &SessionEvent, text: Option<String>| {
+            let text = depth
+                .is_whole(event)
+                .then(|| logs::spilled(&log.path, event, masker).or(text));
+            show(event, text.flatten())
+        };
+        logs::each_text(log, masker, wanted, with_spill).map_err(told_log_error)??;
         ui.row("")?;
     }
     Ok(())
@@ -102,7 +104,7 @@ pub(crate) fn header(ui: &Ui, head: &Head<'_>, zone: &TimeZone) -> Vec<String> {
         Some(branch) => format!("{} on {}", escape(repo), escape(branch)),
         None => escape(repo).into_owned(),
     }));
-    who.extend(told.cwd.as_deref().map(|cwd| escape(cwd).into_owned()));
+    who.extend(told.cwd.as_deref().map(|cwd| ui.path(&escape(cwd))));
     lines.push(format!("  {}", who.join(" · ")));
 
     let span = told.started_at.zip(told.ended_at).map(|(from, to)| {
@@ -185,11 +187,17 @@ pub(crate) fn heading(ui: &Ui, turns: &[Turn], turn: Option<u32>, zone: &TimeZon
 }
 
 fn about_turn(turn: &Turn, zone: &TimeZone) -> String {
-    let mut about = vec![match turn.end_line == turn.start_line {
+    let lines = match turn.end_line == turn.start_line {
         true => format!("line {}", turn.start_line),
         false => format!("lines {}–{}", turn.start_line, turn.end_line),
-    }];
-    about.extend(turn.started_at.map(|at| date_time(at, zone)));
+    };
+    let facts = std::iter::once(lines).chain(turn_facts(turn, zone));
+    facts.collect::<Vec<_>>().join(", ")
+}
+
+/// Returns when a turn began, how long it took, and how much was done.
+pub(crate) fn turn_facts(turn: &Turn, zone: &TimeZone) -> Vec<String> {
+    let mut about: Vec<String> = turn.started_at.map(|at| date_time(at, zone)).into_iter().collect();
     let took = turn
         .started_at
         .zip(turn.ended_at)
@@ -201,7 +209,7 @@ fn about_turn(turn: &Turn, zone: &TimeZone) -> String {
     if turn.errors > 0 {
         about.push(plural(u64::from(turn.errors), "error"));
     }
-    about.join(", ")
+    about
 }
 
 /// One event in one line.
@@ -210,13 +218,13 @@ pub(crate) fn row(ui: &Ui, event: &SessionEvent, all_side: bool, zone: &TimeZone
         .ts
         .map(|ts| ts.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string())
         .unwrap_or_default();
-    let (word, style) = label(event);
+    let (word, style) = event_label(event);
     // A bar marks a subagent's events inside its parent's log.
     let side = if event.is_sidechain && !all_side { "│ " } else { "" };
     let label = format!("{side}{}", escape(word));
     let label = measure::fit(&label, LABEL_COLUMNS);
     let room = " ".repeat(LABEL_COLUMNS.saturating_sub(measure::width(&label)));
-    let tail = tail(event);
+    let tail = event_outcome(event);
     let words: Vec<&str> = event.summary.split_whitespace().collect();
     let summary = escape(&words.join(" ")).into_owned();
     let summary = match ui.columns() {
@@ -245,8 +253,8 @@ pub(crate) fn row(ui: &Ui, event: &SessionEvent, all_side: bool, zone: &TimeZone
     )
 }
 
-/// Who or what an event is, and in which colour.
-fn label(event: &SessionEvent) -> (&str, anstyle::Style) {
+/// Returns who or what an event is, and in which colour.
+pub(crate) fn event_label(event: &SessionEvent) -> (&str, anstyle::Style) {
     match (event.role, event.actor) {
         _ if event.kinds.has(Kind::ToolCall) => (event.tool.as_deref().unwrap_or("tool"), GOOD),
         _ if event.kinds.has(Kind::ToolResult) && event.kinds.has(Kind::Error) => ("  error", BAD),
@@ -263,8 +271,8 @@ fn label(event: &SessionEvent) -> (&str, anstyle::Style) {
     }
 }
 
-/// What came of an event, behind its summary.
-fn tail(event: &SessionEvent) -> String {
+/// Returns what came of an event: whether it failed, and how long it took.
+pub(crate) fn event_outcome(event: &SessionEvent) -> String {
     let mut tail = Vec::new();
     for (kind, word) in [
         (Kind::TestRun, "test"),
@@ -285,6 +293,68 @@ fn tail(event: &SessionEvent) -> String {
     let worth_telling = event.duration_ms.filter(|ms| *ms >= 1000);
     tail.extend(worth_telling.map(|ms| measure::duration(SignedDuration::from_millis(ms.min(i64::MAX as u64) as i64))));
     tail.join(", ")
+}
+
+/// Returns the words of a message. A command to the agent is logged as a record; its summary is what was typed.
+pub(crate) fn said_words<'t>(event: &'t SessionEvent, text: Option<&'t str>) -> &'t str {
+    match text {
+        Some(text) if !text.trim_start().starts_with("<command-") => text,
+        _ => &event.summary,
+    }
+}
+
+/// Returns an event in one line and, if its whole text is shown and more than that line, the text under it.
+pub(crate) fn event_lines(
+    ui: &Ui,
+    event: &SessionEvent,
+    text: Option<&str>,
+    all_side: bool,
+    zone: &TimeZone,
+) -> Vec<String> {
+    let with_summary = |summary: &str| {
+        let event = SessionEvent {
+            summary: summary.into(),
+            ..event.clone()
+        };
+        row(ui, &event, all_side, zone)
+    };
+    let Some(text) = text else {
+        return vec![with_summary(&event.summary)];
+    };
+    if !is_message(event) {
+        let mut lines = vec![with_summary(&event.summary)];
+        let is_said = !text.trim().contains('\n') && text.trim() == &*event.summary;
+        lines.extend((!is_said).then(|| body(text)).into_iter().flatten());
+        return lines;
+    }
+    let words = said_words(event, Some(text)).trim();
+    let room = ui.columns().map(|columns| columns.saturating_sub(LEAD_COLUMNS));
+    // A picture has no words.
+    if words.is_empty() {
+        return vec![with_summary(&event.summary)];
+    }
+    if !words.contains('\n') && room.is_none_or(|room| measure::width(&escape(words)) <= room) {
+        return vec![with_summary(words)];
+    }
+    let mut lines = vec![with_summary("").trim_end().to_owned()];
+    match ui.columns() {
+        Some(columns) => {
+            let columns = columns.saturating_sub(BODY_COLUMNS + 1).max(20);
+            let ink = if ui.has_color() { Ink::Color } else { Ink::Plain };
+            let said = markdown_lines(words, columns.min(PROSE_COLUMNS_MAX), columns, ink);
+            let lead = " ".repeat(BODY_COLUMNS);
+            let line = |line: StyledLine| match ui.has_color() {
+                true => line.to_ansi(),
+                false => line.text(),
+            };
+            lines.extend(
+                said.into_iter()
+                    .map(|said| format!("{lead}{}", line(said)).trim_end().to_owned()),
+            );
+        }
+        None => lines.extend(body(words)),
+    }
+    lines
 }
 
 /// The whole text of an event, under its line.

@@ -206,23 +206,100 @@ fn somebody_types_moves_filters_resizes_and_leaves_without_a_trace() {
 }
 
 #[test]
-fn enter_opens_the_turn_that_was_found() {
+fn enter_reads_the_session_at_the_hit_and_q_returns_to_the_same_row() {
     let Some(terminal) = Terminal::open(with_demo(Sandbox::new())) else {
         return;
     };
     terminal.start();
     terminal.wait_for("3 sessions");
-    terminal.write("changelog agent");
+    terminal.write("other cookies agent");
     terminal.press(&["C-w"]);
-    terminal.wait("a preview of the hit", |screen| {
-        screen.contains("019d4700") && screen.contains(" in ") && screen.contains('▸')
+    let list = terminal.wait("a preview of the hit", |screen| {
+        screen.starts_with("> other cookies\n") && screen.contains(" in 1 session") && screen.contains('▸')
     });
     terminal.press(&["Enter"]);
-    // A pager may stand between the session and the end.
-    let screen = terminal.wait("the session", |screen| {
-        screen.contains("CHANGELOG.md") && !screen.contains("Enter open")
+    let screen = terminal.wait("the session", |screen| screen.contains("q back"));
+    assert!(
+        screen.contains("turn 3 of 4") && screen.contains("other cookies"),
+        "{screen}"
+    );
+    terminal.press(&["G"]);
+    terminal.wait_for("100%");
+    // From the last line the search starts again at the top, where a call of the first turn has it in its result.
+    terminal.write("/push yet");
+    terminal.press(&["Enter"]);
+    terminal.wait("the result that has the words", |screen| {
+        screen.contains("turn 1 of 4") && screen.contains("do not push yet")
     });
-    assert!(screen.contains("48 tests pass"), "{screen}");
+    terminal.press(&["?"]);
+    terminal.wait_for("next and previous turn");
+    terminal.press(&["Escape"]);
+    terminal.tmux(&["resize-window", "-x", "60", "-y", "20"]);
+    terminal.wait("the session in a narrow window", |screen| {
+        screen.contains("q back") && screen.lines().count() <= 20
+    });
+    terminal.tmux(&["resize-window", "-x", "100", "-y", "24"]);
+    terminal.press(&["q"]);
+    let back = terminal.wait("the list", |screen| {
+        screen.contains("Enter read") && screen.contains('▸')
+    });
+    assert_eq!(back, list);
+    terminal.press(&["Escape"]);
+    terminal.wait_for("ended 0");
+    terminal.assert_is_itself();
+}
+
+#[test]
+fn the_reader_answers_why_for_the_file_of_a_call() {
+    let Some(terminal) = Terminal::open(with_demo(Sandbox::new())) else {
+        return;
+    };
+    terminal.start();
+    terminal.wait_for("3 sessions");
+    terminal.write("tool:Edit cookie");
+    terminal.wait("an edit", |screen| screen.contains(" turn") && screen.contains('▸'));
+    terminal.press(&["Enter"]);
+    terminal.wait_for("q back");
+    terminal.press(&["w"]);
+    terminal.wait_for("  why ");
+    terminal.press(&["q"]);
+    terminal.wait_for("j/k turn");
+    terminal.press(&["C-c"]);
+    terminal.wait_for("ended 0");
+    terminal.assert_is_itself();
+}
+
+#[test]
+fn a_word_is_found_while_it_is_typed_and_a_typo_is_answered_with_a_suggestion() {
+    let Some(terminal) = Terminal::open(with_demo(Sandbox::new())) else {
+        return;
+    };
+    terminal.start();
+    terminal.wait_for("3 sessions");
+    let mut typed = String::new();
+    for c in "cookie".chars() {
+        typed.push(c);
+        terminal.write(&c.to_string());
+        terminal.wait(&format!("hits of `{typed}`"), |screen| {
+            screen.starts_with(&format!("> {typed}\n")) && screen.contains(" in ") && !screen.contains("Nothing found")
+        });
+    }
+    terminal.press(&["C-u"]);
+    terminal.write("cokie ");
+    terminal.wait_for("Did you mean cookie");
+    terminal.press(&["Enter"]);
+    terminal.wait("hits of the suggestion", |screen| {
+        screen.starts_with("> cookie") && screen.contains(" in ")
+    });
+    terminal.press(&["C-u"]);
+    terminal.write("agent:codex");
+    terminal.wait_for("Tab filters by agent");
+    terminal.press(&["C-u", "Tab"]);
+    terminal.wait("what the filter hides", |screen| {
+        screen.contains("claude · everywhere") && screen.contains("filters hide 2 sessions")
+    });
+    terminal.press(&["Escape"]);
+    terminal.wait_for("ended 0");
 }
 
 #[test]
@@ -347,7 +424,7 @@ fn a_hostile_log_cannot_move_the_cursor_and_a_bad_question_ends_nothing() {
     terminal.wait_for("unknown value for");
     terminal.press(&["C-w"]);
     terminal.wait("hits again", |screen| {
-        screen.contains("Enter open") && screen.contains(" in 1 session")
+        screen.contains("Enter read") && screen.contains(" in 1 session")
     });
     terminal.press(&["Escape"]);
     terminal.wait_for("ended 0");

@@ -53,9 +53,7 @@ fn a_session_is_read_as_one_transcript() {
     Turn 1  lines 1–6, 2026-03-31 09:00:00, 5.0 s, 2 tool calls, 1 error
          1  09:00:00  you            make the tests green
          2  09:00:01  Bash           cargo test # Run them  test, 1.0 s
-         3  09:00:02    result       ok
          4  09:00:03  Bash           cargo clippy  ✗ exit 101, 1.0 s
-         5  09:00:04    error        Exit code 101 warning
          6  09:00:05  agent          Green, but clippy complains.
 
     Turn 2  lines 7–8, 2026-03-31 09:00:06, 1.0 s
@@ -80,15 +78,25 @@ fn turns_and_kinds_choose_events() {
 }
 
 #[test]
-fn full_shows_whole_texts() {
+fn prompts_and_answers_are_whole_and_results_are_whole_with_full_depth() {
     let long = "word ".repeat(150);
-    let log = ClaudeLog::new(SESSION).at("2026-03-31T09:00:00Z").prompt(long.trim());
+    let log = ClaudeLog::new(SESSION)
+        .at("2026-03-31T09:00:00Z")
+        .prompt(long.trim())
+        .tool(
+            "Bash",
+            serde_json::json!({"command": "true"}),
+            long.trim().replace("word", "output").as_str(),
+        );
     let sandbox = sandbox_with("x.jsonl", &log.jsonl());
-    let cut = sandbox.run("read x.jsonl");
-    let full = sandbox.run("read x.jsonl --full");
-    assert!(
-        cut.matches("word").count() < 150 && full.matches("word").count() > 150,
-        "{cut}\n{full}"
+    let count = |line: &str, word: &str| sandbox.run(line).matches(word).count();
+    assert_eq!(count("read x.jsonl", "word"), 150);
+    assert_eq!(count("read x.jsonl --depth prompts", "Bash"), 0);
+    assert!(count("read x.jsonl --depth tools", "output") < 150);
+    assert!(count("read x.jsonl --depth full", "output") >= 150);
+    assert_eq!(
+        sandbox.run("read x.jsonl --full"),
+        sandbox.run("read x.jsonl --depth full")
     );
 }
 

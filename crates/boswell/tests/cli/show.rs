@@ -69,7 +69,9 @@ fn a_session_is_shown_from_memory_when_its_log_is_gone() {
          2  09:00:00  you            make the tests green
          4  09:00:02  Bash           cargo test  test, 1.0 s
          6  09:00:04  Bash           cargo clippy  ✗ exit 101, 1.0 s
-         8  09:00:06  agent          Green, but clippy complains. I mend it.
+         8  09:00:06  agent
+            Green, but clippy complains.
+            I mend it.
 
     Turn 2  lines 9–12, 2026-03-31 09:00:07, 3.0 s, 1 tool call
          9  09:00:07  you            then commit
@@ -98,7 +100,9 @@ fn depth_says_how_much_of_each_turn_is_shown() {
     5  09:00:03    result       ok
     6  09:00:04  Bash           cargo clippy  ✗ exit 101, 1.0 s
     7  09:00:05    error        Exit code 101 warning
-    8  09:00:06  agent          Green, but clippy complains. I mend it.
+    8  09:00:06  agent
+       Green, but clippy complains.
+       I mend it.
     ");
     assert_snapshot!(lines("full"), @r#"
     2  09:00:00  you            make the tests green
@@ -115,7 +119,7 @@ fn depth_says_how_much_of_each_turn_is_shown() {
     7  09:00:05    error        Exit code 101 warning
        Exit code 101
        warning
-    8  09:00:06  agent          Green, but clippy complains. I mend it.
+    8  09:00:06  agent
        Green, but clippy complains.
        I mend it.
     "#);

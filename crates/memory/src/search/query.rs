@@ -114,13 +114,35 @@ impl Restrictions {
     }
 }
 
+/// Whether the last word of a question is whole, or still being typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LastWord {
+    Whole,
+    Begun,
+}
+
 /// Something about a question that its asker should know.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Note {
+    #[error("`{typed}:` is not a field, so `{typed}:{value}` is searched as text; {suggestion}")]
+    UnknownField {
+        typed: String,
+        value: String,
+        suggestion: FieldSuggestion,
+    },
     #[error("a quote is not closed, so it is taken as a character")]
     UnclosedQuote,
     #[error("nothing in it narrows the search, so everything is read")]
     ReadsEverything,
+}
+
+/// What an unknown field was probably meant to be.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum FieldSuggestion {
+    #[error("did you mean `{field}:{value}`?")]
+    Field { field: &'static str, value: String },
+    #[error("use the option `--{option} {value}`")]
+    Option { option: &'static str, value: String },
 }
 
 /// Why a question cannot be asked.
@@ -132,14 +154,22 @@ pub enum QueryError {
     OnlyNegations,
     #[error("no value behind `{field}:`")]
     NoValue { field: &'static str },
-    #[error("unknown value for `{field}:`: {value}")]
-    UnknownValue { field: &'static str, value: String },
+    #[error("unknown value for `{field}:`: {value}{}", did_you_mean(.field, *.nearest))]
+    UnknownValue {
+        field: &'static str,
+        value: String,
+        nearest: Option<&'static str>,
+    },
     #[error("not a regular expression, at character {at}: {reason}")]
     Regex { at: usize, reason: String },
     #[error("more than {TERMS_MAX} words are asked for")]
     TooMany,
     #[error("the question is longer than {QUERY_BYTES_MAX} bytes")]
     TooLong,
+}
+
+fn did_you_mean(field: &str, nearest: Option<&str>) -> String {
+    nearest.map_or_else(String::new, |nearest| format!("; did you mean `{field}:{nearest}`?"))
 }
 
 impl QueryError {
@@ -159,7 +189,12 @@ impl QueryError {
 impl Query {
     /// Reads the language of words and fields.
     pub fn words(text: &str) -> Result<Self, QueryError> {
-        parse::parse(text)
+        parse::parse(text, LastWord::Whole)
+    }
+
+    /// Reads the same while it is typed: the last word may go on, unless white space follows it.
+    pub fn typing(text: &str) -> Result<Self, QueryError> {
+        parse::parse(text, LastWord::Begun)
     }
 
     /// Looks for these characters, wherever they stand. Case does not count.

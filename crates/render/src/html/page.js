@@ -687,7 +687,7 @@ const state = () => {
   const n = here(), near = one => Math.abs(blockOf(+one.parentElement.dataset.n) - blockOf(Math.max(0, n))) < 3;
   const folds = [...flow.querySelectorAll('.i[data-n]>details')].filter(near).map(one => [+one.parentElement.dataset.n, one.open]);
   return {
-  n, dy: elementOf(Math.max(0, n))?.getBoundingClientRect().top ?? 0, all: openAll, end: innerHeight + scrollY > document.body.scrollHeight - 60, open: folds,
+  n, current, dy: elementOf(Math.max(0, n))?.getBoundingClientRect().top ?? 0, all: openAll, end: innerHeight + scrollY > document.body.scrollHeight - 60, open: folds,
   q: $('q').value, off: chips.filter(chip => !chip.checked).map(chip => chip.dataset.k), ticks: ['mine', 'errors', 'only'].filter(id => $(id).checked), tool: tools[+$('tool').value] ?? '', filters: !$('filters').hidden
   };
 };
@@ -700,6 +700,7 @@ const back = async was => {
   if (was.q) { $('q').value = was.q; searched = ask(); await searched; }
   filter();
   tally();
+  if (was.current >= 0 && was.current < count) { await draw(blockOf(was.current)); setCurrent(was.current); }
   for (const [n, is] of was.open) if (n < count) { await draw(blockOf(n)); const one = elementOf(n)?.querySelector('details'); if (one) one.open = is; }
   if (was.end && count) { await show(count - 1); return window.scrollTo(0, document.body.scrollHeight); }
   if (was.n >= 0 && was.n < count) {
@@ -708,8 +709,8 @@ const back = async was => {
   }
 };
 const every = +document.body.dataset.reload;
-if (every) setInterval(() => {
-  if (document.hidden || !paused || document.activeElement === $('q') || $('keys').open || getSelection()?.toString()) return;
+const reloadLater = () => setTimeout(() => {
+  if (document.hidden || !paused || document.activeElement === $('q') || $('keys').open || getSelection()?.toString()) return reloadLater();
   history.replaceState({boswell: state()}, '');
   location.reload();
 }, every * 1000);
@@ -722,6 +723,8 @@ if (was && every) await back(was);
 else if (location.hash) await goHash();
 paint();
 root.dataset.ready = 'yes';
+/* Not before everything is back in its place: a slow browser would save a position that it has not restored yet, and lose it. */
+if (every) reloadLater();
 (globalThis.requestIdleCallback || setTimeout)(async () => {
   await parsed;
   if (document.documentElement.textContent.length > 24e6) return;

@@ -10,14 +10,16 @@ use super::super::signals;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::render::budget::{tokens, visible_chars};
-use crate::render::text::{date_time, plural, rows};
-use crate::ui::{BAD, FAINT, GOOD, HEADING, STRONG, Ui, escape, measure};
+use crate::render::text::{date_time, plural};
+use crate::ui::{BAD, FAINT, GOOD, HEADING, STRONG, Ui, escape, measure, prose};
 
 /// So many tools, files, commands and errors stand on the page.
 const ENTRIES_MAX: usize = 6;
 /// So many commits, the newest.
 const COMMITS_MAX: usize = 3;
 const LABEL_COLUMNS: usize = 10;
+/// No label ends behind this column.
+const TEXT_COLUMN_MAX: usize = 24;
 
 /// The lines of the page.
 pub(super) fn lines(
@@ -55,11 +57,25 @@ pub(super) fn print(ui: &mut Ui, lines: Vec<String>, max_tokens: Option<u32>) ->
     let left_out = lines.len() - shown;
     let mut lines = lines;
     lines.truncate(shown);
-    rows(ui, lines)?;
+    for line in lines {
+        ui.row_wrapped(&line, indent_of(&line))?;
+    }
     if left_out > 0 {
         ui.row(left_out_line(left_out))?;
     }
     Ok(())
+}
+
+/// Returns where the text of a line begins, behind its label.
+fn indent_of(line: &str) -> usize {
+    let plain = prose::parse_ansi(line).text();
+    let lead = plain.len() - plain.trim_start().len();
+    let label_end = plain[lead..].find("  ").map(|end| lead + end);
+    match label_end.filter(|end| *end <= TEXT_COLUMN_MAX) {
+        Some(end) => plain.len() - plain[end..].trim_start().len(),
+        None if lead > LABEL_COLUMNS => lead,
+        None => lead + 2,
+    }
 }
 
 /// How many lines fit, with the one that says how many do not. The first one is always shown.
@@ -324,4 +340,18 @@ fn subagent(ui: &Ui, child: &Digest) -> String {
             .map(|about| measure::fit(&escape(about), 60).into_owned())
             .unwrap_or_default()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_wraps_under_its_text() {
+        assert_eq!(indent_of(&labelled("tests", "32 passed")), 14);
+        assert_eq!(indent_of(&labelled("", "1× a file is gone")), 14);
+        assert_eq!(indent_of("  edit revert churn   changes were taken back"), 22);
+        assert_eq!(indent_of("              line 316  git checkout"), 24);
+        assert_eq!(indent_of("claude:5e550000-0000-4000-8000-000000000001  Title"), 2);
+    }
 }

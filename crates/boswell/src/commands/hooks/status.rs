@@ -190,7 +190,7 @@ fn show(
         ui.row(format_args!(
             "  {}  {}  {told}",
             one.place.scope.as_str(),
-            escape(&path)
+            ui.path(&escape(&path))
         ))?;
         if !one.installed.is_empty() && !one.missing.is_empty() {
             ui.hint(format_args!(

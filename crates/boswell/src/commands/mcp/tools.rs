@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 /// One tool.
+#[cfg_attr(not(feature = "mcp"), allow(dead_code, reason = "only the server calls tools"))]
 pub(super) struct Tool {
     pub(super) name: &'static str,
     pub(super) about: &'static str,

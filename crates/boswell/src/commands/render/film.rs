@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use super::write::Sink;
 use super::{RenderArgs, To, depth_of};
-use crate::commands::show::Depth;
 use crate::error::CommandError;
+use crate::render::depth::Depth;
 use crate::render::text::plural;
 use crate::ui::{Format, Ui, measure};
 

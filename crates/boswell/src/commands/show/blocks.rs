@@ -8,16 +8,14 @@ use memory::store::Store;
 use serde_json::{Value, json};
 use transcript::{SessionEvent, Turn};
 
-use super::Depth;
 use crate::error::CommandError;
 use crate::render::budget::{self, TOKEN_CHARS, choose, visible_chars};
+use crate::render::depth::Depth;
 use crate::render::json::{EventRecord, TurnRecord};
 use crate::render::portrait::Portrait;
-use crate::render::text::{body, heading, plural, row};
+use crate::render::text::{event_lines, heading, plural};
 use crate::ui::{Ui, escape, measure};
 
-/// The store keeps so much of a summary.
-const SUMMARY_CHARS_MAX: usize = 120;
 /// The line that says what is left out.
 const GAP_CHARS: usize = 160;
 /// Lines of the header and the foot are cut to so many columns where room is short.
@@ -38,7 +36,7 @@ pub(super) fn of(portrait: &Portrait, events: Vec<SessionEvent>) -> Vec<Block> {
             Some(block) if block.turn == event.turn => block.events.push(event),
             _ => blocks.push(Block {
                 turn: event.turn,
-                is_rewound: known(portrait, event.turn).is_some_and(|turn| turn.rewound),
+                is_rewound: portrait.turn(event.turn).is_some_and(|turn| turn.rewound),
                 events: vec![event],
             }),
         }
@@ -46,63 +44,83 @@ pub(super) fn of(portrait: &Portrait, events: Vec<SessionEvent>) -> Vec<Block> {
     blocks
 }
 
-fn known(portrait: &Portrait, turn: Option<u32>) -> Option<&Turn> {
-    let at = portrait.turns.binary_search_by_key(&turn?, |known| known.turn).ok()?;
-    portrait.turns.get(at)
+/// The whole texts of blocks, as far as the depth shows them.
+pub(super) struct BlockTexts<'a> {
+    store: &'a Store,
+    portrait: &'a Portrait,
+    depth: Depth,
+    /// Prompts and answers of all blocks, by `seq`. They are read at once, because one frame holds those of many turns.
+    messages: HashMap<u64, String>,
 }
 
-fn texts(
-    store: &Store,
-    portrait: &Portrait,
-    block: &Block,
-    depth: Depth,
-) -> Result<HashMap<u64, String>, CommandError> {
-    match depth {
-        Depth::Full => Ok(kept::texts(
+impl<'a> BlockTexts<'a> {
+    pub(super) fn read(
+        store: &'a Store,
+        portrait: &'a Portrait,
+        blocks: &[Block],
+        depth: Depth,
+    ) -> Result<Self, CommandError> {
+        let uid = portrait.session.session_uid.as_str();
+        let messages = match depth {
+            // All texts of a long session are too much to hold.
+            Depth::Full => HashMap::new(),
+            Depth::Prompts | Depth::Turns | Depth::Tools => {
+                let events = blocks.iter().flat_map(|block| &block.events);
+                let whole: Vec<SessionEvent> = events.filter(|event| depth.is_whole(event)).cloned().collect();
+                kept::texts(store, uid, &whole)?
+            }
+        };
+        Ok(Self {
             store,
-            portrait.session.session_uid.as_str(),
-            &block.events,
-        )?),
-        Depth::Prompts | Depth::Turns | Depth::Tools => Ok(HashMap::new()),
+            portrait,
+            depth,
+            messages,
+        })
+    }
+
+    /// Returns no texts, so that every message is one line.
+    pub(super) fn none(store: &'a Store, portrait: &'a Portrait, depth: Depth) -> Self {
+        Self {
+            store,
+            portrait,
+            depth,
+            messages: HashMap::new(),
+        }
+    }
+
+    /// Returns the texts of one block, by `seq`.
+    fn take(&mut self, block: &Block) -> Result<HashMap<u64, String>, CommandError> {
+        if self.depth == Depth::Full {
+            let uid = self.portrait.session.session_uid.as_str();
+            return Ok(kept::texts(self.store, uid, &block.events)?);
+        }
+        let text = |event: &SessionEvent| Some((event.seq, self.messages.remove(&event.seq)?));
+        Ok(block.events.iter().filter_map(text).collect())
     }
 }
 
 /// A block for people.
 pub(super) fn lines(
     ui: &Ui,
-    store: &Store,
-    portrait: &Portrait,
+    texts: &mut BlockTexts<'_>,
     block: &Block,
-    depth: Depth,
     zone: &TimeZone,
 ) -> Result<Vec<String>, CommandError> {
-    let mut texts = texts(store, portrait, block, depth)?;
+    let portrait = texts.portrait;
+    let mut whole = texts.take(block)?;
     let mut lines = vec![String::new(), heading(ui, &portrait.turns, block.turn, zone)];
     for event in &block.events {
-        let event = &with_summary(portrait, event);
-        lines.push(row(ui, event, portrait.session.is_subagent, zone));
-        let text = texts.remove(&event.seq).filter(|text| !is_said(event, text));
-        lines.extend(text.iter().flat_map(|text| body(text)));
+        let text = whole.remove(&event.seq);
+        let event = portrait.with_summary(event);
+        lines.extend(event_lines(
+            ui,
+            &event,
+            text.as_deref(),
+            portrait.session.is_subagent,
+            zone,
+        ));
     }
     Ok(lines)
-}
-
-/// Whether a text is whole in the line of its event: it is not said twice.
-pub(super) fn is_said(event: &SessionEvent, text: &str) -> bool {
-    let text = text.trim();
-    !text.contains('\n') && text == &*event.summary
-}
-
-/// An event with as much of its words as is known without reading its line.
-pub(super) fn with_summary(portrait: &Portrait, event: &SessionEvent) -> SessionEvent {
-    let mut event = event.clone();
-    let turn = known(portrait, event.turn).filter(|turn| turn.trigger_seq == event.seq);
-    if let Some(turn) = turn {
-        event.summary = turn.prompt.clone();
-    } else if event.summary.chars().count() >= SUMMARY_CHARS_MAX {
-        event.summary = format!("{}…", event.summary).into();
-    }
-    event
 }
 
 /// The turns of a session whose events are gone.
@@ -130,17 +148,18 @@ pub(super) fn turn_json(portrait: &Portrait, turn: &Turn) -> Value {
     serde_json::to_value(TurnRecord::new(uid, turn)).unwrap_or_default()
 }
 
-pub(super) fn json(store: &Store, portrait: &Portrait, block: &Block, depth: Depth) -> Result<Record, CommandError> {
+pub(super) fn json(texts: &mut BlockTexts<'_>, block: &Block) -> Result<Record, CommandError> {
+    let (portrait, depth) = (texts.portrait, texts.depth);
     let uid = portrait.session.session_uid.as_str();
-    let mut texts = texts(store, portrait, block, depth)?;
+    let mut whole = texts.take(block)?;
     let event = |event: &SessionEvent| {
-        let text = texts.remove(&event.seq);
-        let text = text.or_else(|| (depth == Depth::Full).then(|| event.summary.to_string()));
-        let event = with_summary(portrait, event);
+        let text = whole.remove(&event.seq);
+        let text = text.or_else(|| depth.is_whole(event).then(|| event.summary.to_string()));
+        let event = portrait.with_summary(event);
         serde_json::to_value(EventRecord::new(uid, &event, text)).unwrap_or_default()
     };
     Ok(Record {
-        turn: known(portrait, block.turn).map(|turn| turn_json(portrait, turn)),
+        turn: portrait.turn(block.turn).map(|turn| turn_json(portrait, turn)),
         events: block.events.iter().map(event).collect(),
     })
 }
@@ -294,6 +313,29 @@ fn told_gap(portrait: &Portrait, gap: &[&budget::Block]) -> Vec<String> {
         _ => format!("what stands before the first prompt left out, {about}"),
     };
     vec![String::new(), format!("… {told}")]
+}
+
+/// Returns whether the lines of turns fit into a budget.
+pub(super) fn fits(turns: &[Vec<String>], max_tokens: usize) -> bool {
+    let chars: usize = turns.iter().flatten().map(|line| visible_chars(line)).sum();
+    budget::tokens(chars) <= max_tokens
+}
+
+/// Drops the whole texts of messages if they do not fit into a budget: their summaries say more than the texts of a few.
+pub(super) fn drop_texts_unless_fitting(records: &mut [Record], max_tokens: usize) {
+    let chars: usize = records
+        .iter()
+        .flat_map(|record| &record.events)
+        .map(|event| event.to_string().chars().count())
+        .sum();
+    if budget::tokens(chars) <= max_tokens {
+        return;
+    }
+    for event in records.iter_mut().flat_map(|record| &mut record.events) {
+        if let Some(event) = event.as_object_mut() {
+            event.remove("text");
+        }
+    }
 }
 
 /// Empties what does not fit, and says what.

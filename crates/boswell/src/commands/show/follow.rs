@@ -8,13 +8,14 @@ use memory::follow::{Appended, Follow, Lost};
 use memory::store::Store;
 use transcript::{Kind, SessionEvent};
 
-use super::blocks::{Block, is_said};
-use super::{Depth, ShowArgs};
+use super::ShowArgs;
+use super::blocks::Block;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
+use crate::render::depth::Depth;
 use crate::render::json::EventRecord;
 use crate::render::portrait::Portrait;
-use crate::render::text::{body, heading, row, rows};
+use crate::render::text::{event_lines, heading, rows};
 use crate::ui::{Format, Ui};
 
 /// How often the log is looked at.
@@ -66,7 +67,7 @@ pub(super) fn run(
         }
         let is_new = |event: &&SessionEvent| last.is_none_or(|last| event.seq > last);
         for event in delta.events.iter().filter(is_new).filter(|event| takes(args, event)) {
-            let text = texts.remove(&event.seq).filter(|_| args.depth == Depth::Full);
+            let text = texts.remove(&event.seq).filter(|_| args.depth.is_whole(event));
             match ui.format {
                 Format::Json => ui.json(&EventRecord::new(uid, event, text))?,
                 Format::Text => {
@@ -74,9 +75,8 @@ pub(super) fn run(
                         shown = Some(event.turn);
                         rows(ui, vec![String::new(), heading(ui, &turns, event.turn, zone)])?;
                     }
-                    ui.row(row(ui, event, portrait.session.is_subagent, zone))?;
-                    let text = text.filter(|text| !is_said(event, text));
-                    rows(ui, text.map(|text| body(&text)).unwrap_or_default())?;
+                    let is_subagent = portrait.session.is_subagent;
+                    rows(ui, event_lines(ui, event, text.as_deref(), is_subagent, zone))?;
                 }
             }
         }

@@ -65,7 +65,7 @@ impl Soon {
             ui.row(format_args!(
                 "            {}  {}",
                 date_time(*at, &context.zone),
-                escape(path)
+                ui.path(&escape(path))
             ))?;
         }
         Ok(())

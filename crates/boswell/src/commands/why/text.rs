@@ -40,12 +40,9 @@ impl Shown<'_> {
         let place = escape(&self.place.to_string_lossy()).into_owned();
         if let Some(line) = &answer.line {
             let place = format!("{place}:{}", line.number);
-            ui.row(format_args!(
-                "{}  {}",
-                ui.paint(STRONG, place),
-                escape(line.text.trim())
-            ))?;
-            ui.row(format_args!("  {}", evidence(line)))?;
+            let line_text = format!("{}  {}", ui.paint(STRONG, place), escape(line.text.trim()));
+            ui.row_wrapped(line_text, 4)?;
+            ui.row_wrapped(format!("  {}", evidence(line)), 4)?;
             if let Some(commit) = &line.commit {
                 let at = date_time(commit.at, self.zone);
                 let words = format!(
@@ -53,7 +50,7 @@ impl Shown<'_> {
                     &commit.sha[..commit.sha.len().min(10)],
                     in_one_line(&commit.subject)
                 );
-                ui.row(ui.paint(FAINT, words))?;
+                ui.row_wrapped(ui.paint(FAINT, words).to_string(), 4)?;
             }
             return Ok(());
         }
@@ -71,7 +68,7 @@ impl Shown<'_> {
                 plural(sessions.len() as u64, "session")
             ),
         };
-        ui.row(format_args!("{}  {about}", ui.paint(STRONG, place)))?;
+        ui.row_wrapped(format!("{}  {about}", ui.paint(STRONG, place)), 4)?;
         let former: Vec<String> = answer
             .names
             .iter()
@@ -79,7 +76,10 @@ impl Shown<'_> {
             .map(|name| escape(&name.to_string_lossy()).into_owned())
             .collect();
         if !former.is_empty() {
-            ui.row(ui.paint(FAINT, format!("  formerly {}", former.join(", "))))?;
+            ui.row_wrapped(
+                ui.paint(FAINT, format!("  formerly {}", former.join(", "))).to_string(),
+                4,
+            )?;
         }
         Ok(())
     }
@@ -94,15 +94,16 @@ impl Shown<'_> {
             false => touch.session.flavor().to_owned(),
         };
         let command = open(touch);
-        ui.row(format_args!(
+        let heading = format!(
             "{}  {}  {}",
             ui.paint(HEADING, format!("{at}  {agent}, {turn}")),
             ui.paint(FAINT, "·"),
             ui.paint(FAINT, escape(&command))
-        ))?;
+        );
+        ui.row_wrapped(heading, 2)?;
         if let Some(prompt) = &touch.prompt {
             let prompt = in_one_line(prompt);
-            ui.row(format_args!("  > {}", measure::fit(&prompt, PROMPT_COLUMNS)))?;
+            ui.row_wrapped(format!("  > {}", measure::fit(&prompt, PROMPT_COLUMNS)), 4)?;
         }
         if touch.is_command && !touch.edits.is_empty() {
             ui.row("  no edit of it is recorded, but a command of this turn names it:")?;
@@ -118,11 +119,8 @@ impl Shown<'_> {
         let summary = in_one_line(&edit.summary);
         let tool = escape(&edit.tool).into_owned();
         let words = if is_command { format!("{tool}: {summary}") } else { tool };
-        ui.row(format_args!(
-            "    {}  {}",
-            words,
-            ui.paint(FAINT, format!("log line {}", edit.line))
-        ))?;
+        let line = ui.paint(FAINT, format!("log line {}", edit.line)).to_string();
+        ui.row_wrapped(format!("    {words}  {line}"), 6)?;
         let rows: Vec<(Side, String)> = match &self.answer.line {
             Some(line) if !self.full => around(edit, &line.text),
             _ => all_rows(edit),
@@ -153,10 +151,11 @@ impl Shown<'_> {
             return Ok(());
         }
         ui.row("")?;
-        ui.row(match self.answer.line.is_some() {
+        let heading = match self.answer.line.is_some() {
             true => "Sessions whose text is gone edited this file, too; their digests do not tell which lines:",
             false => "Of these only digests are left, which tell that they edited it:",
-        })?;
+        };
+        ui.row_wrapped(heading, 2)?;
         for gone in evicted {
             let at = gone
                 .session
@@ -169,7 +168,8 @@ impl Shown<'_> {
                 escape(&gone.session.session_uid),
                 plural(gone.edits, "edit")
             );
-            ui.row(format_args!("{lead}  {}", ui.paint(FAINT, measure::fit(&words, 80))))?;
+            let words = ui.paint(FAINT, measure::fit(&words, 80)).to_string();
+            ui.row_wrapped(format!("{lead}  {words}"), 4)?;
         }
         Ok(())
     }

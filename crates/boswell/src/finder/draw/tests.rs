@@ -129,7 +129,7 @@ fn hits_stand_left_and_the_preview_beside_them() {
                                           │
                                           │
                                           │
-      Enter open  F1 help  Esc leave  Tab agent  ^E here  ^S since  ^Y copy id
+      Enter read  F1 help  Esc leave  Tab agent  ^E here  ^S since  ^Y copy id
     ");
 }
 
@@ -175,7 +175,7 @@ fn a_large_screen_shows_more() {
                                                               │
                                                               │
                                                               │
-      Enter open  F1 help  Esc leave  Tab agent  ^E here  ^S since  ^Y copy id  ^R copy resume
+      Enter read  F1 help  Esc leave  Tab agent  ^E here  ^S since  ^Y copy id  ^R copy resume
     ");
 }
 
@@ -191,7 +191,7 @@ fn a_small_screen_shows_the_list_alone() {
       5e55a0ad  turn 3  claude  shop
       …ます、そして割引コードは動きません …
 
-      Enter open  F1 help  Esc leave
+      Enter read  F1 help  Esc leave
     ");
 }
 
@@ -221,7 +221,7 @@ fn a_narrow_and_high_screen_has_the_preview_below() {
      Bash: FAILED tests/test_discount.py::test_code -
      assert 90 == 100
 
-      Enter open  F1 help  Esc leave  Tab agent
+      Enter read  F1 help  Esc leave  Tab agent
     ");
 }
 
@@ -236,7 +236,7 @@ fn help_lies_over_everything() {
     ▌ …tests/test_discount.py::test_code… │ claude · shop · main · 1 day ago
       5e55a0ad  turn 2  claude  shop      │ 5e55a0ad-0001-4000-8000-0000000000aa
       … for, t┌ Keys ────────────────────────────────────────────────────┐
-      5e55a0ad│ Enter                open the turn or session            │efused at
+      5e55a0ad│ Enter                read the session, at this turn      │efused at
       …す、そ │ Up Down PgUp PgDn    move in the list                    │and add a
               │ Shift-Up Shift-Down  move in the preview                 │
               │ Tab Shift-Tab        which agent                         │
@@ -253,7 +253,7 @@ fn help_lies_over_everything() {
                                           │
                                           │
                                           │
-      Enter open  F1 help  Esc leave  Tab agent  ^E here  ^S since  ^Y copy id
+      Enter read  F1 help  Esc leave  Tab agent  ^E here  ^S since  ^Y copy id
     "#);
 }
 

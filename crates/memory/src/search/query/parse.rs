@@ -3,7 +3,7 @@
 
 use transcript::{Field, Kind, Role};
 
-use super::{Ends, Note, Query, QueryError, TERMS_MAX, Term, check_length, folded};
+use super::{Ends, FieldSuggestion, LastWord, Note, Query, QueryError, TERMS_MAX, Term, check_length, folded};
 use crate::search::words;
 
 /// Fields by their names. Anything else before a colon is part of a word.
@@ -31,14 +31,21 @@ pub(super) fn values_of(field: &str) -> Vec<&'static str> {
     }
 }
 
-pub(super) fn parse(text: &str) -> Result<Query, QueryError> {
+pub(super) fn parse(text: &str, last: LastWord) -> Result<Query, QueryError> {
     check_length(text)?;
     let mut query = Query::default();
     let mut rest = text.trim_start();
     while !rest.is_empty() {
-        let (token, after) = next(rest, &mut query.notes);
-        take(&token, &mut query)?;
+        let (mut token, after) = next(rest, &mut query.notes);
+        token.is_begun = after.is_empty() && last == LastWord::Begun;
+        // A field that is still typed has no value yet.
+        if !(token.is_begun && token.field.is_some() && token.value.is_empty()) {
+            take(&token, &mut query)?;
+        }
         rest = after.trim_start();
+    }
+    if last == LastWord::Begun && query.terms.is_empty() && query.only.is_open() {
+        return Err(QueryError::Empty);
     }
     if query.terms.len() > TERMS_MAX {
         return Err(QueryError::TooMany);
@@ -60,6 +67,8 @@ struct Token<'t> {
     field: Option<&'static str>,
     value: &'t str,
     is_quoted: bool,
+    /// It ends the question, and more of it may be typed.
+    is_begun: bool,
 }
 
 /// Takes the next token off a text that begins with one.
@@ -87,8 +96,57 @@ fn next<'t>(text: &'t str, notes: &mut Vec<Note>) -> (Token<'t>, &'t str) {
         field,
         value,
         is_quoted: closed.is_some(),
+        is_begun: false,
     };
+    if !token.is_quoted && token.field.is_none() {
+        notes.extend(unknown_field(value));
+    }
     (token, after)
+}
+
+/// Names of options that people type as fields.
+const OPTIONS: [&str; 14] = [
+    "agent", "project", "repo", "domain", "task", "since", "until", "outcome", "model", "branch", "tag", "machine",
+    "user", "limit",
+];
+
+/// Returns a note on a word that looks like a field but is none.
+fn unknown_field(word: &str) -> Option<Note> {
+    let (typed, value) = word.split_once(':')?;
+    let is_name = !typed.is_empty() && typed.chars().all(|c| c.is_ascii_alphabetic());
+    // A path, an address or a path of modules is not a field.
+    if !is_name || value.is_empty() || value.starts_with([':', '/', '\\']) {
+        return None;
+    }
+    let lower = typed.to_lowercase();
+    let value = value.to_owned();
+    let suggestion = if let Some(field) = nearest(&lower, &FIELDS) {
+        FieldSuggestion::Field {
+            field,
+            value: value.clone(),
+        }
+    } else {
+        FieldSuggestion::Option {
+            option: nearest(&lower, &OPTIONS)?,
+            value: value.clone(),
+        }
+    };
+    Some(Note::UnknownField {
+        typed: typed.to_owned(),
+        value,
+        suggestion,
+    })
+}
+
+/// Returns the name that a word was probably meant to be: the same, its plural, or one letter away.
+fn nearest(word: &str, names: &[&'static str]) -> Option<&'static str> {
+    let letters_apart = |name: &str| match word.len().min(name.len()) {
+        0..3 => usize::from(word != name) * 9,
+        _ => strsim::osa_distance(word, name),
+    };
+    let near = names.iter().map(|name| (letters_apart(name), *name)).min();
+    near.filter(|(letters, name)| *letters <= 1 + name.len() / 6)
+        .map(|(_, name)| name)
 }
 
 fn take(token: &Token<'_>, query: &mut Query) -> Result<(), QueryError> {
@@ -100,17 +158,25 @@ fn take(token: &Token<'_>, query: &mut Query) -> Result<(), QueryError> {
     if value.is_empty() {
         return Err(QueryError::NoValue { field });
     }
-    let unknown = || QueryError::UnknownValue {
-        field,
-        value: value.to_owned(),
-    };
     let lower = value.to_lowercase();
+    let unknown = || {
+        let values = values_of(field);
+        let begun = values.iter().copied().find(|one| one.starts_with(lower.as_str()));
+        QueryError::UnknownValue {
+            field,
+            value: value.to_owned(),
+            nearest: begun.or_else(|| nearest(&lower, &values)),
+        }
+    };
     let only = &mut query.only;
     match field {
         "file" => query.terms.extend(term(token).map(|term| Term {
             field: Some(Field::ToolInput),
             ..term
         })),
+        "tool" if token.is_begun && !token.is_quoted && !token.is_negated && !lower.ends_with('*') => {
+            choose(&mut only.tools, token, [format!("{lower}*")]);
+        }
         "tool" => choose(&mut only.tools, token, [lower]),
         "kind" => {
             let kind = Kind::ALL.into_iter().find(|kind| kind.as_str() == lower);
@@ -144,6 +210,9 @@ fn term(token: &Token<'_>) -> Option<Term> {
     let (text, ends) = match (token.is_quoted, opening) {
         (true, _) => (value, Ends::Words),
         (false, Some(stem)) => (words::trim(stem), Ends::Open),
+        (false, None) if token.is_begun && !token.is_negated && value.ends_with(words::is_word_char) => {
+            (words::trim(value), Ends::Open)
+        }
         (false, None) if words::has_words(value) => (words::trim(value), Ends::Words),
         // No word in it: an arrow, an emoji. Then its characters are meant.
         (false, None) => (value, Ends::Free),
@@ -245,6 +314,57 @@ mod tests {
             told(&"x".repeat(5000)),
             "the question is longer than 4096 bytes. Hint: `--exact` looks for a text as a whole"
         );
+    }
+
+    fn told_while_typing(text: &str) -> String {
+        let query = Query::typing(text).unwrap();
+        let terms = query.terms.iter().map(|term| match &term.pattern {
+            Pattern::Literal { pieces, ends } => format!("{} {ends:?}", pieces.join("␣")),
+            Pattern::Regex(regex) => regex.to_string(),
+        });
+        terms.collect::<Vec<_>>().join(", ")
+    }
+
+    #[test]
+    fn the_last_word_is_a_prefix_while_it_is_typed() {
+        assert_eq!(told_while_typing("fix checkp"), "fix Words, checkp Open");
+        assert_eq!(told_while_typing("fix checkp "), "fix Words, checkp Words");
+        assert_eq!(told_while_typing("\"fix it\""), "fix␣it Words");
+        assert_eq!(told_while_typing("fix -draf"), "fix Words, draf Words");
+        assert_eq!(told_while_typing("file:src/ma"), "src/ma Open");
+        assert_eq!(told_while_typing("fix tool:"), "fix Words");
+        assert_eq!(Query::typing("tool:").unwrap_err(), QueryError::Empty);
+        assert_eq!(Query::typing("x tool:Ba").unwrap().only.tools.wanted, ["ba*"]);
+        assert_eq!(Query::typing("tool:Bash x").unwrap().only.tools.wanted, ["bash"]);
+    }
+
+    #[test]
+    fn what_looks_like_a_field_is_answered_with_a_suggestion() {
+        let note = |text: &str| {
+            let notes = Query::words(text).unwrap().notes;
+            notes.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+        };
+        assert_eq!(
+            note("x agent:claude"),
+            "`agent:` is not a field, so `agent:claude` is searched as text; use the option `--agent claude`"
+        );
+        assert_eq!(
+            note("tools:Bash"),
+            "`tools:` is not a field, so `tools:Bash` is searched as text; did you mean `tool:Bash`?"
+        );
+        for text in [
+            "http://x.y",
+            "foo::bar",
+            "error:",
+            "note:this",
+            "\"agent:claude\"",
+            "C:\\x",
+            "12:30",
+        ] {
+            assert_eq!(note(text), "", "{text}");
+        }
+        assert!(told("kind:err x").starts_with("unknown value for `kind:`: err; did you mean `kind:error`?"));
+        assert!(told("role:usr x").starts_with("unknown value for `role:`: usr; did you mean `role:user`?"));
     }
 
     #[test]

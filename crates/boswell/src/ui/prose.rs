@@ -1,0 +1,346 @@
+//! Styled text broken into lines at words, for a terminal. It knows columns and styles, and no terminal.
+//!
+//! Texts are safe to show before they come here.
+
+use anstyle::Style;
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::measure;
+
+/// Columns that a tab takes.
+const TAB: &str = "    ";
+
+/// A piece of text in one style.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct StyledText {
+    pub(crate) text: String,
+    pub(crate) style: Style,
+}
+
+/// One line on the screen.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct StyledLine {
+    pub(crate) parts: Vec<StyledText>,
+}
+
+impl StyledLine {
+    pub(crate) fn new(text: impl Into<String>, style: Style) -> Self {
+        let mut line = Self::default();
+        line.push(text.into(), style);
+        line
+    }
+
+    /// Appends text, to the last part if that has the same style.
+    pub(crate) fn push(&mut self, text: String, style: Style) {
+        match self.parts.last_mut() {
+            _ if text.is_empty() => {}
+            Some(last) if last.style == style => last.text += &text,
+            _ => self.parts.push(StyledText { text, style }),
+        }
+    }
+
+    /// Returns the line with `lead` in front of it.
+    pub(crate) fn after(mut self, lead: &str, style: Style) -> Self {
+        let mut line = Self::new(lead, style);
+        for part in self.parts.drain(..) {
+            line.push(part.text, part.style);
+        }
+        line
+    }
+
+    /// Returns the text without its styles.
+    pub(crate) fn text(&self) -> String {
+        self.parts.iter().map(|part| part.text.as_str()).collect()
+    }
+
+    /// Returns the columns that the line takes.
+    pub(crate) fn width(&self) -> usize {
+        self.parts.iter().map(|part| measure::width(&part.text)).sum()
+    }
+
+    /// Returns the line as a terminal takes it.
+    pub(crate) fn to_ansi(&self) -> String {
+        let painted = |part: &StyledText| format!("{}{}{:#}", part.style, part.text, part.style);
+        self.parts.iter().map(painted).collect()
+    }
+}
+
+/// Breaks a paragraph into lines of at most `columns` columns, at white space. A word that is longer than a line is
+/// broken between characters, and so is text in scripts without spaces.
+pub(crate) fn wrap(parts: &[StyledText], columns: usize) -> Vec<StyledLine> {
+    let columns = columns.max(1);
+    let mut wrapping = Wrapping {
+        columns,
+        ..Wrapping::default()
+    };
+    for part in parts {
+        for grapheme in part.text.graphemes(true) {
+            let width = measure::width(grapheme);
+            if grapheme.chars().all(char::is_whitespace) {
+                wrapping.end_word();
+                wrapping.space = Some(part.style);
+            } else {
+                if width > 1 {
+                    wrapping.end_word();
+                }
+                wrapping.word.push(grapheme.to_owned(), part.style);
+                wrapping.word_width += width;
+                if width > 1 {
+                    wrapping.end_word();
+                }
+            }
+        }
+    }
+    wrapping.end_word();
+    wrapping.lines.push(wrapping.line);
+    wrapping.lines
+}
+
+/// Where wrapping is: the lines so far, the line that is filled, and the word that is read.
+#[derive(Default)]
+struct Wrapping {
+    columns: usize,
+    lines: Vec<StyledLine>,
+    line: StyledLine,
+    line_width: usize,
+    word: StyledLine,
+    word_width: usize,
+    /// The style of the white space before the word.
+    space: Option<Style>,
+}
+
+impl Wrapping {
+    fn end_word(&mut self) {
+        let word = std::mem::take(&mut self.word);
+        let width = std::mem::take(&mut self.word_width);
+        if width == 0 && word.parts.is_empty() {
+            return;
+        }
+        let space = self.space.take().filter(|_| self.line_width > 0);
+        if self.line_width > 0 && self.line_width + usize::from(space.is_some()) + width > self.columns {
+            self.end_line();
+        } else if let Some(style) = space {
+            self.line.push(" ".to_owned(), style);
+            self.line_width += 1;
+        }
+        if width <= self.columns {
+            self.line_width += width;
+            word.parts
+                .into_iter()
+                .for_each(|part| self.line.push(part.text, part.style));
+            return;
+        }
+        for part in word.parts {
+            for grapheme in part.text.graphemes(true) {
+                let width = measure::width(grapheme);
+                if self.line_width > 0 && self.line_width + width > self.columns {
+                    self.end_line();
+                }
+                self.line.push(grapheme.to_owned(), part.style);
+                self.line_width += width;
+            }
+        }
+    }
+
+    fn end_line(&mut self) {
+        self.lines.push(std::mem::take(&mut self.line));
+        self.line_width = 0;
+    }
+}
+
+/// Breaks plain text at words, each of its lines by itself. Leading white space is kept on every line made of a line.
+pub(crate) fn wrap_text(text: &str, columns: usize, style: Style) -> Vec<StyledLine> {
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        let line = line.replace('\t', TAB);
+        let indent = line.len() - line.trim_start().len();
+        let lead = &line[..indent];
+        let lead = if measure::width(lead) * 2 > columns { "" } else { lead };
+        let part = StyledText {
+            text: line[indent..].to_owned(),
+            style,
+        };
+        let wrapped = wrap(&[part], columns.saturating_sub(measure::width(lead)));
+        lines.extend(wrapped.into_iter().map(|line| line.after(lead, style)));
+    }
+    lines
+}
+
+/// Breaks a line in which every column counts, such as code or the output of a program.
+pub(crate) fn wrap_code(line: &str, columns: usize, style: Style) -> Vec<StyledLine> {
+    let line = line.replace('\t', TAB);
+    let columns = columns.max(1);
+    if line.len() <= columns || measure::width(&line) <= columns {
+        return vec![StyledLine::new(line, style)];
+    }
+    let (mut lines, mut text, mut taken) = (Vec::new(), String::new(), 0);
+    for grapheme in line.graphemes(true) {
+        let width = measure::width(grapheme);
+        if taken > 0 && taken + width > columns {
+            lines.push(StyledLine::new(std::mem::take(&mut text), style));
+            taken = 0;
+        }
+        text += grapheme;
+        taken += width;
+    }
+    lines.push(StyledLine::new(text, style));
+    lines
+}
+
+/// Breaks a line that has our colours in it at words: its first line begins with what it begins with, further lines are
+/// indented by `indent` columns.
+pub(crate) fn wrap_painted(line: &str, columns: usize, indent: usize) -> Vec<String> {
+    if line.len() <= columns {
+        return vec![line.to_owned()];
+    }
+    let parts = parse_ansi(line);
+    if parts.width() <= columns {
+        return vec![line.to_owned()];
+    }
+    let indent = match indent * 2 > columns {
+        true => line.len() - line.trim_start_matches(' ').len(),
+        false => indent,
+    };
+    let (lead, rest) = split_at_column(&parts, indent);
+    let wrapped = wrap(&rest.parts, columns.saturating_sub(indent));
+    let mut lines = Vec::new();
+    for (at, line) in wrapped.into_iter().enumerate() {
+        let lead = if at == 0 { lead.to_ansi() } else { " ".repeat(indent) };
+        lines.push(lead + &line.to_ansi());
+    }
+    lines
+}
+
+/// Splits a line behind `columns` columns, and drops the white space there.
+fn split_at_column(line: &StyledLine, columns: usize) -> (StyledLine, StyledLine) {
+    let (mut before, mut after) = (StyledLine::default(), StyledLine::default());
+    let mut taken = 0;
+    for part in &line.parts {
+        for grapheme in part.text.graphemes(true) {
+            let side = if taken < columns { &mut before } else { &mut after };
+            side.push(grapheme.to_owned(), part.style);
+            taken += measure::width(grapheme);
+        }
+    }
+    (before, after)
+}
+
+/// Reads a line with the colours that this program writes; other sequences are dropped.
+pub(crate) fn parse_ansi(line: &str) -> StyledLine {
+    let mut parsed = StyledLine::default();
+    let mut style = Style::new();
+    let mut pieces = line.split("\u{1b}[");
+    parsed.push(pieces.next().unwrap_or_default().to_owned(), style);
+    for piece in pieces {
+        let Some(end) = piece.find(|c: char| c.is_ascii_alphabetic()) else {
+            continue;
+        };
+        if piece[end..].starts_with('m') {
+            piece[..end].split(';').for_each(|code| apply_sgr(&mut style, code));
+        }
+        parsed.push(piece[end + 1..].to_owned(), style);
+    }
+    parsed
+}
+
+fn apply_sgr(style: &mut Style, code: &str) {
+    use anstyle::AnsiColor::{Blue, Cyan, Green, Magenta, Red, Yellow};
+    let color = |color: anstyle::AnsiColor| Some(anstyle::Color::Ansi(color));
+    *style = match code {
+        "1" => style.bold(),
+        "2" => style.dimmed(),
+        "3" => style.italic(),
+        "4" => style.underline(),
+        "31" => style.fg_color(color(Red)),
+        "32" => style.fg_color(color(Green)),
+        "33" => style.fg_color(color(Yellow)),
+        "34" => style.fg_color(color(Blue)),
+        "35" => style.fg_color(color(Magenta)),
+        "36" => style.fg_color(color(Cyan)),
+        "" | "0" => Style::new(),
+        _ => *style,
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wrapped(text: &str, columns: usize) -> Vec<String> {
+        let part = StyledText {
+            text: text.to_owned(),
+            style: Style::new(),
+        };
+        wrap(&[part], columns).iter().map(StyledLine::text).collect()
+    }
+
+    #[test]
+    fn lines_break_at_words_and_are_never_too_wide() {
+        assert_eq!(wrapped("one two  three", 8), ["one two", "three"]);
+        assert_eq!(wrapped("one two", 7), ["one two"]);
+        assert_eq!(wrapped("", 8), [""]);
+        assert_eq!(wrapped("a verylongword b", 5), ["a", "veryl", "ongwo", "rd b"]);
+        assert_eq!(wrapped("日本語の文章です", 5), ["日本", "語の", "文章", "です"]);
+        assert_eq!(wrapped("e\u{301}e\u{301} x", 2), ["e\u{301}e\u{301}", "x"]);
+        assert_eq!(wrapped("anything", 0).concat(), "anything");
+    }
+
+    #[test]
+    fn a_word_of_two_styles_stays_one_word() {
+        let part = |text: &str, style| StyledText {
+            text: text.to_owned(),
+            style,
+        };
+        let bold = Style::new().bold();
+        let lines = wrap(
+            &[part("ab ", Style::new()), part("cd", bold), part("ef gh", Style::new())],
+            6,
+        );
+        let texts: Vec<String> = lines.iter().map(StyledLine::text).collect();
+        assert_eq!(texts, ["ab", "cdef", "gh"]);
+        assert_eq!(lines[1].parts[0], part("cd", bold));
+        assert_eq!(lines[1].to_ansi(), format!("{bold}cd{bold:#}ef"));
+    }
+
+    #[test]
+    fn code_keeps_every_column_and_plain_text_keeps_its_indent() {
+        let texts = |lines: Vec<StyledLine>| lines.iter().map(StyledLine::text).collect::<Vec<_>>();
+        assert_eq!(texts(wrap_code("  ab  cd", 4, Style::new())), ["  ab", "  cd"]);
+        assert_eq!(texts(wrap_code("\tx", 8, Style::new())), ["    x"]);
+        assert_eq!(
+            texts(wrap_text("  - one two\n\nthree", 8, Style::new())),
+            ["  - one", "  two", "", "three"]
+        );
+    }
+
+    #[test]
+    fn a_painted_line_wraps_under_its_label() {
+        let bold = Style::new().bold();
+        let line = format!("  label  {bold}one two{bold:#} three");
+        let lines = wrap_painted(&line, 20, 9);
+        assert_eq!(
+            lines,
+            [format!("  label  {bold}one two{bold:#}"), "         three".to_owned()]
+        );
+        assert_eq!(wrap_painted("short", 9, 2), ["short"]);
+    }
+
+    #[test]
+    fn what_this_program_paints_is_read_back() {
+        let style = Style::new().bold().fg_color(Some(anstyle::AnsiColor::Cyan.into()));
+        let line = StyledLine {
+            parts: vec![
+                StyledText {
+                    text: "a".to_owned(),
+                    style,
+                },
+                StyledText {
+                    text: "b".to_owned(),
+                    style: Style::new(),
+                },
+            ],
+        };
+        assert_eq!(parse_ansi(&line.to_ansi()), line);
+        assert_eq!(parse_ansi("\u{1b}[2Jx\u{1b}[").text(), "x");
+    }
+}
