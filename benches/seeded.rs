@@ -120,8 +120,8 @@ pub fn binary() -> PathBuf {
         return told.into();
     }
     let built = std::process::Command::new(env!("CARGO"))
-        .args(["build", "--release", "-p", "boswell"])
+        .args(["build", "--profile", "dist", "-p", "boswell"])
         .status();
     assert!(built.is_ok_and(|status| status.success()), "the product can be built");
-    cache().with_file_name("release").join("boswell")
+    cache().with_file_name("dist").join("boswell")
 }

@@ -1,5 +1,5 @@
-//! For tests only: made-up logs, a sandbox home with a still clock, a disk that fails on demand, and the tidy
-//! test.
+//! For tests only: made-up logs, homes with a still clock, every verb as a list of lines, a disk that fails on demand, and the
+//! tidy test.
 //!
 //! Nothing here ships. What is made up is made up by us: no real name, path or secret.
 
@@ -9,6 +9,9 @@ pub mod tidy;
 
 pub mod corpus;
 pub mod days;
+pub mod golden;
+pub mod home;
 pub mod logs;
 pub mod postgres;
 pub mod truth;
+pub mod verbs;

@@ -1,5 +1,8 @@
-//! A real PostgreSQL server for tests: started once per test process, with its own data in a directory of its own, heard on a
-//! Unix socket there and nowhere else, unless one is asked for that encrypts. It goes when the process goes, however that ends, and its directory with it.
+//! A real PostgreSQL server for tests, with its data in a temporary directory. It listens on a Unix socket in that directory and nowhere
+//! else, unless an encrypting server is requested. It stops when the process that started it ends, however that ends, and its directory is removed.
+//!
+//! A test process starts its own server, unless `BOSWELL_TEST_POSTGRES` names the directory of a running one: a test runner with one process
+//! per test would otherwise start a server per test. The program `with_postgres` of this crate starts one around such a run.
 //!
 //! Where there is no PostgreSQL, tests that need it say so; `BOSWELL_POSTGRES=must` makes that a failure.
 
@@ -13,6 +16,9 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Where Debian keeps the servers of all versions.
 const DEBIAN: &str = "/usr/lib/postgresql";
+
+/// The environment variable with the directory of a running server.
+pub const RUNNING: &str = "BOSWELL_TEST_POSTGRES";
 
 /// A server refuses to run as root, so that all of this is said by another user where we are root. The first line it says is
 /// where the server is; it ends when nobody holds the other end of its input. Words are sorted by a dictionary there, which
@@ -66,16 +72,34 @@ pub struct Postgres {
     directory: PathBuf,
     /// Where it listens for encrypted connections, and by which its socket is named.
     port: Option<u16>,
-    /// What it is told by, and what it answers.
-    child: Mutex<(Child, BufReader<std::process::ChildStdout>)>,
+    /// The shell that controls the server, and its output. `None` if another process started the server.
+    child: Option<Mutex<(Child, BufReader<std::process::ChildStdout>)>>,
     databases: AtomicU32,
 }
 
 impl Postgres {
-    /// The server of this process; none where there is no PostgreSQL.
+    /// Returns the server that the tests of this process share, or `None` if there is no PostgreSQL.
     pub fn shared() -> Option<&'static Self> {
         static SHARED: OnceLock<Option<Postgres>> = OnceLock::new();
-        SHARED.get_or_init(Self::start).as_ref()
+        let start = || Self::running().or_else(Self::start);
+        SHARED.get_or_init(start).as_ref()
+    }
+
+    /// Returns the running server that `BOSWELL_TEST_POSTGRES` names.
+    fn running() -> Option<Self> {
+        let directory = std::env::var_os(RUNNING)?;
+        Some(Self {
+            programs: programs().expect("a server runs, so its programs are here"),
+            directory: directory.into(),
+            port: None,
+            child: None,
+            databases: AtomicU32::new(0),
+        })
+    }
+
+    /// Returns the directory of the server, the value for `BOSWELL_TEST_POSTGRES`.
+    pub fn directory(&self) -> &Path {
+        &self.directory
     }
 
     /// Starts a server of one's own, which may be stopped.
@@ -124,15 +148,16 @@ impl Postgres {
             programs,
             directory: directory.into(),
             port,
-            child: Mutex::new((child, told)),
+            child: Some(Mutex::new((child, told))),
             databases: AtomicU32::new(0),
         })
     }
 
-    /// Makes an empty database and gives its URL.
+    /// Creates an empty database and returns its URL.
     pub fn database(&self) -> String {
         let number = self.databases.fetch_add(1, Ordering::Relaxed);
-        let name = format!("memory_{number}");
+        // Test processes may share the server, so the name must be unique among them.
+        let name = format!("memory_{}_{number}", std::process::id());
         self.run(&format!("CREATE DATABASE {name}"));
         self.url(&name)
     }
@@ -184,7 +209,8 @@ impl Postgres {
     /// Stops the server at once and starts it again.
     pub fn restart(&self) {
         use std::io::Write as _;
-        let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
+        let child = self.child.as_ref().expect("only a server of this process is restarted");
+        let mut child = child.lock().unwrap_or_else(PoisonError::into_inner);
         let (child, told) = &mut *child;
         let mut say = |word: &str| {
             let stdin = child.stdin.as_mut().expect("it was asked for");

@@ -21,6 +21,8 @@ mod hub_team;
 mod keep;
 mod masking;
 mod picture;
+#[cfg(unix)]
+mod pty;
 mod read;
 mod render;
 mod report;

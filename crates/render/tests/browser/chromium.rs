@@ -149,12 +149,14 @@ impl Browser {
         answer["result"]["value"].clone()
     }
 
-    /// Waits until an expression is true in the page; the page itself looks at every frame.
-    pub fn until(&mut self, expression: &str) {
+    /// Waits until an expression is truthy in the page, and returns its value (`true` for an object).
+    ///
+    /// The page evaluates it again and again, so that a step which needs an element that is not drawn yet waits for it.
+    pub fn until(&mut self, expression: &str) -> Value {
         let until = Instant::now() + PATIENCE;
         let wait = format!(
             "new Promise(done => {{ const began = performance.now(); const look = () => {{ let is = false; try {{ is = {expression}; }} catch {{}} \
-             if (is) done(true); else if (performance.now() - began > 1000) done(false); else setTimeout(look, 15); }}; look(); }})"
+             if (is) done({{ value: typeof is === 'object' ? true : is }}); else if (performance.now() - began > 1000) done(null); else setTimeout(look, 15); }}; look(); }})"
         );
         loop {
             let parameters = json!({ "expression": wait, "returnByValue": true, "awaitPromise": true });
@@ -165,8 +167,9 @@ impl Browser {
                 json!({ "id": id, "method": "Runtime.evaluate", "params": parameters, "sessionId": self.session });
             self.input.write_all(format!("{message}\0").as_bytes()).unwrap();
             let answer = self.wait(expression, |message| message["id"] == id);
-            if answer["result"]["result"]["value"] == true {
-                return;
+            let value = &answer["result"]["result"]["value"]["value"];
+            if !value.is_null() {
+                return value.clone();
             }
             assert!(Instant::now() < until, "never true: {expression}");
         }

@@ -1,0 +1,371 @@
+//! Every verb on a real terminal: it ends, exits as it does without one, fits the width, and passes nothing of a log to the terminal that
+//! could play tricks with it. `cargo test -p boswell --test cli pty:: -- --nocapture` prints how each run went.
+
+mod screen;
+mod terminal;
+mod too_wide;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use testkit::home::{FixtureHome, LogSource};
+use testkit::verbs::{Ending, Exit, ExpectedExit, Invocation, Output, invocations};
+
+use self::screen::{Screen, columns};
+use self::terminal::TerminalRun;
+use self::too_wide::TOO_WIDE;
+use crate::sandbox::Sandbox;
+
+/// Widths of the terminals.
+const COLUMNS: [u16; 3] = [60, 80, 200];
+
+/// Far more than any run takes, also on a busy machine: only what hangs comes here.
+const LIMIT: Duration = Duration::from_secs(120);
+/// The limit once a run has hung: the test has failed by then, and the other hangs should be reported soon.
+const LIMIT_AFTER_A_HANG: Duration = Duration::from_secs(30);
+
+/// One real log in this many is read, so that a debug build takes seconds.
+const CORPUS_STEP: usize = 24;
+
+/// How lines begin that the binary prints when it panics. Logs tell of panics, too, but never at the beginning of a line of ours.
+const PANICS: [&str; 2] = ["error: boswell stopped", "thread 'main'"];
+
+/// Verbs that pass a log on as it is: `cat` promises its bytes to programs. JSON escapes most control characters, but not these.
+const UNESCAPED: &[(&str, &[&str])] = &[("cat", &["\\u{9b}", "\\u{202e}"])];
+
+/// One run of an invocation on a terminal.
+struct Run {
+    name: String,
+    exit: Exit,
+    took: Duration,
+}
+
+/// What a home told of all invocations.
+struct Report {
+    runs: Vec<Run>,
+    problems: Vec<String>,
+    /// The widest line of each invocation that is wider than its terminal.
+    too_wide: BTreeMap<String, [usize; 3]>,
+}
+
+/// Sessions of hostile text are asked for by name, beside what the list asks for.
+fn hostile_invocations() -> Vec<Invocation> {
+    let session = "5e55bad0";
+    let log = "{home}/.claude/projects/-home-ada-app/5e55bad0-0000-4000-8000-00000000bad0.jsonl";
+    let lines = [
+        format!("show {session} --depth full"),
+        format!("show {session} --json"),
+        format!("digest {session}"),
+        format!("render {session} --to md"),
+        format!("cat {session}"),
+        format!("read {log} --full"),
+        format!("note {session} 'a \u{1b}[5m note \u{7}'"),
+        "search reversed".to_owned(),
+        "sessions --project app".to_owned(),
+    ];
+    let invocation = |line| Invocation {
+        line,
+        output: Output::Data,
+        ending: Ending::Itself,
+        exit: ExpectedExit::Code(0),
+        plain_exit: ExpectedExit::Code(0),
+    };
+    lines.into_iter().map(invocation).collect()
+}
+
+/// Runs all invocations at every width over a home each, and without a terminal over another one.
+fn run_all(source: LogSource<'_>, invocations: &[Invocation]) -> Report {
+    let place = tempfile::tempdir().unwrap();
+    let binary = PathBuf::from(env!("CARGO_BIN_EXE_boswell"));
+    let prepare = |name: &str| {
+        let (home, runs) = FixtureHome::prepare(&place.path().join(name), &binary, source).unwrap();
+        for run in runs {
+            assert!(run.output.status.success(), "{}: {:?}", run.line, run.output);
+        }
+        home
+    };
+    let (plain, on_terminals) = thread::scope(|scope| {
+        let plain = scope.spawn(|| run_plain(&prepare("none"), invocations));
+        let on_terminals = COLUMNS.map(|columns| {
+            let prepare = &prepare;
+            scope.spawn(move || run_on_terminal(&prepare(&format!("w{columns:03}")), invocations, columns))
+        });
+        (plain.join().unwrap(), on_terminals.map(|one| one.join().unwrap()))
+    });
+    let mut report = Report {
+        runs: Vec::new(),
+        problems: Vec::new(),
+        too_wide: BTreeMap::new(),
+    };
+    for (at, invocation) in invocations.iter().enumerate() {
+        check_exit(invocation, None, plain[at], invocation.plain_exit, &mut report.problems);
+        for (which, runs) in on_terminals.iter().enumerate() {
+            let (columns, (run, home)) = (COLUMNS[which], &runs[at]);
+            check_exit(
+                invocation,
+                Some(columns),
+                run.exit,
+                invocation.exit,
+                &mut report.problems,
+            );
+            if is_other_exit(invocation, plain[at], run.exit) {
+                let problem = format!("{} without a terminal", plain[at]);
+                report.problems.push(problem_of(
+                    invocation,
+                    columns,
+                    &format!("exits with {}, but with {problem}", run.exit),
+                ));
+            }
+            check_text(invocation, columns, run, &mut report.problems);
+            if let Some(widest) = widest_line(invocation, columns, run, home) {
+                report.too_wide.entry(invocation.line.clone()).or_default()[which] = widest;
+            }
+            report.runs.push(Run {
+                name: invocation.line.clone(),
+                exit: run.exit,
+                took: run.took,
+            });
+        }
+    }
+    report
+}
+
+/// Returns whether a run on a terminal ended otherwise than without one, although nothing is asked there.
+fn is_other_exit(invocation: &Invocation, plain: Exit, on_terminal: Exit) -> bool {
+    let is_same_kind = invocation.exit == invocation.plain_exit && invocation.exit != ExpectedExit::Any;
+    is_same_kind && on_terminal != Exit::TimedOut && plain != on_terminal
+}
+
+fn run_plain(home: &FixtureHome, invocations: &[Invocation]) -> Vec<Exit> {
+    let run = |invocation| {
+        let exit = home.run(invocation, LIMIT).unwrap().exit;
+        home.reset().unwrap();
+        exit
+    };
+    invocations.iter().map(run).collect()
+}
+
+fn run_on_terminal(home: &FixtureHome, invocations: &[Invocation], columns: u16) -> Vec<(TerminalRun, PathBuf)> {
+    let mut limit = LIMIT;
+    let run = |invocation| {
+        let run = terminal::run(home, invocation, columns, limit);
+        if run.exit == Exit::TimedOut {
+            limit = LIMIT_AFTER_A_HANG;
+        }
+        home.reset().unwrap();
+        (run, home.path().to_owned())
+    };
+    invocations.iter().map(run).collect()
+}
+
+fn problem_of(invocation: &Invocation, columns: u16, what: &str) -> String {
+    format!("boswell {} on {columns} columns: {what}", invocation.line)
+}
+
+fn check_exit(
+    invocation: &Invocation,
+    columns: Option<u16>,
+    exit: Exit,
+    expected: ExpectedExit,
+    problems: &mut Vec<String>,
+) {
+    if expected.allows(exit) {
+        return;
+    }
+    let place = columns.map_or("without a terminal".to_owned(), |columns| {
+        format!("on {columns} columns")
+    });
+    let what = match exit {
+        Exit::TimedOut => "hangs: it did not end within its time limit".to_owned(),
+        exit => format!("exits with {exit}, expected {expected:?}"),
+    };
+    problems.push(format!("boswell {} {place}: {what}", invocation.line));
+}
+
+/// Checks that neither a bug of ours nor a log's control characters reach the terminal.
+fn check_text(invocation: &Invocation, columns: u16, run: &TerminalRun, problems: &mut Vec<String>) {
+    let screen = Screen::of(&run.bytes);
+    for line in screen.lines() {
+        if PANICS.iter().any(|panic| line.starts_with(panic)) {
+            problems.push(problem_of(invocation, columns, &format!("it panics: {line}")));
+        }
+    }
+    // A whole screen moves the cursor everywhere; its own tests look at what it draws.
+    if invocation.output == Output::Screen {
+        return;
+    }
+    let verb = invocation.line.split(' ').next().unwrap_or_default();
+    let known = UNESCAPED
+        .iter()
+        .find(|(known, _)| *known == verb)
+        .map_or(&[][..], |(_, known)| known);
+    let foreign: Vec<String> = screen
+        .foreign
+        .into_iter()
+        .filter(|one| !known.contains(&one.as_str()))
+        .collect();
+    if !foreign.is_empty() {
+        let what = format!("control characters that are not ours: {}", foreign.join(" "));
+        problems.push(problem_of(invocation, columns, &what));
+    }
+}
+
+/// Returns how wide the widest line is that does not fit, where text has to fit. The home's own path counts as `[HOME]`, since it is longer on some
+/// machines than on others.
+fn widest_line(invocation: &Invocation, limit: u16, run: &TerminalRun, home: &Path) -> Option<usize> {
+    if invocation.output != Output::Text {
+        return None;
+    }
+    // Where the home and the binary are must not count: a checkout at another path has to measure the same.
+    let home = home.to_string_lossy();
+    let shorten = |line: String| {
+        line.replace(&*home, "[HOME]")
+            .replace(env!("CARGO_BIN_EXE_boswell"), "/usr/bin/boswell")
+    };
+    let lines = Screen::of(&run.bytes).lines().into_iter();
+    let widest = lines.map(|line| columns(&shorten(line))).max()?;
+    (widest > usize::from(limit)).then_some(widest)
+}
+
+/// Prints how each run went.
+#[allow(
+    clippy::print_stderr,
+    reason = "shown with --nocapture: how long each verb takes on a terminal"
+)]
+fn print_table(report: &Report) {
+    let mut rows: BTreeMap<&str, String> = BTreeMap::new();
+    for run in &report.runs {
+        let row = rows.entry(&run.name).or_default();
+        *row += &format!("  {:>9} {:>8.2?}", run.exit.to_string(), run.took);
+    }
+    eprintln!(
+        "  {}",
+        COLUMNS
+            .map(|columns| format!("{:>18}", format!("{columns} columns")))
+            .join("  ")
+    );
+    rows.iter().for_each(|(name, row)| eprintln!("{row}  boswell {name}"));
+    for (name, widths) in &report.too_wide {
+        eprintln!("    (\"{}\", {widths:?}),", name.escape_debug());
+    }
+}
+
+/// How much wider than listed a line may be: durations and counts in it differ by a digit from run to run.
+const WIDTH_SLACK: usize = 3;
+
+/// Compares with the list of what is too wide: no new line, no wider one, and no entry for what fits.
+fn check_widths(too_wide: &BTreeMap<String, [usize; 3]>, problems: &mut Vec<String>) {
+    let is_wider = |width: usize, known: usize| match known {
+        0 => width > 0,
+        known => width > known + WIDTH_SLACK,
+    };
+    for (name, widths) in too_wide {
+        let known = TOO_WIDE
+            .iter()
+            .find(|(known, _)| known == name)
+            .map_or([0; 3], |(_, widths)| *widths);
+        if widths.iter().zip(known).any(|(width, known)| is_wider(*width, known)) {
+            problems.push(format!(
+                "boswell {name}: lines of {widths:?} columns, {known:?} are known"
+            ));
+        }
+    }
+    for (name, known) in TOO_WIDE {
+        if !too_wide.contains_key(*name) {
+            problems.push(format!(
+                "boswell {name}: fits; remove it from the list, which has {known:?}"
+            ));
+        }
+    }
+}
+
+fn assert_no_problems(report: &Report) {
+    let problems = &report.problems;
+    assert!(
+        problems.is_empty(),
+        "{} problems:\n{}",
+        problems.len(),
+        problems.join("\n")
+    );
+}
+
+#[test]
+fn every_verb_ends_and_fits_on_a_terminal_over_made_up_logs() {
+    let all: Vec<Invocation> = invocations().into_iter().chain(hostile_invocations()).collect();
+    let mut report = run_all(LogSource::MadeUp, &all);
+    print_table(&report);
+    let too_wide = std::mem::take(&mut report.too_wide);
+    check_widths(&too_wide, &mut report.problems);
+    assert_no_problems(&report);
+}
+
+#[test]
+#[allow(
+    clippy::print_stderr,
+    reason = "whoever runs the tests has to know what was not tested"
+)]
+fn every_verb_ends_on_a_terminal_over_real_logs() {
+    let Some(corpus) = std::env::var_os("BOSWELL_CORPUS") else {
+        eprintln!("SKIPPED: no real logs to run every verb over on a terminal");
+        return;
+    };
+    let source = LogSource::Corpus {
+        directory: Path::new(&corpus),
+        step: CORPUS_STEP,
+    };
+    let report = run_all(source, &invocations());
+    print_table(&report);
+    assert_no_problems(&report);
+}
+
+/// Returns the verbs that a help text lists, each behind two spaces below one of these headings.
+fn listed_verbs(help: &str, is_heading: impl Fn(&str) -> bool) -> BTreeSet<String> {
+    let mut is_listing = false;
+    let mut verbs = BTreeSet::new();
+    for line in help.lines() {
+        match line.strip_prefix("  ") {
+            None if !line.is_empty() => is_listing = is_heading(line),
+            Some(entry) if is_listing && !entry.starts_with(' ') => {
+                verbs.extend(entry.split_whitespace().next().map(str::to_owned));
+            }
+            _ => {}
+        }
+    }
+    verbs
+}
+
+#[test]
+fn no_verb_is_left_out_of_the_list_of_invocations() {
+    let sandbox = Sandbox::new();
+    let help = sandbox.run("help");
+    let verbs = listed_verbs(&help, |heading| {
+        !matches!(heading, "Global options:" | "Examples:" | "Options:")
+    });
+    assert!(
+        verbs.contains("sessions") && verbs.contains("mcp") && verbs.contains("hub"),
+        "{help}"
+    );
+    let (mut all, mut subcommands) = (BTreeSet::new(), BTreeSet::new());
+    for verb in verbs {
+        let below = listed_verbs(&sandbox.run(&format!("help {verb}")), |heading| heading == "Commands:");
+        let below: Vec<String> = below
+            .into_iter()
+            .filter(|one| one != "help")
+            .map(|one| format!("{verb} {one}"))
+            .collect();
+        match below.is_empty() {
+            true => _ = all.insert(verb),
+            false => all.extend(below.iter().cloned()),
+        }
+        subcommands.extend(below);
+    }
+    assert!(subcommands.contains("hooks status"), "{subcommands:?}");
+    let invoked: BTreeSet<String> = invocations().iter().map(|one| one.verb(&subcommands)).collect();
+    let missing: Vec<&String> = all.difference(&invoked).collect();
+    assert!(
+        missing.is_empty(),
+        "verbs without an invocation in `testkit::verbs`: {missing:?}"
+    );
+}

@@ -1,0 +1,116 @@
+//! One invocation on a pseudo-terminal: what it wrote there, how it ended, and how long it took.
+
+use std::io::{Read, Write};
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use pty_process::Size;
+use pty_process::blocking::{Command, Pty, open};
+use rustix::process::{Pid, Signal, kill_process_group};
+use testkit::home::FixtureHome;
+use testkit::verbs::{Ending, Exit, Invocation};
+
+const ROWS: u16 = 24;
+
+/// The questions of the binary end like this.
+const QUESTION: &str = "[y/N] ";
+const INTERRUPT: &str = "\x03";
+const END_OF_INPUT: &str = "\x04";
+
+/// What somebody at a terminal saw of a run.
+pub struct TerminalRun {
+    pub bytes: Vec<u8>,
+    pub exit: Exit,
+    pub took: Duration,
+}
+
+/// Runs an invocation on a terminal of so many columns, and kills it with everything it started if it does not end within `limit`.
+pub fn run(home: &FixtureHome, invocation: &Invocation, columns: u16, limit: Duration) -> TerminalRun {
+    let started = Instant::now();
+    let (pty, pts) = open().unwrap();
+    pty.resize(Size::new(ROWS, columns)).unwrap();
+    let mut command = home.command();
+    command.args(home.arguments(invocation));
+    // `cat` never waits for a key.
+    command.env("TERM", "xterm-256color").env("PAGER", "cat");
+    let mut child = Command::from(command).spawn(pts).unwrap();
+    let pty = Arc::new(pty);
+    let (sender, chunks) = channel();
+    let reader = Arc::clone(&pty);
+    thread::spawn(move || {
+        let mut buffer = [0; 64 * 1024];
+        // The last program that lets go of the terminal ends it with an error.
+        while let Ok(read @ 1..) = (&*reader).read(&mut buffer) {
+            if sender.send(buffer[..read].to_vec()).is_err() {
+                return;
+            }
+        }
+    });
+    let mut typist = Typist::new(invocation.ending);
+    typist.type_at_once(&pty);
+    let mut bytes = Vec::new();
+    let is_ended = loop {
+        match chunks.recv_timeout(limit.saturating_sub(started.elapsed())) {
+            Ok(chunk) => bytes.extend(chunk),
+            Err(RecvTimeoutError::Disconnected) => break true,
+            Err(RecvTimeoutError::Timeout) => break false,
+        }
+        typist.answer(&pty, &bytes);
+    };
+    if !is_ended {
+        // It leads a session of its own, so that its group holds nothing but what it started.
+        _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
+    }
+    let status = child.wait().unwrap();
+    TerminalRun {
+        bytes,
+        exit: if is_ended { status.into() } else { Exit::TimedOut },
+        took: started.elapsed(),
+    }
+}
+
+/// Types what a run waits for.
+struct Typist {
+    ending: Ending,
+    /// How much of the output was looked at already.
+    seen: usize,
+}
+
+impl Typist {
+    fn new(ending: Ending) -> Self {
+        Self { ending, seen: 0 }
+    }
+
+    /// Types what is read as input, line by line.
+    fn type_at_once(&self, pty: &Pty) {
+        if let Ending::Input(text) = self.ending {
+            write(pty, text);
+            write(pty, END_OF_INPUT);
+        }
+    }
+
+    fn answer(&mut self, pty: &Pty, bytes: &[u8]) {
+        let (after, keys) = match self.ending {
+            Ending::Answer(answer) => (QUESTION, answer),
+            Ending::Interrupt { after } => (after, INTERRUPT),
+            Ending::Keys { after, keys } => (after, keys),
+            Ending::Itself | Ending::Input(_) => return,
+        };
+        let new = &bytes[self.seen..];
+        let Some(at) = new.windows(after.len()).position(|window| window == after.as_bytes()) else {
+            return;
+        };
+        self.seen += at + after.len();
+        write(pty, keys);
+        if !matches!(self.ending, Ending::Answer(_)) {
+            self.ending = Ending::Itself;
+        }
+    }
+}
+
+/// A program that is gone reads nothing any more.
+fn write(mut pty: &Pty, text: &str) {
+    _ = pty.write_all(text.as_bytes());
+}

@@ -1,0 +1,307 @@
+//! Makes a record: every invocation over every home, each on a home as it was sealed.
+
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use super::normalise::normalise;
+use super::{COMMAND, EXIT, FILES, STDERR, STDOUT};
+use crate::home::{Change, FileChange, FixtureHome, LogSource};
+use crate::verbs::{Exit, Invocation, invocations};
+
+/// A run that takes longer is recorded as timed out.
+const LIMIT: Duration = Duration::from_secs(300);
+/// Text files up to this size are recorded as they are, larger ones by their hash.
+const TEXT_BYTES_MAX: usize = 256 * 1024;
+/// Where homes lie below the directory for temporary files. It is fixed, because pages hold paths in compressed blocks.
+const BASE: &str = "boswell-golden";
+
+/// What is recorded, and where.
+#[derive(Clone, Debug)]
+pub struct RecordOptions {
+    pub binary: PathBuf,
+    /// Real logs; without them, made-up ones.
+    pub corpus: Option<PathBuf>,
+    /// A directory that does not exist, or is empty.
+    pub output: PathBuf,
+}
+
+/// Why a record could not be made.
+#[derive(Debug)]
+pub enum RecordError {
+    /// The directory is inside the repository.
+    InRepository(PathBuf),
+    /// The directory holds something already.
+    NotEmpty(PathBuf),
+    /// Another record is being made.
+    Locked(PathBuf),
+    /// A step of the preparation failed.
+    Preparation {
+        home: &'static str,
+        line: &'static str,
+        stderr: String,
+    },
+    Io(io::Error),
+}
+
+impl std::fmt::Display for RecordError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::InRepository(path) => write!(
+                f,
+                "a record may hold text of real logs and stays out of the repository: `{}`",
+                path.display()
+            ),
+            Self::NotEmpty(path) => write!(f, "the directory is not empty: `{}`", path.display()),
+            Self::Locked(path) => write!(f, "another record is being made: `{}` is locked", path.display()),
+            Self::Preparation { home, line, stderr } => {
+                write!(f, "`boswell {line}` failed on the {home} home: {stderr}")
+            }
+            Self::Io(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for RecordError {}
+
+impl From<io::Error> for RecordError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// What was recorded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RecordSummary {
+    pub invocations: usize,
+    /// Invocations that did not end within the time limit.
+    pub timed_out: Vec<String>,
+    /// Invocations that exit otherwise than the list says.
+    pub unexpected: Vec<String>,
+}
+
+/// Records every invocation over the demo's logs and over the corpus, or over made-up logs if there is none.
+///
+/// # Errors
+/// If the directory cannot take a record, or the homes cannot be prepared.
+///
+/// # Panics
+/// If a thread that records panics.
+pub fn record(options: &RecordOptions) -> Result<RecordSummary, RecordError> {
+    prepare_output(&options.output)?;
+    let base = std::env::temp_dir().join(BASE);
+    fs::create_dir_all(&base)?;
+    let lock = File::create(base.join("lock"))?;
+    lock.try_lock().map_err(|_| RecordError::Locked(base.join("lock")))?;
+    let second = match &options.corpus {
+        Some(directory) => ("corpus", LogSource::Corpus { directory, step: 1 }),
+        None => ("made-up", LogSource::MadeUp),
+    };
+    let homes = [("demo", LogSource::Demo), second];
+    let results = thread::scope(|scope| {
+        let base = &base;
+        let threads = homes.map(|(name, source)| scope.spawn(move || record_home(options, base, name, source)));
+        threads.map(|one| one.join().expect("a thread that records does not panic"))
+    });
+    let mut summary = RecordSummary::default();
+    for result in results {
+        let one = result?;
+        summary.invocations += one.invocations;
+        summary.timed_out.extend(one.timed_out);
+        summary.unexpected.extend(one.unexpected);
+    }
+    Ok(summary)
+}
+
+fn prepare_output(output: &Path) -> Result<(), RecordError> {
+    fs::create_dir_all(output)?;
+    let output = fs::canonicalize(output)?;
+    let repository = fs::canonicalize(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
+    if repository.is_ok_and(|repository| output.starts_with(repository)) {
+        return Err(RecordError::InRepository(output));
+    }
+    match fs::read_dir(&output)?.next() {
+        Some(_) => Err(RecordError::NotEmpty(output)),
+        None => Ok(()),
+    }
+}
+
+fn record_home(
+    options: &RecordOptions,
+    base: &Path,
+    name: &'static str,
+    source: LogSource<'_>,
+) -> Result<RecordSummary, RecordError> {
+    let base = base.join(name);
+    if base.exists() {
+        fs::remove_dir_all(&base)?;
+    }
+    fs::create_dir_all(&base)?;
+    // Its path is in hooks and schedules, and must not depend on where it was built.
+    let binary = base.join("boswell");
+    fs::copy(&options.binary, &binary)?;
+    let (home, runs) = FixtureHome::prepare(&base, &binary, source)?;
+    let writer = RecordWriter {
+        directory: options.output.join(name),
+        home: &home,
+    };
+    fs::create_dir_all(&writer.directory)?;
+    fs::write(
+        writer.directory.join("about.txt"),
+        format!("now {}\n{:#?}\n", home.now(), home.placeholders()),
+    )?;
+    for (number, run) in runs.iter().enumerate() {
+        if !run.output.status.success() {
+            let stderr = String::from_utf8_lossy(&run.output.stderr).into_owned();
+            return Err(RecordError::Preparation {
+                home: name,
+                line: run.line,
+                stderr,
+            });
+        }
+        let verb = run.line.split(' ').next().unwrap_or_default();
+        let streams = (run.output.stdout.as_slice(), run.output.stderr.as_slice());
+        writer.write(
+            &format!("prepare-{number}-{verb}"),
+            run.line,
+            verb,
+            streams,
+            run.output.status.into(),
+        )?;
+    }
+    let mut summary = RecordSummary::default();
+    for invocation in invocations() {
+        let exit = writer.run(&invocation)?;
+        summary.invocations += 1;
+        let shown = format!("{name}: boswell {}: exit {exit}", invocation.line);
+        if exit == Exit::TimedOut {
+            summary.timed_out.push(shown);
+        } else if !invocation.plain_exit.allows(exit) {
+            summary.unexpected.push(shown);
+        }
+    }
+    fs::remove_dir_all(&base)?;
+    Ok(summary)
+}
+
+/// Writes the files of invocations over one home.
+struct RecordWriter<'r> {
+    directory: PathBuf,
+    home: &'r FixtureHome,
+}
+
+impl RecordWriter<'_> {
+    fn run(&self, invocation: &Invocation) -> io::Result<Exit> {
+        let verb = invocation
+            .line
+            .split(' ')
+            .find(|word| !word.starts_with('-'))
+            .unwrap_or_default();
+        let name = invocation.name();
+        let run = self.home.run(invocation, LIMIT)?;
+        self.write(&name, &invocation.line, verb, (&run.stdout, &run.stderr), run.exit)?;
+        let changes = self.home.changes()?;
+        let mut files = String::new();
+        for change in &changes {
+            self.describe(change, verb, &mut files)?;
+        }
+        self.put(&name, FILES, &files)?;
+        if !changes.is_empty() {
+            self.home.reset()?;
+        }
+        Ok(run.exit)
+    }
+
+    fn write(&self, name: &str, line: &str, verb: &str, streams: (&[u8], &[u8]), exit: Exit) -> io::Result<()> {
+        self.put(name, COMMAND, &format!("boswell {line}\n"))?;
+        self.put(name, STDOUT, &self.text(streams.0, verb))?;
+        self.put(name, STDERR, &self.text(streams.1, verb))?;
+        self.put(name, EXIT, &format!("{exit}\n"))
+    }
+
+    /// An empty stream gets no file.
+    fn put(&self, name: &str, ending: &str, text: &str) -> io::Result<()> {
+        match text.is_empty() {
+            true => Ok(()),
+            false => fs::write(self.directory.join(format!("{name}.{ending}")), text),
+        }
+    }
+
+    fn text(&self, bytes: &[u8], verb: &str) -> String {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => normalise(text, verb, self.home.path()),
+            Err(_) => format!("{} bytes of binary data, blake3 {}\n", bytes.len(), blake3::hash(bytes)),
+        }
+    }
+
+    /// Describes a file that a run wrote, changed or removed: its text if it is small, else its size and hash.
+    fn describe(&self, change: &FileChange, verb: &str, out: &mut String) -> io::Result<()> {
+        let path = normalise(&change.path.to_string_lossy(), verb, self.home.path());
+        let what = match change.change {
+            Change::New => "new",
+            Change::Changed => "changed",
+            Change::Removed => {
+                push(out, format_args!("removed {path}\n"));
+                return Ok(());
+            }
+        };
+        if is_database(&path) {
+            push(out, format_args!("{what} {path} (database)\n"));
+            return Ok(());
+        }
+        let bytes = fs::read(self.home.path().join(&change.path))?;
+        let text = std::str::from_utf8(&bytes)
+            .ok()
+            .map(|text| normalise(text, verb, self.home.path()));
+        match text {
+            Some(text) if text.len() <= TEXT_BYTES_MAX => push(out, format_args!("{what} {path}\n{text}\n")),
+            Some(text) => {
+                push(
+                    out,
+                    format_args!(
+                        "{what} {path}: {} bytes of text, blake3 {}\n",
+                        text.len(),
+                        blake3::hash(text.as_bytes())
+                    ),
+                );
+            }
+            None => push(
+                out,
+                format_args!(
+                    "{what} {path}: {} bytes, blake3 {}\n",
+                    bytes.len(),
+                    blake3::hash(&bytes)
+                ),
+            ),
+        }
+        Ok(())
+    }
+}
+
+/// SQLite lays out its pages by the order and time of writes; what they hold is seen in what verbs answer.
+fn is_database(path: &str) -> bool {
+    [".db", ".db-wal", ".db-shm"]
+        .iter()
+        .any(|ending| path.ends_with(ending))
+}
+
+fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
+    out.write_fmt(text).expect("a String takes every write");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_stays_out_of_the_repository_and_never_overwrites() {
+        let inside = Path::new(env!("CARGO_MANIFEST_DIR"));
+        assert!(matches!(prepare_output(inside), Err(RecordError::InRepository(_))));
+        let place = tempfile::tempdir().expect("a temporary directory");
+        assert!(prepare_output(&place.path().join("new")).is_ok());
+        assert!(matches!(prepare_output(place.path()), Err(RecordError::NotEmpty(_))));
+    }
+}

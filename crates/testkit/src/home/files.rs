@@ -1,0 +1,169 @@
+//! Trees of files: copied, compared by size and time, and made equal again.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, FileTimes};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// How a file differs from its sealed copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Change {
+    New,
+    Changed,
+    Removed,
+}
+
+/// A file that differs from its sealed copy.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FileChange {
+    /// Relative to the home.
+    pub path: PathBuf,
+    pub change: Change,
+}
+
+/// What is known of a file without reading it. A write sets the time, and nothing sets it back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    bytes: u64,
+    modified: SystemTime,
+}
+
+#[derive(Default)]
+struct Tree {
+    files: BTreeMap<PathBuf, Stamp>,
+    /// Parents come before what they hold.
+    directories: Vec<PathBuf>,
+}
+
+impl Tree {
+    fn read(root: &Path) -> io::Result<Self> {
+        let mut tree = Self::default();
+        let mut waiting = vec![PathBuf::new()];
+        while let Some(directory) = waiting.pop() {
+            for entry in fs::read_dir(root.join(&directory))? {
+                let entry = entry?;
+                let path = directory.join(entry.file_name());
+                let metadata = fs::symlink_metadata(entry.path())?;
+                if metadata.is_dir() {
+                    waiting.push(path);
+                } else {
+                    let stamp = Stamp {
+                        bytes: metadata.len(),
+                        modified: metadata.modified()?,
+                    };
+                    tree.files.insert(path, stamp);
+                }
+            }
+            tree.directories.push(directory);
+        }
+        Ok(tree)
+    }
+}
+
+/// Copies a tree with the times and permissions of its files.
+pub(super) fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
+    let tree = Tree::read(from)?;
+    for directory in &tree.directories {
+        fs::create_dir_all(to.join(directory))?;
+        let permissions = fs::metadata(from.join(directory))?.permissions();
+        fs::set_permissions(to.join(directory), permissions)?;
+    }
+    tree.files.keys().try_for_each(|path| copy(from, to, path))
+}
+
+fn copy(from: &Path, to: &Path, path: &Path) -> io::Result<()> {
+    let (from, to) = (from.join(path), to.join(path));
+    fs::copy(&from, &to)?;
+    let modified = fs::metadata(&from)?.modified()?;
+    // Setting times needs no right to write on the open file, only to own it.
+    File::open(&to)?.set_times(FileTimes::new().set_modified(modified))
+}
+
+/// Returns what `home` has otherwise than `sealed`, in the order of paths.
+pub(super) fn changes(sealed: &Path, home: &Path) -> io::Result<Vec<FileChange>> {
+    Ok(differences(&Tree::read(sealed)?, &Tree::read(home)?))
+}
+
+fn differences(sealed: &Tree, home: &Tree) -> Vec<FileChange> {
+    let mut changes = Vec::new();
+    let mut push = |path: &Path, change| {
+        changes.push(FileChange {
+            path: path.to_owned(),
+            change,
+        });
+    };
+    for (path, stamp) in &home.files {
+        match sealed.files.get(path) {
+            None => push(path, Change::New),
+            Some(before) if before != stamp => push(path, Change::Changed),
+            Some(_) => {}
+        }
+    }
+    for path in sealed.files.keys().filter(|path| !home.files.contains_key(*path)) {
+        push(path, Change::Removed);
+    }
+    changes.sort();
+    changes
+}
+
+/// Makes `home` equal to `sealed`. Files that did not change are not touched, so that they keep what the system knows of them.
+pub(super) fn reset(sealed: &Path, home: &Path) -> io::Result<()> {
+    let (before, now) = (Tree::read(sealed)?, Tree::read(home)?);
+    for directory in &before.directories {
+        fs::create_dir_all(home.join(directory))?;
+    }
+    for change in differences(&before, &now) {
+        match change.change {
+            Change::New => fs::remove_file(home.join(&change.path))?,
+            Change::Changed | Change::Removed => copy(sealed, home, &change.path)?,
+        }
+    }
+    let gone = now.directories.iter().rev();
+    for directory in gone.filter(|directory| !sealed.join(directory).is_dir()) {
+        // A directory above may have taken it away already.
+        let path = home.join(directory);
+        if path.is_dir() {
+            fs::remove_dir_all(path)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reset_takes_back_every_kind_of_change() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let (home, sealed) = (place.path().join("home"), place.path().join("sealed"));
+        fs::create_dir_all(home.join("a/b")).expect("it can be made");
+        for name in ["a/b/kept", "a/gone", "grown"] {
+            fs::write(home.join(name), name).expect("it can be written");
+        }
+        copy_tree(&home, &sealed).expect("it can be copied");
+        assert_eq!(changes(&sealed, &home).expect("it can be listed"), []);
+
+        fs::create_dir_all(home.join("c/d")).expect("it can be made");
+        fs::write(home.join("c/d/new"), "new").expect("it can be written");
+        fs::write(home.join("grown"), "grown more").expect("it can be written");
+        fs::remove_file(home.join("a/gone")).expect("it can be removed");
+        let told: Vec<(String, Change)> = changes(&sealed, &home)
+            .expect("it can be listed")
+            .into_iter()
+            .map(|change| (change.path.to_string_lossy().into_owned(), change.change))
+            .collect();
+        let expected = [
+            ("a/gone", Change::Removed),
+            ("c/d/new", Change::New),
+            ("grown", Change::Changed),
+        ];
+        assert_eq!(told, expected.map(|(path, change)| (path.to_owned(), change)));
+
+        reset(&sealed, &home).expect("it can be reset");
+        assert_eq!(changes(&sealed, &home).expect("it can be listed"), []);
+        assert!(!home.join("c").exists());
+        assert_eq!(fs::read_to_string(home.join("grown")).expect("it is there"), "grown");
+    }
+}
