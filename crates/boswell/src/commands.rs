@@ -53,6 +53,7 @@ mod why;
 pub(crate) use decisions::to_json as decision_json;
 pub(crate) use digest::to_json as digest_json;
 
+use crate::alerts;
 use crate::catch_up::catch_up;
 use crate::cli::GlobalArgs;
 use crate::context::{Context, Surroundings};
@@ -181,6 +182,11 @@ pub(crate) fn run(
         }
         command => {
             let context = Context::load(ui, surroundings, &global.config)?;
+            match &command {
+                // Programs read these, or they name what is wrong themselves.
+                Command::Statusline(_) | Command::Mcp(_) | Command::Status(_) | Command::Doctor(_) => {}
+                _ => alerts::show_unseen(ui, &context.places.data_dir),
+            }
             if answers_from_memory(&command) {
                 catch_up(ui, &context, global.no_sweep)?;
             }

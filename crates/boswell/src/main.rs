@@ -2,6 +2,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod alerts;
 mod catch_up;
 mod cli;
 mod commands;
@@ -15,6 +16,7 @@ mod error;
 mod filters;
 mod finder;
 mod hook;
+mod job_log;
 mod prices;
 mod render;
 mod retention;

@@ -1,9 +1,9 @@
-//! What every door that lets raw text go shares: the policy as the configuration has it, and how a loss is told.
+//! What all commands that evict raw text share: the configured policy, and the messages about reasons and losses.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use memory::retention::{DATA_LOSS, Done, Drop, Policy, Reason, Retention};
+use memory::retention::{DATA_LOSS, Done, Drop, Policy, Reason, Retention, count_reasons};
 use serde_json::{Value, json};
 
 use crate::context::Context;
@@ -35,14 +35,22 @@ pub(crate) fn order(context: &Context) -> Retention<'_> {
     }
 }
 
-/// Why a session goes, for people.
+/// Returns why a session is evicted, for people.
 pub(crate) fn why(reason: Reason) -> String {
     match reason {
-        Reason::Age { days } => format!("here for {}", plural(days.into(), "day")),
-        Reason::Budget => "over the soft cap".to_owned(),
-        Reason::HardCap => "over the hard cap".to_owned(),
-        Reason::Overflow => "over the hard cap, without a digest".to_owned(),
+        Reason::Age { days } => format!("age (last read {} ago)", plural(days.into(), "day")),
+        Reason::Budget => "budget (over the soft cap)".to_owned(),
+        Reason::HardCap => "budget (over the hard cap)".to_owned(),
+        Reason::Overflow => "overflow (over the hard cap, no digest)".to_owned(),
     }
+}
+
+/// Returns how many sessions were evicted for each reason.
+pub(crate) fn reasons_json(drops: &[Drop]) -> Value {
+    let counts = count_reasons(drops).into_iter();
+    counts
+        .map(|(reason, count)| (reason.to_owned(), Value::from(count)))
+        .collect()
 }
 
 pub(crate) fn drop_json(drop: &Drop) -> Value {
@@ -60,23 +68,47 @@ pub(crate) fn drop_json(drop: &Drop) -> Value {
     })
 }
 
-/// Says loudly what was lost, and tells whoever the configuration names. A loss is an exit code of its own.
+/// Returns the warning about raw text that was lost, or `None` if none was.
+pub(crate) fn loss_message(context: &Context, done: &Done) -> Option<String> {
+    let (sessions, bytes) = done.lost().fold((0, 0), |(n, bytes), drop| (n + 1, bytes + drop.bytes));
+    (sessions > 0).then(|| {
+        format!(
+            "DATA LOSS: {} of {} evicted without a digest, because raw text was over its hard cap of {}",
+            measure::bytes(bytes),
+            plural(sessions, "session"),
+            measure::bytes(context.config.retention.raw_hard_cap_bytes)
+        )
+    })
+}
+
+/// Returns the warning that distilled memory takes more than its cap, or `None` if it does not. It is never dropped, so a person
+/// has to decide.
+pub(crate) fn distilled_message(context: &Context, bytes: u64) -> Option<String> {
+    let cap = context.config.retention.distilled_cap_bytes;
+    (bytes > cap).then(|| {
+        format!(
+            "distilled memory is above its cap and is never dropped automatically: {} > {}; \
+             raise `session_memory.retention.distilled_cap_bytes`, or `boswell forget --with-digest`",
+            measure::bytes(bytes),
+            measure::bytes(cap)
+        )
+    })
+}
+
+/// Warns of raw text that was lost and runs the configured `notify` command. A loss has an exit code of its own.
 pub(crate) fn tell_loss(ui: &mut Ui, context: &Context, done: &Done) -> Outcome {
-    let lost: Vec<&Drop> = done.lost().collect();
-    if lost.is_empty() {
+    let Some(message) = loss_message(context, done) else {
         return Outcome::Done;
-    }
+    };
+    let lost: Vec<&Drop> = done.lost().collect();
     let bytes: u64 = lost.iter().map(|drop| drop.bytes).sum();
-    ui.warning(format_args!(
-        "DATA LOSS: {} of {} went without a digest, because raw text was over its hard cap of {}",
-        measure::bytes(bytes),
-        plural(lost.len() as u64, "session"),
-        measure::bytes(context.config.retention.raw_hard_cap_bytes)
-    ));
+    ui.warning(message);
     for drop in lost.iter().take(LOST_SHOWN) {
         ui.warning(format_args!("lost: {}", drop.session_uid));
     }
-    ui.hint("raise `session_memory.retention.raw_hard_cap_bytes`, or `boswell doctor --deep` says what is damaged");
+    ui.hint(
+        "raise `session_memory.retention.raw_hard_cap_bytes`, or run `boswell doctor --deep` to see what is damaged",
+    );
     let sessions: Vec<Value> = lost.iter().map(|drop| drop_json(drop)).collect();
     let event = json!({
         "schema": "boswell.event/1",

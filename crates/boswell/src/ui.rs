@@ -220,6 +220,11 @@ impl Ui {
         }
     }
 
+    /// Whether a person reads the messages: text on a terminal.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.stderr.is_terminal && !self.is_captured && self.format == Format::Text
+    }
+
     /// Whether somebody looks at a screen that can be drawn over.
     pub(crate) fn draws(&self) -> bool {
         self.stdout.is_terminal && self.format == Format::Text

@@ -18,7 +18,7 @@ pub(crate) use apply::drop_orphans;
 pub use apply::{Done, apply, finish};
 pub(crate) use forget::forget_there;
 pub use forget::{Forgotten, Reach, Remains, forget, remains};
-pub use plan::{Candidate, Drop, Next, Plan, Policy, Reason};
+pub use plan::{Candidate, Drop, Next, Plan, Policy, Reason, count_reasons, reasons_in_words};
 
 /// The operation under which a loss stands in the journal, and the name of the event that tells of it.
 pub const DATA_LOSS: &str = "session_memory.data_loss";

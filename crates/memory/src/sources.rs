@@ -66,13 +66,8 @@ pub fn find(root: &Root) -> Found {
 /// The logs of a root that are named, and those below the directories that belong to them. Nothing else is looked at.
 pub fn find_named(root: &Root, named: &[PathBuf]) -> Found {
     let mut found = Found::default();
-    let real = root.path.canonicalize().unwrap_or_else(|_| root.path.clone());
     for path in named {
-        // Where the root is a link, an agent may name its logs by where they really lie.
-        let below = path.strip_prefix(&root.path).or_else(|_| path.strip_prefix(&real));
-        let Ok(path) = below.map(|below| root.path.join(below)) else {
-            continue;
-        };
+        let Some(path) = path_in(root, path) else { continue };
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if is_log(root.agent, &name) && files::inside(&root.path, &path).is_ok() {
             walk(root.agent, &path, &mut found);
@@ -86,6 +81,16 @@ pub fn find_named(root: &Root, named: &[PathBuf]) -> Found {
     found.logs.sort_by(|a, b| a.path.cmp(&b.path));
     found.logs.dedup();
     found
+}
+
+/// Returns `path` as a walk of `root` names it, or `None` if it is not below that root. If the root is a link, an agent may
+/// name its logs by where they really lie.
+pub(crate) fn path_in(root: &Root, path: &Path) -> Option<PathBuf> {
+    if path.starts_with(&root.path) {
+        return Some(path.to_owned());
+    }
+    let real = root.path.canonicalize().ok()?;
+    path.strip_prefix(real).ok().map(|below| root.path.join(below))
 }
 
 /// Walks any directory for logs of one agent.

@@ -4,24 +4,25 @@
 //! an id, a path below a root, an event, a reason, a time. Never a prompt, an answer or what a tool was given. A note is
 //! whole or absent. What could not be noted for want of room is counted without needing any.
 
+mod inbox;
+
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use transcript::{Agent, HookCall, SafeName, SessionUid};
 
-use crate::store::{Fact, Patience, Store, StoreError, make_private, open_private};
-use crate::sweep::{Report, Sweep};
+pub(crate) use self::inbox::Inbox;
+use crate::store::{make_private, open_private};
 
 /// Where notes lie in the store's directory.
 pub const FOLDER: &str = "spool";
 /// What whole notes end with.
 const ENDING: &str = "json";
-/// What half a note ends with, and for how long somebody may still be writing it.
+/// What half a note ends with.
 const ASIDE: &str = ".aside";
-const HALF_FOR: SignedDuration = SignedDuration::from_hours(1);
 /// The file whose time says how many notes were lost.
 const LOST: &str = "lost";
 /// A note is small; more is none of ours.
@@ -77,6 +78,11 @@ impl Note {
             exit_code: None,
             at,
         })
+    }
+
+    /// Returns the logs that the note names.
+    pub fn logs(&self) -> impl Iterator<Item = &PathBuf> {
+        self.log.iter().chain(&self.subagent_log)
     }
 
     fn session_uid(&self) -> String {
@@ -173,11 +179,20 @@ fn lost_of(metadata: &fs::Metadata) -> Option<Lost> {
     Some(Lost { count, last })
 }
 
-/// A note that waits, by the name of its file. One that cannot be read is none.
+/// A note that waits, with the name of its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waiting {
     pub name: String,
-    pub note: Option<Note>,
+    pub note: Result<Note, NoteFault>,
+}
+
+/// Why a file in the spool yields no note.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoteFault {
+    /// It is not a note: a power cut left half of one.
+    Damaged,
+    /// It cannot be read now; a later sweep may succeed.
+    Unreadable,
 }
 
 /// Whether notes wait.
@@ -185,115 +200,35 @@ pub fn is_waiting(directory: &Path) -> bool {
     names(directory).next().is_some()
 }
 
-/// All notes that wait, oldest name first.
+/// All notes that wait, oldest name first. A note that another sweep removes meanwhile is left out.
 pub fn waiting(directory: &Path) -> Vec<Waiting> {
     let folder = directory.join(FOLDER);
     let mut names: Vec<String> = names(directory).collect();
     names.sort();
-    let read = |name: &String| -> Option<Note> {
-        let mut bytes = Vec::new();
-        let (file, _) = crate::files::open(&folder.join(name)).ok()?;
-        file.take(NOTE_BYTES_MAX).read_to_end(&mut bytes).ok()?;
-        serde_json::from_slice(&bytes).ok()
-    };
     names
         .into_iter()
-        .map(|name| Waiting {
-            note: read(&name),
-            name,
+        .filter_map(|name| {
+            let note = match read(&folder.join(&name)) {
+                Ok(bytes) => serde_json::from_slice(&bytes).map_err(|_| NoteFault::Damaged),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+                Err(_) => Err(NoteFault::Unreadable),
+            };
+            Some(Waiting { name, note })
         })
         .collect()
+}
+
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let (file, _) = crate::files::open(path)?;
+    file.take(NOTE_BYTES_MAX).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn names(directory: &Path) -> impl Iterator<Item = String> {
     let entries = fs::read_dir(directory.join(FOLDER)).into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
     names.filter(|name| Path::new(name).extension().is_some_and(|ending| ending == ENDING))
-}
-
-/// Takes all notes that wait into the memory as facts, and takes their files away once they are there. Told twice, a
-/// fact is kept once: whoever dies between the two loses and doubles nothing.
-pub(crate) fn replay(
-    sweep: &Sweep<'_>,
-    patience: Patience<'_>,
-    store: &mut Store,
-    report: &mut Report,
-) -> Result<(), StoreError> {
-    let waiting = waiting(sweep.directory);
-    if waiting.is_empty() {
-        return Ok(());
-    }
-    clean(sweep.directory, sweep.now);
-    let tombstones = store.reads().tombstones()?;
-    let is_wanted = |note: &&Note| {
-        let is_ignored = note.log.as_deref().is_some_and(|log| (sweep.is_ignored)(log));
-        !is_ignored && !tombstones.contains(&note.session_uid())
-    };
-    let mut facts = Vec::new();
-    for one in &waiting {
-        match &one.note {
-            Some(note) if is_wanted(&note) => facts.push(fact(&one.name, note)),
-            Some(_) => {}
-            // Half a note, left by a machine that lost its power.
-            None => _ = count_lost(sweep.directory, sweep.now),
-        }
-    }
-    if !facts.is_empty() {
-        let lock = store.lock(patience)?;
-        let told = |report: &Report| super::sweep::told(report, 0, &report.let_go);
-        let added = store.write(&lock, sweep.now, "sweep", |tx| {
-            let mut added = 0;
-            for fact in &facts {
-                added += u64::from(tx.put_fact(fact)?);
-            }
-            let after = Report {
-                facts: added,
-                ..report.clone()
-            };
-            Ok((added, told(&after)))
-        })?;
-        report.facts += added;
-    }
-    for one in &waiting {
-        // Another sweep may have taken it in at the same time.
-        _ = fs::remove_file(sweep.directory.join(FOLDER).join(&one.name));
-    }
-    Ok(())
-}
-
-/// Takes away what somebody who died left half written.
-fn clean(directory: &Path, now: Timestamp) {
-    let entries = fs::read_dir(directory.join(FOLDER)).into_iter().flatten().flatten();
-    for entry in entries {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let is_half = name.ends_with(ASIDE) || name.starts_with("lost.");
-        let written = entry
-            .metadata()
-            .ok()
-            .and_then(|metadata| crate::files::modified(&metadata));
-        if is_half && written.is_some_and(|at| now.duration_since(at) > HALF_FOR) {
-            _ = fs::remove_file(entry.path());
-        }
-    }
-}
-
-/// The fact that a note tells. That a turn ended says the log, too: of those only the newest is kept.
-fn fact(name: &str, note: &Note) -> Fact {
-    let is_frequent = matches!(note.event.as_str(), "stop" | "subagent_stop");
-    Fact {
-        session_uid: note.session_uid(),
-        key: if is_frequent {
-            note.event.clone()
-        } else {
-            name.to_owned()
-        },
-        agent: note.agent.as_str().to_owned(),
-        at: note.at,
-        event: note.event.clone(),
-        reason: note.reason.clone(),
-        error: note.error.clone(),
-        exit_code: note.exit_code.map(i64::from),
-    }
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ mod refresh;
 mod work;
 mod write;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -30,7 +30,7 @@ use crate::mask::Masker;
 use crate::prompts;
 use crate::retention::{self, Command, Done, Retention};
 use crate::sources::{Root, Unread};
-use crate::spool;
+use crate::spool::Inbox;
 use crate::store::{Patience, Place, Store, StoreError};
 
 use self::budget::Budget;
@@ -61,8 +61,10 @@ pub struct Sweep<'a> {
     pub is_over: &'a (dyn Fn() -> bool + Sync),
     /// How digests are made of what is quiet; none leaves them for another time.
     pub digests: Option<digest::Settings<'a>>,
-    /// Only these logs, with what lies below them; none looks through all roots.
+    /// Only these logs and those of their subagents; `None` for all logs below `roots`.
     pub only: Option<&'a [PathBuf]>,
+    /// Whether `roots` are fewer than those that are configured, as with `--agent`.
+    pub leaves_out_roots: bool,
     /// What is let go for the budget; none where nothing is to go, as when a question only catches up.
     pub retention: Option<Retention<'a>>,
 }
@@ -82,6 +84,7 @@ impl<'a> Sweep<'a> {
             is_over: &|| false,
             digests: None,
             only: None,
+            leaves_out_roots: false,
             retention: None,
         }
     }
@@ -102,6 +105,8 @@ pub struct Report {
     pub sessions_refreshed: u64,
     /// Sessions for which no time was left.
     pub sessions_left: u64,
+    /// Sessions whose logs were not read to their end: no time was left, a read failed, or another sweep was faster.
+    pub unfinished: BTreeSet<String>,
     pub events: u64,
     pub faults: u64,
     pub redactions: u64,
@@ -117,7 +122,7 @@ pub struct Report {
     pub pieces_dropped: u64,
     pub agents: BTreeMap<Agent, AgentReport>,
     pub unread: Vec<Unread>,
-    /// What was dropped for the budget.
+    /// What was evicted.
     pub let_go: Done,
 }
 
@@ -174,7 +179,7 @@ pub(crate) fn told(report: &Report, digests: u64, let_go: &Done) -> String {
         parts.push(let_go.sentence());
     }
     if parts.is_empty() {
-        parts.push("ended what an earlier one let go".to_owned());
+        parts.push("finished an earlier eviction".to_owned());
     }
     parts.join(", and ")
 }
@@ -191,7 +196,7 @@ pub struct AgentReport {
 /// Says what a sweep would read, and writes nothing at all.
 pub fn dry_run(sweep: &Sweep<'_>) -> Result<Report, StoreError> {
     let store = Store::open_existing(sweep.directory)?;
-    let plan = Plan::make(sweep, store.as_ref(), plan::walk(sweep))?;
+    let plan = Plan::make(sweep, store.as_ref(), plan::walk(sweep), &HashSet::new())?;
     let mut report = plan.report;
     for job in &plan.jobs {
         report.files_read += 1;
@@ -203,6 +208,7 @@ pub fn dry_run(sweep: &Sweep<'_>) -> Result<Report, StoreError> {
 
 /// Runs a whole sweep.
 pub fn run(sweep: &Sweep<'_>, patience: Patience<'_>) -> Result<Report, StoreError> {
+    let inbox = Inbox::list(sweep.directory);
     // A new store is written to disk meanwhile.
     let (opened, walked) = thread::scope(|scope| {
         let walking = scope.spawn(|| plan::walk(sweep));
@@ -212,12 +218,12 @@ pub fn run(sweep: &Sweep<'_>, patience: Patience<'_>) -> Result<Report, StoreErr
     let mut store = opened?;
     // Whether we may write is asked once before any work is done, and again for each batch.
     drop(store.lock(patience)?);
-    let plan = Plan::make(sweep, Some(&store), walked)?;
+    let plan = Plan::make(sweep, Some(&store), walked, &inbox.logs(sweep))?;
     let mut report = work_off(sweep, patience, &mut store, "sweep", &plan)?;
     if sweep.only.is_none() {
         prompts::run(sweep, patience, &mut store, &mut report)?;
     }
-    spool::replay(sweep, patience, &mut store, &mut report)?;
+    inbox.take_in(sweep, patience, &mut store, &plan.walked, &mut report)?;
     if let Some(settings) = &sweep.digests {
         let before = report.digested.len() as u64;
         let told = |count| told(&report, before + count, &report.let_go);
@@ -228,7 +234,7 @@ pub fn run(sweep: &Sweep<'_>, patience: Patience<'_>) -> Result<Report, StoreErr
         report.digested.dedup();
     }
     let raw_bytes = stay_inside(sweep, patience, &mut store, &mut report)?;
-    if report.sessions_left == 0 && sweep.only.is_none() {
+    if report.sessions_left == 0 && sweep.only.is_none() && !sweep.leaves_out_roots {
         store.note_walk(sweep.now)?;
     }
     report.tier1_bytes = raw_bytes.map_or_else(|| store.reads().raw_cache_bytes(), Ok)?;
@@ -271,6 +277,7 @@ pub fn rebuild(sweep: &Sweep<'_>, patience: Patience<'_>) -> Result<Report, Stor
             .map(|row| Stale::reread(row.session_uid))
             .collect(),
         indexes: Vec::new(),
+        walked: HashMap::new(),
         report: Report::default(),
     };
     work_off(sweep, patience, &mut store, "rebuild", &plan)
@@ -335,20 +342,21 @@ fn work_on(
     store: &Result<Option<Store>, StoreError>,
     send: &dyn Fn(Output) -> bool,
 ) -> bool {
-    let job = plan.jobs.get(at);
+    let (job, stale) = (plan.jobs.get(at), plan.stale.get(at.wrapping_sub(plan.jobs.len())));
+    let uid = job.map(|job| &job.uid).or(stale.map(|stale| &stale.uid));
+    let uid = uid.cloned().unwrap_or_default();
     let is_long = job.is_some_and(|job| job.bytes_to_read() > sweep.session_bytes_max);
     if is_long || (sweep.is_over)() {
-        return send(Output::Left);
+        return send(Output::Left(uid));
     }
-    let failed = |path: PathBuf| {
-        let reason = "the store cannot be opened twice".to_owned();
-        send(Output::Failed(Unread { path, reason }))
-    };
-    let ended = |uid: &str| send(Output::Ended(uid.to_owned()));
-    match (store, job, plan.stale.get(at.wrapping_sub(plan.jobs.len()))) {
-        (Ok(Some(store)), Some(job), _) => work::run(job, sweep, store, send) && ended(&job.uid),
-        (Ok(Some(store)), None, Some(stale)) => refresh::run(stale, sweep, store, send) && ended(&stale.uid),
-        (_, job, _) => failed(job.map(plan::Job::log).unwrap_or_default()),
+    match (store, job, stale) {
+        (Ok(Some(store)), Some(job), _) => work::run(job, sweep, store, send) && send(Output::Ended(uid)),
+        (Ok(Some(store)), None, Some(stale)) => refresh::run(stale, sweep, store, send) && send(Output::Ended(uid)),
+        (_, job, _) => {
+            let path = job.map(plan::Job::log).unwrap_or_default();
+            let reason = "the store cannot be opened a second time".to_owned();
+            send(Output::Aborted(uid, Unread { path, reason }))
+        }
     }
 }
 

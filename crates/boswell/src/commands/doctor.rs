@@ -8,10 +8,12 @@ use indicatif::{ProgressBar, ProgressStyle};
 use memory::doctor::{AgentHealth, Cleanup, Examination, StoreHealth, examine, examine_store};
 use memory::mask::Masker;
 use memory::sources::Root;
+use memory::store::Store;
 use serde_json::{Value, json};
 use transcript::Unknown;
 
 use self::repair::repair;
+use crate::alerts::{self, Alert};
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::render::text::plural;
@@ -52,6 +54,10 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &DoctorArgs) -> Result<O
         store = Some(store_health(ui, context)?);
     }
     examine_and_show(ui, context, &context.memory_roots(), store.as_ref())?;
+    for alert in alerts_of(context) {
+        ui.warning(&alert.message);
+    }
+    alerts::take_unseen(ui, &context.places.data_dir);
     let Some(damaged) = store.filter(|store| !store.is_sound()) else {
         return Ok(Outcome::Done);
     };
@@ -99,6 +105,12 @@ pub(crate) fn examine_and_show(
         }
     }
     Ok(())
+}
+
+/// Returns what is wrong with the memory. A store that cannot be opened is reported as damaged elsewhere.
+fn alerts_of(context: &Context) -> Vec<Alert> {
+    let store = Store::open_existing(&context.places.data_dir).ok().flatten();
+    alerts::current(context, store.as_ref()).unwrap_or_default()
 }
 
 fn store_health(ui: &Ui, context: &Context) -> Result<StoreHealth, CommandError> {
@@ -319,7 +331,12 @@ impl Told<'_> {
                 "damages": store.damages.iter().map(|damage| self.masked(&damage.what)).collect::<Vec<_>>(),
             })
         });
-        json!({ "schema": "boswell.doctor/1", "agents": agents, "store": store })
+        json!({
+            "schema": "boswell.doctor/1",
+            "agents": agents,
+            "store": store,
+            "alerts": alerts_of(self.context),
+        })
     }
 
     fn agent_json(&self, health: &AgentHealth) -> Value {

@@ -1,30 +1,32 @@
-//! `boswell evict`: raw text that the budget no longer keeps is let go.
+//! `boswell evict`: deletes raw text that is too old or over the budget.
 
 use std::cell::RefCell;
 
-use memory::retention::{self, Command, Done, Plan};
+use memory::retention::{self, Command, Done, Plan, reasons_in_words};
 use memory::store::{Patience, Store};
 use serde_json::{Value, json};
 
 use super::sweep::say_waiting;
+use crate::alerts;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::render::text::plural;
-use crate::retention::{drop_json, order, policy, tell_loss, why};
+use crate::retention::{distilled_message, drop_json, order, policy, reasons_json, tell_loss, why};
 use crate::session_arg::open_memory;
 use crate::ui::{FAINT, Format, STRONG, Ui, escape, measure};
 
-/// Let go of raw text that the budget no longer keeps
+/// Evict raw text that is too old or over the budget
 ///
-/// Only raw text goes, and only after its digest exists: sessions stay listed, and their numbers stay exact. A sweep
-/// does the same at its end. The caps are in `boswell config show`, and `boswell keep` exempts a session.
+/// Evicts sessions that were last read more than `raw_max_age_days` ago, then the oldest until raw text fits into its soft cap. Only raw
+/// text goes, and only after its digest exists: sessions stay listed, and their numbers stay exact. Every sweep does the same at its
+/// end. `boswell config show` prints the limits; `boswell keep` exempts a session.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
-  boswell evict --dry-run                       which would go, why, and what stays
+  boswell evict --dry-run                       what would be evicted and why
   boswell evict
   boswell evict --config session_memory.retention.raw_soft_cap_bytes=1GiB")]
 pub(crate) struct EvictArgs {
-    /// Show what would go and change nothing
+    /// Show what would be evicted and change nothing
     #[arg(long)]
     dry_run: bool,
 }
@@ -59,9 +61,12 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &EvictArgs) -> Result<Ou
         Format::Text => show(ui, &plan, false)?,
     }
     if !done.is_finished {
-        ui.warning("what was let go is not yet off the disk: a reader is in the way, or there is no room; the next sweep ends it");
+        ui.warning(
+            "evicted text is still on disk because a reader holds the database or the disk is full; the next sweep removes it",
+        );
     }
     warn_distilled(ui, context, distilled);
+    alerts::record(ui, context, &context.places.data_dir, &done, distilled);
     Ok(tell_loss(ui, context, &done))
 }
 
@@ -80,12 +85,13 @@ fn evict(context: &Context, patience: Patience<'_>) -> Result<Done, CommandError
 fn show(ui: &mut Ui, plan: &Plan, is_dry: bool) -> Result<(), CommandError> {
     for drop in &plan.drops {
         let first = if drop.needs_digest { ", its digest first" } else { "" };
-        ui.row(format_args!(
+        let row = format!(
             "{:>10}  {}  {}",
             measure::bytes(drop.bytes),
             ui.paint(STRONG, escape(&drop.session_uid)),
             ui.paint(FAINT, format!("{}{first}", why(drop.reason)))
-        ))?;
+        );
+        ui.row_wrapped(row, 12)?;
     }
     let (sessions, freed) = (
         plural(plan.drops.len() as u64, "session"),
@@ -93,33 +99,29 @@ fn show(ui: &mut Ui, plan: &Plan, is_dry: bool) -> Result<(), CommandError> {
     );
     let kept = match plan.sessions_kept {
         0 => String::new(),
-        kept => format!(", {} of them for good", measure::count(kept)),
+        kept => format!(", {} of them kept", measure::count(kept)),
     };
     let left = format!(
         "{} with {} left{kept}",
         plural(plan.sessions_staying, "session"),
         measure::bytes(plan.bytes_after)
     );
+    let reasons = reasons_in_words(&plan.drops);
     match (plan.drops.is_empty(), is_dry) {
-        (true, _) => ui.status(format_args!("Nothing has to go: {left}")),
+        (true, _) => ui.status(format_args!("Nothing to evict: {left}")),
         (false, true) => {
-            ui.status(format_args!("{freed} of {sessions} would go; {left}"));
-            ui.hint("run again without `--dry-run` to let them go");
+            ui.status(format_args!("Would evict {freed} of {sessions} ({reasons}); {left}"));
+            ui.hint("run again without `--dry-run` to evict them");
         }
-        (false, false) => ui.status(format_args!("Freed: {freed} of {sessions}; {left}")),
+        (false, false) => ui.status(format_args!("Evicted {freed} of {sessions} ({reasons}); {left}")),
     }
     Ok(())
 }
 
-/// Distilled memory is never dropped: somebody has to look.
+/// Warns if distilled memory is above its cap.
 pub(crate) fn warn_distilled(ui: &mut Ui, context: &Context, bytes: u64) {
-    let cap = context.config.retention.distilled_cap_bytes;
-    if bytes > cap {
-        ui.warning(format_args!(
-            "distilled memory is above its cap, and is never dropped by itself: {} > {}",
-            measure::bytes(bytes),
-            measure::bytes(cap)
-        ));
+    if let Some(message) = distilled_message(context, bytes) {
+        ui.warning(message);
     }
 }
 
@@ -128,6 +130,7 @@ fn to_json(context: &Context, plan: &Plan, done: Option<&Done>, distilled: u64) 
         "schema": "boswell.evict/1",
         "dry_run": done.is_none(),
         "drops": plan.drops.iter().map(drop_json).collect::<Vec<_>>(),
+        "by_reason": reasons_json(&plan.drops),
         "bytes_before": plan.bytes_before,
         "bytes_after": plan.bytes_after,
         "bytes_freed": plan.bytes_freed(),

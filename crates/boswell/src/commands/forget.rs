@@ -1,71 +1,83 @@
-//! `boswell forget`: what a user wants gone goes now, for good.
+//! `boswell forget`: deletes sessions from memory at once and for good.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use jiff::Timestamp;
 use memory::retention::{self, Reach, Remains};
 use memory::store::{CopyRow, Patience, Store};
 use serde_json::{Value, json};
 
+use super::sessions::in_one_line;
 use super::sweep::say_waiting;
 use crate::context::Context;
 use crate::copies::Copies;
 use crate::error::{Blame, CommandError, Outcome};
 use crate::filters::{FilterArgs, ToolMeans};
-use crate::render::text::plural;
+use crate::render::text::{date_time, plural};
 use crate::session_arg::{open_memory, resolve};
 use crate::ui::{FAINT, Format, STRONG, Ui, escape, measure};
 
-/// Forget sessions: their raw text goes now and never comes back
+/// How many sessions the question names.
+const TITLES_SHOWN: usize = 10;
+/// As much of a title as fits beside its time on a narrow terminal.
+const TITLE_CHARS_MAX: usize = 34;
+
+/// Delete sessions from memory now and for good
 ///
-/// No sweep, no history of prompts and no day of the diary brings a forgotten session back, though its log be there and grow. Its
-/// digest and its numbers stay, unless `--with-digest` takes them, too. The agent's own files are not touched. What was made of the
-/// session outside of the memory (restored files, tables, bundles, pages, days of the diary with their reports) is listed, and
-/// `--copies` deletes it. A day goes as a whole: `boswell prepare` makes it anew, without the session.
+/// A forgotten session never comes back: sweeps, prompt histories and the diary skip it, even if its log still exists and grows. Its
+/// digest and its numbers stay unless `--with-digest` is given. The agent's own files are not touched. Files that Boswell made of the
+/// session elsewhere (restored files, tables, bundles, pages, days of the diary with their reports) are listed, and deleted with
+/// `--copies`. A day of the diary is deleted as a whole; `boswell prepare` writes it again without the session.
+///
+/// Boswell asks before it deletes. Where it cannot ask (scripts, `--json`), `--yes` is required. Filters leave out sessions that
+/// `boswell keep` protects.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell forget 5e55 --dry-run
-  boswell forget 5e55
+  boswell forget last                           asks first
+  boswell forget 5e55 --yes
   boswell forget --project secret-client --with-digest --copies --yes")]
 pub(crate) struct ForgetArgs {
-    /// Uids, beginnings of ids, `last`, `here`, or logs
+    /// Uids, unambiguous prefixes, `last`, `here`, or logs
     #[arg(value_name = "SESSION")]
     sessions: Vec<String>,
     #[command(flatten)]
     filters: FilterArgs,
-    /// Forget the digest and the numbers, too: nothing is left
+    /// Delete the digest and the numbers, too
     #[arg(long)]
     with_digest: bool,
-    /// Delete what was made of them outside of the memory, too
+    /// Delete the files that Boswell made of them elsewhere, too
     #[arg(long)]
     copies: bool,
     /// Where workspaces are kept
     #[arg(long, value_name = "DIR")]
     reports_root: Option<PathBuf>,
-    /// Show what would be forgotten and change nothing
+    /// Show what would be deleted and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Forget what the filters take without asking
+    /// Delete without asking; required where Boswell cannot ask
     #[arg(long)]
     yes: bool,
 }
 
 pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ForgetArgs) -> Result<Outcome, CommandError> {
     let store = open_memory(context)?;
-    let remains = chosen(&store, context, args)?;
+    let chosen = choose(&store, context, args)?;
+    let remains = &chosen.remains;
     let reports_root = match &args.reports_root {
         Some(given) => context.places.current_dir.join(given),
         None => context.reports.path.clone(),
     };
-    let copies = Copies::find(context, &store, &reports_root, &remains, args.with_digest)?;
+    let copies = Copies::find(context, &store, &reports_root, remains, args.with_digest)?;
     drop(store);
     if ui.format == Format::Text {
-        list(ui, args, &remains, &copies.rows())?;
+        list(ui, args, remains, &copies.rows())?;
     }
     let is_to_go = !args.dry_run && !remains.is_empty();
-    if is_to_go && !is_wanted(ui, args, &remains)? {
-        ui.status("Nothing was forgotten");
+    if is_to_go && !is_wanted(ui, args, &chosen)? {
+        ui.status("Nothing forgotten");
         return Ok(Outcome::Done);
     }
     let mut is_finished = true;
@@ -76,18 +88,18 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ForgetArgs) -> Result<O
         }
         let told = RefCell::new(&mut *ui);
         let waiting = || say_waiting(&mut told.borrow_mut());
-        is_finished = forget(context, args, &remains, &copies, Patience::Wait(&waiting))?;
+        is_finished = forget(context, args, remains, &copies, Patience::Wait(&waiting))?;
     }
     match ui.format {
-        Format::Json => ui.json(&to_json(args, &remains, &copies, is_finished))?,
-        Format::Text => tell(ui, args, &remains, &copies),
+        Format::Json => ui.json(&to_json(args, &chosen, &copies, is_finished))?,
+        Format::Text => tell(ui, args, &chosen, &copies),
     }
     if is_to_go && context.hub.is_some() && context.places.data_dir.server().is_none() {
         ui.hint("the shared memory may still have it: `boswell hub push` takes it away there");
     }
     if !is_finished {
         ui.warning(
-            "not all of it is off the disk yet: a reader is in the way, or there is no room; the next sweep ends it",
+            "forgotten text is still on disk because a reader holds the database or the disk is full; the next sweep removes it",
         );
     }
     Ok(if remains.is_empty() {
@@ -97,41 +109,74 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ForgetArgs) -> Result<O
     })
 }
 
-/// Who names sessions knows them; what filters take is asked for.
-fn is_wanted(ui: &mut Ui, args: &ForgetArgs, remains: &[Remains]) -> Result<bool, CommandError> {
-    if !args.sessions.is_empty() || args.yes {
+/// Asks whether the sessions are to be deleted. Fails if nobody can be asked and `--yes` is not given.
+fn is_wanted(ui: &mut Ui, args: &ForgetArgs, chosen: &Chosen) -> Result<bool, CommandError> {
+    if args.yes {
         return Ok(true);
     }
-    let sessions = plural(remains.len() as u64, "session");
-    let answer = ui.ask(format_args!("Forget {sessions} for good?"));
-    answer.ok_or_else(|| {
-        let error = CommandError::usage(format_args!(
-            "nobody is there to ask whether the filters mean it: {sessions}"
-        ));
-        error.with_hint("`--dry-run` shows which, and `--yes` forgets them")
+    let sessions = plural(chosen.remains.len() as u64, "session");
+    let bytes = measure::bytes(chosen.remains.iter().map(|one| one.bytes).sum());
+    let mut question = chosen.titles.iter().take(TITLES_SHOWN).cloned().collect::<Vec<_>>();
+    if let Some(more) = chosen.titles.len().checked_sub(TITLES_SHOWN).filter(|more| *more > 0) {
+        question.push(format!("  and {} more", measure::count(more as u64)));
+    }
+    question.push(format!("Forget {sessions} ({bytes} of raw text) for good?"));
+    ui.ask(question.join("\n")).ok_or_else(|| {
+        CommandError::usage(format_args!(
+            "forgetting {sessions} needs `--yes` where Boswell cannot ask"
+        ))
+        .with_hint("`--dry-run` shows what would be deleted")
     })
 }
 
-/// The sessions that are named or that the filters take, and those that worked for them.
-fn chosen(store: &Store, context: &Context, args: &ForgetArgs) -> Result<Vec<Remains>, CommandError> {
+/// The sessions to forget.
+struct Chosen {
+    remains: Vec<Remains>,
+    /// Uid, time and title of each session, without subagents.
+    titles: Vec<String>,
+    /// How many sessions the filters left out because they are kept.
+    kept: u64,
+}
+
+/// Returns text that lets a person recognise a session: its uid, when it began and its title.
+fn title_line(store: &Store, context: &Context, uid: &str) -> Result<String, CommandError> {
+    let Some(listed) = store.reads().listed_one(uid)? else {
+        return Ok(format!("  {uid}"));
+    };
+    let micros = listed.started_micros.or(listed.last_micros);
+    let at = micros.and_then(|micros| Timestamp::from_microsecond(micros).ok());
+    let at = at.map(|at| date_time(at, &context.zone));
+    let digest = store.reads().digest_of(uid)?.map(|row| row.digest);
+    let prompt = digest.and_then(|digest| digest.first_prompt).map(|prompt| prompt.text);
+    let title = listed.said.name.or(listed.title).or(prompt);
+    let title = title.map(|title| in_one_line(&title).chars().take(TITLE_CHARS_MAX).collect::<String>());
+    let known: Vec<String> = at.into_iter().chain(title).collect();
+    Ok(match known.is_empty() {
+        true => format!("  {uid}"),
+        false => format!("  {uid}\n    {}", known.join("  ")),
+    })
+}
+
+/// Returns the sessions that are named or that the filters select, with their subagents.
+fn choose(store: &Store, context: &Context, args: &ForgetArgs) -> Result<Chosen, CommandError> {
     let filters = args.filters.resolve(context, store, ToolMeans::Sessions)?;
     let mut uids = Vec::new();
+    let mut kept = 0;
     match (args.sessions.is_empty(), filters.are_given()) {
         (true, false) => {
-            let error = CommandError::usage("no session is named, and no filter is given");
+            let error = CommandError::usage("neither a session nor a filter is given");
             return Err(error.with_hint("`boswell forget SESSION`, or `boswell forget --project NAME`"));
         }
         (false, true) => {
-            return Err(CommandError::usage("sessions are named or filtered, not both"));
+            return Err(CommandError::usage("sessions and filters cannot be combined"));
         }
         (true, true) => {
-            let listed = store.reads().listed()?;
-            uids.extend(
-                listed
-                    .into_iter()
-                    .filter(|one| filters.take(one))
-                    .map(|one| one.session_uid),
-            );
+            for one in store.reads().listed()?.into_iter().filter(|one| filters.take(one)) {
+                match store.reads().is_kept(&one.session_uid)? {
+                    true => kept += u64::from(!one.is_subagent),
+                    false => uids.push(one.session_uid),
+                }
+            }
         }
         (false, false) => {
             for word in &args.sessions {
@@ -142,7 +187,16 @@ fn chosen(store: &Store, context: &Context, args: &ForgetArgs) -> Result<Vec<Rem
             }
         }
     }
-    Ok(retention::remains(&store.reads(), &uids)?)
+    let mains = uids
+        .iter()
+        .filter(|uid| args.sessions.contains(uid) || !uid.contains('/'));
+    Ok(Chosen {
+        titles: mains
+            .map(|uid| title_line(store, context, uid))
+            .collect::<Result<_, _>>()?,
+        remains: retention::remains(&store.reads(), &uids)?,
+        kept,
+    })
 }
 
 /// A session of which nothing is known any more but that it was forgotten, and those that worked for it: there may still be
@@ -247,13 +301,20 @@ fn list(ui: &mut Ui, args: &ForgetArgs, remains: &[Remains], copies: &[CopyRow])
     Ok(())
 }
 
-/// Says what was done, or would be.
-fn tell(ui: &mut Ui, args: &ForgetArgs, remains: &[Remains], copies: &Copies) {
+/// Reports what was done, or would be.
+fn tell(ui: &mut Ui, args: &ForgetArgs, chosen: &Chosen, copies: &Copies) {
+    let remains = &chosen.remains;
+    if chosen.kept > 0 {
+        ui.status(format_args!(
+            "Left out: {} kept by `boswell keep`",
+            plural(chosen.kept, "session")
+        ));
+    }
     let sessions = plural(remains.len() as u64, "session");
     let (rows, days) = (copies.rows(), copies.days());
     let count = paths(&rows).len();
     if remains.is_empty() {
-        ui.status("No session is like that");
+        ui.status("No session matches");
         return;
     }
     match args.dry_run {
@@ -277,8 +338,8 @@ fn tell(ui: &mut Ui, args: &ForgetArgs, remains: &[Remains], copies: &Copies) {
     }
 }
 
-fn to_json(args: &ForgetArgs, remains: &[Remains], copies: &Copies, is_finished: bool) -> Value {
-    let sessions = remains.iter().map(|one| {
+fn to_json(args: &ForgetArgs, chosen: &Chosen, copies: &Copies, is_finished: bool) -> Value {
+    let sessions = chosen.remains.iter().map(|one| {
         json!({
             "session_uid": one.session_uid,
             "bytes": one.bytes,
@@ -295,6 +356,7 @@ fn to_json(args: &ForgetArgs, remains: &[Remains], copies: &Copies, is_finished:
         "dry_run": args.dry_run,
         "with_digest": args.with_digest,
         "sessions": sessions.collect::<Vec<_>>(),
+        "sessions_kept": chosen.kept,
         "copies": copies.collect::<Vec<_>>(),
         "copies_deleted": args.copies && !args.dry_run,
         "is_finished": is_finished,

@@ -36,12 +36,13 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &JournalArgs) -> Result<
                 let at = when(operation)
                     .map(|at| date_time(at, &context.zone))
                     .unwrap_or_default();
-                ui.row(format_args!(
+                let row = format!(
                     "{}  {}  {}",
                     ui.paint(FAINT, at),
                     ui.paint(STRONG, format!("{:8}", escape(&operation.command))),
                     escape(&operation.sentence)
-                ))?;
+                );
+                ui.row_wrapped(row, 21)?;
             }
         }
     }

@@ -13,12 +13,14 @@ use self::machine::{Found, Scheduler};
 use crate::config::{Cadence, write_key};
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
+use crate::job_log;
 use crate::ui::{Format, Ui, escape};
 
 /// Sweep by itself: hourly, daily or weekly
 ///
 /// The machine's own scheduler looks once an hour whether a sweep is due, and `session_memory.retention.cadence` alone says when it is.
-/// What was missed while the machine was off is caught up. How each run went stands in `boswell journal`.
+/// What was missed while the machine was off is caught up. `boswell journal` lists what each run did, and `schedule status` names the log of
+/// what it printed.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell schedule install
@@ -209,6 +211,7 @@ fn status(ui: &mut Ui, context: &Context) -> Result<Outcome, CommandError> {
             "cadence": cadence,
             "entries": entries,
             "last_sweep": last,
+            "log": job_log::path(&context.places.data_dir),
             "is_due": due::is_due(context.config.retention.cadence, last, context.now),
         }))?;
         return Ok(Outcome::Done);
@@ -229,6 +232,8 @@ fn status(ui: &mut Ui, context: &Context) -> Result<Outcome, CommandError> {
         Some(at) => ui.row(format_args!("last sweep {}", crate::ui::measure::age(context.now, at)))?,
         None => ui.row("no sweep yet")?,
     }
+    let log = job_log::path(&context.places.data_dir).display().to_string();
+    ui.row(format_args!("log {}", ui.path(&escape(&log))))?;
     Ok(Outcome::Done)
 }
 

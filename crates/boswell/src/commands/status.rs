@@ -4,7 +4,7 @@ mod soon;
 
 use jiff::Timestamp;
 use memory::overview::{self, AgentShare, Overview};
-use memory::retention::{self, Next};
+use memory::retention::{self, Next, Reason};
 use memory::sweep::Report;
 use serde_json::{Value, json};
 use transcript::Agent;
@@ -12,10 +12,12 @@ use transcript::Agent;
 use self::soon::Soon;
 use super::journal::{self, when};
 use super::sweep::{Order, sweep};
+use crate::alerts::{self, Alert};
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
+use crate::job_log;
 use crate::render::text::{date_time, plural};
-use crate::retention::{policy, why};
+use crate::retention::policy;
 use crate::ui::{BAD, FAINT, Format, GOOD, STRONG, Ui, escape, measure};
 
 /// How wide a bar is.
@@ -33,6 +35,7 @@ pub(crate) struct StatusArgs {}
 
 /// All that is told.
 struct Told {
+    alerts: Vec<Alert>,
     overview: Option<Overview>,
     next: Option<Next>,
     soon: Option<Soon>,
@@ -48,6 +51,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, _: &StatusArgs) -> Result<Outc
         None => None,
     };
     let soon = soon::look(context, store.as_ref())?;
+    let alerts = alerts::current(context, store.as_ref())?;
     drop(store);
     let roots = context.memory_roots();
     let order = Order {
@@ -61,6 +65,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, _: &StatusArgs) -> Result<Outc
     };
     let waiting = sweep(ui, context, &order)?;
     let told = Told {
+        alerts,
         overview,
         next,
         soon,
@@ -72,6 +77,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, _: &StatusArgs) -> Result<Outc
         Format::Text => {
             show(ui, context, &told)?;
             warnings.iter().for_each(|warning| ui.warning(warning));
+            alerts::take_unseen(ui, directory);
             if told.waiting.files_read > 0 {
                 ui.hint("`boswell sweep` keeps what is waiting");
             } else if told.waiting.files_seen == 0 {
@@ -129,13 +135,21 @@ fn show_memory(ui: &mut Ui, context: &Context, overview: &Overview) -> Result<()
     }
     let swept = overview.last_sweep.as_ref().and_then(when);
     let swept = swept.map_or_else(
-        || "nothing was ever kept".to_owned(),
+        || "never".to_owned(),
         |at| {
             let age = measure::age(context.now, at);
-            format!("kept something {age}, {}", date_time(at, &context.zone))
+            format!("last wrote {age}, {}", date_time(at, &context.zone))
         },
     );
     ui.row(format_args!("  sweep     {swept}"))?;
+    let log = job_log::path(&context.places.data_dir);
+    if log.exists() {
+        let log = log.display().to_string();
+        ui.row(format_args!(
+            "  log       {} (background sweeps)",
+            ui.path(&escape(&log))
+        ))?;
+    }
     Ok(())
 }
 
@@ -143,15 +157,19 @@ fn show_memory(ui: &mut Ui, context: &Context, overview: &Overview) -> Result<()
 fn show_tiers(ui: &mut Ui, context: &Context, overview: &Overview) -> Result<(), CommandError> {
     let retention = &context.config.retention;
     let age = retention.raw_max_age_days;
-    let age = age.map_or_else(|| "for ever".to_owned(), |days| plural(days.into(), "day"));
+    let age = match age {
+        None => "never too old".to_owned(),
+        Some(days) => format!("evicted {} after it was last read", plural(days.into(), "day")),
+    };
     let soft = retention.raw_soft_cap_bytes;
-    ui.row(format_args!(
-        "  raw text  {} {} of {} (at most {}), {age}",
+    let row = format!(
+        "  raw text  {} {} of {} (hard cap {}), {age}",
         bar(overview.raw_bytes, soft),
         measure::bytes(overview.raw_bytes),
         measure::bytes(soft),
         measure::bytes(retention.raw_hard_cap_bytes),
-    ))?;
+    );
+    ui.row_wrapped(row, 12)?;
     let shares: Vec<(&String, &AgentShare)> = overview.agents.iter().collect();
     for (flavor, share) in shares.into_iter().filter(|_| overview.agents.len() > 1) {
         ui.row(format_args!(
@@ -172,20 +190,31 @@ fn show_tiers(ui: &mut Ui, context: &Context, overview: &Overview) -> Result<(),
 
 fn show_next(ui: &mut Ui, context: &Context, next: Option<&Next>) -> Result<(), CommandError> {
     let Some(next) = next else {
-        return Ok(ui.row("  next      nothing goes")?);
+        return Ok(ui.row("  next      nothing will be evicted")?);
     };
     let at = time(Some(next.at_micros)).unwrap_or(context.now);
     let due = match at <= context.now {
         true => "with the next sweep".to_owned(),
         false => format!("{}, {}", measure::age(context.now, at), date_time(at, &context.zone)),
     };
-    ui.row(format_args!(
-        "  next      {} ({}) goes {due}: {}",
+    let row = format!(
+        "  next      {} ({}) is evicted {due} by {}",
         escape(&next.session_uid),
         measure::bytes(next.bytes),
-        why(next.reason)
-    ))?;
+        next_reason(next.reason)
+    );
+    ui.row_wrapped(row, 12)?;
     Ok(())
+}
+
+/// Returns why a session is evicted next, with the setting that decides it.
+fn next_reason(reason: Reason) -> String {
+    match reason {
+        Reason::Age { .. } => "age (`raw_max_age_days`)".to_owned(),
+        Reason::Budget => "budget (`raw_soft_cap_bytes`)".to_owned(),
+        Reason::HardCap => "budget (`raw_hard_cap_bytes`)".to_owned(),
+        Reason::Overflow => "overflow (`raw_hard_cap_bytes`, and no digest can be made)".to_owned(),
+    }
 }
 
 /// How full something is.
@@ -234,9 +263,8 @@ fn warnings(context: &Context, told: &Told) -> Vec<String> {
     };
     let overview = told.overview.as_ref();
     let raw = overview.map(|overview| overview.raw_bytes);
-    let distilled = overview.map(|overview| overview.distilled_bytes);
-    compare("kept raw text", "soft cap", raw, retention.raw_soft_cap_bytes);
-    compare("distilled memory", "cap", distilled, retention.distilled_cap_bytes);
+    compare("raw text", "soft cap", raw, retention.raw_soft_cap_bytes);
+    warnings.extend(told.alerts.iter().map(|alert| alert.message.clone()));
     if !told.waiting.unread.is_empty() {
         let files = plural(told.waiting.unread.len() as u64, "file");
         warnings.push(format!("{files} cannot be read; `boswell doctor` names them"));
@@ -293,6 +321,8 @@ fn to_json(context: &Context, told: &Told, warnings: &[String]) -> Value {
             "raw_max_age_days": retention.raw_max_age_days,
             "distilled_cap_bytes": retention.distilled_cap_bytes,
         },
+        "alerts": told.alerts,
+        "log": job_log::path(&context.places.data_dir),
         "warnings": warnings,
     })
 }

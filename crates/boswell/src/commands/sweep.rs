@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use memory::mask::Masker;
+use memory::retention::reasons_in_words;
 use memory::sources::Root;
 use memory::store::{Patience, Place};
 use memory::sweep::{Report, Sweep, dry_run, run as run_sweep};
@@ -14,18 +15,23 @@ use transcript::Agent;
 
 use super::read::AgentName;
 use super::schedule::due;
+use crate::alerts;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
+use crate::job_log;
 use crate::render::text::plural;
-use crate::retention::{order as retention_order, tell_loss};
+use crate::retention::{order as retention_order, reasons_json, tell_loss};
 use crate::surface;
 use crate::ui::{BAD, FAINT, Format, STRONG, Ui, escape, measure};
+
+/// How wide the log of background runs is.
+const LOG_COLUMNS: usize = 120;
 
 /// Read what is new in the agents' logs and keep it
 ///
 /// Only what changed since the last sweep is read. The agents' files are never changed. Secrets are
-/// masked before anything is written. Run again, it costs nothing; stopped half way, nothing is lost. At its end raw
-/// text that the budget no longer keeps is let go, after its digest is written: see `boswell evict`.
+/// masked before anything is written. Run again, it costs nothing; stopped half way, nothing is lost. At its end it evicts raw
+/// text that is too old or over the budget, after its digest is written: see `boswell evict`.
 #[derive(clap::Args, Debug)]
 #[command(visible_aliases = ["sync", "ingest"])]
 #[command(after_help = "Examples:
@@ -53,15 +59,28 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &SweepArgs) -> Result<Ou
     if args.scheduled && !due::is_due_here(directory, context.config.retention.cadence, context.now) {
         return Ok(Outcome::Done);
     }
-    let swept = sweep_once(ui, context, args);
     if args.scheduled {
-        match &swept {
-            // Whoever was in the way is done within the hour.
-            Ok((_, None)) => {}
-            Ok((_, Some(sentence))) => due::remember(directory, context.now, sentence),
-            Err(error) => due::remember_failure(directory, context.now, &error.message),
+        return run_scheduled(ui, context, args);
+    }
+    sweep_once(ui, context, args).map(|(outcome, _)| outcome)
+}
+
+/// Sweeps for the machine's scheduler. Nobody reads its output, so what it prints goes to the log of background runs.
+fn run_scheduled(ui: &mut Ui, context: &Context, args: &SweepArgs) -> Result<Outcome, CommandError> {
+    let directory = &context.places.data_dir;
+    let (mut log, printed) = ui.captured(LOG_COLUMNS);
+    let swept = sweep_once(&mut log, context, args);
+    match &swept {
+        // Another sweep was running; the next try is within the hour.
+        Ok((_, None)) => return Ok(Outcome::Done),
+        Ok((_, Some(sentence))) => due::remember(directory, context.now, sentence),
+        Err(error) => {
+            _ = log.error(error);
+            due::remember_failure(directory, context.now, &error.message);
         }
     }
+    _ = log.flush();
+    job_log::append(directory, context.now, "scheduled sweep", &printed.text());
     swept.map(|(outcome, _)| outcome)
 }
 
@@ -119,7 +138,7 @@ pub(crate) struct Order<'a> {
     pub(crate) is_scheduled: bool,
     /// Whether raw text beyond the budget goes.
     pub(crate) lets_go: bool,
-    /// Only these logs; none looks through all roots.
+    /// Only these logs; `None` for all logs below `roots`.
     pub(crate) only: Option<&'a [PathBuf]>,
 }
 
@@ -137,6 +156,7 @@ pub(crate) fn sweep(ui: &mut Ui, context: &Context, order: &Order<'_>) -> Result
         retention: order.lets_go.then(|| retention_order(context)),
         digests: Some(context.digest_settings()),
         only: order.only,
+        leaves_out_roots: context.memory_roots().iter().any(|root| !order.roots.contains(root)),
         ..Sweep::new(order.directory, order.roots, order.masker, context.now)
     };
     let report = if order.is_dry {
@@ -153,6 +173,9 @@ pub(crate) fn sweep(ui: &mut Ui, context: &Context, order: &Order<'_>) -> Result
     };
     bar.finish_and_clear();
     let mut report = report?;
+    if !order.is_dry {
+        alerts::record(ui, context, order.directory, &report.let_go, report.tier2_bytes);
+    }
     surface::digests(ui, context, order.directory, &report.digested)?;
     // A path is a stranger's text, too.
     for unread in &mut report.unread {
@@ -246,9 +269,10 @@ fn show_numbers(ui: &mut Ui, report: &Report, is_dry: bool) -> Result<(), Comman
         let let_go = &report.let_go;
         if !let_go.drops.is_empty() {
             ui.row(format_args!(
-                "  {} of {} let go for the budget",
+                "  {} of {} evicted ({})",
                 measure::bytes(let_go.bytes),
-                plural(let_go.drops.len() as u64, "session")
+                plural(let_go.drops.len() as u64, "session"),
+                reasons_in_words(&let_go.drops)
             ))?;
         }
         let lost = let_go.lost().count() as u64;
@@ -307,6 +331,7 @@ fn to_json(report: &Report, duration_ms: u64) -> Value {
         "facts": report.facts,
         "digests": report.digested.len(),
         "sessions_evicted": report.let_go.drops.len(),
+        "evicted_by_reason": reasons_json(&report.let_go.drops),
         "bytes_evicted": report.let_go.bytes,
         "sessions_lost": report.let_go.lost().count(),
         "tier1_bytes": report.tier1_bytes,

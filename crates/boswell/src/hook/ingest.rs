@@ -1,21 +1,23 @@
-//! What hooks start: takes the notes in, and reads the logs they name. One at a time, with nobody watching.
+//! The ingest that hooks start in the background: reads the logs that waiting notes name. One runs at a time.
 //!
-//! A log lags behind its hook, so it is waited for until it is quiet, and looked at again for a moment after that. What
-//! goes wrong is left to the next one: notes stay until they are taken in.
+//! A log lags behind its hook, so the ingest waits until it is quiet, and checks it again for a moment after that. A note
+//! that arrives meanwhile is read in the next round: the sweep removes only notes whose logs it has read. After an error
+//! the notes stay for the next ingest or sweep.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use memory::spool;
+use memory::spool::{self, Waiting};
 
 use super::baked::Baked;
 use super::open_lock;
 use crate::commands::sweep::{Order, sweep};
 use crate::context::{Clock, Context, Surroundings};
 use crate::error::CommandError;
+use crate::job_log;
 use crate::retention::tell_loss;
 use crate::ui::{Format, Ui, Volume};
 
@@ -25,20 +27,47 @@ const EVERY: Duration = Duration::from_millis(100);
 const QUIET_MS: u64 = 300;
 /// No log is waited for longer than this.
 const WAIT_MS_MAX: u64 = 3_000;
-/// So long after the last note a log that goes on is read again.
+/// A log that grows is read again until this long after the last note.
 const LINGER_MS: u64 = 3_000;
+/// How wide the log of background runs is.
+const LOG_COLUMNS: usize = 120;
+/// How many sweeps of one ingest a note may wait through.
+const ATTEMPTS_MAX: u32 = 3;
 
-/// Takes in what waits, and what comes meanwhile.
+/// Takes in the notes that wait, and those that arrive meanwhile.
 pub(super) fn run(home: &Path) {
     let Some(lock) = own_lock(home) else { return };
+    let mut attempts = Attempts::default();
     loop {
-        if work(home).is_err() {
+        if work(home, &mut attempts).is_err() {
             return;
         }
-        // A hook that found the lock held has written its note before we look, or finds it free.
+        // A hook that finds the lock held has written its note before this look; any other hook starts an ingest itself.
         _ = lock.unlock();
-        if !spool::is_waiting(home) || lock.try_lock().is_err() {
+        if attempts.open_notes(home).is_empty() || lock.try_lock().is_err() {
             return;
+        }
+    }
+}
+
+/// How many sweeps of this process each note has waited through.
+#[derive(Default)]
+struct Attempts {
+    by_name: BTreeMap<String, u32>,
+}
+
+impl Attempts {
+    /// Returns the notes that are worth another sweep. A log that cannot be read leaves its note to the next whole sweep:
+    /// trying it again and again would never end.
+    fn open_notes(&self, home: &Path) -> Vec<Waiting> {
+        let mut notes = spool::waiting(home);
+        notes.retain(|note| self.by_name.get(&note.name).is_none_or(|count| *count < ATTEMPTS_MAX));
+        notes
+    }
+
+    fn count(&mut self, notes: &[Waiting]) {
+        for note in notes {
+            *self.by_name.entry(note.name.clone()).or_default() += 1;
         }
     }
 }
@@ -63,34 +92,35 @@ fn own_lock(home: &Path) -> Option<File> {
     lock.try_lock().is_ok().then_some(lock)
 }
 
-fn work(home: &Path) -> Result<(), CommandError> {
+fn work(home: &Path, attempts: &mut Attempts) -> Result<(), CommandError> {
     let surroundings = Surroundings::ask();
     let mut ui = Ui::silent();
     let mut logs = BTreeSet::new();
-    let mut is_whole = false;
     let mut read = None;
     let mut last_note_ms = 0;
     let mut clock = None;
     loop {
         let context = Context::load(&mut ui, &surroundings, &[])?;
         let clock = clock.get_or_insert_with(|| context.clock());
-        let notes = spool::waiting(home);
+        let notes = attempts.open_notes(home);
         let is_news = !notes.is_empty();
         if is_news {
             last_note_ms = clock.elapsed_ms();
         }
-        for note in notes.into_iter().filter_map(|waiting| waiting.note) {
+        let known = notes.iter().filter_map(|waiting| waiting.note.as_ref().ok());
+        let mut is_whole = false;
+        for note in known {
             is_whole |= note.log.is_none();
-            logs.extend(note.log.into_iter().chain(note.subagent_log));
+            logs.extend(note.logs().cloned());
         }
-        // Somebody else took the notes in, and may have had no time for the logs they named.
+        // Another sweep took the note in that started this process, and its log may have grown since.
         is_whole |= read.is_none() && logs.is_empty();
         let seen = when_quiet(&logs, clock);
         if is_news || read.as_ref() != Some(&seen) {
             ingest(&mut ui, &context, &logs, is_whole)?;
             Baked::refresh(home, &context);
+            attempts.count(&notes);
             read = Some(seen);
-            is_whole = false;
         }
         if clock.elapsed_ms() > last_note_ms + LINGER_MS {
             return Ok(());
@@ -110,9 +140,21 @@ fn ingest(ui: &mut Ui, context: &Context, logs: &BTreeSet<PathBuf>, is_whole: bo
         lets_go: true,
         only: (!is_whole).then_some(logs.as_slice()),
     };
-    let report = sweep(ui, context, &order)?;
-    _ = tell_loss(ui, context, &report.let_go);
-    Ok(())
+    // Nobody reads what it prints, so warnings go to the log of background runs.
+    let (mut log, printed) = ui.captured(LOG_COLUMNS);
+    let swept = sweep(&mut log, context, &order);
+    match &swept {
+        Ok(report) => {
+            _ = tell_loss(&mut log, context, &report.let_go);
+            for unread in &report.unread {
+                log.warning(format_args!("{}: {}", unread.path.display(), unread.reason));
+            }
+        }
+        Err(error) => _ = log.error(error),
+    }
+    _ = log.flush();
+    job_log::append(&context.places.data_dir, context.now, "hook", &printed.text());
+    swept.map(|_| ())
 }
 
 /// What logs look like: their sizes and times, as text.

@@ -52,9 +52,9 @@ fn alone_it_shows_its_verbs_in_their_groups() {
 
     Keep:
       sweep         Read what is new in the agents' logs and keep it [aliases: sync, ingest]
-      evict         Let go of raw text that the budget no longer keeps
+      evict         Evict raw text that is too old or over the budget
       keep          Keep a session's raw text for good
-      forget        Forget sessions: their raw text goes now and never comes back
+      forget        Delete sessions from memory now and for good
       decide        Write a decision down
       tag           Put tags on a session, take them off, or show them
       note          Write a note on a session, or show it

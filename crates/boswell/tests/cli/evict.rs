@@ -58,14 +58,14 @@ fn evict_shows_what_would_go_and_lets_it_go_only_when_told() {
     let sandbox = sandbox();
     assert_snapshot!(sized(&sandbox.run("evict --dry-run")), @"
     --- stderr ---
-    Nothing has to go: 3 sessions with [SIZE] left
+    Nothing to evict: 3 sessions with [SIZE] left
     ");
     assert_snapshot!(sized(&sandbox.run(&format!("evict --dry-run {CAPS}"))), @"
-     [SIZE]  claude:5e550001-0000-4000-8000-000000000000  over the soft cap
-     [SIZE]  claude:5e550002-0000-4000-8000-000000000000  over the soft cap
+     [SIZE]  claude:5e550001-0000-4000-8000-000000000000  budget (over the soft cap)
+     [SIZE]  claude:5e550002-0000-4000-8000-000000000000  budget (over the soft cap)
     --- stderr ---
-     [SIZE] of 2 sessions would go; 1 session with [SIZE] left
-    Hint: run again without `--dry-run` to let them go
+    Would evict [SIZE] of 2 sessions (by budget); 1 session with [SIZE] left
+    Hint: run again without `--dry-run` to evict them
     ");
     let plan = json(&sandbox.run(&format!("evict --dry-run --json {CAPS}")));
     assert_eq!(
@@ -74,17 +74,17 @@ fn evict_shows_what_would_go_and_lets_it_go_only_when_told() {
         "{plan}"
     );
     assert_snapshot!(sized(&sandbox.run(&format!("evict {CAPS}"))), @"
-     [SIZE]  claude:5e550001-0000-4000-8000-000000000000  over the soft cap
-     [SIZE]  claude:5e550002-0000-4000-8000-000000000000  over the soft cap
+     [SIZE]  claude:5e550001-0000-4000-8000-000000000000  budget (over the soft cap)
+     [SIZE]  claude:5e550002-0000-4000-8000-000000000000  budget (over the soft cap)
     --- stderr ---
-    Freed: [SIZE] of 2 sessions; 1 session with [SIZE] left
+    Evicted [SIZE] of 2 sessions (by budget); 1 session with [SIZE] left
     ");
     assert_snapshot!(sized(&sandbox.run(&format!("evict {CAPS}"))), @"
     --- stderr ---
-    Nothing has to go: 1 session with [SIZE] left
+    Nothing to evict: 1 session with [SIZE] left
     ");
     let journal = sandbox.run("journal");
-    assert!(journal.contains("evict     let go of"), "{journal}");
+    assert!(journal.contains("evict     evicted "), "{journal}");
     let told = json(&sandbox.run("sessions --json --no-sweep"));
     let told: Vec<&str> = told["sessions"]
         .as_array()
@@ -160,7 +160,7 @@ fn a_question_lets_nothing_go_and_a_sweep_does() {
         "{told}"
     );
     assert!(
-        sandbox.run("journal --limit 1").contains("let go of"),
+        sandbox.run("journal --limit 1").contains("evicted "),
         "{}",
         sandbox.run("journal")
     );
@@ -175,9 +175,9 @@ fn what_is_kept_for_good_never_goes() {
     ");
     assert_snapshot!(sandbox.run("keep 5e550001 --json"), @r#"{"is_kept":true,"is_news":false,"schema":"boswell.keep/1","session_uid":"claude:5e550001-0000-4000-8000-000000000000"}"#);
     assert_snapshot!(sized(&sandbox.run(&format!("evict {CAPS}"))), @"
-     [SIZE]  claude:5e550002-0000-4000-8000-000000000000  over the soft cap
+     [SIZE]  claude:5e550002-0000-4000-8000-000000000000  budget (over the soft cap)
     --- stderr ---
-    Freed: [SIZE] of 1 session; 2 sessions with [SIZE] left, 1 of them for good
+    Evicted [SIZE] of 1 session (by budget); 2 sessions with [SIZE] left, 1 of them kept
     ");
     assert_snapshot!(sandbox.run("keep 5e550002"), @"
     --- stderr ---
@@ -190,14 +190,14 @@ fn what_is_kept_for_good_never_goes() {
     May be let go when its time comes: claude:5e550001-0000-4000-8000-000000000000
     ");
     assert_snapshot!(sized(&sandbox.run(&format!("evict {CAPS}"))), @"
-     [SIZE]  claude:5e550001-0000-4000-8000-000000000000  over the soft cap
+     [SIZE]  claude:5e550001-0000-4000-8000-000000000000  budget (over the soft cap)
     --- stderr ---
-    Freed: [SIZE] of 1 session; 1 session with [SIZE] left
+    Evicted [SIZE] of 1 session (by budget); 1 session with [SIZE] left
     ");
     assert_snapshot!(sized(&sandbox.run("journal")), @"
-    2026-04-01 09:00:00  evict     let go of [SIZE] of raw text of 1 session
+    2026-04-01 09:00:00  evict     evicted [SIZE] of raw text of 1 session (by budget)
     2026-04-01 09:00:00  keep      no longer keeps claude:5e550001-0000-4000-8000-000000000000 for good
-    2026-04-01 09:00:00  evict     let go of [SIZE] of raw text of 1 session
+    2026-04-01 09:00:00  evict     evicted [SIZE] of raw text of 1 session (by budget)
     2026-04-01 09:00:00  keep      keeps claude:5e550001-0000-4000-8000-000000000000 for good
     2026-04-01 09:00:00  sweep     read 18579 new bytes of 3 sessions, and wrote 3 digests
     ");
@@ -215,7 +215,7 @@ fn what_is_forgotten_stays_forgotten() {
     Hint: run again without `--dry-run` to forget them
     Hint: `--copies` deletes the copies, too
     ");
-    assert_snapshot!(sized(&sandbox.run("forget 5e550001")), @"
+    assert_snapshot!(sized(&sandbox.run("forget 5e550001 --yes")), @"
      [SIZE]  claude:5e550001-0000-4000-8000-000000000000  its digest stays
           copy  [HOME]/out/5e550001-0000-4000-8000-000000000000.jsonl  restored of claude:5e550001-0000-4000-8000-000000000000
     --- stderr ---
@@ -223,7 +223,7 @@ fn what_is_forgotten_stays_forgotten() {
     Hint: `--copies` deletes the copies, too
     ");
     assert!(sandbox.home.join("out").exists());
-    assert_snapshot!(sized(&sandbox.run("forget 5e550001 --with-digest --copies")), @"
+    assert_snapshot!(sized(&sandbox.run("forget 5e550001 --with-digest --copies --yes")), @"
      [SIZE]  claude:5e550001-0000-4000-8000-000000000000  with its digest
           copy  [HOME]/out/5e550001-0000-4000-8000-000000000000.jsonl  restored of claude:5e550001-0000-4000-8000-000000000000
     --- stderr ---
@@ -244,7 +244,7 @@ fn what_is_forgotten_stays_forgotten() {
     ");
     assert_snapshot!(sandbox.run("forget"), @"
     --- stderr ---
-    error: no session is named, and no filter is given
+    error: neither a session nor a filter is given
     Hint: `boswell forget SESSION`, or `boswell forget --project NAME`
     --- exit 2 ---
     ");
@@ -255,7 +255,7 @@ fn what_is_forgotten_stays_forgotten() {
     ");
     assert_snapshot!(sandbox.run("forget --project nowhere"), @"
     --- stderr ---
-    No session is like that
+    No session matches
     --- exit 1 ---
     ");
     assert_snapshot!(sized(&sandbox.run("show 5e550002")), @"
@@ -287,7 +287,7 @@ fn walk(directory: &std::path::Path) -> Vec<String> {
 }
 
 /// Breaks every packed row of the database, so that no digest can be made of it.
-fn damage(sandbox: &Sandbox) {
+pub fn damage(sandbox: &Sandbox) {
     let path = sandbox.home.join(".local/share/boswell/store.db");
     let mut bytes = fs::read(&path).unwrap();
     let magic = [0x28, 0xb5, 0x2f, 0xfd];
@@ -316,12 +316,12 @@ fn a_loss_is_told_loudly_to_everybody() {
     let soft = "session_memory.retention.raw_soft_cap_bytes=1";
     let told = sandbox.run_args(&["evict", "--config", &notify, "--config", hard, "--config", soft]);
     assert_snapshot!(sized(&told), @"
-     [SIZE]  claude:5e550001-0000-4000-8000-000000000000  over the hard cap, without a digest
+     [SIZE]  claude:5e550001-0000-4000-8000-000000000000  overflow (over the hard cap, no digest)
     --- stderr ---
-    Freed: [SIZE] of 1 session; 0 sessions with [SIZE] left
-    warning: DATA LOSS: [SIZE] of 1 session went without a digest, because raw text was over its hard cap of [SIZE]
+    Evicted [SIZE] of 1 session (by overflow); 0 sessions with [SIZE] left
+    warning: DATA LOSS: [SIZE] of 1 session evicted without a digest, because raw text was over its hard cap of [SIZE]
     warning: lost: claude:5e550001-0000-4000-8000-000000000000
-    Hint: raise `session_memory.retention.raw_hard_cap_bytes`, or `boswell doctor --deep` says what is damaged
+    Hint: raise `session_memory.retention.raw_hard_cap_bytes`, or run `boswell doctor --deep` to see what is damaged
     --- exit 3 ---
     ");
     let event = json(&fs::read_to_string(sandbox.home.join("event.json")).unwrap());

@@ -94,7 +94,7 @@ fn days_reports_bundles_and_tables_are_listed_and_deleted_with_a_session() {
     Hint: days of the diary go as a whole: `boswell prepare --date 2026-03-31` makes one anew, without them
     ");
     assert_eq!(files(&sandbox.home).len(), before);
-    assert_snapshot!(told(&sandbox, "forget 5e550001 --copies --with-digest"), @"
+    assert_snapshot!(told(&sandbox, "forget 5e550001 --copies --with-digest --yes"), @"
      [SIZE]  claude:[1]  with its digest
           copy  [DAY]  workspace of claude:[1]
           copy  [DAY]/report.md  report of claude:[1]
@@ -121,7 +121,7 @@ fn days_reports_bundles_and_tables_are_listed_and_deleted_with_a_session() {
     warning: skipped [HOME]/.claude/projects/-home-ada-app/[1].jsonl: was forgotten
     ");
     assert_eq!(holding(&sandbox, CANARY), [""; 0]);
-    assert_snapshot!(told(&sandbox, "forget 5e550001 --copies"), @"
+    assert_snapshot!(told(&sandbox, "forget 5e550001 --copies --yes"), @"
      [SIZE]  claude:[1]  no digest
     --- stderr ---
     Forgotten: 1 session
@@ -133,8 +133,8 @@ fn copies_that_were_left_can_be_deleted_when_nothing_else_is_known_of_the_sessio
     let sandbox = sandbox();
     sandbox.run("restore 5e550001 -o out");
     sandbox.run("prepare --reports-root elsewhere");
-    sandbox.run("forget 5e550001 --with-digest");
-    assert_snapshot!(told(&sandbox, "forget 5e550001 --copies --reports-root elsewhere"), @"
+    sandbox.run("forget 5e550001 --with-digest --yes");
+    assert_snapshot!(told(&sandbox, "forget 5e550001 --copies --reports-root elsewhere --yes"), @"
      [SIZE]  claude:[1]  no digest
           copy  [HOME]/elsewhere/[DAY]  workspace of claude:[1]
           copy  [HOME]/out/[1].jsonl  restored of claude:[1]
@@ -172,7 +172,7 @@ fn a_subagent_lies_in_the_day_of_the_session_it_worked_for() {
     let prepared = sandbox.run("prepare");
     assert!(prepared.contains("1 subagent"), "{prepared}");
     let uid = format!("claude:{}/a1", id(1));
-    let answer: Value = serde_json::from_str(&sandbox.run(&format!("forget {uid} --copies --json"))).unwrap();
+    let answer: Value = serde_json::from_str(&sandbox.run(&format!("forget {uid} --copies --json --yes"))).unwrap();
     assert_eq!(answer["copies"][0]["session_uid"], uid, "{answer}");
     assert_eq!(
         (&answer["copies"][0]["kind"], &answer["copies_deleted"]),
@@ -202,13 +202,13 @@ fn what_is_surfaced_goes_with_the_digest() {
     sandbox.run_args(&["decide", "reeds stay uncut", "--session", "5e550001"]);
     let surfaced = || files(&sandbox.home.join("hub")).len();
     assert_eq!(surfaced(), 2);
-    let told = sandbox.run("forget 5e550001 --copies");
+    let told = sandbox.run("forget 5e550001 --copies --yes");
     assert!(
         !told.contains("surfaced"),
         "the digest stays, and so does its file: {told}"
     );
     assert_eq!(surfaced(), 2);
-    sandbox.run("forget 5e550001 --copies --with-digest");
+    sandbox.run("forget 5e550001 --copies --with-digest --yes");
     assert_eq!(surfaced(), 0);
 }
 
@@ -219,14 +219,14 @@ fn nothing_is_forgotten_while_a_copy_cannot_go() {
     let lock = sandbox.home.join(".local/share/boswell-reports/private/prepare.lock");
     let lock = fs::OpenOptions::new().write(true).open(lock).unwrap();
     lock.lock().unwrap();
-    let told = sandbox.run("forget 5e550001 --copies --with-digest");
+    let told = sandbox.run("forget 5e550001 --copies --with-digest --yes");
     assert!(
         told.contains("another run is preparing") && told.contains("--- exit 2 ---"),
         "{told}"
     );
     assert!(sandbox.run("show 5e550001").contains(CANARY));
     lock.unlock().unwrap();
-    sandbox.run("forget 5e550001 --copies --with-digest");
+    sandbox.run("forget 5e550001 --copies --with-digest --yes");
     assert_eq!(holding(&sandbox, CANARY), [""; 0]);
 }
 
@@ -237,12 +237,12 @@ fn what_filters_take_is_forgotten_only_by_whoever_says_yes() {
      [SIZE]  claude:[1]  its digest stays
      [SIZE]  claude:[2]  its digest stays
     --- stderr ---
-    error: nobody is there to ask whether the filters mean it: 2 sessions
-    Hint: `--dry-run` shows which, and `--yes` forgets them
+    error: forgetting 2 sessions needs `--yes` where Boswell cannot ask
+    Hint: `--dry-run` shows what would be deleted
     --- exit 2 ---
     ");
     assert_snapshot!(told(&sandbox, "forget --project app --json"), @r#"
-    {"error":{"code":"usage","message":"nobody is there to ask whether the filters mean it: 2 sessions","hint":"`--dry-run` shows which, and `--yes` forgets them","retryable":false}}
+    {"error":{"code":"usage","message":"forgetting 2 sessions needs `--yes` where Boswell cannot ask","hint":"`--dry-run` shows what would be deleted","retryable":false}}
     --- exit 2 ---
     "#);
     assert!(sandbox.run("cat 5e550001").contains(CANARY));
@@ -261,6 +261,37 @@ fn what_filters_take_is_forgotten_only_by_whoever_says_yes() {
 }
 
 #[test]
+fn a_named_session_is_forgotten_only_with_yes_where_nobody_can_be_asked() {
+    let sandbox = sandbox();
+    for line in ["forget 5e550001", "forget last", "forget 5e550001 --json"] {
+        let refused = sandbox.run(line);
+        assert!(
+            refused.contains("needs `--yes`") && refused.ends_with("--- exit 2 ---\n"),
+            "{line}: {refused}"
+        );
+    }
+    assert!(sandbox.run("cat 5e550001").contains(CANARY));
+    assert!(sandbox.run("forget 5e550001 --yes").contains("Forgotten: 1 session"));
+}
+
+#[test]
+fn filters_leave_out_sessions_that_are_kept() {
+    let sandbox = sandbox();
+    sandbox.run("keep 5e550001");
+    assert_snapshot!(told(&sandbox, "forget --project app --yes"), @"
+     [SIZE]  claude:[2]  its digest stays
+    --- stderr ---
+    Left out: 1 session kept by `boswell keep`
+    Forgotten: 1 session
+    ");
+    let answer: Value = serde_json::from_str(&sandbox.run("forget --agent claude --dry-run --json")).unwrap();
+    assert_eq!(answer["sessions_kept"], 1, "{answer}");
+    assert!(sandbox.run("cat 5e550001").contains(CANARY));
+    // Naming it is enough.
+    assert!(sandbox.run("forget 5e550001 --yes").contains("Forgotten: 1 session"));
+}
+
+#[test]
 fn somebody_at_a_terminal_sees_the_list_and_is_asked() {
     let Some(terminal) = Terminal::open(sandbox()) else {
         return;
@@ -272,14 +303,31 @@ fn somebody_at_a_terminal_sees_the_list_and_is_asked() {
         terminal.wait("an empty screen", |screen| !screen.contains("orget"));
         terminal.write("\"$BOSWELL\" forget --project app; echo ended $?");
         terminal.press(&["Enter"]);
-        let asked = terminal.wait_for("Forget 2 sessions for good? [y/N]");
+        let asked = terminal.wait_for("for good? [y/N]");
         assert!(asked.contains(&id(1)) && asked.contains(&id(2)), "{asked}");
         terminal.write(answer);
         terminal.press(&["Enter"]);
         let screen = terminal.wait_for("ended 0");
         assert!(screen.contains(last), "{screen}");
     };
-    ask("", "Nothing was forgotten");
-    ask("no", "Nothing was forgotten");
+    ask("", "Nothing forgotten");
+    ask("no", "Nothing forgotten");
     ask("y", "Forgotten: 2 sessions");
+}
+
+#[test]
+fn a_named_session_is_shown_with_its_title_and_time_before_it_is_forgotten() {
+    let Some(terminal) = Terminal::open(sandbox()) else {
+        return;
+    };
+    terminal.write("clear; \"$BOSWELL\" forget 5e550001; echo ended $?");
+    terminal.press(&["Enter"]);
+    let asked = terminal.wait_for("for good? [y/N]");
+    for shown in [id(1).as_str(), CANARY, "2026-03-31 09:00:00", "Forget 1 session ("] {
+        assert!(asked.contains(shown), "{shown}: {asked}");
+    }
+    terminal.write("n");
+    terminal.press(&["Enter"]);
+    let screen = terminal.wait_for("ended 0");
+    assert!(screen.contains("Nothing forgotten"), "{screen}");
 }

@@ -83,7 +83,7 @@ const QUESTIONS: &[&str] = &[
     "run -- true",
     "evict --config session_memory.retention.raw_soft_cap_bytes=1MB",
     "sessions --limit 0",
-    "forget SESSION",
+    "forget SESSION --yes",
     "forget --agent codex --since 2025-10-01 --with-digest --yes",
     "rebuild",
     "sweep",

@@ -64,7 +64,7 @@ fn what_is_taken_away_or_forgotten_here_is_taken_away_there_by_the_next_push() {
     let said = "SELECT count(*) FROM tags, annotations, keeps";
     assert_eq!(server.run_in(database(&url), said), "0");
     // Whoever forgets is told that others have it, until they have not.
-    let told = sandbox.run(&format!("forget {ID}"));
+    let told = sandbox.run(&format!("forget {ID} --yes"));
     assert!(told.contains("`boswell hub push` takes it away there"), "{told}");
     let told = sandbox.run("hub push");
     assert!(

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod alerts;
 mod annotations;
 mod catch_up;
 mod config;
@@ -14,6 +15,7 @@ mod films;
 mod finder;
 mod forget;
 mod generated;
+mod hook_bursts;
 mod hooks;
 mod hub;
 mod hub_corpus;

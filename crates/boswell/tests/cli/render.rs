@@ -298,7 +298,7 @@ fn one_new_line_makes_one_page_again() {
     assert!(text_of(&site.join("index.html")).contains("make the tests green"));
     assert!(!text_of(&site.join("index.html")).contains(&token()));
     // What is forgotten goes from the pages as well.
-    sandbox.run(&format!("forget {OTHER}"));
+    sandbox.run(&format!("forget {OTHER} --yes"));
     sandbox.run("render --all -o site");
     assert!(pages[0].exists() && !pages[1].exists());
 }

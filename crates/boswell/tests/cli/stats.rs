@@ -240,7 +240,7 @@ fn filters_that_only_the_store_can_answer_hold_for_every_verb() {
     // What nothing matches is nothing, and never everything.
     assert_snapshot!(sandbox.run("forget --model haiku --no-sweep"), @"
     --- stderr ---
-    No session is like that
+    No session matches
     --- exit 1 ---
     ");
     assert_eq!(uids("sessions"), "2 1");

@@ -66,17 +66,17 @@ fn the_status_tells_what_is_kept_and_what_is_not() {
       store     [HOME]/.local/share/boswell
       keeps     Claude Code: 1 session, 0 subagents
       sessions  from 2026-03-31 09:00:00 to 2026-03-31 09:00:01
-      sweep     kept something just now, 2026-04-01 09:00:00
-      raw text  [#...................] [SIZE] of 4.0 GiB (at most 6.0 GiB), 45 days
+      sweep     last wrote just now, 2026-04-01 09:00:00
+      raw text  [#...................] [SIZE] of 4.0 GiB (hard cap 6.0 GiB), evicted 45 days after it was last read
       distilled [#...................] [SIZE] of 1.0 GiB, never dropped
-      next      claude:5e550000-0000-4000-8000-000000000001 ([SIZE]) goes in 45 days, 2026-05-16 09:00:00: here for 45 days
+      next      claude:5e550000-0000-4000-8000-000000000001 ([SIZE]) is evicted in 45 days, 2026-05-16 09:00:00 by age (`raw_max_age_days`)
     Logs  nothing waits
       waiting   [SIZE] of 1 log
     ");
     let caps = "--config session_memory.retention.raw_soft_cap_bytes=10";
     let told = sandbox.run(&format!("status {caps}"));
     assert!(
-        told.contains("warning: kept raw text is above its soft cap: ") && told.contains(" > 10 B"),
+        told.contains("warning: raw text is above its soft cap: ") && told.contains(" > 10 B"),
         "{told}"
     );
     let log = ClaudeLog::new("5e550000-0000-4000-8000-000000000002")
@@ -120,7 +120,7 @@ fn the_status_tells_what_goes_next_and_what_claude_deletes_before_we_have_it() {
         .filter(|line| line.contains("next") || line.contains("0002") || line.contains("claude "))
         .collect();
     assert_snapshot!(without_sizes(&lines.join("\n")), @"
-    next      claude:5e550000-0000-4000-8000-000000000001 ([SIZE]) goes in 45 days, 2026-05-16 09:00:00: here for 45 days
+    next      claude:5e550000-0000-4000-8000-000000000001 ([SIZE]) is evicted in 45 days, 2026-05-16 09:00:00 by age (`raw_max_age_days`)
     claude    deletes 2 logs from 2026-04-03 09:00:00 on; 1 not in the memory
               2026-04-03 09:00:00  [HOME]/.claude/projects/-home-ada-app/5e550000-0000-4000-8000-000000000002.jsonl
     ");
@@ -135,7 +135,10 @@ fn the_status_tells_what_goes_next_and_what_claude_deletes_before_we_have_it() {
     assert!(told["store"]["tier2_bytes"].as_u64().unwrap() > 0, "{told}");
     let due = "--config session_memory.retention.raw_soft_cap_bytes=1";
     let told = sandbox.run(&format!("status {due}"));
-    assert!(told.contains("goes with the next sweep: over the soft cap"), "{told}");
+    assert!(
+        told.contains("is evicted with the next sweep by budget (`raw_soft_cap_bytes`)"),
+        "{told}"
+    );
 }
 
 #[test]

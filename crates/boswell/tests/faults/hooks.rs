@@ -252,3 +252,64 @@ fn an_ingest_that_is_killed_at_any_moment_is_made_up_for_by_the_next() {
         assert_eq!(facts(&home), told, "killed after {moment} ms");
     }
 }
+
+/// Writes six logs that were not read yet.
+fn with_six_logs() -> Home {
+    let home = Home::with_logs();
+    for n in 0..6 {
+        let text = testkit::logs::ClaudeLog::new(&id(n))
+            .at("2026-04-02T08:00:00Z")
+            .prompt("do it");
+        home.write(&claude_log(&id(n)), text.reply("Done.").jsonl());
+    }
+    home
+}
+
+/// A copy of a home with six logs, and a note for each of them: notes hold whole paths.
+fn copy_with_notes(home: &Home) -> Home {
+    let home = home.copy();
+    assert!(home.run("hooks install claude").status.success());
+    for n in 0..6 {
+        let note = spool::Note {
+            agent: transcript::Agent::Claude,
+            session_id: id(n),
+            event: "session_end".to_owned(),
+            log: Some(home.path.join(claude_log(&id(n)))),
+            subagent_log: None,
+            reason: Some("clear".to_owned()),
+            error: None,
+            exit_code: None,
+            at: home.now.parse().unwrap(),
+        };
+        spool::put(&home.store(), &format!("{n:016x}"), &note).unwrap();
+    }
+    home
+}
+
+#[test]
+fn the_next_ingest_reads_every_session_that_a_killed_one_left() {
+    let home = with_six_logs();
+    let clean = copy_with_notes(&home);
+    let (_, calls) = clean.run_with(&ingest(&clean), &Fault::None);
+    let counted = calls.iter().filter(|call| call.number.is_some()).count() as u64;
+    let points = if takes_all() { 60 } else { 10 };
+    let crashes: Vec<u64> = (1..=points).map(|point| 1 + counted * point / (points + 1)).collect();
+    let killed = AtomicUsize::new(0);
+    none(&each(&crashes, |n| {
+        let home = copy_with_notes(&home);
+        let (ended, _) = home.run_with(&ingest(&home), &Fault::AbortAt(*n));
+        killed.fetch_add(usize::from(ended.status.code().is_none()), Ordering::Relaxed);
+        // Not a sweep, which would look at all logs, but what the next hook starts.
+        none(&wrong_end(&call(command(&home), &self::ended(&home, &id(0)))));
+        settle(&home);
+        let store = Store::open_existing(home.store()).unwrap().unwrap();
+        let known = |n: usize| store.reads().has_session(&format!("claude:{}", id(n))).unwrap();
+        let missing: Vec<usize> = (0..6).filter(|n| !known(*n)).collect();
+        let (told, waits) = (facts(&home).len(), spool::is_waiting(&home.store()));
+        match (missing.is_empty(), told >= 6, waits) {
+            (true, true, false) => Vec::new(),
+            _ => vec![format!("killed at {n}: {told} facts, {waits}, missing {missing:?}")],
+        }
+    }));
+    assert!(killed.into_inner() > crashes.len() / 2, "few crashes came in time");
+}

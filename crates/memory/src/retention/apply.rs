@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use transcript::Session;
 
-use super::plan::{Drop, Plan, Reason};
+use super::plan::{Drop, Plan, Reason, reasons_in_words};
 use super::{Command, DATA_LOSS, Retention};
 use crate::digest::{self, Digest};
 use crate::packs;
@@ -35,10 +35,17 @@ impl Done {
         self.drops.iter().filter(|drop| drop.reason == Reason::Overflow)
     }
 
-    /// What was done, for the journal.
+    /// Returns what was done and why, for the journal.
     pub fn sentence(&self) -> String {
         let sessions = several(self.drops.len() as u64, "session");
-        format!("let go of {} of raw text of {sessions}", several(self.bytes, "byte"))
+        let bytes = several(self.bytes, "byte");
+        match self.drops.as_slice() {
+            [] => format!("evicted {bytes} of raw text of {sessions}"),
+            drops => format!(
+                "evicted {bytes} of raw text of {sessions} ({})",
+                reasons_in_words(drops)
+            ),
+        }
     }
 }
 

@@ -37,7 +37,7 @@ pub struct Candidate {
     pub is_opaque: bool,
 }
 
-/// Why a session goes.
+/// Why a session is evicted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
     /// It was here for so many days.
@@ -60,6 +60,46 @@ impl Reason {
             Self::Overflow => "overflow",
         }
     }
+
+    /// The same for people.
+    fn in_words(self) -> &'static str {
+        match self {
+            Self::HardCap => "hard cap",
+            Self::Age { .. } | Self::Budget | Self::Overflow => self.as_str(),
+        }
+    }
+}
+
+/// Counts evictions by their reasons: the most frequent first, by the words of [`Reason::as_str`].
+pub fn count_reasons(drops: &[Drop]) -> Vec<(&'static str, u64)> {
+    count_by(drops, Reason::as_str)
+}
+
+/// Returns why sessions are evicted, such as `by age`, or `2 by age, 1 by budget` if the reasons differ.
+pub fn reasons_in_words(drops: &[Drop]) -> String {
+    match count_by(drops, Reason::in_words).as_slice() {
+        [(only, _)] => format!("by {only}"),
+        counts => {
+            let counts: Vec<String> = counts
+                .iter()
+                .map(|(word, count)| format!("{count} by {word}"))
+                .collect();
+            counts.join(", ")
+        }
+    }
+}
+
+fn count_by(drops: &[Drop], word: fn(Reason) -> &'static str) -> Vec<(&'static str, u64)> {
+    let mut counts: Vec<(&'static str, u64)> = Vec::new();
+    for drop in drops {
+        let word = word(drop.reason);
+        match counts.iter_mut().find(|(known, _)| *known == word) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((word, 1)),
+        }
+    }
+    counts.sort_by_key(|(word, count)| (std::cmp::Reverse(*count), *word));
+    counts
 }
 
 /// One session that goes.

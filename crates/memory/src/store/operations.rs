@@ -50,6 +50,15 @@ impl Reads<'_> {
         )
     }
 
+    /// Returns all operations of one command, newest first.
+    pub fn operations_of(&self, command: &str) -> Result<Vec<Operation>, StoreError> {
+        self.engine.query(
+            "SELECT at, command, sentence FROM operations WHERE command = $1 ORDER BY operation_id DESC",
+            &[Value::Text(command)],
+            operation,
+        )
+    }
+
     /// When the memory was changed from one moment to another, in order, and when it was changed last before that.
     pub fn moments_since(&self, from: i64, to: i64) -> Result<Vec<i64>, StoreError> {
         self.engine.query(

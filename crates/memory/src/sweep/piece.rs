@@ -17,9 +17,12 @@ pub(super) const PIECE_BYTES: u64 = 8 << 20;
 )]
 pub(super) enum Output {
     Piece(Piece),
+    /// A file beside the log, or another copy of it, could not be read. The session itself goes on.
     Failed(Unread),
-    /// There was no time left for this one.
-    Left,
+    /// The session could not be read to its end.
+    Aborted(String, Unread),
+    /// No time was left for this session, or for the rest of it.
+    Left(String),
     /// Nothing more comes of this session.
     Ended(String),
 }

@@ -56,6 +56,8 @@ pub(super) struct Plan {
     /// What has to be made anew from what is kept.
     pub(super) stale: Vec<Stale>,
     pub(super) indexes: Vec<(String, Stat)>,
+    /// The sessions of the logs that were looked at, by path. Only logs that a waiting note names are listed.
+    pub(super) walked: HashMap<PathBuf, String>,
     pub(super) report: Report,
 }
 
@@ -98,11 +100,17 @@ impl Plan {
         jobs.chain(self.stale.iter().map(|stale| stale.uid.as_str()))
     }
 
-    /// Plans what to do with the logs that a walk found.
-    pub(super) fn make(sweep: &Sweep<'_>, store: Option<&Store>, walked: Vec<Found>) -> Result<Self, StoreError> {
+    /// Plans what to do with the logs that a walk found. `named` are the logs that waiting notes name.
+    pub(super) fn make(
+        sweep: &Sweep<'_>,
+        store: Option<&Store>,
+        walked: Vec<Found>,
+        named: &HashSet<PathBuf>,
+    ) -> Result<Self, StoreError> {
         let cursors = store.map_or(Ok(Vec::new()), |store| store.reads().cursors())?;
         let mut report = Report::default();
         let sessions = find(sweep, &cursors, walked, &mut report);
+        let walked = logs_of(&sessions, named);
         let mut of_session: HashMap<&str, Vec<&Cursor>> = HashMap::new();
         for cursor in &cursors {
             of_session.entry(&cursor.session_uid).or_default().push(cursor);
@@ -163,6 +171,7 @@ impl Plan {
             jobs,
             stale,
             indexes: if is_whole { indexes.stats } else { Vec::new() },
+            walked,
             report,
         })
     }
@@ -255,6 +264,20 @@ fn find(sweep: &Sweep<'_>, cursors: &[Cursor], walked: Vec<Found>, report: &mut 
         add_known_copies(sweep, cursors, &by_path, &mut sessions);
     }
     sessions
+}
+
+/// Returns the sessions of those logs that are in `named`.
+fn logs_of(sessions: &BTreeMap<String, Vec<Copy>>, named: &HashSet<PathBuf>) -> HashMap<PathBuf, String> {
+    if named.is_empty() {
+        return HashMap::new();
+    }
+    let copies = sessions
+        .iter()
+        .flat_map(|(uid, copies)| copies.iter().map(move |copy| (uid, copy)));
+    copies
+        .map(|(uid, copy)| (log_of(&copy.source), uid.clone()))
+        .filter(|(path, _)| named.contains(path))
+        .collect()
 }
 
 /// Other copies of the sessions that were named: which of them counts is decided among all.

@@ -50,10 +50,13 @@ pub(super) fn run(stale: &Stale, sweep: &Sweep<'_>, store: &Store, send: &dyn Fn
     let done = Worker::new(stale, sweep, store, send).and_then(|mut worker| worker.run());
     match done {
         Ok(goes_on) => goes_on,
-        Err(error) => send(Output::Failed(Unread {
-            path: PathBuf::from(&stale.uid),
-            reason: error.to_string(),
-        })),
+        Err(error) => {
+            let unread = Unread {
+                path: PathBuf::from(&stale.uid),
+                reason: error.to_string(),
+            };
+            send(Output::Aborted(stale.uid.clone(), unread))
+        }
     }
 }
 

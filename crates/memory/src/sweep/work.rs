@@ -29,7 +29,7 @@ use crate::store::{Cursor, Extent, FreshDigest, FreshEvents, PackedState, Packed
 pub(super) fn run(job: &Job, sweep: &Sweep<'_>, store: &Store, send: &dyn Fn(Output) -> bool) -> bool {
     match Worker::new(job, sweep, store, send).and_then(|mut worker| worker.run()) {
         Ok(goes_on) => goes_on,
-        Err(error) => send(Output::Failed(job.unread(&error.to_string()))),
+        Err(error) => send(Output::Aborted(job.uid.clone(), job.unread(&error.to_string()))),
     }
 }
 
@@ -194,7 +194,7 @@ impl<'w> Worker<'w> {
                     None => return Ok(false),
                 };
                 if !self.is_anew() && (self.sweep.is_over)() {
-                    return Ok((self.send)(Output::Left));
+                    return Ok((self.send)(Output::Left(self.job.uid.clone())));
                 }
             }
         }

@@ -103,8 +103,14 @@ impl<'w> Writer<'w> {
                     self.report.unread.push(unread);
                     continue;
                 }
-                Ok(Output::Left) => {
+                Ok(Output::Aborted(uid, unread)) => {
+                    self.report.unread.push(unread);
+                    self.report.unfinished.insert(uid);
+                    continue;
+                }
+                Ok(Output::Left(uid)) => {
                     self.report.sessions_left += 1;
+                    self.report.unfinished.insert(uid);
                     continue;
                 }
                 Ok(Output::Ended(uid)) => {
@@ -156,6 +162,7 @@ impl<'w> Writer<'w> {
                 ahead.insert(piece.into.clone());
                 fit.push(piece);
             } else {
+                self.report.unfinished.insert(piece.uid.clone());
                 self.dropped.insert(piece.into.clone());
                 self.report.pieces_dropped += 1;
             }
@@ -364,6 +371,7 @@ impl<'w> Writer<'w> {
         report.pieces_dropped += done.pieces_dropped;
         report.sessions_refreshed += done.sessions_refreshed;
         report.sessions_left += done.sessions_left;
+        report.unfinished.extend(done.unfinished);
         report.unread.extend(done.unread);
         report.let_go = done.let_go;
         report.sessions_new = self.new.len() as u64;

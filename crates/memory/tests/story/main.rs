@@ -9,6 +9,7 @@ mod hazards;
 mod home;
 mod keeping;
 mod laws;
+mod notes;
 mod prompts;
 mod restoring;
 mod retention;

@@ -74,7 +74,7 @@ pub(super) fn run(ui: &mut Ui, context: &Context, agents: &[Agent]) -> Result<Ou
             Some(store) => store.reads().last_told(agent.as_str())?,
             None => None,
         };
-        let noted = waiting.iter().filter_map(|one| one.note.as_ref());
+        let noted = waiting.iter().filter_map(|one| one.note.as_ref().ok());
         let noted = noted.filter(|note| note.agent == *agent && note.event != spool::EXIT);
         let noted = noted.map(|note| (note.at, note.event.clone()));
         answers.push((*agent, standings(context, *agent), kept.into_iter().chain(noted).max()));

@@ -1,5 +1,6 @@
 //! Two sweeps at once, told step by step: what one of them made of an earlier state never takes the place of what the other wrote since.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -78,7 +79,7 @@ impl World {
 
     fn plan(&self) -> Plan {
         let sweep = self.sweep();
-        Plan::make(&sweep, Some(&self.store()), plan::walk(&sweep)).unwrap()
+        Plan::make(&sweep, Some(&self.store()), plan::walk(&sweep), &HashSet::new()).unwrap()
     }
 
     /// What the workers of a sweep hand over.

@@ -1,0 +1,195 @@
+//! Many hooks at once: every session that a hook named is in memory as soon as no note waits any more.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+use testkit::logs::ClaudeLog;
+
+use crate::sandbox::{Sandbox, names_in};
+
+fn store(sandbox: &Sandbox) -> PathBuf {
+    sandbox.home.join(".local/share/boswell")
+}
+
+fn id(number: usize) -> String {
+    format!("5e550000-0000-4000-8000-{number:012}")
+}
+
+fn log(number: usize) -> String {
+    format!(".claude/projects/-home-ada-app/{}.jsonl", id(number))
+}
+
+fn write_log(sandbox: &Sandbox, number: usize) {
+    let text = ClaudeLog::new(&id(number))
+        .at("2026-04-01T08:55:00Z")
+        .prompt(&format!("task {number}"))
+        .reply("Done.");
+    sandbox.write(&log(number), &text.jsonl());
+}
+
+/// A home with hooks, a store and no session in it.
+fn home() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.run("hooks install claude");
+    sandbox.run("sweep");
+    sandbox
+}
+
+/// Starts a hook as Claude Code does when a session ends.
+fn start_hook(sandbox: &Sandbox, number: usize) -> Child {
+    start_call(sandbox, "claude", &id(number), &sandbox.path(&log(number)))
+}
+
+fn start_call(sandbox: &Sandbox, agent: &str, id: &str, log: &str) -> Child {
+    let mut command = sandbox.command("hook");
+    command
+        .args([agent, "--home"])
+        .arg(store(sandbox))
+        .stdin(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let payload =
+        format!(r#"{{"session_id":"{id}","transcript_path":"{log}","hook_event_name":"SessionEnd","reason":"clear"}}"#);
+    child.stdin.take().unwrap().write_all(payload.as_bytes()).unwrap();
+    child
+}
+
+fn call(sandbox: &Sandbox, agent: &str, id: &str, log: &str) {
+    assert!(start_call(sandbox, agent, id, log).wait().unwrap().success());
+}
+
+fn hook(sandbox: &Sandbox, number: usize) {
+    assert!(start_hook(sandbox, number).wait().unwrap().success());
+}
+
+fn notes(sandbox: &Sandbox) -> usize {
+    let names = names_in(&store(sandbox).join("spool"));
+    names.iter().filter(|name| name.ends_with(".json")).count()
+}
+
+/// Waits until no note is left. The lock of the ingest is not touched: taking it could keep the ingest from going on.
+fn wait_until_taken_in(sandbox: &Sandbox) {
+    let (_sender, receiver) = channel::<()>();
+    for _ in 0..6_000 {
+        if notes(sandbox) == 0 {
+            return;
+        }
+        _ = receiver.recv_timeout(Duration::from_millis(20));
+    }
+    panic!("{} notes still wait", notes(sandbox));
+}
+
+/// Returns the numbers of the sessions in memory, without reading any log.
+fn sessions(sandbox: &Sandbox) -> Vec<usize> {
+    let output = sandbox
+        .command("sessions --json --no-sweep --limit 0")
+        .output()
+        .unwrap();
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"));
+    let number = |session: &Value| {
+        let uid = session["session_uid"].as_str().unwrap();
+        uid.rsplit('-').next().unwrap().parse().unwrap()
+    };
+    let mut numbers: Vec<usize> = told["sessions"].as_array().unwrap().iter().map(number).collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+fn hold(path: PathBuf) -> File {
+    let file = File::options()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)
+        .unwrap();
+    file.lock().unwrap();
+    file
+}
+
+#[test]
+fn every_session_of_fifty_hooks_at_once_is_read() {
+    let sandbox = home();
+    (0..50).for_each(|number| write_log(&sandbox, number));
+    thread::scope(|scope| {
+        for number in 0..50 {
+            let sandbox = &sandbox;
+            scope.spawn(move || hook(sandbox, number));
+        }
+    });
+    wait_until_taken_in(&sandbox);
+    assert_eq!(sessions(&sandbox), (0..50).collect::<Vec<_>>());
+}
+
+#[test]
+fn both_sessions_of_two_hooks_back_to_back_are_read() {
+    let sandbox = home();
+    (0..2).for_each(|number| write_log(&sandbox, number));
+    // The second one does not wait for the first.
+    let first = start_hook(&sandbox, 0);
+    let second = start_hook(&sandbox, 1);
+    for mut child in [first, second] {
+        assert!(child.wait().unwrap().success());
+    }
+    wait_until_taken_in(&sandbox);
+    assert_eq!(sessions(&sandbox), [0, 1]);
+    // One that comes while the ingest of the others still looks at their logs.
+    write_log(&sandbox, 2);
+    hook(&sandbox, 2);
+    wait_until_taken_in(&sandbox);
+    assert_eq!(sessions(&sandbox), [0, 1, 2]);
+}
+
+#[test]
+fn a_sweep_leaves_notes_that_arrive_after_its_walk() {
+    let sandbox = home();
+    write_log(&sandbox, 0);
+    let writing = hold(store(&sandbox).join("lock"));
+    let mut sweep = sandbox.command("sweep");
+    let mut sweep = sweep.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    // It has walked the roots once it waits for us.
+    let mut lines = BufReader::new(sweep.stderr.take().unwrap()).lines();
+    let waiting = lines.next().unwrap().unwrap();
+    assert!(waiting.contains("Waiting"), "{waiting}");
+    // Nobody else takes the notes in meanwhile.
+    let ingest = hold(store(&sandbox).join("spool/ingest.lock"));
+    for number in 1..5 {
+        write_log(&sandbox, number);
+        hook(&sandbox, number);
+    }
+    drop(writing);
+    lines.for_each(drop);
+    assert!(sweep.wait().unwrap().success());
+    assert_eq!((sessions(&sandbox), notes(&sandbox)), (vec![0], 4));
+    drop(ingest);
+    write_log(&sandbox, 5);
+    hook(&sandbox, 5);
+    wait_until_taken_in(&sandbox);
+    assert_eq!(sessions(&sandbox), (0..6).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_log_that_cannot_be_read_does_not_keep_the_ingest_running() {
+    let sandbox = home();
+    sandbox.run("hooks install codex");
+    write_log(&sandbox, 0);
+    // Not what its name says.
+    let broken = format!(
+        ".codex/sessions/2026/04/01/rollout-2026-04-01T08-55-00-{}.jsonl.zst",
+        id(1)
+    );
+    sandbox.write(&broken, "this is not zstd");
+    call(&sandbox, "codex", &id(1), &sandbox.path(&broken));
+    hook(&sandbox, 0);
+    // The ingest ends, though a note stays.
+    drop(hold(store(&sandbox).join("spool/ingest.lock")));
+    assert_eq!((sessions(&sandbox), notes(&sandbox)), (vec![0], 1));
+    // The next whole sweep finds nothing there any more.
+    fs::remove_file(sandbox.home.join(&broken)).unwrap();
+    sandbox.run("sweep");
+    assert_eq!((sessions(&sandbox), notes(&sandbox)), (vec![0], 0));
+}

@@ -1,0 +1,220 @@
+//! Which notes a sweep takes into memory as facts and removes from the spool.
+//!
+//! A note asks for the log it names to be read. It is removed only by a sweep that listed it before its own walk began and
+//! then read that log, or found nothing to read there. All other notes wait for the next sweep, so a burst of hooks cannot
+//! lose a session. Facts are idempotent: a sweep that is killed between writing a fact and removing its note loses and
+//! doubles nothing.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::{ASIDE, FOLDER, Note, NoteFault, Waiting, count_lost, waiting};
+use crate::sources;
+use crate::store::{Fact, Patience, Store, StoreError};
+use crate::sweep::{Report, Sweep, told};
+
+/// How long another process may still be writing a note.
+const WRITING_FOR: SignedDuration = SignedDuration::from_hours(1);
+/// How long a note waits if its log cannot be read. The log itself is not given up then: every whole sweep tries it again.
+const RETRY_FOR: SignedDuration = SignedDuration::from_hours(24);
+
+/// The notes that waited before a sweep looked at any log.
+#[derive(Default)]
+pub(crate) struct Inbox {
+    notes: Vec<Waiting>,
+}
+
+impl Inbox {
+    /// Lists the notes that wait. Call it before the walk: a note that arrives later may be about lines the walk missed.
+    pub(crate) fn list(directory: &Path) -> Self {
+        Self {
+            notes: waiting(directory),
+        }
+    }
+
+    /// Returns the paths of all logs that the notes name, as a walk of `sweep` would list them.
+    pub(crate) fn logs(&self, sweep: &Sweep<'_>) -> HashSet<PathBuf> {
+        let notes = self.notes.iter().filter_map(|one| one.note.as_ref().ok());
+        let logs = notes.flat_map(Note::logs);
+        logs.flat_map(|log| sweep.roots.iter().filter_map(|root| sources::path_in(root, log)))
+            .collect()
+    }
+
+    /// Writes the settled notes as facts and removes their files. `walked` maps the logs that the sweep looked at to their
+    /// sessions.
+    pub(crate) fn take_in(
+        &self,
+        sweep: &Sweep<'_>,
+        patience: Patience<'_>,
+        store: &mut Store,
+        walked: &HashMap<PathBuf, String>,
+        report: &mut Report,
+    ) -> Result<(), StoreError> {
+        if self.notes.is_empty() {
+            return Ok(());
+        }
+        remove_half_written(sweep.directory, sweep.now);
+        let tombstones = store.reads().tombstones()?;
+        let is_forgotten = |note: &Note| tombstones.contains(&note.session_uid());
+        let coverage = Coverage {
+            sweep,
+            walked,
+            unfinished: &report.unfinished,
+        };
+        let mut facts = Vec::new();
+        let mut settled = Vec::new();
+        for one in &self.notes {
+            let is_settled = match &one.note {
+                Ok(note) if is_forgotten(note) || coverage.is_ignored(note) => true,
+                Ok(note) => {
+                    let is_settled = coverage.is_settled(note) || coverage.is_given_up(note.at);
+                    facts.extend(is_settled.then(|| fact(&one.name, note)));
+                    is_settled
+                }
+                Err(NoteFault::Damaged) => true,
+                Err(NoteFault::Unreadable) => {
+                    written_at(&sweep.directory.join(FOLDER).join(&one.name)).is_some_and(|at| coverage.is_given_up(at))
+                }
+            };
+            if is_settled {
+                settled.push(one);
+            }
+        }
+        report.facts += write_facts(sweep, patience, store, report, &facts)?;
+        for one in settled {
+            // Only one of two sweeps at once counts a note as lost: the one that removes it.
+            let is_removed = fs::remove_file(sweep.directory.join(FOLDER).join(&one.name)).is_ok();
+            if is_removed && one.note.is_err() {
+                _ = count_lost(sweep.directory, sweep.now);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a sweep has looked at.
+struct Coverage<'c> {
+    sweep: &'c Sweep<'c>,
+    walked: &'c HashMap<PathBuf, String>,
+    unfinished: &'c std::collections::BTreeSet<String>,
+}
+
+impl Coverage<'_> {
+    fn is_ignored(&self, note: &Note) -> bool {
+        note.log.as_deref().is_some_and(|log| (self.sweep.is_ignored)(log))
+    }
+
+    /// Whether nothing is left to read of what a note is about.
+    fn is_settled(&self, note: &Note) -> bool {
+        match note.log {
+            Some(_) => note.logs().all(|log| self.is_log_settled(log)),
+            None => self.is_session_settled(note) && note.logs().all(|log| self.is_log_settled(log)),
+        }
+    }
+
+    /// A session whose log the hook could not name may lie anywhere below its agent's roots.
+    fn is_session_settled(&self, note: &Note) -> bool {
+        let has_root = self.sweep.roots.iter().any(|root| root.agent == note.agent);
+        let is_walked = self.sweep.only.is_none() && (has_root || !self.sweep.leaves_out_roots);
+        is_walked && !self.unfinished.contains(&note.session_uid())
+    }
+
+    fn is_log_settled(&self, log: &Path) -> bool {
+        if (self.sweep.is_ignored)(log) {
+            return true;
+        }
+        let roots = self.sweep.roots.iter();
+        let places: Vec<_> = roots
+            .filter_map(|root| Some((root, sources::path_in(root, log)?)))
+            .collect();
+        if places.is_empty() {
+            // No sweep reads a log outside of all roots; with fewer roots another sweep may.
+            return !self.sweep.leaves_out_roots;
+        }
+        if let Some(uid) = places.iter().find_map(|(_, path)| self.walked.get(path)) {
+            return !self.unfinished.contains(uid);
+        }
+        if self
+            .sweep
+            .only
+            .is_some_and(|only| only.iter().all(|named| named != log))
+        {
+            return false;
+        }
+        // The walk did not list it: it does not exist, unless it was created since.
+        places.iter().all(|(root, path)| {
+            let found = sources::find_named(root, std::slice::from_ref(path));
+            let is_listed = found.logs.iter().any(|log| log.path == *path);
+            !is_listed && found.unread.iter().all(|unread| unread.path != *path)
+        })
+    }
+
+    /// Whether a note from `at` has waited long enough for a log or a file that cannot be read.
+    fn is_given_up(&self, at: Timestamp) -> bool {
+        self.sweep.only.is_none() && self.sweep.now.duration_since(at).abs() > RETRY_FOR
+    }
+}
+
+/// Writes facts in one transaction and returns how many were new.
+fn write_facts(
+    sweep: &Sweep<'_>,
+    patience: Patience<'_>,
+    store: &mut Store,
+    report: &Report,
+    facts: &[Fact],
+) -> Result<u64, StoreError> {
+    if facts.is_empty() {
+        return Ok(0);
+    }
+    let lock = store.lock(patience)?;
+    store.write(&lock, sweep.now, "sweep", |tx| {
+        let mut added = 0;
+        for fact in facts {
+            added += u64::from(tx.put_fact(fact)?);
+        }
+        let after = Report {
+            facts: added,
+            ..report.clone()
+        };
+        Ok((added, told(&after, 0, &report.let_go)))
+    })
+}
+
+/// Removes notes that a process which died left half written.
+fn remove_half_written(directory: &Path, now: Timestamp) {
+    let entries = fs::read_dir(directory.join(FOLDER)).into_iter().flatten().flatten();
+    for entry in entries {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let is_half = name.ends_with(ASIDE) || name.starts_with("lost.");
+        if is_half && written_at(&entry.path()).is_some_and(|at| now.duration_since(at) > WRITING_FOR) {
+            _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+fn written_at(path: &Path) -> Option<Timestamp> {
+    let metadata = fs::symlink_metadata(path).ok()?;
+    crate::files::modified(&metadata)
+}
+
+/// Returns the fact that a note tells. The log says itself that a turn ended, so only the newest of those is kept.
+fn fact(name: &str, note: &Note) -> Fact {
+    let is_frequent = matches!(note.event.as_str(), "stop" | "subagent_stop");
+    Fact {
+        session_uid: note.session_uid(),
+        key: if is_frequent {
+            note.event.clone()
+        } else {
+            name.to_owned()
+        },
+        agent: note.agent.as_str().to_owned(),
+        at: note.at,
+        event: note.event.clone(),
+        reason: note.reason.clone(),
+        error: note.error.clone(),
+        exit_code: note.exit_code.map(i64::from),
+    }
+}
