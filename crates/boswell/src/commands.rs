@@ -51,7 +51,7 @@ mod watch;
 mod why;
 
 pub(crate) use decisions::to_json as decision_json;
-pub(crate) use digest::to_json as digest_json;
+pub(crate) use digest::{page_lines as digest_lines, to_json as digest_json};
 
 use crate::alerts;
 use crate::catch_up::catch_up;

@@ -22,6 +22,7 @@ mod render;
 mod retention;
 mod session_arg;
 mod surface;
+mod text_source;
 #[allow(dead_code, reason = "the words that verbs share; not every verb uses each")]
 mod ui;
 

@@ -169,6 +169,7 @@ pub fn prepare(ask: &Ask<'_>, store: Option<&Store>) -> Result<Prepared, DiaryEr
     let candidates: Vec<Candidate<'_>> = on_disk.chain(from_memory).collect();
     let mut collected = collect::collect(ask, &candidates, &forgotten, &copies);
     notes.skipped.append(&mut collected.skipped);
+    notes.from_source.retain(|uid| collected.has_session(uid));
     let places: Vec<PathBuf> = ask.roots.iter().flat_map(places_of).collect();
     collected.picked.sort_by(|a, b| a.place.cmp(&b.place));
     collected.picked = collect::without_copies(collected.picked, &places, &mut notes.skipped);

@@ -5,6 +5,7 @@ mod asked;
 mod bare;
 mod beside;
 mod kept;
+mod sources;
 mod suggest;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -15,9 +16,11 @@ use transcript::{Field, Kind, SessionEvent};
 
 pub(crate) use self::asked::Asked;
 pub use self::bare::{Bare, find_bare};
+pub use self::sources::{add_sources, count_sources};
 pub use self::suggest::suggest;
 use crate::search::{Enough, Hit, Query, Snippet, Work};
-use crate::store::{Listed, Store, StoreError};
+use crate::session_text::TextOrigin;
+use crate::store::{Listed, Status, Store, StoreError};
 
 /// What is asked, and of what.
 pub struct Question<'q> {
@@ -88,7 +91,7 @@ impl What {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
     pub session: Listed,
-    /// The log, where it was found without a memory.
+    /// The log, if it was searched at its source.
     pub path: Option<PathBuf>,
     pub what: What,
     pub turn: Option<u32>,
@@ -108,6 +111,16 @@ pub struct Found {
 }
 
 impl Found {
+    /// Returns where the text came from that holds the words.
+    pub fn text_from(&self) -> TextOrigin {
+        match (self.what, &self.path) {
+            (What::Digest, _) => TextOrigin::Digest,
+            (_, Some(_)) => TextOrigin::Source,
+            (What::Text(_), None) if self.session.status == Status::PromptsOnly => TextOrigin::Prompts,
+            _ => TextOrigin::Memory,
+        }
+    }
+
     /// Where the words stand, in a word: the tool, else what it is, else the field.
     pub fn place(&self) -> &str {
         match (&self.tool, self.what) {
@@ -131,6 +144,10 @@ pub struct Findings {
     pub hidden: usize,
     pub work: Work,
     pub unreadable: Vec<String>,
+    /// The evicted sessions that the filters allow, newest first. Of these only the distilled memory was searched.
+    pub evicted: Vec<Listed>,
+    /// How many logs of evicted sessions were searched at their sources.
+    pub sources: usize,
 }
 
 /// Asks the memory.
@@ -179,6 +196,11 @@ pub fn find(store: &Store, question: &Question<'_>) -> Result<Findings, StoreErr
         }
     }
     add_beside(&mut findings.found, beside);
+    // Their logs belong to the first page, like their digests.
+    if question.behind.is_none() {
+        listed.retain(|session| session.status == Status::Evicted);
+        findings.evicted = listed;
+    }
     Ok(findings)
 }
 

@@ -31,6 +31,7 @@ pub mod restore;
 pub mod retention;
 pub mod search;
 pub mod secrets;
+pub mod session_text;
 pub mod signals;
 pub mod sources;
 pub mod spool;

@@ -21,14 +21,14 @@ use transcript::{
 pub use head::{agent_of_head, cwd_of_head};
 use plain::Plain;
 pub(crate) use sketch::sketch;
-use spills::mask_text;
+pub(crate) use spills::mask_text;
 pub use spills::spilled;
 pub(crate) use spills::{session_tree, spills_of};
 pub(crate) use survey::{Survey, survey};
 
 use crate::breaks;
 use crate::files;
-use crate::mask::Masker;
+use crate::mask::{LineState, Masker};
 use crate::sources::{self, Log, Unread};
 use crate::whole::{self, Whole};
 
@@ -302,6 +302,7 @@ fn read_part(
     } else if part.kind.has_lines() {
         let mut lines = Lines::new(unpacked(&part.path, file)?);
         let mut delta = Delta::default();
+        let mut line_state = LineState::default();
         let mut hand_over = |state: &State, mut delta: Delta| {
             state.close(&mut delta);
             fates.add(&delta.fates);
@@ -311,7 +312,7 @@ fn read_part(
             let number = line.number;
             match (masker, line.body) {
                 (Some(masker), LineBody::Bytes(bytes)) => {
-                    let masked = plain.mask(masker, number, bytes);
+                    let masked = plain.mask(masker, &mut line_state, number, bytes);
                     let body = LineBody::Bytes(&masked);
                     state.take(part.kind, &Line { body, ..line }, &mut delta);
                 }
@@ -386,16 +387,22 @@ pub fn each_whole<E>(
     let mut lines = Lines::new(unpacked(&log.path, file).map_err(|source| failed(&log.path, source))?);
     let mut wholes: HashMap<u64, Whole> = HashMap::new();
     let mut waiting = events.into_iter().peekable();
+    let mut line_state = LineState::default();
     while waiting.peek().is_some() {
         let Some(line) = lines.next().map_err(|source| failed(&log.path, source))? else {
             break;
         };
-        if let (Some(events), LineBody::Bytes(bytes)) = (at_line.get(&line.number), line.body) {
-            let masked = masker.map_or(Cow::Borrowed(bytes), |masker| match plain {
-                Some(plain) => plain.mask_again(masker, line.number, bytes),
-                None => masker.mask_json_line(bytes, &mut Vec::new()),
-            });
-            wholes.extend(whole::of_line(log.agent, &masked, events));
+        match (at_line.get(&line.number), line.body, masker) {
+            (Some(events), LineBody::Bytes(bytes), masker) => {
+                let masked = masker.map_or(Cow::Borrowed(bytes), |masker| match plain {
+                    Some(plain) => plain.mask_again(masker, &mut line_state, line.number, bytes),
+                    None => masker.mask_next_line(&mut line_state, bytes, &mut Vec::new()),
+                });
+                wholes.extend(whole::of_line(log.agent, &masked, events));
+            }
+            // A token that was streamed over several lines may begin in one that is not shown.
+            (None, LineBody::Bytes(bytes), Some(masker)) => masker.skip_line(&mut line_state, bytes),
+            _ => {}
         }
         while let Some(event) = waiting.next_if(|event| event.line <= line.number) {
             if let Err(error) = show(event, wholes.remove(&event.seq).unwrap_or_default()) {

@@ -179,6 +179,26 @@ impl Masker {
         self.mask_with(line, hits, carried, |text| records::find(self, text, LEVELS))
     }
 
+    /// Masks the next line of a log that an earlier run may have found to hold no secret. `is_known_clean` is only asked if no token of an
+    /// earlier line goes on in this one; the state advances either way.
+    pub(crate) fn mask_next_line_again<'a>(
+        &self,
+        state: &mut LineState,
+        line: &'a [u8],
+        is_known_clean: impl FnOnce() -> bool,
+    ) -> Cow<'a, [u8]> {
+        let carried = stream::find(self, state, line);
+        if carried.is_empty() && is_known_clean() {
+            return Cow::Borrowed(line);
+        }
+        self.mask_with(line, &mut Vec::new(), carried, |text| records::find(self, text, LEVELS))
+    }
+
+    /// Advances the state over a line that is not shown.
+    pub(crate) fn skip_line(&self, state: &mut LineState, line: &[u8]) {
+        stream::find(self, state, line);
+    }
+
     /// Masks the next line of a plain-text part. A private key that goes on is carried over lines in `state`.
     pub fn mask_text_line<'a>(&self, state: &mut TextState, line: &'a [u8], hits: &mut Vec<Hit>) -> Cow<'a, [u8]> {
         let key_line = state.continue_key(line).or_else(|| state.begin_key(line));

@@ -1,8 +1,10 @@
-//! Kept sessions, given back as files: into a directory of the user's, or to where the agent looks for them.
+//! Writes sessions as files again: into a directory of the user's, or to where the agent looks for them.
 //!
 //! Only new files are made, private ones, and only below the target. Names come from logs and from the agents' trees: each
 //! passes through [`SafeName`]. What is planned can be shown first; what is applied is the plan.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
@@ -14,6 +16,7 @@ use transcript::{Agent, PartKind, SafeName, Session};
 use crate::breaks;
 use crate::kept;
 use crate::packs;
+use crate::session_text::{SessionText, SessionTexts, TextError};
 use crate::sources::Root;
 use crate::store::{Store, StoreError};
 
@@ -27,15 +30,21 @@ const NAME_BYTES_MAX: usize = 255;
 #[derive(Debug, Error)]
 pub enum RestoreError {
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Text(#[from] TextError),
     #[error("cannot write {path}: {source}")]
     Io { path: PathBuf, source: io::Error },
     #[error("a name in this session cannot be a file's: `{0}`")]
     UnsafeName(String),
     #[error("a link leads out of the target: {0}")]
     LeadsOut(PathBuf),
-    #[error("nobody knows where its agent would look for this session")]
+    #[error("cannot tell where the agent would look for this session")]
     NoPlace,
+}
+
+impl From<StoreError> for RestoreError {
+    fn from(error: StoreError) -> Self {
+        Self::Text(error.into())
+    }
 }
 
 /// Where a session is to lie.
@@ -52,6 +61,8 @@ pub struct Plan {
     pub files: Vec<Planned>,
     /// Parts that are no file of the session's own, such as an entry in a list over all sessions.
     pub left_out: Vec<String>,
+    /// Subagents whose text neither the memory nor a source has any more.
+    pub gone: Vec<String>,
 }
 
 /// One file.
@@ -71,8 +82,9 @@ pub struct Planned {
     pub is_there: bool,
 }
 
-/// Says what restoring a session would write: all its parts, and those of its subagents.
-pub fn plan(store: &Store, session_uid: &str, target: Target<'_>) -> Result<Plan, RestoreError> {
+/// Returns what restoring a session would write: all its parts, and those of its subagents.
+pub fn plan(texts: &SessionTexts<'_>, session_uid: &str, target: Target<'_>) -> Result<Plan, RestoreError> {
+    let store = texts.store;
     let mut plan = Plan::default();
     let mut todo = vec![(session_uid.to_owned(), None)];
     let mut done: Vec<String> = Vec::new();
@@ -87,7 +99,10 @@ pub fn plan(store: &Store, session_uid: &str, target: Target<'_>) -> Result<Plan
             Some(base) => base,
             None => base_of(store, &uid, agent, view.as_ref(), target)?,
         };
-        add_parts(store, &uid, agent, &base, &mut plan)?;
+        match texts.open(&uid, texts.locate(&uid)?) {
+            Some(text) => add_parts(store, &uid, &text, agent, &base, &mut plan)?,
+            None => plan.gone.push(uid.clone()),
+        }
         for child in store.reads().subagents_of(&uid)? {
             todo.push((child.session_uid.as_str().to_owned(), Some(base.clone())));
         }
@@ -98,9 +113,10 @@ pub fn plan(store: &Store, session_uid: &str, target: Target<'_>) -> Result<Plan
     Ok(plan)
 }
 
-/// Writes what is planned, but for what is there already. Gives the number of files written.
-pub fn apply(store: &Store, plan: &Plan) -> Result<u64, RestoreError> {
+/// Writes the planned files, except those that exist. Returns the number of files written.
+pub fn apply(texts: &SessionTexts<'_>, plan: &Plan) -> Result<u64, RestoreError> {
     let mut written = 0;
+    let mut opened: HashMap<&str, SessionText<'_>> = HashMap::new();
     for file in plan.files.iter().filter(|file| !file.is_there) {
         let failed = |source| RestoreError::Io {
             path: file.path.clone(),
@@ -113,14 +129,22 @@ pub fn apply(store: &Store, plan: &Plan) -> Result<u64, RestoreError> {
         if !is_inside().map_err(failed)? {
             return Err(RestoreError::LeadsOut(directory.to_owned()));
         }
+        let text = match opened.entry(&file.session_uid) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let text = texts.open(&file.session_uid, texts.locate(&file.session_uid)?);
+                new.insert(text.ok_or_else(|| TextError::Gone(file.session_uid.clone()))?)
+            }
+        };
         let mut out = match private_file().open(&file.path) {
             Ok(out) => out,
             // Somebody was faster: what is there stays.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
             Err(error) => return Err(failed(error)),
         };
-        let kept = kept::cat(store, &file.session_uid, &file.part, &mut out);
-        let whole = kept.map(|done| done.and_then(|()| out.flush()).and_then(|()| out.sync_all()));
+        let whole = text
+            .cat(&file.part, &mut out)
+            .map(|done| done.and_then(|()| out.flush()).and_then(|()| out.sync_all()));
         match whole {
             Ok(Ok(())) => written += 1,
             failure => {
@@ -251,9 +275,16 @@ fn codex_stem(log: &Path, native: &str, view: Option<&Session>) -> String {
     }
 }
 
-fn add_parts(store: &Store, uid: &str, agent: Agent, base: &Base, plan: &mut Plan) -> Result<(), RestoreError> {
+fn add_parts(
+    store: &Store,
+    uid: &str,
+    text: &SessionText<'_>,
+    agent: Agent,
+    base: &Base,
+    plan: &mut Plan,
+) -> Result<(), RestoreError> {
     let cursors = store.reads().cursors_of(uid)?;
-    for (kind, part) in kept::parts(store, uid)? {
+    for (kind, part) in text.parts()? {
         if kind == PartKind::Index {
             plan.left_out.push(part);
             continue;
@@ -269,7 +300,7 @@ fn add_parts(store: &Store, uid: &str, agent: Agent, base: &Base, plan: &mut Pla
             _ => checked(&by_rule(agent, uid, kind, &part, &base.stem))?,
         };
         let path = base.new.join(inside);
-        let told = measure(store, uid, &part)?;
+        let told = measure(text, &part)?;
         plan.files.push(Planned {
             session_uid: uid.to_owned(),
             below: base.below.clone(),
@@ -324,16 +355,17 @@ fn checked(path: &Path) -> Result<PathBuf, RestoreError> {
 }
 
 /// How many bytes, masked secrets and left-out lines a part has.
-fn measure(store: &Store, uid: &str, part: &str) -> Result<(u64, u64, u64), StoreError> {
+fn measure(text: &SessionText<'_>, part: &str) -> Result<(u64, u64, u64), TextError> {
     let finder = memchr::memmem::Finder::new(TAG);
     let (mut bytes, mut redactions, mut left_out) = (0, 0, 0);
-    kept::each_bytes(store, uid, part, |piece| {
+    let measured = text.each_bytes(part, |piece| {
         bytes += piece.len() as u64;
         redactions += finder.find_iter(piece).count() as u64;
         let lines = breaks::bare_lines(piece);
         left_out += lines.filter(|line| packs::is_stand_in(line)).count() as u64;
         Ok(())
     })?;
+    debug_assert!(measured.is_ok(), "nothing is written while measuring");
     Ok((bytes, redactions, left_out))
 }
 

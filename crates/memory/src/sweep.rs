@@ -36,7 +36,9 @@ use crate::store::{Patience, Place, Store, StoreError};
 use self::budget::Budget;
 use self::piece::Output;
 use self::plan::Plan;
+pub(crate) use self::plan::uid_of_log;
 use self::refresh::Stale;
+pub(crate) use self::work::part_name;
 use self::write::Writer;
 
 /// How many pieces may wait for the writer; how heavy they may be together is bound by the budget.

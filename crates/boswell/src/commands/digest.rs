@@ -3,21 +3,29 @@
 mod fit;
 mod page;
 
+use std::collections::HashMap;
+use std::path::Path;
+
 use memory::digest::{self, Digest};
 use memory::outcome::outcome_word;
+use memory::repos;
+use memory::session_text::{SessionText, SessionTexts, TextLocation, TextOrigin};
 use memory::store::{Patience, Store, StoreError};
 use serde_json::{Value, json};
+use transcript::SessionEvent;
 
 use super::decisions;
+use super::read::told_log_error;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::session_arg::{SESSION_HELP, open_memory, resolve};
+use crate::text_source::{announce, text_gone};
 use crate::ui::{Format, Ui};
 
 /// Show a session on one page: what was asked, what came of it, what it took
 ///
 /// Outcome with its evidence, turns, time, tokens, tools, files, tests, errors and signals. A digest is kept when a session
-/// is quiet, and stays when its raw text is let go. Lines are lines of the log: `boswell show` has the words around them.
+/// is quiet, and stays when its raw text is evicted. Lines are lines of the log: `boswell show` has the words around them.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell digest last
@@ -38,12 +46,22 @@ pub(crate) struct DigestArgs {
 pub(crate) fn run(ui: &mut Ui, context: &Context, args: &DigestArgs) -> Result<Outcome, CommandError> {
     let store = open_memory(context)?;
     let uid = resolve(&store, context, &args.session)?.session_uid;
-    let Some(digest) = digest_of(&store, context, &uid)? else {
-        return Err(CommandError::not_found(
-            "digest-unknown",
-            format_args!("nothing is known to make a digest of: `{uid}`"),
-        )
-        .with_hint("only prompts of it are left: `boswell show` has them"));
+    let masker = context.masker(false)?;
+    let texts = SessionTexts {
+        store: &store,
+        masker: &masker,
+        is_ignored: &|log| context.is_ignored(log),
+    };
+    let location = texts.locate(&uid)?;
+    let (digest, origin) = match (digest_of(&store, context, &uid)?, &location) {
+        (Some(digest), TextLocation::Memory) => (digest, TextOrigin::Memory),
+        (Some(digest), _) => (digest, TextOrigin::Digest),
+        // An overflow evicts sessions without a digest.
+        (None, TextLocation::Source(_)) => {
+            announce(ui, &context.zone, &location);
+            (digest_of_source(&texts, context, &uid, location)?, TextOrigin::Source)
+        }
+        (None, _) => return Err(no_digest(context, &uid, &location)),
     };
     let mut children = Vec::new();
     if args.subagents {
@@ -54,6 +72,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &DigestArgs) -> Result<O
     match ui.format {
         Format::Json => {
             let mut answer = to_json(context, &store, &digest)?;
+            answer["text_from"] = origin.as_str().into();
             if args.subagents {
                 answer["subagents"] = children.iter().map(|child| child_json(context, child)).collect();
                 answer["rolled_up"] = rolled_up(&digest, &children);
@@ -78,6 +97,10 @@ pub(crate) fn digest_of(store: &Store, context: &Context, uid: &str) -> Result<O
     if let Some(kept) = digest::current(store, uid)? {
         return Ok(Some(kept));
     }
+    // A digest of what an eviction left would be an empty one.
+    if store.reads().is_let_go(uid)? {
+        return Ok(None);
+    }
     let settings = context.digest_settings();
     let written = Store::open(&context.places.data_dir)
         .and_then(|mut store| digest::make_one(&mut store, Patience::Leave, "digest", uid, &settings));
@@ -89,6 +112,61 @@ pub(crate) fn digest_of(store: &Store, context: &Context, uid: &str) -> Result<O
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// Makes the digest of an evicted session from its log. It is not stored, because the memory has nothing it could be checked against.
+fn digest_of_source(
+    texts: &SessionTexts<'_>,
+    context: &Context,
+    uid: &str,
+    location: TextLocation,
+) -> Result<Digest, CommandError> {
+    let text = texts.open(uid, location.clone());
+    let source = text.as_ref().and_then(SessionText::source);
+    let (Some(text), Some(source)) = (&text, source) else {
+        return Err(no_digest(context, uid, &location));
+    };
+    let reading = &source.reading().map_err(told_log_error)?.reading;
+    let Some(session) = reading.session.clone() else {
+        return Err(no_digest(context, uid, &location));
+    };
+    let whole = text.texts(&reading.events)?;
+    let at = |event: &SessionEvent| Some(((event.part, event.line, event.block), whole.get(&event.seq)?.as_str()));
+    let at_place: HashMap<_, _> = reading.events.iter().filter_map(at).collect();
+    let facts = digest::Facts {
+        turns: reading.turns.clone(),
+        calls: reading.calls.clone(),
+        findings: digest::Findings::default(),
+        place: session.cwd.as_deref().and_then(|cwd| repos::of(Path::new(cwd))),
+        told: texts.store.reads().facts_of(uid)?,
+        session,
+    };
+    let text_at = |part, line, block| at_place.get(&(part, line, block)).copied();
+    Ok(digest::of_log(
+        facts,
+        &reading.events,
+        text_at,
+        &context.digest_settings(),
+    ))
+}
+
+fn no_digest(context: &Context, uid: &str, location: &TextLocation) -> CommandError {
+    match location {
+        TextLocation::PromptsOnly => {
+            let message = format_args!("only prompts of this session are known, which make no digest: `{uid}`");
+            CommandError::not_found("digest-unknown", message).with_hint("`boswell show` prints the prompts")
+        }
+        TextLocation::Evicted(..) => text_gone(&context.zone, uid, location),
+        TextLocation::Memory | TextLocation::Source(_) => {
+            let message = format_args!("this session has nothing to make a digest of: `{uid}`");
+            CommandError::not_found("digest-unknown", message).with_hint("`boswell sweep` reads it again")
+        }
+    }
+}
+
+/// Returns the page of a digest as lines of text, without decisions and subagents. The first two lines name the session.
+pub(crate) fn page_lines(ui: &Ui, context: &Context, digest: &Digest) -> Vec<String> {
+    page::lines(ui, context, digest, &[], &[])
 }
 
 /// A digest as programs read it.

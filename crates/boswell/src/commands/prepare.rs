@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use memory::diary::{self, Ask, Copies, DiaryError, Made, Prepared, Window, WindowError};
+use memory::session_text::{Eviction, SessionTexts};
 use memory::store::Store;
 use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::render::text::plural;
+use crate::text_source::{describe_eviction, text_gone};
 use crate::ui::{Format, Ui, escape};
 
 /// How many things that were left out are told one by one; the audit has all.
@@ -132,7 +134,12 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &PrepareArgs) -> Result<
             ui.status("The workspace is there already");
             ui.hint("`--force` makes it anew");
         }
-        (Format::Text, Prepared::Made(made)) => show(ui, &window, made)?,
+        (Format::Text, Prepared::Made(made)) => {
+            show(ui, &window, made)?;
+            if let Some(store) = &store {
+                show_evicted(ui, context, store, made)?;
+            }
+        }
     }
     Ok(Outcome::Done)
 }
@@ -211,9 +218,6 @@ fn show(ui: &mut Ui, window: &Window, made: &Made) -> Result<(), CommandError> {
     for one in &notes.from_memory {
         ui.status(format_args!("From memory, its log is gone: {}", one.session_uid));
     }
-    for uid in &notes.evicted {
-        ui.warning(format_args!("of the day, but its text was let go: {uid}"));
-    }
     for one in &notes.renamed {
         ui.status(format_args!(
             "Named otherwise: {} is {}",
@@ -226,6 +230,33 @@ fn show(ui: &mut Ui, window: &Window, made: &Made) -> Result<(), CommandError> {
     let more = notes.skipped.len().saturating_sub(TOLD_MAX);
     if more > 0 {
         ui.warning(format_args!("skipped {} more; the audit names them", more));
+    }
+    Ok(())
+}
+
+/// Says which sessions of the day were evicted, when and why, and which of them were read from their logs.
+fn show_evicted(ui: &mut Ui, context: &Context, store: &Store, made: &Made) -> Result<(), CommandError> {
+    let masker = context.masker(false)?;
+    let texts = SessionTexts {
+        store,
+        masker: &masker,
+        is_ignored: &|log| context.is_ignored(log),
+    };
+    for uid in &made.notes.from_source {
+        if let Some(eviction) = Eviction::of(&store.reads(), uid)? {
+            let evicted = describe_eviction(&eviction, &context.zone);
+            ui.status(format_args!("Read from its log: {uid}; raw text was {evicted}"));
+        }
+    }
+    for uid in &made.notes.evicted {
+        let location = texts.locate(uid)?;
+        ui.warning(format_args!(
+            "left out: {}",
+            text_gone(&context.zone, uid, &location).message
+        ));
+    }
+    if !made.notes.evicted.is_empty() {
+        ui.hint("`boswell report` describes them from their digests");
     }
     Ok(())
 }

@@ -12,6 +12,7 @@ use clap::ValueEnum;
 use jiff::tz::TimeZone;
 use memory::mask::Masker;
 use memory::prices::Prices;
+use memory::session_text::{SessionTexts, TextError};
 use memory::store::{Patience, Store};
 use render::{MarkdownOptions, PageOptions, Transcript};
 use serde_json::json;
@@ -26,6 +27,7 @@ use crate::prices;
 use crate::render::depth::Depth;
 use crate::render::text::plural;
 use crate::session_arg::{SESSION_HELP, open_memory, resolve_among};
+use crate::text_source::open_text;
 use crate::ui::{Format, Ui, escape, measure};
 
 /// No answer is worth less than so many tokens.
@@ -36,7 +38,8 @@ const TOKENS_MIN: u64 = 100;
 /// A page is one file that needs no network: an outline of prompts, turns with calls and results, differences, pictures, search over
 /// all of it, a player. A text is Markdown, for a pull request or a model. A film shows the session as it went, with long waits cut and a
 /// chapter per turn: MP4, GIF, or an asciicast for players of terminal sessions. Secrets are masked in all of them, and counted at the
-/// end. `--all` makes a directory of pages with an index; what has not changed since is not made again.
+/// end. An evicted session is read from its log if that still exists. `--all` makes a directory of pages with an index; unchanged pages are
+/// not made again.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell render last --open
@@ -150,7 +153,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &RenderArgs) -> Result<O
     if args.all {
         return site::run(ui, context, args);
     }
-    let source = Source::of(context, args)?;
+    let source = Source::of(ui, context, args)?;
     if args.watch {
         return watch::run(ui, context, args, &source);
     }
@@ -199,7 +202,7 @@ struct Made {
 }
 
 impl Source {
-    fn of(context: &Context, args: &RenderArgs) -> Result<Self, CommandError> {
+    fn of(ui: &mut Ui, context: &Context, args: &RenderArgs) -> Result<Self, CommandError> {
         let word = args.session.as_deref().unwrap_or_default();
         let path = context.places.current_dir.join(word);
         if path.is_file() {
@@ -220,7 +223,13 @@ impl Source {
         let store = open_memory(context)?;
         let filters = args.filters.resolve(context, &store, ToolMeans::Sessions)?;
         let named = resolve_among(&store, context, word, &|session| filters.take(session))?;
-        write::is_kept(&named)?;
+        let masker = context.masker(false)?;
+        let texts = SessionTexts {
+            store: &store,
+            masker: &masker,
+            is_ignored: &|log| context.is_ignored(log),
+        };
+        open_text(ui, &context.zone, &texts, &named.session_uid)?;
         Ok(Self::Memory {
             store: Box::new(store),
             session_uid: named.session_uid,
@@ -231,7 +240,15 @@ impl Source {
         let means = Means::of(context, args)?;
         let mut gathered = match self {
             Self::Memory { store, session_uid } => {
-                gather::kept(store, session_uid, &means, &gather::Family::Asked, args.turns)?
+                let masker = context.masker(false)?;
+                let texts = SessionTexts {
+                    store,
+                    masker: &masker,
+                    is_ignored: &|log| context.is_ignored(log),
+                };
+                let text = texts.open(session_uid, texts.locate(session_uid)?);
+                let text = text.ok_or_else(|| TextError::Gone(session_uid.clone()))?;
+                gather::known(&texts, &text, session_uid, &means, &gather::Family::Asked, args.turns)?
             }
             Self::Log { path, masker } => {
                 let agent = args.filters.agent.first().map(|name| name.0);
@@ -327,6 +344,7 @@ impl Made {
             Format::Json if !is_stream => ui.json(&json!({
                 "schema": "boswell.render/1",
                 "session_uid": transcript.head.session.session_uid,
+                "text_from": gathered.origin.as_str(),
                 "to": args.to().name(),
                 "path": self.path,
                 "bytes": self.bytes,

@@ -1,9 +1,10 @@
-//! `boswell restore`: a kept session, as files again.
+//! `boswell restore`: writes the files of a session.
 
 use std::path::{Path, PathBuf};
 
 use memory::restore::{self, Plan, Planned, RestoreError, Target};
-use memory::store::{CopyRow, Status, Store};
+use memory::session_text::{SessionTexts, TextLocation};
+use memory::store::CopyRow;
 use serde_json::{Value, json};
 
 use crate::context::Context;
@@ -11,12 +12,13 @@ use crate::copies;
 use crate::error::{CommandError, Outcome};
 use crate::render::text::plural;
 use crate::session_arg::{Named, SESSION_HELP, open_memory, resolve};
+use crate::text_source::{announce, text_gone};
 use crate::ui::{FAINT, Format, Ui, escape, measure};
 
-/// Give a session's files back
+/// Restore a session's files
 ///
-/// All that was kept: the log, its subagents, and what lay beside them. Only new files are made; what is there stays as it is.
-/// Secrets were masked before anything was kept, so masked places differ from what the agent wrote.
+/// Writes the log, its subagents and the files beside them. Only new files are made; existing files stay as they are. An evicted session
+/// is copied from its log if that still exists. Secrets are masked, so masked places differ from what the agent wrote.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell restore 5e55 -o /tmp/session
@@ -41,17 +43,29 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &RestoreArgs) -> Result<
     let store = open_memory(context)?;
     let named = resolve(&store, context, &args.session)?;
     let directory = args.output.as_deref().map(|path| context.places.current_dir.join(path));
-    let plan = plan(context, &store, &named, directory.as_deref())?;
+    let masker = context.masker(false)?;
+    let texts = SessionTexts {
+        store: &store,
+        masker: &masker,
+        is_ignored: &|log| context.is_ignored(log),
+    };
+    let location = texts.locate(&named.session_uid)?;
+    announce(ui, &context.zone, &location);
+    let plan = plan(context, &texts, &named, &location, directory.as_deref())?;
     let written = if args.dry_run {
         0
     } else {
-        restore::apply(&store, &plan).map_err(told)?
+        restore::apply(&texts, &plan).map_err(told)?
     };
     if directory.is_some() && written > 0 {
         note_copies(ui, context, &plan);
     }
     match ui.format {
-        Format::Json => ui.json(&to_json(&named.session_uid, &plan, written, args.dry_run))?,
+        Format::Json => {
+            let mut answer = to_json(&named.session_uid, &plan, written, args.dry_run);
+            answer["text_from"] = location.origin().as_str().into();
+            ui.json(&answer)?;
+        }
         Format::Text => show(ui, &plan, args.dry_run)?,
     }
     tell_masked(ui, &plan);
@@ -71,41 +85,26 @@ fn note_copies(ui: &mut Ui, context: &Context, plan: &Plan) {
     copies::note(ui, context, "restore", &copies);
 }
 
-/// What restoring a session would write.
+/// Returns what restoring a session would write.
 pub(super) fn plan(
     context: &Context,
-    store: &Store,
+    texts: &SessionTexts<'_>,
     named: &Named,
+    location: &TextLocation,
     directory: Option<&Path>,
 ) -> Result<Plan, CommandError> {
-    let gone = |message: &str, hint: &str| {
-        let message = format_args!("{message}: `{}`", named.session_uid);
-        Err(CommandError::not_found("text-gone", message).with_hint(hint))
-    };
-    match named.status {
-        Status::Kept => {}
-        Status::PromptsOnly => {
-            return gone(
-                "only prompts are left of this session",
-                "its log was gone before it was swept",
-            );
-        }
-        Status::Evicted => {
-            return gone(
-                "the text of this session was let go",
-                "`boswell show` says what is left",
-            );
-        }
+    if matches!(location, TextLocation::Evicted(..) | TextLocation::PromptsOnly) {
+        return Err(text_gone(&context.zone, &named.session_uid, location));
     }
     let roots = context.memory_roots();
     let target = directory.map_or(Target::InPlace(&roots), Target::Directory);
-    restore::plan(store, &named.session_uid, target).map_err(told)
+    restore::plan(texts, &named.session_uid, target).map_err(told)
 }
 
 /// What a person can do about a session that cannot be given back.
 pub(super) fn told(error: RestoreError) -> CommandError {
     match error {
-        RestoreError::Store(error) => error.into(),
+        RestoreError::Text(error) => error.into(),
         RestoreError::Io { .. } => CommandError::user("restore-failed", error),
         RestoreError::UnsafeName(_) | RestoreError::LeadsOut(_) => CommandError::user("restore-refused", error),
         RestoreError::NoPlace => {
@@ -139,6 +138,12 @@ pub(super) fn tell_masked(ui: &mut Ui, plan: &Plan) {
             "These files differ from what the agent wrote: they hold {secrets}"
         ));
     }
+    if !plan.gone.is_empty() {
+        let gone = plural(plan.gone.len() as u64, "subagent");
+        ui.warning(format_args!(
+            "{gone} left out, because their raw text was evicted and their logs are gone"
+        ));
+    }
     let long = sum(|file| file.lines_left_out);
     if long > 0 {
         let lines = plural(long, "line");
@@ -154,6 +159,7 @@ fn to_json(uid: &str, plan: &Plan, written: u64, is_dry: bool) -> Value {
         "written": written,
         "files": plan.files.iter().map(file_json).collect::<Vec<_>>(),
         "left_out": plan.left_out,
+        "gone": plan.gone,
     })
 }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use memory::restore;
+use memory::session_text::SessionTexts;
 use memory::store::{Listed, Status, Store};
 use serde_json::json;
 use transcript::{Agent, SafeName};
@@ -51,8 +52,15 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ResumeArgs) -> Result<O
     let listed = listed.ok_or_else(|| CommandError::internal("a session that was named is not listed"))?;
     let log = store.reads().log_path(&named.session_uid)?;
     let is_gone = !Path::new(&log).is_file();
+    let masker = context.masker(false)?;
+    let texts = SessionTexts {
+        store: &store,
+        masker: &masker,
+        is_ignored: &|log| context.is_ignored(log),
+    };
     let plan = if is_gone {
-        Some(plan(context, &store, &named, None)?)
+        let location = texts.locate(&named.session_uid)?;
+        Some(plan(context, &texts, &named, &location, None)?)
     } else {
         None
     };
@@ -78,7 +86,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ResumeArgs) -> Result<O
     }
     let program = resume.find(context)?;
     if let Some(plan) = &plan {
-        let written = restore::apply(&store, plan).map_err(told)?;
+        let written = restore::apply(&texts, plan).map_err(told)?;
         ui.status(format_args!("Restored: {}", plural(written, "file")));
         tell_masked(ui, plan);
     }

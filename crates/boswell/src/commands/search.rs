@@ -1,13 +1,14 @@
-//! `boswell search`: which turns of which sessions hold what somebody asks for.
+//! `boswell search`: finds turns of sessions by their words.
 
 mod page;
 mod text;
 
 use std::path::PathBuf;
 
-use memory::find::{Bare, Findings, Found, Question, find, find_bare, suggest};
+use memory::find::{Bare, Findings, Found, Question, add_sources, count_sources, find, find_bare, suggest};
 use memory::search::query::QueryError;
 use memory::search::{Enough, Query};
+use memory::session_text::SessionTexts;
 use memory::store::{Listed, Store};
 use serde_json::{Value, json};
 
@@ -16,6 +17,7 @@ use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::filters::{FilterArgs, Filters, ToolMeans};
 use crate::render::budget::TOKEN_CHARS;
+use crate::render::text::plural;
 use crate::session_arg::open_memory;
 use crate::ui::{Format, Ui};
 
@@ -23,6 +25,10 @@ use crate::ui::{Format, Ui};
 const TOKENS_MIN: u64 = 100;
 /// What is left out takes so much of an answer to say.
 const LEFT_OUT_CHARS: usize = 80;
+/// If fewer sessions are found, a hint names what was not searched.
+const FEW_SESSIONS: usize = 3;
+/// The number of evicted sessions whose logs are looked for to give that hint.
+const SOURCES_COUNTED_MAX: usize = 50;
 
 /// Find turns by words, phrases, any characters or a regular expression
 ///
@@ -37,6 +43,7 @@ const LEFT_OUT_CHARS: usize = 80;
   boswell search migrat* -draft --here
   boswell search --exact 'fn main(' --agent codex
   boswell search --regex 'E0[0-9]{3}' --json
+  boswell search login --sources                also the logs of evicted sessions
   boswell search login --in ~/backup/claude     logs that no memory holds")]
 pub(crate) struct SearchArgs {
     /// What to look for
@@ -51,6 +58,9 @@ pub(crate) struct SearchArgs {
     /// Search the logs in this directory, without any memory
     #[arg(long = "in", value_name = "DIR")]
     directory: Option<PathBuf>,
+    /// Also search the logs of evicted sessions, where they still exist
+    #[arg(long, conflicts_with = "directory")]
+    sources: bool,
     #[command(flatten)]
     filters: FilterArgs,
     /// Show at most so many sessions; `0` asks them all
@@ -107,7 +117,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &SearchArgs) -> Result<O
     let findings = match &store {
         Some(store) => {
             let filters = args.filters.resolve(context, store, ToolMeans::Texts)?;
-            ask_memory(store, context, &query, &filters, &page)?
+            ask_memory(store, context, args, &query, &filters, &page)?
         }
         None => ask_logs(context, args, &query, &args.filters.resolve_bare(context)?, &page)?,
     };
@@ -129,6 +139,9 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &SearchArgs) -> Result<O
             if let Some(store) = store.as_ref().filter(|_| shown.is_empty()) {
                 hint_suggestion(ui, context, store, args, &query)?;
             }
+            if let Some(store) = store.as_ref().filter(|_| left < FEW_SESSIONS) {
+                hint_sources(ui, context, store, &findings)?;
+            }
         }
     }
     for reason in &findings.unreadable {
@@ -149,6 +162,7 @@ fn refused(error: QueryError) -> CommandError {
 fn ask_memory(
     store: &Store,
     context: &Context,
+    args: &SearchArgs,
     query: &Query,
     filters: &Filters<'_>,
     page: &Page,
@@ -162,7 +176,47 @@ fn ask_memory(
         behind: page.behind.clone(),
         is_cancelled: &|| false,
     };
-    Ok(find(store, &question)?)
+    let mut findings = find(store, &question)?;
+    if args.sources {
+        let masker = context.masker(false)?;
+        let texts = SessionTexts {
+            store,
+            masker: &masker,
+            is_ignored: &|log| context.is_ignored(log),
+        };
+        add_sources(&mut findings, &texts, &question)?;
+    }
+    Ok(findings)
+}
+
+/// Says that logs of evicted sessions exist which were not searched. Only the newest evicted sessions are looked at, because each costs a
+/// look at its file.
+fn hint_sources(ui: &mut Ui, context: &Context, store: &Store, findings: &Findings) -> Result<(), CommandError> {
+    if findings.evicted.is_empty() {
+        return Ok(());
+    }
+    let masker = context.masker(false)?;
+    let texts = SessionTexts {
+        store,
+        masker: &masker,
+        is_ignored: &|log| context.is_ignored(log),
+    };
+    let count = count_sources(findings, &texts, SOURCES_COUNTED_MAX)?;
+    let at_least = match findings.evicted.len() > SOURCES_COUNTED_MAX {
+        true => "at least ",
+        false => "",
+    };
+    let sessions = plural(count as u64, "evicted session");
+    match count {
+        0 => {}
+        1 => ui.hint(format_args!(
+            "{at_least}{sessions} still has its log; `--sources` searches it, too"
+        )),
+        _ => ui.hint(format_args!(
+            "{at_least}{sessions} still have their logs; `--sources` searches them, too"
+        )),
+    }
+    Ok(())
 }
 
 /// Says what a question that found nothing was probably meant to be.
@@ -253,7 +307,6 @@ fn by_session(found: &[Found]) -> Vec<Vec<&Found>> {
 
 /// Says what is not shown, and why.
 fn tell(ui: &mut Ui, findings: &Findings, sessions: usize, shown: usize, next: Option<&Page>) {
-    use crate::render::text::plural;
     if shown == 0 {
         ui.status("Nothing found");
     }
@@ -292,6 +345,7 @@ fn to_json(findings: &Findings, shown: &[&Vec<&Found>], next: Option<&Page>, too
         "took_ms": took_ms,
         "frames_asked": findings.work.asked,
         "frames_read": findings.work.read,
+        "sources_searched": findings.sources,
     })
 }
 
@@ -303,6 +357,7 @@ fn hit_json(found: &Found) -> Value {
         "line": found.line,
         "part": found.part,
         "path": found.path,
+        "text_from": found.text_from().as_str(),
         "ts": found.ts,
         "agent": found.session.flavor(),
         "project": found.session.cwd,

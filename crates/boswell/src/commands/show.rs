@@ -1,4 +1,4 @@
-//! `boswell show`: a session from memory.
+//! `boswell show`: prints a session.
 
 mod blocks;
 mod commit;
@@ -6,28 +6,34 @@ mod follow;
 
 use jiff::tz::TimeZone;
 use memory::commits::{Place, is_sha};
-use memory::kept;
+use memory::digest;
+use memory::session_text::{SessionText, SessionTexts, TextLocation, TextOrigin};
 use memory::store::{Status, Store};
 use serde_json::{Value, json};
 use transcript::{PartKind, SessionEvent};
 
 use self::blocks::{Block, BlockTexts, LeftOut};
 use super::read::{TurnRange, zone_of};
+use super::{digest_json, digest_lines};
 use crate::context::Context;
-use crate::error::{CommandError, Outcome};
+use crate::error::{CommandError, Outcome, OutputError};
 use crate::filters::{FilterArgs, ToolMeans};
 use crate::render::depth::Depth;
 use crate::render::portrait::Portrait;
-use crate::render::text::rows;
+use crate::render::text::{plural, rows};
 use crate::session_arg::{Named, SESSION_HELP, open_memory, resolve_among};
+use crate::text_source::{announce, eviction_json, open_text};
 use crate::ui::{Format, Ui, escape_lines};
 
 /// No answer is worth less than so many tokens.
 const TOKENS_MIN: u64 = 100;
+/// The first lines of a digest's page, which name the session.
+const DIGEST_HEADING_LINES: usize = 2;
 
 /// Show a session, or the session that made a commit
 ///
-/// The session comes from the memory, whether or not its log is still there. Turns show whole prompts and answers, and each tool
+/// The session comes from the memory, whether or not its log still exists. An evicted session is read from its log; if that is gone, its digest
+/// and its turns are printed, with when and why its text was evicted. Turns show whole prompts and answers, and each tool
 /// call in one line; the finder, `boswell` alone, has a reader for the same. The id of a commit, 7 to 40 hexadecimal digits, shows the turn that made it.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
@@ -87,19 +93,33 @@ fn show(
     zone: &TimeZone,
     made: Option<&Place>,
 ) -> Result<Outcome, CommandError> {
+    let masker = context.masker(false)?;
+    let texts = SessionTexts {
+        store,
+        masker: &masker,
+        is_ignored: &|log| context.is_ignored(log),
+    };
     if let Some(part) = args.part.as_deref().filter(|part| !has_events(part)) {
-        return show_part(ui, store, named, part);
+        let text = open_text(ui, zone, &texts, &named.session_uid)?;
+        return show_part(ui, &text, named, part);
     }
-    let portrait = Portrait::of(store, named)?;
+    let mut portrait = Portrait::of(&texts, named)?;
+    announce(ui, zone, &portrait.location);
+    let text = texts.open(&named.session_uid, portrait.location.clone());
+    if let Some(source) = text.as_ref().and_then(SessionText::source) {
+        portrait.use_source(source)?;
+    }
     let turns = args.turns.or(made.and_then(|place| place.turn).map(|turn| TurnRange {
         first: turn,
         last: turn,
     }));
-    let events = chosen(store, &portrait, args, turns)?;
+    let events = chosen(text.as_ref(), &portrait, args, turns)?;
     let is_empty = events.is_empty() && (turns.is_some() || args.part.is_some());
     let blocks = blocks::of(&portrait, events);
     let shown = Shown {
+        context,
         store,
+        text: text.as_ref(),
         portrait: &portrait,
         blocks: &blocks,
         depth: args.depth,
@@ -122,25 +142,33 @@ fn show(
         }
     }
     if args.follow {
-        return follow::run(ui, context, store, &portrait, args, zone, &blocks);
+        return follow::run(ui, &shown, args);
     }
     if is_empty && portrait.status != Status::PromptsOnly {
-        ui.hint(format_args!(
-            "this session has no such turns or parts; it has {} turns",
-            portrait.turns.len()
-        ));
+        hint_nothing_shown(ui, &shown);
         return Ok(Outcome::NothingFound);
     }
     Ok(Outcome::Done)
+}
+
+/// Says why none of the turns or parts that were asked for is shown.
+fn hint_nothing_shown(ui: &mut Ui, shown: &Shown<'_>) {
+    match shown.text {
+        Some(_) => ui.hint(format_args!(
+            "this session has no such turns or parts; it has {}",
+            plural(shown.portrait.turns.len() as u64, "turn")
+        )),
+        None => ui.hint("the text of these turns is gone; without `--turns` and `--part` all that is left is printed"),
+    }
 }
 
 fn has_events(part: &str) -> bool {
     PartKind::of_name(part).is_some_and(PartKind::has_lines)
 }
 
-/// The events that are asked for. Only the pages that hold them are read.
+/// Returns the events that are asked for. Only the pages that hold them are read from the memory.
 fn chosen(
-    store: &Store,
+    text: Option<&SessionText<'_>>,
     portrait: &Portrait,
     args: &ShowArgs,
     turns: Option<TurnRange>,
@@ -150,14 +178,14 @@ fn chosen(
     let mut known = portrait.turns.iter().filter(|turn| asked(turn.turn)).peekable();
     // The lines of Grok's parts are counted apart: they tell nothing about pages.
     let is_one_part = portrait.session.flavor != transcript::Agent::Grok;
-    let events = match (turns, known.peek()) {
-        (Some(_), None) => return Ok(Vec::new()),
-        (Some(_), Some(first)) if is_one_part => {
+    let events = match (text, turns, known.peek()) {
+        (None, ..) | (_, Some(_), None) => return Ok(Vec::new()),
+        (Some(SessionText::Memory { store, .. }), Some(_), Some(first)) if is_one_part => {
             let first_line = first.start_line;
             let last_line = known.last().map_or(first_line, |last| last.end_line);
             store.reads().events_of_lines(uid, first_line, last_line)?
         }
-        _ => store.reads().events(uid)?,
+        (Some(text), ..) => text.events()?,
     };
     let takes = |event: &SessionEvent| {
         let in_turns = turns.is_none() || event.turn.is_some_and(asked);
@@ -167,27 +195,27 @@ fn chosen(
     Ok(events.into_iter().filter(takes).collect())
 }
 
-/// Shows a part that gives no events, as it is.
-fn show_part(ui: &mut Ui, store: &Store, named: &Named, part: &str) -> Result<Outcome, CommandError> {
-    let parts = store.reads().parts(&named.session_uid)?;
-    if !parts.iter().any(|known| known == part) {
+/// Shows a part that has no events as it is.
+fn show_part(ui: &mut Ui, text: &SessionText<'_>, named: &Named, part: &str) -> Result<Outcome, CommandError> {
+    let parts = text.parts()?;
+    if !parts.iter().any(|(_, known)| known == part) {
         let message = format_args!("this session has no such part: `{part}`");
-        let parts: Vec<String> = parts.iter().map(|part| format!("`{part}`")).collect();
+        let mut parts: Vec<String> = parts.iter().map(|(_, part)| format!("`{part}`")).collect();
+        parts.sort();
         return Err(
             CommandError::not_found("part-unknown", message).with_hint(format_args!("it has {}", parts.join(", ")))
         );
     }
     let mut bytes = Vec::new();
-    kept::each_bytes(store, &named.session_uid, part, |piece| {
-        bytes.extend_from_slice(piece);
-        Ok(())
-    })?;
+    let origin = text.source().map_or(TextOrigin::Memory, |_| TextOrigin::Source);
+    text.cat(part, &mut bytes)?.map_err(OutputError::from)?;
     let text = String::from_utf8_lossy(&bytes);
     match ui.format {
         Format::Json => ui.json(&json!({
             "schema": "boswell.show/1",
             "session": { "session_uid": named.session_uid },
             "part": part,
+            "text_from": origin.as_str(),
             "text": text,
         }))?,
         Format::Text => text.lines().try_for_each(|line| ui.row(escape_lines(line)))?,
@@ -197,7 +225,9 @@ fn show_part(ui: &mut Ui, store: &Store, named: &Named, part: &str) -> Result<Ou
 
 /// What is shown of a session.
 struct Shown<'a> {
+    context: &'a Context,
     store: &'a Store,
+    text: Option<&'a SessionText<'a>>,
     portrait: &'a Portrait,
     blocks: &'a [Block],
     depth: Depth,
@@ -214,11 +244,12 @@ impl Shown<'_> {
         if self.portrait.status == Status::PromptsOnly {
             foot.push(String::new());
             foot.extend(self.portrait.told_prompts(ui, self.zone));
-        } else if self.portrait.status == Status::Evicted && self.blocks.is_empty() {
+        } else if self.text.is_none() {
+            foot.extend(self.digest_lines(ui)?);
             foot.extend(blocks::marks(ui, &self.portrait.turns, self.zone));
         }
         foot.extend(self.portrait.told_subagents(ui));
-        let mut texts = BlockTexts::read(self.store, self.portrait, self.blocks, self.depth)?;
+        let mut texts = BlockTexts::read(self.text, self.portrait, self.blocks, self.depth)?;
         match self.max_tokens {
             None => {
                 rows(ui, head)?;
@@ -231,7 +262,7 @@ impl Shown<'_> {
                 let mut turns = self.turn_lines(ui, &mut texts)?;
                 if self.depth != Depth::Full && !blocks::fits(&turns, max_tokens) {
                     // One line of every message says more than the whole text of a few.
-                    turns = self.turn_lines(ui, &mut BlockTexts::none(self.store, self.portrait, self.depth))?;
+                    turns = self.turn_lines(ui, &mut BlockTexts::none(self.text, self.portrait, self.depth))?;
                 }
                 rows(
                     ui,
@@ -241,15 +272,37 @@ impl Shown<'_> {
         }
     }
 
+    /// Returns the page of the stored digest without its heading, which the header of the session repeats.
+    fn digest_lines(&self, ui: &Ui) -> Result<Vec<String>, CommandError> {
+        let digest = digest::current(self.store, self.portrait.session.session_uid.as_str())?;
+        Ok(match digest {
+            Some(digest) => digest_lines(ui, self.context, &digest).split_off(DIGEST_HEADING_LINES),
+            None => vec![String::new(), "  no digest could be made of this session".to_owned()],
+        })
+    }
+
     fn turn_lines(&self, ui: &Ui, texts: &mut BlockTexts<'_>) -> Result<Vec<Vec<String>>, CommandError> {
         let blocks = self.blocks.iter();
         blocks.map(|block| blocks::lines(ui, texts, block, self.zone)).collect()
+    }
+
+    /// Returns the stored digest of a session whose text is gone, else null.
+    fn digest_json(&self) -> Result<Value, CommandError> {
+        let digest = match self.portrait.location {
+            TextLocation::Evicted(..) => digest::current(self.store, self.portrait.session.session_uid.as_str())?,
+            _ => None,
+        };
+        let json = digest.map(|digest| digest_json(self.context, self.store, &digest));
+        Ok(json.transpose()?.unwrap_or_default())
     }
 
     fn print_json(&self, ui: &mut Ui) -> Result<(), CommandError> {
         let mut answer = json!({
             "schema": "boswell.show/1",
             "session": self.portrait.to_json(),
+            "text_from": self.portrait.location.origin().as_str(),
+            "eviction": eviction_json(&self.portrait.location),
+            "digest": self.digest_json()?,
             "turns": [],
             "events": [],
             "subagents": self.portrait.subagents_json(),
@@ -258,7 +311,7 @@ impl Shown<'_> {
             "left_out": Value::Null,
         });
         let mut records = Vec::new();
-        let mut texts = BlockTexts::read(self.store, self.portrait, self.blocks, self.depth)?;
+        let mut texts = BlockTexts::read(self.text, self.portrait, self.blocks, self.depth)?;
         for block in self.blocks {
             records.push(blocks::json(&mut texts, block)?);
         }

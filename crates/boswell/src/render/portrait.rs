@@ -2,14 +2,17 @@
 
 use jiff::tz::TimeZone;
 use memory::kept;
+use memory::session_text::{SessionTexts, SourceLog, SourceText, TextLocation};
 use memory::store::{Annotations, Counted, Decision, Fact, Status, Store};
 use serde_json::{Value, json};
 use transcript::{Agent, Call, Session, SessionEvent, SessionUid, Turn, counted};
 
 use crate::commands::decision_json;
+use crate::commands::read::told_log_error;
 use crate::error::CommandError;
 use crate::render::text::{self, Head, date_time, plural, told_tokens};
 use crate::session_arg::Named;
+use crate::text_source::{describe_eviction, describe_problem};
 use crate::ui::{FAINT, Ui, escape, measure};
 
 /// The characters of a summary that the store keeps.
@@ -32,12 +35,13 @@ pub(crate) struct Portrait {
     subagent_calls: Vec<Call>,
     /// What histories told, oldest first.
     pub(crate) prompts: Vec<(Option<i64>, String)>,
-    /// When its raw text was let go, and why.
-    let_go: Option<(i64, Option<String>)>,
+    /// Where its text is.
+    pub(crate) location: TextLocation,
 }
 
 impl Portrait {
-    pub(crate) fn of(store: &Store, named: &Named) -> Result<Self, CommandError> {
+    pub(crate) fn of(texts: &SessionTexts<'_>, named: &Named) -> Result<Self, CommandError> {
+        let store = texts.store;
         let reads = store.reads();
         let uid = named.session_uid.as_str();
         let counted = reads.counted(uid)?;
@@ -66,13 +70,20 @@ impl Portrait {
             },
             faults: reads.fault_count(uid)?,
             prompts: reads.prompts_of(uid)?,
-            let_go: reads.let_go_of(uid)?,
+            location: texts.locate(uid)?,
             session,
             subagents,
             counted,
             calls,
             subagent_calls,
         })
+    }
+
+    /// Takes what an eviction removed from the session's own log.
+    pub(crate) fn use_source(&mut self, source: &SourceText<'_>) -> Result<(), CommandError> {
+        let read = source.reading().map_err(told_log_error)?;
+        self.turns.clone_from(&read.reading.turns);
+        source.fill_session(&mut self.session).map_err(told_log_error)
     }
 
     /// Returns a turn by its number.
@@ -125,6 +136,7 @@ impl Portrait {
             lines.push(format!("  {}", plural(self.counted.prompts, "prompt")));
         }
         lines.push(format!("  {}", self.state(zone)));
+        lines.extend(self.source_state().map(|state| format!("  {state}")));
         lines.extend(self.facts.iter().filter_map(|fact| told_fact(fact, zone)));
         if !self.said.tags.is_empty() {
             let tags: Vec<String> = self.said.tags.iter().map(|tag| format!("#{}", escape(tag))).collect();
@@ -146,8 +158,8 @@ impl Portrait {
     fn state(&self, zone: &TimeZone) -> String {
         let mut state = vec![match self.status {
             Status::Kept => format!("kept: {} of logs", measure::bytes(self.counted.bytes)),
-            Status::Evicted => self.why_gone(zone),
-            Status::PromptsOnly => "prompts only: its log was gone before it was swept".to_owned(),
+            Status::Evicted => self.describe_evicted(zone),
+            Status::PromptsOnly => "prompts only: its log was deleted before the first sweep".to_owned(),
         }];
         if self.faults > 0 {
             state.push(plural(self.faults, "fault"));
@@ -155,26 +167,23 @@ impl Portrait {
         state.join(" · ")
     }
 
-    /// When and why the text went, and what is left of it.
-    fn why_gone(&self, zone: &TimeZone) -> String {
-        let (at, reason) = self.let_go.clone().unwrap_or_default();
-        let on = jiff::Timestamp::from_microsecond(at).ok().filter(|_| at > 0);
-        let on = on.map(|at| format!(" on {}", date_time(at, zone))).unwrap_or_default();
-        let (why, left) = match reason.as_deref() {
-            Some("age") => (
-                "it was here for as long as raw text is kept",
-                "its digest and its numbers are",
-            ),
-            Some("budget") => ("raw text was over its soft cap", "its digest and its numbers are"),
-            Some("hard_cap") => ("raw text was over its hard cap", "its digest and its numbers are"),
-            Some("overflow") => (
-                "raw text was over its hard cap and no digest could be made",
-                "its numbers are",
-            ),
-            Some("forgotten") => ("it was to be forgotten", "its digest and its numbers are"),
-            _ => ("the budget was used up", "its digest and its numbers are"),
-        };
-        format!("evicted: its text was let go{on}, because {why}; {left} left")
+    /// Returns when and why the raw text was evicted.
+    fn describe_evicted(&self, zone: &TimeZone) -> String {
+        match &self.location {
+            TextLocation::Source(SourceLog { eviction, .. }) | TextLocation::Evicted(eviction, _) => {
+                format!("raw text {}", describe_eviction(eviction, zone))
+            }
+            TextLocation::Memory | TextLocation::PromptsOnly => "evicted".to_owned(),
+        }
+    }
+
+    /// Returns whether the text of an evicted session is read from its log, or why it is not.
+    fn source_state(&self) -> Option<String> {
+        match &self.location {
+            TextLocation::Source(_) => Some("its text is read from its log".to_owned()),
+            TextLocation::Evicted(_, problem) => Some(describe_problem(problem)),
+            TextLocation::Memory | TextLocation::PromptsOnly => None,
+        }
     }
 
     /// What a history still tells of a session whose log is gone.

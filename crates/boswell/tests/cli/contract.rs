@@ -47,7 +47,7 @@ fn alone_it_shows_its_verbs_in_their_groups() {
       read          Show a session's log as one clear transcript
       cat           Print a session's log as the agent wrote it
       export        Write sessions, turns, events, calls and digests as tables
-      restore       Give a session's files back
+      restore       Restore a session's files
       resume        Go on with a session: in its directory, with its agent
 
     Keep:

@@ -127,7 +127,7 @@ fn what_was_decided_stands_in_session_and_digest_whatever_becomes_of_the_raw_tex
     sandbox.run("evict --config session_memory.retention.raw_soft_cap_bytes=1");
     sandbox.run_args(&["decide", "and after", "--session", SESSION]);
     let show = sandbox.run(&format!("show {SESSION}"));
-    assert!(show.contains("evicted: "), "{show}");
+    assert!(show.contains("raw text evicted on "), "{show}");
     let digest = sandbox.run(&format!("digest {SESSION}"));
     for (told, word) in [(show, "decided: "), (digest, "decided ")] {
         let decided: Vec<&str> = told

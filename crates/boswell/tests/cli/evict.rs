@@ -99,12 +99,27 @@ fn evict_shows_what_would_go_and_lets_it_go_only_when_told() {
 fn an_evicted_session_says_what_is_left_and_why() {
     let sandbox = sandbox();
     sandbox.run(&format!("sweep {CAPS}"));
+    fs::remove_file(sandbox.home.join(log(1))).unwrap();
     assert_snapshot!(sized(&sandbox.run("show 5e550001")), @"
     claude:5e550001-0000-4000-8000-000000000000
       Claude Code 2.1.230 · claude-opus-5 · app on main · /home/ada/app
       2026-03-01 09:00:00 – 2026-03-01 09:00:06 (6.0 s) · 3 turns · 7 events · 7 lines
       tokens: 30 in, 60 out, 0 cache read, 0 cache write · 3 calls
-      evicted: its text was let go on 2026-04-01 09:00:00, because raw text was over its soft cap; its digest and its numbers are left
+      raw text evicted on 2026-04-01 09:00:00 because the raw cache exceeded its soft cap
+      its log no longer exists: `[HOME]/.claude/projects/-home-ada-app/5e550001-0000-4000-8000-000000000000.jsonl`
+
+      asked       mend number 1 (line 1)
+      last asked  thanks (line 6)
+      answered    You are welcome. (line 7)
+      outcome     unknown: completed (fairly sure)
+                  line 7: You are welcome.
+
+      time        6.0 s active of 6.0 s
+      turns       3 turns, 7 events, 1 tool call
+      tokens      30 in, 60 out, 0 cached, in 3 calls of claude-opus-5
+      tools       Bash 1
+      commands    cargo test 1
+      tests       1 passed, 0 failed; the last passed (line 2): cargo test
 
     Turn 1  lines 1–3, 2026-03-01 09:00:00, 2.0 s, 1 tool call
             mend number 1
@@ -115,14 +130,14 @@ fn an_evicted_session_says_what_is_left_and_why() {
     ");
     assert_snapshot!(sandbox.run("cat 5e550001"), @"
     --- stderr ---
-    error: the text of this session was let go: `claude:5e550001-0000-4000-8000-000000000000`
-    Hint: `boswell show` says what is left, and why
+    error: the raw text of `claude:5e550001-0000-4000-8000-000000000000` was evicted on 2026-04-01 09:00:00 because the raw cache exceeded its soft cap, and its log no longer exists: `[HOME]/.claude/projects/-home-ada-app/5e550001-0000-4000-8000-000000000000.jsonl`
+    Hint: `boswell show claude:5e550001-0000-4000-8000-000000000000` prints what is left
     --- exit 1 ---
     ");
     assert_snapshot!(sandbox.run("restore 5e550001 -o out"), @"
     --- stderr ---
-    error: the text of this session was let go: `claude:5e550001-0000-4000-8000-000000000000`
-    Hint: `boswell show` says what is left
+    error: the raw text of `claude:5e550001-0000-4000-8000-000000000000` was evicted on 2026-04-01 09:00:00 because the raw cache exceeded its soft cap, and its log no longer exists: `[HOME]/.claude/projects/-home-ada-app/5e550001-0000-4000-8000-000000000000.jsonl`
+    Hint: `boswell show claude:5e550001-0000-4000-8000-000000000000` prints what is left
     --- exit 1 ---
     ");
     assert_snapshot!(sandbox.run("search mend"), @"
@@ -263,7 +278,21 @@ fn what_is_forgotten_stays_forgotten() {
       Claude Code 2.1.230 · claude-opus-5 · app on main · /home/ada/app
       2026-03-02 09:00:00 – 2026-03-02 09:00:06 (6.0 s) · 3 turns · 7 events · 7 lines
       tokens: 30 in, 60 out, 0 cache read, 0 cache write · 3 calls
-      evicted: its text was let go on 2026-04-02 09:00:00, because it was to be forgotten; its digest and its numbers are left
+      raw text forgotten on 2026-04-02 09:00:00
+      a forgotten session is not read from its log
+
+      asked       mend number 2 (line 1)
+      last asked  thanks (line 6)
+      answered    You are welcome. (line 7)
+      outcome     unknown: completed (fairly sure)
+                  line 7: You are welcome.
+
+      time        6.0 s active of 6.0 s
+      turns       3 turns, 7 events, 1 tool call
+      tokens      30 in, 60 out, 0 cached, in 3 calls of claude-opus-5
+      tools       Bash 1
+      commands    cargo test 1
+      tests       1 passed, 0 failed; the last passed (line 2): cargo test
 
     Turn 1  lines 1–3, 2026-03-02 09:00:00, 2.0 s, 1 tool call
             mend number 2
@@ -338,12 +367,21 @@ fn a_loss_is_told_loudly_to_everybody() {
       Claude Code 2.1.230 · claude-opus-5 · app on main · /home/ada/app
       2026-04-01 08:59:00 – 2026-04-01 08:59:06 (6.0 s) · 3 turns · 7 events · 7 lines
       tokens: 30 in, 60 out, 0 cache read, 0 cache write · 3 calls
-      evicted: its text was let go on 2026-04-01 09:00:00, because raw text was over its hard cap and no digest could be made; its numbers are left
+      raw text evicted on 2026-04-01 09:00:00 because the raw cache exceeded its hard cap, before a digest could be made
+      its text is read from its log
 
     Turn 1  lines 1–3, 2026-04-01 08:59:00, 2.0 s, 1 tool call
+         1  08:59:00  you            mend number 1
+         2  08:59:01  Bash           cargo test  test, 1.0 s
 
     Turn 2  lines 4–5, 2026-04-01 08:59:03, 1.0 s
+         4  08:59:03  you            and the second thing
+         5  08:59:04  agent          Done.
 
     Turn 3  lines 6–7, 2026-04-01 08:59:05, 1.0 s
+         6  08:59:05  you            thanks
+         7  08:59:06  agent          You are welcome.
+    --- stderr ---
+    Reading its log `[HOME]/.claude/projects/-home-ada-app/5e550001-0000-4000-8000-000000000000.jsonl`: raw text was evicted on 2026-04-01 09:00:00 because the raw cache exceeded its hard cap, before a digest could be made
     ");
 }

@@ -38,6 +38,7 @@ mod secrets;
 mod sessions;
 mod setup;
 mod show;
+mod sources;
 mod stats;
 mod status;
 mod usage;

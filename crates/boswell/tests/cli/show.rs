@@ -309,7 +309,7 @@ fn a_session_of_which_only_prompts_are_left_shows_them() {
     claude:90ne
       Claude Code · site · /home/ada/site
       2 prompts
-      prompts only: its log was gone before it was swept
+      prompts only: its log was deleted before the first sweep
 
     2026-02-01 09:00:00  draw
                          a \u{1b}[31mhouse
@@ -356,12 +356,15 @@ fn json_is_one_object_with_session_turns_and_events() {
         keys,
         [
             "commit",
+            "digest",
             "events",
+            "eviction",
             "left_out",
             "prompts",
             "schema",
             "session",
             "subagents",
+            "text_from",
             "turns"
         ]
     );

@@ -55,8 +55,11 @@ pub struct Notes {
     pub renamed: Vec<Renamed>,
     pub masked: Vec<Masked>,
     pub from_memory: Vec<FromMemory>,
-    /// Sessions of the day whose text was let go.
+    /// Sessions of the day whose raw text was evicted and whose logs are gone.
     pub evicted: Vec<String>,
+    /// Sessions of the day whose raw text was evicted and that were read from their logs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub from_source: Vec<String>,
     pub skipped: Vec<Skipped>,
 }
 

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
-use transcript::{Agent, PartKind, grok_project};
+use transcript::{Agent, PartKind, SessionUid, grok_project};
 
 use super::audit::Skipped;
 use super::children::stem;
@@ -52,6 +52,14 @@ pub(super) struct Collected {
     pub(super) skipped: Vec<Skipped>,
     /// Logs of children that were at work on the day: each is copied with its parent, or told.
     pub(super) children: Vec<PathBuf>,
+}
+
+impl Collected {
+    /// Returns whether a session is part of the day.
+    pub(super) fn has_session(&self, session_uid: &str) -> bool {
+        let uid = |picked: &Picked| SessionUid::new(picked.agent, &picked.id);
+        self.picked.iter().any(|picked| uid(picked).as_str() == session_uid)
+    }
 }
 
 /// A log that is to be looked at.

@@ -65,7 +65,7 @@ impl Forgotten {
     }
 }
 
-/// Gives the sessions of the day that only the store still has, and tells of those that it let go.
+/// Returns the sessions of the day that only the store still has, and notes those that were evicted.
 pub(super) fn recall(store: &Store, ask: &Ask<'_>, logs: &[Log], copies: &Path, notes: &mut Notes) -> Vec<Gone> {
     let mut failed = |what: &str, error: &StoreError| {
         notes.skipped.push(Skipped {
@@ -96,6 +96,9 @@ pub(super) fn recall(store: &Store, ask: &Ask<'_>, logs: &[Log], copies: &Path, 
             }
         };
         if there.contains(&(agent, name_of(agent, &place))) {
+            if one.status == Status::Evicted {
+                notes.from_source.push(uid.clone());
+            }
             continue;
         }
         let file = copies.join(format!("kept-{}", gone.len()));

@@ -32,23 +32,31 @@ const LOGS_AT_ONCE: usize = 8;
 /// As much of a spilled result is searched.
 const SPILL_BYTES_MAX: u64 = 16 << 20;
 
-/// Where logs are looked for, and what hides their secrets.
+/// Which logs are searched, and what hides their secrets.
 pub struct Bare<'b> {
     pub directory: &'b Path,
     pub masker: &'b Masker,
 }
 
-/// Asks the logs in a directory. What cannot be read is told and costs nothing else.
+/// Searches the logs in a directory. A log that cannot be read is reported and costs nothing else.
 pub fn find_bare(bare: &Bare<'_>, question: &Question<'_>) -> Findings {
+    let mut unreadable = Vec::new();
+    let logs = logs_in(bare.directory, &mut unreadable);
+    let mut findings = find_in_logs(&logs, bare.masker, question);
+    findings.unreadable.splice(0..0, unreadable);
+    findings
+}
+
+/// Searches some logs, which are given newest first.
+pub(super) fn find_in_logs(logs: &[Log], masker: &Masker, question: &Question<'_>) -> Findings {
     let mut findings = Findings::default();
-    let logs = logs_in(bare.directory, &mut findings.unreadable);
     let mut once = Once::default();
     for (at, some) in logs.chunks(LOGS_AT_ONCE * question.threads.max(1)).enumerate() {
         if (question.is_cancelled)() || question.enough.is_found(findings.found.len(), findings.work.read) {
             findings.is_partial = true;
             break;
         }
-        let glanced = in_parallel(question, some.len(), &|at| glance(bare, question, &some[at]));
+        let glanced = in_parallel(question, some.len(), &|at| glance(masker, question, &some[at]));
         let mut opened = Vec::new();
         for (log, may_hold) in some.iter().zip(glanced) {
             match may_hold {
@@ -57,7 +65,7 @@ pub fn find_bare(bare: &Bare<'_>, question: &Question<'_>) -> Findings {
                 Err(error) => findings.unreadable.push(format!("{}: {error}", log.path.display())),
             }
         }
-        let sketched = in_parallel(question, opened.len(), &|at| Sketch::of(bare, opened[at]));
+        let sketched = in_parallel(question, opened.len(), &|at| Sketch::of(masker, opened[at]));
         let mut sketches = Vec::new();
         for sketch in sketched {
             match sketch {
@@ -67,7 +75,7 @@ pub fn find_bare(bare: &Bare<'_>, question: &Question<'_>) -> Findings {
             }
         }
         findings.sessions += sketches.len();
-        ask(bare, question, &sketches, &mut findings, &mut once);
+        ask(masker, question, &sketches, &mut findings, &mut once);
         let is_last = at + 1 == logs.len().div_ceil(LOGS_AT_ONCE * question.threads.max(1));
         if question.enough.is_found(findings.found.len(), findings.work.read) && !is_last {
             findings.is_partial = true;
@@ -108,11 +116,11 @@ fn logs_in(directory: &Path, unreadable: &mut Vec<String>) -> Vec<Log> {
 }
 
 /// Whether a log may hold anything that is asked for.
-fn glance(bare: &Bare<'_>, question: &Question<'_>, log: &Log) -> io::Result<bool> {
+fn glance(masker: &Masker, question: &Question<'_>, log: &Log) -> io::Result<bool> {
     let mut glance = Glance::new(question.query);
     let spills = spills_of(log);
     let mut is_plain = |path: &Path| {
-        let text = read_spill(bare.masker, path).unwrap_or_default();
+        let text = read_spill(masker, path).unwrap_or_default();
         text.split(|byte| *byte == b'\n')
             .any(|line| glance.may_hold(Form::Plain, line))
     };
@@ -127,10 +135,7 @@ fn glance(bare: &Bare<'_>, question: &Question<'_>, log: &Log) -> io::Result<boo
         }
         let LineBody::Bytes(bytes) = line.body else { continue };
         // A tag may hold what is asked for, so it is masked first.
-        if glance.may_hold(
-            Form::Lines(log.agent),
-            &bare.masker.mask_json_line(bytes, &mut Vec::new()),
-        ) {
+        if glance.may_hold(Form::Lines(log.agent), &masker.mask_json_line(bytes, &mut Vec::new())) {
             return Ok(true);
         }
     }
@@ -157,8 +162,8 @@ struct Stretch {
 }
 
 impl Sketch {
-    fn of(bare: &Bare<'_>, log: &Log) -> Result<Self, String> {
-        let reading = logs::sketch(&log.path, log.agent, bare.masker).map_err(|error| error.to_string())?;
+    fn of(masker: &Masker, log: &Log) -> Result<Self, String> {
+        let reading = logs::sketch(&log.path, log.agent, masker).map_err(|error| error.to_string())?;
         let stretches = cut(log).map_err(|error| format!("{}: {error}", log.path.display()))?;
         Ok(Self {
             listed: listed(log, &reading),
@@ -336,7 +341,7 @@ fn listed(log: &Log, reading: &Reading) -> Listed {
 }
 
 /// Asks some logs, and tells what they hold.
-fn ask(bare: &Bare<'_>, question: &Question<'_>, sketches: &[Sketch], findings: &mut Findings, once: &mut Once) {
+fn ask(masker: &Masker, question: &Question<'_>, sketches: &[Sketch], findings: &mut Findings, once: &mut Once) {
     // By the number of a frame: which log, and which stretch of it.
     let mut keys: Vec<(usize, usize)> = Vec::new();
     let sessions: Vec<Session> = sketches
@@ -349,7 +354,7 @@ fn ask(bare: &Bare<'_>, question: &Question<'_>, sketches: &[Sketch], findings: 
         terms: &|_| all,
         lines: &|key, scratch| {
             let (at, number) = keys[usize::try_from(key).map_err(io::Error::other)?];
-            scratch.lines = sketches[at].lines(bare.masker, number)?;
+            scratch.lines = sketches[at].lines(masker, number)?;
             Ok(())
         },
         facts: &|session, part| match part {

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use twox_hash::XxHash3_64;
 
-use crate::mask::{MaskVersion, Masker};
+use crate::mask::{LineState, MaskVersion, Masker};
 
 /// So many lines are remembered, eight bytes each; those behind them are looked through again.
 const LINES_MAX: u64 = 1 << 20;
@@ -21,9 +21,15 @@ pub(crate) struct Plain {
 }
 
 impl Plain {
-    /// Masks a line, and remembers it if nothing was found.
-    pub(super) fn mask<'l>(&mut self, masker: &Masker, number: u64, line: &'l [u8]) -> Cow<'l, [u8]> {
-        let masked = masker.mask_json_line(line, &mut Vec::new());
+    /// Masks the next line, and remembers it if nothing was found. `state` carries tokens that an agent streamed over several lines.
+    pub(super) fn mask<'l>(
+        &mut self,
+        masker: &Masker,
+        state: &mut LineState,
+        number: u64,
+        line: &'l [u8],
+    ) -> Cow<'l, [u8]> {
+        let masked = masker.mask_next_line(state, line, &mut Vec::new());
         if (1..=LINES_MAX).contains(&number) {
             self.version = Some(masker.version());
             let at = usize::try_from(number - 1).expect("a million fits");
@@ -36,15 +42,18 @@ impl Plain {
         masked
     }
 
-    /// Masks a line of the second run.
-    pub(super) fn mask_again<'l>(&self, masker: &Masker, number: u64, line: &'l [u8]) -> Cow<'l, [u8]> {
+    /// Masks the next line of the second run, which passes every line either here or to [`Masker::skip_line`].
+    pub(super) fn mask_again<'l>(
+        &self,
+        masker: &Masker,
+        state: &mut LineState,
+        number: u64,
+        line: &'l [u8],
+    ) -> Cow<'l, [u8]> {
         let at = number.checked_sub(1).and_then(|at| usize::try_from(at).ok());
         let known = at.and_then(|at| self.hashes.get(at).copied().flatten());
         let is_same = |hash: u64| hash == XxHash3_64::oneshot(line) && self.version == Some(masker.version());
-        if known.is_some_and(is_same) {
-            return Cow::Borrowed(line);
-        }
-        masker.mask_json_line(line, &mut Vec::new())
+        masker.mask_next_line_again(state, line, || known.is_some_and(is_same))
     }
 }
 
@@ -60,13 +69,15 @@ mod tests {
         let (plain, secret) = (br#"{"text":"nothing"}"#.as_slice(), secret.as_bytes());
         let mut lines = Plain::default();
         for (number, line) in [(1, plain), (2, secret), (4, plain)] {
-            let masked = lines.mask(&masker, number, line).into_owned();
+            let state = &mut LineState::default();
+            let masked = lines.mask(&masker, state, number, line).into_owned();
             assert_eq!(masked == line, line == plain);
-            assert_eq!(lines.mask_again(&masker, number, line), masked);
+            assert_eq!(lines.mask_again(&masker, state, number, line), masked);
         }
         for number in 0..6 {
-            assert_ne!(lines.mask_again(&masker, number, secret), secret);
-            assert_eq!(lines.mask_again(&masker, number, plain), plain);
+            let state = &mut LineState::default();
+            assert_ne!(lines.mask_again(&masker, state, number, secret), secret);
+            assert_eq!(lines.mask_again(&masker, state, number, plain), plain);
         }
     }
 }

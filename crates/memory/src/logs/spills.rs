@@ -41,7 +41,7 @@ pub(crate) fn spills_of(log: &Path) -> Vec<PathBuf> {
 }
 
 /// Masks plain text, line by line.
-pub(super) fn mask_text(masker: &Masker, bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn mask_text(masker: &Masker, bytes: &[u8]) -> Vec<u8> {
     let mut state = TextState::default();
     let mut masked = Vec::with_capacity(bytes.len());
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {

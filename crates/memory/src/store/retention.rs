@@ -59,7 +59,7 @@ impl Tx<'_> {
 
 impl Reads<'_> {
     /// Whether the tables of this file are there: a store that an older binary made has none until somebody writes.
-    pub(super) fn has_retention(&self) -> Result<bool, StoreError> {
+    pub(crate) fn has_retention(&self) -> Result<bool, StoreError> {
         self.engine.has_table("tombstones")
     }
 

@@ -245,7 +245,7 @@ fn find(sweep: &Sweep<'_>, cursors: &[Cursor], walked: Vec<Found>, report: &mut 
             Some(copy.map(|copy| match by_path.get(path_text(&log.path).as_str()) {
                 Some(cursor) => (cursor.session_uid.clone(), copy, 0),
                 None => {
-                    let (uid, bytes) = uid_of(&copy);
+                    let (uid, bytes) = uid_of(copy.agent, &copy.source);
                     (uid, copy, bytes)
                 }
             }))
@@ -405,9 +405,14 @@ fn log_kind(source: &Source) -> PartKind {
     log.map_or(PartKind::Log, |part| part.kind)
 }
 
+/// Returns the uid of the session that a log holds, as its first lines name it.
+pub(crate) fn uid_of_log(agent: Agent, log: &Path) -> String {
+    uid_of(agent, &sources::source_of(agent, log)).0
+}
+
 /// The uid of a session we never read, by the head of its log, and how much of it was read. Mostly the first lines tell.
-fn uid_of(copy: &Copy) -> (String, u64) {
-    let path = log_of(&copy.source);
+fn uid_of(agent: Agent, source: &Source) -> (String, u64) {
+    let path = log_of(source);
     let mut rest = files::open(&path).and_then(|(file, _)| logs::unpacked(&path, file));
     // Room at once: what is read into none is read by bits.
     let mut head = Vec::with_capacity(FIRST_BYTES as usize);
@@ -419,17 +424,17 @@ fn uid_of(copy: &Copy) -> (String, u64) {
     read(&mut head, FIRST_BYTES);
     // Half a line may name another session than the whole of it.
     if head.contains(&b'\n')
-        && let (uid, true) = uid_in(copy, &path, &head)
+        && let (uid, true) = uid_in(agent, source, &path, &head)
     {
         return (uid, head.len() as u64);
     }
     read(&mut head, HEAD_BYTES);
-    (uid_in(copy, &path, &head).0, head.len() as u64)
+    (uid_in(agent, source, &path, &head).0, head.len() as u64)
 }
 
 /// The uid that the head of a log tells, and whether nothing behind it can change that.
-fn uid_in(copy: &Copy, path: &Path, head: &[u8]) -> (String, bool) {
-    let mut state = State::new(copy.agent, Origin::of(&path.to_string_lossy()));
+fn uid_in(agent: Agent, source: &Source, path: &Path, head: &[u8]) -> (String, bool) {
+    let mut state = State::new(agent, Origin::of(&path.to_string_lossy()));
     let mut delta = Delta::default();
     let whole = head.iter().rposition(|byte| *byte == b'\n').unwrap_or(head.len());
     for (at, bytes) in breaks::bare_lines(&head[..whole]).enumerate() {
@@ -439,14 +444,14 @@ fn uid_in(copy: &Copy, path: &Path, head: &[u8]) -> (String, bool) {
             body: LineBody::Bytes(bytes),
             terminated: true,
         };
-        state.take(log_kind(&copy.source), &line, &mut delta);
+        state.take(log_kind(source), &line, &mut delta);
         if state.is_named() {
             break;
         }
     }
     state.close(&mut delta);
     let uid = delta.session.map_or_else(
-        || format!("{}:{}", copy.agent.as_str(), copy.source.native_id),
+        || format!("{}:{}", agent.as_str(), source.native_id),
         |session| session.session_uid.as_str().to_owned(),
     );
     (uid, state.is_named())

@@ -431,8 +431,8 @@ fn fresh(job: &Job) -> State {
     State::new(job.agent, Origin::of(&job.log().to_string_lossy()))
 }
 
-/// A part's name in the store. Of some parts a session has several.
-fn part_name(part: &Part) -> String {
+/// Returns the name of a part in the store. A session may have several parts of one kind.
+pub(crate) fn part_name(part: &Part) -> String {
     match part.kind {
         PartKind::Meta | PartKind::Spill => {
             let name = |path: Option<&Path>| {

@@ -8,6 +8,7 @@ use std::sync::Mutex;
 use jiff::Timestamp;
 use memory::kept;
 use memory::mask::{MaskKey, Masker, UserRules};
+use memory::session_text::SessionTexts;
 use memory::sources::Root;
 use memory::store::{FilterRow, Patience, Place, Server, Store, Whose};
 use memory::sweep::{Report, Sweep, rebuild, run};
@@ -127,6 +128,15 @@ impl Home {
 
     pub fn store(&self) -> Store {
         Store::open(self.place()).unwrap()
+    }
+
+    /// Returns the texts of a store's sessions; no log is ignored.
+    pub fn texts<'t>(&'t self, store: &'t Store) -> SessionTexts<'t> {
+        SessionTexts {
+            store,
+            masker: &self.masker,
+            is_ignored: &|_| false,
+        }
     }
 
     pub fn cat(&self, uid: &str) -> String {

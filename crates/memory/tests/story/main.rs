@@ -14,4 +14,5 @@ mod prompts;
 mod restoring;
 mod retention;
 mod secrets;
+mod source_text;
 mod sweep;

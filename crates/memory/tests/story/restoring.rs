@@ -48,8 +48,8 @@ fn restored_bytes_equal_what_is_kept_for_every_part_of_every_agent() {
     let mut agents = BTreeSet::new();
     for (at, uid) in uids(&home).iter().enumerate() {
         let target = home.path(&format!("out/{at}"));
-        let plan = restore::plan(&store, uid, Target::Directory(&target)).unwrap();
-        let written = restore::apply(&store, &plan).unwrap();
+        let plan = restore::plan(&home.texts(&store), uid, Target::Directory(&target)).unwrap();
+        let written = restore::apply(&home.texts(&store), &plan).unwrap();
         assert_eq!(written as usize, plan.files.len(), "{uid}");
         assert!(!plan.files.is_empty(), "{uid}");
         for file in &plan.files {
@@ -59,9 +59,9 @@ fn restored_bytes_equal_what_is_kept_for_every_part_of_every_agent() {
         }
         agents.insert(uid.split(':').next().unwrap().to_owned());
         // Once more: all is there, and nothing is touched.
-        let again = restore::plan(&store, uid, Target::Directory(&target)).unwrap();
+        let again = restore::plan(&home.texts(&store), uid, Target::Directory(&target)).unwrap();
         assert!(again.files.iter().all(|file| file.is_there));
-        assert_eq!(restore::apply(&store, &again).unwrap(), 0);
+        assert_eq!(restore::apply(&home.texts(&store), &again).unwrap(), 0);
     }
     assert_eq!(agents.len(), 3);
 }
@@ -78,8 +78,8 @@ fn in_place_every_file_lies_where_it_lay_and_a_sweep_makes_the_same_of_it() {
     }
     let store = home.store();
     for uid in uids(&home) {
-        let plan = restore::plan(&store, &uid, Target::InPlace(&roots)).unwrap();
-        restore::apply(&store, &plan).unwrap();
+        let plan = restore::plan(&home.texts(&store), &uid, Target::InPlace(&roots)).unwrap();
+        restore::apply(&home.texts(&store), &plan).unwrap();
     }
     let mut after = BTreeMap::new();
     roots.iter().for_each(|root| tree(&root.path, &mut after));

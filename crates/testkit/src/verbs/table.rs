@@ -146,7 +146,7 @@ pub(super) const ROWS: &[Row] = &[
     both("search --exact 'rror'"), both("search --regex 'fn\\s+\\w+'").may_find_nothing(),
     both("search tool:Bash git").may_find_nothing(), both("search kind:error the").may_find_nothing(),
     both("search the --agent codex --limit 3"), json("search the --limit 0 --json"), both("search the --max-tokens 500"),
-    both("search nowhereatall").exits(1), both("search the --in {home}/.claude"), both("search --regex '('").exits(2),
+    both("search nowhereatall").exits(1), both("search the --in {home}/.claude"), both("search the --sources"), both("search --regex '('").exits(2),
     both("sessions"), both("sessions --all --limit 0"), both("sessions --agent codex --limit 3"), both("sessions --tool Bash"),
     both("sessions --outcome success").may_find_nothing(), both("sessions --tag parser"), both("sessions --since 30d"),
     both("sessions --until 2001-01-01").exits(1), both("sessions --here").exits(1),

@@ -1,4 +1,4 @@
-//! A session with everything that is shown of it, from the memory or from its log.
+//! Gathers everything that is shown of a session, from the memory, from the source of an evicted session, or from a log without any memory.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -7,9 +7,10 @@ use std::sync::LazyLock;
 use memchr::memmem::Finder;
 use memory::logs::{self, LogReading};
 use memory::mask::{Masker, Numbering};
+use memory::session_text::{SessionText, SessionTexts, TextLocation, TextOrigin};
 use memory::store::{Store, works_for};
 use memory::usage::{self, Sum};
-use memory::{digest, kept, repos};
+use memory::{digest, repos};
 use render::{Head, Money, Subagent, Told, Transcript};
 use transcript::{Agent, Call, Lineage, LineageKind, Outcome, PartKind, Session, SessionEvent, Turn};
 
@@ -27,6 +28,7 @@ pub(super) struct Gathered {
     pub(super) transcript: Transcript,
     /// How many places of it are masked.
     pub(super) masked: u64,
+    pub(super) origin: TextOrigin,
 }
 
 impl Gathered {
@@ -120,78 +122,114 @@ impl Family {
     }
 }
 
-/// A session from the memory.
-pub(super) fn kept(
-    store: &Store,
+/// Gathers a session that the memory knows.
+pub(super) fn known(
+    texts: &SessionTexts<'_>,
+    text: &SessionText<'_>,
     session_uid: &str,
     means: &Means<'_>,
     family: &Family,
     turns: Option<TurnRange>,
 ) -> Result<Gathered, CommandError> {
     let mut calls = Vec::new();
-    let mut transcript = kept_one(store, session_uid, means, family, turns, 0, &mut calls)?;
+    let mut gathering = Gathering {
+        texts,
+        means,
+        family,
+        calls: &mut calls,
+    };
+    let mut transcript = gathering.session(session_uid, text, turns, 0)?;
     transcript.head.money = money(&usage::sum(calls.iter(), &means.prices));
-    Ok(Gathered { transcript, masked: 0 })
+    Ok(Gathered {
+        transcript,
+        masked: 0,
+        origin: text.source().map_or(TextOrigin::Memory, |_| TextOrigin::Source),
+    })
 }
 
-fn kept_one(
-    store: &Store,
-    session_uid: &str,
-    means: &Means<'_>,
-    family: &Family,
-    turns: Option<TurnRange>,
-    depth: usize,
-    calls: &mut Vec<Call>,
-) -> Result<Transcript, CommandError> {
-    let reads = store.reads();
-    let Some(mut session) = reads.view(session_uid)? else {
-        let message = format_args!("nothing was made of this session yet: `{session_uid}`");
-        return Err(CommandError::not_found("session-unknown", message).with_hint("`boswell sweep` reads it"));
-    };
-    let own = reads.calls_of(session_uid)?;
-    settle(&mut session, &own);
-    calls.extend(own);
-    let mut events = reads.events(session_uid)?;
-    events.retain(|event| is_asked(event, turns));
-    let mut wholes = kept::wholes(store, session_uid, &events)?;
-    let told = events.into_iter().map(|event| {
-        let whole = wholes.remove(&event.seq).unwrap_or_default();
-        Told {
-            event,
-            text: whole.text,
-            images: whole.images,
+/// A session and its subagents, while they are gathered.
+struct Gathering<'g> {
+    texts: &'g SessionTexts<'g>,
+    means: &'g Means<'g>,
+    family: &'g Family,
+    calls: &'g mut Vec<Call>,
+}
+
+impl Gathering<'_> {
+    fn session(
+        &mut self,
+        session_uid: &str,
+        text: &SessionText<'_>,
+        turns: Option<TurnRange>,
+        depth: usize,
+    ) -> Result<Transcript, CommandError> {
+        let store = self.texts.store;
+        let reads = store.reads();
+        let Some(mut session) = reads.view(session_uid)? else {
+            let message = format_args!("nothing was made of this session yet: `{session_uid}`");
+            return Err(CommandError::not_found("session-unknown", message).with_hint("`boswell sweep` reads it"));
+        };
+        let own = reads.calls_of(session_uid)?;
+        settle(&mut session, &own);
+        self.calls.extend(own);
+        let mut events = text.events()?;
+        events.retain(|event| is_asked(event, turns));
+        let mut wholes = text.wholes(&events)?;
+        let mut all_turns = reads.turns(session_uid)?;
+        if let Some(source) = text.source() {
+            source.fill_session(&mut session).map_err(told_log_error)?;
+            all_turns.clone_from(&source.reading().map_err(told_log_error)?.reading.turns);
         }
-    });
-    let told: Vec<Told> = told.collect();
-    let mut subagents = Vec::new();
-    let children = if depth < NESTED_MAX {
-        family.children(store, session_uid)?
-    } else {
-        Vec::new()
-    };
-    for child in children {
-        let uid = child.session_uid.as_str();
-        // A child of a child names both above it: it hangs on the nearest.
-        let is_own = own_child(session_uid, &child);
-        if is_own && reads.has_raw_text(uid)? {
+        let told = events.into_iter().map(|event| {
+            let whole = wholes.remove(&event.seq).unwrap_or_default();
+            Told {
+                event,
+                text: whole.text,
+                images: whole.images,
+            }
+        });
+        let told: Vec<Told> = told.collect();
+        let subagents = self.subagents(session_uid, depth)?;
+        let judged = digest::current(store, session_uid)?.map(|digest| digest.outcome.outcome);
+        Ok(Transcript {
+            turns: asked_turns(all_turns, turns),
+            head: Head {
+                name: reads.annotations_of(session_uid)?.name,
+                outcome: judged.unwrap_or(Outcome::Unknown),
+                faults: reads.fault_count(session_uid)?,
+                ..head(session, self.means)
+            },
+            events: told,
+            subagents,
+        })
+    }
+
+    /// Gathers the subagents whose text can be read.
+    fn subagents(&mut self, session_uid: &str, depth: usize) -> Result<Vec<Subagent>, CommandError> {
+        let mut subagents = Vec::new();
+        if depth >= NESTED_MAX {
+            return Ok(subagents);
+        }
+        let store = self.texts.store;
+        for child in self.family.children(store, session_uid)? {
+            let uid = child.session_uid.as_str();
+            // A child of a child names both above it: it belongs to the nearest.
+            if !own_child(session_uid, &child) {
+                continue;
+            }
+            let location = self.texts.locate(uid)?;
+            let is_empty = location == TextLocation::Memory && !store.reads().has_raw_text(uid)?;
+            let Some(text) = self.texts.open(uid, location).filter(|_| !is_empty) else {
+                continue;
+            };
+            let transcript = self.session(uid, &text, None, depth + 1)?;
             subagents.push(Subagent {
-                link: link_of(&child),
-                transcript: kept_one(store, uid, means, family, None, depth + 1, calls)?,
+                link: link_of(&transcript.head.session).or_else(|| link_of(&child)),
+                transcript,
             });
         }
+        Ok(subagents)
     }
-    let judged = digest::current(store, session_uid)?.map(|digest| digest.outcome.outcome);
-    Ok(Transcript {
-        turns: asked_turns(reads.turns(session_uid)?, turns),
-        head: Head {
-            name: reads.annotations_of(session_uid)?.name,
-            outcome: judged.unwrap_or(Outcome::Unknown),
-            faults: reads.fault_count(session_uid)?,
-            ..head(session, means)
-        },
-        events: told,
-        subagents,
-    })
 }
 
 /// Whether a session hangs on another one itself, and not on one between them.
@@ -240,7 +278,11 @@ pub(super) fn bare(
         }
     }
     transcript.head.money = money(&usage::sum(calls.iter(), &means.prices));
-    Ok(Gathered { transcript, masked: 0 })
+    Ok(Gathered {
+        transcript,
+        masked: 0,
+        origin: TextOrigin::Source,
+    })
 }
 
 fn subagent(parent: &mut Transcript, link: Option<Lineage>, transcript: Transcript) {

@@ -11,6 +11,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use memory::mask::Masker;
+use memory::session_text::{SessionTexts, TextOrigin};
 use memory::store::{Listed, Status, Store};
 use render::{PageOptions, SiteSession, site_index, site_words};
 use serde_json::json;
@@ -57,7 +59,7 @@ pub(super) fn run(ui: &mut Ui, context: &Context, args: &RenderArgs) -> Result<O
         // Only the order of work hangs on it: a memory that cannot tell is rendered all the same.
         sizes: store.reads().raw_bytes().unwrap_or_default(),
         context,
-        mask: format!("{:?}", context.masker(false)?.version()),
+        masker: context.masker(false)?,
     };
     site.prepare()?;
     let pages = site.pages(&sessions)?;
@@ -112,8 +114,7 @@ struct Site<'c> {
     /// What is kept of each session, in bytes: about how long its page takes.
     sizes: HashMap<String, u64>,
     context: &'c Context,
-    /// By which rules secrets are masked.
-    mask: String,
+    masker: Masker,
 }
 
 impl Site<'_> {
@@ -178,10 +179,17 @@ impl Site<'_> {
         if let Some((_, page)) = known.filter(|(old, _)| *old == stamp || !is_kept) {
             return Ok(Some(page));
         }
-        if !is_kept {
+        let texts = SessionTexts {
+            store,
+            masker: &self.masker,
+            is_ignored: &|log| self.context.is_ignored(log),
+        };
+        let location = texts.locate(uid)?;
+        let has_text = is_kept || location.origin() == TextOrigin::Source;
+        let Some(text) = texts.open(uid, location).filter(|_| has_text) else {
             return Ok(None);
-        }
-        let mut gathered = gather::kept(store, uid, &self.means, &self.family, None)?;
+        };
+        let mut gathered = gather::known(&texts, &text, uid, &self.means, &self.family, None)?;
         gathered.number();
         let options = PageOptions {
             index: Some("../index.html".to_owned()),
@@ -217,8 +225,8 @@ impl Site<'_> {
         let zone = self.means.zone.iana_name();
         let outcome = memory::digest::current(store, uid)?.map(|digest| digest.outcome.outcome);
         Ok(format!(
-            "{VERSION} {growth:?} {name:?} {zone:?} {outcome:?} {}",
-            self.mask
+            "{VERSION} {growth:?} {name:?} {zone:?} {outcome:?} {:?}",
+            self.masker.version()
         ))
     }
 

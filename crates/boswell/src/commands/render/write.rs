@@ -4,14 +4,12 @@ use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use memory::store::Status;
 use render::Transcript;
 use transcript::SafeName;
 
 use super::{RenderArgs, To};
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::session_arg::Named;
 use crate::ui::Ui;
 
 /// What can be written to: films go back to their beginning when they know their end.
@@ -133,21 +131,4 @@ pub(super) fn open(path: &Path) -> Result<(), CommandError> {
         CommandError::user("open", format_args!("cannot start `{program}`: {error}"))
             .with_hint(format_args!("open it yourself: `{}`", path.display()))
     })
-}
-
-/// Only what is kept whole can be shown whole.
-pub(super) fn is_kept(named: &Named) -> Result<(), CommandError> {
-    let (message, hint) = match named.status {
-        Status::Kept => return Ok(()),
-        Status::PromptsOnly => (
-            "only prompts are left of this session",
-            "its log was gone before it was swept",
-        ),
-        Status::Evicted => (
-            "the text of this session was let go",
-            "`boswell show` says what is left, and why",
-        ),
-    };
-    let message = format_args!("{message}: `{}`", named.session_uid);
-    Err(CommandError::not_found("text-gone", message).with_hint(hint))
 }

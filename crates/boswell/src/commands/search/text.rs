@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use memory::find::Found;
-use memory::store::Store;
+use memory::session_text::TextOrigin;
+use memory::store::{Status, Store};
 
 use super::LEFT_OUT_CHARS;
 use crate::commands::sessions::{in_one_line, short_among};
@@ -63,7 +64,9 @@ fn block_lines(ui: &Ui, context: &Context, block: &[&Found], id: &str) -> Vec<St
     let age = at.map(|at| measure::age(context.now, at)).unwrap_or_default();
     let title = session.said.name.as_deref().or(session.title.as_deref());
     let title = title.map(in_one_line).unwrap_or_default();
-    let head = format!("{}  {}  {age}", session.flavor(), escape(project));
+    let is_from_log = is_evicted_source(block);
+    let mark = if is_from_log { "  evicted, found in its log" } else { "" };
+    let head = format!("{}  {}  {age}{mark}", session.flavor(), escape(project));
     let room = ui
         .columns()
         .unwrap_or(usize::MAX)
@@ -82,11 +85,17 @@ fn block_lines(ui: &Ui, context: &Context, block: &[&Found], id: &str) -> Vec<St
     let turn = block.iter().find_map(|one| one.turn);
     let turns = turn.map(|turn| format!(" --turns {turn}")).unwrap_or_default();
     let open = match &block[0].path {
-        Some(path) => format!("  boswell read {}{turns}", quoted(&path.to_string_lossy())),
-        None => format!("  boswell show {id}{turns}"),
+        Some(path) if !is_from_log => format!("  boswell read {}{turns}", quoted(&path.to_string_lossy())),
+        _ => format!("  boswell show {id}{turns}"),
     };
     lines.push(ui.paint(FAINT, open).to_string());
     lines
+}
+
+/// Returns whether a turn of an evicted session was found in its log; `boswell show` reads it from there.
+fn is_evicted_source(block: &[&Found]) -> bool {
+    let is_from_log = |one: &&Found| one.text_from() == TextOrigin::Source;
+    block[0].session.status == Status::Evicted && block.iter().any(is_from_log)
 }
 
 fn turn_lines(ui: &Ui, found: &Found) -> Vec<String> {

@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 
 use jiff::tz::TimeZone;
-use memory::kept;
-use memory::store::Store;
+use memory::session_text::SessionText;
 use serde_json::{Value, json};
 use transcript::{SessionEvent, Turn};
 
@@ -46,42 +45,40 @@ pub(super) fn of(portrait: &Portrait, events: Vec<SessionEvent>) -> Vec<Block> {
 
 /// The whole texts of blocks, as far as the depth shows them.
 pub(super) struct BlockTexts<'a> {
-    store: &'a Store,
+    text: Option<&'a SessionText<'a>>,
     portrait: &'a Portrait,
     depth: Depth,
-    /// Prompts and answers of all blocks, by `seq`. They are read at once, because one frame holds those of many turns.
+    /// The texts of all blocks that were read at once, by `seq`: one frame holds those of many turns, and a log at its source is read from its
+    /// start each time.
     messages: HashMap<u64, String>,
 }
 
 impl<'a> BlockTexts<'a> {
     pub(super) fn read(
-        store: &'a Store,
+        text: Option<&'a SessionText<'a>>,
         portrait: &'a Portrait,
         blocks: &[Block],
         depth: Depth,
     ) -> Result<Self, CommandError> {
-        let uid = portrait.session.session_uid.as_str();
-        let messages = match depth {
-            // All texts of a long session are too much to hold.
-            Depth::Full => HashMap::new(),
-            Depth::Prompts | Depth::Turns | Depth::Tools => {
-                let events = blocks.iter().flat_map(|block| &block.events);
-                let whole: Vec<SessionEvent> = events.filter(|event| depth.is_whole(event)).cloned().collect();
-                kept::texts(store, uid, &whole)?
-            }
-        };
-        Ok(Self {
-            store,
-            portrait,
-            depth,
-            messages,
-        })
+        let mut texts = Self::none(text, portrait, depth);
+        if let Some(text) = text.filter(|_| texts.block_text().is_none()) {
+            let events = blocks.iter().flat_map(|block| &block.events);
+            let whole: Vec<SessionEvent> = events.filter(|event| depth.is_whole(event)).cloned().collect();
+            texts.messages = text.texts(&whole)?;
+        }
+        Ok(texts)
+    }
+
+    /// Returns the text that is read block by block, or `None` if all blocks are read at once. All texts of a long session are too much to hold.
+    fn block_text(&self) -> Option<&'a SessionText<'a>> {
+        self.text
+            .filter(|text| self.depth == Depth::Full && text.source().is_none())
     }
 
     /// Returns no texts, so that every message is one line.
-    pub(super) fn none(store: &'a Store, portrait: &'a Portrait, depth: Depth) -> Self {
+    pub(super) fn none(text: Option<&'a SessionText<'a>>, portrait: &'a Portrait, depth: Depth) -> Self {
         Self {
-            store,
+            text,
             portrait,
             depth,
             messages: HashMap::new(),
@@ -90,9 +87,8 @@ impl<'a> BlockTexts<'a> {
 
     /// Returns the texts of one block, by `seq`.
     fn take(&mut self, block: &Block) -> Result<HashMap<u64, String>, CommandError> {
-        if self.depth == Depth::Full {
-            let uid = self.portrait.session.session_uid.as_str();
-            return Ok(kept::texts(self.store, uid, &block.events)?);
+        if let Some(text) = self.block_text() {
+            return Ok(text.texts(&block.events)?);
         }
         let text = |event: &SessionEvent| Some((event.seq, self.messages.remove(&event.seq)?));
         Ok(block.events.iter().filter_map(text).collect())

@@ -3,33 +3,31 @@
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-use jiff::tz::TimeZone;
 use memory::follow::{Appended, Follow, Lost};
-use memory::store::Store;
+use memory::session_text::SessionText;
 use transcript::{Kind, SessionEvent};
 
-use super::ShowArgs;
-use super::blocks::Block;
-use crate::context::Context;
+use super::{ShowArgs, Shown};
 use crate::error::{CommandError, Outcome};
 use crate::render::depth::Depth;
 use crate::render::json::EventRecord;
-use crate::render::portrait::Portrait;
 use crate::render::text::{event_lines, heading, rows};
 use crate::ui::{Format, Ui};
 
 /// How often the log is looked at.
 const EVERY: Duration = Duration::from_millis(500);
 
-pub(super) fn run(
-    ui: &mut Ui,
-    context: &Context,
-    store: &Store,
-    portrait: &Portrait,
-    args: &ShowArgs,
-    zone: &TimeZone,
-    blocks: &[Block],
-) -> Result<Outcome, CommandError> {
+/// Prints what is appended to the log after `shown` was printed, until the user interrupts it.
+pub(super) fn run(ui: &mut Ui, shown: &Shown<'_>, args: &ShowArgs) -> Result<Outcome, CommandError> {
+    let Shown {
+        context,
+        store,
+        text,
+        portrait,
+        blocks,
+        zone,
+        ..
+    } = *shown;
     let uid = portrait.session.session_uid.as_str();
     let Some(mut follow) = Follow::open(store, uid)? else {
         return Err(CommandError::not_found(
@@ -39,7 +37,7 @@ pub(super) fn run(
     };
     let masker = context.masker(false)?;
     // A log that is another one than was kept is read from its start: what was shown is not shown again.
-    let known = store.reads().events(uid)?;
+    let known = text.map_or(Ok(Vec::new()), SessionText::events)?;
     let last = known.iter().rfind(|event| event.part == follow.part());
     let last = last.map(|event| event.seq);
     let mut turns = portrait.turns.clone();

@@ -66,6 +66,7 @@ pub const TOO_WIDE: &[(&str, [usize; 3])] = &[
     ("search test* -error", [174, 174, 0]),
     ("search the --agent codex --limit 3", [179, 179, 0]),
     ("search the --in {home}/.claude", [174, 174, 0]),
+    ("search the --sources", [179, 179, 0]),
     ("search the --max-tokens 500", [179, 179, 0]),
     ("search tool:Bash git", [171, 171, 0]),
     ("sessions", [62, 0, 0]),

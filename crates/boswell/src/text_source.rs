@@ -1,0 +1,116 @@
+//! Opens the texts of sessions for verbs, and says in words where a text comes from or why it is gone.
+
+use std::path::Path;
+
+use jiff::tz::TimeZone;
+use memory::session_text::{
+    Eviction, EvictionReason, SessionText, SessionTexts, SourceLog, SourceProblem, TextError, TextLocation,
+};
+use serde_json::{Value, json};
+
+use crate::commands::read::told_log_error;
+use crate::error::CommandError;
+use crate::render::text::date_time;
+use crate::ui::Ui;
+
+impl From<TextError> for CommandError {
+    fn from(error: TextError) -> Self {
+        match error {
+            TextError::Store(error) => error.into(),
+            TextError::Log(error) => told_log_error(error),
+            TextError::Gone(_) => Self::not_found("text-gone", error),
+        }
+    }
+}
+
+/// Returns the text of a session. If it comes from the session's log, a message says so; if it is gone, the error says why.
+pub(crate) fn open_text<'t>(
+    ui: &mut Ui,
+    zone: &TimeZone,
+    texts: &SessionTexts<'t>,
+    session_uid: &str,
+) -> Result<SessionText<'t>, CommandError> {
+    let location = texts.locate(session_uid)?;
+    announce(ui, zone, &location);
+    let text = texts.open(session_uid, location.clone());
+    text.ok_or_else(|| text_gone(zone, session_uid, &location))
+}
+
+/// Says that a text is read from the session's log, and which parts of it no longer exist.
+pub(crate) fn announce(ui: &mut Ui, zone: &TimeZone, location: &TextLocation) {
+    let TextLocation::Source(SourceLog {
+        path,
+        missing_parts,
+        eviction,
+        ..
+    }) = location
+    else {
+        return;
+    };
+    ui.status(format_args!(
+        "Reading its log `{}`: raw text was {}",
+        path.display(),
+        describe_eviction(eviction, zone)
+    ));
+    for part in missing_parts {
+        ui.warning(format_args!("this part of the session no longer exists: `{part}`"));
+    }
+}
+
+/// Returns the error for a session whose text is neither in the memory nor at its source.
+pub(crate) fn text_gone(zone: &TimeZone, session_uid: &str, location: &TextLocation) -> CommandError {
+    let TextLocation::Evicted(eviction, problem) = location else {
+        let message = format_args!("only prompts of this session are known: `{session_uid}`");
+        return CommandError::not_found("text-gone", message)
+            .with_hint("its log was deleted before the first sweep; `boswell show` prints the prompts");
+    };
+    let evicted = describe_eviction(eviction, zone);
+    let message = format!("the raw text of `{session_uid}` was {evicted}");
+    let message = match eviction.reason {
+        EvictionReason::Forgotten => message,
+        _ => format!("{message}, and {}", describe_problem(problem)),
+    };
+    CommandError::not_found("text-gone", message)
+        .with_hint(format_args!("`boswell show {session_uid}` prints what is left"))
+}
+
+/// Returns when and why raw text was evicted, as the end of a sentence.
+pub(crate) fn describe_eviction(eviction: &Eviction, zone: &TimeZone) -> String {
+    let on = eviction
+        .at
+        .map(|at| format!(" on {}", date_time(at, zone)))
+        .unwrap_or_default();
+    match eviction.reason {
+        EvictionReason::Age => format!("evicted{on} because it reached its maximum age"),
+        EvictionReason::SoftCap => format!("evicted{on} because the raw cache exceeded its soft cap"),
+        EvictionReason::HardCap => format!("evicted{on} because the raw cache exceeded its hard cap"),
+        EvictionReason::Overflow => {
+            format!("evicted{on} because the raw cache exceeded its hard cap, before a digest could be made")
+        }
+        EvictionReason::Forgotten => format!("forgotten{on}"),
+        EvictionReason::Unknown => format!("evicted{on}"),
+    }
+}
+
+/// Returns why a log cannot be read at its source, as a clause.
+pub(crate) fn describe_problem(problem: &SourceProblem) -> String {
+    let path = |path: &Path| path.display().to_string();
+    match problem {
+        SourceProblem::Forgotten => "a forgotten session is not read from its log".to_owned(),
+        SourceProblem::Elsewhere => "no log of it is known on this machine".to_owned(),
+        SourceProblem::LogGone(log) => format!("its log no longer exists: `{}`", path(log)),
+        SourceProblem::Ignored(log) => format!("the configuration ignores its log: `{}`", path(log)),
+        SourceProblem::OtherSession(log) => format!("its log was replaced by another session's: `{}`", path(log)),
+        SourceProblem::Unreadable(log, reason) => format!("its log cannot be read: `{}`: {reason}", path(log)),
+    }
+}
+
+/// Returns the eviction of a session for programs, or null if its raw text is in the memory.
+pub(crate) fn eviction_json(location: &TextLocation) -> Value {
+    let (eviction, log) = match location {
+        TextLocation::Source(source) => (&source.eviction, Some(&source.path)),
+        TextLocation::Evicted(eviction, _) => (eviction, None),
+        TextLocation::Memory | TextLocation::PromptsOnly => return Value::Null,
+    };
+    json!({ "at": eviction.at, "reason": eviction.reason.as_str(), "log": log })
+}
