@@ -103,6 +103,11 @@ impl CommandError {
         self
     }
 
+    /// Returns whether what was asked for does not exist, as far as was looked.
+    pub(crate) fn is_not_found(&self) -> bool {
+        self.blame == Blame::NotFound
+    }
+
     pub(crate) fn exit_code(&self) -> u8 {
         match self.blame {
             Blame::Nobody => 0,

@@ -20,7 +20,7 @@ pub(crate) fn digests(ui: &mut Ui, context: &Context, memory: &Place, uids: &[St
     };
     for uid in uids {
         if let Some(row) = store.reads().digest_of(uid)? {
-            let content = digest_json(context, &store, &row.digest)?;
+            let content = digest_json(context, &store.reads().decisions_of(uid)?, &row.digest);
             if let Err(error) = write(directory, Subject::Digest, uid, &content) {
                 tell(ui, directory, &error);
                 break;

@@ -83,7 +83,7 @@ pub struct Made {
     pub turns: usize,
     pub subagents: usize,
     pub notes: Notes,
-    /// A `partial` workspace of a day that is over made room for it.
+    /// It replaces a workspace that was prepared before the day was over.
     pub was_partial: bool,
 }
 
@@ -122,7 +122,10 @@ pub(crate) fn project_of(cwd: Option<&str>, flavor: &str, native_id: &str, home:
 pub fn prepare(ask: &Ask<'_>, store: Option<&Store>) -> Result<Prepared, DiaryError> {
     let site = write::Site::open(ask.reports_root, ask.window.date)?;
     let was_partial = match site.standing(ask.window)? {
-        write::Standing::Same if !ask.force => return Ok(Prepared::There(site.workspace())),
+        write::Standing::Same(prepared_at) if !ask.force => match is_outgrown(ask, prepared_at) {
+            true => true,
+            false => return Ok(Prepared::There(site.workspace())),
+        },
         write::Standing::Other(fields) if !ask.force => {
             let path = site.workspace();
             return Err(DiaryError::Mismatch { path, fields });
@@ -183,6 +186,21 @@ pub fn prepare(ask: &Ask<'_>, store: Option<&Store>) -> Result<Prepared, DiaryEr
     let tree = assemble::assemble(ask, collected, &family, notes);
     let made = site.write(ask, tree)?;
     Ok(Prepared::Made(Made { was_partial, ..made }))
+}
+
+/// Returns whether a log of a day that still goes on was written after the day was prepared. The time of the last write is
+/// compared, so that no log has to be read.
+fn is_outgrown(ask: &Ask<'_>, prepared_at: Option<Timestamp>) -> bool {
+    if ask.window.status != Status::Partial {
+        return false;
+    }
+    let logs = find_logs(ask, &mut Notes::default());
+    logs.iter()
+        .filter(|log| !(ask.is_ignored)(&log.path))
+        .any(|log| match (log.modified, prepared_at) {
+            (Some(modified), Some(prepared_at)) => modified > prepared_at,
+            _ => true,
+        })
 }
 
 /// Finds all logs of all roots, each once.

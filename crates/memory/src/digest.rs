@@ -6,6 +6,7 @@
 mod bound;
 mod fields;
 mod fresh;
+mod from_log;
 mod lines;
 mod make;
 mod steps;
@@ -18,7 +19,7 @@ use std::thread;
 
 use jiff::{SignedDuration, Timestamp};
 use regex::Regex;
-use transcript::{Call, PartKind, Session, SessionEvent, Turn};
+use transcript::{Call, Session, SessionEvent, Turn};
 
 use self::lines::Wanted;
 use self::make::Maker;
@@ -26,20 +27,20 @@ use crate::repos::{self, Repo};
 use crate::store::{Fact, Patience, Place, Store, StoreError};
 
 pub use fields::{
-    CommandRuns, Digest, ErrorKind, Errors, FileEdits, HourTokens, Interventions, LastTest, ModelTokens, Snippet,
-    Spent, TestRuns, TokensSpent, Told, ToolUse,
+    CommandRuns, Commit, Digest, ErrorKind, Errors, FileEdits, HourTokens, Interventions, LastTest, ModelTokens,
+    Snippet, Spent, TestRuns, TokensSpent, Told, ToolUse,
 };
-pub(crate) use fresh::AtHand;
+pub(crate) use fresh::{AtHand, name_repo};
+pub use from_log::from_log;
 pub use lines::Findings;
-pub(crate) use lines::{commits as command_commits, verdict};
-pub(crate) use make::IDLE_AFTER_S;
+pub(crate) use lines::verdict;
 pub(crate) use steps::{End, Ran, Step, Steps};
 
 /// Of what digests say and how they are made. Those of another version are made again, as long as the packs are there.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// A session is quiet when nothing happened for so long.
 pub const QUIET: SignedDuration = SignedDuration::from_mins(10);
-/// A digest is never larger than this, as JSON.
+/// A digest is never larger than this, as JSON, beside its commits, which are all listed.
 pub const BYTES_MAX: usize = 8 << 10;
 /// So many digests are written at once.
 const BATCH: usize = 64;
@@ -75,17 +76,6 @@ pub fn of<'e>(facts: &Facts, events: impl IntoIterator<Item = &'e SessionEvent>,
         maker.take(event);
     }
     maker.end(settings.task_pattern)
-}
-
-/// The digest of a log of which nothing is kept. `text` tells what stands in a block of a line.
-pub fn of_log<'t>(
-    mut facts: Facts,
-    events: &[SessionEvent],
-    text: impl Fn(PartKind, u64, u32) -> Option<&'t str>,
-    settings: &Settings<'_>,
-) -> Digest {
-    facts.findings = lines::look_into(Wanted::of(events), text);
-    of(&facts, events, settings)
 }
 
 /// Writes the digests of all sessions that are quiet and have none of this version since they last grew. Says of

@@ -5,6 +5,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod active;
 pub mod annotations;
 mod breaks;
 pub mod commits;

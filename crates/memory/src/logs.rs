@@ -359,6 +359,42 @@ pub fn each_text<E>(
     each_whole(log, Some(masker), wanted, |event, whole| show(event, whole.text))
 }
 
+/// Runs over the main part of a log once more and hands over each line, masked, with its number. Lines that are too long to be
+/// read are left out.
+pub(crate) fn each_masked_line(
+    log: &LogReading,
+    masker: Option<&Masker>,
+    take: &mut dyn FnMut(u64, &[u8]),
+) -> Result<(), LogError> {
+    let plain = log.parts.first().map(|part| &part.plain);
+    let (file, _) = files::open(&log.path).map_err(|source| failed(&log.path, source))?;
+    let mut lines = Lines::new(unpacked(&log.path, file).map_err(|source| failed(&log.path, source))?);
+    let mut line_state = LineState::default();
+    while let Some(line) = lines.next().map_err(|source| failed(&log.path, source))? {
+        if let LineBody::Bytes(bytes) = line.body {
+            take(
+                line.number,
+                &mask_line(plain, masker, &mut line_state, line.number, bytes),
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Masks a line of a second run over a log. `line_state` carries tokens that are streamed over several lines.
+fn mask_line<'l>(
+    plain: Option<&Plain>,
+    masker: Option<&Masker>,
+    line_state: &mut LineState,
+    number: u64,
+    bytes: &'l [u8],
+) -> Cow<'l, [u8]> {
+    masker.map_or(Cow::Borrowed(bytes), |masker| match plain {
+        Some(plain) => plain.mask_again(masker, line_state, number, bytes),
+        None => masker.mask_next_line(line_state, bytes, &mut Vec::new()),
+    })
+}
+
 /// The same with the pictures that belong to the events.
 pub fn each_whole<E>(
     log: &LogReading,
@@ -394,10 +430,7 @@ pub fn each_whole<E>(
         };
         match (at_line.get(&line.number), line.body, masker) {
             (Some(events), LineBody::Bytes(bytes), masker) => {
-                let masked = masker.map_or(Cow::Borrowed(bytes), |masker| match plain {
-                    Some(plain) => plain.mask_again(masker, &mut line_state, line.number, bytes),
-                    None => masker.mask_next_line(&mut line_state, bytes, &mut Vec::new()),
-                });
+                let masked = mask_line(plain, masker, &mut line_state, line.number, bytes);
                 wholes.extend(whole::of_line(log.agent, &masked, events));
             }
             // A token that was streamed over several lines may begin in one that is not shown.

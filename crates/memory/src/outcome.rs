@@ -3,12 +3,9 @@
 //!
 //! Pure: what happened goes in, a judgement comes out. It knows no store and no clock.
 
-use std::sync::LazyLock;
-
 use jiff::Timestamp;
-use regex::Regex;
 use serde::{Deserialize, Serialize};
-use transcript::{Actor, Kind, Outcome, SessionEvent};
+use transcript::{Actor, GitCommit, Kind, Outcome, SessionEvent};
 
 use crate::digest::{End, Findings, QUIET, Ran, Step, one_line};
 
@@ -320,14 +317,14 @@ impl Course {
             self.failed.clear();
             self.failed_count = 0;
         }
+        if hands_in(ran, findings) {
+            self.commit = Some((Evidence::of_ran(ran), ran.seq));
+        }
         if matches!(ran.end, End::Denied | End::Stopped | End::Open) {
             return;
         }
         if ran.is_test {
             self.test = Some((Evidence::of_ran(ran), ran.seq, passed(ran, findings)));
-        }
-        if findings.commits.contains(&ran.seq) && commits(ran) {
-            self.commit = Some((Evidence::of_ran(ran), ran.seq));
         }
         if !ran.failed() && ran.files.iter().any(|file| is_work(file)) {
             self.edited_at = Some(ran.seq);
@@ -433,29 +430,33 @@ pub(crate) fn passed(ran: &Ran, findings: &Findings) -> Option<bool> {
     }
 }
 
-/// Whether a commit came of a command that makes one.
-pub(crate) fn commits(ran: &Ran) -> bool {
-    let nothing = ["nothing to commit", "no changes added", "nothing added to commit"];
-    let is_empty = || nothing.iter().any(|words| ran.result.contains(words));
-    // A status that was asked for behind the commit says that nothing is left.
-    let is_done = !matches!(ran.end, End::Denied | End::Stopped | End::Open);
-    !ran.failed() && is_done && (commit_line(&ran.result).is_some() || !is_empty())
+/// Returns the commits that a command made. What git announced was made, even if something after it failed; without that, a command
+/// that ended well made the commits that it names.
+pub(crate) fn made_commits(ran: &Ran, findings: &Findings) -> Vec<GitCommit> {
+    let Some(texts) = findings.commits.get(&ran.seq) else {
+        return Vec::new();
+    };
+    if !texts.announced.is_empty() {
+        return texts.announced.clone();
+    }
+    if !ended_well(ran) || texts.is_empty {
+        return Vec::new();
+    }
+    let only = texts.subjects.len() == 1;
+    let commit = |subject: &Option<String>| GitCommit {
+        hash: texts.noted_hash.clone().filter(|_| only),
+        subject: subject.clone(),
+    };
+    texts.subjects.iter().map(commit).collect()
 }
 
-/// Whether a command that hands work in offers or merges a pull request and commits nothing itself.
-pub(crate) fn only_offers(ran: &Ran) -> bool {
-    let is_offer = ["gh pr create", "gh pr merge"]
-        .iter()
-        .any(|words| ran.wording.contains(words));
-    is_offer && commit_line(&ran.result).is_none() && !ran.wording.contains("git commit")
+/// Returns whether a command handed work in: it made commits, or offered or merged a pull request.
+pub(crate) fn hands_in(ran: &Ran, findings: &Findings) -> bool {
+    !made_commits(ran, findings).is_empty() || (findings.offers.contains(&ran.seq) && ended_well(ran))
 }
 
-/// The line by which git tells of a commit: `[main 1a2b3c4] its subject`.
-pub(crate) fn commit_line(output: &str) -> Option<&str> {
-    static LINE: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"^\[\S+(?: \([a-z-]+\))? [0-9a-f]{7,40}\] \S").expect("the expression is a good one")
-    });
-    output.lines().map(str::trim).find(|line| LINE.is_match(line))
+fn ended_well(ran: &Ran) -> bool {
+    !ran.failed() && !matches!(ran.end, End::Denied | End::Stopped | End::Open)
 }
 
 /// Whether an edited file is part of the work, and not of the agent's own notes.

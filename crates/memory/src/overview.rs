@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::packs::Packs;
-use crate::store::{Operation, Place, Store, StoreError};
+use crate::store::{Operation, Place, Status, Store, StoreError};
 
 /// What a store holds.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -30,8 +30,11 @@ pub struct Overview {
 /// What one agent has in it.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct AgentShare {
+    /// Sessions that are no subagents', with a log that is or was here.
     pub sessions: u64,
     pub subagents: u64,
+    /// Sessions of which only the agent's history of prompts is left; not among those above.
+    pub prompts_only: u64,
     /// Of all of them, those whose raw text was let go.
     pub evicted: u64,
     /// What they take of the raw cache.
@@ -46,14 +49,15 @@ pub fn look(place: &Place) -> Result<Option<Overview>, StoreError> {
     let reads = store.reads();
     let mut agents: BTreeMap<String, AgentShare> = BTreeMap::new();
     let raw = reads.raw_bytes()?;
-    for session in reads.sessions()? {
-        let share = agents.entry(session.flavor).or_default();
+    // The same list as `boswell sessions --all` prints, so that both count alike.
+    for session in reads.listed()? {
+        let share = agents.entry(session.flavor().to_owned()).or_default();
         share.raw_bytes += raw.get(&session.session_uid).copied().unwrap_or_default();
-        share.evicted += u64::from(session.evicted_at.is_some());
-        // A subagent's uid is its parent's and its own id.
-        match session.session_uid.contains('/') {
-            true => share.subagents += 1,
-            false => share.sessions += 1,
+        share.evicted += u64::from(session.status == Status::Evicted);
+        match (session.status, session.is_subagent) {
+            (Status::PromptsOnly, _) => share.prompts_only += 1,
+            (_, true) => share.subagents += 1,
+            (_, false) => share.sessions += 1,
         }
     }
     let (oldest, newest) = reads.time_span()?;

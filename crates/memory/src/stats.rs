@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use transcript::Outcome;
@@ -97,6 +98,7 @@ pub struct Known<'a> {
     pub digests: &'a HashMap<String, Digest>,
     pub bills: &'a [Bill],
     pub zone: &'a TimeZone,
+    pub now: Timestamp,
 }
 
 /// Brings all of it together.
@@ -115,7 +117,7 @@ pub fn of(known: &Known<'_>) -> Stats {
             stats.without_digest += 1;
             continue;
         };
-        stats.add(digest);
+        stats.add(digest, known.now);
         lists.add(digest);
         let began = session
             .started_micros
@@ -168,7 +170,7 @@ fn without_gaps(mut weeks: BTreeMap<Date, Week>) -> Vec<Week> {
 }
 
 impl Stats {
-    fn add(&mut self, digest: &Digest) {
+    fn add(&mut self, digest: &Digest, now: Timestamp) {
         self.tool_calls += digest.tool_calls;
         self.retries += digest.retries;
         self.errors += digest.errors.count;
@@ -187,7 +189,7 @@ impl Stats {
         self.denials += u64::from(digest.interventions.denials);
         self.steerings += u64::from(digest.interventions.steerings);
         self.rewinds += u64::from(digest.interventions.rewinds);
-        let outcome = match digest.outcome.outcome {
+        let outcome = match digest.outcome.at(digest.ended_at, now).outcome {
             Outcome::Success => &mut self.outcomes.success,
             Outcome::Fail => &mut self.outcomes.fail,
             Outcome::Abandoned => &mut self.outcomes.abandoned,

@@ -52,7 +52,7 @@ pub use derived::{PackedState, derived_version};
 pub use digests::{DigestRow, FreshDigest, Growth};
 pub use engine::{ServerError, ServerErrorKind};
 pub use error::{Lack, StoreError};
-pub use events::{FreshEvents, FreshPages};
+pub use events::{FreshEvents, FreshPages, kept_events};
 pub use facts::Fact;
 pub use filters::{FilterRow, Index, TAIL_NO, Whose};
 pub use frames::{FrameRow, PackedTail, Tail};
@@ -64,7 +64,7 @@ pub use prompts::{PromptFile, PromptRow, PromptSource, PromptsOnly};
 pub use said::Said;
 pub use salvage::Salvaged;
 pub use sessions::{SessionRow, stand_in};
-pub use turns::{kept_turn, works_for};
+pub use turns::{kept_session, kept_turn, works_for};
 
 use self::engine::{Access, Engine};
 use crate::packs::Packs;

@@ -105,7 +105,7 @@ pub struct Report {
     pub sessions_updated: u64,
     /// Sessions made anew from what was kept.
     pub sessions_refreshed: u64,
-    /// Sessions for which no time was left.
+    /// Sessions with unread lines for which no time was left.
     pub sessions_left: u64,
     /// Sessions whose logs were not read to their end: no time was left, a read failed, or another sweep was faster.
     pub unfinished: BTreeSet<String>,
@@ -200,7 +200,7 @@ pub fn dry_run(sweep: &Sweep<'_>) -> Result<Report, StoreError> {
     let store = Store::open_existing(sweep.directory)?;
     let plan = Plan::make(sweep, store.as_ref(), plan::walk(sweep), &HashSet::new())?;
     let mut report = plan.report;
-    for job in &plan.jobs {
+    for job in plan.jobs.iter().filter(|job| job.has_unread) {
         report.files_read += 1;
         report.bytes_read += job.bytes_to_read();
     }
@@ -349,7 +349,11 @@ fn work_on(
     let uid = uid.cloned().unwrap_or_default();
     let is_long = job.is_some_and(|job| job.bytes_to_read() > sweep.session_bytes_max);
     if is_long || (sweep.is_over)() {
-        return send(Output::Left(uid));
+        // Work on lines that are already kept can wait, and leaves nothing unread.
+        return match job {
+            Some(job) if job.has_unread => send(Output::Left(uid)),
+            _ => true,
+        };
     }
     match (store, job, stale) {
         (Ok(Some(store)), Some(job), _) => work::run(job, sweep, store, send) && send(Output::Ended(uid)),

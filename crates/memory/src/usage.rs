@@ -10,7 +10,7 @@ use jiff::civil::{Date, Weekday};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 use rustc_hash::FxHashMap;
-use transcript::{Call, Tokens};
+use transcript::{Call, LineageKind, Session, Tokens};
 
 use crate::prices::{Money, Price, Prices};
 use crate::store::{Listed, Store, StoreError};
@@ -137,6 +137,11 @@ impl Sum {
         self.unpriced_calls += other.unpriced_calls;
     }
 
+    /// In micro-dollars; `None` if there is no call at all, or none that has a price.
+    pub fn billed_micros(&self) -> Option<u64> {
+        self.micros().filter(|_| self.calls > 0)
+    }
+
     /// In micro-dollars; none where nothing of it has a price.
     pub fn micros(&self) -> Option<u64> {
         (self.calls == 0 || self.unpriced_calls < self.calls).then(|| self.money.micros())
@@ -248,8 +253,14 @@ impl<'p> KnownPrices<'p> {
 }
 
 /// Sums bills by dimensions, in the order of their keys.
-pub fn group(bills: &[Bill], sessions: &[Listed], by: &[Dimension], zone: &TimeZone) -> Vec<Row> {
-    let roots = Roots::of(sessions);
+pub fn group(
+    bills: &[Bill],
+    sessions: &[Listed],
+    parents: &HashMap<String, String>,
+    by: &[Dimension],
+    zone: &TimeZone,
+) -> Vec<Row> {
+    let roots = Roots::of(sessions, parents);
     // Bills of one session, model and quarter of an hour, in which no zone has its midnight, have the same keys, which are dear to make.
     // A model is known by where its name lies, which calls share; bills of one session mostly follow each other.
     let mut same: FxHashMap<(Option<*const u8>, Option<i64>), usize> = FxHashMap::default();
@@ -320,22 +331,46 @@ pub fn monday(day: Date) -> Date {
     day.checked_sub(i64::from(since).days()).unwrap_or(day)
 }
 
-/// Which session's work a subagent's is. Its uid is its parent's with a name behind it where the log tells no more.
+/// Returns the session that each subagent works for, by uid: as its log tells it, else as its own uid does.
+pub fn parents(store: &Store) -> Result<HashMap<String, String>, StoreError> {
+    let nearest = |child: &Session| {
+        let own = child.session_uid.as_str();
+        let told = child
+            .lineage
+            .iter()
+            .find(|link| link.kind == LineageKind::Subagent && link.child_uid.as_str() == own);
+        let parent = told
+            .map(|link| link.parent_uid.as_str())
+            .or(own.rsplit_once('/').map(|(parent, _)| parent))?;
+        Some((own.to_owned(), parent.to_owned()))
+    };
+    Ok(store.reads().subagents()?.iter().filter_map(nearest).collect())
+}
+
+/// A chain of subagents that is longer than this is a circle.
+const CHAIN_MAX: usize = 64;
+
+/// The session at the top for which each session works, itself if it works for none that is known.
 struct Roots(Vec<usize>);
 
 impl Roots {
-    fn of(sessions: &[Listed]) -> Self {
+    fn of(sessions: &[Listed], parents: &HashMap<String, String>) -> Self {
         let places: HashMap<&str, usize> = sessions
             .iter()
             .enumerate()
             .map(|(at, session)| (session.session_uid.as_str(), at))
             .collect();
-        let root = |(at, session): (usize, &Listed)| {
-            let uid = session.session_uid.as_str();
-            let parent = uid.split_once('/').map(|(parent, _)| parent);
-            parent.and_then(|parent| places.get(parent).copied()).unwrap_or(at)
+        let parent = |at: usize| {
+            let uid = sessions[at].session_uid.as_str();
+            let by_uid = || uid.rsplit_once('/').map(|(parent, _)| parent);
+            let parent = parents.get(uid).map(String::as_str).or_else(by_uid)?;
+            places.get(parent).copied().filter(|parent| *parent != at)
         };
-        Self(sessions.iter().enumerate().map(root).collect())
+        let root = |at: usize| {
+            let chain = std::iter::successors(Some(at), |at| parent(*at));
+            chain.take(CHAIN_MAX).last().unwrap_or(at)
+        };
+        Self((0..sessions.len()).map(root).collect())
     }
 
     fn of_session(&self, session: usize) -> usize {

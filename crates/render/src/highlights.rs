@@ -29,7 +29,7 @@ pub(crate) fn highlights(steps: &[Step<'_>]) -> Vec<Highlight> {
             continue;
         };
         let asked = step.told.text();
-        let commits = asked.contains("git commit") || asked.contains("git merge") || asked.contains("git cherry-pick");
+        let commits = transcript::commit_command(asked).is_some();
         let requests = asked.contains("gh pr create") || asked.contains("glab mr create");
         if !commits && !requests {
             continue;
@@ -49,14 +49,12 @@ pub(crate) fn highlights(steps: &[Step<'_>]) -> Vec<Highlight> {
     found
 }
 
-/// `[main 1a2b3c4] words`, `[main (root-commit) 1a2b3c4] words`.
+/// Returns the commit that git announces on a line.
 fn commit(line: &str) -> Option<What> {
-    let (inside, subject) = line.trim().strip_prefix('[')?.split_once("] ")?;
-    let sha = inside.rsplit(' ').next()?;
-    let is_sha = (7..=40).contains(&sha.len()) && sha.bytes().all(|byte| byte.is_ascii_hexdigit());
-    (is_sha && inside.contains(' ')).then(|| What::Commit {
-        sha: sha.to_owned(),
-        subject: subject.to_owned(),
+    let commit = transcript::announced_commits(line).pop()?;
+    Some(What::Commit {
+        sha: commit.hash?,
+        subject: commit.subject.unwrap_or_default(),
     })
 }
 

@@ -31,6 +31,7 @@ pub use film::{Chapter, Cuts, Film, FilmOptions, Progress, Theme, cast, gif, mp4
 pub(crate) use html::title as html_title;
 pub use html::{PageOptions, html};
 pub use markdown::{Depth, LeftOut, MarkdownOptions, markdown};
+pub use measure::dollars;
 pub use site::{SiteSession, site_index, site_words};
 pub use steps::calls_of_results;
-pub use transcript_in::{Head, Money, Subagent, Told, Transcript};
+pub use transcript_in::{Head, Money, Numbers, Subagent, Told, Transcript};

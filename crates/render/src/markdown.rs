@@ -14,7 +14,7 @@ use crate::budget::{self, Block, TOKEN_CHARS, choose};
 use crate::cards::is_quiet;
 use crate::escape::{one_line, reveal};
 use crate::html_title;
-use crate::measure::{count, date_time, duration, money};
+use crate::measure::{count, date_time, dollars, duration};
 use crate::steps::{Look, Step, steps, strays};
 use crate::tools::{command, input};
 use crate::transcript_in::{Subagent, Transcript};
@@ -102,7 +102,7 @@ fn head(transcript: &Transcript) -> String {
     let cost = &session.cost;
     let tokens = cost.input_tokens + cost.output_tokens + cost.cache_tokens;
     facts.extend((tokens > 0).then(|| format!("{} tokens", count(tokens))));
-    facts.extend(head.money.map(|told| money(told.micros)));
+    facts.extend(head.money.map(|told| dollars(told.micros)));
     format!(
         "# {}\n\n{}\n",
         settled(&one_line(&reveal(&html_title(transcript)), 120)),

@@ -42,13 +42,22 @@ pub(crate) fn bytes(number: usize) -> String {
     }
 }
 
-/// `$12.30`, and more digits where there is little.
-pub(crate) fn money(micros: u64) -> String {
-    match micros {
-        0 => "$0".to_owned(),
-        1..10_000 => format!("${}.{:04}", micros / 1_000_000, micros % 1_000_000 / 100),
-        _ => format!("${}.{:02}", micros / 1_000_000, micros % 1_000_000 / 10_000),
+/// Returns micro-dollars as dollars and cents, half a cent rounded up: `$1,234.50`. Every output that shows money uses it, so that
+/// two of them never differ by a cent.
+pub fn dollars(micros: u64) -> String {
+    let cents = micros.saturating_add(5_000) / 10_000;
+    if cents == 0 && micros > 0 {
+        return "<$0.01".to_owned();
     }
+    let mut whole = (cents / 100).to_string();
+    for at in (1..whole.len())
+        .rev()
+        .filter(|at| (whole.len() - at).is_multiple_of(3))
+        .collect::<Vec<_>>()
+    {
+        whole.insert(at, ',');
+    }
+    format!("${whole}.{:02}", cents % 100)
 }
 
 /// `12:03:04`.
@@ -81,6 +90,9 @@ mod tests {
         );
         assert_eq!([999, 12_345, 4_560_000].map(count), ["999", "12.3k", "4.5M"]);
         assert_eq!([950, 12_345, 4_560_000].map(bytes), ["950 B", "12.3 kB", "4.5 MB"]);
-        assert_eq!([0, 4_200, 12_345_678].map(money), ["$0", "$0.0042", "$12.34"]);
+        assert_eq!(
+            [0, 4_200, 5_000, 92_504_999, 92_505_000, 1_234_567_890_000].map(dollars),
+            ["$0.00", "<$0.01", "$0.01", "$92.50", "$92.51", "$1,234,567.89"]
+        );
     }
 }

@@ -60,6 +60,7 @@ impl Transcript {
                 outcome: session.outcome,
                 name: None,
                 money: None,
+                numbers: None,
                 repository_url: None,
                 masked: 0,
                 faults: reading.faults.len() as u64,

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use self::words::Words;
 use crate::escape::{escape, one_line};
 use crate::html::{hash, open, pack, title};
-use crate::measure::{clock, count, duration, money, plural};
+use crate::measure::{clock, count, dollars, duration, plural};
 use crate::steps::{Look, steps};
 use crate::transcript_in::Transcript;
 
@@ -69,7 +69,10 @@ impl SiteSession {
             took_ms: took.and_then(|ms| u64::try_from(ms).ok()),
             turns: transcript.turns.len() as u64,
             steps: steps.len() as u64,
-            errors: steps.iter().filter(|step| step.is_error()).count() as u64,
+            errors: head.numbers.map_or_else(
+                || steps.iter().filter(|step| step.is_error()).count() as u64,
+                |numbers| numbers.errors,
+            ),
             tokens: cost.input_tokens + cost.output_tokens + cost.cache_tokens,
             cost_micros: head.money.map(|told| told.micros),
             outcome: match head.outcome {
@@ -134,7 +137,7 @@ fn bar(sessions: &[(SiteSession, String)]) -> String {
     let cost: u64 = sessions.iter().filter_map(|(session, _)| session.cost_micros).sum();
     let mut facts = vec![plural(sessions.len() as u64, "session")];
     facts.extend((tokens > 0).then(|| format!("{} tokens", count(tokens))));
-    facts.extend((cost > 0).then(|| money(cost)));
+    facts.extend((cost > 0).then(|| dollars(cost)));
     format!(
         "<a class=\"skip\" href=\"#main\">Skip to the sessions</a>\n<header id=\"bar\"><div class=\"line\">\
          <span class=\"name\">Sessions <small>{}</small></span>\
@@ -198,7 +201,7 @@ fn row(at: usize, session: &SiteSession, zone: &TimeZone) -> String {
     facts.extend(session.took_ms.map(duration));
     facts.push(plural(session.turns, "turn"));
     facts.extend((session.tokens > 0).then(|| format!("{} tokens", count(session.tokens))));
-    facts.extend(session.cost_micros.filter(|micros| *micros > 0).map(money));
+    facts.extend(session.cost_micros.filter(|micros| *micros > 0).map(dollars));
     facts.extend((session.errors > 0).then(|| format!("<b class=\"no\">{}</b>", plural(session.errors, "error"))));
     let outcome = match session.outcome.as_str() {
         "" => String::new(),

@@ -1,6 +1,7 @@
 //! What is rendered: plain structs that any program can fill.
 
 use jiff::tz::TimeZone;
+use serde::Serialize;
 use transcript::{Image, Lineage, Outcome, Session, SessionEvent, Turn};
 
 /// One session with everything that is shown of it.
@@ -20,8 +21,10 @@ pub struct Head {
     /// What the human calls the session; it goes before the agent's own title.
     pub name: Option<String>,
     pub outcome: Outcome,
-    /// All tokens, with those of subagents.
+    /// Of all API calls, with those of subagents.
     pub money: Option<Money>,
+    /// What the session's digest counted. `None` if nobody made one, or if only some turns are shown: then the shown steps are counted.
+    pub numbers: Option<Numbers>,
     /// `https://host/owner/name`, where commits can be looked at.
     pub repository_url: Option<String>,
     /// How many places of it are masked.
@@ -30,6 +33,20 @@ pub struct Head {
     pub faults: u64,
     /// Times are told in this zone.
     pub zone: TimeZone,
+}
+
+/// What was counted in a session, so that a page says the same as every other command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Numbers {
+    pub turns: u64,
+    pub tool_calls: u64,
+    /// Tool calls that failed, and errors beside them.
+    pub errors: u64,
+    pub wall_s: u64,
+    pub active_s: u64,
+    pub commits: u64,
+    /// Edited files, as far as they are listed.
+    pub files: u64,
 }
 
 /// What a session cost, at dated prices.

@@ -4,12 +4,14 @@
 //! judgement by names, made on a stranger's text: a project may call anything `test`, and a script of another name may
 //! run every test there is. No text can make it fail, and none can make it slow, since only a beginning is examined.
 
+mod git;
 mod interpreters;
 mod names;
 mod runners;
 mod shell;
 mod wrappers;
 
+pub use git::{CommitCommand, GitCommit, announced_commits, commit_command, may_announce_commits};
 use interpreters::{Language, Source};
 use shell::{SimpleCommand, Word};
 use wrappers::Inner;

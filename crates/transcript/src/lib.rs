@@ -36,7 +36,7 @@ mod wording;
 pub use agent::{Agent, Origin, detect};
 pub use call::{Call, Tokens, counted};
 pub use changes::{Change, Edited, How, Hunk, Replacement, Row, Side, changes, edited};
-pub use command::test_runner;
+pub use command::{CommitCommand, GitCommit, announced_commits, commit_command, may_announce_commits, test_runner};
 pub use event::{Actor, BESIDE_SEQ, Kind, Kinds, PartKind, Role, SessionEvent};
 pub use history::{HistoryPrompt, grok_project, history_prompts, is_session_id};
 pub use hook::{HookCall, hook_call};
@@ -46,7 +46,7 @@ pub use name::SafeName;
 pub use reading::{Amendment, Delta, Fate, Fates, Fault, Reading, Unknown};
 pub use session::{
     Cost, Inherited, InheritedRule, Lineage, LineageKind, Outcome, RateLimit, RateLimits, SCHEMA_VERSION, Session,
-    SessionUid, Turn,
+    SessionUid, Turn, wall_clock_s,
 };
 pub use source::{Part, Source};
 pub use state::{Body, State, StateError, bare_bodies, bodies, reader_version};

@@ -215,6 +215,14 @@ pub struct Session {
     pub rate_limits: Option<RateLimits>,
 }
 
+/// Returns how long it was from one time to another, in whole seconds that passed; 0 if a clock stepped back.
+pub fn wall_clock_s(started_at: Option<Timestamp>, ended_at: Option<Timestamp>) -> u64 {
+    let span = started_at
+        .zip(ended_at)
+        .map(|(from, to)| to.duration_since(from).as_secs());
+    span.and_then(|seconds| u64::try_from(seconds).ok()).unwrap_or_default()
+}
+
 impl Session {
     /// Fills the token part of the cost block from the calls that count.
     pub fn settle<'a>(&mut self, counted: impl Iterator<Item = &'a Call>) {

@@ -3,21 +3,20 @@
 mod fit;
 mod page;
 
-use std::collections::HashMap;
-use std::path::Path;
-
 use memory::digest::{self, Digest};
+use memory::logs::{self, LogReading};
 use memory::outcome::outcome_word;
-use memory::repos;
+use memory::prices::Prices;
 use memory::session_text::{SessionText, SessionTexts, TextLocation, TextOrigin};
-use memory::store::{Patience, Store, StoreError};
+use memory::store::{Decision, Patience, Store, StoreError};
+use memory::usage::{self, Sum};
 use serde_json::{Value, json};
-use transcript::SessionEvent;
+use transcript::Call;
 
-use super::decisions;
 use super::read::told_log_error;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
+use crate::prices;
 use crate::session_arg::{SESSION_HELP, open_memory, resolve};
 use crate::text_source::{announce, text_gone};
 use crate::ui::{Format, Ui};
@@ -31,6 +30,7 @@ use crate::ui::{Format, Ui};
   boswell digest last
   boswell digest 5e55 --subagents           with those who worked for it
   boswell digest last --max-tokens 500      for a model
+  boswell digest LOG                        a log that is not in the memory
   boswell digest last --json")]
 pub(crate) struct DigestArgs {
     #[arg(help = SESSION_HELP)]
@@ -43,7 +43,51 @@ pub(crate) struct DigestArgs {
     max_tokens: Option<u32>,
 }
 
+/// A digest with all that is printed beside it.
+struct Answer {
+    digest: Digest,
+    /// Where the text comes from that the digest was made of or can be read in.
+    origin: TextOrigin,
+    cost: Sum,
+    decisions: Vec<Decision>,
+    /// With `--subagents`: their digests, and what the session and they cost together.
+    children: Vec<Digest>,
+    rolled_up_cost: Sum,
+}
+
 pub(crate) fn run(ui: &mut Ui, context: &Context, args: &DigestArgs) -> Result<Outcome, CommandError> {
+    let prices = prices::load(Some(&prices::user_file(context)))?;
+    let answer = match from_memory(ui, context, args, &prices) {
+        // A log that the memory does not hold is read from where it lies.
+        Err(error) if error.is_not_found() && context.places.current_dir.join(&args.session).is_file() => {
+            from_log(context, args, &prices)?
+        }
+        answer => answer?,
+    };
+    match ui.format {
+        Format::Json => {
+            let mut json = to_json(context, &answer.decisions, &answer.digest);
+            json["text_from"] = answer.origin.as_str().into();
+            json["cost_microusd"] = answer.cost.billed_micros().into();
+            json["unpriced_calls"] = answer.cost.unpriced_calls.into();
+            if args.subagents {
+                json["subagents"] = answer.children.iter().map(|child| child_json(context, child)).collect();
+                json["rolled_up"] = rolled_up(&answer);
+            }
+            if let Some(most) = args.max_tokens {
+                json = fit::fit(json, most);
+            }
+            ui.json(&json)?;
+        }
+        Format::Text => {
+            let lines = page::lines(ui, context, &answer);
+            page::print(ui, lines, args.max_tokens)?;
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+fn from_memory(ui: &mut Ui, context: &Context, args: &DigestArgs, prices: &Prices) -> Result<Answer, CommandError> {
     let store = open_memory(context)?;
     let uid = resolve(&store, context, &args.session)?.session_uid;
     let masker = context.masker(false)?;
@@ -63,32 +107,51 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &DigestArgs) -> Result<O
         }
         (None, _) => return Err(no_digest(context, &uid, &location)),
     };
+    let mut calls = store.reads().calls_of(&uid)?;
+    let cost = usage::sum(calls.iter(), prices);
     let mut children = Vec::new();
     if args.subagents {
         for child in store.reads().subagents_of(&uid)? {
-            children.extend(digest_of(&store, context, child.session_uid.as_str())?);
+            let child = child.session_uid.as_str();
+            calls.extend(store.reads().calls_of(child)?);
+            children.extend(digest_of(&store, context, child)?);
         }
     }
-    match ui.format {
-        Format::Json => {
-            let mut answer = to_json(context, &store, &digest)?;
-            answer["text_from"] = origin.as_str().into();
-            if args.subagents {
-                answer["subagents"] = children.iter().map(|child| child_json(context, child)).collect();
-                answer["rolled_up"] = rolled_up(&digest, &children);
-            }
-            if let Some(most) = args.max_tokens {
-                answer = fit::fit(answer, most);
-            }
-            ui.json(&answer)?;
-        }
-        Format::Text => {
-            let decisions = store.reads().decisions_of(&uid)?;
-            let lines = page::lines(ui, context, &digest, &decisions, &children);
-            page::print(ui, lines, args.max_tokens)?;
-        }
+    Ok(Answer {
+        digest,
+        origin,
+        cost,
+        decisions: store.reads().decisions_of(&uid)?,
+        children,
+        rolled_up_cost: usage::sum(calls.iter(), prices),
+    })
+}
+
+/// Makes the digest of a log that is not in the memory. Writes nothing.
+fn from_log(context: &Context, args: &DigestArgs, prices: &Prices) -> Result<Answer, CommandError> {
+    let path = context.places.current_dir.join(&args.session);
+    let (masker, settings) = (context.masker(false)?, context.digest_settings());
+    let read = logs::read_session(&path, None, &masker).map_err(told_log_error)?;
+    let make = |log: &LogReading| digest::from_log(log, Some(&masker), Vec::new(), &settings).map_err(told_log_error);
+    let Some(digest) = make(&read.main)? else {
+        let message = format_args!("there is no session in it: `{}`", args.session);
+        return Err(CommandError::not_found("log-empty", message));
+    };
+    let mut children = Vec::new();
+    let mut calls: Vec<&Call> = read.main.reading.calls.iter().collect();
+    let cost = usage::sum(calls.iter().copied(), prices);
+    for log in read.subagents.iter().filter(|_| args.subagents) {
+        calls.extend(&log.reading.calls);
+        children.extend(make(log)?);
     }
-    Ok(Outcome::Done)
+    Ok(Answer {
+        digest,
+        origin: TextOrigin::Source,
+        cost,
+        decisions: Vec::new(),
+        children,
+        rolled_up_cost: usage::sum(calls.into_iter(), prices),
+    })
 }
 
 /// The digest of a session: the kept one where there is nothing newer, else one that is made now, and kept where nobody
@@ -122,32 +185,13 @@ fn digest_of_source(
     location: TextLocation,
 ) -> Result<Digest, CommandError> {
     let text = texts.open(uid, location.clone());
-    let source = text.as_ref().and_then(SessionText::source);
-    let (Some(text), Some(source)) = (&text, source) else {
+    let Some(source) = text.as_ref().and_then(SessionText::source) else {
         return Err(no_digest(context, uid, &location));
     };
-    let reading = &source.reading().map_err(told_log_error)?.reading;
-    let Some(session) = reading.session.clone() else {
-        return Err(no_digest(context, uid, &location));
-    };
-    let whole = text.texts(&reading.events)?;
-    let at = |event: &SessionEvent| Some(((event.part, event.line, event.block), whole.get(&event.seq)?.as_str()));
-    let at_place: HashMap<_, _> = reading.events.iter().filter_map(at).collect();
-    let facts = digest::Facts {
-        turns: reading.turns.clone(),
-        calls: reading.calls.clone(),
-        findings: digest::Findings::default(),
-        place: session.cwd.as_deref().and_then(|cwd| repos::of(Path::new(cwd))),
-        told: texts.store.reads().facts_of(uid)?,
-        session,
-    };
-    let text_at = |part, line, block| at_place.get(&(part, line, block)).copied();
-    Ok(digest::of_log(
-        facts,
-        &reading.events,
-        text_at,
-        &context.digest_settings(),
-    ))
+    let log = source.reading().map_err(told_log_error)?;
+    let told = texts.store.reads().facts_of(uid)?;
+    let digest = digest::from_log(log, Some(texts.masker), told, &context.digest_settings()).map_err(told_log_error)?;
+    digest.ok_or_else(|| no_digest(context, uid, &location))
 }
 
 fn no_digest(context: &Context, uid: &str, location: &TextLocation) -> CommandError {
@@ -165,24 +209,42 @@ fn no_digest(context: &Context, uid: &str, location: &TextLocation) -> CommandEr
 }
 
 /// Returns the page of a digest as lines of text, without decisions and subagents. The first two lines name the session.
-pub(crate) fn page_lines(ui: &Ui, context: &Context, digest: &Digest) -> Vec<String> {
-    page::lines(ui, context, digest, &[], &[])
+pub(crate) fn page_lines(
+    ui: &Ui,
+    context: &Context,
+    store: &Store,
+    digest: Digest,
+) -> Result<Vec<String>, CommandError> {
+    let prices = prices::load(Some(&prices::user_file(context)))?;
+    let calls = store.reads().calls_of(digest.session_uid.as_str())?;
+    let cost = usage::sum(calls.iter(), &prices);
+    let answer = Answer {
+        digest,
+        origin: TextOrigin::Digest,
+        rolled_up_cost: cost.clone(),
+        cost,
+        decisions: Vec::new(),
+        children: Vec::new(),
+    };
+    Ok(page::lines(ui, context, &answer))
 }
 
 /// A digest as programs read it.
-pub(crate) fn to_json(context: &Context, store: &Store, digest: &Digest) -> Result<Value, CommandError> {
+pub(crate) fn to_json(context: &Context, decisions: &[Decision], digest: &Digest) -> Value {
     let mut answer = serde_json::to_value(digest).unwrap_or_default();
     answer["schema"] = "boswell.digest/1".into();
     answer["version"] = digest::VERSION.into();
+    // A turn is what one prompt of a human caused.
+    answer["prompts"] = digest.turns.into();
+    answer["commits_total"] = digest.commit_count().into();
     answer["domain"] = context.domain(digest.repo.as_deref(), digest.remote.as_deref()).into();
     let outcome = digest.outcome.at(digest.ended_at, context.now);
     answer["outcome"] = outcome_word(outcome.outcome).into();
     answer["reason"] = outcome.reason.as_str().into();
     answer["confidence"] = outcome.confidence.as_str().into();
     answer["evidence"] = serde_json::to_value(outcome.evidence).unwrap_or_default();
-    let decisions = store.reads().decisions_of(&digest.session_uid)?;
-    answer["decisions"] = decisions.iter().map(decisions::to_json).collect();
-    Ok(answer)
+    answer["decisions"] = decisions.iter().map(super::decisions::to_json).collect();
+    answer
 }
 
 fn child_json(context: &Context, child: &Digest) -> Value {
@@ -200,16 +262,20 @@ fn child_json(context: &Context, child: &Digest) -> Value {
     })
 }
 
-/// A session and those who worked for it, together. The outcome is the session's own.
-fn rolled_up(digest: &Digest, children: &[Digest]) -> Value {
-    let all = || std::iter::once(digest).chain(children);
+/// A session and its subagents together. The outcome is the session's own; active times add up, although subagents work at the
+/// same time.
+fn rolled_up(answer: &Answer) -> Value {
+    let children = &answer.children;
+    let all = || std::iter::once(&answer.digest).chain(children);
     json!({
         "sessions": children.len() + 1,
         "tool_calls": all().map(|one| one.tool_calls).sum::<u64>(),
         "errors": all().map(|one| one.errors.count).sum::<u64>(),
         "retries": all().map(|one| one.retries).sum::<u64>(),
         "active_s": all().map(|one| one.time.active_s).sum::<u64>(),
-        "tokens": all().map(|one| one.tokens.total.total()).sum::<u64>(),
+        "tokens": answer.rolled_up_cost.tokens.total(),
+        "cost_microusd": answer.rolled_up_cost.billed_micros(),
+        "unpriced_calls": answer.rolled_up_cost.unpriced_calls,
         "failed_subagents": children.iter().filter(|one| outcome_word(one.outcome.outcome) == "fail").count(),
     })
 }

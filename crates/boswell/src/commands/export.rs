@@ -92,6 +92,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ExportArgs) -> Result<O
             sessions: &all,
             wanted: &wanted,
             prices: &prices,
+            now: context.now,
         };
         let mut writer = Writer::create(&path, args.to, table.columns()).map_err(|error| cannot(&path, &error))?;
         table.fill(&source, &mut writer).map_err(|error| error.told(&path))?;

@@ -23,7 +23,8 @@ const TOLD_MAX: usize = 20;
 ///
 /// All sessions in which a human asked something on that day, of all agents: their logs with the secrets out, their subagents,
 /// and an index of the turns by line. Without a date it is yesterday. What could not be taken is told, with the reason; the whole
-/// account is in the audit, which lies apart. A workspace that is there stays, unless its day was not over then.
+/// account is in the audit, which lies apart. A workspace that is there stays, unless its day was not over then and has ended or logs have
+/// grown since.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell prepare                                  yesterday
@@ -199,7 +200,7 @@ fn show(ui: &mut Ui, window: &Window, made: &Made) -> Result<(), CommandError> {
     ui.row(escape(&made.workspace.display().to_string()))?;
     let count = |count: usize, word: &str| plural(count as u64, word);
     if made.was_partial {
-        ui.status("The day was not over when it was prepared before: it is prepared anew");
+        ui.status("The day was not over when it was prepared before: prepared again");
     }
     ui.status(format_args!(
         "Prepared {} ({}): {}, {}, {}, {}",

@@ -5,8 +5,10 @@ use std::fmt;
 use std::str::FromStr;
 
 use jiff::{SignedDuration, Timestamp};
+use memory::digest;
 use memory::find::Behind;
-use memory::store::{Counted, Listed, Status};
+use memory::outcome::outcome_word;
+use memory::store::{Counted, Listed, Status, Store, StoreError};
 use serde_json::{Value, json};
 
 use crate::context::Context;
@@ -102,7 +104,13 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &SessionsArgs) -> Result
         next: last.map(|(session, _)| Cursor(Behind::new(session))),
     };
     match ui.format {
-        Format::Json => ui.json(&to_json(&shown, &left_out))?,
+        Format::Json => {
+            let mut outcomes = Vec::new();
+            for (session, _) in &shown {
+                outcomes.push(outcome_now(&store, context, &session.session_uid)?);
+            }
+            ui.json(&to_json(&shown, &outcomes, &left_out))?;
+        }
         Format::Text if shown.is_empty() => tell_nothing(ui, filters.are_given(), listed.is_empty(), &left_out),
         Format::Text => show(ui, context, &shown, &listed, &left_out)?,
     }
@@ -111,6 +119,21 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &SessionsArgs) -> Result
     } else {
         Outcome::Done
     })
+}
+
+/// Returns the word for how a session came out, as its digest says it. A session without one is judged now; nothing is written.
+pub(crate) fn outcome_now(store: &Store, context: &Context, session_uid: &str) -> Result<&'static str, CommandError> {
+    let kept = store
+        .reads()
+        .digest_of(session_uid)?
+        .map(|row| (row.is_sealed, row.digest));
+    let is_whole = |is_sealed: bool| Ok::<_, StoreError>(is_sealed || store.reads().is_analyzed(session_uid)?);
+    let digest = match kept {
+        Some((is_sealed, digest)) if is_whole(is_sealed)? => Some(digest),
+        _ => digest::make(store, session_uid, &context.digest_settings())?.map(|(digest, _)| digest),
+    };
+    let judged = digest.map(|digest| digest.outcome.at(digest.ended_at, context.now).outcome);
+    Ok(outcome_word(judged.unwrap_or(transcript::Outcome::Unknown)))
 }
 
 /// What matches and is not listed.
@@ -255,7 +278,11 @@ fn cells(context: &Context, session: &Listed, counted: &Counted, ids: &BTreeSet<
         session.flavor().to_owned(),
         measure::fit(&project, PROJECT_COLUMNS_MAX).into_owned(),
         some(counted.turns),
-        some(counted.prompts),
+        match session.status {
+            // Each turn has one prompt: the column of turns tells it.
+            Status::Kept | Status::Evicted => String::new(),
+            Status::PromptsOnly => some(counted.prompts),
+        },
         measure::short_count(counted.tokens),
         took(session).map(measure::duration).unwrap_or_default(),
         bytes,
@@ -309,10 +336,11 @@ fn time(micros: Option<i64>) -> Option<Timestamp> {
     micros.and_then(|at| Timestamp::from_microsecond(at).ok())
 }
 
-fn to_json(shown: &[(&Listed, Counted)], left_out: &LeftOut) -> Value {
+fn to_json(shown: &[(&Listed, Counted)], outcomes: &[&str], left_out: &LeftOut) -> Value {
     let sessions: Vec<Value> = shown
         .iter()
-        .map(|(session, counted)| {
+        .zip(outcomes)
+        .map(|((session, counted), outcome)| {
             json!({
                 "session_uid": session.session_uid,
                 "flavor": session.flavor(),
@@ -322,6 +350,7 @@ fn to_json(shown: &[(&Listed, Counted)], left_out: &LeftOut) -> Value {
                 "repo": session.repo,
                 "branch": session.branch,
                 "title": session.title,
+                "outcome": outcome,
                 "name": session.said.name,
                 "note": session.said.note,
                 "tags": session.said.tags,

@@ -14,6 +14,7 @@ use transcript::{PartKind, SessionEvent};
 
 use self::blocks::{Block, BlockTexts, LeftOut};
 use super::read::{TurnRange, zone_of};
+use super::sessions::outcome_now;
 use super::{digest_json, digest_lines};
 use crate::context::Context;
 use crate::error::{CommandError, Outcome, OutputError};
@@ -128,6 +129,7 @@ fn show(
             .map(|tokens| usize::try_from(tokens).unwrap_or(usize::MAX)),
         zone,
         made,
+        outcome: outcome_now(store, context, &named.session_uid)?,
     };
     match ui.format {
         Format::Json if args.follow => {}
@@ -234,6 +236,7 @@ struct Shown<'a> {
     max_tokens: Option<usize>,
     zone: &'a TimeZone,
     made: Option<&'a Place>,
+    outcome: &'static str,
 }
 
 impl Shown<'_> {
@@ -276,7 +279,7 @@ impl Shown<'_> {
     fn digest_lines(&self, ui: &Ui) -> Result<Vec<String>, CommandError> {
         let digest = digest::current(self.store, self.portrait.session.session_uid.as_str())?;
         Ok(match digest {
-            Some(digest) => digest_lines(ui, self.context, &digest).split_off(DIGEST_HEADING_LINES),
+            Some(digest) => digest_lines(ui, self.context, self.store, digest)?.split_off(DIGEST_HEADING_LINES),
             None => vec![String::new(), "  no digest could be made of this session".to_owned()],
         })
     }
@@ -292,14 +295,17 @@ impl Shown<'_> {
             TextLocation::Evicted(..) => digest::current(self.store, self.portrait.session.session_uid.as_str())?,
             _ => None,
         };
-        let json = digest.map(|digest| digest_json(self.context, self.store, &digest));
-        Ok(json.transpose()?.unwrap_or_default())
+        let Some(digest) = digest else { return Ok(Value::Null) };
+        let decisions = self.store.reads().decisions_of(digest.session_uid.as_str())?;
+        Ok(digest_json(self.context, &decisions, &digest))
     }
 
     fn print_json(&self, ui: &mut Ui) -> Result<(), CommandError> {
+        let mut session = self.portrait.to_json();
+        session["outcome"] = self.outcome.into();
         let mut answer = json!({
             "schema": "boswell.show/1",
-            "session": self.portrait.to_json(),
+            "session": session,
             "text_from": self.portrait.location.origin().as_str(),
             "eviction": eviction_json(&self.portrait.location),
             "digest": self.digest_json()?,

@@ -83,6 +83,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &StatsArgs) -> Result<Ou
         digests: &digests,
         bills: &bills,
         zone: &zone,
+        now: context.now,
     });
     if let Some(path) = &args.output {
         page::write(ui, context, path, &stats, args.limit)?;

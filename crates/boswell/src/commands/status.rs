@@ -122,8 +122,12 @@ fn show_memory(ui: &mut Ui, context: &Context, overview: &Overview) -> Result<()
             0 => String::new(),
             evicted => format!(", {} of them evicted", measure::count(evicted)),
         };
+        let prompts_only = match share.prompts_only {
+            0 => String::new(),
+            count => format!("; prompts only of {} more", measure::count(count)),
+        };
         ui.row(format_args!(
-            "  keeps     {}: {}, {}{evicted}",
+            "  keeps     {}: {}, {}{evicted}{prompts_only}",
             escape(title(flavor)),
             plural(share.sessions, "session"),
             plural(share.subagents, "subagent")
@@ -280,6 +284,7 @@ fn to_json(context: &Context, told: &Told, warnings: &[String]) -> Value {
                 "agent": flavor,
                 "sessions": share.sessions,
                 "subagents": share.subagents,
+                "prompts_only": share.prompts_only,
                 "evicted": share.evicted,
                 "tier1_bytes": share.raw_bytes,
             })

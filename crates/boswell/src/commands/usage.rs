@@ -3,7 +3,10 @@
 mod blocks;
 mod rows;
 
-pub(super) use rows::{cost, dollars, sum_json};
+pub(super) use render::dollars;
+pub(super) use rows::{cost, sum_json};
+
+use std::collections::HashMap;
 
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -114,7 +117,11 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &UsageArgs) -> Result<Ou
         let limits = blocks::Limits::newest(&store, taken.map(|(session, _)| session))?;
         return blocks::show(ui, context, &zone, args, &bills, limits.as_ref());
     }
-    rows::show(ui, args, &zone, &sessions, &bills)?;
+    let parents = match args.dimensions().contains(&Dimension::Session) {
+        true => usage::parents(&store)?,
+        false => HashMap::new(),
+    };
+    rows::show(ui, args, &zone, &sessions, &parents, &bills)?;
     Ok(Outcome::Done)
 }
 

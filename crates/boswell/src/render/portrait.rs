@@ -5,7 +5,7 @@ use memory::kept;
 use memory::session_text::{SessionTexts, SourceLog, SourceText, TextLocation};
 use memory::store::{Annotations, Counted, Decision, Fact, Status, Store};
 use serde_json::{Value, json};
-use transcript::{Agent, Call, Session, SessionEvent, SessionUid, Turn, counted};
+use transcript::{Agent, Call, Session, SessionEvent, SessionUid, Turn, counted, wall_clock_s};
 
 use crate::commands::decision_json;
 use crate::commands::read::told_log_error;
@@ -54,6 +54,7 @@ impl Portrait {
             subagent_calls.extend(reads.calls_of(child.session_uid.as_str())?);
         }
         session.settle(that_count(&calls).into_iter());
+        session.cost.wall_clock_s = wall_clock_s(session.started_at, session.ended_at);
         session.source_path = Some(reads.log_path(uid)?).filter(|path| !path.is_empty());
         session.source_bytes = counted.bytes;
         let of_log = reads.line_count(uid, "log")?;
@@ -232,6 +233,7 @@ impl Portrait {
         session["lines"] = self.lines.into();
         session["events"] = self.counted.events.into();
         session["faults"] = self.faults.into();
+        session["prompts"] = self.counted.prompts.into();
         session
     }
 

@@ -236,3 +236,43 @@ fn unpack(sandbox: &Sandbox, name: &str) -> (Vec<String>, String) {
     }
     (names, text)
 }
+
+#[test]
+fn a_day_that_goes_on_is_prepared_again_when_a_log_has_grown() {
+    let mut sandbox = home();
+    let log = sandbox.home.join(".claude/projects/-home-ada-app/5e55.jsonl");
+    let written_at = |time: &str| {
+        let at: jiff::Timestamp = time.parse().unwrap();
+        for name in ["5e55", "01d5"] {
+            let path = log.with_file_name(format!("{name}.jsonl"));
+            fs::File::options()
+                .write(true)
+                .open(path)
+                .unwrap()
+                .set_modified(at.into())
+                .unwrap();
+        }
+    };
+    sandbox.set("BOSWELL_NOW", "2026-03-31T12:00:00Z");
+    written_at("2026-03-31T10:00:01Z");
+    let turns = |sandbox: &Sandbox| {
+        let told: Value = serde_json::from_str(&sandbox.run("prepare --today --json")).unwrap();
+        (told["is_new"].clone(), told["turns"].clone())
+    };
+    assert_eq!(turns(&sandbox), (true.into(), 1.into()));
+    let workspace = sandbox
+        .home
+        .join(concat!(".local/share/boswell-reports/", "work/2026-03-31"));
+    fs::write(workspace.join("mine.md"), "mine").unwrap();
+    sandbox.set("BOSWELL_NOW", "2026-03-31T13:00:00Z");
+    assert_eq!(
+        turns(&sandbox),
+        (false.into(), Value::Null),
+        "nothing was written since"
+    );
+    let more = fs::read_to_string(&log).unwrap().replace("T10:00:00Z", "T12:30:00Z");
+    fs::write(&log, fs::read_to_string(&log).unwrap() + &more).unwrap();
+    written_at("2026-03-31T12:30:01Z");
+    assert_eq!(turns(&sandbox), (true.into(), 2.into()));
+    assert_eq!(fs::read_to_string(workspace.join("mine.md")).unwrap(), "mine");
+}

@@ -77,11 +77,12 @@ fn a_digest_is_a_page_that_one_likes_to_read() {
       time        9.0 s active of 9.0 s
       turns       1 turn, 10 events, 4 tool calls
       tokens      1,240 in, 420 out, 56,000 cached, in 5 calls of claude-opus-5
+      cost        $0.04
       tools       Bash 3 (1 failed), Edit 1
       commands    cargo test 2 (1 failed), git commit 1
       files       src/parser.rs 1
       tests       1 passed, 1 failed; the last passed (line 7): cargo test
-      commit      git commit -qam 'parser: keep the last line' (line 9)
+      commit      parser: keep the last line (line 9)
       errors      1 error, 1 resolved
                   1× Exit code 101 test result: FAILED. 2 passed; 1 failed (line 3)
       decided     the lexer stays as it is
@@ -264,4 +265,90 @@ fn each_new_digest_and_decision_is_a_file_where_the_settings_say_so() {
     assert_eq!((decided(), &digest()["decisions"][0]["text"]), (1, &"one file".into()));
     sandbox.run_args(&["decide", "and one more", "--session", "last"]);
     assert_eq!(decided(), 2);
+}
+
+#[test]
+fn the_digest_of_a_log_that_is_not_kept_says_the_same_and_writes_nothing() {
+    let sandbox = sandbox();
+    let log = format!(".claude/projects/-home-ada-app/{SESSION}.jsonl");
+    let bare = json_of(&sandbox.run(&format!("digest {log} --subagents --json")));
+    assert_eq!(bare["session_uid"], format!("claude:{SESSION}"), "{bare}");
+    assert!(!sandbox.home.join(".local/share/boswell").exists());
+    assert!(sandbox.run(&format!("digest {log}")).contains("Mend the parser"));
+    sandbox.run("sweep");
+    assert_eq!(json_of(&sandbox.run("digest last --subagents --json")), bare);
+    assert!(sandbox.run("digest nowhere.jsonl").contains("--- exit 1 ---"));
+}
+
+#[test]
+fn a_digest_has_every_commit_as_git_printed_it() {
+    let bash = |command: &str| json!({ "command": command });
+    let mut log = ClaudeLog::new(SESSION)
+        .at("2026-03-31T09:00:00Z")
+        .prompt("commit a lot");
+    for number in 0..16 {
+        let command = format!("cargo fmt && git commit -m 'step {number}' && git push");
+        let output = format!(
+            "{}\n[main 1a2b3{number:02}] step {number}\n 1 file changed",
+            "hook ".repeat(40)
+        );
+        log = match number % 2 {
+            0 => log.tool("Bash", bash(&command), &output),
+            // The push failed, the commit did not.
+            _ => log.failed_tool("Bash", bash(&command), &output),
+        };
+    }
+    let log = log
+        .failed_tool(
+            "Bash",
+            bash("git commit -m 'never'"),
+            "Exit code 1\nnothing to commit, working tree clean",
+        )
+        .tool(
+            "Bash",
+            bash("git commit -qm \"$(cat <<'EOF'\nquietly\n\nBody.\nEOF\n)\""),
+            "",
+        )
+        .tool("Bash", bash("git log --oneline"), "1a2b300 [main 9999999] not a commit")
+        .reply("Done.");
+    let mut sandbox = Sandbox::new();
+    sandbox.set("TZ", "UTC");
+    sandbox.write(&format!(".claude/projects/-home-ada-app/{SESSION}.jsonl"), &log.jsonl());
+    sandbox.run("sweep");
+    let digest = json_of(&sandbox.run("digest last --json"));
+    assert_eq!(digest["commits_total"], 17, "{digest}");
+    let commits = digest["commits"].as_array().unwrap();
+    let told: Vec<String> = commits
+        .iter()
+        .map(|commit| format!("{} {}", commit["hash"], commit["subject"]))
+        .collect();
+    assert_eq!(told[0], "\"1a2b300\" \"step 0\"");
+    assert_eq!(told[15], "\"1a2b315\" \"step 15\"");
+    assert_eq!(told[16], "null \"quietly\"");
+    let page = sandbox.run("digest last");
+    assert!(
+        page.contains("1a2b300 step 0 (line ") && page.contains("and 14 more commits"),
+        "{page}"
+    );
+}
+
+#[test]
+fn a_night_inside_a_tool_call_is_not_active_time() {
+    let log = ClaudeLog::new(SESSION)
+        .at("2026-03-30T22:00:00Z")
+        .prompt("run it all")
+        .tool_call("Bash", json!({ "command": "./all" }))
+        .wait_s(14 * 3600)
+        .result("ok")
+        .reply("Done.");
+    let mut sandbox = Sandbox::new();
+    sandbox.set("TZ", "UTC");
+    sandbox.write(&format!(".claude/projects/-home-ada-app/{SESSION}.jsonl"), &log.jsonl());
+    sandbox.run("sweep");
+    let digest = json_of(&sandbox.run("digest last --json"));
+    let active = digest["time"]["active_s"].as_u64().unwrap();
+    assert!(active < 10, "{digest}");
+    assert!(digest["time"]["wall_s"].as_u64().unwrap() > 14 * 3600, "{digest}");
+    let day = json_of(&sandbox.run("report --date 2026-03-30 --json"));
+    assert!(day["totals"]["active_s"].as_u64().unwrap() <= active, "{day}");
 }

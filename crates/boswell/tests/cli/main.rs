@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod agreement;
 mod alerts;
 mod annotations;
 mod catch_up;

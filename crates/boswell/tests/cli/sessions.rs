@@ -67,7 +67,7 @@ fn sessions_are_listed_newest_first_with_those_of_which_only_prompts_are_left() 
     let sandbox = sandbox();
     assert_snapshot!(sandbox.run("sessions"), @r"
     id        last          agent   project  turns  prompts  tokens   took     size  status        title or first prompt
-    5e550000  23 hours ago  claude  app          1        1      30  1.0 s  1.2 KiB  kept          make the tests green
+    5e550000  23 hours ago  claude  app          1               30  1.0 s  1.2 KiB  kept          make the tests green
     5e55beef  11 days ago   claude  app          1               30  1.0 s  1.2 KiB  kept          bad \u{1b}[31m \u{202e}words
     90ne      58 days ago   claude  site                  2                          prompts only  draw a \u{1b}[31mhouse
     ");
@@ -113,6 +113,7 @@ fn as_json_each_session_has_all_fields() {
           "name": null,
           "native_session_id": "5e550000-0000-4000-8000-000000000001",
           "note": null,
+          "outcome": "unknown",
           "project": "/home/ada/app",
           "prompts": 1,
           "repo": "app",
@@ -284,8 +285,8 @@ fn subagents_are_left_out_unless_asked_for_and_never_stand_for_their_session() {
         [format!("claude:{FIRST}/a1"), format!("claude:{FIRST}")]
     );
     assert_snapshot!(sandbox.run("sessions --since 2d"), @"
-    id        last          agent   project  turns  prompts  tokens   took     size  status  title or first prompt
-    5e550000  23 hours ago  claude  app          1        1      30  1.0 s  1.2 KiB  kept    make the tests green
+    id        last          agent   project  turns  tokens   took     size  status  title or first prompt
+    5e550000  23 hours ago  claude  app          1      30  1.0 s  1.2 KiB  kept    make the tests green
     --- stderr ---
     Hint: 1 subagent left out: `--all`
     ");

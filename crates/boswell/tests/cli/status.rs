@@ -154,3 +154,20 @@ fn the_journal_has_a_sentence_for_every_change() {
     assert_eq!(told["operations"].as_array().unwrap().len(), 1, "{told}");
     assert_eq!(told["operations"][0]["command"], "rebuild", "{told}");
 }
+
+#[test]
+fn lines_that_only_have_to_be_packed_are_not_unread() {
+    let mut sandbox = sandbox();
+    let log = sandbox
+        .home
+        .join(format!(".claude/projects/-home-ada-app/{SESSION}.jsonl"));
+    let at: jiff::Timestamp = "2026-04-01T08:59:00Z".parse().unwrap();
+    let file = fs::File::options().write(true).open(log).unwrap();
+    file.set_modified(at.into()).unwrap();
+    sandbox.run("sweep");
+    // By now nobody writes to the log any more: its last lines, which are kept already, become a frame.
+    sandbox.set("BOSWELL_NOW", "2026-04-01T09:30:00Z");
+    let told: Value = serde_json::from_str(&sandbox.run("status --json")).unwrap();
+    assert_eq!(told["waiting"]["files_read"], 0, "{told}");
+    assert_eq!(told["waiting"]["bytes_read"], 0, "{told}");
+}

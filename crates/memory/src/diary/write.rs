@@ -8,6 +8,7 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
 
+use jiff::Timestamp;
 use jiff::civil::Date;
 use serde_json::Value;
 use walkdir::WalkDir;
@@ -38,8 +39,8 @@ pub(super) struct Site {
 /// What stands there already.
 pub(super) enum Standing {
     Nothing,
-    /// The same day in the same zone and state.
-    Same,
+    /// The same day in the same zone and state, and when it was prepared if that can be read.
+    Same(Option<Timestamp>),
     /// The day was not over then, and now is.
     Outdated,
     /// Something else; the fields tell what differs.
@@ -138,7 +139,7 @@ impl Site {
             .collect();
         let was_partial = there["status"] == Status::Partial.as_str() && window.status == Status::Final;
         Ok(match other.as_slice() {
-            [] => Standing::Same,
+            [] => Standing::Same(prepared_at.parse().ok()),
             ["status"] if was_partial => Standing::Outdated,
             fields => Standing::Other(fields.join(", ")),
         })

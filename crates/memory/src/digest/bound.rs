@@ -10,12 +10,14 @@ const HOURS: usize = 48;
 
 /// Cuts a digest until it is no larger than it may be.
 pub(super) fn fit(mut digest: Digest) -> Digest {
+    // All commits stay, so that their size does not count.
+    let commits = std::mem::take(&mut digest.commits);
     let mut share = 8;
     loop {
         cut(&mut digest, share);
         let bytes = serde_json::to_string(&digest).map_or(0, |text| text.len());
         if bytes <= BYTES_MAX || share == 0 {
-            return digest;
+            return Digest { commits, ..digest };
         }
         share -= 1;
     }
@@ -28,7 +30,6 @@ fn cut(digest: &mut Digest, share: usize) {
     left_out += cut_list(&mut digest.tools, entries);
     left_out += cut_list(&mut digest.files, entries);
     left_out += cut_list(&mut digest.commands, entries);
-    left_out += cut_list(&mut digest.commits, entries.div_ceil(2));
     left_out += cut_list(&mut digest.errors.kinds, entries.div_ceil(3));
     left_out += cut_list(&mut digest.tokens.by_model, entries.div_ceil(2));
     // The newest hours tell more than the oldest.

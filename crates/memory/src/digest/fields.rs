@@ -47,7 +47,11 @@ pub struct Digest {
     /// Programs that were run, those run most first.
     pub commands: Vec<CommandRuns>,
     pub tests: TestRuns,
-    pub commits: Vec<Snippet>,
+    /// Every commit of the session, in order.
+    pub commits: Vec<Commit>,
+    /// How many there are, also where more were made than are listed. Digests of older versions do not say.
+    #[serde(default)]
+    pub commits_total: u64,
     pub errors: Errors,
     pub signals: Vec<Signal>,
     /// The last words of each side, and what stands out.
@@ -57,12 +61,18 @@ pub struct Digest {
 }
 
 impl Digest {
+    /// Returns how many commits the session made.
+    pub fn commit_count(&self) -> u64 {
+        self.commits_total.max(self.commits.len() as u64)
+    }
+
     /// Everything in it that somebody said or that names something.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
-        let snippets = self.first_prompt.iter().chain(&self.commits).chain(&self.snippets);
+        let snippets = self.first_prompt.iter().chain(&self.snippets);
         let evidence = self.outcome.evidence.iter().map(|evidence| evidence.text.as_str());
         snippets
             .map(|snippet| snippet.text.as_str())
+            .chain(self.commits.iter().filter_map(|commit| commit.subject.as_deref()))
             .chain(self.files.iter().map(|file| file.path.as_str()))
             .chain(self.commands.iter().map(|command| command.command.as_str()))
             .chain(self.errors.kinds.iter().map(|error| error.text.as_str()))
@@ -79,6 +89,21 @@ pub struct Snippet {
     /// Who says it: `human`, `agent`, `harness`, `tool`.
     pub actor: String,
     pub text: String,
+}
+
+/// A commit that the session made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Commit {
+    /// The line of the command that made it.
+    pub line: u64,
+    pub turn: Option<u32>,
+    /// Abbreviated, as git printed it; `None` if it printed none.
+    #[serde(default)]
+    pub hash: Option<String>,
+    /// The first line of its message, as git printed it or as the command says it; `None` if neither tells. Digests of version 2
+    /// have the beginning of the output or of the command instead.
+    #[serde(default, alias = "text")]
+    pub subject: Option<String>,
 }
 
 /// What no log tells: how a session ended, or what it failed with.
@@ -100,11 +125,10 @@ pub struct Told {
 pub struct Spent {
     /// From its first moment to its last.
     pub wall_s: u64,
-    /// Without the pauses.
+    /// Without gaps between events that are longer than `idle_after_s`: see [`crate::active`].
     pub active_s: u64,
-    /// The rule: nothing for longer than this is a pause, unless a tool was at work.
     pub idle_after_s: u64,
-    /// How many pauses there were, and the longest.
+    /// How many such gaps there were while no tool was at work, and the longest.
     pub pauses: u32,
     pub longest_pause_s: u64,
 }

@@ -10,7 +10,7 @@ use transcript::{Agent, Delta, Session};
 use super::lines::{Wanted, look_through};
 use super::{Facts, QUIET, Settings, of};
 use crate::repos::{self, Repo};
-use crate::store::{Fact, FreshDigest, FreshEvents, Store, StoreError, kept_calls, kept_turn};
+use crate::store::{Fact, FreshDigest, FreshEvents, Store, StoreError, kept_calls, kept_session, kept_turn};
 
 thread_local! {
     static LEARNED: RefCell<Learned> = RefCell::default();
@@ -34,6 +34,15 @@ fn place_of(cwd: &str) -> Option<Repo> {
             .or_insert(repos::of(Path::new(cwd)))
             .clone(),
     })
+}
+
+/// Gives a session the name of its repository, as digests tell it. Readers know only the name of its directory.
+pub(crate) fn name_repo(delta: &mut Delta) {
+    if let Some(session) = &mut delta.session
+        && let Some(place) = session.cwd.as_deref().and_then(place_of)
+    {
+        session.repo = Some(place.name);
+    }
 }
 
 fn facts_of(store: &Store, uid: &str) -> Result<Vec<Fact>, StoreError> {
@@ -85,7 +94,7 @@ impl AtHand<'_> {
             findings: look_through(self.agent, Wanted::of(self.events.iter()), stretches),
             place: session.cwd.as_deref().and_then(place_of),
             told,
-            session: session.clone(),
+            session: kept_session(session.clone()),
         };
         let digest = of(&facts, self.events.iter(), settings);
         Ok(Some(FreshDigest::of(&digest, &mut facts.calls, &facts.told)))

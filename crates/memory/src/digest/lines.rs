@@ -7,7 +7,10 @@ use std::sync::LazyLock;
 use memchr::memmem::Finder;
 use regex::{Regex, RegexSet};
 use serde::Deserialize;
-use transcript::{Agent, Kind, PartKind, SessionEvent, bare_bodies, runs_commands};
+use transcript::{
+    Agent, GitCommit, Kind, PartKind, SessionEvent, announced_commits, bare_bodies, commit_command,
+    may_announce_commits, runs_commands,
+};
 
 use super::steps::{Ran, Step, Steps};
 use crate::store::{Store, StoreError};
@@ -25,8 +28,10 @@ const REPLY_BYTES_MAX: usize = 16 << 10;
 pub struct Findings {
     /// Whether the test run that began with an event passed, where its output tells.
     pub tests: HashMap<u64, bool>,
-    /// The events that commit, or offer a pull request.
-    pub commits: HashSet<u64>,
+    /// What is known of the commits of commands that make some, by the event of the call.
+    pub commits: HashMap<u64, CommitTexts>,
+    /// The calls that offer or merge a pull request.
+    pub offers: HashSet<u64>,
     /// What an edit took away and what it put there, as hashes.
     pub edits: HashMap<u64, (u64, u64)>,
     /// The first masked secrets: line and rule.
@@ -36,11 +41,26 @@ pub struct Findings {
     pub last_reply: Option<String>,
 }
 
+/// What the texts of a call and of its result tell of commits.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CommitTexts {
+    /// The subjects on the command line, one for each `git commit`.
+    pub subjects: Vec<Option<String>>,
+    /// The commits that git announced.
+    pub announced: Vec<GitCommit>,
+    /// The hash that the agent itself noted.
+    pub noted_hash: Option<String>,
+    /// Git said that there was nothing to commit.
+    pub is_empty: bool,
+}
+
 /// What is asked about a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Asked {
     Test,
-    Commit,
+    Command,
+    /// What a command printed.
+    Output,
     Edit,
     Reply,
 }
@@ -87,7 +107,10 @@ impl Wanted {
             self.ask(part, line, (ran.seq, block, Asked::Test));
         }
         if runs_commands(&ran.tool) {
-            self.ask(part, ran.line, (ran.seq, block, Asked::Commit));
+            self.ask(part, ran.line, (ran.seq, block, Asked::Command));
+            if let Some((part, line, block)) = ran.result_at {
+                self.ask(part, line, (ran.seq, block, Asked::Output));
+            }
         }
         if !ran.files.is_empty() {
             self.ask(part, ran.line, (ran.seq, block, Asked::Edit));
@@ -107,16 +130,15 @@ impl Wanted {
     }
 }
 
-/// Looks into the texts of a session of which nothing is kept. Secrets are not looked for.
-pub(super) fn look_into<'t>(wanted: Wanted, text: impl Fn(PartKind, u64, u32) -> Option<&'t str>) -> Findings {
+/// Takes a line by its number.
+pub(super) type TakeLine<'t> = dyn FnMut(u64, &[u8]) + 't;
+
+/// Looks through the lines of a log that `each` hands over one by one. All events are of this part.
+pub(super) fn look_through_lines(agent: Agent, wanted: Wanted, each: impl FnOnce(&mut TakeLine<'_>)) -> Findings {
+    let asked = wanted.asked().into_iter();
+    let lines = asked.map(|((_, line), asked)| (line, asked)).collect();
     let mut findings = Findings::default();
-    for ((part, line), asked) in wanted.asked() {
-        for (seq, block, asked) in asked {
-            if let Some(text) = text(part, line, block) {
-                findings.settle(seq, asked, text);
-            }
-        }
-    }
+    each(&mut |number, bytes| findings.look(agent, bytes, number, 1, &lines));
     findings
 }
 
@@ -188,10 +210,8 @@ impl Findings {
     }
 
     fn answer(&mut self, agent: Agent, line: &[u8], asked: &[Question]) {
-        static COMMIT: LazyLock<[Finder<'_>; 2]> = LazyLock::new(|| [Finder::new("commit"), Finder::new("gh pr")]);
-        let only_commits = asked.iter().all(|(_, _, asked)| *asked == Asked::Commit);
-        // Most commands have nothing to do with it: they are not taken apart.
-        if only_commits && COMMIT.iter().all(|finder| finder.find(line).is_none()) {
+        // Most commands have nothing to do with commits: their lines are not taken apart.
+        if !asked.iter().any(|question| self.may_answer(line, question)) {
             return;
         }
         let transcript::LineBody::Bytes(line) = packs::body(line) else {
@@ -202,6 +222,19 @@ impl Findings {
             if let Some(text) = bodies.get(*block as usize) {
                 self.settle(*seq, *asked, text);
             }
+            if *asked == Asked::Output && self.commits.contains_key(seq) {
+                self.note_hash(*seq, line);
+            }
+        }
+    }
+
+    /// Returns whether the bytes of a line may hold the answer to a question.
+    fn may_answer(&self, line: &[u8], (seq, _, asked): &Question) -> bool {
+        static COMMANDS: LazyLock<[Finder<'_>; 2]> = LazyLock::new(|| [Finder::new("git"), Finder::new("gh pr")]);
+        match asked {
+            Asked::Command => COMMANDS.iter().any(|finder| finder.find(line).is_some()),
+            Asked::Output => self.commits.contains_key(seq),
+            Asked::Test | Asked::Edit | Asked::Reply => true,
         }
     }
 
@@ -212,16 +245,71 @@ impl Findings {
                     self.tests.insert(seq, passed);
                 }
             }
-            Asked::Commit if commits(text) => {
-                self.commits.insert(seq);
-            }
-            Asked::Commit => {}
+            Asked::Command => self.see_command(seq, text),
+            Asked::Output => self.see_output(seq, text),
             Asked::Edit => {
                 if let Some(sides) = sides(text) {
                     self.edits.insert(seq, sides);
                 }
             }
             Asked::Reply => self.last_reply = Some(end_of(text, REPLY_BYTES_MAX).to_owned()),
+        }
+    }
+
+    /// Takes the whole input of a call that runs commands.
+    pub(crate) fn see_command(&mut self, seq: u64, text: &str) {
+        if let Some(command) = commit_command(text) {
+            let texts = CommitTexts {
+                subjects: command.subjects,
+                ..CommitTexts::default()
+            };
+            self.commits.insert(seq, texts);
+        }
+        if offers(text) {
+            self.offers.insert(seq);
+        }
+    }
+
+    /// Takes the whole output of a command, after its call.
+    pub(crate) fn see_output(&mut self, seq: u64, text: &str) {
+        let Some(texts) = self.commits.get_mut(&seq) else {
+            return;
+        };
+        let nothing = ["nothing to commit", "no changes added", "nothing added to commit"];
+        texts.is_empty = nothing.iter().any(|words| text.contains(words));
+        if may_announce_commits(text.as_bytes()) {
+            texts.announced = announced_commits(text);
+        }
+    }
+
+    /// Drops commits that an earlier command announced already.
+    pub(crate) fn drop_repeated_commits(&mut self) {
+        let mut known = HashSet::new();
+        let mut seqs: Vec<u64> = self.commits.keys().copied().collect();
+        seqs.sort_unstable();
+        for seq in seqs {
+            if let Some(texts) = self.commits.get_mut(&seq) {
+                let is_repeated = |commit: &GitCommit| commit.hash.as_ref().is_some_and(|hash| known.contains(hash));
+                let were_announced = !texts.announced.is_empty();
+                texts.announced.retain(|commit| !is_repeated(commit));
+                // Nothing new is left of it.
+                texts.is_empty |= were_announced && texts.announced.is_empty();
+                known.extend(texts.announced.iter().filter_map(|commit| commit.hash.clone()));
+            }
+        }
+    }
+
+    /// Takes the hash that Claude Code notes beside the output of a commit.
+    fn note_hash(&mut self, seq: u64, line: &[u8]) {
+        static NOTED: LazyLock<regex::bytes::Regex> = LazyLock::new(|| {
+            regex::bytes::Regex::new(r#""gitOperation":\{"commit":\{"sha":"([0-9a-f]{7,40})""#)
+                .expect("the expression is a good one")
+        });
+        let noted = NOTED
+            .captures(line)
+            .map(|found| String::from_utf8_lossy(&found[1]).into_owned());
+        if let Some(texts) = self.commits.get_mut(&seq) {
+            texts.noted_hash = noted;
         }
     }
 }
@@ -247,14 +335,10 @@ pub(crate) fn verdict(output: &str) -> Option<bool> {
     }
 }
 
-/// Whether a command commits, or offers or merges a pull request.
-pub(crate) fn commits(command: &str) -> bool {
-    static MADE: LazyLock<Regex> = LazyLock::new(|| {
-        expression(
-            r#"(?-u:\b)git(?:\s+-[cC]\s+\S+|\s+--?[a-z-]+(?:=\S+)?)*\s+commit(?:[\s"'\\]|$)|(?-u:\b)gh\s+pr\s+(?:create|merge)(?-u:\b)"#,
-        )
-    });
-    MADE.is_match(command) && !command.contains("--dry-run")
+/// Returns whether a command offers or merges a pull request.
+fn offers(command: &str) -> bool {
+    static OFFER: LazyLock<Regex> = LazyLock::new(|| expression(r"(?-u:\b)gh\s+pr\s+(?:create|merge)(?-u:\b)"));
+    OFFER.is_match(command) && !command.contains("--dry-run")
 }
 
 /// What an edit takes away and what it puts there.
@@ -316,23 +400,23 @@ mod tests {
     }
 
     #[test]
-    fn commits_and_pull_requests_are_told_from_talk_about_them() {
-        for made in [
-            "git commit -m x",
-            "{\n  \"command\": \"git add -A && git -C app commit --amend\"\n}",
-            "git -c user.name=ada commit -qm \\\"x\\\"",
-            "gh pr create --title x",
-        ] {
-            assert!(commits(made), "{made}");
-        }
-        for not in [
-            "git log --grep commit",
-            "git show HEAD",
-            "git commit --dry-run",
-            "echo commit",
-        ] {
-            assert!(!commits(not), "{not}");
-        }
+    fn the_texts_of_a_commit_come_from_its_call_and_its_whole_output() {
+        let mut findings = Findings::default();
+        findings.see_command(1, "git commit -qm 'keep the last line' && git push");
+        findings.see_command(2, "git log --grep commit");
+        findings.see_command(3, "gh pr create --title x");
+        findings.see_output(
+            1,
+            &format!("{}\n[main 1a2b3c4] keep the last line", "noise ".repeat(60)),
+        );
+        findings.see_output(2, "[main 1a2b3c4] keep the last line");
+        assert_eq!(findings.commits.len(), 1);
+        assert_eq!(findings.commits[&1].subjects, [Some("keep the last line".to_owned())]);
+        assert_eq!(findings.commits[&1].announced.len(), 1);
+        assert_eq!(findings.offers, HashSet::from([3]));
+        let line = br#"{"toolUseResult":{"gitOperation":{"commit":{"sha":"1a2b3c4","kind":"committed"}}}}"#;
+        findings.note_hash(1, line);
+        assert_eq!(findings.commits[&1].noted_hash.as_deref(), Some("1a2b3c4"));
     }
 
     #[test]

@@ -1,31 +1,31 @@
 //! The fold that makes a digest: steps go in one by one, and what is remembered of them is bounded.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
 use regex::Regex;
-use transcript::{Actor, Call, Kind, SessionEvent, Tokens, counted};
+use transcript::{Actor, Call, Kind, SessionEvent, Tokens, counted, wall_clock_s};
 
 use super::fields::{
-    CommandRuns, Digest, ErrorKind, Errors, FileEdits, HourTokens, Interventions, LastTest, ModelTokens, Snippet,
-    Spent, TestRuns, TokensSpent, ToolUse,
+    CommandRuns, Commit, Digest, ErrorKind, Errors, FileEdits, HourTokens, Interventions, LastTest, ModelTokens,
+    Snippet, Spent, TestRuns, TokensSpent, ToolUse,
 };
 use super::steps::{End, Ran, Step, Steps};
 use super::{Facts, bound, one_line, task};
+use crate::active::{ActiveTime, IDLE_LIMIT_S};
 use crate::heard;
-use crate::outcome::{Course, commits, passed};
+use crate::outcome::{Course, made_commits, passed};
 use crate::signals::{Pauses, Watch, like};
 
-/// Nothing for longer than this is a pause, unless a tool is at work.
-pub(crate) const IDLE_AFTER_S: u64 = 5 * 60;
 /// So many names of one kind are counted apart.
 const NAMES_MAX: usize = 4096;
 /// Characters of a snippet, of a prompt, and of names from the log.
 const SNIPPET_CHARS_MAX: usize = 160;
 const PROMPT_CHARS_MAX: usize = 240;
 const NAME_CHARS_MAX: usize = 200;
-/// So many commits are told.
-const COMMITS_MAX: usize = 8;
+const SUBJECT_CHARS_MAX: usize = 200;
+/// All commits of a session are listed; a log made to fill the memory has no more than this.
+const COMMITS_MAX: usize = 4096;
 const HOUR_S: i64 = 3600;
 
 /// Makes a digest of the events that it is given in order.
@@ -41,7 +41,7 @@ struct Tally<'f> {
     course: Course,
     watch: Watch,
     pauses: Pauses,
-    last_ts: Option<Timestamp>,
+    active: ActiveTime,
     events: u64,
     tool_calls: u64,
     retries: u64,
@@ -50,7 +50,9 @@ struct Tally<'f> {
     files: HashMap<Box<str>, u64>,
     commands: HashMap<String, (u64, u64)>,
     tests: TestRuns,
-    commits: Vec<Snippet>,
+    commits: Vec<Commit>,
+    commits_total: u64,
+    hashes: HashSet<String>,
     errors: u64,
     resolved: u64,
     failing: HashMap<Box<str>, u64>,
@@ -70,7 +72,7 @@ impl<'f> Maker<'f> {
                 course: Course::default(),
                 watch: Watch::default(),
                 pauses: Pauses::default(),
-                last_ts: None,
+                active: ActiveTime::default(),
                 events: 0,
                 tool_calls: 0,
                 retries: 0,
@@ -80,6 +82,8 @@ impl<'f> Maker<'f> {
                 commands: HashMap::new(),
                 tests: TestRuns::default(),
                 commits: Vec::new(),
+                commits_total: 0,
+                hashes: HashSet::new(),
                 errors: 0,
                 resolved: 0,
                 failing: HashMap::new(),
@@ -91,14 +95,14 @@ impl<'f> Maker<'f> {
         }
     }
 
-    /// Takes the next event. Copied history is another session's work.
+    /// Takes the next event. Copied history is listed with the session, and is another session's work.
     pub(super) fn take(&mut self, event: &SessionEvent) {
         let session = &self.facts.session;
+        self.tally.events += 1;
         if session.inherited.is_some_and(|inherited| inherited.covers(event.line)) {
             return;
         }
         self.tally.clock(event, self.steps.is_working());
-        self.tally.events += 1;
         // Where the log holds the work of subagents, they are judged apart.
         let is_aside = event.is_sidechain && !session.is_subagent;
         let tally = &mut self.tally;
@@ -117,19 +121,11 @@ impl<'f> Maker<'f> {
 }
 
 impl Tally<'_> {
-    /// Counts the time since the event before. Clocks may step back: then no time passed.
+    /// Counts the time since the event before. A long wait for a tool is no active time, and no pause either.
     fn clock(&mut self, event: &SessionEvent, is_working: bool) {
-        let Some(ts) = event.ts else { return };
-        let Some(last) = self.last_ts else {
-            self.last_ts = Some(ts);
-            return;
-        };
-        let seconds = u64::try_from(ts.as_second() - last.as_second()).unwrap_or_default();
-        self.last_ts = Some(last.max(ts));
-        if seconds > IDLE_AFTER_S && !is_working {
+        let gap_s = event.ts.and_then(|ts| self.active.add(ts));
+        if let Some(seconds) = gap_s.filter(|_| !is_working) {
             self.pauses.pause(seconds, event);
-        } else {
-            self.pauses.spent.active_s += seconds;
         }
     }
 
@@ -147,17 +143,28 @@ impl Tally<'_> {
         self.interventions.see(step);
         if let Step::Ran(ran) = step {
             self.test(ran);
-            if findings.commits.contains(&ran.seq) && commits(ran) {
-                let text = match ran.result.starts_with('[') {
-                    true => ran.result.lines().next().unwrap_or_default(),
-                    false => &ran.wording,
-                };
-                self.commits
-                    .push(snippet(ran.line, ran.turn, Actor::Agent, text, SNIPPET_CHARS_MAX));
-                // The newest tell most.
-                if self.commits.len() > COMMITS_MAX {
-                    self.commits.remove(0);
-                }
+            self.commits(ran);
+        }
+    }
+
+    /// Takes the commits that a command made. A hash that was told before is the same commit.
+    fn commits(&mut self, ran: &Ran) {
+        for commit in made_commits(ran, &self.facts.findings) {
+            if commit
+                .hash
+                .as_ref()
+                .is_some_and(|hash| !self.hashes.insert(hash.clone()))
+            {
+                continue;
+            }
+            self.commits_total += 1;
+            if self.commits.len() < COMMITS_MAX {
+                self.commits.push(Commit {
+                    line: ran.line,
+                    turn: ran.turn,
+                    hash: commit.hash,
+                    subject: commit.subject.map(|subject| one_line(&subject, SUBJECT_CHARS_MAX)),
+                });
             }
         }
     }
@@ -244,7 +251,7 @@ impl Tally<'_> {
     }
 
     fn test(&mut self, ran: &Ran) {
-        if !ran.is_test || matches!(ran.end, End::Denied | End::Stopped) {
+        if !ran.is_test || matches!(ran.end, End::Denied | End::Stopped | End::Open) {
             return;
         }
         let passed = passed(ran, &self.facts.findings);
@@ -269,16 +276,13 @@ impl Tally<'_> {
         let findings = &facts.findings;
         let by_log = self.course.judge(findings.last_reply.as_deref());
         let outcome = heard::judge(by_log, &facts.told, session.ended_at);
-        let wall = session
-            .started_at
-            .zip(session.ended_at)
-            .map(|(from, to)| to.as_second() - from.as_second());
         let spent = Spent {
-            wall_s: wall.and_then(|wall| u64::try_from(wall).ok()).unwrap_or_default(),
-            idle_after_s: IDLE_AFTER_S,
+            wall_s: wall_clock_s(session.started_at, session.ended_at),
+            active_s: self.active.seconds(),
+            idle_after_s: IDLE_LIMIT_S,
             ..self.pauses.spent
         };
-        let commit_texts = self.commits.iter().map(|commit| commit.text.as_str());
+        let commit_texts = self.commits.iter().filter_map(|commit| commit.subject.as_deref());
         let prompts = facts.turns.iter().map(|turn| &*turn.prompt);
         Digest {
             session_uid: session.session_uid.to_string(),
@@ -312,6 +316,7 @@ impl Tally<'_> {
             commands: commands(self.commands),
             tests: self.tests,
             commits: self.commits,
+            commits_total: self.commits_total,
             errors: Errors {
                 count: self.errors,
                 resolved: self.resolved,

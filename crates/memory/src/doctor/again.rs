@@ -50,6 +50,7 @@ impl Again {
                 state.companion(kind, &bytes);
             }
             state.close(&mut delta);
+            crate::digest::name_repo(&mut delta);
             deltas.push((kind, delta));
         }
         let packed = PackedState::of(&state);

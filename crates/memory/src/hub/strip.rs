@@ -74,6 +74,7 @@ fn digest(mut digest: Digest) -> Digest {
         interventions: _,
         tokens: _,
         tools: _,
+        commits_total: _,
         left_out: _,
     } = &mut digest;
     (*title, *first_prompt, *task_ref) = (None, None, None);
@@ -83,7 +84,7 @@ fn digest(mut digest: Digest) -> Digest {
     *files = by_ending(files);
     commands.clear();
     tests.last.iter_mut().for_each(|last| last.command.clear());
-    commits.iter_mut().for_each(|commit| commit.text.clear());
+    commits.iter_mut().for_each(|commit| commit.subject = None);
     errors.kinds.clear();
     for signal in signals {
         signal.text.clear();

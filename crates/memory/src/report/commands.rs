@@ -47,7 +47,7 @@ pub(super) fn ran(facts: &Facts, piece: &Piece) -> Option<Statement> {
             .ran()
             .filter(|ran| !ran.is_test && ran.end != End::Denied)
         {
-            if facts.findings.commits.contains(&ran.seq) {
+            if facts.findings.commits.contains_key(&ran.seq) || facts.findings.offers.contains(&ran.seq) {
                 continue;
             }
             let Some(command) = label(ran).filter(|command| is_telling(command)) else {

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use transcript::{Agent, SessionEvent};
 
 use super::fields::{Citation, Covered, Unread};
+use crate::active::ActiveTime;
 use crate::digest::{Findings, Ran, Step};
 use crate::store::{Store, StoreError};
 use crate::usage::Sum;
@@ -55,7 +56,8 @@ pub(super) struct TurnFacts {
     pub(super) has_next: bool,
     pub(super) started_at: Option<Timestamp>,
     pub(super) ended_at: Option<Timestamp>,
-    pub(super) active_s: u64,
+    /// Its part of the session's active time inside of the day.
+    pub(super) active: ActiveTime,
     pub(super) prompt: Said,
     /// The last words of the agent.
     pub(super) reply: Option<Said>,

@@ -13,7 +13,7 @@ use super::words::{Sentence, count, quoted, say, title};
 use super::workspace::Workspace;
 use super::{Ask, ReportError};
 use crate::diary;
-use crate::digest::{Digest, Snippet};
+use crate::digest::{Commit, Digest, Snippet};
 use crate::outcome::Reason;
 use crate::store::{Listed, Status, Store};
 use crate::usage;
@@ -86,7 +86,7 @@ pub(super) fn gone(store: &Store, workspace: &Workspace, ask: &Ask<'_>) -> Resul
                 tokens: sum.tokens.total(),
                 cost_microusd: sum.micros().filter(|_| sum.calls > 0),
                 unpriced_calls: sum.unpriced_calls,
-                commits: if whole { row.digest.commits.len() as u64 } else { 0 },
+                commits: if whole { row.digest.commit_count() } else { 0 },
                 tests_passed: if whole { row.digest.tests.passed } else { 0 },
                 tests_failed: if whole { row.digest.tests.failed } else { 0 },
                 tests_unclear: if whole { row.digest.tests.unclear } else { 0 },
@@ -133,8 +133,9 @@ fn name(found: &mut [Gone], workspace: &Workspace) {
     }
 }
 
-/// Adds them to a day.
-pub(super) fn add(day: &mut Day, gone: Vec<Gone>) {
+/// Adds them to a day. When such a session was active is not known any more: what its digest says is added to the rest, and the sum
+/// is never more than the length of the day so far.
+pub(super) fn add(day: &mut Day, gone: Vec<Gone>, day_length_s: u64) {
     for one in gone {
         let work = one.work();
         day.totals.sessions += 1;
@@ -172,8 +173,10 @@ pub(super) fn add(day: &mut Day, gone: Vec<Gone>) {
         project.totals.sessions_from_digests += 1;
         project.totals.turns += work.totals.turns;
         add_totals(&mut project.totals, &work.totals);
+        project.totals.active_s = project.totals.active_s.min(day_length_s);
         project.works.push(work);
     }
+    day.totals.active_s = day.totals.active_s.min(day_length_s);
 }
 
 fn add_totals(to: &mut Totals, from: &Totals) {
@@ -189,6 +192,16 @@ fn add_totals(to: &mut Totals, from: &Totals) {
     to.tests_passed += from.tests_passed;
     to.tests_failed += from.tests_failed;
     to.tests_unclear += from.tests_unclear;
+}
+
+/// Returns a commit as git prints it in a list.
+fn words_of(commit: &Commit) -> Option<String> {
+    let words: Vec<&str> = [&commit.hash, &commit.subject]
+        .into_iter()
+        .flatten()
+        .map(String::as_str)
+        .collect();
+    (!words.is_empty()).then(|| words.join(" "))
 }
 
 impl Gone {
@@ -274,7 +287,8 @@ impl Gone {
     fn done(&self) -> Vec<Statement> {
         let digest = &self.digest;
         let mut told = Vec::new();
-        let commits = self.said(&digest.commits, "agent");
+        let cite = |commit: &'_ Commit| Some((words_of(commit)?, self.cite_line(commit.line)?));
+        let commits: Vec<(String, Citation)> = digest.commits.iter().filter_map(cite).collect();
         if self.turns_elsewhere == 0 {
             let files = digest.files.iter().take(FILES_TOLD);
             if !digest.files.is_empty() {
@@ -316,7 +330,7 @@ impl Gone {
             told.push(sentence.cite([citation]));
         }
         for (commit, citation) in commits {
-            told.push(say("Committed ").code(quoted(&commit.text, 120)).cite([citation]));
+            told.push(say("Committed ").code(quoted(&commit, 120)).cite([citation]));
         }
         told
     }
@@ -376,17 +390,18 @@ impl Gone {
         let lists = [&work.asked, &work.done, &work.came, &work.open];
         let statements = std::iter::once(&work.title).chain(lists.into_iter().flatten());
         let cited: Vec<&Citation> = statements.flat_map(|statement| &statement.citations).collect();
-        let snippets = digest
-            .first_prompt
-            .iter()
-            .chain(&digest.snippets)
-            .chain(&digest.commits);
+        let snippets = digest.first_prompt.iter().chain(&digest.snippets);
         let mut texts: BTreeMap<u64, (LineKind, String)> = BTreeMap::new();
         for one in &digest.outcome.evidence {
             texts.insert(one.line, (LineKind::Notice, one.text.clone()));
         }
         if let Some(last) = &digest.tests.last {
             texts.insert(last.line, (LineKind::Tool, last.command.clone()));
+        }
+        for commit in &digest.commits {
+            if let Some(words) = words_of(commit) {
+                texts.insert(commit.line, (LineKind::Tool, words));
+            }
         }
         for snippet in snippets {
             let kind = match snippet.actor.as_str() {

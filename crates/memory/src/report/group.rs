@@ -162,8 +162,7 @@ fn is_common(file: &str) -> bool {
 }
 
 fn commits(facts: &Facts, turn: &TurnFacts) -> bool {
-    turn.ran()
-        .any(|ran| facts.findings.commits.contains(&ran.seq) && crate::outcome::commits(ran))
+    turn.ran().any(|ran| crate::outcome::hands_in(ran, &facts.findings))
 }
 
 /// Whether words go on with what was before them.

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use transcript::GitCommit;
 
 use super::facts::{Facts, Taken};
 use super::fields::{Citation, Totals};
 use super::group::files;
+use crate::active::ActiveTime;
 use crate::digest::Ran;
-use crate::outcome::{Course, Evidence, Judgement, commits, only_offers, passed};
+use crate::outcome::{Course, Evidence, Judgement, hands_in, made_commits, passed};
 use crate::signals::{Intervention, corrects, intervention};
 use crate::usage::Sum;
 
@@ -19,14 +21,22 @@ pub(super) struct Piece {
     /// Edited files with the number of edits.
     pub(super) files: BTreeMap<String, u64>,
     pub(super) tests: Vec<Test>,
-    /// Commits and pull requests: turn and place of the step.
-    pub(super) commits: Vec<(usize, u64)>,
+    /// Commits and pull requests, in order.
+    pub(super) commits: Vec<HandedIn>,
     /// Where the human stepped in.
     pub(super) stepped_in: Vec<SteppedIn>,
     pub(super) judgement: Judgement,
     pub(super) totals: Totals,
     pub(super) started_at: Option<Timestamp>,
     pub(super) ended_at: Option<Timestamp>,
+}
+
+/// Work that was handed in, and by which step.
+pub(super) struct HandedIn {
+    pub(super) turn: usize,
+    pub(super) seq: u64,
+    /// `None` for a pull request.
+    pub(super) commit: Option<GitCommit>,
 }
 
 /// One run of tests.
@@ -60,7 +70,6 @@ pub(super) enum How {
 pub(super) fn weigh(facts: &Facts, turns: Vec<usize>, as_of: Option<Timestamp>) -> Piece {
     let mut all: BTreeMap<String, u64> = BTreeMap::new();
     let (mut tests, mut made, mut stepped_in) = (Vec::new(), Vec::new(), Vec::new());
-    let mut commits_made = 0;
     let mut course = Course::default();
     for (number, turn) in turns.iter().copied().enumerate() {
         let own = &facts.turns[turn];
@@ -72,10 +81,7 @@ pub(super) fn weigh(facts: &Facts, turns: Vec<usize>, as_of: Option<Timestamp>) 
             match taken {
                 Taken::Ran(ran) => {
                     tests.extend(test(facts, turn, ran));
-                    if facts.findings.commits.contains(&ran.seq) && commits(ran) {
-                        made.push((turn, ran.seq));
-                        commits_made += u64::from(!only_offers(ran));
-                    }
+                    made.extend(handed_in(facts, turn, ran));
                 }
                 Taken::Event(_) => {}
             }
@@ -95,7 +101,7 @@ pub(super) fn weigh(facts: &Facts, turns: Vec<usize>, as_of: Option<Timestamp>) 
     }
     let mut totals = totals(facts, &turns);
     totals.files = all.len() as u64;
-    totals.commits = commits_made;
+    totals.commits = made.iter().filter(|one| one.commit.is_some()).count() as u64;
     for test in &tests {
         match test.passed {
             Some(true) => totals.tests_passed += 1,
@@ -113,6 +119,20 @@ pub(super) fn weigh(facts: &Facts, turns: Vec<usize>, as_of: Option<Timestamp>) 
         judgement,
         totals,
         turns,
+    }
+}
+
+/// Returns the commits that a step made, or else the pull request that it offered or merged.
+fn handed_in(facts: &Facts, turn: usize, ran: &Ran) -> Vec<HandedIn> {
+    let one = |commit| HandedIn {
+        turn,
+        seq: ran.seq,
+        commit,
+    };
+    let commits = made_commits(ran, &facts.findings);
+    match commits.is_empty() && hands_in(ran, &facts.findings) {
+        true => vec![one(None)],
+        false => commits.into_iter().map(|commit| one(Some(commit))).collect(),
     }
 }
 
@@ -179,8 +199,10 @@ pub(super) fn totals(facts: &Facts, turns: &[usize]) -> Totals {
     for turn in turns.iter().map(|turn| &facts.turns[*turn]) {
         sum.merge(&turn.cost);
         totals.subagents += turn.subagents.len() as u64;
-        totals.active_s += turn.active_s;
     }
+    // Sessions that run at the same time are one time together.
+    let active = turns.iter().map(|turn| &facts.turns[*turn].active);
+    totals.active_s = ActiveTime::union(active).seconds();
     totals.tokens = sum.tokens.total();
     totals.cost_microusd = sum.micros().filter(|_| sum.calls > 0);
     totals.unpriced_calls = sum.unpriced_calls;

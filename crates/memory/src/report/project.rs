@@ -48,7 +48,7 @@ pub(super) fn write(workspace: &Workspace, facts: &Facts, gone: Vec<Gone>) -> Da
     day.projects = projects(facts, told);
     day.unread.clone_from(&facts.unread);
     day.excerpts = excerpts(facts, &day);
-    super::gone::add(&mut day, gone);
+    super::gone::add(&mut day, gone, metadata.length_s());
     day
 }
 

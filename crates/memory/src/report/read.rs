@@ -11,7 +11,8 @@ use super::fields::Unread;
 use super::words::asked;
 use super::workspace::{Folder, Row, Workspace};
 use super::{Ask, lists};
-use crate::digest::{Findings, IDLE_AFTER_S, Step, Steps, command_commits, verdict};
+use crate::active::ActiveTime;
+use crate::digest::{Findings, Step, Steps, verdict};
 use crate::logs::{self, LogReading};
 use crate::usage;
 
@@ -27,7 +28,7 @@ pub(super) fn read(workspace: &Workspace, ask: &Ask<'_>) -> Facts {
     let mut read: Vec<ReadSession> = Vec::new();
     for (project, (folder, name)) in workspace.projects.iter().zip(names).enumerate() {
         for row in &folder.rows {
-            match read_session(folder, row, project, ask) {
+            match read_session(folder, row, project, workspace.metadata.window(), ask) {
                 Ok(session) => read.push(session),
                 Err(reason) => facts.unread.push(Unread {
                     project: name.clone(),
@@ -84,7 +85,11 @@ impl Facts {
         self.findings
             .tests
             .extend(findings.tests.into_iter().map(|(at, passed)| (seq(at), passed)));
-        self.findings.commits.extend(findings.commits.into_iter().map(seq));
+        let commits = findings.commits.into_iter();
+        self.findings
+            .commits
+            .extend(commits.map(|(at, texts)| (seq(at), texts)));
+        self.findings.offers.extend(findings.offers.into_iter().map(seq));
         self.sessions.push(read.session);
     }
 }
@@ -107,7 +112,13 @@ fn price(read: &mut [ReadSession], ask: &Ask<'_>) {
     }
 }
 
-fn read_session(folder: &Folder, row: &Row, project: usize, ask: &Ask<'_>) -> Result<ReadSession, String> {
+fn read_session(
+    folder: &Folder,
+    row: &Row,
+    project: usize,
+    window: Option<(Timestamp, Timestamp)>,
+    ask: &Ask<'_>,
+) -> Result<ReadSession, String> {
     let agent = row.agent().ok_or_else(|| "its agent is not known".to_owned())?;
     let path = folder
         .file(&row.session_path)
@@ -136,6 +147,7 @@ fn read_session(folder: &Folder, row: &Row, project: usize, ask: &Ask<'_>) -> Re
     let main = log.parts.first().map_or(PartKind::Log, |part| part.kind);
     let own = log.reading.events.iter().filter(|event| event.part == main);
     fold(own, &mut turns);
+    share_active_time(&log, window, &mut turns);
     let mut calls: Vec<(usize, Call)> = Vec::new();
     for call in &log.reading.calls {
         if let Some(at) = turn_at(&turns, call.line) {
@@ -180,10 +192,9 @@ fn turn_at(turns: &[TurnFacts], line: u64) -> Option<usize> {
     (line <= turns[at].last_line).then_some(at)
 }
 
-/// Gives each turn its steps and its time.
+/// Gives each turn its steps, and when it began and ended.
 fn fold<'e>(events: impl Iterator<Item = &'e SessionEvent>, turns: &mut [TurnFacts]) {
     let mut steps = Steps::default();
-    let mut last: Option<(usize, Timestamp)> = None;
     let take = |turns: &mut [TurnFacts], step: Step<'_>| {
         let line = match step {
             Step::Ran(ran) => ran.line,
@@ -207,22 +218,23 @@ fn fold<'e>(events: impl Iterator<Item = &'e SessionEvent>, turns: &mut [TurnFac
             if event.kinds.first() != Kind::Lifecycle || turn.ended_at.is_none() {
                 turn.ended_at = Some(turn.ended_at.map_or(ts, |ended| ended.max(ts)));
             }
-            if let Some((_, before)) = last.filter(|(of, _)| *of == at) {
-                let seconds = u64::try_from(ts.as_second() - before.as_second()).unwrap_or_default();
-                // A call that waits for a human's word is no work.
-                if seconds <= IDLE_AFTER_S || steps.is_working() && event.actor != Actor::Human {
-                    turn.active_s += seconds;
-                }
-            }
-            last = Some((
-                at,
-                last.filter(|(of, _)| *of == at)
-                    .map_or(ts, |(_, before)| before.max(ts)),
-            ));
         }
         steps.take(event, &mut |step| take(turns, step));
     }
     steps.end(&mut |step| take(turns, step));
+}
+
+/// Gives each turn its part of the session's active time inside of the day: what lies before the next turn of the day.
+fn share_active_time(log: &LogReading, window: Option<(Timestamp, Timestamp)>, turns: &mut [TurnFacts]) {
+    let inherited = log.reading.session.as_ref().and_then(|session| session.inherited);
+    let mut events: Vec<&SessionEvent> = log.reading.events.iter().collect();
+    events.sort_by_key(|event| event.seq);
+    let active = ActiveTime::of_events(events, inherited);
+    let active = window.map_or(active.clone(), |(start, end)| active.within(start, end));
+    let starts: Vec<Option<Timestamp>> = turns.iter().map(|turn| turn.started_at).collect();
+    for (turn, part) in turns.iter_mut().zip(active.split_at(&starts)) {
+        turn.active = part;
+    }
 }
 
 /// Thoughts say nothing that a report may tell, and results stand with their calls.
@@ -276,6 +288,7 @@ enum Wanted {
     Reply(usize),
     Test(u64),
     Command(u64),
+    Output(u64),
     List(usize),
     Question,
 }
@@ -308,9 +321,8 @@ fn read_texts(log: &LogReading, ask: &Ask<'_>, turns: &mut [TurnFacts]) -> Resul
                 Wanted::Test(seq) if event.kinds.has(Kind::ToolResult) => {
                     findings.tests.extend(verdict(text).map(|passed| (*seq, passed)));
                 }
-                Wanted::Command(seq) if event.seq == *seq && command_commits(text) => {
-                    findings.commits.insert(*seq);
-                }
+                Wanted::Command(seq) if event.seq == *seq => findings.see_command(*seq, text),
+                Wanted::Output(seq) if event.kinds.has(Kind::ToolResult) => findings.see_output(*seq, text),
                 Wanted::List(at) if event.kinds.has(Kind::ToolCall) => turns[*at].list = lists::list(event.line, text),
                 Wanted::Question if event.kinds.has(Kind::ToolCall) => question = lists::question(text),
                 Wanted::Question => {
@@ -328,6 +340,7 @@ fn read_texts(log: &LogReading, ask: &Ask<'_>, turns: &mut [TurnFacts]) -> Resul
         choose(turn, &mut questions);
     }
     lists::follow_tasks(turns);
+    findings.drop_repeated_commits();
     Ok(findings)
 }
 
@@ -357,9 +370,12 @@ fn wanted(turns: &[TurnFacts]) -> HashMap<(u64, u32), Vec<Wanted>> {
                     want(line, block, Wanted::Question);
                 }
             }
-            let may_commit = ["commit", "gh pr"].iter().any(|word| ran.wording.contains(word));
+            let may_commit = ["git", "gh pr"].iter().any(|word| ran.wording.contains(word));
             if runs_commands(&ran.tool) && (may_commit || ran.wording.chars().count() >= 120) {
                 want(ran.line, ran.call_at.1, Wanted::Command(ran.seq));
+                if let Some((_, line, block)) = ran.result_at {
+                    want(line, block, Wanted::Output(ran.seq));
+                }
             }
         }
     }

@@ -1,20 +1,18 @@
 //! What is told of a piece of work: what was asked, what was done and what came of it. Each sentence stands on lines.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
 
-use regex::Regex;
-use transcript::runs_commands;
+use transcript::{GitCommit, runs_commands};
 
 use super::commands::ran;
 use super::facts::Facts;
 use super::fields::{Citation, Statement};
 use super::group::{goes_on, is_note, same_key};
-use super::judge::Piece;
+use super::judge::{HandedIn, Piece};
 use super::paths::{fitting, in_command};
 use super::words::{Sentence, answered, count, is_pasted, quoted, say, times, title};
 use crate::digest::{End, Ran};
-use crate::outcome::{Confidence, Reason, commit_line, only_offers};
+use crate::outcome::{Confidence, Reason};
 
 const PROMPT_CHARS: usize = 420;
 const FOLLOW_UP_CHARS: usize = 200;
@@ -204,11 +202,8 @@ fn tested(facts: &Facts, piece: &Piece) -> Vec<Statement> {
 }
 
 fn committed(facts: &Facts, piece: &Piece) -> Vec<Statement> {
-    let step = |(turn, seq): &(usize, u64)| {
-        let ran = facts.turns[*turn].ran().find(|ran| ran.seq == *seq)?;
-        Some((*turn, ran))
-    };
-    let all: Vec<(usize, &Ran)> = piece.commits.iter().filter_map(step).collect();
+    let step = |one: &'_ HandedIn| facts.turns[one.turn].ran().find(|ran| ran.seq == one.seq);
+    let all: Vec<(&HandedIn, &Ran)> = piece.commits.iter().filter_map(|one| Some((one, step(one)?))).collect();
     let mut told: Vec<Statement> = all
         .iter()
         // One more has room for itself.
@@ -217,31 +212,12 @@ fn committed(facts: &Facts, piece: &Piece) -> Vec<Statement> {
         } else {
             COMMITS_TOLD
         })
-        .map(|(turn, ran)| {
-            let result = commit_line(&ran.result).unwrap_or_default();
-            let url = ran.result.split_whitespace().find(|word| word.contains("/pull/"));
-            let sentence = match (result, url) {
-                (_, Some(url)) => say("Opened or merged a pull request: ").code(quoted(url, 120)),
-                ("", None) => match subject(&ran.wording).filter(|_| !only_offers(ran)) {
-                    Some(subject) => say("Committed ").quote(quoted(subject, 110)),
-                    None => {
-                        let cwd = facts.session_of(*turn).cwd.as_deref();
-                        let what = match only_offers(ran) {
-                            true => "Offered or merged a pull request by ",
-                            false => "Committed by ",
-                        };
-                        say(what).code(quoted(&in_command(&ran.wording, cwd), 120))
-                    }
-                },
-                (result, None) => say("Committed ").code(quoted(result, 120)),
-            };
-            sentence.cite([facts.cite_line(*turn, ran.line)])
-        })
+        .map(|(one, ran)| handed_in(facts, one, ran).cite([facts.cite_line(one.turn, ran.line)]))
         .collect();
     let more = &all[all.len().min(told.len())..];
     if !more.is_empty() {
-        let lines = more.iter().map(|(turn, ran)| facts.cite_line(*turn, ran.line));
-        let what = match more.iter().any(|(_, ran)| only_offers(ran)) {
+        let lines = more.iter().map(|(one, ran)| facts.cite_line(one.turn, ran.line));
+        let what = match more.iter().any(|(one, _)| one.commit.is_none()) {
             true => "Committed or offered",
             false => "Committed",
         };
@@ -250,13 +226,23 @@ fn committed(facts: &Facts, piece: &Piece) -> Vec<Statement> {
     told
 }
 
-/// What a command that commits says of it.
-fn subject(command: &str) -> Option<&str> {
-    static SUBJECT: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r#"-\w*m\s+(?:"\$\(cat <<-?\s*'?"?\w+'?"?\s+|"|')([^"'\n]{8,})"#)
-            .expect("the expression is a good one")
-    });
-    Some(SUBJECT.captures(command)?.get(1)?.as_str().trim())
+/// Says which commit or pull request a step handed in.
+fn handed_in(facts: &Facts, one: &HandedIn, ran: &Ran) -> Sentence {
+    let url = ran.result.split_whitespace().find(|word| word.contains("/pull/"));
+    let cwd = facts.session_of(one.turn).cwd.as_deref();
+    let command = || quoted(&in_command(&ran.wording, cwd), 120);
+    let Some(GitCommit { hash, subject }) = &one.commit else {
+        return match url {
+            Some(url) => say("Opened or merged a pull request: ").code(quoted(url, 120)),
+            None => say("Offered or merged a pull request by ").code(command()),
+        };
+    };
+    match (hash, subject) {
+        (Some(hash), Some(subject)) => say("Committed ").code(quoted(&format!("{hash} {subject}"), 120)),
+        (None, Some(subject)) => say("Committed ").quote(quoted(subject, 110)),
+        (Some(hash), None) => say("Committed ").code(hash.clone()),
+        (None, None) => say("Committed by ").code(command()),
+    }
 }
 
 fn handed_over(facts: &Facts, piece: &Piece) -> Option<Statement> {

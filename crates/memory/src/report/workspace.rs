@@ -32,6 +32,16 @@ pub(super) struct Metadata {
 }
 
 impl Metadata {
+    /// Returns how long the day was when it was prepared.
+    pub(super) fn length_s(&self) -> u64 {
+        let Some((start, end)) = self.window() else {
+            return u64::MAX;
+        };
+        let as_of: Option<Timestamp> = self.prepared_at.parse().ok().filter(|_| self.is_partial());
+        let end = as_of.map_or(end, |as_of| end.min(as_of));
+        u64::try_from(end.as_second() - start.as_second()).unwrap_or_default()
+    }
+
     /// The window as instants.
     pub(super) fn window(&self) -> Option<(Timestamp, Timestamp)> {
         let Bounds { start, end } = &self.report_window_utc;

@@ -76,7 +76,7 @@ impl Listed {
 pub struct Counted {
     pub turns: u64,
     pub events: u64,
-    /// What histories told of it.
+    /// Prompts by a human: one for each turn. If only the agent's history of prompts is left, those in it.
     pub prompts: u64,
     /// How much the agent wrote of it.
     pub bytes: u64,
@@ -166,11 +166,15 @@ impl Reads<'_> {
         let calls = self.calls_of_one(session_uid)?;
         let borrowed: Vec<&Call> = calls.iter().collect();
         let that_count = calls.iter().zip(counted(&borrowed)).filter(|(_, counts)| *counts);
+        let turns = number("SELECT count(*) FROM turns WHERE session_uid = $1")?;
         Ok(Counted {
             tokens: that_count.map(|(call, _)| call.tokens.total()).sum(),
-            turns: number("SELECT count(*) FROM turns WHERE session_uid = $1")?,
+            turns,
             events: number("SELECT sum(events) FROM events WHERE session_uid = $1")?,
-            prompts: self.prompt_count(session_uid)?,
+            prompts: match self.has_session(session_uid)? {
+                true => turns,
+                false => self.prompt_count(session_uid)?,
+            },
             bytes: number("SELECT sum(read_to) FROM cursors WHERE session_uid = $1")?,
             first_prompt: turn.filter(|prompt| !prompt.is_empty()),
         })

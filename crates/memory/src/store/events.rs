@@ -25,6 +25,14 @@ const PAGE_EVENTS: u64 = 512;
 #[derive(Debug)]
 pub struct FreshEvents(BTreeMap<u64, Vec<SessionEvent>>);
 
+/// Returns events in order, as their rows will tell them.
+pub fn kept_events(events: &[SessionEvent]) -> Vec<SessionEvent> {
+    let mut events = events.to_vec();
+    events.sort_by_key(|event| event.seq);
+    events.iter_mut().for_each(as_kept);
+    events
+}
+
 /// The same in pages, packed where there is time: the one writer has none.
 #[derive(Debug)]
 pub struct FreshPages(Vec<PackedPage>);

@@ -22,7 +22,7 @@ impl Reads<'_> {
             session_uid: session_uid.to_owned(),
             table: "views",
         };
-        view.map(|view| serde_json::from_str(&view).map_err(|_| damaged()))
+        view.map(|view| serde_json::from_str(&view).map(kept_session).map_err(|_| damaged()))
             .transpose()
     }
 
@@ -102,6 +102,15 @@ pub fn kept_turn(turn: &Turn) -> Turn {
         started_at: kept_time(turn.started_at),
         ended_at: kept_time(turn.ended_at),
         ..turn.clone()
+    }
+}
+
+/// Returns a session as its view will tell it: with times as exact as the columns of all other tables.
+pub fn kept_session(session: Session) -> Session {
+    Session {
+        started_at: kept_time(session.started_at),
+        ended_at: kept_time(session.ended_at),
+        ..session
     }
 }
 

@@ -36,6 +36,8 @@ pub(super) struct Job {
     pub(super) is_let_go: bool,
     /// Whether another machine read as much of it or more: here is a copy, which is only remembered.
     pub(super) is_copy: bool,
+    /// Whether there may be lines that were never read. Otherwise only the kept lines are packed, or a copy is remembered.
+    pub(super) has_unread: bool,
     /// The copy of the session that is read: the longest.
     pub(super) source: Source,
     pub(super) root: String,
@@ -147,6 +149,7 @@ impl Plan {
                     continue;
                 }
             }
+            job.has_unread = is_changed && !job.is_copy;
             let is_due = is_changed || (is_ripe && !job.is_copy);
             jobs.push((job, is_due));
         }
@@ -156,7 +159,10 @@ impl Plan {
         let mut jobs: Vec<Job> = jobs
             .into_iter()
             .filter(|(_, is_changed)| *is_changed)
-            .map(|(job, _)| job)
+            .map(|(job, _)| Job {
+                has_unread: job.has_unread || job.index.is_some(),
+                ..job
+            })
             .collect();
         // Oldest first: what an agent is about to delete is safe first.
         jobs.sort_by_cached_key(|job| job.source.parts.iter().filter_map(|part| modified(&part.path)).max());
@@ -382,6 +388,7 @@ fn job(uid: String, mut copies: Vec<Copy>, cursors: &[&Cursor]) -> Job {
         is_known: !cursors.is_empty(),
         is_let_go: false,
         is_copy: false,
+        has_unread: false,
         root: longest.root,
         log_bytes: longest.stat.size,
         source: longest.source,

@@ -233,6 +233,7 @@ impl<'w> Worker<'w> {
     ) -> Result<bool, StoreError> {
         let mut delta = std::mem::take(&mut gathered.delta);
         self.state.close(&mut delta);
+        crate::digest::name_repo(&mut delta);
         let is_whole = self.stale.extent == Extent::Whole;
         let into = stand_in(&self.stale.uid);
         let moved = |cursor: Cursor| Cursor {

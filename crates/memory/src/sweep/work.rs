@@ -267,6 +267,7 @@ impl<'w> Worker<'w> {
         let cursor = self.cursor(part, stat, &gathered.ends, at);
         let mut delta = std::mem::take(&mut gathered.delta);
         self.state.close(&mut delta);
+        crate::digest::name_repo(&mut delta);
         let events = delta.events.len() as u64;
         let is_alone = self.is_fresh && !self.has_events;
         self.has_events |= events > 0;

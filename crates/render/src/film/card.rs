@@ -7,7 +7,7 @@ use super::pace::Scene;
 use super::scene::{Card, Cell, Ground, Ink, Row, Style};
 use crate::escape::{one_line, reveal};
 use crate::html_title;
-use crate::measure::{count, date_time, duration, money, plural};
+use crate::measure::{count, date_time, dollars, duration, plural};
 use crate::steps::{Look, Step, steps};
 use crate::transcript_in::Transcript;
 
@@ -82,7 +82,7 @@ pub(crate) fn end(scene: &Scene<'_>, columns: usize) -> Card {
     let tokens = cost.input_tokens + cost.output_tokens + cost.cache_tokens;
     let mut told: Vec<String> = Vec::new();
     told.extend((tokens > 0).then(|| format!("{} tokens", count(tokens))));
-    told.extend(head.money.map(|told| money(told.micros)));
+    told.extend(head.money.map(|told| dollars(told.micros)));
     facts.push(row(of(&told.join(" · "), Style::DIM)));
     facts.push(row(of(&cut_words(scene), Style::DIM)));
     let masked = some(head.masked, "secret").map(|secrets| format!("{secrets} masked"));

@@ -5,7 +5,7 @@ use transcript::Outcome;
 use super::blocks::Blocks;
 use crate::escape::{escape, one_line};
 use crate::highlights::What;
-use crate::measure::{count, date_time, duration, money, plural};
+use crate::measure::{count, date_time, dollars, duration, plural};
 use crate::steps::Look;
 use crate::transcript_in::Transcript;
 use crate::words;
@@ -129,11 +129,32 @@ pub(super) fn head(transcript: &Transcript, blocks: &Blocks) -> String {
         html.push_str(&format!("<p class=\"notes\">{}</p>\n", notes.join(" · ")));
     }
     html.push_str("</header>\n");
+    html.push_str(&numbers(transcript));
     html
 }
 
+/// The numbers of the session for programs, which read them unrounded.
+fn numbers(transcript: &Transcript) -> String {
+    let head = &transcript.head;
+    let Some(numbers) = head.numbers else {
+        return String::new();
+    };
+    let cost = &head.session.cost;
+    let json = serde_json::json!({
+        "session_uid": head.session.session_uid,
+        "numbers": numbers,
+        "input_tokens": cost.input_tokens,
+        "output_tokens": cost.output_tokens,
+        "cache_tokens": cost.cache_tokens,
+        "cost_microusd": head.money.map(|money| money.micros),
+    });
+    // What could end the element is escaped as JSON allows it.
+    let json = json.to_string().replace('<', "\\u003c");
+    format!("<script type=\"application/json\" id=\"numbers\">{json}</script>\n")
+}
+
 /// The facts of the session as HTML, those that are known.
-fn facts(transcript: &Transcript, blocks: &Blocks) -> [(&'static str, Option<String>); 10] {
+fn facts(transcript: &Transcript, blocks: &Blocks) -> [(&'static str, Option<String>); 11] {
     let head = &transcript.head;
     let session = &head.session;
     let text = |text: &Option<String>| text.as_deref().map(escape);
@@ -142,11 +163,16 @@ fn facts(transcript: &Transcript, blocks: &Blocks) -> [(&'static str, Option<Str
         .started_at
         .zip(session.ended_at)
         .map(|(from, to)| to.duration_since(from).as_millis());
-    let tools = blocks.count(&[Look::Shell, Look::Test, Look::Edit, Look::Tool, Look::Agent]);
-    let errors = match blocks.errors() {
+    let shown = || blocks.count(&[Look::Shell, Look::Test, Look::Edit, Look::Tool, Look::Agent]) as u64;
+    let tools = head.numbers.map_or_else(shown, |numbers| numbers.tool_calls);
+    let errors = match head
+        .numbers
+        .map_or_else(|| blocks.errors() as u64, |numbers| numbers.errors)
+    {
         0 => String::new(),
         errors => format!(", <b class=\"no\">{errors} failed</b>"),
     };
+    let active = head.numbers.map(|numbers| duration(numbers.active_s * 1000));
     let cost = &session.cost;
     let all = cost.input_tokens + cost.output_tokens + cost.cache_tokens;
     let (input, output, cached) = (
@@ -160,7 +186,7 @@ fn facts(transcript: &Transcript, blocks: &Blocks) -> [(&'static str, Option<Str
     );
     let price = head.money.map(|told| {
         let more = if told.is_partial { " +" } else { "" };
-        format!("{}{more}", money(told.micros))
+        format!("{}{more}", dollars(told.micros))
     });
     [
         ("Model", text(&session.model)),
@@ -174,6 +200,7 @@ fn facts(transcript: &Transcript, blocks: &Blocks) -> [(&'static str, Option<Str
                 .filter(|ms| *ms > 0)
                 .map(duration),
         ),
+        ("Active", active),
         ("Turns", Some(blocks.turns.len().to_string())),
         ("Tool calls", Some(format!("{tools}{errors}"))),
         ("Tokens", (all > 0).then_some(tokens)),

@@ -8,7 +8,7 @@ use super::nodes::Nodes;
 use super::record::Record;
 use crate::agent::{Agent, Origin};
 use crate::ids::uuid;
-use crate::session::{Cost, Lineage, LineageKind, Outcome, SCHEMA_VERSION, Session, SessionUid};
+use crate::session::{Cost, Lineage, LineageKind, Outcome, SCHEMA_VERSION, Session, SessionUid, wall_clock_s};
 use crate::turns::Turns;
 use crate::wording::{NAME_CHARS_MAX, cut};
 
@@ -152,10 +152,6 @@ impl Facts {
     pub(super) fn session(&self, turns: &Turns) -> Session {
         let (parent_id, native) = self.native_ids();
         let uid = SessionUid::new(Agent::Claude, &native);
-        let wall = self
-            .started_at
-            .zip(self.ended_at)
-            .map_or(0, |(from, to)| to.as_second() - from.as_second());
         Session {
             lineage: self.lineage(&parent_id, &uid),
             session_uid: uid,
@@ -170,7 +166,7 @@ impl Facts {
             ended_at: self.ended_at,
             outcome: Outcome::Unknown,
             cost: Cost {
-                wall_clock_s: u64::try_from(wall).unwrap_or_default(),
+                wall_clock_s: wall_clock_s(self.started_at, self.ended_at),
                 turns: turns.count(),
                 retries: turns.retries,
                 ..Cost::default()

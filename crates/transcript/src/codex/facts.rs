@@ -7,7 +7,9 @@ use super::inherit::Inheritance;
 use super::record::{Payload, Source, Subagent, word_in};
 use crate::agent::{Agent, Origin};
 use crate::ids::{hash, uuid};
-use crate::session::{Cost, Lineage, LineageKind, Outcome, RateLimits, SCHEMA_VERSION, Session, SessionUid};
+use crate::session::{
+    Cost, Lineage, LineageKind, Outcome, RateLimits, SCHEMA_VERSION, Session, SessionUid, wall_clock_s,
+};
 use crate::turns::Turns;
 
 /// A bound on the links one log can make us remember.
@@ -241,10 +243,6 @@ impl Facts {
             None => thread.clone(),
         };
         let uid = SessionUid::new(Agent::Codex, &native);
-        let wall = self
-            .started_at
-            .zip(self.ended_at)
-            .map_or(0, |(from, to)| to.as_second() - from.as_second());
         let cwd = self.cwd.as_ref().or(self.told_cwd.as_ref());
         let listed = self.index.iter().find(|(id, _)| *id == hash(&thread));
         Session {
@@ -261,7 +259,7 @@ impl Facts {
             ended_at: self.ended_at,
             outcome: Outcome::Unknown,
             cost: Cost {
-                wall_clock_s: u64::try_from(wall).unwrap_or_default(),
+                wall_clock_s: wall_clock_s(self.started_at, self.ended_at),
                 turns: turns.count(),
                 retries: turns.retries,
                 ..Cost::default()

@@ -8,7 +8,7 @@ use crate::agent::{Agent, Origin};
 use crate::event::PartKind;
 use crate::ids::uuid;
 use crate::session::{
-    Cost, Inherited, InheritedRule, Lineage, LineageKind, Outcome, SCHEMA_VERSION, Session, SessionUid,
+    Cost, Inherited, InheritedRule, Lineage, LineageKind, Outcome, SCHEMA_VERSION, Session, SessionUid, wall_clock_s,
 };
 use crate::turns::Turns;
 use crate::wire::{Flag, Number, Text, wire};
@@ -226,9 +226,6 @@ impl Facts {
         let created = summary.created_at.or(self.started_at);
         let started_at = created.map(|ts| self.started_at.map_or(ts, |known| known.min(ts)));
         let ended_at = summary.last_active_at.max(self.ended_at);
-        let wall = started_at
-            .zip(ended_at)
-            .map_or(0, |(from, to)| to.as_second() - from.as_second());
         let cwd = self.cwd();
         Session {
             lineage: self.lineage(&uid),
@@ -249,7 +246,7 @@ impl Facts {
             ended_at,
             outcome: Outcome::Unknown,
             cost: Cost {
-                wall_clock_s: u64::try_from(wall).unwrap_or_default(),
+                wall_clock_s: wall_clock_s(started_at, ended_at),
                 turns: turns.count(),
                 retries: turns.retries,
                 ..Cost::default()

@@ -1,12 +1,13 @@
 //! A digest as a page of text: what was asked and what came of it first, then what it took, then the details.
 
 use jiff::SignedDuration;
-use memory::digest::{Digest, Snippet};
+use memory::digest::{Commit, Digest, Snippet};
 use memory::outcome::{Confidence, outcome_word};
-use memory::store::Decision;
 use transcript::Outcome;
 
 use super::super::signals;
+use super::super::usage::cost;
+use super::Answer;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::render::budget::{tokens, visible_chars};
@@ -15,26 +16,21 @@ use crate::ui::{BAD, FAINT, GOOD, HEADING, STRONG, Ui, escape, measure, prose};
 
 /// So many tools, files, commands and errors stand on the page.
 const ENTRIES_MAX: usize = 6;
-/// So many commits, the newest.
+/// Commits on the page, the first ones.
 const COMMITS_MAX: usize = 3;
 const LABEL_COLUMNS: usize = 10;
 /// No label ends behind this column.
 const TEXT_COLUMN_MAX: usize = 24;
 
 /// The lines of the page.
-pub(super) fn lines(
-    ui: &Ui,
-    context: &Context,
-    digest: &Digest,
-    decisions: &[Decision],
-    children: &[Digest],
-) -> Vec<String> {
+pub(super) fn lines(ui: &Ui, context: &Context, answer: &Answer) -> Vec<String> {
+    let (digest, children) = (&answer.digest, &answer.children);
     let mut lines = head(ui, context, digest);
     lines.extend(outcome(ui, context, digest));
     lines.push(String::new());
-    lines.extend(effort(digest));
+    lines.extend(effort(answer));
     lines.extend(work(digest));
-    for decision in decisions {
+    for decision in &answer.decisions {
         let words = decision.text.split_whitespace().collect::<Vec<_>>().join(" ");
         lines.push(labelled("decided", &escape(&words)));
     }
@@ -174,7 +170,8 @@ fn outcome(ui: &Ui, context: &Context, digest: &Digest) -> Vec<String> {
 }
 
 /// What the session took.
-fn effort(digest: &Digest) -> Vec<String> {
+fn effort(answer: &Answer) -> Vec<String> {
+    let digest = &answer.digest;
     let seconds = |seconds: u64| measure::duration(SignedDuration::from_secs(seconds.cast_signed()));
     let mut time = format!(
         "{} active of {}",
@@ -219,6 +216,7 @@ fn effort(digest: &Digest) -> Vec<String> {
     let mut lines = vec![labelled("time", &time), labelled("turns", &turns)];
     if digest.tokens.calls > 0 {
         lines.push(labelled("tokens", &tokens));
+        lines.push(labelled("cost", &cost(&answer.cost)));
     }
     lines
 }
@@ -286,12 +284,28 @@ fn proofs(digest: &Digest) -> Vec<String> {
         );
         lines.push(labelled("tests", &text));
     }
-    let commits = digest.commits.len();
-    for commit in &digest.commits[commits.saturating_sub(COMMITS_MAX)..] {
-        lines.push(labelled("commit", &quoted(commit)));
-    }
-    if commits > COMMITS_MAX {
-        lines.push(labelled("", &format!("and {} before", commits - COMMITS_MAX)));
+    lines.extend(commits(digest));
+    lines
+}
+
+/// The first commits, and how many more there are.
+fn commits(digest: &Digest) -> Vec<String> {
+    let line = |commit: &Commit| {
+        let words: Vec<&str> = [&commit.hash, &commit.subject]
+            .into_iter()
+            .flatten()
+            .map(String::as_str)
+            .collect();
+        let words = match words.is_empty() {
+            true => "without a message in the log".to_owned(),
+            false => escape(&words.join(" ")).into_owned(),
+        };
+        labelled("commit", &format!("{words} (line {})", measure::count(commit.line)))
+    };
+    let mut lines: Vec<String> = digest.commits.iter().take(COMMITS_MAX).map(line).collect();
+    let more = digest.commit_count().saturating_sub(COMMITS_MAX as u64);
+    if more > 0 {
+        lines.push(labelled("", &format!("and {}", plural(more, "more commit"))));
     }
     lines
 }

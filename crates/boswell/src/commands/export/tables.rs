@@ -4,6 +4,8 @@ use std::io;
 use std::path::Path;
 
 use clap::ValueEnum;
+use jiff::Timestamp;
+use memory::outcome::outcome_word;
 use memory::prices::Prices;
 use memory::store::{Listed, Store, StoreError};
 use memory::usage::{self, Cost};
@@ -30,6 +32,7 @@ pub(super) struct Source<'a> {
     /// Which of them are wanted.
     pub(super) wanted: &'a [bool],
     pub(super) prices: &'a Prices,
+    pub(super) now: Timestamp,
 }
 
 impl Source<'_> {
@@ -314,7 +317,7 @@ fn digests(source: &Source<'_>, writer: &mut Writer) -> Result<(), FillError> {
         let digest = &row.digest;
         writer.row(vec![
             Cell::Text(digest.session_uid.clone()),
-            Cell::Text(memory::outcome::outcome_word(digest.outcome.outcome).to_owned()),
+            Cell::Text(outcome_word(digest.outcome.at(digest.ended_at, source.now).outcome).to_owned()),
             Cell::text(digest.task_ref.clone()),
             Cell::text(digest.repo.clone()),
             Cell::count(digest.time.active_s),

@@ -5,14 +5,15 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
+use memory::digest::{self, Digest};
 use memory::logs::{self, LogReading};
 use memory::mask::{Masker, Numbering};
+use memory::repos;
 use memory::session_text::{SessionText, SessionTexts, TextLocation, TextOrigin};
 use memory::store::{Store, works_for};
 use memory::usage::{self, Sum};
-use memory::{digest, repos};
-use render::{Head, Money, Subagent, Told, Transcript};
-use transcript::{Agent, Call, Lineage, LineageKind, Outcome, PartKind, Session, SessionEvent, Turn};
+use render::{Head, Money, Numbers, Subagent, Told, Transcript};
+use transcript::{Agent, Call, Lineage, LineageKind, Outcome, Session, SessionEvent, Turn};
 
 use super::Means;
 use crate::commands::read::{TurnRange, told_log_error};
@@ -190,17 +191,35 @@ impl Gathering<'_> {
         });
         let told: Vec<Told> = told.collect();
         let subagents = self.subagents(session_uid, depth)?;
-        let judged = digest::current(store, session_uid)?.map(|digest| digest.outcome.outcome);
+        let digest = self.digest(session_uid, text)?;
         Ok(Transcript {
             turns: asked_turns(all_turns, turns),
             head: Head {
                 name: reads.annotations_of(session_uid)?.name,
-                outcome: judged.unwrap_or(Outcome::Unknown),
+                outcome: outcome(digest.as_ref(), self.means),
+                numbers: digest.as_ref().filter(|_| turns.is_none()).map(numbers),
                 faults: reads.fault_count(session_uid)?,
                 ..head(session, self.means)
             },
             events: told,
             subagents,
+        })
+    }
+
+    /// Returns the digest, because every other command takes its numbers from it.
+    fn digest(&self, session_uid: &str, text: &SessionText<'_>) -> Result<Option<Digest>, CommandError> {
+        let store = self.texts.store;
+        if let Some(stored) = digest::current(store, session_uid)? {
+            return Ok(Some(stored));
+        }
+        let settings = &self.means.digests;
+        Ok(match text.source() {
+            Some(source) => {
+                let log = source.reading().map_err(told_log_error)?;
+                let told = store.reads().facts_of(session_uid)?;
+                digest::from_log(log, Some(self.texts.masker), told, settings).map_err(told_log_error)?
+            }
+            None => digest::make(store, session_uid, settings)?.map(|(digest, _)| digest),
         })
     }
 
@@ -310,10 +329,12 @@ fn bare_one(
     _ = logs::each_whole(log, masker, |event| is_asked(event, turns), take).map_err(told_log_error)?;
     // Events of other parts come last: they are shown in their place.
     events.sort_by_key(|told| told.event.seq);
+    let digest = digest::from_log(log, masker, Vec::new(), &means.digests).map_err(told_log_error)?;
     Ok(Some(Transcript {
         turns: asked_turns(log.reading.turns.clone(), turns),
         head: Head {
-            outcome: judged(log, &session, &events, means),
+            outcome: outcome(digest.as_ref(), means),
+            numbers: digest.as_ref().filter(|_| turns.is_none()).map(numbers),
             faults: log.reading.faults.len() as u64,
             ..head(session, means)
         },
@@ -322,29 +343,22 @@ fn bare_one(
     }))
 }
 
-/// What came of a session of which nothing is kept.
-fn judged(log: &LogReading, session: &Session, told: &[Told], means: &Means<'_>) -> Outcome {
-    let texts: HashMap<(PartKind, u64, u32), &str> = told
-        .iter()
-        .filter_map(|told| {
-            Some((
-                (told.event.part, told.event.line, told.event.block),
-                told.text.as_deref()?,
-            ))
-        })
-        .collect();
-    let facts = digest::Facts {
-        session: session.clone(),
-        turns: log.reading.turns.clone(),
-        calls: log.reading.calls.clone(),
-        findings: digest::Findings::default(),
-        place: session.cwd.as_deref().and_then(|cwd| repos::of(Path::new(cwd))),
-        told: Vec::new(),
-    };
-    let text = |part, line, block| texts.get(&(part, line, block)).copied();
-    digest::of_log(facts, &log.reading.events, text, &means.digests)
-        .outcome
-        .outcome
+fn outcome(digest: Option<&Digest>, means: &Means<'_>) -> Outcome {
+    digest.map_or(Outcome::Unknown, |digest| {
+        digest.outcome.at(digest.ended_at, means.digests.now).outcome
+    })
+}
+
+fn numbers(digest: &Digest) -> Numbers {
+    Numbers {
+        turns: digest.turns.into(),
+        tool_calls: digest.tool_calls,
+        errors: digest.errors.count,
+        wall_s: digest.time.wall_s,
+        active_s: digest.time.active_s,
+        commits: digest.commit_count(),
+        files: digest.files.len() as u64,
+    }
 }
 
 fn head(session: Session, means: &Means<'_>) -> Head {
@@ -353,6 +367,7 @@ fn head(session: Session, means: &Means<'_>) -> Head {
         name: None,
         outcome: session.outcome,
         money: None,
+        numbers: None,
         repository_url: place
             .and_then(|repo| repo.remote)
             .map(|remote| format!("https://{remote}")),

@@ -5,11 +5,12 @@ use jiff::tz::TimeZone;
 use memory::store::{Listed, Store, StoreError};
 use memory::usage::Bill;
 use memory::usage::blocks::{self, Block};
+use render::dollars;
 use serde_json::{Value, json};
 use transcript::{RateLimit, RateLimits};
 
 use super::UsageArgs;
-use super::rows::{cost, dollars, sum_json};
+use super::rows::{cost, sum_json};
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::render::text::date_time;

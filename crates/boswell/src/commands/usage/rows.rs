@@ -1,8 +1,11 @@
 //! Usage as rows of sums: a table, CSV or JSON.
 
+use std::collections::HashMap;
+
 use jiff::tz::TimeZone;
 use memory::store::Listed;
 use memory::usage::{self, Bill, Dimension, Key, Row, Sum};
+use render::dollars;
 use serde_json::{Map, Value, json};
 
 use super::{Report, UsageArgs};
@@ -19,10 +22,11 @@ pub(super) fn show(
     args: &UsageArgs,
     zone: &TimeZone,
     sessions: &[Listed],
+    parents: &HashMap<String, String>,
     bills: &[Bill],
 ) -> Result<(), CommandError> {
     let by = args.dimensions();
-    let mut rows = usage::group(bills, sessions, &by, zone);
+    let mut rows = usage::group(bills, sessions, parents, &by, zone);
     let is_by_time = matches!(by.first(), Some(Dimension::Day | Dimension::Week | Dimension::Month));
     if !is_by_time {
         // Rows of one thing stay together, the dearest thing first.
@@ -172,14 +176,6 @@ pub(in crate::commands) fn cost(sum: &Sum) -> String {
         told += " + unpriced";
     }
     told
-}
-
-pub(in crate::commands) fn dollars(micros: u64) -> String {
-    let cents = (micros + 5_000) / 10_000;
-    if cents == 0 && micros > 0 {
-        return "<$0.01".to_owned();
-    }
-    format!("${}.{:02}", measure::count(cents / 100), cents % 100)
 }
 
 fn heading(dimension: Dimension) -> &'static str {

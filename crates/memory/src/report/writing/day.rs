@@ -67,7 +67,8 @@ pub fn write_from(ask: &Ask<'_>) -> Result<Option<Day>, ReportError> {
     day.unread.clone_from(&facts.unread);
     day.excerpts = excerpts(&facts, &day);
     if let Some(store) = ask.store {
-        gone::add(&mut day, gone::gone(store, &workspace, ask)?);
+        let gone = gone::gone(store, &workspace, ask)?;
+        gone::add(&mut day, gone, workspace.metadata.length_s());
     }
     Ok(Some(numbered(day)))
 }

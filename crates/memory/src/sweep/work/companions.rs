@@ -41,6 +41,7 @@ impl Worker<'_> {
             let lines = breaks::count(&masked);
             let mut delta = Delta::default();
             self.state.close(&mut delta);
+            crate::digest::name_repo(&mut delta);
             let searched = searched(self.store, self.job.agent, part.kind);
             let mut frames = Vec::new();
             let mut tail = Tail::default();
@@ -73,6 +74,7 @@ impl Worker<'_> {
         };
         let mut delta = Delta::default();
         self.state.close(&mut delta);
+        crate::digest::name_repo(&mut delta);
         let mut piece = self.piece(part, cursor, Vec::new(), PackedTail::default(), delta, false);
         piece.tail = None;
         (self.send)(Output::Piece(piece))
