@@ -176,6 +176,7 @@ pub(crate) fn run(
         Command::Man(args) => man::run(ui, &args),
         Command::Run(args) => run::run(ui, surroundings, global, &args),
         Command::Setup(args) => setup::run(ui, surroundings, global, &args),
+        Command::Demo(args) => demo::run(ui, surroundings, &args),
         Command::Hooks(args) => {
             let context = Context::load(ui, surroundings, &global.config)?;
             hooks::run(ui, surroundings, &context, &args)
@@ -253,7 +254,6 @@ fn run_in(ui: &mut Ui, context: &Context, command: Command) -> Result<Outcome, C
         ui.hint("`chmod 700` on it makes it yours alone");
     }
     match command {
-        Command::Demo(args) => demo::run(ui, context, &args),
         Command::Status(args) => status::run(ui, context, &args),
         Command::Doctor(args) => doctor::run(ui, context, &args),
         Command::Search(args) => search::run(ui, context, &args),
@@ -297,6 +297,7 @@ fn run_in(ui: &mut Ui, context: &Context, command: Command) -> Result<Outcome, C
         | Command::Man(_)
         | Command::Run(_)
         | Command::Setup(_)
+        | Command::Demo(_)
         | Command::Hooks(_) => Err(CommandError::internal("this verb makes a context of its own")),
     }
 }

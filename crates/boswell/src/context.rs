@@ -1,6 +1,7 @@
 //! The one place that asks for time, home, environment, terminal, current directory and configuration.
 //! Everything else gets them as arguments.
 
+mod private;
 mod roots;
 mod store;
 
@@ -25,6 +26,8 @@ use crate::env::Environment;
 use crate::error::CommandError;
 use crate::ui::{Pager, Stream, Ui};
 
+use self::private::write_first;
+pub(crate) use self::private::{create_private_dir, write_private, write_private_output};
 pub(crate) use self::roots::{Reports, Root, RootOrigin};
 use self::roots::{find_reports, find_roots};
 pub(crate) use self::store::Passwords;
@@ -51,6 +54,11 @@ impl Surroundings {
             stdout_is_terminal: io::stdout().is_terminal(),
             stderr_is_terminal: io::stderr().is_terminal(),
         }
+    }
+
+    /// Returns the same surroundings with other variables.
+    pub(crate) fn with_environment(&self, environment: Environment) -> Self {
+        Self { environment, ..*self }
     }
 
     pub(crate) fn stdout(&self, choice: ColorChoice) -> Stream {
@@ -180,7 +188,7 @@ impl Surroundings {
         LazyLock::new(Box::new(move || linked().unwrap_or_else(TimeZone::system)))
     }
 
-    fn now(&self) -> Result<Timestamp, CommandError> {
+    pub(crate) fn now(&self) -> Result<Timestamp, CommandError> {
         let Some(told) = self.environment.get(variables::BOSWELL_NOW) else {
             return Ok(Timestamp::now());
         };
@@ -423,32 +431,6 @@ pub(crate) fn wall_clock() -> Timestamp {
 fn mask_key_error(path: &Path, what: &str, error: &io::Error) -> CommandError {
     CommandError::user("mask-key", format_args!("cannot {what} `{}`: {error}", path.display()))
         .with_hint("the masking key must be yours to read; without it nothing is kept")
-}
-
-/// Writes a small file that only its owner can read, whole or not at all.
-pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let file = written_aside(path, bytes)?;
-    file.persist(path).map(|_| ()).map_err(|error| error.error)
-}
-
-/// The same, unless there is one already.
-fn write_first(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let file = written_aside(path, bytes)?;
-    file.persist_noclobber(path).map(|_| ()).map_err(|error| error.error)
-}
-
-fn written_aside(path: &Path, bytes: &[u8]) -> io::Result<tempfile::NamedTempFile> {
-    let directory = path.parent().unwrap_or(Path::new("."));
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(directory)?;
-    // A temporary file is private from its birth.
-    let mut file = tempfile::NamedTempFile::new_in(directory)?;
-    io::Write::write_all(&mut file, bytes)?;
-    file.as_file().sync_all()?;
-    Ok(file)
 }
 
 /// A watch.

@@ -3,6 +3,7 @@
 //!
 //! Workspaces are not noted: their own indexes tell what lies in them. Nor is what is surfaced: its name tells.
 
+use std::cell::RefCell;
 use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::path::Path;
@@ -12,6 +13,7 @@ use memory::retention::Remains;
 use memory::store::{CopyRow, Patience, Store, StoreError};
 use memory::surface::{self, Subject};
 
+use crate::commands::sweep::say_waiting;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::ui::Ui;
@@ -20,8 +22,9 @@ use crate::ui::Ui;
 pub(crate) fn note(ui: &mut Ui, context: &Context, verb: &'static str, copies: &[CopyRow]) {
     let paths: BTreeSet<&str> = copies.iter().map(|copy| copy.path.as_str()).collect();
     let sentence = format!("made {}", paths.iter().copied().collect::<Vec<_>>().join(", "));
+    let waiting = RefCell::new(&mut *ui);
     let noted = Store::open(&context.places.data_dir).and_then(|mut store| {
-        let lock = store.lock(Patience::Wait(&|| {}))?;
+        let lock = store.lock(Patience::Wait(&|| say_waiting(&mut waiting.borrow_mut())))?;
         store.write(&lock, context.now, verb, |tx| {
             for copy in copies {
                 tx.note_copy(copy, context.now)?;

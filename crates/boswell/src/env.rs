@@ -90,7 +90,7 @@ pub(crate) const VARIABLES: &[Variable] = &[
 ];
 
 /// The variables of this process, as they were when it started.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct Environment {
     values: BTreeMap<String, OsString>,
 }
@@ -98,6 +98,15 @@ pub(crate) struct Environment {
 impl Environment {
     pub(crate) fn get(&self, name: &str) -> Option<&OsStr> {
         self.values.get(name).map(OsString::as_os_str)
+    }
+
+    /// Returns these variables without any that configure Boswell, and with `values` instead.
+    pub(crate) fn replace_own(&self, values: &[(&str, OsString)]) -> Self {
+        let is_own = |name: &str| name != BOSWELL_NOW && (name.starts_with(KEY_PREFIX) || PLACES.contains(&name));
+        let mut kept = self.values.clone();
+        kept.retain(|name, _| !is_own(name));
+        kept.extend(values.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+        Self { values: kept }
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &OsStr)> {

@@ -23,7 +23,7 @@ use crate::catch_up::catch_up;
 use crate::cli::{GlobalArgs, parse_verb};
 use crate::commands;
 use crate::commands::sessions::in_one_line;
-use crate::context::{Context, Surroundings};
+use crate::context::{Context, Surroundings, create_private_dir};
 use crate::error::{CommandError, Outcome};
 use crate::render::text::plural;
 use crate::ui::Ui;
@@ -284,7 +284,7 @@ impl Finder<'_> {
         let name: String = session_uid.chars().map(|c| if is_plain(c) { c } else { '-' }).collect();
         let directory = self.context.places.home.join(".cache/boswell/pages");
         let cannot = |error| CommandError::user("page", format_args!("cannot make {}: {error}", directory.display()));
-        std::fs::create_dir_all(&directory).map_err(cannot)?;
+        create_private_dir(&directory).map_err(cannot)?;
         Ok(directory.join(format!("{name}.html")).to_string_lossy().into_owned())
     }
 

@@ -16,6 +16,7 @@ mod error;
 mod filters;
 mod finder;
 mod hook;
+mod interrupt;
 mod job_log;
 mod prices;
 mod render;

@@ -21,6 +21,7 @@ use indicatif::ProgressDrawTarget;
 use serde::Serialize;
 
 use crate::error::{CommandError, OutputError};
+use crate::interrupt;
 
 pub(crate) use escape::{escape, escape_json, escape_lines};
 pub(crate) use pager::Pager;
@@ -57,6 +58,13 @@ pub(crate) enum Volume {
     Normal,
     /// Warnings and errors.
     Quiet,
+}
+
+/// The answer that Enter alone gives to a yes/no question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DefaultAnswer {
+    Yes,
+    No,
 }
 
 /// What one stream is and can do.
@@ -214,6 +222,7 @@ impl Ui {
     pub(crate) fn progress_target(&self) -> ProgressDrawTarget {
         if self.stderr.is_terminal && !self.is_captured && self.volume == Volume::Normal && self.format == Format::Text
         {
+            interrupt::watch_progress();
             ProgressDrawTarget::stderr()
         } else {
             ProgressDrawTarget::hidden()
@@ -312,16 +321,46 @@ impl Ui {
 
     /// Asks a question that a yes or a no answers; `None` where nobody is there to answer. Silence means no.
     pub(crate) fn ask(&mut self, question: impl fmt::Display) -> Option<bool> {
+        self.confirm(question, DefaultAnswer::No)
+    }
+
+    /// Asks a yes/no question. Enter alone gives the default answer; the end of input is always a no. Returns `None` if
+    /// there is no terminal to ask on.
+    pub(crate) fn confirm(&mut self, question: impl fmt::Display, default: DefaultAnswer) -> Option<bool> {
+        let choices = match default {
+            DefaultAnswer::Yes => "[Y/n]",
+            DefaultAnswer::No => "[y/N]",
+        };
         if !self.can_ask {
             return None;
         }
+        let Some(answer) = self.read_answer(&format!("{question} {choices} ")) else {
+            return Some(false);
+        };
+        Some(match answer.to_lowercase().as_str() {
+            "" => default == DefaultAnswer::Yes,
+            answer => matches!(answer, "y" | "yes"),
+        })
+    }
+
+    /// Asks for a text. Enter alone gives `default`. Returns `None` if there is no terminal to ask on, or at the end of
+    /// input.
+    pub(crate) fn ask_text(&mut self, question: impl fmt::Display, default: &str) -> Option<String> {
+        if !self.can_ask {
+            return None;
+        }
+        let answer = self.read_answer(&format!("{question} [{default}] "))?;
+        Some(if answer.is_empty() { default.to_owned() } else { answer })
+    }
+
+    /// Prints a prompt and reads one line. Returns `None` at the end of input.
+    fn read_answer(&mut self, prompt: &str) -> Option<String> {
         _ = self.out.flush();
-        _ = write!(self.err, "{} [y/N] ", escape_lines(&question.to_string()));
+        _ = write!(self.err, "{}", escape_lines(prompt));
         _ = self.err.flush();
         let mut answer = String::new();
-        let is_heard = io::stdin().read_line(&mut answer).is_ok();
-        let is_yes = matches!(answer.trim().to_lowercase().as_str(), "y" | "yes");
-        Some(is_heard && is_yes)
+        let bytes = io::stdin().read_line(&mut answer).ok()?;
+        (bytes > 0).then(|| answer.trim().to_owned())
     }
 
     /// Data in colour, where stdout shows colours.

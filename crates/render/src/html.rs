@@ -6,6 +6,7 @@
 
 mod blocks;
 mod head;
+pub(crate) mod icons;
 
 use std::cell::RefCell;
 use std::io::{self, Write};
@@ -22,7 +23,9 @@ use crate::transcript_in::Transcript;
 
 pub(crate) use self::head::title;
 
-pub(crate) const STYLE: &str = include_str!("html/page.css");
+/// The palette, light and dark, and the type of all pages. Other pages than those of this crate begin their style with it.
+pub const STYLE_BASE: &str = include_str!("html/base.css");
+pub(crate) const STYLE: &str = concat!(include_str!("html/base.css"), include_str!("html/page.css"));
 const SCRIPT: &str = include_str!("html/page.js");
 /// The fastest: pages are made more often than they are sent, and the best would take five times as long for a tenth less.
 const LEVEL: i32 = 1;

@@ -29,7 +29,7 @@ mod words;
 
 pub use film::{Chapter, Cuts, Film, FilmOptions, Progress, Theme, cast, gif, mp4};
 pub(crate) use html::title as html_title;
-pub use html::{PageOptions, html};
+pub use html::{PageOptions, STYLE_BASE, html};
 pub use markdown::{Depth, LeftOut, MarkdownOptions, markdown};
 pub use measure::dollars;
 pub use site::{SiteSession, site_index, site_words};

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use self::words::Words;
 use crate::escape::{escape, one_line};
+use crate::html::icons::THEME;
 use crate::html::{hash, open, pack, title};
 use crate::measure::{clock, count, dollars, duration, plural};
 use crate::steps::{Look, steps};
@@ -144,7 +145,7 @@ fn bar(sessions: &[(SiteSession, String)]) -> String {
          <form id=\"find\" role=\"search\"><input id=\"q\" type=\"search\" placeholder=\"Search all sessions\" aria-label=\"Search all sessions\" autocomplete=\"off\" spellcheck=\"false\">\
          <output id=\"hits\" aria-live=\"polite\"></output></form>\
          <select id=\"agent\" aria-label=\"Agent\"><option value=\"\">all agents</option></select>\
-         <button id=\"theme\" title=\"Light or dark\">◐<span class=\"sr\"> Light or dark</span></button></div></header>\n",
+         <button id=\"theme\" title=\"Light or dark\">{THEME}<span class=\"sr\"> Light or dark</span></button></div></header>\n",
         facts.join(" · ")
     )
 }

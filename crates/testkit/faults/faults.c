@@ -5,6 +5,7 @@
  *   FAULTS_DIR        the directory that counts
  *   FAULTS_LOG        a file that gets one line per call: number (`-` where it does not count), call, path, detail
  *   FAULTS_ABORT_AT   killed before the n-th call does anything
+ *   FAULTS_SIGNAL     a signal that comes before the FAULTS_SIGNAL_AT-th call, which is then done
  *   FAULTS_TORN_AT    killed after the n-th call did half of its bytes; any other call is not done at all
  *   FAULTS_ERRNO      ENOSPC, EIO: what calls fail with, from the FAULTS_FROM-th to the FAULTS_TO-th
  *   FAULTS_READ_OF    a path: before its FAULTS_READ_AT-th read, FAULTS_READ_DO happens to it:
@@ -32,7 +33,7 @@ static char directory[PATH_MAX];
 static char read_of[PATH_MAX];
 static const char *read_do = "";
 static int log_file = -1, fails_with;
-static long abort_at, torn_at, from, to = LONG_MAX, read_at;
+static long abort_at, signal_at, signal_number, torn_at, from, to = LONG_MAX, read_at;
 static atomic_long calls, reads;
 
 static long number(const char *name, long otherwise) {
@@ -47,6 +48,8 @@ __attribute__((constructor)) static void begin(void) {
   if ((told = getenv("FAULTS_READ_DO"))) read_do = told;
   if ((told = getenv("FAULTS_ERRNO"))) fails_with = strcmp(told, "EIO") == 0 ? EIO : ENOSPC;
   abort_at = number("FAULTS_ABORT_AT", 0);
+  signal_at = number("FAULTS_SIGNAL_AT", 0);
+  signal_number = number("FAULTS_SIGNAL", 0);
   torn_at = number("FAULTS_TORN_AT", 0);
   from = number("FAULTS_FROM", 1);
   to = number("FAULTS_TO", LONG_MAX);
@@ -115,6 +118,11 @@ static enum fate fate(const char *call, const char *path, const char *detail, in
   long n = atomic_fetch_add(&calls, 1) + 1;
   note(n, call, path, detail);
   if (n == abort_at) die();
+  if (n == signal_at) {
+    syscall(SYS_kill, getpid(), (int)signal_number);
+    /* Whoever handles it gets the processor. */
+    usleep(20000);
+  }
   if (n == torn_at) return TEAR;
   if (fails_with && n >= from && n <= to && (needs_room || fails_with == EIO)) {
     errno = fails_with;

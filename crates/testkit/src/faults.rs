@@ -25,6 +25,8 @@ pub enum Fault {
     None,
     /// Killed before this call does anything.
     AbortAt(u64),
+    /// Gets a signal before this call, which is then done.
+    SignalAt { signal: i32, at: u64 },
     /// Killed after this call did half of its bytes.
     TornAt(u64),
     /// Calls from the first to the last fail. A full disk refuses only what needs room.
@@ -121,6 +123,9 @@ impl Faults {
         match fault {
             Fault::None => command,
             Fault::AbortAt(n) => command.env("FAULTS_ABORT_AT", n.to_string()),
+            Fault::SignalAt { signal, at } => command
+                .env("FAULTS_SIGNAL", signal.to_string())
+                .env("FAULTS_SIGNAL_AT", at.to_string()),
             Fault::TornAt(n) => command.env("FAULTS_TORN_AT", n.to_string()),
             Fault::Fails { with, from, to } => command
                 .env("FAULTS_ERRNO", with.name())

@@ -15,6 +15,7 @@ use super::prepare::{DayArgs, PlaceArgs};
 use crate::context::Context;
 use crate::copies;
 use crate::error::{CommandError, Outcome};
+use crate::interrupt::UnfinishedFile;
 use crate::render::text::plural;
 use crate::ui::{Format, Ui, escape, measure};
 
@@ -142,13 +143,11 @@ impl Bundle<'_> {
         options.write(true).read(true).create_new(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(output)?;
-        let packed = self.fill(file, workspace, audit);
-        if packed.is_err() {
-            _ = fs::remove_file(output);
-        }
-        let mut packed = packed?;
+        let create = || Ok((options.open(output)?, output));
+        let ((file, _), unfinished) = UnfinishedFile::create(create, |(_, path)| path)?;
+        let mut packed = self.fill(file, workspace, audit)?;
         packed.bytes = fs::metadata(output)?.len();
+        unfinished.keep();
         Ok(packed)
     }
 

@@ -9,7 +9,7 @@ use serde_json::json;
 use toml::Value;
 
 use crate::config::{Assignment, DEFAULTS, Origin, Setting, size_bytes, without_credentials};
-use crate::context::{Context, Places, Surroundings};
+use crate::context::{Context, Places, Surroundings, create_private_dir};
 use crate::error::{CommandError, Outcome};
 use crate::ui::{FAINT, Format, HEADING, Ui, escape, measure};
 
@@ -135,17 +135,6 @@ fn commented_defaults() -> String {
         Some(_) => format!("# {line}\n"),
     };
     DEFAULTS.lines().map(comment).collect()
-}
-
-#[cfg(unix)]
-fn create_private_dir(dir: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
-}
-
-#[cfg(not(unix))]
-fn create_private_dir(dir: &Path) -> std::io::Result<()> {
-    std::fs::create_dir_all(dir)
 }
 
 /// A value as it may be shown: the URL of a database may hold a password.

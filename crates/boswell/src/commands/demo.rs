@@ -1,233 +1,209 @@
-//! `boswell demo`: the product on made-up logs, for a machine where no agent has run yet.
+//! `boswell demo`: a short tour on made-up logs, for a machine where no agent has run yet.
 
+mod home;
+
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use jiff::{SignedDuration, Timestamp};
-use memory::kept;
-use memory::sources::Root;
-use memory::store::{Place, Store};
 use serde_json::json;
-use transcript::Agent;
 
-use super::read;
-use super::sweep::{self, Order};
-use crate::context::Context;
+use crate::cli;
+use crate::context::Surroundings;
+use crate::env;
 use crate::error::{CommandError, Outcome};
-use crate::session_arg::resolve;
-use crate::ui::{Format, HEADING, Ui, escape};
+use crate::interrupt::UnfinishedFile;
+use crate::ui::{FAINT, Format, HEADING, Ui, measure, prose};
 
 /// Show what Boswell does on small made-up logs
 ///
-/// Writes one session of each agent into a temporary home, keeps them as `boswell sweep` and reads them as
-/// `boswell read` would, deletes a log, gives it back with `boswell cat`, and takes the home away again.
-/// Nothing of yours is read or written.
+/// Writes one session of each agent into a temporary home and runs a few commands there: search, `why`, usage, a page, a film, and a
+/// deleted log that is restored. Then removes the home. Your own logs and memory are neither read nor written.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell demo
-  boswell demo -o /tmp/demo      keep the made-up home to try more on it")]
+  boswell demo -o /tmp/demo      keep the home, the page and the film")]
 pub(crate) struct DemoArgs {
-    /// Write the made-up home here and keep it
+    /// Write the made-up home, the page and the film here and keep them
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
 }
 
-/// The day on which the made-up sessions take place; they are moved to the day before today.
-const MADE_UP_DAY: &str = "2026-04-01";
+/// Where the memory and the configuration are below the home: `HOME=DIR boswell` finds both.
+const MEMORY: &str = ".local/share/boswell";
+const CONFIG: &str = ".config/boswell/config.toml";
 
-/// Every file of the made-up home.
-const FILES: &[(&str, &str)] = &[
-    (CLAUDE_LOG, include_str!("../demo/claude.jsonl")),
-    (
-        ".claude/projects/-home-ada-shop/5e55a0ad-0001-4000-8000-0000000000aa/subagents/agent-a0ada5e55.jsonl",
-        include_str!("../demo/claude-subagent.jsonl"),
-    ),
-    (
-        ".claude/projects/-home-ada-shop/5e55a0ad-0001-4000-8000-0000000000aa/subagents/agent-a0ada5e55.meta.json",
-        include_str!("../demo/claude-subagent.meta.json"),
-    ),
-    (CODEX_LOG, include_str!("../demo/codex.jsonl")),
-    (GROK_LOG, include_str!("../demo/grok-updates.jsonl")),
-    (
-        ".grok/sessions/%2Fhome%2Fada%2Fshop/019d4710-0000-7000-8000-00000000600d/summary.json",
-        include_str!("../demo/grok-summary.json"),
-    ),
+/// The width of the output if there is no terminal.
+const COLUMNS: usize = 80;
+
+/// One command of the tour.
+struct Step {
+    /// What it is good for.
+    about: &'static str,
+    /// The arguments; `{home}` is the made-up home.
+    line: &'static str,
+    /// At most this many lines of its output are shown.
+    lines_max: usize,
+}
+
+const STEPS: &[Step] = &[
+    Step {
+        about: "Read the logs of all agents. Secrets are masked first.",
+        line: "sweep",
+        lines_max: 3,
+    },
+    Step {
+        about: "Search everything that was asked, answered or run.",
+        line: "search cookie reload",
+        lines_max: 5,
+    },
+    Step {
+        about: "Which turn changed this file, and what was asked?",
+        line: "why /home/ada/shop/src/session.ts",
+        lines_max: 9,
+    },
+    Step {
+        about: "Tokens and money; each API call counts once.",
+        line: "usage --by agent",
+        lines_max: 5,
+    },
+    Step {
+        about: "A session as one page for the browser, without a network.",
+        line: "render 5e55 -o {home}/page.html",
+        lines_max: 2,
+    },
+    Step {
+        about: "One turn as a film, for a chat or a pull request.",
+        line: "render 5e55 --turns 1 -o {home}/film.gif --max-duration 15s",
+        lines_max: 3,
+    },
 ];
 
-/// The beginning of the id of Claude Code's session.
-const SESSION: &str = "5e55a0ad";
-const CLAUDE_LOG: &str = ".claude/projects/-home-ada-shop/5e55a0ad-0001-4000-8000-0000000000aa.jsonl";
-const CODEX_LOG: &str =
-    ".codex/sessions/2026/04/01/rollout-2026-04-01T10-00-00-019d4700-0000-7000-8000-00000000c0de.jsonl";
-const GROK_LOG: &str = ".grok/sessions/%2Fhome%2Fada%2Fshop/019d4710-0000-7000-8000-00000000600d/updates.jsonl";
+/// The last step, after the log was deleted.
+const RESTORE: Step = Step {
+    about: "The agent deleted its log. Boswell still has it.",
+    line: "restore 5e55 --in-place",
+    lines_max: 3,
+};
 
-pub(crate) fn run(ui: &mut Ui, context: &Context, args: &DemoArgs) -> Result<Outcome, CommandError> {
-    let temporary = tempfile::Builder::new()
-        .prefix("boswell-demo-")
-        .tempdir()
-        .map_err(cannot_write)?;
-    let home = args.output.as_deref().unwrap_or(temporary.path());
-    let logs = write_home(home, context.now)?;
+pub(crate) fn run(ui: &mut Ui, surroundings: &Surroundings, args: &DemoArgs) -> Result<Outcome, CommandError> {
+    let create = || tempfile::Builder::new().prefix("boswell-demo-").tempdir();
+    let (temporary, _unfinished) = UnfinishedFile::create(create, tempfile::TempDir::path).map_err(cannot_write)?;
+    let current_dir = surroundings.places()?.current_dir;
+    let home = match &args.output {
+        Some(output) => current_dir.join(output),
+        None => temporary.path().to_owned(),
+    };
+    let logs = home::write(&home, surroundings.now()?).map_err(cannot_write)?;
     if ui.format == Format::Json {
-        // Programs run the commands themselves; they only need to know where.
-        ui.json(&json!({ "schema": "boswell.demo/1", "home": args.output, "logs": names(home, &logs) }))?;
+        // A program runs the commands itself and only needs the paths.
+        ui.json(&json!({ "schema": "boswell.demo/1", "home": args.output, "logs": names(&home, &logs) }))?;
         return Ok(Outcome::Done);
     }
-    ui.status(format_args!("Made-up home: {}", home.display()));
-    show(ui, context, home, &logs, args)?;
+    show(ui, &inside(surroundings, &home)?, &home, &logs)?;
     match &args.output {
-        Some(_) => ui.hint(format_args!(
-            "try `boswell read {} --depth full`, and `BOSWELL_HOME={} boswell status`",
-            logs[0].display(),
-            home.join(MEMORY).display()
-        )),
-        None => {
-            ui.hint("try `boswell status` and `boswell sweep` on your own logs; `boswell demo -o DIR` keeps this home")
+        Some(_) => {
+            let path = home.display();
+            ui.status(format_args!(
+                "Kept: the page, the film, the logs and their memory in {path}"
+            ));
+            ui.hint(format_args!("`HOME={path} boswell` searches them"));
         }
+        None => ui.hint("`boswell demo -o DIR` keeps all this, with the page and the film"),
     }
+    ui.hint("`boswell setup` starts with your own logs");
     Ok(Outcome::Done)
 }
 
-/// Where in the made-up home the memory lies.
-const MEMORY: &str = "memory";
-
-/// The tour: logs are kept, read, deleted, and still there.
-fn show(ui: &mut Ui, context: &Context, home: &Path, logs: &[PathBuf], args: &DemoArgs) -> Result<(), CommandError> {
-    let memory = Place::from(home.join(MEMORY));
-    title(ui, "boswell sweep")?;
-    let order = Order {
-        directory: &memory,
-        roots: &roots(home),
-        // No key of the user's is made for a demonstration.
-        masker: &context.masker(false)?,
-        is_dry: false,
-        is_scheduled: false,
-        lets_go: false,
-        only: None,
-    };
-    let report = sweep::sweep(ui, context, &order)?;
-    sweep::show(ui, &report, false)?;
-
-    let name = |log: &Path| log.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let (claude, others) = logs
-        .split_first()
-        .ok_or_else(|| CommandError::internal("no made-up logs"))?;
-    ui.row("")?;
-    title(ui, &format!("boswell read {} --turns 1", name(claude)))?;
-    read::show_turn(ui, context, claude, 1)?;
-    for log in others {
-        title(ui, &format!("boswell read {} --kind user_msg,assistant_msg", name(log)))?;
-        read::show_words(ui, context, log)?;
-    }
-
-    if args.output.is_none() {
-        title(ui, &format!("rm {}", name(claude)))?;
-        fs::remove_file(claude).map_err(cannot_write)?;
-    }
-    title(
-        ui,
-        &format!("boswell cat {SESSION} | cut -c -{CAT_COLUMNS} | head -{CAT_LINES}"),
-    )?;
-    show_kept(ui, context, &memory)
+/// Returns surroundings in which everything of Boswell and of the agents is below `home`.
+fn inside(surroundings: &Surroundings, home: &Path) -> Result<Surroundings, CommandError> {
+    let config = home.join(CONFIG);
+    fs::create_dir_all(config.parent().unwrap_or(home)).map_err(cannot_write)?;
+    fs::write(&config, "").map_err(cannot_write)?;
+    let below = |name: &str| OsString::from(home.join(name));
+    let variables = [
+        (env::BOSWELL_HOME, below(MEMORY)),
+        (env::BOSWELL_CONFIG, below(CONFIG)),
+        (env::BOSWELL_SYSTEM_CONFIG, below("etc/config.toml")),
+        (env::CLAUDE_CONFIG_DIR, below(".claude")),
+        (env::CODEX_HOME, below(".codex")),
+        (env::GROK_HOME, below(".grok")),
+    ];
+    Ok(surroundings.with_environment(surroundings.environment.replace_own(&variables)))
 }
 
-/// How much of a kept log the tour shows.
-const CAT_COLUMNS: usize = 100;
-const CAT_LINES: usize = 3;
-
-/// The first lines of the session whose log may be gone.
-fn show_kept(ui: &mut Ui, context: &Context, memory: &Place) -> Result<(), CommandError> {
-    let store = Store::open_existing(memory)?.ok_or_else(|| CommandError::internal("the demo kept nothing"))?;
-    let uid = resolve(&store, context, SESSION)?.session_uid;
-    let mut kept = Vec::new();
-    kept::cat(&store, &uid, "log", &mut kept)?.map_err(cannot_write)?;
-    let kept = String::from_utf8_lossy(&kept);
-    for line in kept.lines().take(CAT_LINES) {
-        ui.row(escape(&line.chars().take(CAT_COLUMNS).collect::<String>()))?;
+fn show(ui: &mut Ui, surroundings: &Surroundings, home: &Path, logs: &[PathBuf]) -> Result<(), CommandError> {
+    for step in STEPS {
+        show_title(ui, step.about, &format!("boswell {}", step.line.replace("{home}/", "")))?;
+        run_step(ui, surroundings, home, step)?;
     }
+    let log = logs
+        .first()
+        .ok_or_else(|| CommandError::internal("the demo has no logs"))?;
+    fs::remove_file(log).map_err(cannot_write)?;
+    let name = log.strip_prefix(home).unwrap_or(log).display().to_string();
+    show_title(ui, RESTORE.about, &format!("rm {name}"))?;
+    ui.row(ui.paint(HEADING, format!("$ boswell {}", RESTORE.line)))?;
+    run_step(ui, surroundings, home, &RESTORE)
+}
+
+fn show_title(ui: &mut Ui, about: &str, command: &str) -> Result<(), CommandError> {
+    ui.row_wrapped(ui.paint(FAINT, format!("# {about}")), 2)?;
+    ui.row_wrapped(ui.paint(HEADING, format!("$ {command}")), 4)?;
     Ok(())
+}
+
+/// Runs a command as it is shown and prints the beginning of its output, without hints and cut to the width of the terminal.
+fn run_step(ui: &mut Ui, surroundings: &Surroundings, home: &Path, step: &Step) -> Result<(), CommandError> {
+    let columns = ui.columns().unwrap_or(COLUMNS);
+    let words = step.line.split(' ');
+    let words = words.map(|word| OsString::from(word.replace("{home}", &home.to_string_lossy())));
+    let arguments: Vec<OsString> = [OsString::from("boswell")].into_iter().chain(words).collect();
+    let parsed = cli::parse(&arguments).map_err(CommandError::from)?;
+    let command = parsed
+        .command
+        .ok_or_else(|| CommandError::internal("a step of the demo has no command"))?;
+    let (mut captured, printed) = ui.captured(columns);
+    super::run(&mut captured, surroundings, &parsed.global, command)?;
+    captured.flush()?;
+    // The command names its files relative to the home, so its output does, too.
+    let (path, short) = (
+        format!("{}/", home.display()),
+        captured.path(&format!("{}/", home.display())),
+    );
+    let printed = printed.text().replace(&path, "").replace(&short, "");
+    let is_shown = |line: &&str| !line.trim().is_empty() && !prose::parse_ansi(line).text().starts_with("Hint:");
+    let lines: Vec<&str> = printed.lines().filter(is_shown).collect();
+    for line in lines.iter().take(step.lines_max) {
+        ui.row(cut(line, columns))?;
+    }
+    ui.row("")?;
+    Ok(())
+}
+
+/// Returns the beginning of a line, with `…` if it is wider than `columns`. Styles stay as they are.
+fn cut(line: &str, columns: usize) -> String {
+    let line = prose::parse_ansi(line);
+    let mut room = columns;
+    let mut short = prose::StyledLine::default();
+    for part in &line.parts {
+        // A part that ends at the edge still has to show that more follows.
+        let is_last = std::ptr::eq(part, line.parts.last().unwrap_or(part));
+        let width = measure::width(&part.text);
+        if width < room || (is_last && width == room) {
+            room -= width;
+            short.push(part.text.clone(), part.style);
+            continue;
+        }
+        short.push(measure::fit(&part.text, room).into_owned(), part.style);
+        break;
+    }
+    short.to_ansi()
 }
 
 /// The logs by their place in the home.
 fn names<'a>(home: &Path, logs: &'a [PathBuf]) -> Vec<&'a Path> {
     logs.iter().filter_map(|log| log.strip_prefix(home).ok()).collect()
-}
-
-fn title(ui: &mut Ui, command: &str) -> Result<(), CommandError> {
-    let line = format!("$ {command}");
-    Ok(ui.row(ui.paint(HEADING, line))?)
-}
-
-fn roots(home: &Path) -> Vec<Root> {
-    let root = |agent, directory: &str| Root {
-        agent,
-        path: home.join(directory),
-        label: None,
-    };
-    vec![
-        root(Agent::Claude, ".claude"),
-        root(Agent::Codex, ".codex"),
-        root(Agent::Grok, ".grok"),
-    ]
-}
-
-/// Writes the home and names its logs. The sessions take place yesterday.
-fn write_home(home: &Path, now: Timestamp) -> Result<Vec<PathBuf>, CommandError> {
-    let yesterday = now - SignedDuration::from_hours(24);
-    let day = yesterday.strftime("%Y-%m-%d").to_string();
-    for (name, text) in FILES {
-        let path = home.join(on_day(name, &day));
-        let directory = path.parent().unwrap_or(home);
-        fs::create_dir_all(directory).map_err(cannot_write)?;
-        fs::write(&path, on_day(text, &day)).map_err(cannot_write)?;
-    }
-    let logs = [CLAUDE_LOG, CODEX_LOG, GROK_LOG];
-    Ok(logs.iter().map(|name| home.join(on_day(name, &day))).collect())
-}
-
-/// Moves times written as dates; Grok's log counts seconds.
-fn on_day(text: &str, day: &str) -> String {
-    let start = |day: &str| {
-        format!("{day}T00:00:00Z")
-            .parse::<Timestamp>()
-            .map(Timestamp::as_second)
-    };
-    let text = text
-        .replace(MADE_UP_DAY, day)
-        .replace("2026/04/01", &day.replace('-', "/"));
-    let (Ok(from), Ok(to)) = (start(MADE_UP_DAY), start(day)) else {
-        return text;
-    };
-    move_seconds(&text, from, to)
-}
-
-/// Moves every count of seconds or milliseconds that falls on the made-up day.
-fn move_seconds(text: &str, from: i64, to: i64) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find(|c: char| c.is_ascii_digit()) {
-        let digits = rest[at..]
-            .find(|c: char| !c.is_ascii_digit())
-            .map_or(rest.len() - at, |length| length);
-        out.push_str(&rest[..at]);
-        let number = &rest[at..at + digits];
-        let unit = match digits {
-            10 => 1,
-            13 => 1000,
-            _ => 0,
-        };
-        let seconds = number
-            .parse::<i64>()
-            .ok()
-            .filter(|_| unit > 0)
-            .map(|number| number / unit);
-        match seconds.filter(|seconds| (from..from + 86_400).contains(seconds)) {
-            Some(seconds) => out.push_str(&((seconds + to - from) * unit).to_string()),
-            None => out.push_str(number),
-        }
-        rest = &rest[at + digits..];
-    }
-    out + rest
 }
 
 fn cannot_write(error: std::io::Error) -> CommandError {
@@ -242,12 +218,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_made_up_day_moves_in_every_notation() {
-        let text = r#"{"a":"2026-04-01T09:00:00Z","b":1775041200,"c":1775041200000,"d":12345678901}"#;
-        let moved = on_day(text, "2026-04-02");
-        assert_eq!(
-            moved,
-            r#"{"a":"2026-04-02T09:00:00Z","b":1775127600,"c":1775127600000,"d":12345678901}"#
-        );
+    fn a_wide_line_is_cut_at_the_edge_and_keeps_its_styles() {
+        assert_eq!(cut("12345", 5), "12345");
+        assert_eq!(cut("123456", 5), "1234…");
+        assert_eq!(cut("\x1b[1m12\x1b[0m3456", 5), "\x1b[1m12\x1b[0m34…");
     }
 }

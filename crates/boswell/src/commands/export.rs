@@ -8,7 +8,6 @@ mod parquet;
 mod tables;
 mod write;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
@@ -17,10 +16,11 @@ use serde_json::json;
 
 use self::tables::Table;
 use self::write::Writer;
-use crate::context::Context;
+use crate::context::{Context, create_private_dir};
 use crate::copies;
 use crate::error::{CommandError, Outcome};
 use crate::filters::{FilterArgs, ToolMeans};
+use crate::interrupt::UnfinishedFile;
 use crate::prices;
 use crate::session_arg::open_memory;
 use crate::ui::{Format, Ui, measure};
@@ -72,7 +72,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ExportArgs) -> Result<O
     let is_wanted = |session: &Listed| session.status != Status::PromptsOnly && filters.take(session);
     let wanted: Vec<bool> = all.iter().map(is_wanted).collect();
     let directory = context.places.current_dir.join(&args.output);
-    fs::create_dir_all(&directory).map_err(|error| cannot(&directory, &error))?;
+    create_private_dir(&directory).map_err(|error| cannot(&directory, &error))?;
     let tables: &[Table] = if args.tables.is_empty() {
         &Table::ALL
     } else {
@@ -85,6 +85,8 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ExportArgs) -> Result<O
         return Err(CommandError::user("exists", message).with_hint("name another directory"));
     }
     let mut written = Vec::new();
+    // Some of the tables alone would keep the next run from writing all of them.
+    let mut unfinished = Vec::new();
     for table in tables {
         let path = path(table);
         let source = tables::Source {
@@ -94,11 +96,14 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ExportArgs) -> Result<O
             prices: &prices,
             now: context.now,
         };
-        let mut writer = Writer::create(&path, args.to, table.columns()).map_err(|error| cannot(&path, &error))?;
+        let (mut writer, file) =
+            Writer::create(&path, args.to, table.columns()).map_err(|error| cannot(&path, &error))?;
+        unfinished.push(file);
         table.fill(&source, &mut writer).map_err(|error| error.told(&path))?;
         let rows = writer.finish().map_err(|error| cannot(&path, &error))?;
         written.push((*table, path, rows));
     }
+    unfinished.into_iter().for_each(UnfinishedFile::keep);
     let taken = all.iter().zip(&wanted).filter(|(_, wanted)| **wanted);
     note_copies(ui, context, taken.map(|(session, _)| session), &written);
     match ui.format {

@@ -1,7 +1,7 @@
 //! `boswell read`: logs as transcripts, straight from the agents' files.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use jiff::tz::TimeZone;
@@ -115,34 +115,6 @@ pub(crate) fn zone_of(context: &Context, name: Option<&str>) -> Result<TimeZone,
     TimeZone::get(name).map_err(|_| {
         CommandError::usage(format_args!("unknown time zone: `{name}`")).with_hint("name it like `Europe/Berlin`")
     })
-}
-
-/// Shows one turn of a log, as `boswell read --turns` would.
-pub(crate) fn show_turn(ui: &mut Ui, context: &Context, path: &Path, turn: u32) -> Result<(), CommandError> {
-    let turns = Some(TurnRange {
-        first: turn,
-        last: turn,
-    });
-    run(ui, context, &ReadArgs { turns, ..plain(path) }).map(|_| ())
-}
-
-/// Shows what was said in a log, as `boswell read --kind user_msg,assistant_msg` would.
-pub(crate) fn show_words(ui: &mut Ui, context: &Context, path: &Path) -> Result<(), CommandError> {
-    let kind = vec![KindName(Kind::UserMsg), KindName(Kind::AssistantMsg)];
-    run(ui, context, &ReadArgs { kind, ..plain(path) }).map(|_| ())
-}
-
-/// One log, without any flags.
-fn plain(path: &Path) -> ReadArgs {
-    ReadArgs {
-        paths: vec![path.to_owned()],
-        agent: None,
-        turns: None,
-        kind: Vec::new(),
-        depth: Some(Depth::Tools),
-        full: false,
-        timezone: None,
-    }
 }
 
 /// The logs that the paths stand for: a directory stands for all logs in it.

@@ -6,6 +6,7 @@ mod site;
 mod watch;
 mod write;
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
@@ -20,6 +21,7 @@ use serde_json::json;
 use self::film::FilmArgs;
 use self::gather::Gathered;
 use super::read::{TurnRange, zone_of};
+use super::sweep::say_waiting;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::filters::{FilterArgs, ToolMeans};
@@ -281,7 +283,7 @@ impl Source {
             Ok(())
         })?;
         if let (Self::Memory { session_uid, .. }, true) = (self, path.as_os_str() != "-") {
-            note_copy(context, &[(session_uid.clone(), path.clone())])?;
+            note_copy(ui, context, &[(session_uid.clone(), path.clone())])?;
         }
         Ok(Made {
             path,
@@ -311,7 +313,7 @@ fn depth_of(depth: Depth) -> render::Depth {
 }
 
 /// Lets `boswell forget` know what was written outside of the memory.
-fn note_copy(context: &Context, copies: &[(String, PathBuf)]) -> Result<(), CommandError> {
+fn note_copy(ui: &mut Ui, context: &Context, copies: &[(String, PathBuf)]) -> Result<(), CommandError> {
     let mut store = Store::open(&context.places.data_dir)?;
     let known = |(uid, path): &&(String, PathBuf)| {
         let copies = store.reads().copies_of(uid).unwrap_or_default();
@@ -321,7 +323,8 @@ fn note_copy(context: &Context, copies: &[(String, PathBuf)]) -> Result<(), Comm
     if new.is_empty() {
         return Ok(());
     }
-    let lock = store.lock(Patience::Wait(&|| {}))?;
+    let waiting = RefCell::new(ui);
+    let lock = store.lock(Patience::Wait(&|| say_waiting(&mut waiting.borrow_mut())))?;
     store.write(&lock, context.now, "render", |tx| {
         for (session_uid, path) in &new {
             let copy = memory::store::CopyRow {

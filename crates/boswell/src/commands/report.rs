@@ -210,7 +210,7 @@ pub(crate) fn write(
     if let Some(store) = &writer.store {
         for (day, own) in days.iter().zip(&all_kept) {
             let pages = own.paths().into_iter().chain(kept.paths()).chain(elsewhere.as_deref());
-            noted::note(context, store, day, &pages.collect::<BTreeSet<_>>())?;
+            noted::note(ui, context, store, day, &pages.collect::<BTreeSet<_>>())?;
         }
     }
     if output.open {

@@ -103,9 +103,9 @@ fn install(ui: &mut Ui, context: &Context, args: &InstallArgs) -> Result<Outcome
     let scheduler = args.with.or_else(Scheduler::of_machine).ok_or_else(|| {
         CommandError::user(
             "no-scheduler",
-            "this machine has neither a systemd of yours nor a crontab",
+            "no scheduler found: neither a systemd user session nor `crontab`",
         )
-        .with_hint("start `boswell sweep --scheduled` every hour by what you have")
+        .with_hint("run `boswell sweep --scheduled` once an hour by other means")
     })?;
     let plan = Plan::of(context, scheduler);
     let cadence = args

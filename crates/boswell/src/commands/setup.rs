@@ -1,29 +1,44 @@
-//! `boswell setup`: the first run as a short conversation. It only asks; the verbs that it names do the work.
+//! `boswell setup`: the guided first run. It explains, asks three questions, and ends by showing the last week.
 
-use super::sweep::{Order, sweep};
+mod week;
+
+use memory::doctor;
+
+use super::sweep::{self, Order};
 use crate::cli::{GlobalArgs, parse_verb};
+use crate::config::{Assignment, Retention, size_bytes, write_key};
 use crate::context::{Context, Surroundings};
 use crate::error::{CommandError, Outcome};
 use crate::render::text::plural;
-use crate::ui::{FAINT, STRONG, Ui, escape, measure};
+use crate::retention::tell_loss;
+use crate::ui::{DefaultAnswer, FAINT, STRONG, Ui, escape, measure};
 
-/// What a memory takes of what the agents wrote, in hundredths: packs, rows and filters, as measured.
+/// The size of a memory as a percentage of the logs it was read from, as measured: packs, rows and filters.
 const SHARE_PERCENT: u64 = 25;
 
-/// Begin: what will be read, what it takes, and what keeps it current
+/// A new size limit above the hard limit raises the hard limit to this percentage of it, as the defaults have it.
+const HARD_CAP_PERCENT: u64 = 150;
+
+const RETENTION: [&str; 2] = ["session_memory", "retention"];
+const MAX_AGE: &str = "raw_max_age_days";
+const SOFT_CAP: &str = "raw_soft_cap_bytes";
+const HARD_CAP: &str = "raw_hard_cap_bytes";
+
+/// Guided setup: what is read, how long it is kept, what keeps it current
 ///
-/// Shows where the agents keep their sessions, how much that is, and what the budget means; then asks whether to read it now,
-/// to sweep by schedule, and to install hooks. Every answer can be changed later by the verb that it names.
+/// Shows where the agents keep their sessions, how much that is and how long Boswell keeps it. Then asks three questions whose default
+/// answer is yes: keep text that long, read the logs now, sweep on a schedule. Ends with the sessions of the last week. Hooks are
+/// installed only with `--hooks`, because they change the agents' settings. Every answer can be changed later.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell setup
-  boswell setup --yes                 no questions: reads, and sweeps by schedule
-  boswell setup --yes --hooks         the same, and the agents tell of their sessions")]
+  boswell setup --yes                 no questions: read the logs and sweep on a schedule
+  boswell setup --yes --hooks         also install hooks, so that sessions are read as they end")]
 pub(crate) struct SetupArgs {
-    /// Answer yes to reading and to the schedule
+    /// Answer yes to every question
     #[arg(long)]
     yes: bool,
-    /// Answer yes to hooks, which change the agents' settings
+    /// Also install hooks, which changes the agents' settings
     #[arg(long)]
     hooks: bool,
 }
@@ -34,101 +49,235 @@ pub(crate) fn run(
     global: &GlobalArgs,
     args: &SetupArgs,
 ) -> Result<Outcome, CommandError> {
-    let context = Context::load(ui, surroundings, &global.config)?;
+    let mut context = Context::load(ui, surroundings, &global.config)?;
     let found = show_logs(ui, &context)?;
-    show_budget(ui, &context)?;
+    show_retention(ui, &context)?;
     if found == 0 {
-        ui.hint("no logs yet: work with an agent first, or see `boswell demo`");
+        ui.hint("no logs found: work with an agent first, or try `boswell demo`");
     }
-    let questions = [
-        ("Read them now?", args.yes, &["sweep"][..], "`boswell sweep` reads them"),
-        (
-            "Sweep by schedule, so that nothing is forgotten?",
-            args.yes,
-            &["schedule", "install"],
-            "`boswell schedule install` does it later",
-        ),
-        (
-            "Let the agents tell when a session ends? It adds a line to their settings.",
-            args.hooks,
-            &["hooks", "install"],
-            "`boswell hooks install` does it later",
-        ),
-    ];
-    for (question, is_given, words, later) in questions {
-        let is_yes = is_given || (!args.yes && ask(ui, question, words)?);
-        if !is_yes {
-            ui.hint(later);
-            continue;
-        }
-        ui.flush()?;
-        let command = parse_verb(words).ok_or_else(|| CommandError::internal("no such verb"))?;
-        // One step that fails keeps nobody from the next one.
-        if let Err(error) = super::run(ui, surroundings, global, command) {
-            ui.warning(&error.message);
-            if let Some(hint) = &error.hint {
-                ui.hint(hint);
-            }
-        }
+    let retention = &context.config.retention;
+    let keep = format!("Keep raw text for {}?", limits(retention));
+    if !answer(ui, args, &keep)? {
+        context = change_retention(ui, surroundings, global, context)?;
     }
-    ui.status("Ready: `boswell` alone finds anything, `boswell diary` tells of yesterday");
-    Ok(Outcome::Done)
+    let mut outcome = Outcome::Done;
+    match answer(ui, args, "Read the logs now?")? {
+        true => outcome = read_logs(ui, &context)?,
+        false => ui.hint("`boswell sweep` reads them later"),
+    }
+    let cadence = context.config.retention.cadence.as_str();
+    match answer(ui, args, &format!("Read new sessions on a schedule ({cadence})?"))? {
+        true => run_verb(ui, surroundings, global, &["schedule", "install"]),
+        false => ui.hint("`boswell schedule install` does that later"),
+    }
+    match args.hooks {
+        true => run_verb(ui, surroundings, global, &["hooks", "install"]),
+        false => ui.hint("`boswell hooks install` adds hooks, which read each session as it ends"),
+    }
+    week::show(ui, &context)?;
+    ui.status("Ready. Type `boswell` to search your sessions, `boswell diary` for yesterday");
+    Ok(outcome)
 }
 
-fn ask(ui: &mut Ui, question: &str, words: &[&str]) -> Result<bool, CommandError> {
-    ui.ask(question).ok_or_else(|| {
-        CommandError::usage(format_args!("nobody is here to answer: {question}")).with_hint(format!(
-            "`boswell setup --yes`, or `boswell {}` by itself",
-            words.join(" ")
-        ))
+/// Asks a question whose default answer is yes. `--yes` answers it without a terminal.
+fn answer(ui: &mut Ui, args: &SetupArgs, question: &str) -> Result<bool, CommandError> {
+    if args.yes {
+        return Ok(true);
+    }
+    ui.confirm(question, DefaultAnswer::Yes).ok_or_else(|| {
+        CommandError::usage(format_args!("cannot ask without a terminal: {question}"))
+            .with_hint("`boswell setup --yes` answers yes; `boswell sweep` only reads the logs")
     })
 }
 
-/// Shows what there is to read, and gives back how many files.
+/// Lists the roots and how much there is to read. Returns the number of log files.
 fn show_logs(ui: &mut Ui, context: &Context) -> Result<u64, CommandError> {
-    let roots = context.memory_roots();
-    let order = Order {
-        directory: &context.places.data_dir,
-        roots: &roots,
-        masker: &context.masker(false)?,
-        is_dry: true,
-        is_scheduled: false,
-        lets_go: false,
-        only: None,
-    };
-    let report = sweep(ui, context, &order)?;
-    ui.row(ui.paint(STRONG, "What will be read, and never changed"))?;
+    let (roots, masker) = (context.memory_roots(), context.masker(false)?);
+    let report = sweep::sweep(
+        ui,
+        context,
+        &Order {
+            is_dry: true,
+            ..order(context, &roots, &masker)
+        },
+    )?;
+    ui.row(ui.paint(STRONG, "Logs, which are only read and never changed"))?;
     for root in &roots {
-        let path = escape(&root.path.to_string_lossy()).into_owned();
-        let state = if root.path.is_dir() { "" } else { "  not here" };
+        let path = ui.path(&escape(&root.path.to_string_lossy()));
+        let state = if root.path.is_dir() { "" } else { "  not found" };
         ui.row(format_args!(
             "  {:<7} {path}{}",
             root.agent.as_str(),
             ui.paint(FAINT, state)
         ))?;
     }
-    let place = escape(&context.places.data_dir.to_string_lossy()).into_owned();
-    ui.row(format_args!(
-        "  {} to read, {}; in memory about {}, in {place}",
-        plural(report.files_read, "file"),
-        measure::bytes(report.bytes_read),
-        measure::bytes(report.bytes_read * SHARE_PERCENT / 100),
-    ))?;
+    let directory = ui.path(&escape(&context.places.data_dir.to_string_lossy()));
+    let to_read = match report.files_read {
+        0 => format!("  nothing new to read; the memory is {directory}"),
+        files => format!(
+            "  {} to read, {}; about {} in {directory}",
+            plural(files, "file"),
+            measure::bytes(report.bytes_read),
+            measure::bytes(report.bytes_read * SHARE_PERCENT / 100),
+        ),
+    };
+    ui.row_wrapped(to_read, 4)?;
     Ok(report.files_seen)
 }
 
-fn show_budget(ui: &mut Ui, context: &Context) -> Result<(), CommandError> {
+/// Returns the order for a sweep of all roots.
+fn order<'a>(context: &'a Context, roots: &'a [memory::sources::Root], masker: &'a memory::mask::Masker) -> Order<'a> {
+    Order {
+        directory: &context.places.data_dir,
+        roots,
+        masker,
+        is_dry: false,
+        is_scheduled: false,
+        lets_go: true,
+        only: None,
+    }
+}
+
+/// Says in plain words what is kept, how long, and what happens to it.
+fn show_retention(ui: &mut Ui, context: &Context) -> Result<(), CommandError> {
     let retention = &context.config.retention;
     ui.row(ui.paint(STRONG, "What is kept"))?;
-    ui.row(format_args!(
-        "  raw text up to {}: beyond that, sessions whose digest is written are let go, the oldest first",
-        measure::bytes(retention.raw_soft_cap_bytes)
-    ))?;
-    ui.row("  digests, numbers, decisions and your own words: for good")?;
-    ui.row("  secrets: masked before anything is written")?;
-    ui.row(ui.paint(
-        FAINT,
-        "  `boswell config init` writes all settings into a file that you can edit",
-    ))?;
+    let age = match retention.raw_max_age_days {
+        Some(days) => format!("up to {} after it was last read, and ", plural(days.into(), "day")),
+        None => String::new(),
+    };
+    let cap = measure::bytes(retention.raw_soft_cap_bytes);
+    let lines = [
+        format!("  raw text  {age}up to {cap}; then the oldest goes first, after its digest is written"),
+        "  digests   prompts, results, numbers, decisions and your notes: forever".to_owned(),
+        "  secrets   masked before anything is written".to_owned(),
+    ];
+    for line in lines {
+        ui.row_wrapped(line, 12)?;
+    }
+    let roots = context.memory_roots();
+    let cleanup = doctor::cleanup_of_claude(&roots, context.now, &|path| context.is_ignored(path));
+    if let Some(cleanup) = cleanup {
+        let days = plural(cleanup.period_days.into(), "day");
+        let line = format!("  Claude Code deletes its own logs after {days}; what was read by then stays here");
+        ui.row_wrapped(ui.paint(FAINT, line), 2)?;
+    }
     Ok(())
+}
+
+/// Returns the limits of raw text: `45 days and up to 4.0 GiB`.
+fn limits(retention: &Retention) -> String {
+    let cap = measure::bytes(retention.raw_soft_cap_bytes);
+    match retention.raw_max_age_days {
+        Some(days) => format!("{} and up to {cap}", plural(days.into(), "day")),
+        None => format!("any time, up to {cap}"),
+    }
+}
+
+/// Asks for other limits and writes them into the user's configuration file.
+fn change_retention(
+    ui: &mut Ui,
+    surroundings: &Surroundings,
+    global: &GlobalArgs,
+    context: Context,
+) -> Result<Context, CommandError> {
+    let retention = context.config.retention;
+    let days = retention
+        .raw_max_age_days
+        .map_or("never".to_owned(), |days| days.to_string());
+    let cap = measure::bytes(retention.raw_soft_cap_bytes).replace(' ', "");
+    let is_days = |text: &str| text == "never" || text.parse::<u32>().is_ok_and(|days| days > 0);
+    let question = "Delete raw text after how many days, or `never`?";
+    let Some(days) = ask_until(ui, question, &days, &is_days, "a number of days from 1, or `never`") else {
+        return Ok(context);
+    };
+    let is_size = |text: &str| size_bytes(text).is_some();
+    let question = "How much raw text may there be?";
+    let Some(cap) = ask_until(ui, question, &cap, &is_size, "a size such as `4GiB` or `500MB`") else {
+        return Ok(context);
+    };
+    let hard = raised_hard_cap(&retention, &cap).map(|hard| (HARD_CAP, hard.to_string()));
+    let wanted: Vec<_> = [(MAX_AGE, days), (SOFT_CAP, cap)].into_iter().chain(hard).collect();
+    let changed = with_limits(ui, surroundings, global, &wanted)?;
+    write_limits(&changed, &wanted)?;
+    let path = ui.path(&escape(&changed.places.user_config.path.to_string_lossy()));
+    ui.status(format_args!("Wrote the limits to {path}"));
+    Ok(changed)
+}
+
+/// Asks for a text until it is valid. Returns `None` at the end of input.
+fn ask_until(
+    ui: &mut Ui,
+    question: &str,
+    default: &str,
+    is_valid: &dyn Fn(&str) -> bool,
+    expected: &str,
+) -> Option<String> {
+    loop {
+        let answer = ui.ask_text(question, default)?;
+        if is_valid(&answer) {
+            return Some(answer);
+        }
+        ui.warning(format_args!("expected {expected}"));
+    }
+}
+
+/// Loads the configuration with other limits.
+fn with_limits(
+    ui: &mut Ui,
+    surroundings: &Surroundings,
+    global: &GlobalArgs,
+    wanted: &[(&'static str, String)],
+) -> Result<Context, CommandError> {
+    let mut flags = global.config.clone();
+    for (name, text) in wanted {
+        let assignment: Result<Assignment, String> = format!("{}.{name}={text}", RETENTION.join(".")).parse();
+        flags.push(assignment.map_err(CommandError::usage)?);
+    }
+    Context::load(ui, surroundings, &flags)
+}
+
+/// Returns the hard limit that a new size limit needs, if it is above the one that holds.
+fn raised_hard_cap(retention: &Retention, cap: &str) -> Option<u64> {
+    let soft = size_bytes(cap).filter(|soft| *soft > retention.raw_hard_cap_bytes)?;
+    Some(soft / 100 * HARD_CAP_PERCENT)
+}
+
+fn write_limits(context: &Context, wanted: &[(&'static str, String)]) -> Result<(), CommandError> {
+    for (name, text) in wanted {
+        let value = text.parse::<i64>().map_or_else(|_| text.into(), toml_edit::Value::from);
+        let key = [RETENTION[0], RETENTION[1], name];
+        write_key(&context.places.user_config.path, &key, value)?;
+    }
+    Ok(())
+}
+
+/// Sweeps, and says in one line what came of it.
+fn read_logs(ui: &mut Ui, context: &Context) -> Result<Outcome, CommandError> {
+    let (roots, masker) = (context.memory_roots(), context.masker(true)?);
+    let report = sweep::sweep(ui, context, &order(context, &roots, &masker))?;
+    let line = format!(
+        "Read {}: {}, {} masked, {} in memory",
+        plural(report.files_read, "file"),
+        plural(report.sessions_new, "new session"),
+        plural(report.redactions, "secret"),
+        measure::bytes(report.tier1_bytes),
+    );
+    ui.status(line);
+    for unread in &report.unread {
+        ui.warning(format_args!("{}: {}", unread.path.display(), unread.reason));
+    }
+    Ok(tell_loss(ui, context, &report.let_go))
+}
+
+/// Runs another verb. If it fails, setup goes on with the next step.
+fn run_verb(ui: &mut Ui, surroundings: &Surroundings, global: &GlobalArgs, words: &[&str]) {
+    let command = parse_verb(words).ok_or_else(|| CommandError::internal("no such verb"));
+    let ran = command.and_then(|command| super::run(ui, surroundings, global, command));
+    if let Err(error) = ran {
+        ui.warning(&error.message);
+        if let Some(hint) = &error.hint {
+            ui.hint(hint);
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! `boswell stats`: what sessions were like, taken together.
 
 mod charts;
-mod page;
+pub(in crate::commands) mod page;
 mod text;
 
 pub(in crate::commands) use charts::escape;

@@ -5,12 +5,12 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use toml_edit::{DocumentMut, Item, Table, value};
+use toml_edit::{DocumentMut, Item, Table, Value, value};
 
 use crate::error::CommandError;
 
-/// Sets a key to a text. The file is made where there is none; behind a link stands the file that is meant.
-pub(crate) fn write_key(path: &Path, key: &[&str], text: &str) -> Result<(), CommandError> {
+/// Sets a key. Creates the file if there is none, and follows a link to the file it names.
+pub(crate) fn write_key(path: &Path, key: &[&str], new: impl Into<Value>) -> Result<(), CommandError> {
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let cannot = |what: &str, error: &dyn std::fmt::Display| {
         CommandError::config(
@@ -22,7 +22,7 @@ pub(crate) fn write_key(path: &Path, key: &[&str], text: &str) -> Result<(), Com
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         read => read.map_err(|error| cannot("read", &error))?,
     };
-    let after = set(&before, key, text).map_err(|error| cannot("understand", &error))?;
+    let after = set(&before, key, new).map_err(|error| cannot("understand", &error))?;
     let directory = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(directory).map_err(|error| cannot("write", &error))?;
     let mut file = tempfile::NamedTempFile::new_in(directory).map_err(|error| cannot("write", &error))?;
@@ -34,7 +34,7 @@ pub(crate) fn write_key(path: &Path, key: &[&str], text: &str) -> Result<(), Com
 }
 
 /// The file's text with the key set.
-fn set(before: &str, key: &[&str], text: &str) -> Result<String, String> {
+fn set(before: &str, key: &[&str], new: impl Into<Value>) -> Result<String, String> {
     let mut document: DocumentMut = before.parse().map_err(|error| format!("{error}"))?;
     let Some((name, tables)) = key.split_last() else {
         return Ok(before.to_owned());
@@ -56,10 +56,10 @@ fn set(before: &str, key: &[&str], text: &str) -> Result<String, String> {
         // What stands around the old value stays.
         Some(Item::Value(old)) => {
             let decor = old.decor().clone();
-            *old = text.into();
+            *old = new.into();
             *old.decor_mut() = decor;
         }
-        _ => _ = table.insert(name, value(text)),
+        _ => _ = table.insert(name, value(new)),
     }
     Ok(document.to_string())
 }

@@ -323,8 +323,8 @@ fn preview_lines<'a>(row: &'a Row, preview: Option<&'a Preview>, columns: u16, l
 
 const KEYS: [(&str, &str); 8] = [
     ("Enter", "read"),
-    ("F1", "help"),
     ("Esc", "leave"),
+    ("F1", "help"),
     ("Tab", "agent"),
     ("^E", "here"),
     ("^S", "since"),

@@ -14,7 +14,7 @@ fn alone_it_shows_its_verbs_in_their_groups() {
     Usage: boswell [OPTIONS] [COMMAND]
 
     Start:
-      setup         Begin: what will be read, what it takes, and what keeps it current
+      setup         Guided setup: what is read, how long it is kept, what keeps it current
       demo          Show what Boswell does on small made-up logs
       status        Say what the memory holds, and what is not yet in it
       doctor        Say which agents are here, what they keep, and what of it cannot be read

@@ -129,8 +129,8 @@ fn writeln_skipped() {
 /// A home whose memory holds the made-up sessions.
 fn with_demo(mut sandbox: Sandbox) -> Sandbox {
     let told = sandbox.run("demo -o made-up");
-    assert!(told.contains("Made-up home"), "{told}");
-    let memory = sandbox.path("made-up/memory");
+    assert!(told.contains("Kept: the page"), "{told}");
+    let memory = sandbox.path("made-up/.local/share/boswell");
     sandbox.set("BOSWELL_HOME", &memory);
     sandbox
 }
@@ -138,7 +138,7 @@ fn with_demo(mut sandbox: Sandbox) -> Sandbox {
 /// Every file of the memory with its bytes, but for what SQLite itself keeps beside an open database.
 fn memory(sandbox: &Sandbox) -> Vec<(String, Vec<u8>)> {
     let mut files = Vec::new();
-    let mut directories = vec![sandbox.home.join("made-up/memory")];
+    let mut directories = vec![sandbox.home.join("made-up/.local/share/boswell")];
     while let Some(directory) = directories.pop() {
         for entry in fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();
@@ -375,7 +375,7 @@ fn a_terminal_that_is_closed_ends_the_finder() {
 #[test]
 fn an_empty_memory_offers_a_sweep_and_then_finds_what_was_swept() {
     let sandbox = Sandbox::new();
-    sandbox.run("demo -o made-up");
+    sandbox.run("demo --json -o made-up");
     fs::rename(sandbox.home.join("made-up/.codex"), sandbox.home.join(".codex")).unwrap();
     let Some(terminal) = Terminal::open(sandbox) else {
         return;

@@ -9,6 +9,7 @@ mod catch_up;
 mod config;
 mod contract;
 mod defects;
+mod demo;
 mod diary;
 mod digest;
 mod evict;

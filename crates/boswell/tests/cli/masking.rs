@@ -114,7 +114,7 @@ fn a_project_is_ignored_by_the_directory_its_log_names() {
 #[test]
 fn every_agent_names_the_directory_of_its_sessions() {
     let mut sandbox = Sandbox::new();
-    sandbox.run("demo -o home");
+    sandbox.run("demo --json -o home");
     sandbox.set("CLAUDE_CONFIG_DIR", &sandbox.path("home/.claude"));
     sandbox.set("CODEX_HOME", &sandbox.path("home/.codex"));
     sandbox.set("GROK_HOME", &sandbox.path("home/.grok"));

@@ -1,6 +1,8 @@
 //! Every verb on a real terminal: it ends, exits as it does without one, fits the width, and passes nothing of a log to the terminal that
 //! could play tricks with it. `cargo test -p boswell --test cli pty:: -- --nocapture` prints how each run went.
 
+mod interrupt;
+mod modes;
 mod screen;
 mod terminal;
 mod too_wide;
@@ -10,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use testkit::home::{FixtureHome, LogSource};
+use testkit::home::{Change, FixtureHome, LogSource};
 use testkit::verbs::{Ending, Exit, ExpectedExit, Invocation, Output, invocations};
 
 use self::screen::{Screen, columns};
@@ -75,6 +77,33 @@ fn hostile_invocations() -> Vec<Invocation> {
     lines.into_iter().map(invocation).collect()
 }
 
+/// Returns the files and directories that a run left below the directories of output and of the memory and that others can read. Manual
+/// pages are for everybody, and so are the made-up logs of the demo.
+fn open_to_others(home: &FixtureHome) -> Vec<String> {
+    use std::os::unix::fs::PermissionsExt;
+    let changes = home.changes().unwrap();
+    let mut paths = BTreeSet::new();
+    for change in changes.iter().filter(|change| change.change != Change::Removed) {
+        let path = change.path.as_path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let is_made_up = path.starts_with("out/made-up") && name != "page.html" && name != "film.gif";
+        let is_ours = path.starts_with("out") || path.starts_with(".local/share");
+        if !is_ours || path.starts_with("out/man") || is_made_up {
+            continue;
+        }
+        let parents = path.ancestors().take_while(|path| path.parent() != Some(Path::new("")));
+        let ours = parents.filter(|path| !path.starts_with("out/made-up") || path.extension().is_some());
+        paths.extend(
+            ours.filter(|path| *path != Path::new(".local/share"))
+                .map(Path::to_owned),
+        );
+    }
+    let mode = |path: &PathBuf| std::fs::metadata(home.path().join(path)).unwrap().permissions().mode() & 0o777;
+    let open = paths.iter().filter(|path| mode(path) & 0o077 != 0);
+    open.map(|path| format!("{} has mode {:o}", path.display(), mode(path)))
+        .collect()
+}
+
 /// Runs all invocations at every width over a home each, and without a terminal over another one.
 fn run_all(source: LogSource<'_>, invocations: &[Invocation]) -> Report {
     let place = tempfile::tempdir().unwrap();
@@ -100,7 +129,10 @@ fn run_all(source: LogSource<'_>, invocations: &[Invocation]) -> Report {
         too_wide: BTreeMap::new(),
     };
     for (at, invocation) in invocations.iter().enumerate() {
-        check_exit(invocation, None, plain[at], invocation.plain_exit, &mut report.problems);
+        let (plain, open) = (plain[at].0, &plain[at].1);
+        check_exit(invocation, None, plain, invocation.plain_exit, &mut report.problems);
+        let problem = |open: &String| format!("boswell {}: {open}", invocation.line);
+        report.problems.extend(open.iter().map(problem));
         for (which, runs) in on_terminals.iter().enumerate() {
             let (columns, (run, home)) = (COLUMNS[which], &runs[at]);
             check_exit(
@@ -110,8 +142,8 @@ fn run_all(source: LogSource<'_>, invocations: &[Invocation]) -> Report {
                 invocation.exit,
                 &mut report.problems,
             );
-            if is_other_exit(invocation, plain[at], run.exit) {
-                let problem = format!("{} without a terminal", plain[at]);
+            if is_other_exit(invocation, plain, run.exit) {
+                let problem = format!("{plain} without a terminal");
                 report.problems.push(problem_of(
                     invocation,
                     columns,
@@ -138,11 +170,13 @@ fn is_other_exit(invocation: &Invocation, plain: Exit, on_terminal: Exit) -> boo
     is_same_kind && on_terminal != Exit::TimedOut && plain != on_terminal
 }
 
-fn run_plain(home: &FixtureHome, invocations: &[Invocation]) -> Vec<Exit> {
+/// Runs without a terminal. Returns how each run ended, and what it left for others to read.
+fn run_plain(home: &FixtureHome, invocations: &[Invocation]) -> Vec<(Exit, Vec<String>)> {
     let run = |invocation| {
         let exit = home.run(invocation, LIMIT).unwrap().exit;
+        let open = open_to_others(home);
         home.reset().unwrap();
-        exit
+        (exit, open)
     };
     invocations.iter().map(run).collect()
 }

@@ -498,7 +498,7 @@ fn every_field_of_the_report_is_documented() {
 fn the_day_in_the_readme_is_that_of_the_demo() {
     let mut sandbox = Sandbox::new();
     sandbox.set("TZ", "UTC");
-    sandbox.run("demo -o demo");
+    sandbox.run("demo --json -o demo");
     for (variable, place) in [
         ("CLAUDE_CONFIG_DIR", "demo/.claude"),
         ("CODEX_HOME", "demo/.codex"),

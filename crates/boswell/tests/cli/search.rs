@@ -241,7 +241,7 @@ fn logs_that_no_memory_holds_are_searched_where_they_lie_and_masked() {
 fn logs_of_all_agents_are_searched_and_give_what_the_memory_gives() {
     let mut sandbox = Sandbox::new();
     sandbox.set("TZ", "UTC");
-    sandbox.run("demo -o made-up");
+    sandbox.run("demo --json -o made-up");
     for agent in ["claude", "codex", "grok"] {
         let name = format!(".{agent}");
         std::fs::rename(sandbox.home.join("made-up").join(&name), sandbox.home.join(&name)).unwrap();

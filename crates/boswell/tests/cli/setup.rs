@@ -1,4 +1,4 @@
-//! `boswell setup`: the first run as a conversation.
+//! `boswell setup`: the guided first run.
 
 use serde_json::Value;
 use testkit::logs::ClaudeLog;
@@ -20,55 +20,133 @@ fn sandbox() -> Sandbox {
     sandbox
 }
 
-fn kept(sandbox: &Sandbox) -> usize {
-    let told: Value = serde_json::from_str(&sandbox.run("sessions --no-sweep --json")).unwrap();
-    told["sessions"].as_array().map_or(0, Vec::len)
+fn count_sessions(sandbox: &Sandbox) -> usize {
+    let printed: Value = serde_json::from_str(&sandbox.run("sessions --no-sweep --json")).unwrap();
+    printed["sessions"].as_array().map_or(0, Vec::len)
 }
 
-#[test]
-fn where_nobody_answers_it_says_how_to_go_on_and_changes_nothing() {
-    let sandbox = sandbox();
-    let told = sandbox.run("setup");
-    assert!(told.contains("1 file to read"), "{told}");
-    assert!(told.contains("`boswell setup --yes`"), "{told}");
-    assert!(told.ends_with("--- exit 2 ---\n"), "{told}");
-    assert!(!sandbox.home.join(".local").exists());
-}
-
-#[test]
-fn without_questions_it_reads_and_leaves_the_agents_settings_alone() {
-    let mut sandbox = sandbox();
-    // No scheduler of this machine is found.
-    let nothing = sandbox.path("nothing");
-    sandbox.set("PATH", &nothing);
-    let told = sandbox.run("setup --yes");
-    assert!(told.contains("Ready:"), "{told}");
-    assert!(told.contains("`boswell hooks install` does it later"), "{told}");
-    assert_eq!(kept(&sandbox), 1);
-    assert!(!sandbox.home.join(".claude/settings.json").exists());
-}
-
-#[test]
-fn on_a_terminal_each_answer_is_asked_for() {
-    let sandbox = sandbox();
-    let home = sandbox.home.clone();
-    let Some(terminal) = Terminal::open(sandbox) else {
-        return;
-    };
-    terminal.write("clear; \"$BOSWELL\" setup; echo ended $?");
+/// Starts setup on a terminal and answers each question.
+fn answer(sandbox: Sandbox, answers: &[(&str, &str)]) -> Option<(Terminal, String)> {
+    let terminal = Terminal::open(sandbox)?;
+    // No scheduler is found on this search path: the machine's own must not get an entry.
+    terminal.write("clear; PATH=/nowhere \"$BOSWELL\" setup; echo ended $?");
     terminal.press(&["Enter"]);
-    for (question, answer) in [
-        ("Read them now? [y/N]", "y"),
-        ("Sweep by schedule", "n"),
-        ("Let the agents tell", "y"),
-    ] {
+    for (question, answer) in answers {
         terminal.wait_for(question);
         terminal.write(answer);
         terminal.press(&["Enter"]);
     }
     let screen = terminal.wait_for("ended 0");
-    assert!(screen.contains("Ready:"), "{screen}");
+    Some((terminal, screen))
+}
+
+#[test]
+fn without_a_terminal_setup_explains_and_says_how_to_go_on_and_changes_nothing() {
+    let sandbox = sandbox();
+    let printed = sandbox.run("setup");
+    for text in [
+        "1 file to read",
+        "up to 45 days after it was last read, and up to 4.0 GiB",
+        "Claude Code deletes its own logs after 30 days",
+        "`boswell setup --yes`",
+    ] {
+        assert!(printed.contains(text), "{text} in {printed}");
+    }
+    assert!(printed.ends_with("--- exit 2 ---\n"), "{printed}");
+    assert!(!sandbox.home.join(".local").exists());
+}
+
+#[test]
+fn the_explanation_of_retention_has_the_numbers_of_the_configuration() {
+    let sandbox = sandbox();
+    sandbox.write_user_config(
+        "[session_memory.retention]\nraw_max_age_days = 7\nraw_soft_cap_bytes = \"1GiB\"\nraw_hard_cap_bytes = \"2GiB\"\n",
+    );
+    sandbox.write(".claude/settings.json", "{\"cleanupPeriodDays\": 90}");
+    let printed = sandbox.run("setup");
+    assert!(
+        printed.contains("up to 7 days after it was last read, and up to 1.0 GiB"),
+        "{printed}"
+    );
+    assert!(printed.contains("its own logs after 90 days"), "{printed}");
+}
+
+#[test]
+fn without_questions_it_reads_and_leaves_the_agents_settings_alone() {
+    let mut sandbox = sandbox();
+    // No scheduler is found on this search path.
+    let nothing = sandbox.path("nothing");
+    sandbox.set("PATH", &nothing);
+    let printed = sandbox.run("setup --yes");
+    assert!(printed.contains("Ready."), "{printed}");
+    assert!(printed.contains("`boswell hooks install`"), "{printed}");
+    assert_eq!(count_sessions(&sandbox), 1);
+    assert!(!sandbox.home.join(".claude/settings.json").exists());
+}
+
+#[test]
+fn the_last_week_is_shown_with_agent_prompt_outcome_and_cost() {
+    let mut sandbox = sandbox();
+    let nothing = sandbox.path("nothing");
+    sandbox.set("PATH", &nothing);
+    let printed = sandbox.run("setup --yes");
+    assert!(printed.contains("The last week: 1 session, <$0.01"), "{printed}");
+    let row = printed.lines().find(|line| line.contains("make the tests green"));
+    let row = row.unwrap_or_else(|| panic!("{printed}"));
+    for text in ["Tue 31 Mar", "claude", "unknown", "$"] {
+        assert!(row.contains(text), "{text} in {row}");
+    }
+    sandbox.set("BOSWELL_NOW", "2026-05-01T09:00:00Z");
+    let printed = sandbox.run("setup --yes");
+    assert!(
+        printed.contains("No sessions in the last week; the newest are"),
+        "{printed}"
+    );
+    assert!(printed.contains("nothing new to read"), "{printed}");
+}
+
+#[test]
+fn enter_three_times_gives_a_working_memory() {
+    let sandbox = sandbox();
+    let home = sandbox.home.clone();
+    let questions = [
+        ("Keep raw text for 45 days and up to 4.0 GiB? [Y/n]", ""),
+        ("Read the logs now? [Y/n]", ""),
+        ("Read new sessions on a schedule (daily)? [Y/n]", ""),
+    ];
+    let Some((_terminal, screen)) = answer(sandbox, &questions) else {
+        return;
+    };
+    assert!(screen.contains("Ready. Type `boswell`"), "{screen}");
+    assert!(screen.contains("make the tests green"), "{screen}");
     assert!(home.join(".local/share/boswell/store.db").exists());
-    let settings = std::fs::read_to_string(home.join(".claude/settings.json")).unwrap();
-    assert!(settings.contains("hook claude"), "{settings}");
+    assert!(
+        !home.join(".claude/settings.json").exists(),
+        "hooks need a yes of their own"
+    );
+}
+
+#[test]
+fn other_limits_are_asked_for_until_they_are_valid_and_written_to_the_configuration() {
+    let sandbox = sandbox();
+    let config = sandbox.user_config();
+    let home = sandbox.home.clone();
+    let questions = [
+        ("4.0 GiB? [Y/n]", "n"),
+        ("how many days, or `never`? [45]", "soon"),
+        ("expected a number of days from 1, or `never`", ""),
+        ("may there be? [4.0GiB]", "much"),
+        ("expected a size such as", "10GiB"),
+        ("Read the logs now? [Y/n]", "n"),
+        ("on a schedule (daily)? [Y/n]", "n"),
+    ];
+    let Some((_terminal, screen)) = answer(sandbox, &questions) else {
+        return;
+    };
+    let written = std::fs::read_to_string(config).unwrap();
+    assert!(written.contains("raw_max_age_days = 45"), "{written}");
+    assert!(written.contains("raw_soft_cap_bytes = \"10GiB\""), "{written}");
+    assert!(written.contains("raw_hard_cap_bytes = "), "{written}");
+    assert!(screen.contains("`boswell sweep` reads them later"), "{screen}");
+    assert!(!home.join(".local/share/boswell/store.db").exists());
 }

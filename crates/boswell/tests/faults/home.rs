@@ -79,7 +79,7 @@ impl Home {
     pub fn fill(self) -> Self {
         let home = self;
         let path = home.path.to_str().unwrap().to_owned();
-        assert!(home.run(&format!("demo -o {path}")).status.success());
+        assert!(home.run(&format!("demo --json -o {path}")).status.success());
         for file in home.files(".") {
             home.touch(&file, "2026-04-01T12:00:00Z");
         }

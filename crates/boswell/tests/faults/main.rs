@@ -13,6 +13,7 @@ mod disk;
 mod evict;
 mod home;
 mod hooks;
+mod interrupt;
 mod kill;
 mod moving;
 mod prepare;

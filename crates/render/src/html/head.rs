@@ -3,6 +3,7 @@
 use transcript::Outcome;
 
 use super::blocks::Blocks;
+use super::icons::{self, CLOSE, DOWN, MENU, NEXT, PAUSE, PLAY, PREVIOUS, THEME, UP};
 use crate::escape::{escape, one_line};
 use crate::highlights::What;
 use crate::measure::{count, date_time, dollars, duration, plural};
@@ -26,8 +27,9 @@ pub(crate) fn title(transcript: &Transcript) -> String {
 pub(super) fn bar(title: &str, index: Option<&str>) -> String {
     let home = index.map(|index| {
         format!(
-            "<a class=\"home\" href=\"{}\" title=\"All sessions\">⌂<span class=\"sr\"> All sessions</span></a>",
-            escape(index)
+            "<a class=\"home\" href=\"{}\" title=\"All sessions\">{}<span class=\"sr\"> All sessions</span></a>",
+            escape(index),
+            icons::HOME
         )
     });
     let kinds = [
@@ -48,18 +50,18 @@ pub(super) fn bar(title: &str, index: Option<&str>) -> String {
         .concat();
     format!(
         "<a class=\"skip\" href=\"#main\">Skip to the session</a>\n<header id=\"bar\">\n<div class=\"line\">{}\
-         <button id=\"menu\" aria-label=\"Outline\" aria-expanded=\"false\" aria-controls=\"outline\">☰</button>\
+         <button id=\"menu\" aria-label=\"Outline\" aria-expanded=\"false\" aria-controls=\"outline\">{MENU}</button>\
          <span class=\"name\">{title}</span>\
          <form id=\"find\" role=\"search\"><input id=\"q\" type=\"search\" placeholder=\"Search the whole session\" aria-label=\"Search the whole session\" autocomplete=\"off\" spellcheck=\"false\">\
          <button type=\"button\" id=\"re\" aria-pressed=\"false\" title=\"Regular expression\">.*</button>\
          <button type=\"button\" id=\"cs\" aria-pressed=\"false\" title=\"Match case\">Aa</button>\
          <output id=\"hits\" aria-live=\"polite\"></output>\
-         <button type=\"button\" id=\"prev\" aria-label=\"Previous hit\" disabled>↑</button>\
-         <button type=\"button\" id=\"next\" aria-label=\"Next hit\" disabled>↓</button></form>\
+         <button type=\"button\" id=\"prev\" aria-label=\"Previous hit\" disabled>{UP}</button>\
+         <button type=\"button\" id=\"next\" aria-label=\"Next hit\" disabled>{DOWN}</button></form>\
          <button id=\"filter\" aria-expanded=\"false\" aria-controls=\"filters\">Filter</button>\
          <button id=\"fold\" aria-pressed=\"false\" title=\"Open or close everything (x)\">Open all</button>\
-         <button id=\"play\" title=\"Play the session (p)\">▶<span class=\"sr\"> Play</span></button>\
-         <button id=\"theme\" title=\"Light or dark (t)\">◐<span class=\"sr\"> Light or dark</span></button>\
+         <button id=\"play\" title=\"Play the session (p)\">{PLAY}<span class=\"sr\"> Play</span></button>\
+         <button id=\"theme\" title=\"Light or dark (t)\">{THEME}<span class=\"sr\"> Light or dark</span></button>\
          <button id=\"help\" title=\"Keys (?)\">?<span class=\"sr\"> Keys</span></button></div>\n\
          <div id=\"filters\" hidden><div class=\"chips\" role=\"group\" aria-label=\"Kinds of steps\">{chips}</div>\
          <label>Tool <select id=\"tool\"><option value=\"-1\">all</option></select></label>\
@@ -253,16 +255,18 @@ fn project(path: &str) -> &str {
 }
 
 /// The player and the keys, which the script shows.
-pub(super) fn below() -> &'static str {
-    "<footer id=\"player\" hidden aria-label=\"Player\"><button id=\"pback\" aria-label=\"Previous turn\">⏮</button>\
-     <button id=\"ppause\" aria-label=\"Play or pause\">⏸</button><button id=\"pnext\" aria-label=\"Next turn\">⏭</button>\
+pub(super) fn below() -> String {
+    format!(
+        "<footer id=\"player\" hidden aria-label=\"Player\"><button id=\"pback\" aria-label=\"Previous turn\">{PREVIOUS}</button>\
+     <button id=\"ppause\" aria-label=\"Play or pause\">{PLAY}{PAUSE}</button><button id=\"pnext\" aria-label=\"Next turn\">{NEXT}</button>\
      <input id=\"pos\" type=\"range\" min=\"0\" value=\"0\" aria-label=\"Place in the session\"><output id=\"when\"></output>\
      <label>Speed <select id=\"speed\"><option value=\"0.5\">½×</option><option value=\"1\" selected>1×</option><option value=\"2\">2×</option>\
      <option value=\"4\">4×</option><option value=\"16\">16×</option></select></label>\
-     <button id=\"pstop\" aria-label=\"Close the player\">✕</button></footer>\n\
+     <button id=\"pstop\" aria-label=\"Close the player\">{CLOSE}</button></footer>\n\
      <dialog id=\"keys\" aria-label=\"Keys\"><h2>Keys</h2><dl>\
      <dt>/</dt><dd>search</dd><dt>n N</dt><dd>next, previous hit</dd><dt>j k</dt><dd>next, previous step</dd>\
      <dt>J K</dt><dd>next, previous turn</dd><dt>o</dt><dd>open or close the step</dd><dt>x</dt><dd>open or close everything</dd>\
      <dt>e</dt><dd>next error</dd><dt>f</dt><dd>filters</dd><dt>m</dt><dd>only my words</dd><dt>p</dt><dd>play, pause</dd><dt>t</dt><dd>light, dark</dd>\
      <dt>?</dt><dd>this list</dd><dt>Esc</dt><dd>close, clear</dd></dl><form method=\"dialog\"><button>Close</button></form></dialog>\n"
+    )
 }

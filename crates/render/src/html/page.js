@@ -578,7 +578,7 @@ const tick = async () => {
   const following = nextSeen(n), ahead = following < count ? Math.max(0, times[following] - times[n]) * 1000 : 0;
   timer = setTimeout(tick, Math.min(WAIT, Math.max(BREATH, ahead)) / speed);
 };
-const pause = () => { paused = true; clearTimeout(timer); $('ppause').textContent = '▶'; };
+const pause = () => { paused = true; clearTimeout(timer); $('ppause').classList.add('paused'); };
 const play = () => {
   if (playing < 0) {
     $('player').hidden = false;
@@ -587,7 +587,7 @@ const play = () => {
     place(nextSeen(Math.max(-1, current - 1)));
   }
   paused = false;
-  $('ppause').textContent = '⏸';
+  $('ppause').classList.remove('paused');
   clearTimeout(timer);
   timer = setTimeout(tick, BREATH);
 };

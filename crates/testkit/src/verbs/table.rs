@@ -133,7 +133,7 @@ pub(super) const ROWS: &[Row] = &[
     text("serach").exits(2), json("serach --json").exits(2), text("sessions --agnet claude").exits(2),
     both("show nothing-like-it").exits(1),
 
-    text("setup").ends(Ending::Answer("n\n")).exits_plain(2),
+    text("setup").ends(Ending::Answer("\n")).exits_plain(2),
     text("setup --yes"), text("setup --yes --hooks"),
     both("demo"), text("demo -o {out}/made-up"),
     both("status"),

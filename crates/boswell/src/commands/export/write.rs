@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::To;
 use super::parquet::Parquet;
+use crate::interrupt::UnfinishedFile;
 use crate::ui::table;
 
 /// What stands in a column. Every cell may be empty.
@@ -75,12 +76,13 @@ enum Out {
 
 impl Writer {
     /// Makes a file that was not there.
-    pub(super) fn create(path: &Path, to: To, columns: &'static [Column]) -> io::Result<Self> {
+    pub(super) fn create(path: &Path, to: To, columns: &'static [Column]) -> io::Result<(Self, UnfinishedFile)> {
         let mut options = File::options();
         options.write(true).create_new(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(path)?;
+        let create = || Ok((options.open(path)?, path));
+        let ((file, _), unfinished) = UnfinishedFile::create(create, |(_, path)| path)?;
         let out = match to {
             To::Jsonl => Out::Jsonl(BufWriter::new(file)),
             To::Csv => {
@@ -91,7 +93,7 @@ impl Writer {
             }
             To::Parquet => Out::Parquet(Box::new(Parquet::new(file, columns)?)),
         };
-        Ok(Self { columns, out, rows: 0 })
+        Ok((Self { columns, out, rows: 0 }, unfinished))
     }
 
     pub(super) fn row(&mut self, cells: Vec<Cell>) -> io::Result<()> {

@@ -18,7 +18,7 @@ use render::{PageOptions, SiteSession, site_index, site_words};
 use serde_json::json;
 
 use super::{Means, RenderArgs, To, gather, note_copy, write};
-use crate::context::Context;
+use crate::context::{Context, create_private_dir};
 use crate::error::{CommandError, Outcome};
 use crate::filters::ToolMeans;
 use crate::render::text::plural;
@@ -77,7 +77,7 @@ pub(super) fn run(ui: &mut Ui, context: &Context, args: &RenderArgs) -> Result<O
     let pages: Vec<(SiteSession, String)> = pages.into_iter().map(|page| (page.session, page.packed)).collect();
     let index = site.directory.join("index.html");
     write::write_file(&index, |out| site_index(&pages, &site.means.zone, out))?;
-    note_copy(context, &new)?;
+    note_copy(ui, context, &new)?;
     match ui.format {
         Format::Json => ui.json(&json!({
             "schema": "boswell.render/1",
@@ -121,7 +121,7 @@ impl Site<'_> {
     fn prepare(&self) -> Result<(), CommandError> {
         for name in [PAGES, NOTES] {
             let path = self.directory.join(name);
-            fs::create_dir_all(&path).map_err(|error| {
+            create_private_dir(&path).map_err(|error| {
                 CommandError::user("output", format_args!("cannot write `{}`: {error}", path.display()))
             })?;
         }

@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use render::Transcript;
+use tempfile::NamedTempFile;
 use transcript::SafeName;
 
 use super::{RenderArgs, To};
 use crate::context::Context;
 use crate::error::CommandError;
+use crate::interrupt::UnfinishedFile;
 use crate::ui::Ui;
 
 /// What can be written to: films go back to their beginning when they know their end.
@@ -101,10 +103,8 @@ pub(super) fn write_file(path: &Path, fill: impl FnOnce(&mut dyn Sink) -> io::Re
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
-    let file = tempfile::Builder::new()
-        .prefix(".boswell-")
-        .tempfile_in(directory)
-        .map_err(failed)?;
+    let create = || tempfile::Builder::new().prefix(".boswell-").tempfile_in(directory);
+    let (file, _unfinished) = UnfinishedFile::create(create, NamedTempFile::path).map_err(failed)?;
     let mut out = BufWriter::with_capacity(256 << 10, file);
     fill(&mut out).and_then(|()| out.flush()).map_err(failed)?;
     let file = out.into_inner().map_err(|error| failed(error.into_error()))?;

@@ -1,14 +1,16 @@
 //! Where pages are kept: beside the workspace of their day, written aside and renamed, for their owner alone.
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use memory::report::Day;
 use serde::Serialize;
+use tempfile::NamedTempFile;
 
 use super::{markdown, page};
+use crate::context::{create_private_dir, write_private_output};
 use crate::error::CommandError;
+use crate::interrupt::UnfinishedFile;
 
 /// The files of one report.
 #[derive(Debug, Clone)]
@@ -57,8 +59,9 @@ pub(super) fn json(report: &impl Serialize) -> Result<String, CommandError> {
 pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), CommandError> {
     let written = || -> io::Result<()> {
         let directory = path.parent().unwrap_or(path);
-        make_private(directory)?;
-        let mut aside = tempfile::Builder::new().prefix(".report").tempfile_in(directory)?;
+        create_private_dir(directory)?;
+        let create = || tempfile::Builder::new().prefix(".report").tempfile_in(directory);
+        let (mut aside, _unfinished) = UnfinishedFile::create(create, NamedTempFile::path)?;
         aside.write_all(bytes)?;
         aside.persist(path).map_err(|error| error.error)?;
         Ok(())
@@ -66,19 +69,11 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), CommandError> {
     written().map_err(|error| failed(path, &error))
 }
 
-/// Writes a file where the user wants it, as any program would.
+/// Writes a file to the place the user names. It is private, because it holds session content.
 pub(super) fn write_for_user(path: &Path, bytes: &[u8]) -> Result<(), CommandError> {
-    fs::write(path, bytes).map_err(|error| failed(path, &error))
+    write_private_output(path, bytes).map_err(|error| failed(path, &error))
 }
 
 fn failed(path: &Path, error: &io::Error) -> CommandError {
     CommandError::user("output", format_args!("cannot write {}: {error}", path.display()))
-}
-
-fn make_private(path: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
 }

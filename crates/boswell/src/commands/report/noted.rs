@@ -1,16 +1,25 @@
 //! Lets `boswell forget` know which pages tell of a session.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use memory::report::Day;
 use memory::store::{CopyRow, Patience, Store};
 
+use crate::commands::sweep::say_waiting;
 use crate::context::Context;
 use crate::error::CommandError;
+use crate::ui::Ui;
 
 /// Notes pages that were not noted before. Sessions that the memory does not know are none of its business.
-pub(super) fn note(context: &Context, store: &Store, day: &Day, pages: &BTreeSet<&Path>) -> Result<(), CommandError> {
+pub(super) fn note(
+    ui: &mut Ui,
+    context: &Context,
+    store: &Store,
+    day: &Day,
+    pages: &BTreeSet<&Path>,
+) -> Result<(), CommandError> {
     let uids: BTreeSet<String> = day
         .excerpts
         .iter()
@@ -37,7 +46,8 @@ pub(super) fn note(context: &Context, store: &Store, day: &Day, pages: &BTreeSet
         return Ok(());
     }
     let mut store = Store::open(&context.places.data_dir)?;
-    let lock = store.lock(Patience::Wait(&|| {}))?;
+    let waiting = RefCell::new(ui);
+    let lock = store.lock(Patience::Wait(&|| say_waiting(&mut waiting.borrow_mut())))?;
     store.write(&lock, context.now, "report", |tx| {
         for copy in &new {
             tx.note_copy(copy, context.now)?;

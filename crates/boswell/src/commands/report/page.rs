@@ -10,11 +10,12 @@ use memory::report::{Day, Excerpt, Project, Totals, Work};
 use super::escape::{Places, escape, words};
 use super::hash::policy;
 use super::{markdown, shown, timeline};
+use crate::commands::stats::page as stats;
 use crate::render::text::plural;
 use crate::ui::measure;
 
-/// Pages look like those of statistics, and a bit more like a book.
-const STYLE: &str = concat!(include_str!("../stats/page.css"), include_str!("page.css"));
+/// Added to the layout of the statistics page and to the style that all pages share.
+const LAYOUT: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
 /// The page of a day.
@@ -66,14 +67,15 @@ pub(super) fn frame(title: &str, index: &str, body: &str) -> String {
         "" => String::new(),
         index => format!("<a href=\"{}\">All days</a>", escape(index)),
     };
+    let style = format!("{}{}{LAYOUT}", render::STYLE_BASE, stats::LAYOUT);
     format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><meta name=\"referrer\" content=\"no-referrer\">\
-         <title>{}</title><style>{STYLE}</style></head><body>\
+         <title>{}</title><style>{style}</style></head><body>\
          <div class=\"top\"><div>{all_days}<input type=\"search\" placeholder=\"Search this page\" aria-label=\"Search this page\">\
          <output></output></div></div><main>{body}</main><script>{SCRIPT}</script></body></html>\n",
-        policy(STYLE, SCRIPT),
+        policy(&style, SCRIPT),
         escape(title)
     )
 }

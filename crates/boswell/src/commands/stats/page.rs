@@ -1,7 +1,6 @@
 //! Statistics as one page: no network, no script, the same numbers as `--json`.
 
 use std::fmt::Write;
-use std::fs;
 use std::path::Path;
 
 use jiff::SignedDuration;
@@ -10,13 +9,14 @@ use memory::stats::{Counted, Stats};
 use super::charts::{columns, escape, grid, lying};
 use super::first;
 use crate::commands::usage::{cost, dollars};
-use crate::context::Context;
+use crate::context::{Context, write_private_output};
 use crate::error::CommandError;
 use crate::render::text::date_time;
 use crate::ui::{Ui, measure};
 
 const DAY_NAMES: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
-const STYLE: &str = include_str!("page.css");
+/// Added to the style that all pages share.
+pub(in crate::commands) const LAYOUT: &str = include_str!("page.css");
 /// As many weeks as a page is wide.
 const WEEKS_MAX: usize = 26;
 
@@ -29,7 +29,8 @@ pub(super) fn write(
 ) -> Result<(), CommandError> {
     let path = context.places.current_dir.join(path);
     let page = page(context, stats, limit);
-    fs::write(&path, page)
+    // It names projects, files and commands, which are nobody else's business.
+    write_private_output(&path, page.as_bytes())
         .map_err(|error| CommandError::user("output", format_args!("cannot write {}: {error}", path.display())))?;
     ui.status(format_args!("Wrote {}", path.display()));
     Ok(())
@@ -40,7 +41,8 @@ fn page(context: &Context, stats: &Stats, limit: u64) -> String {
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><title>Boswell: statistics</title>\
-         <style>{STYLE}</style></head><body><main><h1>What sessions were like</h1><p class=\"faint\">As of {}</p>",
+         <style>{}{LAYOUT}</style></head><body><main><h1>Session statistics</h1><p class=\"faint\">As of {}</p>",
+        render::STYLE_BASE,
         escape(&date_time(context.now, &context.zone))
     );
     page += &cards(stats);
@@ -117,7 +119,7 @@ fn cards(stats: &Stats) -> String {
             ),
         ),
         (
-            "stepped in",
+            "interventions",
             count(stats.interrupts + stats.denials + stats.steerings + stats.rewinds),
             format!(
                 "{} interruptions, {} denials, {} changes of course, {} rewinds",

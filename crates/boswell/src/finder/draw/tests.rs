@@ -129,7 +129,7 @@ fn hits_stand_left_and_the_preview_beside_them() {
                                           │
                                           │
                                           │
-      Enter read  F1 help  Esc leave  Tab agent  ^E here  ^S since  ^Y copy id
+      Enter read  Esc leave  F1 help  Tab agent  ^E here  ^S since  ^Y copy id
     ");
 }
 
@@ -175,7 +175,7 @@ fn a_large_screen_shows_more() {
                                                               │
                                                               │
                                                               │
-      Enter read  F1 help  Esc leave  Tab agent  ^E here  ^S since  ^Y copy id  ^R copy resume
+      Enter read  Esc leave  F1 help  Tab agent  ^E here  ^S since  ^Y copy id  ^R copy resume
     ");
 }
 
@@ -191,7 +191,7 @@ fn a_small_screen_shows_the_list_alone() {
       5e55a0ad  turn 3  claude  shop
       …ます、そして割引コードは動きません …
 
-      Enter read  F1 help  Esc leave
+      Enter read  Esc leave  F1 help
     ");
 }
 
@@ -221,7 +221,7 @@ fn a_narrow_and_high_screen_has_the_preview_below() {
      Bash: FAILED tests/test_discount.py::test_code -
      assert 90 == 100
 
-      Enter read  F1 help  Esc leave  Tab agent
+      Enter read  Esc leave  F1 help  Tab agent
     ");
 }
 
@@ -253,7 +253,7 @@ fn help_lies_over_everything() {
                                           │
                                           │
                                           │
-      Enter read  F1 help  Esc leave  Tab agent  ^E here  ^S since  ^Y copy id
+      Enter read  Esc leave  F1 help  Tab agent  ^E here  ^S since  ^Y copy id
     "#);
 }
 

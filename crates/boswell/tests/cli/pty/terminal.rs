@@ -15,7 +15,7 @@ use testkit::verbs::{Ending, Exit, Invocation};
 const ROWS: u16 = 24;
 
 /// The questions of the binary end like this.
-const QUESTION: &str = "[y/N] ";
+const QUESTIONS: [&str; 2] = ["[y/N] ", "[Y/n] "];
 const INTERRUPT: &str = "\x03";
 const END_OF_INPUT: &str = "\x04";
 
@@ -28,6 +28,18 @@ pub struct TerminalRun {
 
 /// Runs an invocation on a terminal of so many columns, and kills it with everything it started if it does not end within `limit`.
 pub fn run(home: &FixtureHome, invocation: &Invocation, columns: u16, limit: Duration) -> TerminalRun {
+    run_with(home, invocation, columns, limit, &[], &mut |_| {})
+}
+
+/// The same with more variables. `watch` gets everything written so far whenever there is more.
+pub fn run_with(
+    home: &FixtureHome,
+    invocation: &Invocation,
+    columns: u16,
+    limit: Duration,
+    variables: &[(&str, &str)],
+    watch: &mut dyn FnMut(&[u8]),
+) -> TerminalRun {
     let started = Instant::now();
     let (pty, pts) = open().unwrap();
     pty.resize(Size::new(ROWS, columns)).unwrap();
@@ -35,6 +47,7 @@ pub fn run(home: &FixtureHome, invocation: &Invocation, columns: u16, limit: Dur
     command.args(home.arguments(invocation));
     // `cat` never waits for a key.
     command.env("TERM", "xterm-256color").env("PAGER", "cat");
+    command.envs(variables.iter().copied());
     let mut child = Command::from(command).spawn(pts).unwrap();
     let pty = Arc::new(pty);
     let (sender, chunks) = channel();
@@ -53,7 +66,10 @@ pub fn run(home: &FixtureHome, invocation: &Invocation, columns: u16, limit: Dur
     let mut bytes = Vec::new();
     let is_ended = loop {
         match chunks.recv_timeout(limit.saturating_sub(started.elapsed())) {
-            Ok(chunk) => bytes.extend(chunk),
+            Ok(chunk) => {
+                bytes.extend(chunk);
+                watch(&bytes);
+            }
             Err(RecvTimeoutError::Disconnected) => break true,
             Err(RecvTimeoutError::Timeout) => break false,
         }
@@ -92,22 +108,58 @@ impl Typist {
     }
 
     fn answer(&mut self, pty: &Pty, bytes: &[u8]) {
-        let (after, keys) = match self.ending {
-            Ending::Answer(answer) => (QUESTION, answer),
-            Ending::Interrupt { after } => (after, INTERRUPT),
-            Ending::Keys { after, keys } => (after, keys),
+        let (texts, keys) = match self.ending {
+            Ending::Answer(answer) => (&QUESTIONS[..], answer),
+            Ending::Interrupt { after } => (&[after][..], INTERRUPT),
+            Ending::Keys { after, keys } => (&[after][..], keys),
             Ending::Itself | Ending::Input(_) => return,
         };
         let new = &bytes[self.seen..];
-        let Some(at) = new.windows(after.len()).position(|window| window == after.as_bytes()) else {
+        let end = |text: &&str| find(new, text).map(|at| at + text.len());
+        let Some(end) = texts.iter().filter_map(end).min() else {
             return;
         };
-        self.seen += at + after.len();
+        self.seen += end;
         write(pty, keys);
         if !matches!(self.ending, Ending::Answer(_)) {
             self.ending = Ending::Itself;
         }
     }
+}
+
+/// Returns where a text begins.
+pub fn find(bytes: &[u8], text: &str) -> Option<usize> {
+    bytes.windows(text.len()).position(|window| window == text.as_bytes())
+}
+
+/// Runs an invocation until it has written a text, then closes the terminal. Returns `false` if it does not end within `limit`.
+pub fn hang_up(home: &FixtureHome, invocation: &Invocation, after: &str, limit: Duration) -> bool {
+    let started = Instant::now();
+    let (pty, pts) = open().unwrap();
+    pty.resize(Size::new(ROWS, 80)).unwrap();
+    let mut command = home.command();
+    command.args(home.arguments(invocation));
+    command.env("TERM", "xterm-256color").env("PAGER", "cat");
+    let mut child = Command::from(command).spawn(pts).unwrap();
+    let mut bytes = Vec::new();
+    let mut buffer = [0; 64 * 1024];
+    // Reading ends when the program does, so that a text that never comes is no hang here.
+    while find(&bytes, after).is_none() && started.elapsed() < limit {
+        match (&pty).read(&mut buffer) {
+            Ok(read @ 1..) => bytes.extend(&buffer[..read]),
+            _ => break,
+        }
+    }
+    let is_there = find(&bytes, after).is_some();
+    let pid = Pid::from_child(&child);
+    drop(pty);
+    let (sender, ended) = channel();
+    thread::spawn(move || _ = sender.send(child.wait().is_ok()));
+    let is_ended = ended.recv_timeout(limit).unwrap_or(false);
+    if !is_ended {
+        _ = kill_process_group(pid, Signal::KILL);
+    }
+    is_there && is_ended
 }
 
 /// A program that is gone reads nothing any more.

@@ -1,0 +1,115 @@
+//! The last week in five lines: when, which agent, what was asked, the outcome and the cost.
+
+use std::collections::HashMap;
+
+use jiff::{SignedDuration, Timestamp};
+use memory::digest;
+use memory::outcome::outcome_word;
+use memory::store::{Listed, Store};
+use memory::usage::{self, Dimension, Key, Sum};
+use transcript::Outcome;
+
+use crate::commands::sessions::{in_one_line, words};
+use crate::commands::usage::cost;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::prices;
+use crate::render::text::plural;
+use crate::ui::{BAD, FAINT, GOOD, STRONG, Ui, escape, measure};
+
+const LINES: usize = 5;
+const WEEK_DAYS: i64 = 7;
+/// The prompt gets at least this many columns, however narrow the terminal is.
+const PROMPT_COLUMNS_MIN: usize = 12;
+/// The prompt gets this many columns if there is no terminal.
+const PROMPT_COLUMNS: usize = 60;
+
+/// Prints the newest sessions of the last seven days, or the newest of all if there are none. Prints nothing if the
+/// memory is empty.
+pub(super) fn show(ui: &mut Ui, context: &Context) -> Result<(), CommandError> {
+    let Some(store) = Store::open_existing(&context.places.data_dir)? else {
+        return Ok(());
+    };
+    let sessions = store.reads().listed()?;
+    let costs = costs_by_session(context, &store, &sessions)?;
+    let own: Vec<&Listed> = sessions
+        .iter()
+        .filter(|session| !session.is_subagent && !session.is_hidden)
+        .collect();
+    let since = (context.now - SignedDuration::from_hours(24 * WEEK_DAYS)).as_microsecond();
+    let recent: Vec<&Listed> = own
+        .iter()
+        .copied()
+        .filter(|session| session.last_micros.is_some_and(|last| last >= since))
+        .collect();
+    let (heading, shown) = if recent.is_empty() {
+        ("No sessions in the last week; the newest are".to_owned(), own)
+    } else {
+        let mut total = Sum::default();
+        let sums = recent.iter().filter_map(|session| costs.get(&*session.session_uid));
+        sums.for_each(|sum| total.merge(sum));
+        let count = plural(recent.len() as u64, "session");
+        (format!("The last week: {count}, {}", cost(&total)), recent)
+    };
+    if shown.is_empty() {
+        return Ok(());
+    }
+    ui.row(ui.paint(STRONG, heading))?;
+    for session in shown.iter().take(LINES) {
+        let line = row(ui, context, &store, session, costs.get(&*session.session_uid))?;
+        ui.row(line)?;
+    }
+    if shown.len() > LINES {
+        let more = format!("  and {} more: `boswell sessions`", shown.len() - LINES);
+        ui.row(ui.paint(FAINT, more))?;
+    }
+    Ok(())
+}
+
+/// Sums the cost of each session with its subagents.
+fn costs_by_session(
+    context: &Context,
+    store: &Store,
+    sessions: &[Listed],
+) -> Result<HashMap<String, Sum>, CommandError> {
+    let prices = prices::load(Some(&prices::user_file(context)))?;
+    let bills = usage::bills(store, sessions, &prices, &|_, _| true)?;
+    let rows = usage::group(&bills, sessions, &[Dimension::Session], &context.zone);
+    let by_uid = rows.into_iter().filter_map(|row| match row.keys.first() {
+        Some(Key::Text(uid)) => Some((uid.to_string(), row.sum)),
+        _ => None,
+    });
+    Ok(by_uid.collect())
+}
+
+fn row(ui: &Ui, context: &Context, store: &Store, session: &Listed, sum: Option<&Sum>) -> Result<String, CommandError> {
+    let day = session
+        .last_micros
+        .and_then(|last| Timestamp::from_microsecond(last).ok())
+        .map_or("-".to_owned(), |at| {
+            at.to_zoned(context.zone.clone()).strftime("%a %d %b").to_string()
+        });
+    let counted = store.reads().counted(&session.session_uid)?;
+    let digest = digest::current(store, &session.session_uid)?;
+    let outcome = digest.map_or(Outcome::Unknown, |digest| {
+        digest.outcome.at(digest.ended_at, context.now).outcome
+    });
+    let lead = format!("  {day:<10}  {:<6}  ", escape(session.flavor()));
+    let money = sum.map(cost).unwrap_or_default();
+    let word = outcome_word(outcome);
+    let tail = format!("  {word:<9}  {money:>8}");
+    let taken = measure::width(&lead) + measure::width(&tail);
+    let room = ui.columns().map_or(PROMPT_COLUMNS, |columns| {
+        columns.saturating_sub(taken).clamp(PROMPT_COLUMNS_MIN, PROMPT_COLUMNS)
+    });
+    let asked = in_one_line(words(session, &counted).unwrap_or("-"));
+    let asked = measure::fit(&asked, room).into_owned();
+    let gap = " ".repeat(room.saturating_sub(measure::width(&asked)));
+    let word = format!("{word:<9}");
+    let word = match outcome {
+        Outcome::Success => ui.paint(GOOD, word).to_string(),
+        Outcome::Fail => ui.paint(BAD, word).to_string(),
+        Outcome::Abandoned | Outcome::Unknown => ui.paint(FAINT, word).to_string(),
+    };
+    Ok(format!("{lead}{asked}{gap}  {word}  {money:>8}"))
+}

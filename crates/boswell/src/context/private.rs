@@ -1,0 +1,56 @@
+//! Files and directories that only their owner can read. Nothing here knows what is in them.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use crate::interrupt::UnfinishedFile;
+
+/// Creates a directory and those above it that are missing, all for their owner alone. One that exists stays as it is.
+pub(crate) fn create_private_dir(directory: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(directory)
+}
+
+/// Writes a small file that only its owner can read, whole or not at all.
+pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    create_private_dir(path.parent().unwrap_or(Path::new(".")))?;
+    write_private_output(path, bytes)
+}
+
+/// Writes a file that only its owner can read into a directory that exists, whole or not at all. A pipe or a terminal, such as
+/// `/dev/stdout`, is written to as it is.
+pub(crate) fn write_private_output(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        return fs::write(path, bytes);
+    }
+    // Asked here, so that the error does not name a temporary file.
+    fs::metadata(
+        path.parent()
+            .filter(|parent| *parent != Path::new(""))
+            .unwrap_or(Path::new(".")),
+    )?;
+    let (file, _unfinished) = written_aside(path, bytes)?;
+    file.persist(path).map(|_| ()).map_err(|error| error.error)
+}
+
+/// The same, unless there is one already.
+pub(super) fn write_first(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    create_private_dir(path.parent().unwrap_or(Path::new(".")))?;
+    let (file, _unfinished) = written_aside(path, bytes)?;
+    file.persist_noclobber(path).map(|_| ()).map_err(|error| error.error)
+}
+
+fn written_aside(path: &Path, bytes: &[u8]) -> io::Result<(tempfile::NamedTempFile, UnfinishedFile)> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let directory = parent.unwrap_or(Path::new("."));
+    // A temporary file is private from its birth.
+    let create = || tempfile::NamedTempFile::new_in(directory);
+    let (mut file, unfinished) = UnfinishedFile::create(create, tempfile::NamedTempFile::path)?;
+    io::Write::write_all(&mut file, bytes)?;
+    file.as_file().sync_all()?;
+    Ok((file, unfinished))
+}

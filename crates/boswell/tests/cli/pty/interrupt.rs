@@ -1,0 +1,179 @@
+//! Ctrl-C and a closed terminal: the process ends, the terminal is as it was, and the memory is whole.
+
+use std::fs::File;
+use std::path::PathBuf;
+
+use testkit::home::{FixtureHome, LogSource};
+use testkit::verbs::{Ending, Exit, ExpectedExit, Invocation, Output};
+
+use super::LIMIT;
+use super::screen::Screen;
+use super::terminal::{TerminalRun, find, hang_up, run};
+
+/// What runs until it is stopped or waits for an answer, and a text that is there by then.
+const WAITING_FOR_SOMEBODY: &[(&str, &str)] = &[
+    ("setup", "[Y/n] "),
+    ("forget --agent grok", "[y/N] "),
+    ("watch", "Watching"),
+    ("show {small} --follow", "1"),
+    ("render {small} --watch -o {out}/watched.html", "Ctrl-C"),
+    ("", "Esc"),
+];
+
+/// What writes, and waits while another process does.
+const WAITING_FOR_A_WRITER: &[&str] = &[
+    "sweep",
+    "rebuild",
+    "evict --config session_memory.retention.raw_soft_cap_bytes=100kB",
+    "keep {claude}",
+    "tag {claude} later",
+    "forget {grok}",
+    "decide later",
+    "render {claude} -o {out}/page.html",
+    "export --to csv -o {out}/csv",
+    "bundle --date {day} -o {out}/day.zip",
+];
+
+const WAITING: &str = "Waiting for another";
+
+fn invocation(line: &str, after: &'static str) -> Invocation {
+    Invocation {
+        line: line.to_owned(),
+        output: if line.is_empty() { Output::Screen } else { Output::Text },
+        ending: Ending::Interrupt { after },
+        exit: ExpectedExit::Any,
+        plain_exit: ExpectedExit::Any,
+    }
+}
+
+fn home(place: &tempfile::TempDir) -> FixtureHome {
+    let binary = PathBuf::from(env!("CARGO_BIN_EXE_boswell"));
+    let (home, runs) = FixtureHome::prepare(place.path(), &binary, LogSource::MadeUp).unwrap();
+    assert!(runs.iter().all(|run| run.output.status.success()), "{runs:?}");
+    home
+}
+
+fn hold_lock(home: &FixtureHome) -> File {
+    let file = File::options()
+        .read(true)
+        .write(true)
+        .open(home.path().join(".local/share/boswell/lock"));
+    let file = file.unwrap();
+    file.lock().unwrap();
+    file
+}
+
+/// Returns what an interrupted run left on the terminal that should not be there.
+fn check_terminal(run: &TerminalRun) -> Vec<String> {
+    let mut problems = Vec::new();
+    let last = |text: &str| {
+        let mut at = None;
+        while let Some(next) = find(&run.bytes[at.map_or(0, |at| at + 1)..], text) {
+            at = Some(at.map_or(0, |at| at + 1) + next);
+        }
+        at
+    };
+    for (set, reset) in [
+        ("?25l", "?25h"),
+        ("?1049h", "?1049l"),
+        ("?7l", "?7h"),
+        ("?2004h", "?2004l"),
+    ] {
+        if last(set) > last(reset) {
+            problems.push(format!("the terminal is left in mode {set}"));
+        }
+    }
+    let lines = Screen::of(&run.bytes).lines();
+    let bars = lines.iter().filter(|line| line.contains(['█', '░']));
+    problems.extend(bars.map(|line| format!("a progress bar is left: {line}")));
+    problems
+}
+
+/// Returns what is wrong with the memory and the files after a run that was stopped.
+fn check_home(home: &FixtureHome) -> Vec<String> {
+    let mut problems = Vec::new();
+    let doctor = home.command().args(["doctor", "--deep", "--quiet"]).output().unwrap();
+    if !doctor.status.success() {
+        problems.push(format!("the memory is not clean: {doctor:?}"));
+    }
+    let changes = home.changes().unwrap();
+    let names = changes.iter().map(|change| change.path.to_string_lossy().into_owned());
+    let is_temporary = |name: &String| {
+        name.split('/')
+            .any(|part| part.starts_with(".tmp") || part.starts_with(".boswell-"))
+    };
+    problems.extend(names.filter(is_temporary).map(|name| format!("left behind: {name}")));
+    problems
+}
+
+fn assert_none(problems: &[String]) {
+    assert!(
+        problems.is_empty(),
+        "{} problems:\n{}",
+        problems.len(),
+        problems.join("\n")
+    );
+}
+
+#[test]
+fn ctrl_c_ends_what_waits_and_leaves_terminal_and_memory_as_they_were() {
+    let place = tempfile::tempdir().unwrap();
+    let home = home(&place);
+    let mut problems = Vec::new();
+    let cases = WAITING_FOR_SOMEBODY.iter().copied();
+    let cases = cases.chain(WAITING_FOR_A_WRITER.iter().map(|line| (*line, WAITING)));
+    for (line, after) in cases {
+        let held = (after == WAITING).then(|| hold_lock(&home));
+        let run = run(&home, &invocation(line, after), 80, LIMIT);
+        drop(held);
+        // In a full screen Ctrl-C is a key that leaves it.
+        let is_right = match run.exit {
+            Exit::Signal(2) | Exit::Code(130) => true,
+            exit => line.is_empty() && exit == Exit::Code(0),
+        };
+        let mut found = check_terminal(&run);
+        if !is_right {
+            found.push(format!(
+                "ends with {}: {:?}",
+                run.exit,
+                String::from_utf8_lossy(&run.bytes)
+            ));
+        }
+        found.extend(check_home(&home));
+        // What was stopped can be done now. Tables that are whole are not written twice.
+        if after == WAITING && !line.starts_with("export") && !line.starts_with("bundle") {
+            let again = home.run(&invocation(line, "never written"), LIMIT).unwrap();
+            if again.exit != Exit::Code(0) {
+                found.push(format!("the next run fails: {again:?}"));
+            }
+        }
+        problems.extend(found.iter().map(|problem| format!("boswell {line}: {problem}")));
+        home.reset().unwrap();
+    }
+    assert_none(&problems);
+}
+
+#[test]
+fn a_closed_terminal_ends_what_waits() {
+    let place = tempfile::tempdir().unwrap();
+    let home = home(&place);
+    let mut problems = Vec::new();
+    let cases = WAITING_FOR_SOMEBODY.iter().copied();
+    let cases = cases.chain(WAITING_FOR_A_WRITER.iter().map(|line| (*line, WAITING)));
+    for (line, after) in cases {
+        let held = (after == WAITING).then(|| hold_lock(&home));
+        if !hang_up(&home, &invocation(line, after), after, LIMIT) {
+            problems.push(format!(
+                "boswell {line}: never says {after:?}, or goes on without a terminal"
+            ));
+        }
+        drop(held);
+        problems.extend(
+            check_home(&home)
+                .iter()
+                .map(|problem| format!("boswell {line}: {problem}")),
+        );
+        home.reset().unwrap();
+    }
+    assert_none(&problems);
+}
