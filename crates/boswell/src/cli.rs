@@ -7,6 +7,7 @@ use clap::builder::StyledStr;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
 
+use crate::arguments::normalise;
 use crate::commands::{self, Command};
 use crate::config::Assignment;
 use crate::ui::Format;
@@ -77,26 +78,9 @@ pub(crate) enum ColorChoice {
     Never,
 }
 
-/// In a question `-word` says what must not be there: behind a space it is no flag.
-fn with_negations(arguments: &[OsString]) -> Vec<OsString> {
-    let is_search = arguments
-        .iter()
-        .skip(1)
-        .find(|one| !one.to_string_lossy().starts_with('-'));
-    if is_search.is_none_or(|verb| verb != "search") {
-        return arguments.to_vec();
-    }
-    let is_negation = |text: &str| text.len() > 2 && text.starts_with('-') && !text.starts_with("--");
-    let spaced = |one: &OsString| match one.to_str() {
-        Some(text) if is_negation(text) => format!(" {text}").into(),
-        _ => one.clone(),
-    };
-    arguments.iter().map(spaced).collect()
-}
-
 /// Reads the arguments, of which the first one is the program.
 pub(crate) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
-    let arguments = with_negations(arguments);
+    let arguments = normalise(arguments);
     if let Some(parsed) = parse_by_one_verb(&arguments) {
         return parsed;
     }
@@ -207,6 +191,12 @@ mod tests {
             "boswell",
             "boswell --json",
             "boswell search word -without --limit 3 --json",
+            "boswell grep word -x --autosquash -- --json",
+            "boswell search word --agnet claude",
+            "boswell today",
+            "boswell open last",
+            "boswell diary -3d --json",
+            "boswell ls --since -3d",
             "boswell --no-sweep --config search.x=1 search sessions",
             "boswell --color always sessions -q",
             "boswell --config search sessions",
@@ -229,7 +219,7 @@ mod tests {
         };
         for line in lines {
             let arguments: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-            let matches = command().try_get_matches_from(with_negations(&arguments));
+            let matches = command().try_get_matches_from(normalise(&arguments));
             let whole = matches.and_then(|matches| Cli::from_arg_matches(&matches));
             assert_eq!(told(parse(&arguments)), told(whole), "{line}");
         }
@@ -257,6 +247,52 @@ mod tests {
             command.get_subcommands().for_each(check);
         }
         check(&Cli::command());
+    }
+
+    #[test]
+    fn every_example_of_the_help_can_be_parsed() {
+        fn examples(command: &clap::Command, found: &mut Vec<String>) {
+            let after = command.get_after_help().map(StyledStr::to_string).unwrap_or_default();
+            let lines = after.lines().filter_map(|line| line.trim().strip_prefix("boswell"));
+            // A remark stands behind two spaces; a pipe leads to another program.
+            let bare = |line: &str| {
+                line.split("  ")
+                    .next()
+                    .and_then(|line| line.split(['|', '>']).next())
+                    .map(str::to_owned)
+            };
+            found.extend(lines.filter_map(bare));
+            command.get_subcommands().for_each(|command| examples(command, found));
+        }
+        let mut found = Vec::new();
+        examples(&Cli::command(), &mut found);
+        assert!(found.len() > 100, "{}", found.len());
+        for line in found {
+            let words = std::iter::once("boswell".to_owned()).chain(shell_words(&line));
+            let arguments: Vec<OsString> = words.map(OsString::from).collect();
+            let error = parse(&arguments)
+                .err()
+                .filter(|error| error.kind() != ErrorKind::DisplayHelp);
+            assert!(error.is_none(), "`boswell{line}`: {error:?}");
+        }
+    }
+
+    /// Splits a line at spaces outside quotes.
+    fn shell_words(line: &str) -> Vec<String> {
+        let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+        for c in line.chars() {
+            match (quote, c) {
+                (Some(open), c) if c == open => quote = None,
+                (None, '\'' | '"') => {
+                    quote = Some(c);
+                    word.get_or_insert_default();
+                }
+                (None, ' ') => words.extend(word.take()),
+                (_, c) => word.get_or_insert_default().push(c),
+            }
+        }
+        words.extend(word);
+        words
     }
 
     #[test]

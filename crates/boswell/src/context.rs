@@ -119,6 +119,12 @@ impl Surroundings {
         Stream { is_terminal, has_color }
     }
 
+    /// Returns the home directory, if there is one.
+    pub(crate) fn home(&self) -> Option<PathBuf> {
+        let base = etcetera::choose_base_strategy().ok()?;
+        Some(base.home_dir().to_owned())
+    }
+
     /// Where things lie on this machine.
     pub(crate) fn places(&self) -> Result<Places, CommandError> {
         let base = etcetera::choose_base_strategy()
@@ -285,7 +291,6 @@ impl Context {
                 ui.hint(format_args!("did you mean `{nearest}`?"));
             }
         }
-        ui.set_home(&places.home);
         let config = Config::read(&settings, &places.home)?;
         let passwords = Passwords::of(&surroundings.environment, &places);
         places.data_dir = store::place(&config, &surroundings.environment, &passwords, &places)?;

@@ -15,6 +15,7 @@ use transcript::Outcome;
 use crate::commands::read::AgentName;
 use crate::config::expand_home;
 use crate::context::Context;
+use crate::day_arg::DayWord;
 use crate::error::CommandError;
 
 /// The filters, as the command line has them.
@@ -59,7 +60,7 @@ pub(crate) struct FilterArgs {
     /// Only sessions with this tag; several tags are all wanted
     #[arg(long, value_name = "TAG")]
     pub(crate) tag: Vec<String>,
-    /// Only what went on after this: a date, a time, `today`, `yesterday`, `7d`, `12h`
+    /// Only what went on after this: a date, a time, `today`, `yesterday`, `monday`, `-3d`, `7d`, `12h`
     #[arg(long, value_name = "WHEN")]
     pub(crate) since: Option<When>,
     /// Only what began before this, the day itself included
@@ -355,8 +356,7 @@ pub(crate) enum When {
     Moment(Timestamp),
     /// A time of day without a zone.
     Local(DateTime),
-    Day(Date),
-    DaysAgo(i64),
+    Day(DayWord),
     Ago(SignedDuration),
 }
 
@@ -389,14 +389,10 @@ impl When {
         let found = match self {
             Self::Moment(at) => Ok(at),
             Self::Local(time) => time.to_zoned(zone.clone()).map(|at| at.timestamp()),
-            Self::Day(date) => day(date),
-            Self::DaysAgo(days) => {
-                let today = now.to_zoned(zone.clone()).date();
-                today.checked_sub(days.days()).and_then(day)
-            }
+            Self::Day(word) => day(word.date(now.to_zoned(zone.clone()).date())?),
             Self::Ago(span) => now.checked_sub(span),
         };
-        found.map_err(|_| CommandError::usage("this time lies outside of the calendar"))
+        found.map_err(|_| CommandError::usage("time out of range"))
     }
 }
 
@@ -404,25 +400,22 @@ impl FromStr for When {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let unknown = || "write a date like `2026-04-01`, a time, `today`, `yesterday`, `7d` or `12h`".to_owned();
-        match text.to_ascii_lowercase().as_str() {
-            "today" => return Ok(Self::DaysAgo(0)),
-            "yesterday" => return Ok(Self::DaysAgo(1)),
-            _ => {}
-        }
+        // `7d` is so many times 24 hours, and `-7d` a day.
         if let Some(span) = span(text) {
             return Ok(Self::Ago(span));
         }
+        if let Ok(day) = text.parse() {
+            return Ok(Self::Day(day));
+        }
         let at = text.parse().map(Self::Moment);
-        // A date would be read as a time, too: its midnight.
-        let at = at.or_else(|_| {
-            if text.len() > 10 {
-                text.parse().map(Self::Local)
-            } else {
-                text.parse().map(Self::Day)
-            }
+        // A date alone would be parsed as a time too.
+        let at = at.or_else(|error| match text.len() > "2026-04-01".len() {
+            true => text.parse().map(Self::Local),
+            false => Err(error),
         });
-        at.map_err(|_: jiff::Error| unknown())
+        at.map_err(|_: jiff::Error| {
+            "write a date like `2026-04-01`, a time, `today`, `yesterday`, `monday`, `-3d`, `7d` or `12h`".to_owned()
+        })
     }
 }
 
@@ -472,9 +465,10 @@ mod tests {
             "2026-03-29T10:00",
             "2026-03-29 10:00:30",
             "2026-03-29T10:00:00Z",
+            "monday",
+            "-7d",
             "tomorrow",
             "7",
-            "-7d",
             "d",
             "",
             "2026-02-30",
@@ -492,14 +486,15 @@ mod tests {
         2026-03-29T10:00: 2026-03-29T08:00:00Z 2026-03-29T08:00:00Z
         2026-03-29 10:00:30: 2026-03-29T08:00:30Z 2026-03-29T08:00:30Z
         2026-03-29T10:00:00Z: 2026-03-29T10:00:00Z 2026-03-29T10:00:00Z
-        tomorrow: write a date like `2026-04-01`, a time, `today`, `yesterday`, `7d` or `12h`
-        7: write a date like `2026-04-01`, a time, `today`, `yesterday`, `7d` or `12h`
-        -7d: write a date like `2026-04-01`, a time, `today`, `yesterday`, `7d` or `12h`
-        d: write a date like `2026-04-01`, a time, `today`, `yesterday`, `7d` or `12h`
-        : write a date like `2026-04-01`, a time, `today`, `yesterday`, `7d` or `12h`
-        2026-02-30: write a date like `2026-04-01`, a time, `today`, `yesterday`, `7d` or `12h`
-        9999999999999999d: write a date like `2026-04-01`, a time, `today`, `yesterday`, `7d` or `12h`
-        7д: write a date like `2026-04-01`, a time, `today`, `yesterday`, `7d` or `12h`
+        monday: 2026-03-29T22:00:00Z 2026-03-30T22:00:00Z
+        -7d: 2026-03-24T23:00:00Z 2026-03-25T23:00:00Z
+        tomorrow: write a date like `2026-04-01`, a time, `today`, `yesterday`, `monday`, `-3d`, `7d` or `12h`
+        7: write a date like `2026-04-01`, a time, `today`, `yesterday`, `monday`, `-3d`, `7d` or `12h`
+        d: write a date like `2026-04-01`, a time, `today`, `yesterday`, `monday`, `-3d`, `7d` or `12h`
+        : write a date like `2026-04-01`, a time, `today`, `yesterday`, `monday`, `-3d`, `7d` or `12h`
+        2026-02-30: write a date like `2026-04-01`, a time, `today`, `yesterday`, `monday`, `-3d`, `7d` or `12h`
+        9999999999999999d: write a date like `2026-04-01`, a time, `today`, `yesterday`, `monday`, `-3d`, `7d` or `12h`
+        7д: write a date like `2026-04-01`, a time, `today`, `yesterday`, `monday`, `-3d`, `7d` or `12h`
         ");
     }
 

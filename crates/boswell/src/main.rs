@@ -3,12 +3,14 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod alerts;
+mod arguments;
 mod catch_up;
 mod cli;
 mod commands;
 mod config;
 mod context;
 mod copies;
+mod day_arg;
 #[cfg(test)]
 mod docs;
 mod env;
@@ -22,6 +24,7 @@ mod prices;
 mod render;
 mod retention;
 mod session_arg;
+mod session_ids;
 mod surface;
 mod text_source;
 #[allow(dead_code, reason = "the words that verbs share; not every verb uses each")]
@@ -60,6 +63,9 @@ fn main() -> ExitCode {
         .with_columns(surroundings.columns())
         .with_pager(surroundings.pager())
         .with_answers(surroundings.can_answer());
+    if let Some(home) = surroundings.home() {
+        ui.set_home(&home);
+    }
     ExitCode::from(match parsed {
         Ok(cli) => {
             let result = catch_panic(&surroundings.environment, || run(&mut ui, &surroundings, cli));

@@ -198,8 +198,8 @@ impl Ui {
         match self.columns() {
             Some(columns) => prose::wrap_painted(&line, columns, indent)
                 .iter()
-                .try_for_each(|line| self.row(line)),
-            None => self.row(line),
+                .try_for_each(|line| self.row_whole(line)),
+            None => self.row_whole(line),
         }
     }
 
@@ -252,8 +252,17 @@ impl Ui {
         self.flush()
     }
 
-    /// Prints one line of data.
+    /// Prints one line of text, broken if it is wider than the terminal. Further lines are indented to its second column.
     pub(crate) fn row(&mut self, line: impl fmt::Display) -> Result<(), OutputError> {
+        let Some(columns) = self.columns() else {
+            return self.row_whole(line);
+        };
+        let lines = prose::wrap_row(&line.to_string(), columns);
+        lines.iter().try_for_each(|line| self.row_whole(line))
+    }
+
+    /// Prints one line for programs, or one to be copied: it stays one line however narrow the terminal is.
+    pub(crate) fn row_whole(&mut self, line: impl fmt::Display) -> Result<(), OutputError> {
         Ok(writeln!(self.out, "{line}")?)
     }
 
@@ -280,7 +289,7 @@ impl Ui {
         } else {
             text.into()
         };
-        Ok(self.row(text)?)
+        Ok(self.row_whole(text)?)
     }
 
     /// Hands over all data so far. A command that forgets it loses nothing: `main` calls it last.
@@ -356,7 +365,12 @@ impl Ui {
     /// Prints a prompt and reads one line. Returns `None` at the end of input.
     fn read_answer(&mut self, prompt: &str) -> Option<String> {
         _ = self.out.flush();
-        _ = write!(self.err, "{}", escape_lines(prompt));
+        let columns = self.columns.filter(|_| self.stderr.is_terminal).unwrap_or(usize::MAX);
+        let lines: Vec<String> = escape_lines(prompt.trim_end())
+            .lines()
+            .flat_map(|line| prose::wrap_row(line, columns.saturating_sub(1)))
+            .collect();
+        _ = write!(self.err, "{} ", lines.join("\n"));
         _ = self.err.flush();
         let mut answer = String::new();
         let bytes = io::stdin().read_line(&mut answer).ok()?;
@@ -373,10 +387,11 @@ impl Ui {
 
     /// Prints text that has its colours in it already, such as clap's help.
     pub(crate) fn styled(&mut self, text: &clap::builder::StyledStr) -> Result<(), OutputError> {
-        match self.stdout.has_color {
-            true => Ok(write!(self.out, "{}", text.ansi())?),
-            false => Ok(write!(self.out, "{text}")?),
-        }
+        let text = match self.stdout.has_color {
+            true => text.ansi().to_string(),
+            false => text.to_string(),
+        };
+        text.lines().try_for_each(|line| self.row(line))
     }
 
     /// The same on stderr.
@@ -403,7 +418,22 @@ impl Ui {
             Some(home) if self.stderr.is_terminal => shorten_home(&message, home),
             _ => message.as_str().into(),
         };
-        _ = writeln!(self.err, "{message}");
+        let columns = self.columns.filter(|_| self.stderr.is_terminal).unwrap_or(usize::MAX);
+        for line in message.lines() {
+            for line in prose::wrap_row(line, columns) {
+                _ = writeln!(self.err, "{line}");
+            }
+        }
+    }
+}
+
+/// Returns a word as a shell takes it, in quotes if it needs them.
+pub(crate) fn shell_word(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '-' | '_' | '+' | '@' | ':');
+    let word = escape(word);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.into_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
     }
 }
 
@@ -499,7 +529,7 @@ mod tests {
         captured.flush().unwrap();
         assert_eq!(
             text.text(),
-            "label one\n      two\n      three\nwarning: cannot read ~/x\n"
+            "label one\n      two\n      three\nwarning:\n  cannot\n  read ~/x\n"
         );
     }
 }

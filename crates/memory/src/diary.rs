@@ -64,6 +64,16 @@ pub struct Ask<'a> {
     pub is_ignored: &'a (dyn Fn(&Path) -> bool + Sync),
     /// A workspace that is there is made anew.
     pub force: bool,
+    pub empty_day: EmptyDay,
+}
+
+/// What becomes of a day without sessions that has no workspace yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EmptyDay {
+    /// It gets a workspace without sessions.
+    Prepare,
+    /// Nothing is written.
+    Skip,
 }
 
 /// What became of a day.
@@ -72,6 +82,8 @@ pub enum Prepared {
     /// It was there already, and stays.
     There(PathBuf),
     Made(Made),
+    /// The day has no sessions, and [`EmptyDay::Skip`] was asked for.
+    Empty,
 }
 
 /// A workspace that was made.
@@ -121,7 +133,9 @@ pub(crate) fn project_of(cwd: Option<&str>, flavor: &str, native_id: &str, home:
 /// Makes the workspace of a day, from the logs and from what the store kept of those that are gone.
 pub fn prepare(ask: &Ask<'_>, store: Option<&Store>) -> Result<Prepared, DiaryError> {
     let site = write::Site::open(ask.reports_root, ask.window.date)?;
-    let was_partial = match site.standing(ask.window)? {
+    let standing = site.standing(ask.window)?;
+    let is_new = standing == write::Standing::Nothing;
+    let was_partial = match standing {
         write::Standing::Same(prepared_at) if !ask.force => match is_outgrown(ask, prepared_at) {
             true => true,
             false => return Ok(Prepared::There(site.workspace())),
@@ -176,6 +190,10 @@ pub fn prepare(ask: &Ask<'_>, store: Option<&Store>) -> Result<Prepared, DiaryEr
     let places: Vec<PathBuf> = ask.roots.iter().flat_map(places_of).collect();
     collected.picked.sort_by(|a, b| a.place.cmp(&b.place));
     collected.picked = collect::without_copies(collected.picked, &places, &mut notes.skipped);
+    let is_empty = collected.picked.is_empty() && notes.evicted.is_empty();
+    if is_empty && is_new && ask.empty_day == EmptyDay::Skip {
+        return Ok(Prepared::Empty);
+    }
     let family = assemble::Family {
         children: children::Children::new(&logs),
         store,

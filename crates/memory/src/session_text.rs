@@ -18,7 +18,7 @@ use crate::logs::{self, LogError, LogReading};
 use crate::mask::{LineState, Masker};
 use crate::packs;
 use crate::sources;
-use crate::store::{Cursor, Reads, Store, StoreError};
+use crate::store::{Cursor, Reads, Store, StoreError, kept_events};
 use crate::sweep::{ends, part_name, uid_of_log};
 use crate::whole::Whole;
 
@@ -332,11 +332,11 @@ impl<'t> SessionText<'t> {
         }
     }
 
-    /// Returns all events in order.
+    /// Returns all events in order, with as much of their words as the memory keeps.
     pub fn events(&self) -> Result<Vec<SessionEvent>, TextError> {
         Ok(match self {
             Self::Memory { store, session_uid } => store.reads().events(session_uid)?,
-            Self::Source(source) => source.reading()?.reading.events.clone(),
+            Self::Source(source) => kept_events(&source.reading()?.reading.events),
         })
     }
 

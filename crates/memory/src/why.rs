@@ -8,25 +8,29 @@ mod edits;
 mod git;
 mod lines;
 mod paths;
+mod present;
+mod recorded;
 mod replay;
 mod show;
 
 use std::collections::HashMap;
-use std::fs;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
 use transcript::Hunk;
 
 pub use git::Commit;
+pub use paths::is_windows_path;
+pub use recorded::{LikelySource, RecordedPath, recorded_paths};
 
 use self::edits::Found;
 use self::git::Git;
 use self::paths::Target;
+use self::present::{masked, present, present_lines};
+use self::recorded::LikelyEdits;
 use self::replay::{Made, Writer};
 use crate::commits;
-use crate::mask::{Masker, TextState};
+use crate::mask::Masker;
 use crate::store::{Listed, Status, Store, StoreError};
 
 /// A longer file is not followed line by line.
@@ -59,6 +63,8 @@ pub struct Answer {
     pub touches: Vec<Touch>,
     /// Sessions that edited the file and whose text is gone, newest first.
     pub evicted: Vec<Evicted>,
+    /// Set if the touches are those of another path, whose recorded edits match the text of the file.
+    pub likely: Option<LikelySource>,
 }
 
 /// The line that is asked about.
@@ -80,6 +86,8 @@ pub enum Verdict {
     Respaced,
     /// What an edit wrote stands here whole and only here; the text in between could not be followed.
     StandsHere,
+    /// An edit of another path wrote the same line, and the text of the file matches the edits of that path.
+    Likely,
     /// No recorded edit wrote it, but the commit that brought it was made by a session.
     Committed,
     /// Nothing in the memory wrote it.
@@ -95,6 +103,7 @@ impl Verdict {
             Self::Wrote => "wrote",
             Self::Respaced => "respaced",
             Self::StandsHere => "stands_here",
+            Self::Likely => "likely",
             Self::Committed => "committed",
             Self::NotFromASession => "not_from_a_session",
             Self::Unknown => "unknown",
@@ -188,16 +197,35 @@ pub fn find(store: &Store, question: &Question<'_>, takes: &dyn Fn(&Listed) -> b
         prompts: HashMap::new(),
     };
     let evicted = evicted(store, &sessions, &mut target, takes)?;
+    let is_unknown = found.is_empty() && evicted.is_empty();
+    let likely = match is_unknown {
+        true => likely_edits(
+            store,
+            &sessions,
+            question,
+            text.as_ref().map(|(_, lines)| lines.as_slice()),
+        )?,
+        false => None,
+    };
+    let likely = likely.map(|edits| {
+        found = edits.found;
+        edits.source
+    });
     // All edits are made again; only what is told is chosen.
     let (line, mut touches) = match text {
         None => (None, looked.all(found)?),
         Some((number, lines)) => {
+            // The history of this file tells nothing about another one.
+            let git = git.as_ref().zip(own_name.as_deref()).filter(|_| likely.is_none());
             let known = Known {
-                git: git.as_ref().zip(own_name.as_deref()),
-                history: &history,
+                git,
+                history: if likely.is_none() { &history } else { &[] },
                 found: &found,
             };
-            let (line, writer) = of_line(question, number, &lines, &known);
+            let (mut line, writer) = of_line(question, number, &lines, &known);
+            if likely.is_some() && writer.is_some() {
+                line.verdict = Verdict::Likely;
+            }
             let (mut line, touches) = looked.of_line(question, line, writer, &found, takes)?;
             if line.verdict == Verdict::NotFromASession && !evicted.is_empty() {
                 line.verdict = Verdict::Unknown;
@@ -211,43 +239,22 @@ pub fn find(store: &Store, question: &Question<'_>, takes: &dyn Fn(&Listed) -> b
         line,
         touches,
         evicted,
+        likely,
     })
 }
 
-/// The lines of the file, masked as everything that is kept.
-fn present(question: &Question<'_>, line: u64) -> Result<Vec<String>, WhyError> {
-    let metadata = fs::metadata(question.path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => WhyError::Missing,
-        _ => WhyError::Unreadable(error),
-    })?;
-    if !metadata.is_file() {
-        return Err(WhyError::NoFile);
+/// Returns recorded edits of another path that match the text of the file, if it has one.
+fn likely_edits(
+    store: &Store,
+    sessions: &[Listed],
+    question: &Question<'_>,
+    lines: Option<&[String]>,
+) -> Result<Option<LikelyEdits>, StoreError> {
+    let lines = lines.map(<[String]>::to_vec).or_else(|| present_lines(question).ok());
+    match lines {
+        Some(lines) => recorded::likely_edits(store, sessions, question.path, &lines),
+        None => Ok(None),
     }
-    let mut bytes = Vec::new();
-    let file = fs::File::open(question.path).map_err(WhyError::Unreadable)?;
-    let read = file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes);
-    if read.map_err(WhyError::Unreadable)? as u64 > FILE_BYTES_MAX {
-        return Err(WhyError::TooLarge);
-    }
-    if bytes.iter().take(HEAD_BYTES).any(|byte| *byte == 0) {
-        return Err(WhyError::NoText);
-    }
-    let lines = masked(question.masker, &String::from_utf8_lossy(&bytes));
-    match line >= 1 && line <= lines.len() as u64 {
-        true => Ok(lines),
-        false => Err(WhyError::NoSuchLine(lines.len() as u64)),
-    }
-}
-
-/// The lines of a text without secrets. Each stays a line.
-fn masked(masker: &Masker, text: &str) -> Vec<String> {
-    let mut state = TextState::default();
-    let mut hits = Vec::new();
-    let mask = |line: &str| {
-        let masked = masker.mask_text_line(&mut state, line.as_bytes(), &mut hits);
-        String::from_utf8_lossy(&masked).into_owned()
-    };
-    text.lines().map(mask).collect()
 }
 
 /// What is known of a file beside its text.

@@ -92,7 +92,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &BundleArgs) -> Result<O
         Format::Text => {
             let size = measure::bytes(packed.bytes);
             let files = plural(packed.taken.len() as u64, "file");
-            ui.row(escape(&output.display().to_string()))?;
+            ui.row(ui.path(&escape(&output.display().to_string())))?;
             ui.status(format_args!("Packed {files}, {size}"));
             if !packed.left_out.is_empty() {
                 let sessions = plural(packed.left_out.len() as u64, "session file");

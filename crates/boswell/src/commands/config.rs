@@ -177,7 +177,7 @@ fn show(ui: &mut Ui, context: &Context) -> Result<(), CommandError> {
                 origin => format!("# from {}", escape(&origin.to_string())),
             };
             let gap = columns.unwrap_or(0).saturating_sub(measure::width(text));
-            ui.row(format_args!("{text}{:gap$}  {}", "", ui.paint(FAINT, origin)))?;
+            ui.row_whole(format_args!("{text}{:gap$}  {}", "", ui.paint(FAINT, origin)))?;
         }
     }
     Ok(())
@@ -202,7 +202,11 @@ fn show_paths(ui: &mut Ui, places: &Places) -> Result<(), CommandError> {
     }
     for PathJson { name, path, exists } in paths {
         let state = if exists { "exists" } else { "absent" };
-        ui.row(format_args!("{name:<6}  {}  {}", ui.paint(FAINT, state), escape(&path)))?;
+        ui.row(format_args!(
+            "{name:<6}  {}  {}",
+            ui.paint(FAINT, state),
+            ui.path(&escape(&path))
+        ))?;
     }
     Ok(())
 }

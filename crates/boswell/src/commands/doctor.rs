@@ -223,7 +223,7 @@ impl Told<'_> {
             ui.row(format_args!(
                 "  {}    {}: {}",
                 ui.paint(BAD, "unread"),
-                self.shown(&unread.path),
+                ui.path(&self.shown(&unread.path)),
                 self.word(&unread.reason)
             ))?;
         }
@@ -239,7 +239,10 @@ impl Told<'_> {
                 copies.paths.len()
             ))?;
             for path in copies.paths.iter().take(ROWS_SHOWN) {
-                ui.row(format_args!("            {}", ui.paint(FAINT, self.shown(path))))?;
+                ui.row(format_args!(
+                    "            {}",
+                    ui.paint(FAINT, ui.path(&self.shown(path)))
+                ))?;
             }
         }
         more(ui, health.copies.len())
@@ -268,7 +271,7 @@ impl Told<'_> {
             ui.row(format_args!(
                 "            {}  {}",
                 ui.paint(BAD, when),
-                self.shown(&due.path)
+                ui.path(&self.shown(&due.path))
             ))?;
         }
         more(ui, cleanup.due.len())
@@ -282,7 +285,7 @@ impl Told<'_> {
             (false, true) => ui.paint(FAINT, "not here"),
         };
         ui.row(format_args!("{}  {word}", ui.paint(STRONG, "Memory")))?;
-        ui.row(format_args!("  store     {}", self.shown(&store.directory)))?;
+        ui.row(format_args!("  store     {}", ui.path(&self.shown(&store.directory))))?;
         if store.is_there {
             let sessions = plural(store.sessions, "session");
             ui.row(format_args!(

@@ -116,7 +116,11 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ExportArgs) -> Result<O
         }
         Format::Text => {
             for (_, path, rows) in &written {
-                ui.row(format_args!("{}  {} rows", path.display(), measure::count(*rows)))?;
+                ui.row(format_args!(
+                    "{}  {} rows",
+                    ui.path(&path.display().to_string()),
+                    measure::count(*rows)
+                ))?;
             }
         }
     }

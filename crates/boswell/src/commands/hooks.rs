@@ -276,12 +276,12 @@ fn show(ui: &mut Ui, changes: &[Change], verb: &str, is_dry: bool) -> Result<(),
     }
     for change in changes {
         let path = change.place.path.display().to_string();
-        let (agent, path) = (change.place.agent.title(), escape(&path).into_owned());
+        let (agent, path) = (change.place.agent.title(), ui.path(&escape(&path)));
         if change.from == change.to {
             ui.row(format_args!("{agent}: our hooks are there already: {path}"))?;
         } else if is_dry {
             for line in change.diff().lines() {
-                ui.row(escape(line))?;
+                ui.row(ui.path(&escape(line)))?;
             }
         } else {
             ui.row(format_args!(
@@ -294,7 +294,7 @@ fn show(ui: &mut Ui, changes: &[Change], verb: &str, is_dry: bool) -> Result<(),
             ))?;
             if verb == "install" && change.before != Before::Absent {
                 let beside = change.place.beside().display().to_string();
-                let line = format!("  as it was: {}", escape(&beside));
+                let line = format!("  as it was: {}", ui.path(&escape(&beside)));
                 ui.row(ui.paint(FAINT, line))?;
             }
         }

@@ -349,7 +349,7 @@ fn status(ui: &mut Ui, context: &Context) -> Result<Outcome, CommandError> {
         };
         ui.row(format_args!(
             "{role:<6} {}  {}",
-            escape(&place.to_string()),
+            ui.path(&escape(&place.to_string())),
             escape(&told)
         ))?;
     }

@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use memory::diary::{self, Ask, Copies, DiaryError, Made, Prepared, Window, WindowError};
+use memory::diary::{self, Ask, Copies, DiaryError, EmptyDay, Made, Prepared, Window, WindowError};
 use memory::session_text::{Eviction, SessionTexts};
 use memory::store::Store;
 use serde_json::{Value, json};
 
 use crate::context::Context;
+use crate::day_arg::DayWord;
 use crate::error::{CommandError, Outcome};
 use crate::render::text::plural;
 use crate::text_source::{describe_eviction, text_gone};
@@ -29,6 +30,7 @@ const TOLD_MAX: usize = 20;
 #[command(after_help = "Examples:
   boswell prepare                                  yesterday
   boswell prepare --today
+  boswell prepare --date monday
   boswell prepare --date 2026-05-12 --timezone Asia/Shanghai
   boswell prepare --date 2026-05-12 --force        again; reports in it stay")]
 pub(crate) struct PrepareArgs {
@@ -47,10 +49,10 @@ pub(crate) struct PrepareArgs {
 /// Which day is meant.
 #[derive(clap::Args, Debug)]
 pub(crate) struct DayArgs {
-    /// The day, such as `2026-05-12`; yesterday where it is not given
+    /// The day: `2026-05-12`, `today`, `yesterday`, `monday` or `-3d`; the default is yesterday
     #[arg(long, value_name = "DAY", conflicts_with = "today")]
-    date: Option<Date>,
-    /// Today, as far as it went
+    date: Option<DayWord>,
+    /// Today so far
     #[arg(long)]
     today: bool,
 }
@@ -93,14 +95,14 @@ impl PlaceArgs {
 }
 
 impl DayArgs {
-    /// The day that is meant, in a zone.
+    /// Returns the day that is meant, in a zone.
     pub(crate) fn date(&self, context: &Context, zone: &TimeZone) -> Result<Date, CommandError> {
         let today = zone.to_datetime(context.now).date();
-        match self.date {
-            Some(date) => Ok(date),
-            None if self.today => Ok(today),
-            None => today.yesterday().map_err(CommandError::usage),
-        }
+        let day = match self.today {
+            true => DayWord::DaysAgo(0),
+            false => self.date.unwrap_or(DayWord::YESTERDAY),
+        };
+        day.date(today)
     }
 }
 
@@ -126,12 +128,13 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &PrepareArgs) -> Result<
         window: &window,
         zone: &zone,
         reports_root: &reports_root,
+        empty_day: EmptyDay::Prepare,
     };
     let prepared = gather(context, &site, copies, store.as_ref(), args.force)?;
     match (ui.format, &prepared) {
         (Format::Json, _) => ui.json(&to_json(&window, &reports_root, &prepared))?,
         (Format::Text, Prepared::There(workspace)) => {
-            ui.row(escape(&workspace.display().to_string()))?;
+            ui.row(ui.path(&escape(&workspace.display().to_string())))?;
             ui.status("The workspace is there already");
             ui.hint("`--force` makes it anew");
         }
@@ -141,6 +144,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &PrepareArgs) -> Result<
                 show_evicted(ui, context, store, made)?;
             }
         }
+        (Format::Text, Prepared::Empty) => {}
     }
     Ok(Outcome::Done)
 }
@@ -150,6 +154,7 @@ pub(crate) struct Site<'s> {
     pub(crate) window: &'s Window,
     pub(crate) zone: &'s TimeZone,
     pub(crate) reports_root: &'s Path,
+    pub(crate) empty_day: EmptyDay,
 }
 
 /// Makes the workspace of a day, unless it is there and is not forced.
@@ -174,6 +179,7 @@ pub(crate) fn gather(
         threads: context.threads,
         is_ignored: &|log: &Path| context.is_ignored(log),
         force,
+        empty_day: site.empty_day,
     };
     diary::prepare(&ask, store).map_err(told)
 }
@@ -197,7 +203,7 @@ pub(crate) fn told(error: DiaryError) -> CommandError {
 }
 
 fn show(ui: &mut Ui, window: &Window, made: &Made) -> Result<(), CommandError> {
-    ui.row(escape(&made.workspace.display().to_string()))?;
+    ui.row(ui.path(&escape(&made.workspace.display().to_string())))?;
     let count = |count: usize, word: &str| plural(count as u64, word);
     if made.was_partial {
         ui.status("The day was not over when it was prepared before: prepared again");
@@ -264,8 +270,9 @@ fn show_evicted(ui: &mut Ui, context: &Context, store: &Store, made: &Made) -> R
 
 fn to_json(window: &Window, reports_root: &Path, prepared: &Prepared) -> Value {
     let (workspace, made) = match prepared {
-        Prepared::There(workspace) => (workspace, None),
-        Prepared::Made(made) => (&made.workspace, Some(made)),
+        Prepared::There(workspace) => (Some(workspace), None),
+        Prepared::Made(made) => (Some(&made.workspace), Some(made)),
+        Prepared::Empty => (None, None),
     };
     let date = window.date.to_string();
     json!({

@@ -43,6 +43,7 @@ const TOKENS_MIN: u64 = 100;
 /// end. An evicted session is read from its log if that still exists. `--all` makes a directory of pages with an index; unchanged pages are
 /// not made again.
 #[derive(clap::Args, Debug)]
+#[command(visible_alias = "open")]
 #[command(after_help = "Examples:
   boswell render last --open
   boswell render 5e55 -o session.html

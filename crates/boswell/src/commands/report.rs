@@ -1,10 +1,12 @@
 //! `boswell report`: a day as a page, written from its workspace.
 
 mod asked;
+mod cited;
 mod escape;
 mod files;
 mod hash;
 mod index;
+mod laid_out;
 mod markdown;
 mod noted;
 mod page;
@@ -23,7 +25,7 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use memory::diary::{Copies, Prepared, Status, Window};
+use memory::diary::{self, Copies, EmptyDay, Prepared, Status, Window};
 use memory::mask::Masker;
 use memory::prices::Prices;
 use memory::report::writing::{self, Phase, Progress};
@@ -40,16 +42,18 @@ use crate::error::{CommandError, Outcome};
 use crate::prices;
 use crate::render::text::plural;
 use crate::ui::{Format, Ui, escape_lines};
+use cited::CitationStyle;
 use files::Kept;
 use range::Range;
 
 /// Write a day as a page: what was asked, what was done, what came of it
 ///
-/// Every statement names the lines it stands on. The page is made from the day's workspace, which is prepared if it is not there, and needs
-/// no model and no network. Without `-o` it is printed as Markdown; in any case `report.md`, `report.html` and `report.json` are kept beside
-/// the workspace, and an index over all days in the reports root. Sessions whose text was let go are told from their digests. Without a date
-/// it is yesterday. With `--writer` an agent of yours writes the words instead: it is given the day's text with the secrets out, and every
-/// line it cites is checked.
+/// Every statement cites the lines it is based on. The page is made from the day's workspace, which is prepared if it does not exist, and needs
+/// no model and no network. Without `-o` it is printed: laid out on a terminal, as Markdown with `--to md` or in a pipe. In any case `report.md`,
+/// `report.html` and `report.json` are written beside the workspace, and an index of all days to the reports root. Sessions whose raw text was
+/// evicted are reported from their digests. The default is yesterday. A day without sessions gets no page; the answer names the nearest day that
+/// has some. With `--writer` one of your agents writes the words instead: it receives the day's text with secrets masked, and every line it cites
+/// is checked.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell report                                   yesterday
@@ -146,7 +150,13 @@ enum To {
 }
 
 impl Output {
-    /// The format: as told, else as the name of the file tells.
+    /// Returns whether somebody reads the page on a terminal. `--to md` asks for the Markdown itself.
+    fn is_read(&self, ui: &Ui, format: To) -> bool {
+        let is_markdown = format == To::Md && self.to.is_none() && self.output.is_none();
+        is_markdown && ui.format == Format::Text && ui.columns().is_some()
+    }
+
+    /// Returns the format: the one of `--to`, else the one of the file's name.
     fn format(&self, ui: &Ui) -> To {
         let ending = self.output.as_ref().and_then(|path| path.extension()?.to_str());
         match (self.to, ending) {
@@ -191,6 +201,10 @@ pub(crate) fn write(
         prices: prices::load(Some(&prices::user_file(context)))?,
         only: by.only(store.as_ref())?,
         store,
+        empty_day: match dates.len() {
+            1 => EmptyDay::Skip,
+            _ => EmptyDay::Prepare,
+        },
     };
     if let Some(phase) = by.phase {
         return writer.phase(ui, phase, &dates);
@@ -206,7 +220,7 @@ pub(crate) fn write(
     };
     let (days, all_kept): (Vec<Day>, Vec<Kept>) = written.into_iter().unzip();
     let elsewhere = output.output.as_ref().map(|path| context.places.current_dir.join(path));
-    hand_out(ui, &days, &kept, output, elsewhere.as_deref())?;
+    hand_out(ui, &days, &kept, output, elsewhere.as_deref(), writer.store.as_ref())?;
     if let Some(store) = &writer.store {
         for (day, own) in days.iter().zip(&all_kept) {
             let pages = own.paths().into_iter().chain(kept.paths()).chain(elsewhere.as_deref());
@@ -229,11 +243,17 @@ fn hand_out(
     kept: &Kept,
     output: &Output,
     elsewhere: Option<&Path>,
+    store: Option<&Store>,
 ) -> Result<(), CommandError> {
     let format = output.format(ui);
+    if output.is_read(ui, format) {
+        laid_out::print(ui, days, store)?;
+        ui.status(format_args!("Wrote {}", kept.html.display()));
+        return Ok(());
+    }
     let text = match (format, days) {
-        (To::Md, [day]) => markdown::day(day),
-        (To::Md, days) => range::markdown(&Range::new(days)),
+        (To::Md, [day]) => markdown::day(day, CitationStyle::Workspace),
+        (To::Md, days) => range::markdown(&Range::new(days), |_| CitationStyle::Workspace),
         (To::Html, [day]) => page::day(day),
         (To::Html, days) => range::page(&Range::new(days)),
         (To::Json, [day]) => files::json(day)?,
@@ -252,13 +272,13 @@ fn hand_out(
         (_, To::Md) => {
             ui.page()?;
             for line in text.lines() {
-                ui.row(escape_lines(line))?;
+                ui.row_whole(escape_lines(line))?;
             }
             ui.end_pages()?;
         }
         _ => ui.write(|out| out.write_all(text.as_bytes()))?,
     }
-    ui.status(format_args!("Kept as {}", kept.html.display()));
+    ui.status(format_args!("Wrote {}", kept.html.display()));
     Ok(())
 }
 
@@ -275,6 +295,8 @@ struct Writer<'c> {
     /// The sessions of which it is written; none where it is of all.
     only: Option<HashSet<String>>,
     store: Option<Store>,
+    /// One empty day has no page; among several days it has.
+    empty_day: EmptyDay,
 }
 
 impl Writer<'_> {
@@ -285,6 +307,7 @@ impl Writer<'_> {
             window: &window,
             zone: &self.zone,
             reports_root: &self.reports_root,
+            empty_day: self.empty_day,
         };
         // A day that goes on has more to tell than when it was last prepared.
         let force = window.status == Status::Partial;
@@ -297,8 +320,32 @@ impl Writer<'_> {
                 ui.warning(format_args!("left out of {date}: {left_out}; the audit says why"));
             }
         }
-        let (Prepared::There(workspace) | Prepared::Made(memory::diary::Made { workspace, .. })) = prepared;
-        Ok(workspace)
+        match prepared {
+            Prepared::There(workspace) | Prepared::Made(memory::diary::Made { workspace, .. }) => Ok(workspace),
+            Prepared::Empty => Err(self.no_sessions_on(date)?),
+        }
+    }
+
+    /// Returns the error for a day without sessions, with the nearest day that has some.
+    fn no_sessions_on(&self, date: Date) -> Result<CommandError, CommandError> {
+        let home = &self.context.places.home;
+        let days = diary::days(self.store.as_ref(), &self.zone, &self.reports_root, home)?;
+        let distance = |day: &diary::Day| day.date.since(date).map_or(i32::MAX, |span| span.get_days().abs());
+        // Of two days that are equally near, the earlier one comes later in the list and is kept.
+        let nearest = days
+            .iter()
+            .rev()
+            .filter(|day| day.turns > 0)
+            .min_by_key(|day| distance(day));
+        Ok(match nearest {
+            Some(day) => CommandError::not_found(
+                "no-sessions",
+                format_args!("no sessions on {date}; the nearest day with sessions is {}", day.date),
+            )
+            .with_hint(format_args!("`boswell diary {}`", day.date)),
+            None => CommandError::not_found("no-sessions", format_args!("no sessions on {date}"))
+                .with_hint("`boswell sweep` reads the agents' logs, `boswell days` lists the days with sessions"),
+        })
     }
 
     /// Lets an agent write one phase of some days, and says how far each is.

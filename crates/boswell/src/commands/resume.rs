@@ -77,7 +77,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ResumeArgs) -> Result<O
         if ui.format == Format::Json {
             ui.json(&to_json(&named, &resume, is_gone))?;
         } else {
-            ui.row(resume.line())?;
+            ui.row_whole(resume.line())?;
         }
         if is_gone {
             ui.hint("its log is gone: `boswell restore --in-place` gives it back, and so does this without `--print`");

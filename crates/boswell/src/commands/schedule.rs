@@ -156,12 +156,12 @@ fn show_plan(ui: &mut Ui, scheduler: Scheduler, plan: &Plan, cadence: &str) -> R
             cadence,
             plan,
         ))?,
-        Format::Text if plan.files.is_empty() => ui.row(escape(&plan.entry.cron_line()))?,
+        Format::Text if plan.files.is_empty() => ui.row_whole(escape(&plan.entry.cron_line()))?,
         Format::Text => {
             for (path, text) in &plan.files {
-                ui.row(format_args!("# {}", escape(&path.to_string_lossy())))?;
+                ui.row_whole(format_args!("# {}", escape(&path.to_string_lossy())))?;
                 for line in text.lines() {
-                    ui.row(escape(line))?;
+                    ui.row_whole(escape(line))?;
                 }
             }
         }

@@ -3,16 +3,19 @@
 mod page;
 mod text;
 
+use std::convert::Infallible;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use memory::find::{Bare, Findings, Found, Question, add_sources, count_sources, find, find_bare, suggest};
-use memory::search::query::QueryError;
+use memory::search::query::{PartSyntax, QueryError, QueryPart};
 use memory::search::{Enough, Query};
 use memory::session_text::SessionTexts;
 use memory::store::{Listed, Store};
 use serde_json::{Value, json};
 
 use self::page::Page;
+use crate::arguments::TEXT_MARK;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::filters::{FilterArgs, Filters, ToolMeans};
@@ -32,30 +35,36 @@ const SOURCES_COUNTED_MAX: usize = 50;
 
 /// Find turns by words, phrases, any characters or a regular expression
 ///
-/// All words have to stand in one turn, in any order: in its prompt, its answers, its thinking, or in what
-/// tools were given or gave back. Titles, and your own names, notes and tags are found, too. Case never counts.
+/// All words must occur in one turn, in any order: in its prompt, its answers, its thinking, or in the input and output of its
+/// tools. Titles and your own names, notes and tags are searched too. Case is ignored.
 /// `"exact phrase"`, `begin*`, `-without`, and the fields
-/// `tool:Bash file:src/main.rs kind:error role:user in:prompt|answer|thinking|tool` narrow it down.
+/// `tool:Bash file:src/main.rs kind:error role:user in:prompt|answer|thinking|tool` narrow the search.
+///
+/// A separate `-word` of three letters or more excludes turns with that word. `-cr` or an unknown `--option` is searched as text, and so are dashes
+/// inside an argument with spaces, and everything after `--`. The answer says how dashes were read.
 #[derive(clap::Args, Debug)]
+#[command(visible_alias = "grep")]
 #[command(after_help = "Examples:
   boswell search login timeout
+  boswell search xattr -cr                      `-cr` is text
+  boswell search 'git rebase --autosquash'
   boswell search '\"cannot borrow\" tool:Bash' --since 30d
   boswell search migrat* -draft --here
   boswell search --exact 'fn main(' --agent codex
   boswell search --regex 'E0[0-9]{3}' --json
   boswell search login --sources                also the logs of evicted sessions
-  boswell search login --in ~/backup/claude     logs that no memory holds")]
+  boswell search login --in ~/backup/claude     logs that are not in the memory")]
 pub(crate) struct SearchArgs {
-    /// What to look for
+    /// What to search for
     #[arg(required = true, value_name = "QUERY")]
-    query: Vec<String>,
-    /// Take every character as it is
+    query: Vec<QueryArg>,
+    /// Search for the characters as they are
     #[arg(long, conflicts_with = "regex")]
     exact: bool,
-    /// Take it as a regular expression
+    /// Search for a regular expression
     #[arg(long)]
     regex: bool,
-    /// Search the logs in this directory, without any memory
+    /// Search the logs in this directory, without the memory
     #[arg(long = "in", value_name = "DIR")]
     directory: Option<PathBuf>,
     /// Also search the logs of evicted sessions, where they still exist
@@ -63,29 +72,58 @@ pub(crate) struct SearchArgs {
     sources: bool,
     #[command(flatten)]
     filters: FilterArgs,
-    /// Show at most so many sessions; `0` asks them all
+    /// Maximum number of sessions; `0` for no limit
     #[arg(long, value_name = "N", default_value_t = 10)]
     limit: usize,
-    /// Go on where the page before ended, as its answer says
+    /// Continue after the previous page, with the cursor it printed
     #[arg(long, value_name = "CURSOR", conflicts_with = "directory")]
     cursor: Option<Page>,
-    /// Fit the answer into so many tokens of a model, about 4 characters each, and say what was left out
+    /// Maximum size of the answer in tokens of a model, about 4 characters each; says what was left out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(TOKENS_MIN..))]
     max_tokens: Option<u64>,
 }
 
+/// One argument of the query.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct QueryArg(QueryPart);
+
+impl FromStr for QueryArg {
+    type Err = Infallible;
+
+    /// Reads an argument as `arguments.rs` marked it.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (text, syntax) = match text.strip_prefix(TEXT_MARK) {
+            Some(text) => (text, PartSyntax::Literal),
+            None if text.trim().contains(char::is_whitespace) => (text.trim(), PartSyntax::DashesAreText),
+            None => (text.trim(), PartSyntax::Full),
+        };
+        Ok(Self(QueryPart {
+            text: text.to_owned(),
+            syntax,
+        }))
+    }
+}
+
 impl SearchArgs {
+    /// Returns the query as it was typed, in one line.
+    fn typed(&self) -> String {
+        let parts: Vec<&str> = self.query.iter().map(|part| part.0.text.as_str()).collect();
+        parts.join(" ")
+    }
+
     /// Whether the answer comes from memory.
     pub(crate) fn asks_memory(&self) -> bool {
         self.directory.is_none()
     }
 
     fn query(&self) -> Result<Query, CommandError> {
-        let text = self.query.join(" ");
         let query = match (self.exact, self.regex) {
-            (true, _) => Query::exact(&text),
-            (_, true) => Query::regex(&text),
-            _ => Query::words(&text),
+            (true, _) => Query::exact(&self.typed()),
+            (_, true) => Query::regex(&self.typed()),
+            _ => {
+                let parts: Vec<QueryPart> = self.query.iter().map(|part| part.0.clone()).collect();
+                Query::of_parts(&parts)
+            }
         };
         let mut query = query.map_err(refused)?;
         query
@@ -127,7 +165,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &SearchArgs) -> Result<O
     let next = store.as_ref().and_then(|_| page.next(&findings, blocks.len(), limit));
     match ui.format {
         Format::Json => {
-            let mut answer = to_json(&findings, &shown, next.as_ref(), clock.elapsed_ms());
+            let mut answer = to_json(&query, &findings, &shown, next.as_ref(), clock.elapsed_ms());
             fit(&mut answer, args.room_chars());
             ui.json(&answer)?;
         }
@@ -240,7 +278,7 @@ fn hint_suggestion(
         behind: None,
         is_cancelled: &|| false,
     };
-    if let Some(suggestion) = suggest(store, &args.query.join(" "), &question)? {
+    if let Some(suggestion) = suggest(store, &args.typed(), &question)? {
         ui.hint(format_args!("did you mean `{suggestion}`?"));
     }
     Ok(())
@@ -312,26 +350,27 @@ fn tell(ui: &mut Ui, findings: &Findings, sessions: usize, shown: usize, next: O
     }
     match next {
         Some(next) if findings.is_partial => ui.hint(format_args!(
-            "these are the best of the newest; `--limit 0` asks all sessions, `--cursor {next}` goes on"
+            "only the newest sessions were searched; `--limit 0` searches all, `--cursor {next}` continues"
         )),
         Some(next) => ui.hint(format_args!(
-            "found in {}, shown are {shown}; `--limit 0` shows all, `--cursor {next}` goes on",
+            "found in {}, {shown} shown; `--limit 0` shows all, `--cursor {next}` continues",
             plural(sessions as u64, "session")
         )),
-        None if findings.is_partial => ui.hint("these are the best of the newest; `--limit 0` asks all"),
+        None if findings.is_partial => ui.hint("only the newest sessions were searched; `--limit 0` searches all"),
         None if sessions > shown => {
             let all = plural(sessions as u64, "session");
-            ui.hint(format_args!("found in {all}, shown are {shown}; `--limit 0` shows all"));
+            ui.hint(format_args!("found in {all}, {shown} shown; `--limit 0` shows all"));
         }
         None => {}
     }
     if findings.hidden > 0 {
         let hidden = plural(findings.hidden as u64, "session");
-        ui.hint(format_args!("{hidden} not asked because of the filters"));
+        ui.hint(format_args!("{hidden} not searched because of the filters"));
     }
 }
 
-fn to_json(findings: &Findings, shown: &[&Vec<&Found>], next: Option<&Page>, took_ms: u64) -> Value {
+fn to_json(query: &Query, findings: &Findings, shown: &[&Vec<&Found>], next: Option<&Page>, took_ms: u64) -> Value {
+    let notes: Vec<String> = query.notes.iter().map(ToString::to_string).collect();
     let hits: Vec<Value> = shown.iter().copied().flatten().map(|found| hit_json(found)).collect();
     json!({
         "schema": "boswell.search/1",
@@ -342,6 +381,7 @@ fn to_json(findings: &Findings, shown: &[&Vec<&Found>], next: Option<&Page>, too
         "next_cursor": next.map(ToString::to_string),
         "hidden": findings.hidden,
         "left_out": 0,
+        "notes": notes,
         "took_ms": took_ms,
         "frames_asked": findings.work.asked,
         "frames_read": findings.work.read,

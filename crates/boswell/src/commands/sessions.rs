@@ -1,6 +1,5 @@
 //! `boswell sessions`: what there is, newest first.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -16,10 +15,9 @@ use crate::error::{CommandError, Outcome};
 use crate::filters::{FilterArgs, ToolMeans};
 use crate::render::text::plural;
 use crate::session_arg::open_memory;
+use crate::session_ids::SessionIds;
 use crate::ui::{FAINT, Format, HEADING, STRONG, Ui, escape, measure};
 
-/// An id is shown as far as it tells a session from all others, and at least so far.
-const ID_CHARS_MIN: usize = 8;
 /// The widest that the column of ids gets; longer ids run over it.
 const ID_COLUMNS_MAX: usize = 13;
 /// The name of a project, at most.
@@ -33,6 +31,7 @@ const WORDS_COLUMNS_MIN: usize = 20;
 /// agent's own history of prompts names it. It becomes whole when its log turns up.
 /// Subagents, and sessions that the agent hides from its own lists, are left out unless `--all` is given.
 #[derive(clap::Args, Debug)]
+#[command(visible_aliases = ["ls", "list"])]
 #[command(after_help = "Examples:
   boswell sessions
   boswell sessions --here --since 7d
@@ -181,7 +180,7 @@ fn show(
     listed: &[Listed],
     left_out: &LeftOut,
 ) -> Result<(), CommandError> {
-    let ids: BTreeSet<&str> = listed.iter().map(|session| session.native_session_id()).collect();
+    let ids = SessionIds::new(listed);
     let rows: Vec<[String; COLUMNS]> = shown
         .iter()
         .map(|(session, counted)| cells(context, session, counted, &ids))
@@ -253,7 +252,7 @@ fn columns(rows: &[[String; COLUMNS]], terminal: Option<usize>) -> Vec<(usize, u
     columns
 }
 
-fn cells(context: &Context, session: &Listed, counted: &Counted, ids: &BTreeSet<&str>) -> [String; COLUMNS] {
+fn cells(context: &Context, session: &Listed, counted: &Counted, ids: &SessionIds<'_>) -> [String; COLUMNS] {
     let some = |number: u64| {
         if number == 0 {
             String::new()
@@ -273,7 +272,7 @@ fn cells(context: &Context, session: &Listed, counted: &Counted, ids: &BTreeSet<
         measure::bytes(counted.bytes)
     };
     [
-        escape(short_id(session.native_session_id(), ids)).into_owned(),
+        escape(&ids.short(&session.session_uid)).into_owned(),
         time(session.last_micros).map_or("-".to_owned(), |at| measure::age(context.now, at)),
         session.flavor().to_owned(),
         measure::fit(&project, PROJECT_COLUMNS_MAX).into_owned(),
@@ -288,29 +287,6 @@ fn cells(context: &Context, session: &Listed, counted: &Counted, ids: &BTreeSet<
         bytes,
         status.to_owned(),
     ]
-}
-
-/// As much of an id as names the session alone. Ids that are made from the time begin alike.
-fn short_id<'i>(id: &'i str, ids: &BTreeSet<&str>) -> &'i str {
-    // A session's id begins those of its subagents; then the session is meant.
-    let own = |other: &&&str| !other.contains('/');
-    let before = ids.range(..id).rev().find(own);
-    let after = ids.range(id..).skip(1).find(own);
-    short_among(id, before.into_iter().chain(after).copied())
-}
-
-/// The same among its neighbours in the order of ids.
-pub(crate) fn short_among<'i, 'o>(id: &'i str, others: impl Iterator<Item = &'o str>) -> &'i str {
-    if id.contains('/') {
-        return id;
-    }
-    let alike = others.map(|other| common_chars(id, other)).max();
-    let chars = alike.map_or(0, |alike| alike + 1).max(ID_CHARS_MIN);
-    id.char_indices().nth(chars).map_or(id, |(end, _)| &id[..end])
-}
-
-fn common_chars(a: &str, b: &str) -> usize {
-    a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count()
 }
 
 /// What a session is about: by the user's name for it, else in its own words.
@@ -409,15 +385,5 @@ mod tests {
         assert_eq!(check(Some(75)), "id last agent project turns status");
         assert_eq!(check(Some(70)), "id last agent project status");
         assert_eq!(check(Some(10)), "id last project status");
-    }
-
-    #[test]
-    fn an_id_is_as_long_as_it_must_be() {
-        let ids: BTreeSet<&str> = ["019d4700-0001", "019d4700-0002", "5e550000-0000", "5e550000-0000/a1"].into();
-        let short = |id| short_id(id, &ids);
-        assert_eq!(short("5e550000-0000"), "5e550000");
-        assert_eq!(short("019d4700-0001"), "019d4700-0001");
-        assert_eq!(short("5e550000-0000/a1"), "5e550000-0000/a1");
-        assert_eq!(short("zz"), "zz");
     }
 }

@@ -35,14 +35,17 @@ const DIGEST_HEADING_LINES: usize = 2;
 ///
 /// The session comes from the memory, whether or not its log still exists. An evicted session is read from its log; if that is gone, its digest
 /// and its turns are printed, with when and why its text was evicted. Turns show whole prompts and answers, and each tool
-/// call in one line; the finder, `boswell` alone, has a reader for the same. The id of a commit, 7 to 40 hexadecimal digits, shows the turn that made it.
+/// call in one line; the finder, `boswell` alone, has a reader for the same. The id of a commit, 7 to 40 hexadecimal digits, shows the turn that made it,
+/// and a citation of the diary, such as `claude:5e550000/T12`, shows that turn.
 #[derive(clap::Args, Debug)]
+#[command(visible_alias = "log")]
 #[command(after_help = "Examples:
   boswell show last
   boswell show 5e55 --turns 3-7 --depth tools
   boswell show last --agent codex
   boswell show here --follow                    as its agent goes on
   boswell show 5e55 --depth full --max-tokens 8000
+  boswell show claude:5e550000/T12              the turn that the diary cites
   boswell show 1a2b3c4                          who made this commit, and why")]
 pub(crate) struct ShowArgs {
     #[arg(help = SESSION_HELP.to_owned() + "; or a commit")]
@@ -80,8 +83,20 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ShowArgs) -> Result<Out
     match resolve_among(&store, context, word, &|session| filters.take(session)) {
         Ok(named) => show(ui, context, &store, &named, args, &zone, None),
         Err(error) if error.code == "session-unknown" && is_sha(word) => commit::show(ui, context, &store, args, &zone),
-        Err(error) => Err(error),
+        Err(error) => {
+            let cited = citation(word).filter(|_| error.code == "session-unknown");
+            let (session, _) = cited.ok_or(error)?;
+            let named = resolve_among(&store, context, session, &|session| filters.take(session))?;
+            show(ui, context, &store, &named, args, &zone, None)
+        }
     }
+}
+
+/// Returns the session and the turn of a citation such as `claude:5e550000/T12`, as the diary prints them.
+fn citation(word: &str) -> Option<(&str, u32)> {
+    let (session, turn) = word.rsplit_once("/T")?;
+    let is_number = turn.bytes().all(|byte| byte.is_ascii_digit());
+    Some((session, is_number.then(|| turn.parse().ok()).flatten()?))
 }
 
 /// Shows a session. `made` is where it made the commit that was asked for.
@@ -110,7 +125,10 @@ fn show(
     if let Some(source) = text.as_ref().and_then(SessionText::source) {
         portrait.use_source(source)?;
     }
-    let turns = args.turns.or(made.and_then(|place| place.turn).map(|turn| TurnRange {
+    // The id of a subagent may look like a citation.
+    let cited = citation(&args.session).filter(|_| !named.session_uid.ends_with(&args.session));
+    let turn = made.and_then(|place| place.turn).or(cited.map(|(_, turn)| turn));
+    let turns = args.turns.or(turn.map(|turn| TurnRange {
         first: turn,
         last: turn,
     }));
@@ -220,7 +238,7 @@ fn show_part(ui: &mut Ui, text: &SessionText<'_>, named: &Named, part: &str) -> 
             "text_from": origin.as_str(),
             "text": text,
         }))?,
-        Format::Text => text.lines().try_for_each(|line| ui.row(escape_lines(line)))?,
+        Format::Text => text.lines().try_for_each(|line| ui.row_whole(escape_lines(line)))?,
     }
     Ok(Outcome::Done)
 }

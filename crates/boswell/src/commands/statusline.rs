@@ -99,7 +99,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, _args: &StatuslineArgs) -> Res
         Format::Text => {
             let text = line.text();
             if !text.is_empty() {
-                ui.row(escape(&text))?;
+                ui.row_whole(escape(&text))?;
             }
         }
     }

@@ -23,35 +23,39 @@ use crate::ui::{Format, Ui};
 
 /// Count tokens and money, each API call once
 ///
-/// A call that stands in several logs (a fork, a resumed session, a side question) is counted once. Input leaves out what came
-/// from the cache, for every agent. Costs are computed from dated prices; where a log says itself what a call cost, that counts
-/// and is marked with `*`. A model without a price is told as unpriced, never as free. The numbers stay when raw logs are dropped.
+/// A call that appears in several logs (a fork, a resumed session, a side question) is counted once. Input excludes what came
+/// from the cache, for every agent. Costs are computed from dated prices; if a log states what a call cost, that cost is used
+/// and marked with `*`. A model without a price is shown as unpriced, never as free. The numbers stay when raw logs are evicted.
+/// Rows of a day with several models are followed by the day's total. A narrow terminal gets short numbers and fewer columns;
+/// `--csv` and `--json` always have all of them.
 #[derive(clap::Args, Debug)]
+#[command(visible_alias = "cost")]
 #[command(after_help = "Examples:
   boswell usage                                 by day, agent and model
   boswell usage monthly --agent claude
   boswell usage session --since 7d
   boswell usage blocks --since 3d               five-hour blocks, burn rate and projection
+  boswell usage --by block                      the same
   boswell usage --by project,month --csv
   boswell usage --prices                        the price rows that are built in
 
 Prices of your own: a `prices.toml` beside `config.toml`, in the form that `--prices` shows.")]
 pub(crate) struct UsageArgs {
-    /// What to sum by
+    /// What to group by
     #[arg(value_name = "REPORT", default_value = "daily")]
     report: Report,
-    /// Sum by these instead, in this order
-    #[arg(long, value_name = "WHAT,…", value_delimiter = ',', conflicts_with = "report", value_parser = dimension())]
-    by: Vec<Dimension>,
+    /// Group by these instead, in this order; `block` is the same as the report `blocks`
+    #[arg(long, value_name = "WHAT,…", value_delimiter = ',', conflicts_with = "report", value_parser = group_by())]
+    by: Vec<GroupBy>,
     #[command(flatten)]
     filters: FilterArgs,
-    /// At most so many rows, the newest or dearest; `0` shows all
+    /// Maximum number of rows, the newest or most expensive; `0` for no limit
     #[arg(long, value_name = "N", default_value_t = 0)]
     limit: usize,
     /// Comma-separated values
     #[arg(long)]
     csv: bool,
-    /// Print the price rows that are built in, and stop
+    /// Print the built-in price rows and exit
     #[arg(long)]
     prices: bool,
     /// Days begin at midnight in this zone, such as `Europe/Berlin`
@@ -70,16 +74,52 @@ enum Report {
     Blocks,
 }
 
-/// Reads one of the things that usage can be told by, and names them all where it is none.
-fn dimension() -> impl TypedValueParser<Value = Dimension> {
-    PossibleValuesParser::new(Dimension::ALL.map(Dimension::as_str))
-        .try_map(|word| Dimension::of_word(&word).ok_or("nothing is summed by that"))
+/// What `--by` groups usage by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum GroupBy {
+    Dimension(Dimension),
+    /// Five-hour blocks, as the report `blocks`.
+    Block,
+}
+
+/// How usage is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum View {
+    Rows,
+    Blocks,
+}
+
+const BLOCK: &str = "block";
+
+/// Parses one word of `--by`; an error lists all of them.
+fn group_by() -> impl TypedValueParser<Value = GroupBy> {
+    let words = Dimension::ALL.map(Dimension::as_str).into_iter().chain([BLOCK]);
+    PossibleValuesParser::new(words).try_map(|word| match word.as_str() {
+        BLOCK => Ok(GroupBy::Block),
+        word => Dimension::of_word(word)
+            .map(GroupBy::Dimension)
+            .ok_or("usage cannot be grouped by this"),
+    })
 }
 
 impl UsageArgs {
+    fn view(&self) -> Result<View, CommandError> {
+        match (self.by.as_slice(), self.by.contains(&GroupBy::Block)) {
+            ([], _) if self.report == Report::Blocks => Ok(View::Blocks),
+            ([_], true) => Ok(View::Blocks),
+            (_, false) => Ok(View::Rows),
+            (_, true) => Err(CommandError::usage("`--by block` cannot be combined with other words")
+                .with_hint("filter instead, such as `boswell usage blocks --agent claude`")),
+        }
+    }
+
     fn dimensions(&self) -> Vec<Dimension> {
         if !self.by.is_empty() {
-            return self.by.clone();
+            let dimension = |by: &GroupBy| match by {
+                GroupBy::Dimension(dimension) => Some(*dimension),
+                GroupBy::Block => None,
+            };
+            return self.by.iter().filter_map(dimension).collect();
         }
         match self.report {
             Report::Daily => vec![Dimension::Day, Dimension::Agent, Dimension::Model],
@@ -98,6 +138,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &UsageArgs) -> Result<Ou
         ui.write(|out| out.write_all(prices::EMBEDDED.as_bytes()))?;
         return Ok(Outcome::Done);
     }
+    let view = args.view()?;
     let zone = zone_of(context, args.timezone.as_deref())?;
     let prices = prices::load(Some(&prices::user_file(context)))?;
     let store = open_memory(context)?;
@@ -109,10 +150,10 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &UsageArgs) -> Result<Ou
         takes[session] && filters.takes_moment(call.ts.or_else(began)) && filters.takes_model(call.model.as_deref())
     })?;
     if bills.is_empty() {
-        return nothing(ui, sessions.is_empty(), args);
+        return nothing(ui, &sessions, view);
     }
     tell_unpriced(ui, &bills);
-    if args.report == Report::Blocks && args.by.is_empty() {
+    if view == View::Blocks {
         let taken = sessions.iter().zip(&takes).filter(|(_, takes)| **takes);
         let limits = blocks::Limits::newest(&store, taken.map(|(session, _)| session))?;
         return blocks::show(ui, context, &zone, args, &bills, limits.as_ref());
@@ -125,16 +166,16 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &UsageArgs) -> Result<Ou
     Ok(Outcome::Done)
 }
 
-fn nothing(ui: &mut Ui, is_empty: bool, args: &UsageArgs) -> Result<Outcome, CommandError> {
+fn nothing(ui: &mut Ui, sessions: &[Listed], view: View) -> Result<Outcome, CommandError> {
     match ui.format {
-        Format::Json if args.report == Report::Blocks => ui.json(&blocks::json(&[], &[], None))?,
+        Format::Json if view == View::Blocks => ui.json(&blocks::json(&[], &[], None))?,
         Format::Json => ui.json(&rows::json(&[], &usage::Sum::default(), &[]))?,
         Format::Text => {
-            ui.status("No usage is known here");
-            ui.hint(if is_empty {
+            ui.status("No usage found");
+            ui.hint(if sessions.is_empty() {
                 "`boswell sweep` reads the agents' logs"
             } else {
-                "fewer filters find more"
+                "use fewer filters"
             });
         }
     }
@@ -153,6 +194,6 @@ fn tell_unpriced(ui: &mut Ui, bills: &[Bill]) {
     if !models.is_empty() && ui.format == Format::Text {
         let models = crate::ui::escape(&models.join(", ")).into_owned();
         ui.warning(format_args!("no price is known for: {models}"));
-        ui.hint("add it to `prices.toml` beside `config.toml`: `boswell usage --prices` shows the form");
+        ui.hint("add it to `prices.toml` beside `config.toml`; `boswell usage --prices` shows the format");
     }
 }

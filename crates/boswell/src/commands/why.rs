@@ -4,7 +4,9 @@ mod text;
 
 use std::path::{Path, PathBuf};
 
-use memory::why::{self, Answer, AskedLine, Commit, Edit, Evicted, Question, Touch, Verdict, WhyError};
+use memory::why::{
+    self, Answer, AskedLine, Commit, Edit, Evicted, LikelySource, Question, RecordedPath, Touch, Verdict, WhyError,
+};
 use serde_json::{Value, json};
 use transcript::{Hunk, Side};
 
@@ -12,18 +14,24 @@ use super::read::zone_of;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::filters::{FilterArgs, ToolMeans};
+use crate::render::text::plural;
 use crate::session_arg::open_memory;
-use crate::ui::{Format, Ui, escape};
+use crate::ui::{FAINT, Format, STRONG, Ui, escape, measure, shell_word};
 
 /// Show which turns touched a file, or which one wrote a line, and what they were asked for
 ///
-/// Of a file: all turns that edited it, newest first, with the prompt and the diff; behind them those that only name it in a command which
-/// may write it. Clones and worktrees of a repository are one, and so are the names a file had before. Of a line: the turn that wrote it as it stands
-/// now, by the edits in the logs and by git's history, and how that is known. What nobody recorded is not from a session.
+/// For a file: all turns that edited it, newest first, with the prompt and the diff; then those that only name it in a command which
+/// may write it. Clones and worktrees of a repository count as one, and so do earlier names of the file. For a line: the turn that wrote it in its
+/// present form, by the edits in the logs and by git's history, and how that is known. A line that no log records is not from a session.
+///
+/// A name without a file here is looked up among the paths that sessions edited, by its end: `pool.rs` finds `/home/you/app/src/pool.rs`. If several
+/// paths match, they are listed; `--repo` chooses a repository. A file whose text matches the recorded edits of another path is answered as likely.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell why src/pool.rs                       who edited it, newest first
   boswell why src/pool.rs:42                    who wrote this line, and why
+  boswell why pool.rs                           a recorded path that ends so
+  boswell why --repo app src/pool.rs            in another repository
   boswell why src/pool.rs --agent codex --full  only Codex, with whole diffs
   boswell why src/pool.rs:42 --json")]
 pub(crate) struct WhyArgs {
@@ -49,19 +57,39 @@ pub(crate) struct WhyArgs {
 pub(crate) fn run(ui: &mut Ui, context: &Context, args: &WhyArgs) -> Result<Outcome, CommandError> {
     let zone = zone_of(context, args.timezone.as_deref())?;
     let (place, line) = place_of(&args.place, &context.places.current_dir)?;
-    let path = context.places.current_dir.join(&place);
+    let path = match why::is_windows_path(&place.to_string_lossy()) {
+        true => place.clone(),
+        false => context.places.current_dir.join(&place),
+    };
     let store = open_memory(context)?;
     let filters = args.filters.resolve(context, &store, ToolMeans::Sessions)?;
     // What is shown is masked; a key that is not there yet is not worth writing for that.
     let masker = context.masker(false)?;
-    let question = Question {
+    let mut question = Question {
         path: &path,
         line,
         masker: &masker,
         threads: context.threads,
     };
     let takes = |session: &memory::store::Listed| filters.take(session);
-    let mut answer = why::find(&store, &question, &takes).map_err(|error| told(error, &place))?;
+    let mut place = place;
+    let mut found = why::find(&store, &question, &takes);
+    let recorded = match is_looked_up(&found, &path, args) {
+        true => why::recorded_paths(&store, &place.to_string_lossy(), &takes)?,
+        false => Vec::new(),
+    };
+    let recorded_path;
+    match recorded.as_slice() {
+        [] => {}
+        [only] => {
+            recorded_path = PathBuf::from(&only.path);
+            question.path = &recorded_path;
+            found = why::find(&store, &question, &takes);
+            place.clone_from(&recorded_path);
+        }
+        several => return list_candidates(ui, context, &place, line, several),
+    }
+    let mut answer = found.map_err(|error| told(error, &place))?;
     if line.is_none() {
         answer
             .touches
@@ -95,6 +123,64 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &WhyArgs) -> Result<Outc
         Outcome::NothingFound
     } else {
         Outcome::Done
+    })
+}
+
+/// Returns whether a path is looked up among recorded ones: a name without a file, or one in another repository, of which nothing is known.
+fn is_looked_up(found: &Result<Answer, WhyError>, path: &Path, args: &WhyArgs) -> bool {
+    let is_unknown = match found {
+        Ok(answer) => answer.touches.is_empty() && answer.evicted.is_empty(),
+        Err(error) => matches!(error, WhyError::Missing),
+    };
+    let is_name = args.place.is_relative() && !path.exists();
+    is_unknown && (is_name || args.filters.repo.is_some())
+}
+
+/// Lists the recorded paths that a name may mean.
+fn list_candidates(
+    ui: &mut Ui,
+    context: &Context,
+    place: &Path,
+    line: Option<u64>,
+    several: &[RecordedPath],
+) -> Result<Outcome, CommandError> {
+    let count = plural(several.len() as u64, "recorded path");
+    match ui.format {
+        Format::Json => ui.json(&json!({
+            "schema": "boswell.why/1",
+            "path": place.to_string_lossy(),
+            "names": [],
+            "line": Value::Null,
+            "touches": [],
+            "evicted": [],
+            "likely": Value::Null,
+            "candidates": several.iter().map(candidate_json).collect::<Vec<_>>(),
+            "left_out": 0,
+        }))?,
+        Format::Text => {
+            for one in several {
+                let age = one.last_at.map(|at| measure::age(context.now, at)).unwrap_or_default();
+                let path = ui.path(&escape(&one.path));
+                let about = format!("{}  {age}", plural(one.edits, "edit"));
+                ui.row(format_args!("{}  {}", ui.paint(STRONG, path), ui.paint(FAINT, about)))?;
+            }
+            let name = escape(&place.to_string_lossy()).into_owned();
+            ui.status(format_args!("{count} end with `{name}`"));
+            let line = line.map(|line| format!(":{line}")).unwrap_or_default();
+            let path = shell_word(&several[0].path);
+            ui.hint(format_args!("name more of it, such as `boswell why {path}{line}`"));
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+fn candidate_json(one: &RecordedPath) -> Value {
+    json!({
+        "path": one.path,
+        "repo": one.repo,
+        "edits": one.edits,
+        "sessions": one.sessions,
+        "last_at": one.last_at,
     })
 }
 
@@ -162,9 +248,19 @@ impl Shown<'_> {
             "line": answer.line.as_ref().map(line_json),
             "touches": answer.touches.iter().map(touch_json).collect::<Vec<_>>(),
             "evicted": answer.evicted.iter().map(evicted_json).collect::<Vec<_>>(),
+            "likely": answer.likely.as_ref().map(likely_json),
+            "candidates": [],
             "left_out": self.left_out,
         })
     }
+}
+
+fn likely_json(likely: &LikelySource) -> Value {
+    json!({
+        "path": likely.path,
+        "shared_lines": likely.shared_lines,
+        "written_lines": likely.written_lines,
+    })
 }
 
 fn line_json(line: &AskedLine) -> Value {
@@ -251,6 +347,10 @@ fn evidence(line: &AskedLine) -> String {
         Verdict::Respaced => format!("this edit wrote this line, and its spacing was changed since; {committed}"),
         Verdict::StandsHere => {
             format!("what this edit wrote stands here and nowhere else, but the text before is not known; {committed}")
+        }
+        Verdict::Likely => {
+            "likely: an edit of another path wrote the same line, and this file matches the edits of that path"
+                .to_owned()
         }
         Verdict::Committed => format!(
             "no recorded edit wrote this line; {committed}, and this turn made that commit: a command of it wrote the line, or somebody beside it"

@@ -76,6 +76,8 @@ struct Writer {
     table: Option<Table>,
     /// An empty line goes before the next block.
     needs_gap: bool,
+    /// Inside `<small>`, up to the end of the paragraph at most.
+    is_small: bool,
 }
 
 impl Writer {
@@ -92,6 +94,7 @@ impl Writer {
             code: None,
             table: None,
             needs_gap: false,
+            is_small: false,
         }
     }
 
@@ -110,6 +113,8 @@ impl Writer {
                 };
                 self.say(&text, patch(self.style(), CODE));
             }
+            Event::InlineHtml(text) if &*text == "<small>" => self.is_small = true,
+            Event::InlineHtml(text) if &*text == "</small>" => self.is_small = false,
             Event::Html(text) | Event::InlineHtml(text) => {
                 for (at, line) in text.split('\n').enumerate() {
                     if at > 0 {
@@ -231,7 +236,8 @@ impl Writer {
     }
 
     fn style(&self) -> Style {
-        self.styles.last().copied().unwrap_or_default()
+        let style = self.styles.last().copied().unwrap_or_default();
+        if self.is_small { patch(style, FAINT) } else { style }
     }
 
     fn say(&mut self, text: &str, style: Style) {
@@ -300,6 +306,7 @@ impl Writer {
 
     fn end_paragraph(&mut self) {
         self.end_line();
+        self.is_small = false;
     }
 
     fn end_code(&mut self) {
@@ -493,6 +500,21 @@ mod tests {
         assert_eq!(style("d"), Some(LINK));
         let plain = markdown_lines("a `c`", 80, 80, Ink::Plain);
         assert_eq!(plain[0].text(), "a `c`");
+    }
+
+    #[test]
+    fn small_text_is_faint_up_to_the_end_of_its_paragraph() {
+        let lines = markdown_lines("- a <small>(b, `c`)</small> d\n- e <small>f\n\ng", 80, 80, Ink::Color);
+        let texts: Vec<String> = lines.iter().map(StyledLine::text).collect();
+        assert_eq!(texts, ["• a (b, c) d", "• e f", "", "g"]);
+        let style = |line: usize, text: &str| {
+            let part = lines[line].parts.iter().find(|part| part.text.contains(text));
+            part.map(|part| part.style)
+        };
+        assert_eq!(style(0, "(b"), Some(FAINT));
+        assert_eq!(style(0, " d"), Some(Style::new()));
+        assert_eq!(style(1, "f"), Some(FAINT));
+        assert_eq!(style(3, "g"), Some(Style::new()));
     }
 
     #[test]

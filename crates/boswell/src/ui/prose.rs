@@ -211,6 +211,90 @@ pub(crate) fn wrap_painted(line: &str, columns: usize, indent: usize) -> Vec<Str
     lines
 }
 
+/// Breaks a line that has our colours in it and whose spaces count, such as a row of a table: at white space if possible, else between
+/// characters. Further lines are indented to where the second column of the first one begins. A line of one word without indent, such
+/// as a path that somebody copies, stays whole.
+pub(crate) fn wrap_row(line: &str, columns: usize) -> Vec<String> {
+    if line.len() <= columns {
+        return vec![line.to_owned()];
+    }
+    let parts = parse_ansi(line);
+    let text = parts.text();
+    if parts.width() <= columns || !text.trim_end().contains(char::is_whitespace) {
+        return vec![line.to_owned()];
+    }
+    let indent = hanging_indent(&text, columns);
+    let graphemes: Vec<(&str, Style)> = parts
+        .parts
+        .iter()
+        .flat_map(|part| part.text.graphemes(true).map(|grapheme| (grapheme, part.style)))
+        .collect();
+    let is_space = |at: usize| graphemes[at].0.chars().all(char::is_whitespace);
+    let mut lines = Vec::new();
+    let mut start = 0;
+    while start < graphemes.len() {
+        let lead = if start == 0 { 0 } else { indent };
+        let end = row_end(&graphemes, start, columns.saturating_sub(lead).max(1), indent);
+        let mut row = StyledLine::default();
+        row.push(" ".repeat(lead), Style::new());
+        let kept = (start..end).rev().find(|at| !is_space(*at)).map_or(start, |at| at + 1);
+        for (grapheme, style) in &graphemes[start..kept] {
+            row.push((*grapheme).to_owned(), *style);
+        }
+        lines.push(row.to_ansi());
+        start = (end..graphemes.len())
+            .find(|at| !is_space(*at))
+            .unwrap_or(graphemes.len());
+    }
+    lines
+}
+
+/// Returns where a row that begins at `start` and takes `room` columns ends: behind the last white space that fits, or within a word that is
+/// longer than the row. White space in the first `indent` columns separates a label from its text and is no place to break.
+fn row_end(graphemes: &[(&str, Style)], start: usize, room: usize, indent: usize) -> usize {
+    let (mut taken, mut at, mut space) = (0, start, None);
+    while at < graphemes.len() {
+        let grapheme = graphemes[at].0;
+        let width = measure::width(grapheme);
+        let is_space = grapheme.chars().all(char::is_whitespace);
+        if taken + width > room {
+            if is_space {
+                return at;
+            }
+            return space.unwrap_or(at).max(start + 1);
+        }
+        if is_space && (start > 0 || taken >= indent) {
+            space = Some(at);
+        }
+        taken += width;
+        at += 1;
+    }
+    at
+}
+
+/// Returns the column at which the second column of a row begins, or two columns behind its indent if there is none in the first half of the
+/// screen.
+fn hanging_indent(text: &str, columns: usize) -> usize {
+    let lead = text.chars().take_while(|c| *c == ' ').count();
+    let mut column = lead;
+    let mut spaces = 0;
+    for grapheme in text.graphemes(true).skip(lead) {
+        if grapheme == " " {
+            spaces += 1;
+        } else if spaces > 1 {
+            break;
+        } else {
+            spaces = 0;
+        }
+        column += measure::width(grapheme);
+    }
+    match spaces > 1 && column * 2 <= columns {
+        true => column,
+        false if (lead + 2) * 2 <= columns => lead + 2,
+        false => 0,
+    }
+}
+
 /// Splits a line behind `columns` columns, and drops the white space there.
 fn split_at_column(line: &StyledLine, columns: usize) -> (StyledLine, StyledLine) {
     let (mut before, mut after) = (StyledLine::default(), StyledLine::default());
@@ -323,6 +407,39 @@ mod tests {
             [format!("  label  {bold}one two{bold:#}"), "         three".to_owned()]
         );
         assert_eq!(wrap_painted("short", 9, 2), ["short"]);
+    }
+
+    #[test]
+    fn a_row_wraps_under_its_second_column_and_keeps_its_spaces() {
+        assert_eq!(
+            wrap_row("name  some words  that   wrap here", 20),
+            ["name  some words", "      that   wrap", "      here"]
+        );
+        assert_eq!(
+            wrap_row("  one two three four five", 12),
+            ["  one two", "    three", "    four", "    five"]
+        );
+        assert_eq!(
+            wrap_row("/a/path/that/somebody/copies", 12),
+            ["/a/path/that/somebody/copies"]
+        );
+        assert_eq!(
+            wrap_row("see /a/path/that/is/long", 12),
+            ["see", "  /a/path/th", "  at/is/long"]
+        );
+        let bold = Style::new().bold();
+        assert_eq!(
+            wrap_row(&format!("id  {bold}one two{bold:#} three"), 11),
+            [format!("id  {bold}one two{bold:#}"), "    three".to_owned()]
+        );
+        for columns in 1..50 {
+            for line in wrap_row("label  text 日本語の文章です and averyveryverylongword", columns) {
+                assert!(
+                    measure::width(&parse_ansi(&line).text()) <= columns.max(2),
+                    "{columns}: {line}"
+                );
+            }
+        }
     }
 
     #[test]

@@ -23,11 +23,11 @@ fn alone_it_shows_its_verbs_in_their_groups() {
       man           Print the manual page, or write the pages of all commands
 
     Ask:
-      search        Find turns by words, phrases, any characters or a regular expression
-      sessions      List the sessions in the memory, newest first
-      show          Show a session, or the session that made a commit
+      search        Find turns by words, phrases, any characters or a regular expression [aliases: grep]
+      sessions      List the sessions in the memory, newest first [aliases: ls, list]
+      show          Show a session, or the session that made a commit [aliases: log]
       why           Show which turns touched a file, or which one wrote a line, and what they were asked for
-      usage         Count tokens and money, each API call once
+      usage         Count tokens and money, each API call once [aliases: cost]
       stats         Show what sessions were like, taken together
       statusline    Print one line for a status line: today, this session, context used
       digest        Show a session on one page: what was asked, what came of it, what it took
@@ -36,14 +36,14 @@ fn alone_it_shows_its_verbs_in_their_groups() {
       secrets       Say where secrets stand in the agents' own logs
 
     Diary:
-      diary         Show yesterday's page
+      diary         Show the page of a day, by default yesterday's [aliases: today]
       prepare       Gather a day's sessions into a workspace for a report
       report        Write a day as a page: what was asked, what was done, what came of it
       days          List the days that have sessions, newest first
       bundle        Pack a day's workspace into a zip for support
 
     Share:
-      render        Make a page, a text or a film of a session, to look at and to share
+      render        Make a page, a text or a film of a session, to look at and to share [aliases: open]
       read          Show a session's log as one clear transcript
       cat           Print a session's log as the agent wrote it
       export        Write sessions, turns, events, calls and digests as tables

@@ -122,7 +122,7 @@ fn days_that_make_no_sense_are_refused() {
     ");
     assert_snapshot!(told(&sandbox, "prepare --date tomorrow"), @"
     --- stderr ---
-    error: invalid value 'tomorrow' for '--date <DAY>': failed to parse four digit integer as year: invalid digit, expected 0-9 but got t
+    error: invalid value 'tomorrow' for '--date <DAY>': write it like `2026-05-12`, `today`, `yesterday`, `monday` or `-3d`
 
     For more information, try '--help'.
     --- exit 2 ---
@@ -165,16 +165,16 @@ fn days_are_listed_with_what_they_have() {
     let sandbox = home();
     assert_snapshot!(Sandbox::new().run("days"), @"
     --- stderr ---
-    Hint: no session is in the memory yet; `boswell sweep` reads the agents' logs
+    Hint: no sessions in the memory yet; `boswell sweep` reads the agents' logs
     --- exit 1 ---
     ");
     sandbox.run("sweep");
     sandbox.run("prepare");
     assert_snapshot!(sandbox.run("days"), @"
-    2026-03-31      1 turn     1 session  workspace            app
-    2026-03-25      1 turn     1 session  -                    app
+    2026-03-31      1 turn     1 session  workspace  app
+    2026-03-25      1 turn     1 session  -          app
     --- stderr ---
-    Hint: `boswell report --date 2026-03-31` writes a day's page
+    Hint: `boswell diary 2026-03-31` writes the page of a day
     ");
     sandbox.write(&in_workspace("report.md"), "# A day");
     assert_snapshot!(sandbox.run("days --limit 1 --json"), @r#"{"days":[{"date":"2026-03-31","has_report":true,"projects":["app"],"sessions":1,"turns":1,"workspace":"final"}],"schema":"boswell.days/1","timezone":"UTC","total":2}"#);

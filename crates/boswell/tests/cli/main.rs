@@ -26,6 +26,8 @@ mod keep;
 mod masking;
 mod picture;
 #[cfg(unix)]
+mod printed_commands;
+#[cfg(unix)]
 mod pty;
 mod read;
 mod render;

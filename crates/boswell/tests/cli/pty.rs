@@ -1,6 +1,7 @@
 //! Every verb on a real terminal: it ends, exits as it does without one, fits the width, and passes nothing of a log to the terminal that
 //! could play tricks with it. `cargo test -p boswell --test cli pty:: -- --nocapture` prints how each run went.
 
+mod diary;
 mod interrupt;
 mod modes;
 mod screen;
@@ -151,6 +152,7 @@ fn run_all(source: LogSource<'_>, invocations: &[Invocation]) -> Report {
                 ));
             }
             check_text(invocation, columns, run, &mut report.problems);
+            check_home(invocation, columns, run, home, &mut report.problems);
             if let Some(widest) = widest_line(invocation, columns, run, home) {
                 report.too_wide.entry(invocation.line.clone()).or_default()[which] = widest;
             }
@@ -243,6 +245,26 @@ fn check_text(invocation: &Invocation, columns: u16, run: &TerminalRun, problems
     if !foreign.is_empty() {
         let what = format!("control characters that are not ours: {}", foreign.join(" "));
         problems.push(problem_of(invocation, columns, &what));
+    }
+}
+
+/// Checks that paths in the home directory begin with `~`, unless a shell would not expand it there: in quotes, and in the lines of a log.
+fn check_home(invocation: &Invocation, columns: u16, run: &TerminalRun, home: &Path, problems: &mut Vec<String>) {
+    if invocation.output != Output::Text {
+        return;
+    }
+    let home = home.to_string_lossy();
+    for line in Screen::of(&run.bytes).lines() {
+        if let Some((before, _)) = line.split_once(&*home)
+            && !before.ends_with(['\'', '"', '='])
+        {
+            problems.push(problem_of(
+                invocation,
+                columns,
+                &format!("the home directory in full: {line}"),
+            ));
+            return;
+        }
     }
 }
 

@@ -279,19 +279,55 @@ fn what_was_decided_is_told_whether_its_text_is_there_or_not() {
 }
 
 #[test]
-fn an_empty_day_has_a_page() {
+fn a_day_without_sessions_has_no_page_and_the_nearest_day_is_offered() {
     let sandbox = home();
     assert_snapshot!(sandbox.run("report --date 2026-03-30"), @"
-    # Monday, 30 March 2026
-
-    2026-03-30T00:00:00Z to 2026-03-31T00:00:00Z (UTC), final
-
-    Nothing was asked on this day.
     --- stderr ---
-    Kept as [DAYS]/2026-03-30/report.html
+    error: no sessions on 2026-03-30
+    Hint: `boswell sweep` reads the agents' logs, `boswell days` lists the days with sessions
+    --- exit 1 ---
     ");
-    let page = fs::read_to_string(sandbox.home.join(ROOT).join("work/2026-03-30/report.html")).unwrap();
-    assert!(page.contains("Nothing was asked on this day."), "{page}");
+    sandbox.run("sweep");
+    assert_snapshot!(sandbox.run("diary 2026-03-28"), @"
+    --- stderr ---
+    error: no sessions on 2026-03-28; the nearest day with sessions is 2026-03-31
+    Hint: `boswell diary 2026-03-31`
+    --- exit 1 ---
+    ");
+    assert_snapshot!(sandbox.run("diary 2026-03-28 --json"), @r#"
+    {"error":{"code":"no-sessions","message":"no sessions on 2026-03-28; the nearest day with sessions is 2026-03-31","hint":"`boswell diary 2026-03-31`","retryable":false}}
+    --- exit 1 ---
+    "#);
+    assert_eq!(names_in(&sandbox.home.join(ROOT).join("work")), [""; 0]);
+}
+
+#[test]
+fn a_day_is_named_by_a_date_a_word_a_weekday_or_a_distance() {
+    let sandbox = home();
+    let page = sandbox.run("diary 2026-03-31");
+    assert!(page.starts_with("# Tuesday, 31 March 2026\n"), "{page}");
+    for day in [
+        "yesterday",
+        "tuesday",
+        "-1d",
+        "--date tue",
+        "--date -1d",
+        "--date=yesterday",
+    ] {
+        assert_eq!(sandbox.run(&format!("diary {day}")), page, "{day}");
+        let day = day.trim_start_matches("--date").trim_start_matches(['=', ' ']);
+        assert_eq!(sandbox.run(&format!("report --date {day}")), page, "{day}");
+        for verb in ["prepare", "days", "bundle -o day.zip --reports-root nowhere"] {
+            let told = sandbox.run(&format!("{verb} --date {day}"));
+            assert!(
+                told.contains("2026-03-31") || told.contains("no sessions in the memory"),
+                "{verb} {day}: {told}"
+            );
+        }
+    }
+    let today = sandbox.run("today");
+    assert!(today.contains("no sessions on 2026-04-01"), "{today}");
+    assert_eq!(today, sandbox.run("diary today"));
 }
 
 #[test]

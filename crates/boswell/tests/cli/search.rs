@@ -112,7 +112,7 @@ fn filters_hide_and_say_so_and_a_copied_turn_is_one_hit() {
     let sandbox = sandbox();
     let told = sandbox.run("search borrow --until 2026-03-30");
     assert!(
-        told.contains("Nothing found") && told.contains("1 session not asked because of the filters"),
+        told.contains("Nothing found") && told.contains("1 session not searched because of the filters"),
         "{told}"
     );
     let fork = log(1)
@@ -401,4 +401,98 @@ fn an_id_that_is_told_names_its_session_alone() {
     for open in opens {
         assert!(sandbox.run(open).contains("a walrus"), "{open}");
     }
+}
+
+#[test]
+fn the_printed_command_names_one_session_even_if_ids_of_several_agents_begin_alike() {
+    let sandbox = sandbox();
+    let id = "5e550001-0000-4000-9000-00000000c0de";
+    let line = |kind: &str, payload: &Value| {
+        json!({"timestamp": "2026-03-31T10:00:00Z", "type": kind, "payload": payload}).to_string()
+    };
+    let rollout = [
+        line(
+            "session_meta",
+            &json!({"id": id, "timestamp": "2026-03-31T10:00:00Z", "cwd": "/home/ada/app"}),
+        ),
+        line(
+            "event_msg",
+            &json!({"type": "user_message", "message": "sharpen the login form"}),
+        ),
+    ];
+    sandbox.write(
+        &format!(".codex/sessions/2026/03/31/rollout-2026-03-31T10-00-00-{id}.jsonl"),
+        &format!("{}\n", rollout.join("\n")),
+    );
+    // Of this one only a prompt is left.
+    sandbox.write(
+        ".claude/history.jsonl",
+        "{\"display\":\"an old question\",\"timestamp\":1774900000000,\"project\":\"/home/ada/app\",\"sessionId\":\"5e550001-0000-4000-8000-0000000000ff\"}\n",
+    );
+    sandbox.run("sweep");
+    let told = sandbox.run("search login");
+    let commands: Vec<&str> = told
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("boswell "))
+        .collect();
+    assert_eq!(
+        commands,
+        [
+            "show 5e550001-0000-4000-9 --turns 1",
+            "show 5e550001-0000-4000-8000-00000000000 --turns 1"
+        ]
+        .map(|command| command.to_owned())
+    );
+    for command in commands {
+        let shown = sandbox.run(command);
+        assert!(
+            shown.contains("login") && !shown.contains("--- exit"),
+            "{command}: {shown}"
+        );
+    }
+    // The list has room for the same ids.
+    let listed = sandbox.run("sessions");
+    assert!(listed.contains("5e550001-0000-4000-9 "), "{listed}");
+    assert!(sandbox.run("show 5e550001").contains("several sessions begin with"));
+}
+
+#[test]
+fn dashes_are_negations_or_text_and_the_answer_says_which() {
+    let sandbox = sandbox();
+    let commands = log(3)
+        .at("2026-03-31T11:00:00Z")
+        .prompt("run xattr -cr on it and git rebase --autosquash, no draft");
+    sandbox.write(&path(3), &commands.jsonl());
+    sandbox.run("sweep");
+    let check = |arguments: &[&str], found: bool, note: &str| {
+        let told = sandbox.run_args(&[&["search", "--no-sweep"], arguments].concat());
+        assert_eq!(told.contains("5e550003"), found, "{arguments:?}: {told}");
+        assert!(told.contains(note), "{arguments:?}: {told}");
+    };
+    check(&["xattr", "-cr"], true, "Note: `-cr` searched as text");
+    check(&["xattr -cr"], true, "Note: `-cr` searched as text");
+    check(&["xattr", "-rc"], false, "Note: `-rc` searched as text");
+    check(
+        &["rebase", "--autosquash", "--limit", "3"],
+        true,
+        "Note: `--autosquash` searched as text",
+    );
+    check(
+        &["--limit", "3", "git rebase --autosquash"],
+        true,
+        "Note: `--autosquash` searched as text",
+    );
+    check(&["xattr", "-draft"], false, "Note: without: draft");
+    check(&["xattr -draft"], false, "Note: `-draft` searched as text");
+    check(&["xattr", "--", "-draft"], false, "Note: `-draft` searched as text");
+    check(&["xattr", "-word"], true, "Note: without: word");
+    check(
+        &["xattr", "--agnet", "claude"],
+        false,
+        "a similar argument exists: '--agent'",
+    );
+    check(&["--", "xattr", "--json"], false, "Note: `--json` searched as text");
+    let told: Value =
+        serde_json::from_str(sandbox.run("grep xattr -cr -draft --json").lines().next().unwrap()).unwrap();
+    assert_eq!(told["notes"], json!(["without: draft", "`-cr` searched as text"]));
 }

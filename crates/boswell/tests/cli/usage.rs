@@ -206,10 +206,10 @@ fn the_limits_of_the_account_are_told_as_the_newest_session_heard_them() {
     assert_snapshot!(sandbox.run("usage blocks --no-sweep"), @"
     from                    for  tokens    cost  tokens/min  per hour
     2026-04-01 06:00:00  1h 00m     220  <$0.01           4    <$0.01
-    codex said at 2026-04-01 07:00:00: 40 % of 5h 00m used, anew 2026-04-01 11:00:00
-    codex said at 2026-04-01 07:00:00: 3 % of 7d 00h used
+    codex reported at 2026-04-01 07:00:00: 40 % of 5h 00m used, resets 2026-04-01 11:00:00
+    codex reported at 2026-04-01 07:00:00: 3 % of 7d 00h used
     --- stderr ---
-    The last block runs: 2h 00m left, $0.01 at its end if it goes on like this
+    Current block: 2h 00m left, $0.01 at this rate
     ");
     let told = json(&sandbox.run("usage blocks --json --no-sweep"));
     assert_snapshot!(told["rate_limits"], @r#"{"agent":"codex","session_uid":"codex:019d4700-0000-7000-8000-000000000002","told_at":"2026-04-01T07:00:00Z","windows":[{"resets_at":"2026-04-01T11:00:00Z","used_percent":40.0,"window":"primary","window_minutes":300},{"resets_at":null,"used_percent":3.0,"window":"secondary","window_minutes":10080}]}"#);
@@ -258,24 +258,25 @@ fn sandbox() -> Sandbox {
 fn usage_is_shown_by_day_session_project_and_block() {
     let sandbox = sandbox();
     assert_snapshot!(sandbox.run("usage --no-sweep"), @"
-    day         agent   model                      input  output  cache read  cache write              cost
-    2026-03-31  claude  claude-opus-4-6            1,000   2,000   3,000,000       40,000             $1.81
-    2026-04-01  claude  claude-haiku-4-5-20251001     10      20                                     <$0.01
-                claude  model-of-tomorrow            100     200                                   unpriced
-    total                                          1,110   2,220   3,000,000       40,000  $1.81 + unpriced
+    day         agent   model                      input  output  cache read  cache write               cost
+    2026-03-31  claude  claude-opus-4-6            1,000   2,000   3,000,000       40,000              $1.81
+    2026-04-01  claude  claude-haiku-4-5-20251001     10      20                                      <$0.01
+                claude  model-of-tomorrow            100     200                                    unpriced
+                total                                110     220                           <$0.01 + unpriced
+    total                                          1,110   2,220   3,000,000       40,000   $1.81 + unpriced
     --- stderr ---
     warning: no price is known for: model-of-tomorrow
-    Hint: add it to `prices.toml` beside `config.toml`: `boswell usage --prices` shows the form
+    Hint: add it to `prices.toml` beside `config.toml`; `boswell usage --prices` shows the format
     ");
     assert_snapshot!(sandbox.run("usage session --limit 1 --no-sweep"), @"
-    session        agent   model            input  output  cache read  cache write              cost
-    5e550000-0000  claude  claude-opus-4-6  1,000   2,000   3,000,000       40,000             $1.81
-    total                                   1,110   2,220   3,000,000       40,000  $1.81 + unpriced
+    session                               agent   model            input  output  cache read  cache write              cost
+    5e550000-0000-4000-8000-000000000001  claude  claude-opus-4-6  1,000   2,000   3,000,000       40,000             $1.81
+    total                                                          1,110   2,220   3,000,000       40,000  $1.81 + unpriced
     --- stderr ---
     warning: no price is known for: model-of-tomorrow
-    Hint: add it to `prices.toml` beside `config.toml`: `boswell usage --prices` shows the form
-    Hint: 2 more rows: the total is of all
-    Hint: what subagents used is counted with the session that called them
+    Hint: add it to `prices.toml` beside `config.toml`; `boswell usage --prices` shows the format
+    Hint: 2 more rows; totals include them
+    Hint: usage of subagents is counted with the session that started them
     ");
     assert_snapshot!(sandbox.run("usage --by project,month --no-sweep --csv"), @"
     project,date,input_tokens,output_tokens,cache_read_tokens,cache_write_tokens,reasoning_tokens,cost_microusd,reported_microusd,calls,unpriced_calls
@@ -283,7 +284,7 @@ fn usage_is_shown_by_day_session_project_and_block() {
     /home/ada/app,2026-04,110,220,0,0,0,110,0,2,1
     --- stderr ---
     warning: no price is known for: model-of-tomorrow
-    Hint: add it to `prices.toml` beside `config.toml`: `boswell usage --prices` shows the form
+    Hint: add it to `prices.toml` beside `config.toml`; `boswell usage --prices` shows the format
     ");
     assert_snapshot!(sandbox.run("usage blocks --no-sweep"), @"
     from                     for     tokens               cost  tokens/min  per hour
@@ -292,14 +293,14 @@ fn usage_is_shown_by_day_session_project_and_block() {
     2026-04-01 08:00:00  30m 00s        330  <$0.01 + unpriced          11    <$0.01
     --- stderr ---
     warning: no price is known for: model-of-tomorrow
-    Hint: add it to `prices.toml` beside `config.toml`: `boswell usage --prices` shows the form
-    The last block runs: 4h 00m left, <$0.01 at its end if it goes on like this
+    Hint: add it to `prices.toml` beside `config.toml`; `boswell usage --prices` shows the format
+    Current block: 4h 00m left, <$0.01 at this rate
     ");
     assert_snapshot!(sandbox.run("usage --since today --until today --by model --no-sweep --json"), @r#"{"rows":[{"agent":null,"cache_read_tokens":0,"cache_write_tokens":0,"calls":1,"cost_microusd":110,"date":null,"input_tokens":10,"model":"claude-haiku-4-5-20251001","output_tokens":20,"reasoning_tokens":0,"reported_microusd":0,"unpriced_calls":0},{"agent":null,"cache_read_tokens":0,"cache_write_tokens":0,"calls":1,"cost_microusd":null,"date":null,"input_tokens":100,"model":"model-of-tomorrow","output_tokens":200,"reasoning_tokens":0,"reported_microusd":0,"unpriced_calls":1}],"schema":"boswell.usage/1","totals":{"cache_read_tokens":0,"cache_write_tokens":0,"calls":2,"cost_microusd":110,"input_tokens":110,"output_tokens":220,"reasoning_tokens":0,"reported_microusd":0,"unpriced_calls":1},"stale":true}"#);
     assert_snapshot!(sandbox.run("usage --agent codex --no-sweep"), @"
     --- stderr ---
-    No usage is known here
-    Hint: fewer filters find more
+    No usage found
+    Hint: use fewer filters
     --- exit 1 ---
     ");
 }
@@ -347,4 +348,23 @@ fn a_status_line_listens_to_its_agent_and_needs_nobody() {
     assert_snapshot!(line("{ not json"), @"today <$0.01");
     let empty = Sandbox::new();
     assert_snapshot!(empty.run("statusline"), @"");
+}
+
+#[test]
+fn usage_by_block_is_the_report_of_blocks() {
+    let sandbox = sandbox();
+    assert_eq!(
+        sandbox.run("usage --by block --no-sweep"),
+        sandbox.run("usage blocks --no-sweep")
+    );
+    assert_eq!(
+        sandbox.run("cost --by block --no-sweep --json"),
+        sandbox.run("usage blocks --no-sweep --json")
+    );
+    assert_snapshot!(sandbox.run("usage --by block,agent --no-sweep"), @"
+    --- stderr ---
+    error: `--by block` cannot be combined with other words
+    Hint: filter instead, such as `boswell usage blocks --agent claude`
+    --- exit 2 ---
+    ");
 }

@@ -488,3 +488,127 @@ fn without_a_memory_there_is_no_answer() {
         "{told}"
     );
 }
+
+/// A log of Claude Code in which a file is written.
+fn writes(id: &str, cwd: &str, path: &str, text: &str) -> ClaudeLog {
+    ClaudeLog::new(id)
+        .cwd(cwd)
+        .at("2026-03-31T09:00:00Z")
+        .prompt(&format!(
+            "write {}",
+            path.rsplit(['/', '\\']).next().unwrap_or_default()
+        ))
+        .tool("Write", json!({"file_path": path, "content": text}), "File created")
+}
+
+/// A home with sessions that wrote files of one name in several places.
+fn places() -> Sandbox {
+    let sandbox = Sandbox::new();
+    let text = "fn pool() {\n    wait_for_a_connection();\n    count_the_waits();\n}\n";
+    let logs = [
+        (
+            "5e550001-0000-4000-8000-000000000001",
+            "/home/ada/app",
+            "/home/ada/app/src/pool.rs",
+            text,
+        ),
+        (
+            "5e550002-0000-4000-8000-000000000001",
+            "/home/ada/site",
+            "/home/ada/site/src/pool.rs",
+            "fn other_pool() {}\n",
+        ),
+        (
+            "5e550003-0000-4000-8000-000000000001",
+            "/home/ada/app",
+            "/home/ada/app/src/only_here.rs",
+            "fn only_here() {}\n",
+        ),
+        (
+            "5e550004-0000-4000-8000-000000000001",
+            "C:\\Code\\app",
+            "C:\\Code\\app\\src\\Window.rs",
+            "fn window() {}\n",
+        ),
+    ];
+    for (id, cwd, path, text) in logs {
+        let log = writes(id, cwd, path, text);
+        sandbox.write(&format!(".claude/projects/x/{id}.jsonl"), &log.jsonl());
+    }
+    sandbox.run("sweep");
+    sandbox
+}
+
+#[test]
+fn a_name_finds_recorded_paths_by_their_end() {
+    let sandbox = places();
+    let told = sandbox.run("why only_here.rs");
+    assert!(
+        told.starts_with("/home/ada/app/src/only_here.rs  1 turn in 1 session\n"),
+        "{told}"
+    );
+    assert_snapshot!(sandbox.run("why src/pool.rs"), @"
+    /home/ada/app/src/pool.rs  1 edit  23 hours ago
+    /home/ada/site/src/pool.rs  1 edit  23 hours ago
+    --- stderr ---
+    2 recorded paths end with `src/pool.rs`
+    Hint: name more of it, such as `boswell why /home/ada/app/src/pool.rs`
+    ");
+    let several: Value = serde_json::from_str(sandbox.run("why pool.rs --json").lines().next().unwrap()).unwrap();
+    let paths: Vec<&Value> = several["candidates"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| &one["path"])
+        .collect();
+    assert_eq!(paths, ["/home/ada/app/src/pool.rs", "/home/ada/site/src/pool.rs"]);
+    let told = sandbox.run("why --repo site src/pool.rs");
+    assert!(told.starts_with("/home/ada/site/src/pool.rs  1 turn"), "{told}");
+    assert!(
+        sandbox.run("why ool.rs").contains("no kept session edited it"),
+        "parts of paths match whole"
+    );
+}
+
+#[test]
+fn a_path_of_windows_is_found_in_any_case_and_with_either_separator() {
+    let sandbox = places();
+    for name in [
+        "C:\\Code\\app\\src\\Window.rs",
+        "c:/code/app/src/window.rs",
+        "window.rs",
+        "SRC\\window.rs",
+    ] {
+        let told = sandbox.run_args(&["why", "--no-sweep", name]);
+        assert!(
+            told.contains("1 turn in 1 session") && told.contains("5e550004"),
+            "{name}: {told}"
+        );
+    }
+    let told = sandbox.run_args(&["why", "--no-sweep", "D:\\Code\\app\\src\\Window.rs"]);
+    assert!(told.contains("no kept session edited it"), "{told}");
+}
+
+#[test]
+fn a_file_with_the_text_of_recorded_edits_and_no_shared_history_is_likely_theirs() {
+    let sandbox = places();
+    sandbox.write(
+        "copy/pool.rs",
+        "// copied\nfn pool() {\n    wait_for_a_connection();\n    count_the_waits();\n}\n",
+    );
+    let told = sandbox.run("why copy/pool.rs");
+    assert!(
+        told.starts_with("Likely: 3 of 3 lines that sessions wrote to /home/ada/app/src/pool.rs are in this file\n"),
+        "{told}"
+    );
+    assert!(told.contains("boswell show claude:5e550001"), "{told}");
+    let line: Value = serde_json::from_str(sandbox.run("why copy/pool.rs:3 --json").lines().next().unwrap()).unwrap();
+    assert_eq!(line["line"]["verdict"], "likely", "{line}");
+    assert_eq!(line["likely"]["shared_lines"], 3);
+    assert_eq!(line["touches"][0]["turn"], 1);
+    // A line of their own, and a file of another text, are nobody's.
+    let own = sandbox.run("why copy/pool.rs:1");
+    assert!(own.contains("not from a session"), "{own}");
+    sandbox.write("other/pool.rs", "something else entirely\nand nothing of the above\n");
+    assert!(sandbox.run("why other/pool.rs").contains("no kept session edited it"));
+}

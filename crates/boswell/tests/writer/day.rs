@@ -123,7 +123,7 @@ fn an_agent_writes_a_day_and_the_page_says_who_did() {
     [AGENT] writes evidence of app S0002
     [AGENT] writes work of app
     [AGENT] writes the day
-    Kept as [DAYS]/2026-03-31/report.html
+    Wrote [DAYS]/2026-03-31/report.html
     ");
     assert_eq!(
         asked(&sandbox),
@@ -223,8 +223,8 @@ fn several_agents_at_once_write_the_same_day() {
 #[test]
 fn a_day_without_sessions_needs_no_agent() {
     let sandbox = home("works");
-    let page = report(&sandbox, &["--date", "2026-03-30", "-q"]);
-    assert!(page.contains("Nothing was asked on this day."), "{page}");
+    let told = report(&sandbox, &["--date", "2026-03-30", "-q"]);
+    assert!(told.contains("no sessions on 2026-03-30"), "{told}");
     assert_eq!(asked(&sandbox), [""; 0]);
 }
 

@@ -37,6 +37,7 @@ pub(super) struct Site {
 }
 
 /// What stands there already.
+#[derive(Debug, PartialEq, Eq)]
 pub(super) enum Standing {
     Nothing,
     /// The same day in the same zone and state, and when it was prepared if that can be read.

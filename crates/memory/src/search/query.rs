@@ -121,6 +121,24 @@ pub(super) enum LastWord {
     Begun,
 }
 
+/// A piece of a question, and how its signs are read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueryPart {
+    pub text: String,
+    pub syntax: PartSyntax,
+}
+
+/// Which signs mean something in a part of a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PartSyntax {
+    /// Quotes, stars, fields and negations.
+    Full,
+    /// The same, but a dash before a word is text, as in a command that somebody pasted.
+    DashesAreText,
+    /// None: every word is text.
+    Literal,
+}
+
 /// Something about a question that its asker should know.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Note {
@@ -130,10 +148,14 @@ pub enum Note {
         value: String,
         suggestion: FieldSuggestion,
     },
-    #[error("a quote is not closed, so it is taken as a character")]
+    #[error("a quote is not closed, so it is searched as a character")]
     UnclosedQuote,
-    #[error("nothing in it narrows the search, so everything is read")]
+    #[error("nothing in the query narrows the search, so all text is read")]
     ReadsEverything,
+    #[error("without: {0}")]
+    Without(String),
+    #[error("`{0}` searched as text")]
+    DashAsText(String),
 }
 
 /// What an unknown field was probably meant to be.
@@ -150,7 +172,7 @@ pub enum FieldSuggestion {
 pub enum QueryError {
     #[error("nothing is asked for")]
     Empty,
-    #[error("it only says what must not be there")]
+    #[error("the query only excludes words")]
     OnlyNegations,
     #[error("no value behind `{field}:`")]
     NoValue { field: &'static str },
@@ -177,7 +199,7 @@ impl QueryError {
     pub fn hint(&self) -> String {
         match self {
             Self::Empty => "give a word, or a field such as `kind:error`".into(),
-            Self::OnlyNegations => "say also what to look for; a dash to be found stands in quotes: `\"-x\"`".into(),
+            Self::OnlyNegations => "add a word to search for; to search for the dash itself, put `--` before it".into(),
             Self::NoValue { field } => format!("write it without a space: `{field}:VALUE`"),
             Self::UnknownValue { field, .. } => format!("one of: {}", parse::values_of(field).join(", ")),
             Self::Regex { .. } => "`--exact` takes every character as it is".into(),
@@ -187,19 +209,31 @@ impl QueryError {
 }
 
 impl Query {
-    /// Reads the language of words and fields.
+    /// Parses the language of words and fields.
     pub fn words(text: &str) -> Result<Self, QueryError> {
-        parse::parse(text, LastWord::Whole)
+        Self::of_parts(&[QueryPart {
+            text: text.to_owned(),
+            syntax: PartSyntax::Full,
+        }])
     }
 
-    /// Reads the same while it is typed: the last word may go on, unless white space follows it.
+    /// Parses the parts of a question, which are searched for together.
+    pub fn of_parts(parts: &[QueryPart]) -> Result<Self, QueryError> {
+        parse::parse(parts, LastWord::Whole)
+    }
+
+    /// Parses the same while it is typed: the last word may go on, unless white space follows it.
     pub fn typing(text: &str) -> Result<Self, QueryError> {
-        parse::parse(text, LastWord::Begun)
+        let part = QueryPart {
+            text: text.to_owned(),
+            syntax: PartSyntax::Full,
+        };
+        parse::parse(&[part], LastWord::Begun)
     }
 
     /// Looks for these characters, wherever they stand. Case does not count.
     pub fn exact(text: &str) -> Result<Self, QueryError> {
-        check_length(text)?;
+        check_length(text.len())?;
         if text.is_empty() {
             return Err(QueryError::Empty);
         }
@@ -210,7 +244,7 @@ impl Query {
     /// Looks for what a regular expression matches, line by line unless it says otherwise. Case does not count, unless it
     /// begins with `(?-i)`.
     pub fn regex(expression: &str) -> Result<Self, QueryError> {
-        check_length(expression)?;
+        check_length(expression.len())?;
         if expression.is_empty() {
             return Err(QueryError::Empty);
         }
@@ -285,8 +319,8 @@ fn folded(text: &str) -> String {
     Folded::of(&compose(text)).as_str().to_owned()
 }
 
-fn check_length(text: &str) -> Result<(), QueryError> {
-    match text.len() > QUERY_BYTES_MAX {
+fn check_length(bytes: usize) -> Result<(), QueryError> {
+    match bytes > QUERY_BYTES_MAX {
         true => Err(QueryError::TooLong),
         false => Ok(()),
     }

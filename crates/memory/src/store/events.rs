@@ -280,8 +280,8 @@ impl Reads<'_> {
         Ok(tools.into_iter().collect())
     }
 
-    /// Whether any event of a session may be about a file with one of these last names: it edits one, or its words hold
-    /// the name.
+    /// Returns whether any event of a session may be about a file with one of these last names: it edits one, or its words hold
+    /// the name. Names in paths of Windows match in any case.
     pub fn may_name_file(&self, session_uid: &str, names: &BTreeSet<String>) -> Result<bool, StoreError> {
         let mut found = false;
         self.engine.each(
@@ -291,7 +291,7 @@ impl Reads<'_> {
                 if !found {
                     let page = unpack_page(session_uid, row.blob_ref(0)?)?;
                     let mut texts = page.names.iter().chain(&page.summaries);
-                    found = texts.any(|text| names.iter().any(|name| text.contains(name.as_str())));
+                    found = texts.any(|text| names.iter().any(|name| may_hold_name(text, name)));
                 }
                 Ok(())
             },
@@ -327,4 +327,10 @@ impl Reads<'_> {
             .query_opt("SELECT coalesce(sum(events), 0) FROM events", &[], |row| row.count(0))?;
         Ok(count.unwrap_or_default())
     }
+}
+
+/// Returns whether a text holds a name, in any case if paths of Windows may be in it.
+fn may_hold_name(text: &str, name: &str) -> bool {
+    let ignores_case = || text.contains(['\\', ':']) && text.to_lowercase().contains(&name.to_lowercase());
+    text.contains(name) || ignores_case()
 }

@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
 
 use jiff::Timestamp;
-use transcript::Session;
+use transcript::{Agent, Session};
 
 use super::engine::Value;
 use super::{Reads, StoreError, Tx, micros};
@@ -312,25 +312,52 @@ impl Reads<'_> {
         Ok(found.is_some())
     }
 
-    /// The native ids of the sessions before and behind one in the order of uids, among those of its agent. Its own
-    /// subagents are not meant.
-    pub fn neighbours(&self, session_uid: &str) -> Result<Vec<String>, StoreError> {
-        // What stands behind a slash sorts before `0`.
-        let behind = format!("{session_uid}0");
-        let native = |uid: String| uid.split_once(':').map(|(_, native)| native.to_owned());
-        let before = self.engine.query_opt(
-            "SELECT session_uid FROM sessions WHERE session_uid < $1 AND stands_for IS NULL
-             ORDER BY session_uid DESC LIMIT 1",
-            &[Value::Text(session_uid)],
-            |row| row.text(0),
-        )?;
-        let after = self.engine.query_opt(
-            "SELECT session_uid FROM sessions WHERE session_uid > $1 AND stands_for IS NULL
-             ORDER BY session_uid LIMIT 1",
-            &[Value::Text(&behind)],
-            |row| row.text(0),
-        )?;
-        Ok(before.into_iter().chain(after).filter_map(native).collect())
+    /// Returns the agents' own ids that sort directly before and after `native_id` among the sessions of each agent, and `native_id` itself once
+    /// for each other agent that has a session of this id. Subagents of the session are left out.
+    ///
+    /// Sessions of which only prompts are left count too, because a prefix can name them.
+    pub fn neighbouring_ids(&self, session_uid: &str) -> Result<Vec<String>, StoreError> {
+        let native_id = session_uid.split_once(':').map_or(session_uid, |(_, native)| native);
+        let has_prompts = self.engine.has_table("prompts")?;
+        let mut ids = Vec::new();
+        for agent in Agent::ALL {
+            let (first, end) = (format!("{}:", agent.as_str()), format!("{};", agent.as_str()));
+            let uid = format!("{first}{native_id}");
+            // `/`, which separates a subagent from its session, sorts directly before `0`.
+            let (begin, subagents, after) = (format!("{first} "), format!("{uid}/"), format!("{uid}0"));
+            let behind = format!("{uid} ");
+            let ranges = [
+                (begin.as_str(), uid.as_str(), "DESC"),
+                (behind.as_str(), subagents.as_str(), "ASC"),
+                (after.as_str(), end.as_str(), "ASC"),
+            ];
+            let same = (uid != session_uid).then_some((uid.as_str(), after.as_str(), "ASC"));
+            for (from, to, order) in ranges.into_iter().chain(same) {
+                ids.extend(self.first_id_between("sessions", "AND stands_for IS NULL", from, to, order)?);
+                if has_prompts {
+                    ids.extend(self.first_id_between("prompts", "", from, to, order)?);
+                }
+            }
+        }
+        Ok(ids)
+    }
+
+    fn first_id_between(
+        &self,
+        table: &str,
+        condition: &str,
+        from: &str,
+        to: &str,
+        order: &str,
+    ) -> Result<Option<String>, StoreError> {
+        let sql = format!(
+            "SELECT session_uid FROM {table} WHERE session_uid >= $1 AND session_uid < $2 {condition}
+             ORDER BY session_uid {order} LIMIT 1"
+        );
+        let uid = self
+            .engine
+            .query_opt(&sql, &[Value::Text(from), Value::Text(to)], |row| row.text(0))?;
+        Ok(uid.and_then(|uid| uid.split_once(':').map(|(_, native)| native.to_owned())))
     }
 
     /// Whether a session did not grow since its digest was written.

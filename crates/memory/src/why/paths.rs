@@ -20,6 +20,16 @@ pub(super) struct Target {
 impl Target {
     /// The file at an absolute path, which need not be there.
     pub(super) fn new(path: &Path) -> Self {
+        let recorded = path.to_str().filter(|path| is_windows_path(path)).map(windows_form);
+        // On another system nothing lies at a path of Windows; elsewhere sessions recorded it.
+        if let Some(path) = recorded.filter(|_| !cfg!(windows)) {
+            return Self {
+                absolute: [path].into(),
+                checkout: None,
+                names: Vec::new(),
+                around: HashMap::new(),
+            };
+        }
         let path = tidied(path);
         // A link may lead here; of a file that is gone its directory still tells.
         let real = path.canonicalize().ok().or_else(|| {
@@ -33,7 +43,10 @@ impl Target {
             .and_then(|checkout| own.strip_prefix(&checkout.root).ok());
         let names = name.map(Path::to_owned).into_iter().collect();
         Self {
-            absolute: std::iter::once(path).chain(real).collect(),
+            absolute: std::iter::once(path)
+                .chain(real)
+                .filter_map(|path| whole(&path.to_string_lossy(), None))
+                .collect(),
             checkout,
             names,
             around: HashMap::new(),
@@ -101,8 +114,33 @@ impl Target {
     }
 }
 
-/// An absolute path without `.` and `..`.
-fn whole(path: &str, directory: Option<&str>) -> Option<PathBuf> {
+/// Returns whether a path was written on Windows: `C:\\x`, `C:/x` or `\\\\server\\x`.
+pub fn is_windows_path(path: &str) -> bool {
+    let mut chars = path.chars();
+    let drive = (chars.next(), chars.next(), chars.next());
+    path.starts_with("\\\\")
+        || matches!(drive, (Some(letter), Some(':'), Some('/' | '\\')) if letter.is_ascii_alphabetic())
+}
+
+/// Returns the parts of a path, whichever system wrote it.
+pub(super) fn parts_of(path: &str) -> Vec<String> {
+    let is_part = |part: &&str| !part.is_empty() && *part != ".";
+    path.split(['/', '\\']).filter(is_part).map(str::to_owned).collect()
+}
+
+/// Returns the one form of a path of Windows, which has neither case nor a separator of its own.
+fn windows_form(path: &str) -> PathBuf {
+    tidied(Path::new(&path.replace('\\', "/").to_lowercase()))
+}
+
+/// Returns an absolute path without `.` and `..`.
+pub(super) fn whole(path: &str, directory: Option<&str>) -> Option<PathBuf> {
+    if is_windows_path(path) {
+        return Some(windows_form(path));
+    }
+    if let Some(directory) = directory.filter(|directory| is_windows_path(directory) && !path.starts_with('/')) {
+        return Some(windows_form(&format!("{directory}/{path}")));
+    }
     let path = match directory {
         Some(directory) => Path::new(directory).join(path),
         None => PathBuf::from(path),
@@ -129,6 +167,23 @@ mod tests {
     use std::fs;
 
     use super::*;
+
+    #[test]
+    fn a_path_of_windows_matches_in_any_case_and_with_either_separator() {
+        assert!(is_windows_path("C:\\x\\y.rs") && is_windows_path("d:/x") && is_windows_path("\\\\server\\x"));
+        assert!(!is_windows_path("/c:/x") && !is_windows_path("c:x") && !is_windows_path("src/x.rs"));
+        let mut target = Target::new(Path::new("C:\\Code\\app\\src\\Y.rs"));
+        for (path, directory) in [
+            ("C:\\Code\\app\\src\\Y.rs", None),
+            ("c:/code/APP/src/y.rs", None),
+            ("src\\Y.rs", Some("c:\\code\\app")),
+            ("..\\src\\y.rs", Some("C:/Code/app/docs")),
+        ] {
+            assert!(target.is_at(path, directory), "{path}");
+        }
+        assert!(!target.is_at("D:\\Code\\app\\src\\Y.rs", None));
+        assert!(!target.is_at("/code/app/src/Y.rs", None));
+    }
 
     #[test]
     fn clones_worktrees_and_gone_worktrees_lead_to_one_file_and_another_repository_does_not() {
@@ -167,6 +222,7 @@ mod tests {
         ] {
             assert!(!target.is_at(&path, directory.as_deref()), "{path}");
         }
+        assert!(!target.is_at("C:\\app\\src\\main.rs", None));
         target.was(Path::new("src/old.rs"));
         assert!(target.is_at(&at("clone/src/old.rs"), None));
         assert_eq!(

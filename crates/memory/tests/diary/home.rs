@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use memory::diary::{self, Ask, Copies, DiaryError, Made, Prepared, Window};
+use memory::diary::{self, Ask, Copies, DiaryError, EmptyDay, Made, Prepared, Window};
 use memory::mask::{MaskKey, Masker, UserRules};
 use memory::sources::Root;
 use memory::store::Store;
@@ -106,6 +106,7 @@ impl Home {
             threads: 3,
             is_ignored: &|_: &Path| false,
             force: self.force,
+            empty_day: EmptyDay::Prepare,
         };
         diary::prepare(&ask, store)
     }
@@ -118,6 +119,7 @@ impl Home {
         match self.try_prepare(DATE, store).unwrap() {
             Prepared::Made(made) => made,
             Prepared::There(path) => panic!("{} is there already", path.display()),
+            Prepared::Empty => panic!("a day without sessions is prepared here"),
         }
     }
 

@@ -87,7 +87,17 @@ fn an_evicted_session_of_any_agent_reads_from_its_log_as_it_did_from_the_memory(
         let text = texts.open(uid, location).unwrap();
         let read = read_whole(&text);
         assert_eq!(read.parts, whole.parts, "{uid}");
-        assert_eq!(read.events.len(), whole.events.len(), "{uid}");
+        let comparable = |events: &[SessionEvent]| -> Vec<String> {
+            let shown = |event: &SessionEvent| {
+                let place = (event.seq, event.turn, event.part, event.line, event.block);
+                format!(
+                    "{place:?} {:?} {:?} {:?} {}",
+                    event.ts, event.kinds, event.tool, event.summary
+                )
+            };
+            events.iter().map(shown).collect()
+        };
+        assert_eq!(comparable(&read.events), comparable(&whole.events), "{uid}");
         // Texts of Grok's companion files are only in the memory; their events have summaries.
         for (seq, text) in &read.texts {
             assert_eq!(Some(text), whole.texts.get(seq), "{uid} {seq}");

@@ -89,7 +89,7 @@ pub(super) fn run(ui: &mut Ui, context: &Context, args: &RenderArgs) -> Result<O
             "secrets_masked": masked,
         }))?,
         Format::Text => {
-            ui.row(escape(&index.display().to_string()))?;
+            ui.row(ui.path(&escape(&index.display().to_string())))?;
             let (made, same) = (plural(new.len() as u64, "page"), pages.len() - new.len());
             ui.status(format_args!("Made {made}, {same} unchanged"));
             if masked > 0 {

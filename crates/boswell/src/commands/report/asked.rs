@@ -3,75 +3,43 @@
 use jiff::ToSpan;
 use jiff::civil::Date;
 
+use crate::day_arg::DayWord;
 use crate::error::CommandError;
 
-/// A report is about at most so many days.
+/// The maximum number of days of a report.
 const DAYS_MAX: usize = 366;
 
-/// Which days are meant; yesterday where nothing is said.
+/// Which days are meant; by default yesterday.
 #[derive(clap::Args, Debug, Default)]
 pub(crate) struct Days {
-    /// The day, such as `2026-05-12`; yesterday where it is not given
+    /// The day: `2026-05-12`, `today`, `yesterday`, `monday` or `-3d`; the default is yesterday
     #[arg(long, value_name = "DAY", conflicts_with_all = ["since", "until", "week"])]
-    date: Option<When>,
-    /// The first of several days: a date, `yesterday` or `7d`
+    date: Option<DayWord>,
+    /// The first of several days, named in the same ways
     #[arg(long, value_name = "DAY", conflicts_with = "week")]
-    since: Option<When>,
-    /// The last of several days; yesterday where it is not given
+    since: Option<DayWord>,
+    /// The last of several days; the default is yesterday
     #[arg(long, value_name = "DAY", requires = "since")]
-    until: Option<When>,
+    until: Option<DayWord>,
     /// The seven days up to yesterday
     #[arg(long)]
     week: bool,
 }
 
-/// A day as people name it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum When {
-    On(Date),
-    /// So many days before today.
-    Ago(i64),
-}
-
-impl std::str::FromStr for When {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let ago = || {
-            text.strip_suffix('d')?
-                .parse()
-                .ok()
-                .filter(|days| (0..=36_600).contains(days))
-        };
-        match text {
-            "today" => Ok(Self::Ago(0)),
-            "yesterday" => Ok(Self::Ago(1)),
-            _ => match ago() {
-                Some(days) => Ok(Self::Ago(days)),
-                None => text
-                    .parse()
-                    .map(Self::On)
-                    .map_err(|_| "write it like `2026-05-12`, `yesterday` or `7d`".to_owned()),
-            },
-        }
-    }
-}
-
-impl When {
-    fn date(self, today: Date) -> Result<Date, CommandError> {
-        match self {
-            Self::On(date) => Ok(date),
-            Self::Ago(days) => today.checked_sub(days.days()).map_err(CommandError::usage),
-        }
-    }
-}
-
 impl Days {
-    /// The days, in order.
+    /// Returns one day.
+    pub(crate) fn on(day: DayWord) -> Self {
+        Self {
+            date: Some(day),
+            ..Self::default()
+        }
+    }
+
+    /// Returns the days, in order.
     pub(super) fn dates(&self, today: Date) -> Result<Vec<Date>, CommandError> {
-        let yesterday = When::Ago(1);
+        let yesterday = DayWord::YESTERDAY;
         let since = match (self.week, self.since) {
-            (true, _) => When::Ago(7),
+            (true, _) => DayWord::DaysAgo(7),
             (false, Some(since)) => since,
             (false, None) => self.date.unwrap_or(yesterday),
         };
@@ -90,7 +58,7 @@ impl Days {
             .collect();
         match days.len() > DAYS_MAX {
             true => Err(CommandError::usage(format_args!(
-                "a report is about at most {DAYS_MAX} days"
+                "a report covers at most {DAYS_MAX} days"
             ))),
             false => Ok(days),
         }
@@ -127,6 +95,7 @@ mod tests {
         assert_eq!(since("2d", None), ["2026-03-30", "2026-03-31"]);
         assert_eq!(since("2026-02-28", Some("2026-03-01")), ["2026-02-28", "2026-03-01"]);
         assert_eq!(since("yesterday", Some("today")), ["2026-03-31", "2026-04-01"]);
-        assert!("tomorrow".parse::<When>().is_err());
+        assert_eq!(since("monday", Some("-1d")), ["2026-03-30", "2026-03-31"]);
+        assert_eq!(check(&Days::on(DayWord::DaysAgo(3))), ["2026-03-29"]);
     }
 }

@@ -7,6 +7,7 @@ use memory::report::Day;
 use serde::Serialize;
 use tempfile::NamedTempFile;
 
+use super::cited::CitationStyle;
 use super::{markdown, page};
 use crate::context::{create_private_dir, write_private_output};
 use crate::error::CommandError;
@@ -30,7 +31,7 @@ impl Kept {
 pub(super) fn keep(workspace: &Path, day: &Day) -> Result<Kept, CommandError> {
     keep_as(
         &workspace.join("report"),
-        &markdown::day(day),
+        &markdown::day(day, CitationStyle::Workspace),
         &page::day(day),
         &json(day)?,
     )

@@ -4,10 +4,11 @@ use std::fmt::Write;
 
 use memory::report::{Day, Statement, Word};
 
+use super::cited::CitationStyle;
 use super::shown;
 
-/// The page of a day.
-pub(super) fn day(day: &Day) -> String {
+/// Returns the page of a day.
+pub(super) fn day(day: &Day, style: CitationStyle<'_>) -> String {
     let zone = shown::zone(&day.timezone);
     let mut page = format!("# {}\n\n", shown::long_date(&day.date));
     let window = &day.report_window_local;
@@ -29,10 +30,10 @@ pub(super) fn day(day: &Day) -> String {
         let count = day.totals.sessions_from_digests;
         _ = writeln!(
             page,
-            "\nThe text of {count} of the sessions was let go: what is marked so is told from digests."
+            "\nThe raw text of {count} of the sessions was evicted; statements marked so come from digests."
         );
     }
-    list(&mut page, "## In short", &day.summary);
+    list(&mut page, "## In short", &day.summary, style);
     for project in &day.projects {
         _ = writeln!(
             page,
@@ -50,17 +51,17 @@ pub(super) fn day(day: &Day) -> String {
                 shown::effort(work, &zone)
             );
             for (heading, statements) in shown::lists(work) {
-                list(&mut page, &format!("**{heading}**"), statements);
+                list(&mut page, &format!("**{heading}**"), statements, style);
             }
         }
         let folded: Vec<Statement> = project.folded.iter().map(|folded| folded.statement.clone()).collect();
-        list(&mut page, "### Also", &folded);
+        list(&mut page, "### Also", &folded, style);
     }
     if shown::whole(day).iter().any(|(_, statements)| !statements.is_empty()) {
         page += "\n## The day as a whole\n";
     }
     for (heading, statements) in shown::whole(day) {
-        list(&mut page, &format!("**{heading}**"), statements);
+        list(&mut page, &format!("**{heading}**"), statements, style);
     }
     page
 }
@@ -77,23 +78,32 @@ pub(super) fn status(day: &Day) -> String {
     }
 }
 
-/// A heading and its list, where it has one.
-pub(super) fn list(page: &mut String, heading: &str, statements: &[Statement]) {
+/// Appends a heading and its list, unless the list is empty.
+pub(super) fn list(page: &mut String, heading: &str, statements: &[Statement], style: CitationStyle<'_>) {
     if statements.is_empty() {
         return;
     }
     _ = write!(page, "\n{heading}\n\n");
     for statement in statements {
-        _ = writeln!(page, "- {}", sentence(statement));
+        _ = writeln!(page, "- {}", sentence(statement, style));
     }
 }
 
-/// A sentence with its citations.
-pub(super) fn sentence(statement: &Statement) -> String {
+/// Returns a sentence with its citations.
+fn sentence(statement: &Statement, style: CitationStyle<'_>) -> String {
     let mut text: String = statement.words.iter().map(word).collect();
-    for citation in &statement.citations {
-        text.push(' ');
-        text += &plain(&citation.text());
+    match style {
+        CitationStyle::Workspace => {
+            for citation in &statement.citations {
+                text.push(' ');
+                text += &plain(&citation.text());
+            }
+        }
+        CitationStyle::Short(short) if !statement.citations.is_empty() => {
+            let citations: Vec<String> = statement.citations.iter().map(|one| plain(&short.text(one))).collect();
+            _ = write!(text, " <small>({})</small>", citations.join(", "));
+        }
+        CitationStyle::Short(_) => {}
     }
     text
 }

@@ -7,6 +7,7 @@ use memory::diary::WORK;
 use memory::report::{Day, SCHEMA, Statement, Totals};
 use serde::Serialize;
 
+use super::cited::CitationStyle;
 use super::escape::{escape, words};
 use super::files::{self, Kept};
 use super::{markdown, page, shown};
@@ -90,20 +91,25 @@ pub(super) fn keep(reports_root: &Path, range: &Range<'_>) -> Result<Kept, Comma
     let name = reports_root
         .join("ranges")
         .join(format!("{}_{}", range.since, range.until));
-    files::keep_as(&name, &markdown(range), &page(range), &files::json(range)?)
+    files::keep_as(
+        &name,
+        &markdown(range, |_| CitationStyle::Workspace),
+        &page(range),
+        &files::json(range)?,
+    )
 }
 
-/// Several days as Markdown.
-pub(super) fn markdown(range: &Range<'_>) -> String {
+/// Returns several days as Markdown, each with its style of citations.
+pub(super) fn markdown<'c>(range: &Range<'_>, style: impl Fn(usize) -> CitationStyle<'c>) -> String {
     let mut text = format!("# {}\n\n{}\n", range.title(), shown::numbers(&range.totals, true));
-    for day in &range.days {
+    for (at, day) in range.days.iter().enumerate() {
         _ = writeln!(text, "\n## {}\n", shown::long_date(&day.date));
         match day.projects.is_empty() {
             true => text += "Nothing was asked on this day.\n",
             false => _ = writeln!(text, "{}", shown::numbers(&day.totals, true)),
         }
-        markdown::list(&mut text, "**In short**", &day.summary);
-        markdown::list(&mut text, "**Left open**", &open(day));
+        markdown::list(&mut text, "**In short**", &day.summary, style(at));
+        markdown::list(&mut text, "**Left open**", &open(day), style(at));
     }
     text
 }

@@ -8,23 +8,26 @@ use memory::session_text::TextOrigin;
 use memory::store::{Status, Store};
 
 use super::LEFT_OUT_CHARS;
-use crate::commands::sessions::{in_one_line, short_among};
+use crate::commands::sessions::in_one_line;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::render::budget::visible_chars;
 use crate::render::text::plural;
-use crate::ui::{BAD, FAINT, STRONG, Ui, escape, measure};
+use crate::session_ids::{abbreviated_id, short_id};
+use crate::ui::{BAD, FAINT, STRONG, Ui, escape, measure, shell_word};
 
 /// Turns shown of one session.
 const TURNS_SHOWN_MAX: usize = 3;
 
-/// As much of each session's id as names it alone, by uid. Without a memory nothing is named by an id.
+/// Returns the id of each session as its command names it, by uid. Logs without a memory are opened by their paths.
 pub(super) fn ids(store: Option<&Store>, shown: &[&Vec<&Found>]) -> Result<BTreeMap<String, String>, CommandError> {
     let mut ids = BTreeMap::new();
     for session in shown.iter().map(|block| &block[0].session) {
-        let others = store.map_or(Ok(Vec::new()), |store| store.reads().neighbours(&session.session_uid))?;
-        let id = short_among(session.native_session_id(), others.iter().map(String::as_str));
-        ids.insert(session.session_uid.clone(), id.to_owned());
+        let id = match store {
+            Some(store) => short_id(store, &session.session_uid)?,
+            None => abbreviated_id(&session.session_uid),
+        };
+        ids.insert(session.session_uid.clone(), id);
     }
     Ok(ids)
 }
@@ -85,7 +88,10 @@ fn block_lines(ui: &Ui, context: &Context, block: &[&Found], id: &str) -> Vec<St
     let turn = block.iter().find_map(|one| one.turn);
     let turns = turn.map(|turn| format!(" --turns {turn}")).unwrap_or_default();
     let open = match &block[0].path {
-        Some(path) if !is_from_log => format!("  boswell read {}{turns}", quoted(&path.to_string_lossy())),
+        Some(path) if !is_from_log => format!(
+            "  boswell read {}{turns}",
+            ui.path(&shell_word(&path.to_string_lossy()))
+        ),
         _ => format!("  boswell show {id}{turns}"),
     };
     lines.push(ui.paint(FAINT, open).to_string());
@@ -129,14 +135,4 @@ fn marked(ui: &Ui, found: &Found) -> String {
     }
     told += &escape(&snippet.text[from..]);
     told
-}
-
-/// A path as a shell takes it.
-fn quoted(path: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '-' | '_' | '+' | '@' | ':');
-    let path = escape(path);
-    match path.chars().all(is_plain) {
-        true => path.into_owned(),
-        false => format!("'{}'", path.replace('\'', "'\\''")),
-    }
 }

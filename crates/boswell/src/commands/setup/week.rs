@@ -74,7 +74,8 @@ fn costs_by_session(
 ) -> Result<HashMap<String, Sum>, CommandError> {
     let prices = prices::load(Some(&prices::user_file(context)))?;
     let bills = usage::bills(store, sessions, &prices, &|_, _| true)?;
-    let rows = usage::group(&bills, sessions, &[Dimension::Session], &context.zone);
+    let parents = usage::parents(store)?;
+    let rows = usage::group(&bills, sessions, &parents, &[Dimension::Session], &context.zone);
     let by_uid = rows.into_iter().filter_map(|row| match row.keys.first() {
         Some(Key::Text(uid)) => Some((uid.to_string(), row.sum)),
         _ => None,

@@ -291,19 +291,19 @@ fn told_gap(portrait: &Portrait, gap: &[&budget::Block]) -> Vec<String> {
     let turns: Vec<u32> = gap.iter().filter_map(|block| block.turn).collect();
     let tokens = budget::tokens(gap.iter().map(|block| block.chars).sum());
     let about = format!("about {} tokens", measure::count(tokens as u64));
-    let id: String = portrait.session.native_session_id.chars().take(36).collect();
+    let id = portrait.session.session_uid.as_str();
     let told = match (gap, turns.first(), turns.last()) {
         ([], ..) => return Vec::new(),
         (_, Some(first), Some(last)) if first == last => {
             format!(
                 "turn {first} left out, {about}: boswell show {} --turns {first}",
-                escape(&id)
+                escape(id)
             )
         }
         (_, Some(first), Some(last)) => {
             format!(
                 "turns {first}–{last} left out, {about}: boswell show {} --turns {first}-{last}",
-                escape(&id)
+                escape(id)
             )
         }
         _ => format!("what stands before the first prompt left out, {about}"),

@@ -44,6 +44,9 @@ pub(super) fn show(
     })
 }
 
+/// Columns that a narrow terminal leaves out, the first one first: both rates.
+const DISPENSABLE: [usize; 2] = [5, 4];
+
 fn text(ui: &mut Ui, context: &Context, zone: &TimeZone, found: &[Block]) -> Result<(), CommandError> {
     let headings = [
         ("from", false),
@@ -54,7 +57,10 @@ fn text(ui: &mut Ui, context: &Context, zone: &TimeZone, found: &[Block]) -> Res
         ("per hour", true),
     ];
     let rows: Vec<Vec<String>> = found.iter().map(|block| cells(block, zone)).collect();
-    for (at, line) in table::lines(&headings, &rows).into_iter().enumerate() {
+    for (at, line) in table::fitted(&headings, &rows, ui.columns(), &DISPENSABLE)
+        .into_iter()
+        .enumerate()
+    {
         let block = at.checked_sub(1).map(|at| &found[at]);
         match block {
             None => ui.row(ui.paint(HEADING, line))?,
@@ -70,10 +76,8 @@ fn text(ui: &mut Ui, context: &Context, zone: &TimeZone, found: &[Block]) -> Res
     {
         let left = measure::duration(end.duration_since(context.now));
         let projected = work.projected_micros(*end).map(dollars);
-        let told = projected.map_or(String::new(), |money| {
-            format!(", {money} at its end if it goes on like this")
-        });
-        ui.status(format_args!("The last block runs: {left} left{told}"));
+        let told = projected.map_or(String::new(), |money| format!(", {money} at this rate"));
+        ui.status(format_args!("Current block: {left} left{told}"));
     }
     Ok(())
 }
@@ -148,7 +152,7 @@ fn percent(limit: &RateLimit) -> f64 {
     f64::from(limit.used_basis_points) / 100.0
 }
 
-/// What the agent itself said of the account's limits, and when: it may have changed since.
+/// Prints the account's limits as the agent reported them, and when: they may have changed since.
 fn tell_limits(ui: &mut Ui, zone: &TimeZone, limits: &Limits) -> Result<(), CommandError> {
     let told_at = limits.told.told_at.map(|at| format!(" at {}", date_time(at, zone)));
     for (_, limit) in limits.windows() {
@@ -156,15 +160,16 @@ fn tell_limits(ui: &mut Ui, zone: &TimeZone, limits: &Limits) -> Result<(), Comm
             .window_minutes
             .and_then(|minutes| i64::try_from(minutes).ok())
             .map(|minutes| format!(" of {}", measure::duration(SignedDuration::from_mins(minutes))));
-        let resets = limit.resets_at.map(|at| format!(", anew {}", date_time(at, zone)));
-        ui.row(format_args!(
-            "{} said{}: {} %{} used{}",
+        let resets = limit.resets_at.map(|at| format!(", resets {}", date_time(at, zone)));
+        let line = format!(
+            "{} reported{}: {} %{} used{}",
             limits.agent,
             told_at.as_deref().unwrap_or_default(),
             percent(limit),
             window.unwrap_or_default(),
             resets.unwrap_or_default()
-        ))?;
+        );
+        ui.row_wrapped(line, 2)?;
     }
     Ok(())
 }

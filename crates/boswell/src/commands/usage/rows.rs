@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Report, UsageArgs};
 use crate::error::CommandError;
+use crate::session_ids::SessionIds;
 use crate::ui::table::{self, Heading};
 use crate::ui::{Format, HEADING, STRONG, Ui, escape, escape_lines, measure};
 
@@ -33,19 +34,35 @@ pub(super) fn show(
         rows = dearest_first(rows);
     }
     let total = rows_total(&rows);
+    let subtotals = subtotals(&rows);
     let left_out = rows.len().saturating_sub(args.limit);
     if args.limit > 0 && left_out > 0 {
         let from = if is_by_time { left_out } else { 0 };
         rows = rows.drain(from..from + args.limit).collect();
         ui.hint(format_args!(
-            "{} more rows: the total is of all",
+            "{} more rows; totals include them",
             measure::count(left_out as u64)
         ));
     }
     match ui.format {
         _ if args.csv => csv(ui, &rows, &by),
         Format::Json => ui.json(&json(&rows, &total, &by)),
-        Format::Text => table_of(ui, args, &rows, &total, &by, sessions),
+        Format::Text => {
+            let table = UsageTable {
+                rows: &rows,
+                total: &total,
+                subtotals,
+                by: &by,
+            };
+            table.print(ui, sessions)?;
+            if total.reported.micros() > 0 {
+                ui.hint("`*`: the cost is the one in the log");
+            }
+            if args.report == Report::Session && args.by.is_empty() {
+                ui.hint("usage of subagents is counted with the session that started them");
+            }
+            Ok(())
+        }
     }
 }
 
@@ -72,66 +89,151 @@ fn dearest_first(rows: Vec<Row>) -> Vec<Row> {
     groups.into_iter().flat_map(|(_, group)| group).collect()
 }
 
-fn table_of(
-    ui: &mut Ui,
-    args: &UsageArgs,
-    rows: &[Row],
-    total: &Sum,
-    by: &[Dimension],
-    sessions: &[Listed],
-) -> Result<(), CommandError> {
-    let mut headings: Vec<Heading> = by.iter().map(|dimension| (heading(*dimension), false)).collect();
-    headings.extend([
-        ("input", true),
-        ("output", true),
-        ("cache read", true),
-        ("cache write", true),
-        ("reasoning", true),
-        ("cost", true),
-        ("", false),
-    ]);
-    let most = rows.iter().map(|row| weight(&row.sum, total)).fold(0.0, f64::max);
-    let mut before: &[Key] = &[];
-    let mut lines = Vec::new();
-    for row in rows {
-        // What stands in the line above is not said again.
-        let same = row.keys.iter().zip(before).take_while(|(a, b)| a == b).count();
-        let mut cells: Vec<String> = row
-            .keys
+/// Which form the numbers of a table have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NumberForm {
+    /// `1,234,567`
+    Full,
+    /// `1.2M`
+    Short,
+}
+
+/// Columns behind those of the dimensions, in the order of [`numbers`].
+const NUMBER_HEADINGS: [Heading; 7] = [
+    ("input", true),
+    ("output", true),
+    ("cache read", true),
+    ("cache write", true),
+    ("reasoning", true),
+    ("cost", true),
+    ("", false),
+];
+/// Columns behind those of the dimensions that a narrow terminal leaves out, the first one first: the bar, reasoning, the cache, input.
+const DISPENSABLE: [usize; 5] = [6, 4, 3, 2, 0];
+
+/// One line of the table: what it is about, and its sum.
+struct Line<'r> {
+    names: Vec<String>,
+    sum: &'r Sum,
+    kind: LineKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LineKind {
+    Row,
+    /// The sum of the rows that share their first name, such as a day.
+    Subtotal,
+    Total,
+}
+
+/// Everything that a table of usage is made of.
+struct UsageTable<'r> {
+    rows: &'r [Row],
+    total: &'r Sum,
+    /// The sums of rows that share their first key, where there are several.
+    subtotals: Vec<(Key, Sum)>,
+    by: &'r [Dimension],
+}
+
+impl UsageTable<'_> {
+    fn print(&self, ui: &mut Ui, sessions: &[Listed]) -> Result<(), CommandError> {
+        let mut headings: Vec<Heading> = self.by.iter().map(|dimension| (heading(*dimension), false)).collect();
+        headings.extend(NUMBER_HEADINGS);
+        let lines = self.lines(sessions);
+        let columns = ui.columns();
+        let mut cells = self.cells(&lines, NumberForm::Full, columns);
+        // Whole numbers are worth more than the bar, which is the last column.
+        let numbers = &headings[..headings.len() - 1];
+        if columns.is_some_and(|columns| table::width(numbers, &cells) > columns) {
+            cells = self.cells(&lines, NumberForm::Short, columns);
+        }
+        let dispensable = DISPENSABLE.map(|at| at + self.by.len());
+        let printed = table::fitted(&headings, &cells, columns, &dispensable);
+        for (at, text) in printed.into_iter().enumerate() {
+            match at.checked_sub(1).map(|at| lines[at].kind) {
+                None => ui.row(ui.paint(HEADING, text))?,
+                Some(LineKind::Row) => ui.row(text)?,
+                Some(LineKind::Subtotal | LineKind::Total) => ui.row(ui.paint(STRONG, text))?,
+            }
+        }
+        Ok(())
+    }
+
+    fn lines(&self, sessions: &[Listed]) -> Vec<Line<'_>> {
+        let ids = SessionIds::new(sessions);
+        let mut lines = Vec::new();
+        for (at, row) in self.rows.iter().enumerate() {
+            let is_same = |other: Option<&Row>| other.is_some_and(|other| other.keys.first() == row.keys.first());
+            let mut names: Vec<String> = row
+                .keys
+                .iter()
+                .zip(self.by)
+                .map(|(key, by)| cell(key, *by, sessions, &ids))
+                .collect();
+            // The first name is printed once for the rows that share it.
+            if let Some(first) = names.first_mut().filter(|_| at > 0 && is_same(self.rows.get(at - 1))) {
+                first.clear();
+            }
+            lines.push(Line {
+                names,
+                sum: &row.sum,
+                kind: LineKind::Row,
+            });
+            let subtotal = self.subtotals.iter().find(|(key, _)| Some(key) == row.keys.first());
+            if let Some((_, sum)) = subtotal.filter(|_| !is_same(self.rows.get(at + 1))) {
+                lines.push(Line {
+                    names: self.label(1, "total"),
+                    sum,
+                    kind: LineKind::Subtotal,
+                });
+            }
+        }
+        lines.push(Line {
+            names: self.label(0, "total"),
+            sum: self.total,
+            kind: LineKind::Total,
+        });
+        lines
+    }
+
+    fn label(&self, at: usize, label: &str) -> Vec<String> {
+        let name = |column| if column == at { label.to_owned() } else { String::new() };
+        (0..self.by.len()).map(name).collect()
+    }
+
+    fn cells(&self, lines: &[Line<'_>], form: NumberForm, columns: Option<usize>) -> Vec<Vec<String>> {
+        let most = self
+            .rows
             .iter()
-            .zip(by)
-            .map(|(key, by)| cell(key, *by, sessions))
-            .collect();
-        cells.iter_mut().take(same.min(1)).for_each(String::clear);
-        cells.extend(numbers(&row.sum));
-        if ui.columns().is_some() {
-            cells.push(table::bar(weight(&row.sum, total), most, BAR_COLUMNS));
+            .map(|row| weight(&row.sum, self.total))
+            .fold(0.0, f64::max);
+        let cells = |line: &Line<'_>| {
+            let mut cells = line.names.clone();
+            cells.extend(numbers(line.sum, form));
+            if columns.is_some() && line.kind == LineKind::Row {
+                cells.push(table::bar(weight(line.sum, self.total), most, BAR_COLUMNS));
+            }
+            cells
+        };
+        lines.iter().map(cells).collect()
+    }
+}
+
+/// Returns the sums of rows that share their first key, where several do.
+fn subtotals(rows: &[Row]) -> Vec<(Key, Sum)> {
+    let mut sums: Vec<(Key, Sum, usize)> = Vec::new();
+    for row in rows {
+        let Some(first) = row.keys.first() else { continue };
+        match sums.last_mut().filter(|(key, ..)| key == first) {
+            Some((_, sum, count)) => {
+                sum.merge(&row.sum);
+                *count += 1;
+            }
+            None => sums.push((first.clone(), row.sum, 1)),
         }
-        lines.push(cells);
-        before = &row.keys;
     }
-    let mut sum = vec![String::new(); by.len()];
-    if let Some(first) = sum.first_mut() {
-        "total".clone_into(first);
-    }
-    sum.extend(numbers(total));
-    lines.push(sum);
-    let lines = table::lines(&headings, &lines);
-    let last = lines.len() - 1;
-    for (at, line) in lines.into_iter().enumerate() {
-        match at {
-            0 => ui.row(ui.paint(HEADING, line))?,
-            at if at == last => ui.row(ui.paint(STRONG, line))?,
-            _ => ui.row(line)?,
-        }
-    }
-    if total.reported.micros() > 0 {
-        ui.hint("`*`: as the log itself says");
-    }
-    if args.report == Report::Session && args.by.is_empty() {
-        ui.hint("what subagents used is counted with the session that called them");
-    }
-    Ok(())
+    sums.retain(|(.., count)| *count > 1);
+    sums.into_iter().map(|(key, sum, _)| (key, sum)).collect()
 }
 
 /// What a bar shows: money, or tokens where nothing has a price.
@@ -143,18 +245,17 @@ fn weight(sum: &Sum, total: &Sum) -> f64 {
     }
 }
 
-fn numbers(sum: &Sum) -> [String; 6] {
+fn numbers(sum: &Sum, form: NumberForm) -> [String; 6] {
     let tokens = &sum.tokens;
-    let some = |number: u64| {
-        if number == 0 {
-            String::new()
-        } else {
-            measure::count(number)
-        }
+    let count = |number: u64| match (form, number) {
+        (_, 0) => "0".to_owned(),
+        (NumberForm::Full, number) => measure::count(number),
+        (NumberForm::Short, number) => measure::short_count(number),
     };
+    let some = |number: u64| if number == 0 { String::new() } else { count(number) };
     [
-        measure::count(tokens.input),
-        measure::count(tokens.output),
+        count(tokens.input),
+        count(tokens.output),
         some(tokens.cache_read),
         some(tokens.cache_write_5m.saturating_add(tokens.cache_write_1h)),
         some(tokens.reasoning),
@@ -185,12 +286,12 @@ fn heading(dimension: Dimension) -> &'static str {
     }
 }
 
-fn cell(key: &Key, by: Dimension, sessions: &[Listed]) -> String {
+fn cell(key: &Key, by: Dimension, sessions: &[Listed], ids: &SessionIds<'_>) -> String {
     let text = match (key, by) {
         (Key::Date(None), _) => "no date".to_owned(),
         (Key::Date(Some(day)), Dimension::Month) => day.strftime("%Y-%m").to_string(),
         (Key::Date(Some(day)), _) => day.to_string(),
-        (Key::Text(uid), Dimension::Session) => session_words(uid, sessions),
+        (Key::Text(uid), Dimension::Session) => session_words(uid, sessions, ids),
         (Key::Text(text), Dimension::Project) => short_path(text),
         (Key::Text(text), _) if text.is_empty() => "-".to_owned(),
         (Key::Text(text), _) => text.to_string(),
@@ -208,9 +309,9 @@ fn short_path(path: &str) -> String {
     }
 }
 
-fn session_words(uid: &str, sessions: &[Listed]) -> String {
+fn session_words(uid: &str, sessions: &[Listed], ids: &SessionIds<'_>) -> String {
     let session = sessions.iter().find(|session| session.session_uid == uid);
-    let id: String = uid.split_once(':').map_or(uid, |(_, id)| id).chars().take(13).collect();
+    let id = ids.short(uid);
     let words = session.and_then(|session| session.said.name.as_deref().or(session.title.as_deref()));
     words.map_or(id.clone(), |words| format!("{id} {words}"))
 }
@@ -292,12 +393,12 @@ fn csv(ui: &mut Ui, rows: &[Row], by: &[Dimension]) -> Result<(), CommandError> 
     let mut names: Vec<&str> = by.iter().map(|by| json_name(*by)).collect();
     names.extend(NUMBERS);
     let heading: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-    ui.row(table::csv(&heading))?;
+    ui.row_whole(table::csv(&heading))?;
     for row in rows {
         let mut object = key_json(row, by);
         object.extend(sum_json(&row.sum));
         let cells: Vec<String> = names.iter().filter_map(|name| object.get(*name).map(plain)).collect();
-        ui.row(escape_lines(&table::csv(&cells)))?;
+        ui.row_whole(escape_lines(&table::csv(&cells)))?;
     }
     Ok(())
 }

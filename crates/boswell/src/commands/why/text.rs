@@ -38,6 +38,15 @@ impl Shown<'_> {
     fn head(&self, ui: &mut Ui) -> Result<(), CommandError> {
         let answer = self.answer;
         let place = escape(&self.place.to_string_lossy()).into_owned();
+        if let Some(likely) = &answer.likely {
+            let words = format!(
+                "Likely: {} of {} lines that sessions wrote to {} are in this file",
+                likely.shared_lines,
+                likely.written_lines,
+                ui.path(&escape(&likely.path))
+            );
+            ui.row_wrapped(words, 2)?;
+        }
         if let Some(line) = &answer.line {
             let place = format!("{place}:{}", line.number);
             let line_text = format!("{}  {}", ui.paint(STRONG, place), escape(line.text.trim()));

@@ -3,7 +3,10 @@
 
 use transcript::{Field, Kind, Role};
 
-use super::{Ends, FieldSuggestion, LastWord, Note, Query, QueryError, TERMS_MAX, Term, check_length, folded};
+use super::{
+    Ends, FieldSuggestion, LastWord, Note, PartSyntax, Query, QueryError, QueryPart, TERMS_MAX, Term, check_length,
+    folded,
+};
 use crate::search::words;
 
 /// Fields by their names. Anything else before a colon is part of a word.
@@ -31,19 +34,14 @@ pub(super) fn values_of(field: &str) -> Vec<&'static str> {
     }
 }
 
-pub(super) fn parse(text: &str, last: LastWord) -> Result<Query, QueryError> {
-    check_length(text)?;
+pub(super) fn parse(parts: &[QueryPart], last: LastWord) -> Result<Query, QueryError> {
+    let bytes: usize = parts.iter().map(|part| part.text.len() + 1).sum();
+    check_length(bytes.saturating_sub(1))?;
     let mut query = Query::default();
-    let mut rest = text.trim_start();
-    while !rest.is_empty() {
-        let (mut token, after) = next(rest, &mut query.notes);
-        token.is_begun = after.is_empty() && last == LastWord::Begun;
-        // A field that is still typed has no value yet.
-        if !(token.is_begun && token.field.is_some() && token.value.is_empty()) {
-            take(&token, &mut query)?;
-        }
-        rest = after.trim_start();
+    for part in parts {
+        parse_part(part, last, &mut query)?;
     }
+    note_dashes(&mut query);
     if last == LastWord::Begun && query.terms.is_empty() && query.only.is_open() {
         return Err(QueryError::Empty);
     }
@@ -60,6 +58,72 @@ pub(super) fn parse(text: &str, last: LastWord) -> Result<Query, QueryError> {
     Ok(query)
 }
 
+fn parse_part(part: &QueryPart, last: LastWord, query: &mut Query) -> Result<(), QueryError> {
+    let mut rest = part.text.trim_start();
+    while !rest.is_empty() {
+        let (mut token, after) = match part.syntax {
+            PartSyntax::Literal => next_literal(rest),
+            syntax => next(rest, syntax, &mut query.notes),
+        };
+        token.is_begun = after.is_empty() && last == LastWord::Begun;
+        // A field that is still typed has no value yet.
+        if !(token.is_begun && token.field.is_some() && token.value.is_empty()) {
+            take(&token, query)?;
+        }
+        rest = after.trim_start();
+    }
+    Ok(())
+}
+
+/// Notes how dashes were read: what is excluded, and what is searched as text although it looks like an option.
+fn note_dashes(query: &mut Query) {
+    let excluded: Vec<&str> = query
+        .terms
+        .iter()
+        .filter(|term| term.is_negated)
+        .map(|term| term.typed.trim_start_matches('-'))
+        .collect();
+    let mut notes = Vec::new();
+    if !excluded.is_empty() {
+        notes.push(Note::Without(excluded.join(", ")));
+    }
+    for term in query.terms.iter().filter(|term| !term.is_negated) {
+        if is_option(&term.typed) {
+            notes.push(Note::DashAsText(term.typed.clone()));
+        }
+    }
+    query.notes.append(&mut notes);
+}
+
+/// Returns whether a word looks like an option of a program: `-cr`, `--autosquash`.
+fn is_option(word: &str) -> bool {
+    let name = word.trim_start_matches('-');
+    word.starts_with('-') && name.starts_with(|c: char| c.is_alphanumeric())
+}
+
+/// A dash negates a word of three letters or more: shorter ones are options such as `-cr`. A script without spaces has shorter words.
+fn is_negatable(word: &str) -> bool {
+    let word = word.split(char::is_whitespace).next().unwrap_or_default();
+    let letters = word.chars().filter(|c| c.is_alphabetic()).count();
+    letters >= 3 || word.chars().any(|c| c.is_alphabetic() && !c.is_ascii())
+}
+
+/// Takes the next word off a text in which no sign means anything.
+fn next_literal(text: &str) -> (Token<'_>, &str) {
+    let end = text.find(char::is_whitespace).unwrap_or(text.len());
+    let (value, after) = text.split_at(end);
+    let token = Token {
+        typed: value,
+        is_negated: false,
+        field: None,
+        value,
+        // A dash before a word counts, and so does a star behind it.
+        is_quoted: is_option(value) || value.ends_with('*'),
+        is_begun: false,
+    };
+    (token, after)
+}
+
 /// One word, phrase or field.
 struct Token<'t> {
     typed: &'t str,
@@ -72,10 +136,13 @@ struct Token<'t> {
 }
 
 /// Takes the next token off a text that begins with one.
-fn next<'t>(text: &'t str, notes: &mut Vec<Note>) -> (Token<'t>, &'t str) {
+fn next<'t>(text: &'t str, syntax: PartSyntax, notes: &mut Vec<Note>) -> (Token<'t>, &'t str) {
     let negated = text.strip_prefix('-');
-    // `--flag` is a word, and so is a dash on its own.
-    let negated = negated.filter(|rest| rest.starts_with(|c: char| c != '-' && !c.is_whitespace()));
+    // `--flag` is a word, and so is a dash on its own. Only a phrase can be negated where dashes are text.
+    let negated = negated.filter(|rest| match syntax {
+        PartSyntax::Full => !rest.starts_with('-') && (rest.starts_with('"') || is_negatable(rest)),
+        PartSyntax::DashesAreText | PartSyntax::Literal => rest.starts_with('"'),
+    });
     let body = negated.unwrap_or(text);
     let named = FIELDS
         .into_iter()
@@ -95,7 +162,7 @@ fn next<'t>(text: &'t str, notes: &mut Vec<Note>) -> (Token<'t>, &'t str) {
         is_negated: negated.is_some(),
         field,
         value,
-        is_quoted: closed.is_some(),
+        is_quoted: closed.is_some() || (field.is_none() && is_option(value)),
         is_begun: false,
     };
     if !token.is_quoted && token.field.is_none() {
@@ -258,7 +325,7 @@ mod tests {
         );
         assert_eq!(
             told("foo -bar --no-sweep - -> (error: \"\""),
-            "foo Words, -bar Words, no-sweep Words, - Free, -> Free, error Words"
+            "foo Words, -bar Words, --no-sweep Words, - Free, -> Free, error Words"
         );
         assert_eq!(
             told("main.rs can't foo::bar 文件 🎉"),
@@ -296,7 +363,7 @@ mod tests {
         );
         assert_eq!(
             told("-foo"),
-            "it only says what must not be there. Hint: say also what to look for; a dash to be found stands in quotes: `\"-x\"`"
+            "the query only excludes words. Hint: add a word to search for; to search for the dash itself, put `--` before it"
         );
         assert_eq!(
             told("in:nowhere x"),
@@ -365,6 +432,48 @@ mod tests {
         }
         assert!(told("kind:err x").starts_with("unknown value for `kind:`: err; did you mean `kind:error`?"));
         assert!(told("role:usr x").starts_with("unknown value for `role:`: usr; did you mean `role:user`?"));
+    }
+
+    fn of_parts(parts: &[(&str, PartSyntax)]) -> (String, String) {
+        let part = |(text, syntax): &(&str, PartSyntax)| QueryPart {
+            text: (*text).to_owned(),
+            syntax: *syntax,
+        };
+        let query = Query::of_parts(&parts.iter().map(part).collect::<Vec<_>>()).unwrap();
+        let sign = |term: &Term| if term.is_negated { "-" } else { "" };
+        let terms = query.terms.iter().map(|term| match &term.pattern {
+            Pattern::Literal { pieces, .. } => format!("{}{}", sign(term), pieces.join("␣")),
+            Pattern::Regex(regex) => regex.to_string(),
+        });
+        let notes: Vec<String> = query.notes.iter().map(ToString::to_string).collect();
+        (terms.collect::<Vec<_>>().join(", "), notes.join("; "))
+    }
+
+    #[test]
+    fn a_dash_excludes_a_word_and_is_text_before_an_option() {
+        use PartSyntax::{DashesAreText, Full, Literal};
+        let check = |parts: &[(&str, PartSyntax)], terms: &str, notes: &str| {
+            assert_eq!(of_parts(parts), (terms.to_owned(), notes.to_owned()), "{parts:?}");
+        };
+        check(&[("xattr -cr", Full)], "xattr, -cr", "`-cr` searched as text");
+        check(&[("xattr", Full), ("-draft", Full)], "xattr, -draft", "without: draft");
+        check(
+            &[("git rebase --autosquash -draft", DashesAreText)],
+            "git, rebase, --autosquash, -draft",
+            "`--autosquash` searched as text; `-draft` searched as text",
+        );
+        check(&[("x -\"not me\"", DashesAreText)], "x, -not␣me", "without: \"not me\"");
+        check(
+            &[("a", Full), ("-word tool:Bash \"b\" x*", Literal)],
+            "a, -word, tool:bash, b, x*",
+            "`-word` searched as text",
+        );
+        check(
+            &[("x -草稿 -100 - ->", Full)],
+            "x, -草稿, -100, -, ->",
+            "without: 草稿; `-100` searched as text",
+        );
+        assert!(!Query::words("x -cr").unwrap().terms[1].is_negated);
     }
 
     #[test]

@@ -187,7 +187,7 @@ fn marks(event: &SessionEvent) -> u16 {
 }
 
 /// Takes from an event what no page keeps of it, but for the agent's own ids.
-pub(super) fn as_kept(event: &mut SessionEvent) {
+pub(crate) fn as_kept(event: &mut SessionEvent) {
     let kept = cut(&event.summary);
     if kept.len() < event.summary.len() {
         event.summary = kept.into();
