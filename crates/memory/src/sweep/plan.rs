@@ -274,16 +274,12 @@ fn find(sweep: &Sweep<'_>, cursors: &[Cursor], walked: Vec<Found>, report: &mut 
 
 /// Returns the sessions of those logs that are in `named`.
 fn logs_of(sessions: &BTreeMap<String, Vec<Copy>>, named: &HashSet<PathBuf>) -> HashMap<PathBuf, String> {
-    if named.is_empty() {
-        return HashMap::new();
+    let mut found = HashMap::new();
+    for (uid, copies) in sessions.iter().filter(|_| !named.is_empty()) {
+        let logs = copies.iter().map(|copy| log_of(&copy.source));
+        found.extend(logs.filter(|log| named.contains(log)).map(|log| (log, uid.clone())));
     }
-    let copies = sessions
-        .iter()
-        .flat_map(|(uid, copies)| copies.iter().map(move |copy| (uid, copy)));
-    copies
-        .map(|(uid, copy)| (log_of(&copy.source), uid.clone()))
-        .filter(|(path, _)| named.contains(path))
-        .collect()
+    found
 }
 
 /// Other copies of the sessions that were named: which of them counts is decided among all.

@@ -105,7 +105,7 @@ fn log() -> Log {
 /// What of a page is not ours: elements that we never make, and attributes that would do something.
 const FOREIGN: &str = "JSON.stringify([window.ran ?? null, \
     document.querySelectorAll('script:not([type=\"text/plain\"])').length, document.querySelectorAll('style').length, \
-    [...document.querySelectorAll('iframe,object,embed,svg,math,base,frame,video,audio,textarea,meta[http-equiv=refresh]')].length, \
+    [...document.querySelectorAll('iframe,object,embed,svg:not(#bar button > .icon):not(#bar .home > .icon):not(#player > button > .icon),math,base,frame,video,audio,textarea,meta[http-equiv=refresh]')].length, \
     [...document.querySelectorAll('*')].filter(el => [...el.attributes].some(a => /^on/i.test(a.name) || a.name === 'style' && !el.matches('html,.b,#strip'))).length, \
     [...document.querySelectorAll('[href]')].filter(el => !/^(https?:|mailto:|#)/.test(el.getAttribute('href'))).length, \
     [...document.querySelectorAll('[src]')].filter(el => !/^data:image\\/(png|jpeg|gif|webp);base64,/.test(el.getAttribute('src'))).length])";
