@@ -221,7 +221,7 @@ pub(crate) fn page_lines(
     let answer = Answer {
         digest,
         origin: TextOrigin::Digest,
-        rolled_up_cost: cost.clone(),
+        rolled_up_cost: cost,
         cost,
         decisions: Vec::new(),
         children: Vec::new(),
