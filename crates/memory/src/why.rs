@@ -176,10 +176,8 @@ pub fn find(store: &Store, question: &Question<'_>, takes: &dyn Fn(&Listed) -> b
     let mut target = Target::new(question.path);
     let git = target.checkout.as_ref().map(|checkout| Git::new(&checkout.root));
     let own_name = target.names.first().and_then(|name| name.to_str()).map(str::to_owned);
-    let history = match (&git, &own_name) {
-        (Some(git), Some(name)) => git.commits(name),
-        _ => Vec::new(),
-    };
+    let in_git = git.as_ref().zip(own_name.as_deref());
+    let history = in_git.map_or_else(Vec::new, |(git, name)| git.commits(name));
     for commit in &history {
         target.was(Path::new(&commit.name));
     }
@@ -216,7 +214,7 @@ pub fn find(store: &Store, question: &Question<'_>, takes: &dyn Fn(&Listed) -> b
         None => (None, looked.all(found)?),
         Some((number, lines)) => {
             // The history of this file tells nothing about another one.
-            let git = git.as_ref().zip(own_name.as_deref()).filter(|_| likely.is_none());
+            let git = in_git.filter(|_| likely.is_none());
             let known = Known {
                 git,
                 history: if likely.is_none() { &history } else { &[] },

@@ -217,7 +217,7 @@ fn nothing_found_is_said_and_is_exit_1() {
     ");
     assert_snapshot!(sandbox.run("sessions --since someday"), @"
     --- stderr ---
-    error: invalid value 'someday' for '--since <WHEN>': write a date like `2026-04-01`, a time, `today`, `yesterday`, `7d` or `12h`
+    error: invalid value 'someday' for '--since <WHEN>': write a date like `2026-04-01`, a time, `today`, `yesterday`, `monday`, `-3d`, `7d` or `12h`
 
     For more information, try '--help'.
     --- exit 2 ---
