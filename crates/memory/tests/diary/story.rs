@@ -34,6 +34,13 @@ fn a_day_that_was_not_over_is_prepared_anew_and_reports_stay() {
     let mut home = Home::new();
     home.now = format!("{DATE}T12:00:00Z").parse().unwrap();
     home.claude("s", &[prompt(1, "fix"), reply(2)]);
+    // No log was written after the day was prepared.
+    for log in walkdir::WalkDir::new(home.path.join("claude")).into_iter().flatten() {
+        if log.file_type().is_file() {
+            let file = fs::File::options().write(true).open(log.path()).unwrap();
+            file.set_modified(home.now.into()).unwrap();
+        }
+    }
     home.prepare();
     let key = home.audit()["sessions"][0]["workspace_project_key"]
         .as_str()
