@@ -1,12 +1,12 @@
 //! Reads logs from disk: one file, or a session with all its parts.
 
 mod head;
+mod masked;
 mod plain;
 mod sketch;
 mod spills;
 mod survey;
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -19,6 +19,8 @@ use transcript::{
 };
 
 pub use head::{agent_of_head, cwd_of_head};
+pub(crate) use masked::each_masked_line;
+use masked::mask_line;
 use plain::Plain;
 pub(crate) use sketch::sketch;
 pub(crate) use spills::mask_text;
@@ -357,42 +359,6 @@ pub fn each_text<E>(
     mut show: impl FnMut(&SessionEvent, Option<String>) -> Result<(), E>,
 ) -> Result<Result<(), E>, LogError> {
     each_whole(log, Some(masker), wanted, |event, whole| show(event, whole.text))
-}
-
-/// Runs over the main part of a log once more and hands over each line, masked, with its number. Lines that are too long to be
-/// read are left out.
-pub(crate) fn each_masked_line(
-    log: &LogReading,
-    masker: Option<&Masker>,
-    take: &mut dyn FnMut(u64, &[u8]),
-) -> Result<(), LogError> {
-    let plain = log.parts.first().map(|part| &part.plain);
-    let (file, _) = files::open(&log.path).map_err(|source| failed(&log.path, source))?;
-    let mut lines = Lines::new(unpacked(&log.path, file).map_err(|source| failed(&log.path, source))?);
-    let mut line_state = LineState::default();
-    while let Some(line) = lines.next().map_err(|source| failed(&log.path, source))? {
-        if let LineBody::Bytes(bytes) = line.body {
-            take(
-                line.number,
-                &mask_line(plain, masker, &mut line_state, line.number, bytes),
-            );
-        }
-    }
-    Ok(())
-}
-
-/// Masks a line of a second run over a log. `line_state` carries tokens that are streamed over several lines.
-fn mask_line<'l>(
-    plain: Option<&Plain>,
-    masker: Option<&Masker>,
-    line_state: &mut LineState,
-    number: u64,
-    bytes: &'l [u8],
-) -> Cow<'l, [u8]> {
-    masker.map_or(Cow::Borrowed(bytes), |masker| match plain {
-        Some(plain) => plain.mask_again(masker, line_state, number, bytes),
-        None => masker.mask_next_line(line_state, bytes, &mut Vec::new()),
-    })
 }
 
 /// The same with the pictures that belong to the events.

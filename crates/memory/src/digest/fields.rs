@@ -106,6 +106,15 @@ pub struct Commit {
     pub subject: Option<String>,
 }
 
+impl Commit {
+    /// Returns the commit as git prints it in a list, or `None` if neither its hash nor its subject is known.
+    pub fn words(&self) -> Option<String> {
+        let words = [&self.hash, &self.subject].into_iter().flatten().map(String::as_str);
+        let words: Vec<&str> = words.collect();
+        (!words.is_empty()).then(|| words.join(" "))
+    }
+}
+
 /// What no log tells: how a session ended, or what it failed with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Told {

@@ -194,16 +194,6 @@ fn add_totals(to: &mut Totals, from: &Totals) {
     to.tests_unclear += from.tests_unclear;
 }
 
-/// Returns a commit as git prints it in a list.
-fn words_of(commit: &Commit) -> Option<String> {
-    let words: Vec<&str> = [&commit.hash, &commit.subject]
-        .into_iter()
-        .flatten()
-        .map(String::as_str)
-        .collect();
-    (!words.is_empty()).then(|| words.join(" "))
-}
-
 impl Gone {
     fn citation(&self, at: usize, first: u64, last: u64) -> Citation {
         Citation {
@@ -287,7 +277,7 @@ impl Gone {
     fn done(&self) -> Vec<Statement> {
         let digest = &self.digest;
         let mut told = Vec::new();
-        let cite = |commit: &'_ Commit| Some((words_of(commit)?, self.cite_line(commit.line)?));
+        let cite = |commit: &'_ Commit| Some((commit.words()?, self.cite_line(commit.line)?));
         let commits: Vec<(String, Citation)> = digest.commits.iter().filter_map(cite).collect();
         if self.turns_elsewhere == 0 {
             let files = digest.files.iter().take(FILES_TOLD);
@@ -399,7 +389,7 @@ impl Gone {
             texts.insert(last.line, (LineKind::Tool, last.command.clone()));
         }
         for commit in &digest.commits {
-            if let Some(words) = words_of(commit) {
+            if let Some(words) = commit.words() {
                 texts.insert(commit.line, (LineKind::Tool, words));
             }
         }
