@@ -306,7 +306,7 @@ fn tell(ui: &mut Ui, args: &ForgetArgs, chosen: &Chosen, copies: &Copies) {
     let remains = &chosen.remains;
     if chosen.kept > 0 {
         ui.status(format_args!(
-            "Left out: {} kept by `boswell keep`",
+            "Left out: {} protected by `keep`",
             plural(chosen.kept, "session")
         ));
     }

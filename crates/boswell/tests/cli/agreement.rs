@@ -427,6 +427,15 @@ impl Agreement {
         for day in days {
             let report = self.answer(&["report", "--date", day]);
             let uids = self.sessions_of_day(day);
+            if uids.is_empty() {
+                self.check(
+                    day,
+                    "a day without sessions",
+                    report["error"]["code"].clone(),
+                    "no-sessions",
+                );
+                continue;
+            }
             let start: Timestamp = format!("{day}T00:00:00Z").parse().unwrap();
             let (from, to) = (start.as_second(), start.as_second() + 24 * 3600);
             let all: Vec<Stretch> = uids.iter().flat_map(|uid| tables.active(uid)).collect();

@@ -271,11 +271,13 @@ fn each_new_digest_and_decision_is_a_file_where_the_settings_say_so() {
 fn the_digest_of_a_log_that_is_not_kept_says_the_same_and_writes_nothing() {
     let sandbox = sandbox();
     let log = format!(".claude/projects/-home-ada-app/{SESSION}.jsonl");
-    let bare = json_of(&sandbox.run(&format!("digest {log} --subagents --json")));
+    let mut bare = json_of(&sandbox.run(&format!("digest {log} --subagents --json")));
     assert_eq!(bare["session_uid"], format!("claude:{SESSION}"), "{bare}");
     assert!(!sandbox.home.join(".local/share/boswell").exists());
     assert!(sandbox.run(&format!("digest {log}")).contains("Mend the parser"));
     sandbox.run("sweep");
+    assert_eq!(bare["text_from"], "source");
+    bare["text_from"] = "memory".into();
     assert_eq!(json_of(&sandbox.run("digest last --subagents --json")), bare);
     assert!(sandbox.run("digest nowhere.jsonl").contains("--- exit 1 ---"));
 }

@@ -117,6 +117,7 @@ fn an_evicted_session_says_what_is_left_and_why() {
       time        6.0 s active of 6.0 s
       turns       3 turns, 7 events, 1 tool call
       tokens      30 in, 60 out, 0 cached, in 3 calls of claude-opus-5
+      cost        <$0.01
       tools       Bash 1
       commands    cargo test 1
       tests       1 passed, 0 failed; the last passed (line 2): cargo test
@@ -290,6 +291,7 @@ fn what_is_forgotten_stays_forgotten() {
       time        6.0 s active of 6.0 s
       turns       3 turns, 7 events, 1 tool call
       tokens      30 in, 60 out, 0 cached, in 3 calls of claude-opus-5
+      cost        <$0.01
       tools       Bash 1
       commands    cargo test 1
       tests       1 passed, 0 failed; the last passed (line 2): cargo test

@@ -63,7 +63,7 @@ const QUESTIONS: &[&str] = &[
     "report --date DAY --user ada --to json",
     "bundle --date DAY -o OUT/day.zip",
     "bundle --date DAY --raw-sessions -o OUT/whole.zip",
-    "diary",
+    "diary DAY",
     "render SESSION --to md",
     "render SESSION --to html -o OUT/page-N.html",
     "read LOG",

@@ -14,8 +14,8 @@ const LIMIT: Duration = Duration::from_secs(120);
 /// Error codes with which a printed command may end in a home that has settings already, and no agent's program.
 const ALLOWED_ERRORS: &[&str] = &["no-program", "exists"];
 
-/// Verbs that run until they are interrupted, or that run another program.
-const ENDLESS: &[&str] = &["watch", "run", "mcp", "hook"];
+/// Verbs that run until they are interrupted, run another program, or ask questions.
+const NOT_RUN: &[&str] = &["watch", "run", "mcp", "hook", "setup"];
 
 #[test]
 fn every_printed_command_runs() {
@@ -128,7 +128,7 @@ fn runnable(command: &str, home: &str) -> Option<String> {
     let is_verb = verb.chars().all(|c| c.is_ascii_lowercase());
     // What a run wrote below `out` is removed after it.
     let is_removed = line.contains(&format!("{home}/out/"));
-    if !is_verb || is_removed || line.split(' ').any(is_placeholder) || ENDLESS.contains(&verb) {
+    if !is_verb || is_removed || line.split(' ').any(is_placeholder) || NOT_RUN.contains(&verb) {
         return None;
     }
     let words: Vec<String> = line

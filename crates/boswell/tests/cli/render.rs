@@ -176,7 +176,7 @@ fn a_text_goes_to_the_output_and_is_cut_to_what_is_asked_for() {
     assert_snapshot!(sandbox.run("render last --to md --depth tools"), @"
     # Parser
 
-    Claude Code · `claude-opus-5` · `/home/ada/app` · `main` · 2026-03-31 09:00 · 8.0 s · 150 tokens · $0.0027
+    Claude Code · `claude-opus-5` · `/home/ada/app` · `main` · 2026-03-31 09:00 · 8.0 s · 150 tokens · <$0.01
 
     ## Turn 1 · 2026-03-31 09:00
 
@@ -213,7 +213,7 @@ fn a_text_goes_to_the_output_and_is_cut_to_what_is_asked_for() {
     assert_snapshot!(sandbox.run("render last --to md --turns 2"), @"
     # Parser
 
-    Claude Code · `claude-opus-5` · `/home/ada/app` · `main` · 2026-03-31 09:00 · 8.0 s · 150 tokens · $0.0027
+    Claude Code · `claude-opus-5` · `/home/ada/app` · `main` · 2026-03-31 09:00 · 8.0 s · 150 tokens · <$0.01
 
     ## Turn 2 · 2026-03-31 09:00
 

@@ -249,8 +249,8 @@ fn a_session_is_named_by_uid_prefix_last_or_log() {
     ");
     assert_snapshot!(sandbox.run("cat 90ne"), @"
     --- stderr ---
-    error: only prompts are left of this session: `claude:90ne`
-    Hint: its log was gone before it was swept
+    error: only prompts of this session are known: `claude:90ne`
+    Hint: its log was deleted before the first sweep; `boswell show` prints the prompts
     --- exit 1 ---
     ");
     assert_snapshot!(sandbox.run("cat .claude/history.jsonl"), @"

@@ -163,6 +163,7 @@ fn show_of_an_evicted_session_without_its_log_prints_its_digest() {
       time        4.0 s active of 4.0 s
       turns       2 turns, 5 events, 1 tool call
       tokens      20 in, 40 out, 0 cached, in 2 calls of claude-opus-5
+      cost        <$0.01
       tools       Bash 1
       commands    cargo test 1
       tests       1 passed, 0 failed; the last passed (line 2): cargo test

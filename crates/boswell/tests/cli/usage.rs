@@ -142,7 +142,7 @@ fn totals_stay_the_truth_when_half_of_the_sessions_are_let_go() {
                     sandbox.run(&format!("keep {uid} --no-sweep"));
                 }
                 let told = sandbox.run(&format!("evict {CAPS}"));
-                assert!(told.contains("Freed"), "{told}");
+                assert!(told.contains("Evicted"), "{told}");
                 let left = kept(&sandbox).len();
                 assert!(left < all.len() && left > 0, "{left} of {}", all.len());
             }
@@ -165,7 +165,7 @@ fn totals_stay_the_truth_when_half_of_the_sessions_are_let_go() {
         }
         let before: Vec<_> = ["claude", "codex", "grok"].map(|agent| days(&sandbox, agent)).into();
         let told = sandbox.run(&format!("evict {CAPS}"));
-        assert!(told.contains("Freed"), "{told}");
+        assert!(told.contains("Evicted"), "{told}");
         assert!(kept(&sandbox).len() < all.len());
         let after: Vec<_> = ["claude", "codex", "grok"].map(|agent| days(&sandbox, agent)).into();
         assert_eq!(after, before, "reversed: {is_reversed}");

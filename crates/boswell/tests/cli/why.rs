@@ -383,7 +383,7 @@ fn of_an_evicted_session_the_digest_tells_that_it_edited_the_file() {
     let told = world
         .sandbox
         .run("evict --config session_memory.retention.raw_soft_cap_bytes=1");
-    assert!(told.contains("Freed"), "{told}");
+    assert!(told.contains("Evicted"), "{told}");
     assert_snapshot!(why(&world, "pool.rs"), @"
     pool.rs  no kept session edited it
 

@@ -186,8 +186,8 @@ fn a_memory_that_grows_while_all_is_asked_of_it_stays_flat_right_and_inside_its_
     let (deep, _) = run(&home, "doctor --deep");
     assert!(deep.status.success(), "{deep:?}");
     assert!(
-        run(&home, "journal --json").0.stdout.contains("let go"),
-        "nothing was let go"
+        run(&home, "journal --json").0.stdout.contains("evicted"),
+        "nothing was evicted"
     );
     stay_flat(&peaks);
     let grown = numbers(&home);

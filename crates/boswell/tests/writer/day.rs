@@ -84,7 +84,7 @@ fn an_agent_writes_a_day_and_the_page_says_who_did() {
 
     2026-03-31T00:00:00Z to 2026-04-01T00:00:00Z (UTC), final, written by [AGENT]
 
-    1 project · 2 sessions · 3 turns · 7 s active · <$0.01 · 1 file edited · test runs: 1 passed
+    1 project · 2 sessions · 3 turns · 1 min active · <$0.01 · 1 file edited · test runs: 1 passed
 
     ## In short
 
@@ -93,11 +93,11 @@ fn an_agent_writes_a_day_and_the_page_says_who_did() {
 
     ## app
 
-    2 sessions · 3 turns · 7 s active · <$0.01 · 1 file edited · test runs: 1 passed
+    2 sessions · 3 turns · 1 min active · <$0.01 · 1 file edited · test runs: 1 passed
 
     ### The login &lt;b>works&lt;/b> again
 
-    **done** · 10:00–22:00 · Claude Code · 3 turns · 7 s active · <$0.01
+    **done** · 10:00–22:00 · Claude Code · 3 turns · 1 min active · <$0.01
 
     **Asked**
 

@@ -27,7 +27,7 @@ const WAITING_FOR_A_WRITER: &[&str] = &[
     "evict --config session_memory.retention.raw_soft_cap_bytes=100kB",
     "keep {claude}",
     "tag {claude} later",
-    "forget {grok}",
+    "forget {grok} --yes",
     "decide later",
     "render {claude} -o {out}/page.html",
     "export --to csv -o {out}/csv",
