@@ -127,7 +127,7 @@ fn start() -> io::Result<()> {
 
 /// Removes unfinished files and ends the process as the signal would have. The lock is held to the end, so that no new file is created.
 #[cfg(unix)]
-fn end(signal: i32) {
+pub(crate) fn end(signal: i32) {
     let unfinished = lock();
     unfinished.iter().for_each(|path| remove(path));
     if HAS_PROGRESS.load(Ordering::Relaxed) {

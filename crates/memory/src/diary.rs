@@ -136,10 +136,10 @@ pub fn prepare(ask: &Ask<'_>, store: Option<&Store>) -> Result<Prepared, DiaryEr
     let standing = site.standing(ask.window)?;
     let is_new = standing == write::Standing::Nothing;
     let was_partial = match standing {
-        write::Standing::Same(prepared_at) if !ask.force => match is_outgrown(ask, prepared_at) {
-            true => true,
-            false => return Ok(Prepared::There(site.workspace())),
-        },
+        write::Standing::Same(at) if !ask.force && !is_outgrown(ask, at) => {
+            return Ok(Prepared::There(site.workspace()));
+        }
+        write::Standing::Same(_) => !ask.force,
         write::Standing::Other(fields) if !ask.force => {
             let path = site.workspace();
             return Err(DiaryError::Mismatch { path, fields });
@@ -161,29 +161,7 @@ pub fn prepare(ask: &Ask<'_>, store: Option<&Store>) -> Result<Prepared, DiaryEr
         None => Vec::new(),
     };
     let forgotten = recalled::Forgotten::new(store);
-    let mut of_day: Vec<&Log> = logs
-        .iter()
-        .filter(|log| collect::may_be_of_day(log, ask.window.start))
-        .collect();
-    // The longest first, so that no thread is left alone with one.
-    of_day.sort_by_key(|log| std::cmp::Reverse(log.bytes));
-    let on_disk = of_day.into_iter().map(|log| Candidate {
-        agent: log.agent,
-        path: &log.path,
-        place: &log.path,
-        modified: log.modified,
-        is_from_memory: false,
-        beside: &[],
-    });
-    let from_memory = gone.iter().map(|gone| Candidate {
-        agent: gone.agent,
-        path: &gone.file,
-        place: &gone.place,
-        modified: None,
-        is_from_memory: true,
-        beside: &gone.beside,
-    });
-    let candidates: Vec<Candidate<'_>> = on_disk.chain(from_memory).collect();
+    let candidates = candidates_of_day(ask, &logs, &gone);
     let mut collected = collect::collect(ask, &candidates, &forgotten, &copies);
     notes.skipped.append(&mut collected.skipped);
     notes.from_source.retain(|uid| collected.has_session(uid));
@@ -204,6 +182,33 @@ pub fn prepare(ask: &Ask<'_>, store: Option<&Store>) -> Result<Prepared, DiaryEr
     let tree = assemble::assemble(ask, collected, &family, notes);
     let made = site.write(ask, tree)?;
     Ok(Prepared::Made(Made { was_partial, ..made }))
+}
+
+/// Returns the logs that may hold turns of the day: those on disk, the longest first so that no thread is left alone with one, then those
+/// that only the memory has.
+fn candidates_of_day<'l>(ask: &Ask<'_>, logs: &'l [Log], gone: &'l [recalled::Gone]) -> Vec<Candidate<'l>> {
+    let mut of_day: Vec<&Log> = logs
+        .iter()
+        .filter(|log| collect::may_be_of_day(log, ask.window.start))
+        .collect();
+    of_day.sort_by_key(|log| std::cmp::Reverse(log.bytes));
+    let on_disk = of_day.into_iter().map(|log| Candidate {
+        agent: log.agent,
+        path: &log.path,
+        place: &log.path,
+        modified: log.modified,
+        is_from_memory: false,
+        beside: &[],
+    });
+    let from_memory = gone.iter().map(|gone| Candidate {
+        agent: gone.agent,
+        path: &gone.file,
+        place: &gone.place,
+        modified: None,
+        is_from_memory: true,
+        beside: &gone.beside,
+    });
+    on_disk.chain(from_memory).collect()
 }
 
 /// Returns whether a log of a day that still goes on was written after the day was prepared. The time of the last write is

@@ -7,6 +7,7 @@
 mod budget;
 pub(crate) mod ends;
 mod gather;
+mod identify;
 mod index;
 pub(crate) mod marking;
 pub(crate) mod piece;
@@ -34,9 +35,9 @@ use crate::spool::Inbox;
 use crate::store::{Patience, Place, Store, StoreError};
 
 use self::budget::Budget;
+pub(crate) use self::identify::uid_of_log;
 use self::piece::Output;
 use self::plan::Plan;
-pub(crate) use self::plan::uid_of_log;
 use self::refresh::Stale;
 pub(crate) use self::work::part_name;
 use self::write::Writer;

@@ -34,6 +34,8 @@ impl Screen {
             is_open,
         };
         execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste)?;
+        #[cfg(unix)]
+        end_when_terminal_closes()?;
         Ok(screen)
     }
 
@@ -70,6 +72,38 @@ fn restore_before_a_trace(is_open: &Arc<AtomicBool>) {
         }
         before(bug);
     }));
+}
+
+/// How often the thread below checks the terminal.
+#[cfg(unix)]
+const TERMINAL_CHECK_S: i64 = 1;
+
+/// Starts a thread that ends the process once the terminal is closed.
+///
+/// `wait_for_input` notices most closed terminals, but one that closes just before crossterm reads from it makes crossterm read
+/// the end of input in a loop, in which the main thread sees no signal.
+#[cfg(unix)]
+fn end_when_terminal_closes() -> io::Result<()> {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let watch = || {
+        let stdin = io::stdin();
+        let wait = Timespec {
+            tv_sec: TERMINAL_CHECK_S,
+            tv_nsec: 0,
+        };
+        loop {
+            // Only a closed terminal is reported, never a key.
+            let mut polled = [PollFd::new(&stdin, PollFlags::empty())];
+            let closed = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
+            if poll(&mut polled, Some(&wait)).is_ok() && polled[0].revents().intersects(closed) {
+                crate::interrupt::end(signal_hook::consts::SIGHUP);
+            }
+        }
+    };
+    thread::Builder::new()
+        .name("terminal".to_owned())
+        .spawn(watch)
+        .map(|_| ())
 }
 
 /// Waits for a key, and says how long to wait on for one. A terminal that was closed reads as empty for ever, which

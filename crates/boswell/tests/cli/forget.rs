@@ -281,7 +281,7 @@ fn filters_leave_out_sessions_that_are_kept() {
     assert_snapshot!(told(&sandbox, "forget --project app --yes"), @"
      [SIZE]  claude:[2]  its digest stays
     --- stderr ---
-    Left out: 1 session kept by `boswell keep`
+    Left out: 1 session protected by `keep`
     Forgotten: 1 session
     ");
     let answer: Value = serde_json::from_str(&sandbox.run("forget --agent claude --dry-run --json")).unwrap();

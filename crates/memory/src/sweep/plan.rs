@@ -7,13 +7,13 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
-use transcript::{Agent, Delta, Line, LineBody, Origin, PartKind, Source, State};
+use transcript::{Agent, PartKind, Source};
 
 use super::ends;
+use super::identify::uid_of;
 use super::index::Indexes;
 use super::refresh::Stale;
 use super::{Report, Sweep, path_text};
-use crate::breaks;
 use crate::files;
 use crate::logs;
 use crate::sources::{self, Found, Unread};
@@ -22,9 +22,8 @@ use crate::threads::on_threads;
 
 /// A session is quiet when nobody wrote to it for so long: its tail becomes a frame.
 const QUIET_MINUTES: i64 = 10;
-/// How much of a log is looked at to learn whose it is, at first and at most.
-const FIRST_BYTES: u64 = 8 << 10;
-const HEAD_BYTES: u64 = 64 << 10;
+/// More bytes than this behind the last line that was read are not one unfinished line.
+const UNFINISHED_BYTES_MAX: u64 = 64 << 10;
 
 /// A session that has something new.
 pub(super) struct Job {
@@ -156,16 +155,7 @@ impl Plan {
         let mut indexes = Indexes::default();
         indexes.tell(&mut jobs, store)?;
         report.bytes_checked += indexes.bytes();
-        let mut jobs: Vec<Job> = jobs
-            .into_iter()
-            .filter(|(_, is_changed)| *is_changed)
-            .map(|(job, _)| Job {
-                has_unread: job.has_unread || job.index.is_some(),
-                ..job
-            })
-            .collect();
-        // Oldest first: what an agent is about to delete is safe first.
-        jobs.sort_by_cached_key(|job| job.source.parts.iter().filter_map(|part| modified(&part.path)).max());
+        let jobs = in_order(jobs);
         // Who looks at a few sessions alone leaves the rest, and what a shared file says of it, to a whole sweep.
         let is_whole = sweep.only.is_none();
         let stale = if is_whole {
@@ -181,6 +171,20 @@ impl Plan {
             report,
         })
     }
+}
+
+/// Returns the jobs that are due. The oldest logs come first, because an agent deletes them first.
+fn in_order(jobs: Vec<(Job, bool)>) -> Vec<Job> {
+    let mut jobs: Vec<Job> = jobs
+        .into_iter()
+        .filter(|(_, is_due)| *is_due)
+        .map(|(job, _)| Job {
+            has_unread: job.has_unread || job.index.is_some(),
+            ..job
+        })
+        .collect();
+    jobs.sort_by_cached_key(|job| job.source.parts.iter().filter_map(|part| modified(&part.path)).max());
+    jobs
 }
 
 impl Job {
@@ -220,9 +224,9 @@ fn ends_in_one_line(path: &Path, from: u64) -> bool {
     let mut rest = Vec::new();
     let read = files::open(path).and_then(|(mut file, _)| {
         file.seek(SeekFrom::Start(from))?;
-        file.take(HEAD_BYTES).read_to_end(&mut rest)
+        file.take(UNFINISHED_BYTES_MAX).read_to_end(&mut rest)
     });
-    !logs::is_packed(path) && read.is_ok_and(|bytes| (bytes as u64) < HEAD_BYTES) && !rest.contains(&b'\n')
+    !logs::is_packed(path) && read.is_ok_and(|bytes| (bytes as u64) < UNFINISHED_BYTES_MAX) && !rest.contains(&b'\n')
 }
 
 /// Walks all roots, without a look into any log.
@@ -398,66 +402,14 @@ fn job(uid: String, mut copies: Vec<Copy>, cursors: &[&Cursor]) -> Job {
     }
 }
 
-fn log_of(source: &Source) -> PathBuf {
+pub(super) fn log_of(source: &Source) -> PathBuf {
     let log = source.parts.iter().find(|part| part.kind.has_lines());
     log.map(|part| part.path.clone()).unwrap_or_default()
 }
 
-fn log_kind(source: &Source) -> PartKind {
+pub(super) fn log_kind(source: &Source) -> PartKind {
     let log = source.parts.iter().find(|part| part.kind.has_lines());
     log.map_or(PartKind::Log, |part| part.kind)
-}
-
-/// Returns the uid of the session that a log holds, as its first lines name it.
-pub(crate) fn uid_of_log(agent: Agent, log: &Path) -> String {
-    uid_of(agent, &sources::source_of(agent, log)).0
-}
-
-/// The uid of a session we never read, by the head of its log, and how much of it was read. Mostly the first lines tell.
-fn uid_of(agent: Agent, source: &Source) -> (String, u64) {
-    let path = log_of(source);
-    let mut rest = files::open(&path).and_then(|(file, _)| logs::unpacked(&path, file));
-    // Room at once: what is read into none is read by bits.
-    let mut head = Vec::with_capacity(FIRST_BYTES as usize);
-    let mut read = |head: &mut Vec<u8>, most: u64| {
-        if let Ok(rest) = &mut rest {
-            _ = rest.take(most - head.len() as u64).read_to_end(head);
-        }
-    };
-    read(&mut head, FIRST_BYTES);
-    // Half a line may name another session than the whole of it.
-    if head.contains(&b'\n')
-        && let (uid, true) = uid_in(agent, source, &path, &head)
-    {
-        return (uid, head.len() as u64);
-    }
-    read(&mut head, HEAD_BYTES);
-    (uid_in(agent, source, &path, &head).0, head.len() as u64)
-}
-
-/// The uid that the head of a log tells, and whether nothing behind it can change that.
-fn uid_in(agent: Agent, source: &Source, path: &Path, head: &[u8]) -> (String, bool) {
-    let mut state = State::new(agent, Origin::of(&path.to_string_lossy()));
-    let mut delta = Delta::default();
-    let whole = head.iter().rposition(|byte| *byte == b'\n').unwrap_or(head.len());
-    for (at, bytes) in breaks::bare_lines(&head[..whole]).enumerate() {
-        let line = Line {
-            number: at as u64 + 1,
-            offset: 0,
-            body: LineBody::Bytes(bytes),
-            terminated: true,
-        };
-        state.take(log_kind(source), &line, &mut delta);
-        if state.is_named() {
-            break;
-        }
-    }
-    state.close(&mut delta);
-    let uid = delta.session.map_or_else(
-        || format!("{}:{}", agent.as_str(), source.native_id),
-        |session| session.session_uid.as_str().to_owned(),
-    );
-    (uid, state.is_named())
 }
 
 /// What the file system says of a file.

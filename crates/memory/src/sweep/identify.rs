@@ -1,0 +1,68 @@
+//! Which session a log belongs to, as its first lines name it. Reads a bounded head of the log, and nothing of the store.
+
+use std::io::Read;
+use std::path::Path;
+
+use transcript::{Agent, Delta, Line, LineBody, Origin, Source, State};
+
+use super::plan::{log_kind, log_of};
+use crate::breaks;
+use crate::files;
+use crate::logs;
+use crate::sources;
+
+/// How much of a log is read to identify its session, at first and at most.
+const FIRST_BYTES: u64 = 8 << 10;
+const HEAD_BYTES: u64 = 64 << 10;
+
+/// Returns the uid of the session that a log holds, as its first lines name it.
+pub(crate) fn uid_of_log(agent: Agent, log: &Path) -> String {
+    uid_of(agent, &sources::source_of(agent, log)).0
+}
+
+/// Returns the uid that the head of a log names, and how many bytes of it were read. Most logs name it in their first lines.
+pub(super) fn uid_of(agent: Agent, source: &Source) -> (String, u64) {
+    let path = log_of(source);
+    let mut rest = files::open(&path).and_then(|(file, _)| logs::unpacked(&path, file));
+    // Room at once: what is read into none is read by bits.
+    let mut head = Vec::with_capacity(FIRST_BYTES as usize);
+    let mut read = |head: &mut Vec<u8>, most: u64| {
+        if let Ok(rest) = &mut rest {
+            _ = rest.take(most - head.len() as u64).read_to_end(head);
+        }
+    };
+    read(&mut head, FIRST_BYTES);
+    // Half a line may name another session than the whole of it.
+    if head.contains(&b'\n')
+        && let (uid, true) = uid_in(agent, source, &path, &head)
+    {
+        return (uid, head.len() as u64);
+    }
+    read(&mut head, HEAD_BYTES);
+    (uid_in(agent, source, &path, &head).0, head.len() as u64)
+}
+
+/// Returns the uid that the head of a log names, and whether nothing behind it can change that.
+fn uid_in(agent: Agent, source: &Source, path: &Path, head: &[u8]) -> (String, bool) {
+    let mut state = State::new(agent, Origin::of(&path.to_string_lossy()));
+    let mut delta = Delta::default();
+    let whole = head.iter().rposition(|byte| *byte == b'\n').unwrap_or(head.len());
+    for (at, bytes) in breaks::bare_lines(&head[..whole]).enumerate() {
+        let line = Line {
+            number: at as u64 + 1,
+            offset: 0,
+            body: LineBody::Bytes(bytes),
+            terminated: true,
+        };
+        state.take(log_kind(source), &line, &mut delta);
+        if state.is_named() {
+            break;
+        }
+    }
+    state.close(&mut delta);
+    let uid = delta.session.map_or_else(
+        || format!("{}:{}", agent.as_str(), source.native_id),
+        |session| session.session_uid.as_str().to_owned(),
+    );
+    (uid, state.is_named())
+}
