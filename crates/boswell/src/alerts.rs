@@ -1,8 +1,8 @@
-//! What a person has to see: raw text was lost, or the distilled memory is above its cap.
+//! Alerts: raw text was lost, or the distilled memory is above its cap.
 //!
 //! A run without a terminal (the scheduler's sweep, a hook's ingest) leaves a message in a small file of the store's
-//! directory, and the next command on a terminal prints it once. The journal and the sizes stay the one source of the facts:
-//! `boswell status` and `boswell doctor` ask them, not this file.
+//! directory, and the next command on a terminal prints it once. The journal and the sizes remain the only source of the facts:
+//! `boswell status` and `boswell doctor` read those, not this file.
 
 use std::fs;
 use std::io::Write;
@@ -42,7 +42,7 @@ pub(crate) fn current(context: &Context, store: Option<&Store>) -> Result<Vec<Al
         let Some(at) = at.filter(|at| context.now.duration_since(*at) <= LOSS_SHOWN_FOR) else {
             continue;
         };
-        // The uids behind it can be many.
+        // The rest of the sentence lists uids, which can be many.
         let sentence = loss.sentence.split(": ").next().unwrap_or_default();
         alerts.push(Alert {
             kind: "data_loss",
@@ -62,15 +62,15 @@ pub(crate) fn current(context: &Context, store: Option<&Store>) -> Result<Vec<Al
     Ok(alerts)
 }
 
-/// The messages that nobody has seen yet.
+/// Messages that were not shown on a terminal yet.
 #[derive(Default, Serialize, Deserialize)]
-struct Unseen {
+struct UnseenMessages {
     messages: Vec<String>,
     /// Whether it was reported that the distilled memory is above its cap. Reset once it is below.
     is_distilled_reported: bool,
 }
 
-impl Unseen {
+impl UnseenMessages {
     fn read(directory: &Path) -> Self {
         let text = fs::read(path(directory)).unwrap_or_default();
         serde_json::from_slice(&text).unwrap_or_default()
@@ -93,14 +93,14 @@ fn path(directory: &Path) -> PathBuf {
     directory.join(FILE)
 }
 
-/// Leaves what an eviction has to report for the next command on a terminal, unless a person watches this one.
+/// Leaves what an eviction has to report for the next command on a terminal, unless this one has a terminal.
 pub(crate) fn record(ui: &Ui, context: &Context, directory: &Path, done: &Done, distilled_bytes: u64) {
     let loss = loss_message(context, done).filter(|_| !ui.is_watched());
     let distilled = distilled_message(context, distilled_bytes);
     if loss.is_none() && distilled.is_none() && !path(directory).exists() {
         return;
     }
-    let mut unseen = Unseen::read(directory);
+    let mut unseen = UnseenMessages::read(directory);
     unseen.messages.extend(loss);
     let is_new = distilled.is_some() && !unseen.is_distilled_reported;
     unseen.is_distilled_reported = distilled.is_some();
@@ -108,19 +108,19 @@ pub(crate) fn record(ui: &Ui, context: &Context, directory: &Path, done: &Done, 
     unseen.write(directory);
 }
 
-/// Prints the messages that nobody has seen yet, if a person watches.
+/// Prints the messages that were not shown yet, if stderr is a terminal.
 pub(crate) fn show_unseen(ui: &mut Ui, directory: &Path) {
     for message in take_unseen(ui, directory) {
         ui.warning(message);
     }
 }
 
-/// Removes and returns the messages that nobody has seen yet; none if nobody watches.
+/// Removes and returns the messages that were not shown yet; none if stderr is not a terminal.
 pub(crate) fn take_unseen(ui: &Ui, directory: &Path) -> Vec<String> {
     if !ui.is_watched() {
         return Vec::new();
     }
-    let mut unseen = Unseen::read(directory);
+    let mut unseen = UnseenMessages::read(directory);
     let messages = std::mem::take(&mut unseen.messages);
     if !messages.is_empty() {
         unseen.write(directory);

@@ -1,5 +1,5 @@
-//! What happens to the arguments before they are parsed: two aliases that stand for a verb with an argument, days such as `-3d`, and
-//! dashes in the query of a search. Everything else is clap's.
+//! Rewrites the arguments before they are parsed: two aliases that expand to a verb with an argument, days such as `-3d`, and
+//! dashes in the query of a search. clap parses everything else.
 
 use std::ffi::OsString;
 
@@ -9,7 +9,7 @@ use crate::cli::GlobalArgs;
 use crate::commands;
 use crate::day_arg::mark_relative_days;
 
-/// Begins an argument of `search` in which every sign is text. Nobody types it.
+/// Marks an argument of `search` in which every character is text. It cannot be typed.
 pub(crate) const TEXT_MARK: char = '\u{2}';
 
 /// Global options that take a value, which is not the verb.
@@ -40,7 +40,7 @@ pub(crate) fn normalise(arguments: &[OsString]) -> Vec<OsString> {
     }
 }
 
-/// Returns the place of the verb: the first argument that is neither an option nor the value of one.
+/// Returns the index of the verb: the first argument that is neither an option nor the value of one.
 fn verb_index(arguments: &[OsString]) -> Option<usize> {
     let mut is_value = false;
     for (at, argument) in arguments.iter().enumerate().skip(1) {
@@ -74,13 +74,13 @@ fn mark_query(arguments: &[OsString], from: usize) -> Vec<OsString> {
             is_text = true;
             marked.push(argument.clone());
         } else {
-            let meaning = options.meaning(text);
-            is_value = meaning == Meaning::OptionWithValue;
+            let meaning = options.argument_kind(text);
+            is_value = meaning == ArgumentKind::OptionWithValue;
             marked.push(match meaning {
-                Meaning::Word | Meaning::Option | Meaning::OptionWithValue => argument.clone(),
+                ArgumentKind::Word | ArgumentKind::Option | ArgumentKind::OptionWithValue => argument.clone(),
                 // A space in front keeps clap from taking it for an option.
-                Meaning::Negation => format!(" {text}").into(),
-                Meaning::Text => format!("{TEXT_MARK}{text}").into(),
+                ArgumentKind::Negation => format!(" {text}").into(),
+                ArgumentKind::Text => format!("{TEXT_MARK}{text}").into(),
             });
         }
     }
@@ -89,7 +89,7 @@ fn mark_query(arguments: &[OsString], from: usize) -> Vec<OsString> {
 
 /// What an argument of `search` is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Meaning {
+enum ArgumentKind {
     Word,
     Option,
     /// The next argument is its value.
@@ -124,27 +124,27 @@ impl SearchOptions {
         options
     }
 
-    fn meaning(&self, argument: &str) -> Meaning {
+    fn argument_kind(&self, argument: &str) -> ArgumentKind {
         if !argument.starts_with('-') {
-            return Meaning::Word;
+            return ArgumentKind::Word;
         }
         if argument.contains(char::is_whitespace) {
-            return Meaning::Negation;
+            return ArgumentKind::Negation;
         }
         let (name, value) = argument
             .split_once('=')
             .map_or((argument, None), |(name, value)| (name, Some(value)));
         let has = |names: &[String]| names.iter().any(|known| known == name);
         match (has(&self.with_value), has(&self.without), value) {
-            (true, _, None) => return Meaning::OptionWithValue,
-            (true, _, Some(_)) | (_, true, _) => return Meaning::Option,
+            (true, _, None) => return ArgumentKind::OptionWithValue,
+            (true, _, Some(_)) | (_, true, _) => return ArgumentKind::Option,
             _ => {}
         }
         match argument.strip_prefix("--") {
             // clap refuses it and suggests the option that was meant.
-            Some(_) if self.is_close(name) => Meaning::Option,
-            Some(_) => Meaning::Text,
-            None => Meaning::Negation,
+            Some(_) if self.is_close(name) => ArgumentKind::Option,
+            Some(_) => ArgumentKind::Text,
+            None => ArgumentKind::Negation,
         }
     }
 
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn an_alias_can_stand_for_a_verb_with_an_argument() {
+    fn an_alias_can_expand_to_a_verb_with_an_argument() {
         assert_eq!(shown(&["boswell", "today"]), "boswell|diary|today");
         assert_eq!(
             shown(&["boswell", "--color", "never", "open", "last"]),

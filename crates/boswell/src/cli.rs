@@ -254,7 +254,7 @@ mod tests {
         fn examples(command: &clap::Command, found: &mut Vec<String>) {
             let after = command.get_after_help().map(StyledStr::to_string).unwrap_or_default();
             let lines = after.lines().filter_map(|line| line.trim().strip_prefix("boswell"));
-            // A remark stands behind two spaces; a pipe leads to another program.
+            // A remark follows two spaces; a pipe leads to another program.
             let bare = |line: &str| {
                 line.split("  ")
                     .next()

@@ -1,5 +1,5 @@
-//! A day as people name it on the command line: `2026-05-12`, `today`, `yesterday`, `monday`, `-3d`. Every argument that asks for a day
-//! parses it here, so that the same words mean the same day everywhere.
+//! A day as people name it on the command line: `2026-05-12`, `today`, `yesterday`, `monday`, `-3d`. Every argument that takes a day
+//! is parsed here, so that the same words mean the same day everywhere.
 
 use std::ffi::OsString;
 use std::str::FromStr;
@@ -9,10 +9,10 @@ use jiff::civil::{Date, Weekday};
 
 use crate::error::CommandError;
 
-/// More days ago than any log is old.
+/// Maximum number of days; no log is older.
 const DAYS_AGO_MAX: i64 = 36_600;
 
-/// Words for the help of an argument that takes a day.
+/// Describes the accepted forms of a day, for help and errors.
 pub(crate) const DAY_WORDS: &str = "`2026-05-12`, `today`, `yesterday`, `monday` or `-3d`";
 
 /// A day, not yet resolved against the present one.
@@ -27,7 +27,7 @@ pub(crate) enum DayWord {
 impl DayWord {
     pub(crate) const YESTERDAY: Self = Self::DaysAgo(1);
 
-    /// Returns the day that is meant if it is `today` now.
+    /// Returns the date of the day, relative to `today`.
     pub(crate) fn date(self, today: Date) -> Result<Date, CommandError> {
         let days = match self {
             Self::On(date) => return Ok(date),
@@ -88,7 +88,7 @@ pub(crate) fn is_relative_day(argument: &str) -> bool {
 /// Options whose value is a day or a time.
 const DAY_OPTIONS: [&str; 3] = ["--date", "--since", "--until"];
 
-/// Puts a space before each `-3d` that names a day, so that it is a value and not an option: behind an option that takes a day, and as
+/// Puts a space before each `-3d` that names a day, so that it is a value and not an option: after an option that takes a day, and as
 /// an argument of `diary`.
 pub(crate) fn mark_relative_days(verb: &str, arguments: &[OsString]) -> Vec<OsString> {
     let mut marked: Vec<OsString> = Vec::with_capacity(arguments.len());
@@ -130,7 +130,7 @@ mod tests {
         assert_eq!((day("-3d"), day(" -3d")), ("2026-03-29".into(), "2026-03-29".into()));
         assert_eq!((day("7d"), day("-0d")), ("2026-03-25".into(), "2026-04-01".into()));
         assert_eq!((day("monday"), day("Tue")), ("2026-03-30".into(), "2026-03-31".into()));
-        assert_eq!(day("wednesday"), "2026-03-25", "today is `today`");
+        assert_eq!(day("wednesday"), "2026-03-25", "a weekday is never today");
         assert_eq!(day("thursday"), "2026-03-26");
         for text in [
             "tomorrow",

@@ -103,7 +103,7 @@ impl CommandError {
         self
     }
 
-    /// Returns whether what was asked for does not exist, as far as was looked.
+    /// Returns whether the error says that something was not found.
     pub(crate) fn is_not_found(&self) -> bool {
         self.blame == Blame::NotFound
     }

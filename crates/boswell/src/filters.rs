@@ -60,7 +60,7 @@ pub(crate) struct FilterArgs {
     /// Only sessions with this tag; several tags are all wanted
     #[arg(long, value_name = "TAG")]
     pub(crate) tag: Vec<String>,
-    /// Only what went on after this: a date, a time, `today`, `yesterday`, `monday`, `-3d`, `7d`, `12h`
+    /// Only activity after this: a date, a time, `today`, `yesterday`, `monday`, `-3d`, `7d`, `12h`
     #[arg(long, value_name = "WHEN")]
     pub(crate) since: Option<When>,
     /// Only what began before this, the day itself included
@@ -400,7 +400,7 @@ impl FromStr for When {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        // `7d` is so many times 24 hours, and `-7d` a day.
+        // `7d` is 7 times 24 hours, and `-7d` is a day.
         if let Some(span) = span(text) {
             return Ok(Self::Ago(span));
         }

@@ -1,5 +1,5 @@
-//! The finder: `boswell` alone on a terminal. Keys in, questions to the memory, a screen out: a list of what was found,
-//! and a reader for one session. It only reads the memory; what else it can do is done by the verbs.
+//! The finder: `boswell` alone on a terminal. It turns keys into queries and draws the results: a list of hits,
+//! and a reader for one session. It only reads the memory; for everything else it runs verbs.
 
 mod ask;
 mod draw;
@@ -83,7 +83,7 @@ pub(crate) fn run(ui: &mut Ui, surroundings: &Surroundings, global: &GlobalArgs)
     }
 }
 
-/// The finder while it has the terminal: the list, and the session that is read.
+/// The finder while it is on the screen: the list, and the reader of a session if it is open.
 struct Finder<'f> {
     ui: &'f Ui,
     surroundings: &'f Surroundings,
@@ -96,7 +96,7 @@ struct Finder<'f> {
 }
 
 impl Finder<'_> {
-    /// Has the terminal until the user leaves.
+    /// Runs on the terminal until the user leaves.
     fn show(&mut self) -> Result<End, CommandError> {
         let signals = Signals::note().map_err(cannot)?;
         let mut screen = Screen::open().map_err(cannot)?;
@@ -155,7 +155,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Does what a key says; returns how the finder is left, if it is.
+    /// Handles a key. Returns how the finder ends, or `None` if it continues.
     fn take_event(
         &mut self,
         desk: &Desk,
@@ -204,7 +204,7 @@ impl Finder<'_> {
         let needle = hit.map(|(text, _)| text.clone());
         reader.go_to(row.turn, row.line, needle);
         if reader.document.items.is_empty() {
-            // What is left of it is told by `show`.
+            // `show` prints what is left of it.
             let words = ["show".to_owned(), row.session_uid.clone()];
             let (_, lines) = self.run_captured(&words);
             reader.panel = Some(Panel {

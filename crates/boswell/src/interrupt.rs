@@ -1,7 +1,7 @@
-//! Ctrl-C, a hang-up and `SIGTERM`: unfinished files are removed and the progress bar is cleared, then the process ends by the signal,
-//! which a shell reports as 130 for Ctrl-C.
+//! Ctrl-C, a hang-up and `SIGTERM`: unfinished files are removed and the progress bar is cleared, then the signal ends the process;
+//! a shell reports 130 for Ctrl-C.
 //!
-//! The store needs nothing of this: what a killed process leaves there, the next writer finishes. Signals are watched from the first
+//! The store does not need this: the next writer finishes what a killed process left there. Signals are watched from the first
 //! unfinished file or progress bar on, so that other commands keep the default action of the system.
 
 use std::fs;
@@ -39,7 +39,7 @@ impl UnfinishedFile {
         Ok((created, Self { path, is_kept: false }))
     }
 
-    /// Says that the file is whole.
+    /// Marks the file as complete, so that it is not removed.
     pub(crate) fn keep(mut self) {
         self.is_kept = true;
     }
@@ -63,10 +63,10 @@ pub(crate) fn watch_progress() {
     watch();
 }
 
-/// While this lives, another part of the program handles signals.
-pub(crate) struct Delegation(());
+/// While a value of this type exists, another part of the program handles signals.
+pub(crate) struct SignalDelegation(());
 
-impl Delegation {
+impl SignalDelegation {
     pub(crate) fn begin() -> Self {
         DELEGATIONS.fetch_add(1, Ordering::Relaxed);
         Self(())
@@ -78,7 +78,7 @@ impl Delegation {
     }
 }
 
-impl Drop for Delegation {
+impl Drop for SignalDelegation {
     fn drop(&mut self) {
         DELEGATIONS.fetch_sub(1, Ordering::Relaxed);
     }
@@ -88,7 +88,7 @@ fn lock() -> MutexGuard<'static, Vec<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes a file or directory. What is gone already, or cannot be removed, needs no word from a process that ends.
+/// Removes a file or directory. Best effort: errors are ignored.
 fn remove(path: &Path) {
     if fs::remove_file(path).is_err() {
         _ = fs::remove_dir_all(path);

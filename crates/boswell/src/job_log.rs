@@ -1,5 +1,5 @@
-//! The log of sweeps that run in the background, started by the machine's scheduler or by a hook. It is private, lies beside the
-//! memory and never grows above a limit: its older half goes.
+//! The log of sweeps that run in the background, started by the machine's scheduler or by a hook. It is private, next to the
+//! memory, and limited in size: when it is full, its older half is dropped.
 //!
 //! Boswell writes it itself. A redirection in a crontab would create it with the mode of the user's umask, and would keep the
 //! sweep from running at all if the directory did not exist.
@@ -13,7 +13,7 @@ use jiff::Timestamp;
 const NAME: &str = "background.log";
 const BYTES_MAX: usize = 256 << 10;
 
-/// Returns where the log lies.
+/// Returns the path of the log.
 pub(crate) fn path(directory: &Path) -> PathBuf {
     directory.join(NAME)
 }
@@ -37,7 +37,7 @@ fn write(path: &Path, entry: &str) -> io::Result<()> {
     }
     let before = fs::read(path).unwrap_or_default();
     let all = [before.as_slice(), entry.as_bytes()].concat();
-    // A line is never cut in two.
+    // Only whole lines are dropped.
     let from = all.len().saturating_sub(BYTES_MAX / 2);
     let from = all[from..]
         .iter()

@@ -95,7 +95,7 @@ pub(crate) fn distilled_message(context: &Context, bytes: u64) -> Option<String>
     })
 }
 
-/// Warns of raw text that was lost and runs the configured `notify` command. A loss has an exit code of its own.
+/// Warns of raw text that was lost and runs the configured `notify` command. A loss has its own exit code.
 pub(crate) fn tell_loss(ui: &mut Ui, context: &Context, done: &Done) -> Outcome {
     let Some(message) = loss_message(context, done) else {
         return Outcome::Done;

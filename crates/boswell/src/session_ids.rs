@@ -1,6 +1,6 @@
-//! Prefixes of session ids that name one session alone, for every command and list that we print.
+//! Prefixes that identify exactly one session, for every command and list that is printed.
 //!
-//! Nothing here knows how a prefix is resolved: `session_arg.rs` does, and a test runs every command that we print.
+//! Nothing here knows how a prefix is resolved: `session_arg.rs` does, and a test runs every command that is printed.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -30,7 +30,7 @@ impl<'l> SessionIds<'l> {
     /// Returns the shortest prefix of a session's id that names it alone, or its uid if no prefix does.
     pub(crate) fn short(&self, session_uid: &str) -> String {
         let id = native_id(session_uid);
-        // The id of a session is a prefix of those of its subagents; then the session is meant.
+        // The id of a session is a prefix of those of its subagents; then the prefix names the session.
         let is_main = |(other, _): &(&&'l str, &usize)| !other.contains('/');
         let smaller = (Bound::Unbounded, Bound::Excluded(id));
         let greater = (Bound::Excluded(id), Bound::Unbounded);

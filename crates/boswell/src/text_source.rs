@@ -1,4 +1,4 @@
-//! Opens the texts of sessions for verbs, and says in words where a text comes from or why it is gone.
+//! Opens the texts of sessions for verbs, and describes where a text comes from or why it is gone.
 
 use std::path::Path;
 
@@ -36,7 +36,7 @@ pub(crate) fn open_text<'t>(
     text.ok_or_else(|| text_gone(zone, session_uid, &location))
 }
 
-/// Says that a text is read from the session's log, and which parts of it no longer exist.
+/// Reports that a text is read from the session's log, and which parts of it no longer exist.
 pub(crate) fn announce(ui: &mut Ui, zone: &TimeZone, location: &TextLocation) {
     let TextLocation::Source(SourceLog {
         path,

@@ -116,9 +116,9 @@ impl Ui {
     }
 
     /// Returns a `Ui` whose output goes to a buffer, for a screen that shows it itself. It is `columns` wide, in colour if
-    /// this one is, and asks nothing.
-    pub(crate) fn captured(&self, columns: usize) -> (Self, Captured) {
-        let captured = Captured::default();
+    /// this one is, and never prompts.
+    pub(crate) fn captured(&self, columns: usize) -> (Self, CapturedOutput) {
+        let captured = CapturedOutput::default();
         let stream = Stream {
             is_terminal: true,
             has_color: self.stdout.has_color,
@@ -177,13 +177,12 @@ impl Ui {
         self.end_pages()
     }
 
-    /// Tells where the user's home is, so that paths in it are shown with `~`.
+    /// Sets the user's home directory, so that paths in it are shown with `~`.
     pub(crate) fn set_home(&mut self, home: &Path) {
         self.home = home.to_str().filter(|home| home.len() > 1).map(str::to_owned);
     }
 
-    /// Returns a path as a person reads it: with `~` for the home directory if stdout is a terminal. What is piped to a
-    /// program stays whole.
+    /// Returns a path for printing: with `~` for the home directory if stdout is a terminal, unchanged otherwise.
     pub(crate) fn path(&self, path: &str) -> String {
         match &self.home {
             Some(home) if self.stdout.is_terminal => shorten_home(path, home).into_owned(),
@@ -229,7 +228,7 @@ impl Ui {
         }
     }
 
-    /// Whether a person reads the messages: text on a terminal.
+    /// Whether messages are shown to a person: text on a terminal.
     pub(crate) fn is_watched(&self) -> bool {
         self.stderr.is_terminal && !self.is_captured && self.format == Format::Text
     }
@@ -427,7 +426,7 @@ impl Ui {
     }
 }
 
-/// Returns a word as a shell takes it, in quotes if it needs them.
+/// Quotes a word for a shell if it needs quotes.
 pub(crate) fn shell_word(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '-' | '_' | '+' | '@' | ':');
     let word = escape(word);
@@ -463,16 +462,16 @@ fn shorten_home<'t>(text: &'t str, home: &str) -> Cow<'t, str> {
 
 /// What a captured `Ui` has printed.
 #[derive(Clone, Default)]
-pub(crate) struct Captured(Arc<Mutex<Vec<u8>>>);
+pub(crate) struct CapturedOutput(Arc<Mutex<Vec<u8>>>);
 
-impl Captured {
+impl CapturedOutput {
     pub(crate) fn text(&self) -> String {
         let bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&bytes).into_owned()
     }
 }
 
-impl Write for Captured {
+impl Write for CapturedOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         held.extend_from_slice(bytes);

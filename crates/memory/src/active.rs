@@ -1,7 +1,7 @@
-//! Active time: how long somebody or something was at work. One rule for digests, statistics, pages and reports.
+//! Active time: how long the user or the agent was working. One rule for digests, statistics, pages and reports.
 //!
-//! The time between two events counts if it is at most [`IDLE_LIMIT_S`]. A longer gap never counts, whatever went on in it: also
-//! inside of a tool call, where nobody knows whether a test ran for fourteen hours or a laptop slept.
+//! The time between two events counts if it is at most [`IDLE_LIMIT_S`]. A longer gap never counts, not even
+//! inside a tool call, because the log does not show whether a test ran for fourteen hours or the laptop slept.
 //!
 //! A session's active time is that of its own events. Those of several sessions add up where sessions are summed, as in
 //! statistics; the active time of a day is the time in which at least one session was active, so that it is never longer than the day.
@@ -9,7 +9,7 @@
 use jiff::Timestamp;
 use transcript::{Inherited, SessionEvent};
 
-/// A longer gap between two events does not count.
+/// The longest gap between two events that counts.
 pub const IDLE_LIMIT_S: u64 = 5 * 60;
 
 /// A stretch of time in which no gap was longer than the limit: from one second since 1970 up to another.
@@ -22,7 +22,7 @@ pub struct ActiveTime {
 }
 
 impl ActiveTime {
-    /// Returns the active time of a session. Copied history is another session's work.
+    /// Returns the active time of a session. Copied history belongs to another session and is skipped.
     pub fn of_events<'e>(events: impl IntoIterator<Item = &'e SessionEvent>, inherited: Option<Inherited>) -> Self {
         let mut active = Self::default();
         let is_own = |event: &&SessionEvent| !inherited.is_some_and(|inherited| inherited.covers(event.line));
@@ -49,13 +49,13 @@ impl ActiveTime {
         None
     }
 
-    /// Returns the whole of it in seconds.
+    /// Returns the total in seconds.
     pub fn seconds(&self) -> u64 {
         let length = |(start, end): &Stretch| u64::try_from(end - start).unwrap_or_default();
         self.stretches.iter().map(length).sum()
     }
 
-    /// Returns the part of it that lies between two instants.
+    /// Returns the part between two instants.
     #[must_use]
     pub fn within(&self, start: Timestamp, end: Timestamp) -> Self {
         let (first, last) = (start.as_second(), end.as_second());
@@ -80,8 +80,8 @@ impl ActiveTime {
         Self { stretches }
     }
 
-    /// Returns the part of it that belongs to each of some spans of time: up to the start of the next one. What lies before the
-    /// first one belongs to that.
+    /// Splits it at the starts of some spans and returns the part of each span, up to the start of the next one. Time before the
+    /// first start belongs to the first span.
     pub fn split_at(&self, starts: &[Option<Timestamp>]) -> Vec<Self> {
         let mut parts = Vec::with_capacity(starts.len());
         let mut from = Timestamp::MIN;
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_has_the_part_that_lies_inside_of_it() {
+    fn a_day_has_the_part_that_is_inside_of_it() {
         let time = active(&[0, 100, 200, 1000, 1100]);
         assert_eq!(time.seconds(), 300);
         assert_eq!(time.within(at(50), at(1050)).seconds(), 200);

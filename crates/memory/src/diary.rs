@@ -67,7 +67,7 @@ pub struct Ask<'a> {
     pub empty_day: EmptyDay,
 }
 
-/// What becomes of a day without sessions that has no workspace yet.
+/// How to prepare a day without sessions that has no workspace yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EmptyDay {
     /// It gets a workspace without sessions.
@@ -82,7 +82,7 @@ pub enum Prepared {
     /// It was there already, and stays.
     There(PathBuf),
     Made(Made),
-    /// The day has no sessions, and [`EmptyDay::Skip`] was asked for.
+    /// The day has no sessions, and [`EmptyDay::Skip`] was given.
     Empty,
 }
 
@@ -211,7 +211,7 @@ fn candidates_of_day<'l>(ask: &Ask<'_>, logs: &'l [Log], gone: &'l [recalled::Go
     on_disk.chain(from_memory).collect()
 }
 
-/// Returns whether a log of a day that still goes on was written after the day was prepared. The time of the last write is
+/// Returns whether a log of a day that is not over was written after the day was prepared. The time of the last write is
 /// compared, so that no log has to be read.
 fn is_outgrown(ask: &Ask<'_>, prepared_at: Option<Timestamp>) -> bool {
     if ask.window.status != Status::Partial {

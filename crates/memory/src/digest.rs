@@ -40,7 +40,7 @@ pub(crate) use steps::{End, Ran, Step, Steps};
 pub const VERSION: u32 = 3;
 /// A session is quiet when nothing happened for so long.
 pub const QUIET: SignedDuration = SignedDuration::from_mins(10);
-/// A digest is never larger than this, as JSON, beside its commits, which are all listed.
+/// Maximum size of a digest as JSON, not counting its commits, which are all listed.
 pub const BYTES_MAX: usize = 8 << 10;
 /// So many digests are written at once.
 const BATCH: usize = 64;

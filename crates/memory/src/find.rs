@@ -111,7 +111,7 @@ pub struct Found {
 }
 
 impl Found {
-    /// Returns where the text came from that holds the words.
+    /// Returns where the matching text came from.
     pub fn text_from(&self) -> TextOrigin {
         match (self.what, &self.path) {
             (What::Digest, _) => TextOrigin::Digest,

@@ -179,8 +179,8 @@ impl Masker {
         self.mask_with(line, hits, carried, |text| records::find(self, text, LEVELS))
     }
 
-    /// Masks the next line of a log that an earlier run may have found to hold no secret. `is_known_clean` is only asked if no token of an
-    /// earlier line goes on in this one; the state advances either way.
+    /// Masks the next line of a log that an earlier run may have found to hold no secret. `is_known_clean` is only called if no token of an
+    /// earlier line continues in this one; the state advances either way.
     pub(crate) fn mask_next_line_again<'a>(
         &self,
         state: &mut LineState,

@@ -430,8 +430,8 @@ pub(crate) fn passed(ran: &Ran, findings: &Findings) -> Option<bool> {
     }
 }
 
-/// Returns the commits that a command made. What git announced was made, even if something after it failed; without that, a command
-/// that ended well made the commits that it names.
+/// Returns the commits that a command made. An announced commit was made, even if something after it failed; without an announcement, a command
+/// that succeeded made the commits that it names.
 pub(crate) fn made_commits(ran: &Ran, findings: &Findings) -> Vec<GitCommit> {
     let Some(texts) = findings.commits.get(&ran.seq) else {
         return Vec::new();
@@ -450,7 +450,7 @@ pub(crate) fn made_commits(ran: &Ran, findings: &Findings) -> Vec<GitCommit> {
     texts.subjects.iter().map(commit).collect()
 }
 
-/// Returns whether a command handed work in: it made commits, or offered or merged a pull request.
+/// Returns whether a command delivered work: it made commits, or opened or merged a pull request.
 pub(crate) fn hands_in(ran: &Ran, findings: &Findings) -> bool {
     !made_commits(ran, findings).is_empty() || (findings.offers.contains(&ran.seq) && ended_well(ran))
 }

@@ -30,10 +30,10 @@ pub struct Overview {
 /// What one agent has in it.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct AgentShare {
-    /// Sessions that are no subagents', with a log that is or was here.
+    /// Sessions with a log that is or was on this machine, without subagents.
     pub sessions: u64,
     pub subagents: u64,
-    /// Sessions of which only the agent's history of prompts is left; not among those above.
+    /// Sessions of which only the agent's history of prompts is left; not counted above.
     pub prompts_only: u64,
     /// Of all of them, those whose raw text was let go.
     pub evicted: u64,
@@ -49,7 +49,7 @@ pub fn look(place: &Place) -> Result<Option<Overview>, StoreError> {
     let reads = store.reads();
     let mut agents: BTreeMap<String, AgentShare> = BTreeMap::new();
     let raw = reads.raw_bytes()?;
-    // The same list as `boswell sessions --all` prints, so that both count alike.
+    // The same list as `boswell sessions --all` prints, so that both counts agree.
     for session in reads.listed()? {
         let share = agents.entry(session.flavor().to_owned()).or_default();
         share.raw_bytes += raw.get(&session.session_uid).copied().unwrap_or_default();

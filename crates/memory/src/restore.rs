@@ -37,7 +37,7 @@ pub enum RestoreError {
     UnsafeName(String),
     #[error("a link leads out of the target: {0}")]
     LeadsOut(PathBuf),
-    #[error("cannot tell where the agent would look for this session")]
+    #[error("it is not known where the agent would look for this session")]
     NoPlace,
 }
 
@@ -61,7 +61,7 @@ pub struct Plan {
     pub files: Vec<Planned>,
     /// Parts that are no file of the session's own, such as an entry in a list over all sessions.
     pub left_out: Vec<String>,
-    /// Subagents whose text neither the memory nor a source has any more.
+    /// Subagents whose text is neither in the memory nor at a source.
     pub gone: Vec<String>,
 }
 

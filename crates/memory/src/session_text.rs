@@ -1,6 +1,6 @@
-//! Where the text of a session is read from: the memory's packs, the agent's log at its source, or nowhere any more.
+//! Where the text of a session is read from: the memory's packs, the agent's log at its source, or nowhere.
 //!
-//! [`SessionTexts::locate`] is the only place that decides this, and every verb that shows text asks it. Text that comes from a source is
+//! [`SessionTexts::locate`] is the only place that decides this, and every verb that shows text calls it. Text that comes from a source is
 //! masked as a sweep masks it. A session that was forgotten and a log that the configuration ignores are never read here. Nothing is written.
 
 use std::cell::OnceCell;
@@ -73,7 +73,7 @@ pub struct Eviction {
 
 impl Eviction {
     /// Returns the eviction of a session, or `None` if its raw text was not evicted.
-    pub fn of(reads: &Reads<'_>, session_uid: &str) -> Result<Option<Self>, StoreError> {
+    pub fn read(reads: &Reads<'_>, session_uid: &str) -> Result<Option<Self>, StoreError> {
         let Some((at_micros, word)) = reads.let_go_of(session_uid)? else {
             return Ok(None);
         };
@@ -102,7 +102,7 @@ pub enum SourceProblem {
     Unreadable(PathBuf, String),
 }
 
-/// The log of an evicted session, with the parts beside it that exist.
+/// The log of an evicted session, with those of its other parts that exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceLog {
     pub agent: Agent,
@@ -132,7 +132,7 @@ pub enum TextLocation {
     PromptsOnly,
 }
 
-/// Where shown text came from, as JSON says it.
+/// Where shown text came from, as in JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextOrigin {
     Memory,
@@ -187,7 +187,7 @@ impl<'t> SessionTexts<'t> {
     /// Returns where the text of a session is. Files are opened only if the session was evicted.
     pub fn locate(&self, session_uid: &str) -> Result<TextLocation, StoreError> {
         let reads = self.store.reads();
-        let Some(eviction) = Eviction::of(&reads, session_uid)? else {
+        let Some(eviction) = Eviction::read(&reads, session_uid)? else {
             return Ok(match reads.has_session(session_uid)? {
                 true => TextLocation::Memory,
                 false => TextLocation::PromptsOnly,
@@ -390,7 +390,7 @@ impl<'t> SessionText<'t> {
     }
 }
 
-/// Reads a log once more and returns the whole texts and images of some of its events, by `seq`.
+/// Reads a log again and returns the whole texts and images of some of its events, by `seq`.
 pub fn read_wholes(
     log: &LogReading,
     masker: &Masker,

@@ -84,7 +84,7 @@ pub fn find_named(root: &Root, named: &[PathBuf]) -> Found {
 }
 
 /// Returns `path` as a walk of `root` names it, or `None` if it is not below that root. If the root is a link, an agent may
-/// name its logs by where they really lie.
+/// name its logs by their real paths.
 pub(crate) fn path_in(root: &Root, path: &Path) -> Option<PathBuf> {
     if path.starts_with(&root.path) {
         return Some(path.to_owned());

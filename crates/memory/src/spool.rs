@@ -14,14 +14,14 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use transcript::{Agent, HookCall, SafeName, SessionUid};
 
-pub(crate) use self::inbox::Inbox;
+pub(crate) use self::inbox::NoteInbox;
 use crate::store::{make_private, open_private};
 
 /// Where notes lie in the store's directory.
 pub const FOLDER: &str = "spool";
 /// What whole notes end with.
 const ENDING: &str = "json";
-/// What half a note ends with.
+/// The suffix of a note that is not completely written.
 const ASIDE: &str = ".aside";
 /// The file whose time says how many notes were lost.
 const LOST: &str = "lost";

@@ -31,7 +31,7 @@ use crate::mask::Masker;
 use crate::prompts;
 use crate::retention::{self, Command, Done, Retention};
 use crate::sources::{Root, Unread};
-use crate::spool::Inbox;
+use crate::spool::NoteInbox;
 use crate::store::{Patience, Place, Store, StoreError};
 
 use self::budget::Budget;
@@ -66,7 +66,7 @@ pub struct Sweep<'a> {
     pub digests: Option<digest::Settings<'a>>,
     /// Only these logs and those of their subagents; `None` for all logs below `roots`.
     pub only: Option<&'a [PathBuf]>,
-    /// Whether `roots` are fewer than those that are configured, as with `--agent`.
+    /// Whether `roots` are only some of the configured ones, as with `--agent`.
     pub leaves_out_roots: bool,
     /// What is let go for the budget; none where nothing is to go, as when a question only catches up.
     pub retention: Option<Retention<'a>>,
@@ -211,7 +211,7 @@ pub fn dry_run(sweep: &Sweep<'_>) -> Result<Report, StoreError> {
 
 /// Runs a whole sweep.
 pub fn run(sweep: &Sweep<'_>, patience: Patience<'_>) -> Result<Report, StoreError> {
-    let inbox = Inbox::list(sweep.directory);
+    let inbox = NoteInbox::list(sweep.directory);
     // A new store is written to disk meanwhile.
     let (opened, walked) = thread::scope(|scope| {
         let walking = scope.spawn(|| plan::walk(sweep));

@@ -331,7 +331,7 @@ pub fn monday(day: Date) -> Date {
     day.checked_sub(i64::from(since).days()).unwrap_or(day)
 }
 
-/// Returns the session that each subagent works for, by uid: as its log tells it, else as its own uid does.
+/// Returns the session that each subagent works for, by uid: from its log, else from its own uid.
 pub fn parents(store: &Store) -> Result<HashMap<String, String>, StoreError> {
     let nearest = |child: &Session| {
         let own = child.session_uid.as_str();
@@ -347,10 +347,10 @@ pub fn parents(store: &Store) -> Result<HashMap<String, String>, StoreError> {
     Ok(store.reads().subagents()?.iter().filter_map(nearest).collect())
 }
 
-/// A chain of subagents that is longer than this is a circle.
+/// A chain of subagents that is longer than this is a cycle.
 const CHAIN_MAX: usize = 64;
 
-/// The session at the top for which each session works, itself if it works for none that is known.
+/// Maps each session to the session at the top of its chain, or to itself if it has no known parent.
 struct Roots(Vec<usize>);
 
 impl Roots {

@@ -213,7 +213,7 @@ pub fn find(store: &Store, question: &Question<'_>, takes: &dyn Fn(&Listed) -> b
     let (line, mut touches) = match text {
         None => (None, looked.all(found)?),
         Some((number, lines)) => {
-            // The history of this file tells nothing about another one.
+            // The history of this file does not apply to another one.
             let git = in_git.filter(|_| likely.is_none());
             let known = Known {
                 git,

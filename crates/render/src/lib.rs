@@ -34,4 +34,4 @@ pub use markdown::{Depth, LeftOut, MarkdownOptions, markdown};
 pub use measure::dollars;
 pub use site::{SiteSession, site_index, site_words};
 pub use steps::calls_of_results;
-pub use transcript_in::{Head, Money, Numbers, Subagent, Told, Transcript};
+pub use transcript_in::{Head, Money, SessionNumbers, Subagent, Told, Transcript};

@@ -23,8 +23,8 @@ pub struct Head {
     pub outcome: Outcome,
     /// Of all API calls, with those of subagents.
     pub money: Option<Money>,
-    /// What the session's digest counted. `None` if nobody made one, or if only some turns are shown: then the shown steps are counted.
-    pub numbers: Option<Numbers>,
+    /// What the session's digest counted. `None` if there is no digest, or if only some turns are shown; then the shown steps are counted.
+    pub numbers: Option<SessionNumbers>,
     /// `https://host/owner/name`, where commits can be looked at.
     pub repository_url: Option<String>,
     /// How many places of it are masked.
@@ -35,12 +35,12 @@ pub struct Head {
     pub zone: TimeZone,
 }
 
-/// What was counted in a session, so that a page says the same as every other command.
+/// The counts of a session, so that a page shows the same as every other command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Numbers {
+pub struct SessionNumbers {
     pub turns: u64,
     pub tool_calls: u64,
-    /// Tool calls that failed, and errors beside them.
+    /// Failed tool calls and other errors.
     pub errors: u64,
     pub wall_s: u64,
     pub active_s: u64,

@@ -120,7 +120,7 @@ static enum fate fate(const char *call, const char *path, const char *detail, in
   if (n == abort_at) die();
   if (n == signal_at) {
     syscall(SYS_kill, getpid(), (int)signal_number);
-    /* Whoever handles it gets the processor. */
+    /* Lets the thread that handles it run. */
     usleep(20000);
   }
   if (n == torn_at) return TEAR;

@@ -8,7 +8,7 @@ mod json;
 mod normalise;
 mod record;
 
-pub use self::compare::{Comparison, Difference, Kind, compare};
+pub use self::compare::{Comparison, Difference, DifferenceKind, compare};
 pub use self::normalise::NORMALISATIONS;
 pub use self::record::{RecordError, RecordOptions, RecordSummary, record};
 

@@ -1,6 +1,6 @@
 //! A home directory with logs and a memory made from them, for runs of the real binary that have to be the same every time.
 //!
-//! Time, zone, user, machine, masking key and the programs on the search path are fixed. Everything lies below one base directory: the home
+//! Time, zone, user, machine, masking key and the programs on the search path are fixed. Everything is below one base directory: the home
 //! itself, a sealed copy of it, temporary files and programs. After each run [`FixtureHome::reset`] makes the home equal to the sealed copy again,
 //! so that no run sees what another one changed.
 
@@ -19,7 +19,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::corpus::{self, Shape};
 use crate::verbs::{Invocation, PREPARATION, filled, split};
 
-pub use self::files::{Change, FileChange};
+pub use self::files::{ChangeKind, FileChange};
 pub use self::placeholders::Placeholders;
 pub use self::run::PlainRun;
 
@@ -36,7 +36,7 @@ pub enum LogSource<'s> {
 
 /// The clock while the demo writes its logs, which it dates the day before.
 const DEMO_NOW: &str = "2026-04-02T09:00:00Z";
-/// The first day after the made-up logs has no other meaning: the clock is set from the logs.
+/// The clock is set to this long after the newest record of the logs.
 const AFTER_THE_LAST_LOG: SignedDuration = SignedDuration::from_hours(24);
 const SEED: u64 = 1;
 const MADE_UP_BYTES: u64 = 1_000_000;
@@ -46,7 +46,7 @@ const CONFIG: &str =
     "[session_memory.retention]\nraw_max_age_days = \"never\"\n\n[store]\nmachine = \"desk\"\nuser = \"ada\"\n";
 const MASK_KEY: [u8; 32] = *b"a fixed key: fingerprints repeat";
 
-/// What stands in for programs of the system that would change the machine, or that it may lack.
+/// Replacements for system programs that would change the machine, or that may be missing.
 const STAND_INS: &[(&str, &str)] = &[
     ("systemctl", "#!/bin/sh\nexit 0\n"),
     ("loginctl", "#!/bin/sh\nexit 0\n"),
@@ -124,7 +124,7 @@ impl FixtureHome {
         self.now
     }
 
-    /// Returns what the placeholders of invocations stand for.
+    /// Returns the values of the placeholders.
     pub fn placeholders(&self) -> &Placeholders {
         &self.placeholders
     }

@@ -1,4 +1,4 @@
-//! Every verb of the binary as lines that can be run: the one list behind the pseudo-terminal harness and the golden record.
+//! Every verb of the binary as lines that can be run: the list that the pseudo-terminal harness and the golden record share.
 //!
 //! A line holds placeholders such as `{claude}` or `{day}`, which [`crate::home::FixtureHome`] fills from the logs it holds, so that the same
 //! line runs over made-up logs, over the demo and over real ones. The list must not know what an answer looks like.
@@ -22,7 +22,7 @@ pub enum Output {
     Screen,
 }
 
-/// How a run comes to its end.
+/// How a run ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// It ends by itself.
@@ -113,7 +113,7 @@ impl Invocation {
                 '{' | '}' | '\'' | '"' => {}
                 c if c.is_ascii_alphanumeric() || "-_.=,:".contains(c) => name.push(c),
                 ' ' => name.push('+'),
-                // Other signs stand by their numbers, so that two lines never share a name.
+                // Other characters are replaced by their code points, so that two lines never share a name.
                 c => name.push_str(&format!("%{:x}", u32::from(c))),
             }
         }
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_verb_with_a_subcommand_is_told_from_one_with_an_argument() {
+    fn a_subcommand_is_distinguished_from_an_argument() {
         let known: BTreeSet<String> = ["hooks status".to_owned()].into();
         let verb = |line: &str| {
             let mut all = invocations();

@@ -37,8 +37,8 @@ const CONFIG: &str = ".config/boswell/config.toml";
 const COLUMNS: usize = 80;
 
 /// One command of the tour.
-struct Step {
-    /// What it is good for.
+struct TourStep {
+    /// What the command is for.
     about: &'static str,
     /// The arguments; `{home}` is the made-up home.
     line: &'static str,
@@ -46,33 +46,33 @@ struct Step {
     lines_max: usize,
 }
 
-const STEPS: &[Step] = &[
-    Step {
+const STEPS: &[TourStep] = &[
+    TourStep {
         about: "Read the logs of all agents. Secrets are masked first.",
         line: "sweep",
         lines_max: 3,
     },
-    Step {
+    TourStep {
         about: "Search everything that was asked, answered or run.",
         line: "search cookie reload",
         lines_max: 5,
     },
-    Step {
+    TourStep {
         about: "Which turn changed this file, and what was asked?",
         line: "why /home/ada/shop/src/session.ts",
         lines_max: 9,
     },
-    Step {
-        about: "Tokens and money; each API call counts once.",
+    TourStep {
+        about: "Tokens and cost; each API call counts once.",
         line: "usage --by agent",
         lines_max: 5,
     },
-    Step {
-        about: "A session as one page for the browser, without a network.",
+    TourStep {
+        about: "A session as one page for the browser; it needs no network.",
         line: "render 5e55 -o {home}/page.html",
         lines_max: 2,
     },
-    Step {
+    TourStep {
         about: "One turn as a film, for a chat or a pull request.",
         line: "render 5e55 --turns 1 -o {home}/film.gif --max-duration 15s",
         lines_max: 3,
@@ -80,7 +80,7 @@ const STEPS: &[Step] = &[
 ];
 
 /// The last step, after the log was deleted.
-const RESTORE: Step = Step {
+const RESTORE: TourStep = TourStep {
     about: "The agent deleted its log. Boswell still has it.",
     line: "restore 5e55 --in-place",
     lines_max: 3,
@@ -100,7 +100,7 @@ pub(crate) fn run(ui: &mut Ui, surroundings: &Surroundings, args: &DemoArgs) -> 
         ui.json(&json!({ "schema": "boswell.demo/1", "home": args.output, "logs": names(&home, &logs) }))?;
         return Ok(Outcome::Done);
     }
-    show(ui, &inside(surroundings, &home)?, &home, &logs)?;
+    show(ui, &surroundings_in(surroundings, &home)?, &home, &logs)?;
     match &args.output {
         Some(_) => {
             let path = home.display();
@@ -115,8 +115,8 @@ pub(crate) fn run(ui: &mut Ui, surroundings: &Surroundings, args: &DemoArgs) -> 
     Ok(Outcome::Done)
 }
 
-/// Returns surroundings in which everything of Boswell and of the agents is below `home`.
-fn inside(surroundings: &Surroundings, home: &Path) -> Result<Surroundings, CommandError> {
+/// Returns surroundings in which all files of Boswell and of the agents are below `home`.
+fn surroundings_in(surroundings: &Surroundings, home: &Path) -> Result<Surroundings, CommandError> {
     let config = home.join(CONFIG);
     fs::create_dir_all(config.parent().unwrap_or(home)).map_err(cannot_write)?;
     fs::write(&config, "").map_err(cannot_write)?;
@@ -154,7 +154,7 @@ fn show_title(ui: &mut Ui, about: &str, command: &str) -> Result<(), CommandErro
 }
 
 /// Runs a command as it is shown and prints the beginning of its output, without hints and cut to the width of the terminal.
-fn run_step(ui: &mut Ui, surroundings: &Surroundings, home: &Path, step: &Step) -> Result<(), CommandError> {
+fn run_step(ui: &mut Ui, surroundings: &Surroundings, home: &Path, step: &TourStep) -> Result<(), CommandError> {
     let columns = ui.columns().unwrap_or(COLUMNS);
     let words = step.line.split(' ');
     let words = words.map(|word| OsString::from(word.replace("{home}", &home.to_string_lossy())));
@@ -166,7 +166,7 @@ fn run_step(ui: &mut Ui, surroundings: &Surroundings, home: &Path, step: &Step) 
     let (mut captured, printed) = ui.captured(columns);
     super::run(&mut captured, surroundings, &parsed.global, command)?;
     captured.flush()?;
-    // The command names its files relative to the home, so its output does, too.
+    // The command names its files relative to the home, so its output does too.
     let (path, short) = (
         format!("{}/", home.display()),
         captured.path(&format!("{}/", home.display())),
@@ -201,7 +201,7 @@ fn cut(line: &str, columns: usize) -> String {
     short.to_ansi()
 }
 
-/// The logs by their place in the home.
+/// Returns the logs by their paths relative to the home.
 fn names<'a>(home: &Path, logs: &'a [PathBuf]) -> Vec<&'a Path> {
     logs.iter().filter_map(|log| log.strip_prefix(home).ok()).collect()
 }

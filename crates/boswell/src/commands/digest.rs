@@ -43,14 +43,14 @@ pub(crate) struct DigestArgs {
     max_tokens: Option<u32>,
 }
 
-/// A digest with all that is printed beside it.
-struct Answer {
+/// A digest with everything that is printed with it.
+struct DigestAnswer {
     digest: Digest,
-    /// Where the text comes from that the digest was made of or can be read in.
+    /// Where the text of the session comes from.
     origin: TextOrigin,
     cost: Sum,
     decisions: Vec<Decision>,
-    /// With `--subagents`: their digests, and what the session and they cost together.
+    /// With `--subagents`: their digests, and the total cost of the session and its subagents.
     children: Vec<Digest>,
     rolled_up_cost: Sum,
 }
@@ -58,7 +58,7 @@ struct Answer {
 pub(crate) fn run(ui: &mut Ui, context: &Context, args: &DigestArgs) -> Result<Outcome, CommandError> {
     let prices = prices::load(Some(&prices::user_file(context)))?;
     let answer = match from_memory(ui, context, args, &prices) {
-        // A log that the memory does not hold is read from where it lies.
+        // A log that is not in the memory is read from its path.
         Err(error) if error.is_not_found() && context.places.current_dir.join(&args.session).is_file() => {
             from_log(context, args, &prices)?
         }
@@ -87,7 +87,12 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &DigestArgs) -> Result<O
     Ok(Outcome::Done)
 }
 
-fn from_memory(ui: &mut Ui, context: &Context, args: &DigestArgs, prices: &Prices) -> Result<Answer, CommandError> {
+fn from_memory(
+    ui: &mut Ui,
+    context: &Context,
+    args: &DigestArgs,
+    prices: &Prices,
+) -> Result<DigestAnswer, CommandError> {
     let store = open_memory(context)?;
     let uid = resolve(&store, context, &args.session)?.session_uid;
     let masker = context.masker(false)?;
@@ -117,7 +122,7 @@ fn from_memory(ui: &mut Ui, context: &Context, args: &DigestArgs, prices: &Price
             children.extend(digest_of(&store, context, child)?);
         }
     }
-    Ok(Answer {
+    Ok(DigestAnswer {
         digest,
         origin,
         cost,
@@ -128,13 +133,13 @@ fn from_memory(ui: &mut Ui, context: &Context, args: &DigestArgs, prices: &Price
 }
 
 /// Makes the digest of a log that is not in the memory. Writes nothing.
-fn from_log(context: &Context, args: &DigestArgs, prices: &Prices) -> Result<Answer, CommandError> {
+fn from_log(context: &Context, args: &DigestArgs, prices: &Prices) -> Result<DigestAnswer, CommandError> {
     let path = context.places.current_dir.join(&args.session);
     let (masker, settings) = (context.masker(false)?, context.digest_settings());
     let read = logs::read_session(&path, None, &masker).map_err(told_log_error)?;
     let make = |log: &LogReading| digest::from_log(log, Some(&masker), Vec::new(), &settings).map_err(told_log_error);
     let Some(digest) = make(&read.main)? else {
-        let message = format_args!("there is no session in it: `{}`", args.session);
+        let message = format_args!("no session in this log: `{}`", args.session);
         return Err(CommandError::not_found("log-empty", message));
     };
     let mut children = Vec::new();
@@ -144,7 +149,7 @@ fn from_log(context: &Context, args: &DigestArgs, prices: &Prices) -> Result<Ans
         calls.extend(&log.reading.calls);
         children.extend(make(log)?);
     }
-    Ok(Answer {
+    Ok(DigestAnswer {
         digest,
         origin: TextOrigin::Source,
         cost,
@@ -160,7 +165,7 @@ pub(crate) fn digest_of(store: &Store, context: &Context, uid: &str) -> Result<O
     if let Some(kept) = digest::current(store, uid)? {
         return Ok(Some(kept));
     }
-    // A digest of what an eviction left would be an empty one.
+    // A digest of what an eviction left would be empty.
     if store.reads().is_let_go(uid)? {
         return Ok(None);
     }
@@ -197,12 +202,12 @@ fn digest_of_source(
 fn no_digest(context: &Context, uid: &str, location: &TextLocation) -> CommandError {
     match location {
         TextLocation::PromptsOnly => {
-            let message = format_args!("only prompts of this session are known, which make no digest: `{uid}`");
+            let message = format_args!("no digest, because only prompts of this session are known: `{uid}`");
             CommandError::not_found("digest-unknown", message).with_hint("`boswell show` prints the prompts")
         }
         TextLocation::Evicted(..) => text_gone(&context.zone, uid, location),
         TextLocation::Memory | TextLocation::Source(_) => {
-            let message = format_args!("this session has nothing to make a digest of: `{uid}`");
+            let message = format_args!("this session has nothing to make a digest from: `{uid}`");
             CommandError::not_found("digest-unknown", message).with_hint("`boswell sweep` reads it again")
         }
     }
@@ -218,7 +223,7 @@ pub(crate) fn page_lines(
     let prices = prices::load(Some(&prices::user_file(context)))?;
     let calls = store.reads().calls_of(digest.session_uid.as_str())?;
     let cost = usage::sum(calls.iter(), &prices);
-    let answer = Answer {
+    let answer = DigestAnswer {
         digest,
         origin: TextOrigin::Digest,
         rolled_up_cost: cost,
@@ -264,7 +269,7 @@ fn child_json(context: &Context, child: &Digest) -> Value {
 
 /// A session and its subagents together. The outcome is the session's own; active times add up, although subagents work at the
 /// same time.
-fn rolled_up(answer: &Answer) -> Value {
+fn rolled_up(answer: &DigestAnswer) -> Value {
     let children = &answer.children;
     let all = || std::iter::once(&answer.digest).chain(children);
     json!({

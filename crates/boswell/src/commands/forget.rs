@@ -21,7 +21,7 @@ use crate::ui::{FAINT, Format, STRONG, Ui, escape, measure};
 
 /// How many sessions the question names.
 const TITLES_SHOWN: usize = 10;
-/// As much of a title as fits beside its time on a narrow terminal.
+/// Maximum width of a title, so that it fits next to its time on a narrow terminal.
 const TITLE_CHARS_MAX: usize = 34;
 
 /// Delete sessions from memory now and for good
@@ -45,10 +45,10 @@ pub(crate) struct ForgetArgs {
     sessions: Vec<String>,
     #[command(flatten)]
     filters: FilterArgs,
-    /// Delete the digest and the numbers, too
+    /// Also delete the digest and the numbers
     #[arg(long)]
     with_digest: bool,
-    /// Delete the files that Boswell made of them elsewhere, too
+    /// Also delete the files that Boswell made of them elsewhere
     #[arg(long)]
     copies: bool,
     /// Where workspaces are kept
@@ -64,7 +64,7 @@ pub(crate) struct ForgetArgs {
 
 pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ForgetArgs) -> Result<Outcome, CommandError> {
     let store = open_memory(context)?;
-    let chosen = choose(&store, context, args)?;
+    let chosen = select_sessions(&store, context, args)?;
     let remains = &chosen.remains;
     let reports_root = match &args.reports_root {
         Some(given) => context.places.current_dir.join(given),
@@ -76,7 +76,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ForgetArgs) -> Result<O
         list(ui, args, remains, &copies.rows())?;
     }
     let is_to_go = !args.dry_run && !remains.is_empty();
-    if is_to_go && !is_wanted(ui, args, &chosen)? {
+    if is_to_go && !confirm(ui, args, &chosen)? {
         ui.status("Nothing forgotten");
         return Ok(Outcome::Done);
     }
@@ -92,7 +92,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ForgetArgs) -> Result<O
     }
     match ui.format {
         Format::Json => ui.json(&to_json(args, &chosen, &copies, is_finished))?,
-        Format::Text => tell(ui, args, &chosen, &copies),
+        Format::Text => print_result(ui, args, &chosen, &copies),
     }
     if is_to_go && context.hub.is_some() && context.places.data_dir.server().is_none() {
         ui.hint("the shared memory may still have it: `boswell hub push` takes it away there");
@@ -109,8 +109,8 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ForgetArgs) -> Result<O
     })
 }
 
-/// Asks whether the sessions are to be deleted. Fails if nobody can be asked and `--yes` is not given.
-fn is_wanted(ui: &mut Ui, args: &ForgetArgs, chosen: &Chosen) -> Result<bool, CommandError> {
+/// Asks whether to delete the sessions. Returns an error if there is no terminal to ask on and `--yes` is not given.
+fn confirm(ui: &mut Ui, args: &ForgetArgs, chosen: &ForgetSelection) -> Result<bool, CommandError> {
     if args.yes {
         return Ok(true);
     }
@@ -130,7 +130,7 @@ fn is_wanted(ui: &mut Ui, args: &ForgetArgs, chosen: &Chosen) -> Result<bool, Co
 }
 
 /// The sessions to forget.
-struct Chosen {
+struct ForgetSelection {
     remains: Vec<Remains>,
     /// Uid, time and title of each session, without subagents.
     titles: Vec<String>,
@@ -158,13 +158,13 @@ fn title_line(store: &Store, context: &Context, uid: &str) -> Result<String, Com
 }
 
 /// Returns the sessions that are named or that the filters select, with their subagents.
-fn choose(store: &Store, context: &Context, args: &ForgetArgs) -> Result<Chosen, CommandError> {
+fn select_sessions(store: &Store, context: &Context, args: &ForgetArgs) -> Result<ForgetSelection, CommandError> {
     let filters = args.filters.resolve(context, store, ToolMeans::Sessions)?;
     let mut uids = Vec::new();
     let mut kept = 0;
     match (args.sessions.is_empty(), filters.are_given()) {
         (true, false) => {
-            let error = CommandError::usage("neither a session nor a filter is given");
+            let error = CommandError::usage("no session and no filter given");
             return Err(error.with_hint("`boswell forget SESSION`, or `boswell forget --project NAME`"));
         }
         (false, true) => {
@@ -190,7 +190,7 @@ fn choose(store: &Store, context: &Context, args: &ForgetArgs) -> Result<Chosen,
     let mains = uids
         .iter()
         .filter(|uid| args.sessions.contains(uid) || !uid.contains('/'));
-    Ok(Chosen {
+    Ok(ForgetSelection {
         titles: mains
             .map(|uid| title_line(store, context, uid))
             .collect::<Result<_, _>>()?,
@@ -302,7 +302,7 @@ fn list(ui: &mut Ui, args: &ForgetArgs, remains: &[Remains], copies: &[CopyRow])
 }
 
 /// Reports what was done, or would be.
-fn tell(ui: &mut Ui, args: &ForgetArgs, chosen: &Chosen, copies: &Copies) {
+fn print_result(ui: &mut Ui, args: &ForgetArgs, chosen: &ForgetSelection, copies: &Copies) {
     let remains = &chosen.remains;
     if chosen.kept > 0 {
         ui.status(format_args!(
@@ -338,7 +338,7 @@ fn tell(ui: &mut Ui, args: &ForgetArgs, chosen: &Chosen, copies: &Copies) {
     }
 }
 
-fn to_json(args: &ForgetArgs, chosen: &Chosen, copies: &Copies, is_finished: bool) -> Value {
+fn to_json(args: &ForgetArgs, chosen: &ForgetSelection, copies: &Copies, is_finished: bool) -> Value {
     let sessions = chosen.remains.iter().map(|one| {
         json!({
             "session_uid": one.session_uid,

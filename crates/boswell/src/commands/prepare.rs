@@ -23,9 +23,9 @@ const TOLD_MAX: usize = 20;
 /// Gather a day's sessions into a workspace for a report
 ///
 /// All sessions in which a human asked something on that day, of all agents: their logs with the secrets out, their subagents,
-/// and an index of the turns by line. Without a date it is yesterday. What could not be taken is told, with the reason; the whole
-/// account is in the audit, which lies apart. A workspace that is there stays, unless its day was not over then and has ended or logs have
-/// grown since.
+/// and an index of the turns by line. The default is yesterday. What is left out is reported with the reason; the
+/// complete list is in the audit, outside of the workspace. An existing workspace is kept, unless it was prepared before its day was over and
+/// the day has ended or logs have grown since.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell prepare                                  yesterday
@@ -95,7 +95,7 @@ impl PlaceArgs {
 }
 
 impl DayArgs {
-    /// Returns the day that is meant, in a zone.
+    /// Returns the selected day, in a zone.
     pub(crate) fn date(&self, context: &Context, zone: &TimeZone) -> Result<Date, CommandError> {
         let today = zone.to_datetime(context.now).date();
         let day = match self.today {
@@ -206,7 +206,7 @@ fn show(ui: &mut Ui, window: &Window, made: &Made) -> Result<(), CommandError> {
     ui.row(ui.path(&escape(&made.workspace.display().to_string())))?;
     let count = |count: usize, word: &str| plural(count as u64, word);
     if made.was_partial {
-        ui.status("The day was not over when it was prepared before: prepared again");
+        ui.status("Prepared again, because the day was not over the last time");
     }
     ui.status(format_args!(
         "Prepared {} ({}): {}, {}, {}, {}",
@@ -241,7 +241,7 @@ fn show(ui: &mut Ui, window: &Window, made: &Made) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Says which sessions of the day were evicted, when and why, and which of them were read from their logs.
+/// Reports which sessions of the day were evicted, when and why, and which of them were read from their logs.
 fn show_evicted(ui: &mut Ui, context: &Context, store: &Store, made: &Made) -> Result<(), CommandError> {
     let masker = context.masker(false)?;
     let texts = SessionTexts {
@@ -250,7 +250,7 @@ fn show_evicted(ui: &mut Ui, context: &Context, store: &Store, made: &Made) -> R
         is_ignored: &|log| context.is_ignored(log),
     };
     for uid in &made.notes.from_source {
-        if let Some(eviction) = Eviction::of(&store.reads(), uid)? {
+        if let Some(eviction) = Eviction::read(&store.reads(), uid)? {
             let evicted = describe_eviction(&eviction, &context.zone);
             ui.status(format_args!("Read from its log: {uid}; raw text was {evicted}"));
         }

@@ -210,7 +210,7 @@ fn tell_left_out(ui: &mut Ui, session: &SessionReading) {
 }
 
 impl ReadArgs {
-    /// Returns the depth that is asked for.
+    /// Returns the requested depth.
     fn depth(&self) -> Option<Depth> {
         if self.full { Some(Depth::Full) } else { self.depth }
     }

@@ -50,7 +50,7 @@ use range::Range;
 ///
 /// Every statement cites the lines it is based on. The page is made from the day's workspace, which is prepared if it does not exist, and needs
 /// no model and no network. Without `-o` it is printed: laid out on a terminal, as Markdown with `--to md` or in a pipe. In any case `report.md`,
-/// `report.html` and `report.json` are written beside the workspace, and an index of all days to the reports root. Sessions whose raw text was
+/// `report.html` and `report.json` are written next to the workspace, and an index of all days to the reports root. Sessions whose raw text was
 /// evicted are reported from their digests. The default is yesterday. A day without sessions gets no page; the answer names the nearest day that
 /// has some. With `--writer` one of your agents writes the words instead: it receives the day's text with secrets masked, and every line it cites
 /// is checked.
@@ -150,8 +150,8 @@ enum To {
 }
 
 impl Output {
-    /// Returns whether somebody reads the page on a terminal. `--to md` asks for the Markdown itself.
-    fn is_read(&self, ui: &Ui, format: To) -> bool {
+    /// Returns whether the page is laid out for a terminal. `--to md` prints the Markdown itself.
+    fn is_for_terminal(&self, ui: &Ui, format: To) -> bool {
         let is_markdown = format == To::Md && self.to.is_none() && self.output.is_none();
         is_markdown && ui.format == Format::Text && ui.columns().is_some()
     }
@@ -246,7 +246,7 @@ fn hand_out(
     store: Option<&Store>,
 ) -> Result<(), CommandError> {
     let format = output.format(ui);
-    if output.is_read(ui, format) {
+    if output.is_for_terminal(ui, format) {
         laid_out::print(ui, days, store)?;
         ui.status(format_args!("Wrote {}", kept.html.display()));
         return Ok(());
@@ -295,7 +295,7 @@ struct Writer<'c> {
     /// The sessions of which it is written; none where it is of all.
     only: Option<HashSet<String>>,
     store: Option<Store>,
-    /// One empty day has no page; among several days it has.
+    /// A single empty day has no page; an empty day of a range has one.
     empty_day: EmptyDay,
 }
 

@@ -17,8 +17,8 @@ use crate::ui::{FAINT, Format, Ui, escape, measure};
 
 /// Restore a session's files
 ///
-/// Writes the log, its subagents and the files beside them. Only new files are made; existing files stay as they are. An evicted session
-/// is copied from its log if that still exists. Secrets are masked, so masked places differ from what the agent wrote.
+/// Writes the log, those of its subagents and the files next to them. Existing files are not changed. An evicted session
+/// is copied from its log if that still exists. Secrets are masked, so masked text differs from what the agent wrote.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell restore 5e55 -o /tmp/session

@@ -105,7 +105,7 @@ fn install(ui: &mut Ui, context: &Context, args: &InstallArgs) -> Result<Outcome
             "no-scheduler",
             "no scheduler found: neither a systemd user session nor `crontab`",
         )
-        .with_hint("run `boswell sweep --scheduled` once an hour by other means")
+        .with_hint("run `boswell sweep --scheduled` once an hour with another scheduler")
     })?;
     let plan = Plan::of(context, scheduler);
     let cadence = args

@@ -28,9 +28,9 @@ use crate::ui::{Format, Ui};
 const TOKENS_MIN: u64 = 100;
 /// What is left out takes so much of an answer to say.
 const LEFT_OUT_CHARS: usize = 80;
-/// If fewer sessions are found, a hint names what was not searched.
+/// If fewer sessions than this are found, a hint names what was not searched.
 const FEW_SESSIONS: usize = 3;
-/// The number of evicted sessions whose logs are looked for to give that hint.
+/// Maximum number of evicted sessions that are checked for that hint.
 const SOURCES_COUNTED_MAX: usize = 50;
 
 /// Find turns by words, phrases, any characters or a regular expression
@@ -78,7 +78,7 @@ pub(crate) struct SearchArgs {
     /// Continue after the previous page, with the cursor it printed
     #[arg(long, value_name = "CURSOR", conflicts_with = "directory")]
     cursor: Option<Page>,
-    /// Maximum size of the answer in tokens of a model, about 4 characters each; says what was left out
+    /// Maximum size of the answer in model tokens, about 4 characters each; prints what was left out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(TOKENS_MIN..))]
     max_tokens: Option<u64>,
 }
@@ -122,7 +122,7 @@ impl SearchArgs {
             (_, true) => Query::regex(&self.typed()),
             _ => {
                 let parts: Vec<QueryPart> = self.query.iter().map(|part| part.0.clone()).collect();
-                Query::of_parts(&parts)
+                Query::parse_parts(&parts)
             }
         };
         let mut query = query.map_err(refused)?;
@@ -227,8 +227,8 @@ fn ask_memory(
     Ok(findings)
 }
 
-/// Says that logs of evicted sessions exist which were not searched. Only the newest evicted sessions are looked at, because each costs a
-/// look at its file.
+/// Prints a hint if logs of evicted sessions exist that were not searched. Only the newest evicted sessions are checked, because each check
+/// opens a file.
 fn hint_sources(ui: &mut Ui, context: &Context, store: &Store, findings: &Findings) -> Result<(), CommandError> {
     if findings.evicted.is_empty() {
         return Ok(());
@@ -248,16 +248,16 @@ fn hint_sources(ui: &mut Ui, context: &Context, store: &Store, findings: &Findin
     match count {
         0 => {}
         1 => ui.hint(format_args!(
-            "{at_least}{sessions} still has its log; `--sources` searches it, too"
+            "{at_least}{sessions} still has its log; `--sources` searches it too"
         )),
         _ => ui.hint(format_args!(
-            "{at_least}{sessions} still have their logs; `--sources` searches them, too"
+            "{at_least}{sessions} still have their logs; `--sources` searches them too"
         )),
     }
     Ok(())
 }
 
-/// Says what a question that found nothing was probably meant to be.
+/// Prints a hint with the query that was probably meant, if nothing was found.
 fn hint_suggestion(
     ui: &mut Ui,
     context: &Context,

@@ -18,7 +18,7 @@ use crate::session_arg::open_memory;
 use crate::session_ids::SessionIds;
 use crate::ui::{FAINT, Format, HEADING, STRONG, Ui, escape, measure};
 
-/// The widest that the column of ids gets; longer ids run over it.
+/// Maximum width of the id column; longer ids run over it.
 const ID_COLUMNS_MAX: usize = 13;
 /// The name of a project, at most.
 const PROJECT_COLUMNS_MAX: usize = 24;
@@ -106,7 +106,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &SessionsArgs) -> Result
         Format::Json => {
             let mut outcomes = Vec::new();
             for (session, _) in &shown {
-                outcomes.push(outcome_now(&store, context, &session.session_uid)?);
+                outcomes.push(current_outcome(&store, context, &session.session_uid)?);
             }
             ui.json(&to_json(&shown, &outcomes, &left_out))?;
         }
@@ -120,8 +120,12 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &SessionsArgs) -> Result
     })
 }
 
-/// Returns the word for how a session came out, as its digest says it. A session without one is judged now; nothing is written.
-pub(crate) fn outcome_now(store: &Store, context: &Context, session_uid: &str) -> Result<&'static str, CommandError> {
+/// Returns the outcome of a session as its digest has it. If there is no digest, the session is judged now; nothing is written.
+pub(crate) fn current_outcome(
+    store: &Store,
+    context: &Context,
+    session_uid: &str,
+) -> Result<&'static str, CommandError> {
     let kept = store
         .reads()
         .digest_of(session_uid)?
@@ -205,7 +209,7 @@ fn show(
     for (row, (session, counted)) in rows.iter().zip(shown) {
         let tags: String = session.said.tags.iter().map(|tag| format!("#{tag} ")).collect();
         let words = in_one_line(&(tags + words(session, counted).unwrap_or_default()));
-        // An id that is longer than its column takes its room from the words.
+        // An id that is longer than its column takes space from the title.
         let over = measure::width(&row[ID]).saturating_sub(ID_COLUMNS_MAX);
         let room = room.map(|room| room.saturating_sub(over).max(WORDS_COLUMNS_MIN));
         let words = room.map_or(words.clone(), |room| measure::fit(&words, room).into_owned());
@@ -278,7 +282,7 @@ fn cells(context: &Context, session: &Listed, counted: &Counted, ids: &SessionId
         measure::fit(&project, PROJECT_COLUMNS_MAX).into_owned(),
         some(counted.turns),
         match session.status {
-            // Each turn has one prompt: the column of turns tells it.
+            // Each turn has one prompt, so the column of turns shows their number.
             Status::Kept | Status::Evicted => String::new(),
             Status::PromptsOnly => some(counted.prompts),
         },

@@ -16,7 +16,7 @@ use crate::ui::{DefaultAnswer, FAINT, STRONG, Ui, escape, measure};
 /// The size of a memory as a percentage of the logs it was read from, as measured: packs, rows and filters.
 const SHARE_PERCENT: u64 = 25;
 
-/// A new size limit above the hard limit raises the hard limit to this percentage of it, as the defaults have it.
+/// A new size limit above the hard limit raises the hard limit to this percentage of it, like the defaults.
 const HARD_CAP_PERCENT: u64 = 150;
 
 const RETENTION: [&str; 2] = ["session_memory", "retention"];
@@ -101,7 +101,7 @@ fn show_logs(ui: &mut Ui, context: &Context) -> Result<u64, CommandError> {
             ..order(context, &roots, &masker)
         },
     )?;
-    ui.row(ui.paint(STRONG, "Logs, which are only read and never changed"))?;
+    ui.row(ui.paint(STRONG, "Logs (only read, never changed)"))?;
     for root in &roots {
         let path = ui.path(&escape(&root.path.to_string_lossy()));
         let state = if root.path.is_dir() { "" } else { "  not found" };
@@ -138,7 +138,7 @@ fn order<'a>(context: &'a Context, roots: &'a [memory::sources::Root], masker: &
     }
 }
 
-/// Says in plain words what is kept, how long, and what happens to it.
+/// Explains what is kept, for how long, and what happens to it then.
 fn show_retention(ui: &mut Ui, context: &Context) -> Result<(), CommandError> {
     let retention = &context.config.retention;
     ui.row(ui.paint(STRONG, "What is kept"))?;
@@ -237,7 +237,7 @@ fn with_limits(
     Context::load(ui, surroundings, &flags)
 }
 
-/// Returns the hard limit that a new size limit needs, if it is above the one that holds.
+/// Returns the hard limit that a new size limit needs, if it is above the current one.
 fn raised_hard_cap(retention: &Retention, cap: &str) -> Option<u64> {
     let soft = size_bytes(cap).filter(|soft| *soft > retention.raw_hard_cap_bytes)?;
     Some(soft / 100 * HARD_CAP_PERCENT)
@@ -252,7 +252,7 @@ fn write_limits(context: &Context, wanted: &[(&'static str, String)]) -> Result<
     Ok(())
 }
 
-/// Sweeps, and says in one line what came of it.
+/// Sweeps and prints a one-line summary.
 fn read_logs(ui: &mut Ui, context: &Context) -> Result<Outcome, CommandError> {
     let (roots, masker) = (context.memory_roots(), context.masker(true)?);
     let report = sweep::sweep(ui, context, &order(context, &roots, &masker))?;
@@ -270,7 +270,7 @@ fn read_logs(ui: &mut Ui, context: &Context) -> Result<Outcome, CommandError> {
     Ok(tell_loss(ui, context, &report.let_go))
 }
 
-/// Runs another verb. If it fails, setup goes on with the next step.
+/// Runs another verb. If it fails, setup continues with the next step.
 fn run_verb(ui: &mut Ui, surroundings: &Surroundings, global: &GlobalArgs, words: &[&str]) {
     let command = parse_verb(words).ok_or_else(|| CommandError::internal("no such verb"));
     let ran = command.and_then(|command| super::run(ui, surroundings, global, command));

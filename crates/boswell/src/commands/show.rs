@@ -14,7 +14,7 @@ use transcript::{PartKind, SessionEvent};
 
 use self::blocks::{Block, BlockTexts, LeftOut};
 use super::read::{TurnRange, zone_of};
-use super::sessions::outcome_now;
+use super::sessions::current_outcome;
 use super::{digest_json, digest_lines};
 use crate::context::Context;
 use crate::error::{CommandError, Outcome, OutputError};
@@ -35,7 +35,7 @@ const DIGEST_HEADING_LINES: usize = 2;
 ///
 /// The session comes from the memory, whether or not its log still exists. An evicted session is read from its log; if that is gone, its digest
 /// and its turns are printed, with when and why its text was evicted. Turns show whole prompts and answers, and each tool
-/// call in one line; the finder, `boswell` alone, has a reader for the same. The id of a commit, 7 to 40 hexadecimal digits, shows the turn that made it,
+/// call in one line; the finder (`boswell` without arguments) has a reader for the same. The id of a commit, 7 to 40 hexadecimal digits, shows the turn that made it,
 /// and a citation of the diary, such as `claude:5e550000/T12`, shows that turn.
 #[derive(clap::Args, Debug)]
 #[command(visible_alias = "log")]
@@ -147,7 +147,7 @@ fn show(
             .map(|tokens| usize::try_from(tokens).unwrap_or(usize::MAX)),
         zone,
         made,
-        outcome: outcome_now(store, context, &named.session_uid)?,
+        outcome: current_outcome(store, context, &named.session_uid)?,
     };
     match ui.format {
         Format::Json if args.follow => {}
@@ -171,14 +171,14 @@ fn show(
     Ok(Outcome::Done)
 }
 
-/// Says why none of the turns or parts that were asked for is shown.
+/// Prints a hint that explains why none of the requested turns or parts is shown.
 fn hint_nothing_shown(ui: &mut Ui, shown: &Shown<'_>) {
     match shown.text {
         Some(_) => ui.hint(format_args!(
             "this session has no such turns or parts; it has {}",
             plural(shown.portrait.turns.len() as u64, "turn")
         )),
-        None => ui.hint("the text of these turns is gone; without `--turns` and `--part` all that is left is printed"),
+        None => ui.hint("the text of these turns is gone; run it without `--turns` and `--part` to print what is left"),
     }
 }
 
@@ -186,7 +186,7 @@ fn has_events(part: &str) -> bool {
     PartKind::of_name(part).is_some_and(PartKind::has_lines)
 }
 
-/// Returns the events that are asked for. Only the pages that hold them are read from the memory.
+/// Returns the requested events. Only the pages that hold them are read from the memory.
 fn chosen(
     text: Option<&SessionText<'_>>,
     portrait: &Portrait,

@@ -162,7 +162,7 @@ fn show_tiers(ui: &mut Ui, context: &Context, overview: &Overview) -> Result<(),
     let retention = &context.config.retention;
     let age = retention.raw_max_age_days;
     let age = match age {
-        None => "never too old".to_owned(),
+        None => "no age limit".to_owned(),
         Some(days) => format!("evicted {} after it was last read", plural(days.into(), "day")),
     };
     let soft = retention.raw_soft_cap_bytes;

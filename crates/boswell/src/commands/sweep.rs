@@ -24,7 +24,7 @@ use crate::retention::{order as retention_order, reasons_json, tell_loss};
 use crate::surface;
 use crate::ui::{BAD, FAINT, Format, STRONG, Ui, escape, measure};
 
-/// How wide the log of background runs is.
+/// Columns of the log of background runs.
 const LOG_COLUMNS: usize = 120;
 
 /// Read what is new in the agents' logs and keep it
@@ -65,7 +65,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &SweepArgs) -> Result<Ou
     sweep_once(ui, context, args).map(|(outcome, _)| outcome)
 }
 
-/// Sweeps for the machine's scheduler. Nobody reads its output, so what it prints goes to the log of background runs.
+/// Sweeps for the machine's scheduler. Its output goes to the log of background runs, because there is no terminal.
 fn run_scheduled(ui: &mut Ui, context: &Context, args: &SweepArgs) -> Result<Outcome, CommandError> {
     let directory = &context.places.data_dir;
     let (mut log, printed) = ui.captured(LOG_COLUMNS);

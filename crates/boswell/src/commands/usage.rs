@@ -39,7 +39,7 @@ use crate::ui::{Format, Ui};
   boswell usage --by project,month --csv
   boswell usage --prices                        the price rows that are built in
 
-Prices of your own: a `prices.toml` beside `config.toml`, in the form that `--prices` shows.")]
+Prices of your own: a `prices.toml` next to `config.toml`, in the form that `--prices` shows.")]
 pub(crate) struct UsageArgs {
     /// What to group by
     #[arg(value_name = "REPORT", default_value = "daily")]
@@ -84,7 +84,7 @@ enum GroupBy {
 
 /// How usage is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum View {
+enum UsageView {
     Rows,
     Blocks,
 }
@@ -103,11 +103,11 @@ fn group_by() -> impl TypedValueParser<Value = GroupBy> {
 }
 
 impl UsageArgs {
-    fn view(&self) -> Result<View, CommandError> {
+    fn view(&self) -> Result<UsageView, CommandError> {
         match (self.by.as_slice(), self.by.contains(&GroupBy::Block)) {
-            ([], _) if self.report == Report::Blocks => Ok(View::Blocks),
-            ([_], true) => Ok(View::Blocks),
-            (_, false) => Ok(View::Rows),
+            ([], _) if self.report == Report::Blocks => Ok(UsageView::Blocks),
+            ([_], true) => Ok(UsageView::Blocks),
+            (_, false) => Ok(UsageView::Rows),
             (_, true) => Err(CommandError::usage("`--by block` cannot be combined with other words")
                 .with_hint("filter instead, such as `boswell usage blocks --agent claude`")),
         }
@@ -150,10 +150,10 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &UsageArgs) -> Result<Ou
         takes[session] && filters.takes_moment(call.ts.or_else(began)) && filters.takes_model(call.model.as_deref())
     })?;
     if bills.is_empty() {
-        return nothing(ui, &sessions, view);
+        return report_nothing(ui, &sessions, view);
     }
     tell_unpriced(ui, &bills);
-    if view == View::Blocks {
+    if view == UsageView::Blocks {
         let taken = sessions.iter().zip(&takes).filter(|(_, takes)| **takes);
         let limits = blocks::Limits::newest(&store, taken.map(|(session, _)| session))?;
         return blocks::show(ui, context, &zone, args, &bills, limits.as_ref());
@@ -166,9 +166,9 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &UsageArgs) -> Result<Ou
     Ok(Outcome::Done)
 }
 
-fn nothing(ui: &mut Ui, sessions: &[Listed], view: View) -> Result<Outcome, CommandError> {
+fn report_nothing(ui: &mut Ui, sessions: &[Listed], view: UsageView) -> Result<Outcome, CommandError> {
     match ui.format {
-        Format::Json if view == View::Blocks => ui.json(&blocks::json(&[], &[], None))?,
+        Format::Json if view == UsageView::Blocks => ui.json(&blocks::json(&[], &[], None))?,
         Format::Json => ui.json(&rows::json(&[], &usage::Sum::default(), &[]))?,
         Format::Text => {
             ui.status("No usage found");
@@ -194,6 +194,6 @@ fn tell_unpriced(ui: &mut Ui, bills: &[Bill]) {
     if !models.is_empty() && ui.format == Format::Text {
         let models = crate::ui::escape(&models.join(", ")).into_owned();
         ui.warning(format_args!("no price is known for: {models}"));
-        ui.hint("add it to `prices.toml` beside `config.toml`; `boswell usage --prices` shows the format");
+        ui.hint("add it to `prices.toml` next to `config.toml`; `boswell usage --prices` shows the format");
     }
 }

@@ -74,7 +74,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &WhyArgs) -> Result<Outc
     let takes = |session: &memory::store::Listed| filters.take(session);
     let mut place = place;
     let mut found = why::find(&store, &question, &takes);
-    let recorded = match is_looked_up(&found, &path, args) {
+    let recorded = match needs_lookup(&found, &path, args) {
         true => why::recorded_paths(&store, &place.to_string_lossy(), &takes)?,
         false => Vec::new(),
     };
@@ -126,8 +126,8 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &WhyArgs) -> Result<Outc
     })
 }
 
-/// Returns whether a path is looked up among recorded ones: a name without a file, or one in another repository, of which nothing is known.
-fn is_looked_up(found: &Result<Answer, WhyError>, path: &Path, args: &WhyArgs) -> bool {
+/// Returns whether a path has to be looked up among recorded ones: it is a name without a file, or a path in another repository, and nothing is known about it.
+fn needs_lookup(found: &Result<Answer, WhyError>, path: &Path, args: &WhyArgs) -> bool {
     let is_unknown = match found {
         Ok(answer) => answer.touches.is_empty() && answer.evicted.is_empty(),
         Err(error) => matches!(error, WhyError::Missing),
@@ -136,7 +136,7 @@ fn is_looked_up(found: &Result<Answer, WhyError>, path: &Path, args: &WhyArgs) -
     is_unknown && (is_name || args.filters.repo.is_some())
 }
 
-/// Lists the recorded paths that a name may mean.
+/// Lists the recorded paths that match a name.
 fn list_candidates(
     ui: &mut Ui,
     context: &Context,
@@ -168,7 +168,9 @@ fn list_candidates(
             ui.status(format_args!("{count} end with `{name}`"));
             let line = line.map(|line| format!(":{line}")).unwrap_or_default();
             let path = shell_word(&several[0].path);
-            ui.hint(format_args!("name more of it, such as `boswell why {path}{line}`"));
+            ui.hint(format_args!(
+                "name more of the path, such as `boswell why {path}{line}`"
+            ));
         }
     }
     Ok(Outcome::Done)

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::interrupt::UnfinishedFile;
 
-/// Creates a directory and those above it that are missing, all for their owner alone. One that exists stays as it is.
+/// Creates a directory and those above it that are missing, readable only by their owner. Existing directories are not changed.
 pub(crate) fn create_private_dir(directory: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -21,13 +21,13 @@ pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write_private_output(path, bytes)
 }
 
-/// Writes a file that only its owner can read into a directory that exists, whole or not at all. A pipe or a terminal, such as
+/// Writes a file that only its owner can read into a directory that exists, atomically. A pipe or a terminal, such as
 /// `/dev/stdout`, is written to as it is.
 pub(crate) fn write_private_output(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         return fs::write(path, bytes);
     }
-    // Asked here, so that the error does not name a temporary file.
+    // Checked here, so that the error does not name a temporary file.
     fs::metadata(
         path.parent()
             .filter(|parent| *parent != Path::new(""))
@@ -47,7 +47,7 @@ pub(super) fn write_first(path: &Path, bytes: &[u8]) -> io::Result<()> {
 fn written_aside(path: &Path, bytes: &[u8]) -> io::Result<(tempfile::NamedTempFile, UnfinishedFile)> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let directory = parent.unwrap_or(Path::new("."));
-    // A temporary file is private from its birth.
+    // A temporary file is created private.
     let create = || tempfile::NamedTempFile::new_in(directory);
     let (mut file, unfinished) = UnfinishedFile::create(create, tempfile::NamedTempFile::path)?;
     io::Write::write_all(&mut file, bytes)?;

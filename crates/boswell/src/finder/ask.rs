@@ -38,12 +38,12 @@ pub(crate) enum Answer {
     Rows {
         rows: Vec<Row>,
         count: String,
-        /// What was not taken as it was typed.
+        /// A note on how a word of the query was read.
         note: Option<String>,
     },
-    /// How much the filters hide of what was asked for.
+    /// How many matches the filters hide.
     Hidden(String),
-    /// What a question that found nothing was probably meant to be.
+    /// The query that was probably meant, if nothing was found.
     Suggestion(String),
     /// There is no session at all.
     Empty,
@@ -139,7 +139,7 @@ fn find_all(context: &Context, wished: &Receiver<Wish>, newest: &AtomicU64, answ
         if answers.send((wish.number, answer)).is_err() {
             return;
         }
-        // These take as long as the answer itself, so they come behind it.
+        // These take as long as the answer itself, so they come after it.
         let more = [
             hidden(context, &wish, &is_cancelled),
             suggestion(context, &wish, is_nothing, &is_cancelled),
@@ -155,7 +155,7 @@ fn find_all(context: &Context, wished: &Receiver<Wish>, newest: &AtomicU64, answ
     }
 }
 
-/// Returns how much of what is asked for the filters hide.
+/// Returns how many matches the filters hide.
 fn hidden(
     context: &Context,
     wish: &Wish,
@@ -170,7 +170,7 @@ fn hidden(
     let Some(store) = Store::open_existing(&context.places.data_dir)? else {
         return Ok(None);
     };
-    let count = match Query::typing(&wish.query) {
+    let count = match Query::parse_while_typing(&wish.query) {
         _ if wish.query.trim().is_empty() => {
             let listed = store.reads().listed()?;
             let own = listed.iter().filter(|session| is_own(session) && hides(session));
@@ -182,14 +182,14 @@ fn hidden(
     Ok((!count.starts_with("0 ")).then_some(Answer::Hidden(count)))
 }
 
-/// Returns what a question that found nothing was probably meant to be.
+/// Returns the query that was probably meant, if nothing was found.
 fn suggestion(
     context: &Context,
     wish: &Wish,
     is_nothing: bool,
     is_cancelled: &(dyn Fn() -> bool + Sync),
 ) -> Result<Option<Answer>, CommandError> {
-    let (true, Ok(query)) = (is_nothing, Query::typing(&wish.query)) else {
+    let (true, Ok(query)) = (is_nothing, Query::parse_while_typing(&wish.query)) else {
         return Ok(None);
     };
     let args = filters(wish.narrow);
@@ -236,8 +236,8 @@ fn count_of(findings: &Findings) -> String {
     )
 }
 
-/// Returns what the finder says on a word that was not taken as it was typed; its keys filter by some of what options do.
-fn told_note(note: &Note) -> Option<String> {
+/// Returns a message about how a word of the query was read. Where a key of the finder does what an option does, the message names the key.
+fn note_text(note: &Note) -> Option<String> {
     let Note::UnknownField {
         typed,
         suggestion: FieldSuggestion::Option { option, value },
@@ -257,13 +257,13 @@ fn told_note(note: &Note) -> Option<String> {
 
 fn answer(context: &Context, wish: &Wish, is_cancelled: &(dyn Fn() -> bool + Sync)) -> Result<Answer, CommandError> {
     let args = filters(wish.narrow);
-    // Keys narrow by what every list tells.
+    // The keys filter by fields that every list has.
     let filters = args.resolve_bare(context)?;
     let takes = |session: &Listed| filters.take(session);
     if wish.query.trim().is_empty() {
         return newest(context, &takes);
     }
-    let query = match Query::typing(&wish.query) {
+    let query = match Query::parse_while_typing(&wish.query) {
         Ok(query) => query,
         Err(QueryError::Empty) => return newest(context, &takes),
         Err(error) => return Ok(Answer::Refused(in_one_line(&error.to_string()))),
@@ -275,7 +275,7 @@ fn answer(context: &Context, wish: &Wish, is_cancelled: &(dyn Fn() -> bool + Syn
     Ok(Answer::Rows {
         rows: findings.found.iter().take(ROWS_MAX).map(row_of_hit).collect(),
         count: count_of(&findings),
-        note: query.notes.iter().find_map(told_note).map(|note| in_one_line(&note)),
+        note: query.notes.iter().find_map(note_text).map(|note| in_one_line(&note)),
     })
 }
 
@@ -325,7 +325,7 @@ fn newest(context: &Context, takes: &(dyn Fn(&Listed) -> bool + Sync)) -> Result
     Ok(Answer::Rows { rows, count, note })
 }
 
-/// Whether a session is listed without being asked for.
+/// Whether a session is listed by default.
 fn is_own(session: &Listed) -> bool {
     !session.is_subagent && !session.is_hidden
 }

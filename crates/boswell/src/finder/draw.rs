@@ -187,7 +187,7 @@ fn draw_list(frame: &mut Frame<'_>, area: Rect, state: &State, look: &Look) {
     frame.render_widget(Paragraph::new(lines), area);
 }
 
-/// Says that nothing was found, and what would find something.
+/// Returns the lines shown if nothing was found, with suggestions.
 fn nothing_found<'a>(state: &State, look: &Look) -> Vec<Line<'a>> {
     if state.is_asking {
         return Vec::new();

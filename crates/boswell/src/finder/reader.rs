@@ -1,4 +1,4 @@
-//! The reader: one session on the whole screen. What it knows, and what a key makes of it.
+//! The reader: one session on the whole screen. This is its state.
 //!
 //! Only items on the screen are laid out, and only their texts are read, so that a session of any length opens at once.
 //! It knows no terminal and no store: texts come through [`ReadTexts`].
@@ -41,7 +41,7 @@ struct LinePlace {
     line: usize,
 }
 
-/// What is to be done after a key.
+/// What the finder has to do after a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ReaderAction {
     Nothing,
@@ -103,7 +103,7 @@ impl Reader {
         }
     }
 
-    /// Takes the error that reading a text ended with.
+    /// Takes the error of the last read.
     pub(super) fn take_error(&mut self) -> Option<CommandError> {
         self.failed.take()
     }
@@ -160,7 +160,7 @@ impl Reader {
         }
         match (self.read_texts)(&wanted) {
             Ok(mut texts) => {
-                // What has no text of its own is not asked for again.
+                // An event without text is not read again.
                 let text = |event: &SessionEvent| texts.remove(&event.seq).unwrap_or_else(|| event.summary.to_string());
                 let read: Vec<(u64, String)> = wanted
                     .iter()
@@ -243,7 +243,7 @@ impl Reader {
         match self.item(at).map(|item| item.kind) {
             Some(ItemKind::Call | ItemKind::Thought | ItemKind::Note) => {}
             _ => {
-                self.message = Some("It is shown whole".to_owned());
+                self.message = Some("Nothing to expand".to_owned());
                 return;
             }
         }
@@ -282,7 +282,7 @@ impl Reader {
         self.clamp();
     }
 
-    /// Returns the whole text of the item under the cursor: what was said, or the call with its result.
+    /// Returns the whole text of the item under the cursor: the message, or the call with its result.
     fn text_to_copy(&mut self) -> Option<String> {
         self.load(self.cursor);
         let item = self.item(self.cursor)?;

@@ -15,7 +15,7 @@ use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 
 #[cfg(unix)]
-use crate::interrupt::Delegation;
+use crate::interrupt::SignalDelegation;
 
 /// The screen. Dropped, the terminal is as it was.
 pub(crate) struct Screen {
@@ -141,7 +141,7 @@ impl Signals {
     pub(crate) fn note() -> io::Result<Self> {
         use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
         let noted = Arc::new(AtomicUsize::new(0));
-        Delegation::begin().forever();
+        SignalDelegation::begin().forever();
         for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
             let number = usize::try_from(signal).unwrap_or_default();
             signal_hook::flag::register_usize(signal, Arc::clone(&noted), number)?;

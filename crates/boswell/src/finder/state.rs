@@ -20,9 +20,9 @@ pub(crate) struct State {
     pub(crate) message: Option<String>,
     /// How much was found.
     pub(crate) count: String,
-    /// How much more the filters hide.
+    /// How many more matches the filters hide.
     pub(crate) hidden: Option<String>,
-    /// What a question that found nothing was probably meant to be.
+    /// The query that was probably meant, if nothing was found.
     pub(crate) suggestion: Option<String>,
     pub(crate) is_asking: bool,
     pub(crate) is_help: bool,

@@ -29,20 +29,20 @@ const QUIET_MS: u64 = 300;
 const WAIT_MS_MAX: u64 = 3_000;
 /// A log that grows is read again until this long after the last note.
 const LINGER_MS: u64 = 3_000;
-/// How wide the log of background runs is.
+/// Columns of the log of background runs.
 const LOG_COLUMNS: usize = 120;
 /// How many sweeps of one ingest a note may wait through.
 const ATTEMPTS_MAX: u32 = 3;
 
-/// Takes in the notes that wait, and those that arrive meanwhile.
+/// Processes the waiting notes, and those that arrive meanwhile.
 pub(super) fn run(home: &Path) {
     let Some(lock) = own_lock(home) else { return };
-    let mut attempts = Attempts::default();
+    let mut attempts = NoteAttempts::default();
     loop {
         if work(home, &mut attempts).is_err() {
             return;
         }
-        // A hook that finds the lock held has written its note before this look; any other hook starts an ingest itself.
+        // A hook that finds the lock held wrote its note before this check; any other hook starts an ingest itself.
         _ = lock.unlock();
         if attempts.open_notes(home).is_empty() || lock.try_lock().is_err() {
             return;
@@ -52,13 +52,13 @@ pub(super) fn run(home: &Path) {
 
 /// How many sweeps of this process each note has waited through.
 #[derive(Default)]
-struct Attempts {
+struct NoteAttempts {
     by_name: BTreeMap<String, u32>,
 }
 
-impl Attempts {
+impl NoteAttempts {
     /// Returns the notes that are worth another sweep. A log that cannot be read leaves its note to the next whole sweep:
-    /// trying it again and again would never end.
+    /// retrying it here would never end.
     fn open_notes(&self, home: &Path) -> Vec<Waiting> {
         let mut notes = spool::waiting(home);
         notes.retain(|note| self.by_name.get(&note.name).is_none_or(|count| *count < ATTEMPTS_MAX));
@@ -92,7 +92,7 @@ fn own_lock(home: &Path) -> Option<File> {
     lock.try_lock().is_ok().then_some(lock)
 }
 
-fn work(home: &Path, attempts: &mut Attempts) -> Result<(), CommandError> {
+fn work(home: &Path, attempts: &mut NoteAttempts) -> Result<(), CommandError> {
     let surroundings = Surroundings::ask();
     let mut ui = Ui::silent();
     let mut logs = BTreeSet::new();
@@ -113,7 +113,7 @@ fn work(home: &Path, attempts: &mut Attempts) -> Result<(), CommandError> {
             is_whole |= note.log.is_none();
             logs.extend(note.logs().cloned());
         }
-        // Another sweep took the note in that started this process, and its log may have grown since.
+        // Another sweep processed the note that started this process, and its log may have grown since.
         is_whole |= read.is_none() && logs.is_empty();
         let seen = when_quiet(&logs, clock);
         if is_news || read.as_ref() != Some(&seen) {
@@ -140,7 +140,7 @@ fn ingest(ui: &mut Ui, context: &Context, logs: &BTreeSet<PathBuf>, is_whole: bo
         lets_go: true,
         only: (!is_whole).then_some(logs.as_slice()),
     };
-    // Nobody reads what it prints, so warnings go to the log of background runs.
+    // There is no terminal, so warnings go to the log of background runs.
     let (mut log, printed) = ui.captured(LOG_COLUMNS);
     let swept = sweep(&mut log, context, &order);
     match &swept {

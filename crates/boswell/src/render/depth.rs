@@ -6,11 +6,11 @@ use transcript::{Actor, Kind, SessionEvent};
 /// How much of each turn is shown.
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Depth {
-    /// What the human said
+    /// Prompts of the human
     Prompts,
-    /// Also the answers, all of them whole, and each tool call in one line
+    /// Also whole answers, and each tool call in one line
     Turns,
-    /// Also what tools gave back and what the agent thought, in one line each
+    /// Also tool output and thinking, in one line each
     Tools,
     /// Everything, with whole texts
     Full,
@@ -32,13 +32,13 @@ impl Depth {
         }
     }
 
-    /// Returns whether the whole text of an event is shown, and not one line of it.
+    /// Returns whether the whole text of an event is shown instead of one line.
     pub(crate) fn is_whole(self, event: &SessionEvent) -> bool {
         self == Self::Full || is_message(event)
     }
 }
 
-/// Returns whether an event is a prompt or an answer. What the harness says is neither.
+/// Returns whether an event is a prompt or an answer. Messages of the harness are neither.
 pub(crate) fn is_message(event: &SessionEvent) -> bool {
     let is = |kind| event.kinds.has(kind);
     if is(Kind::ToolCall) || is(Kind::ToolResult) {

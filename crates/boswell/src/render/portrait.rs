@@ -15,7 +15,7 @@ use crate::session_arg::Named;
 use crate::text_source::{describe_eviction, describe_problem};
 use crate::ui::{FAINT, Ui, escape, measure};
 
-/// The characters of a summary that the store keeps.
+/// Maximum number of characters of a summary in the store.
 const SUMMARY_CHARS_MAX: usize = 120;
 
 /// All that is told of a session beside its events.

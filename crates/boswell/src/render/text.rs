@@ -17,7 +17,7 @@ use crate::ui::{BAD, FAINT, GOOD, HEADING, STRONG, Ui, escape, escape_lines, mea
 const LABEL_COLUMNS: usize = 14;
 /// How far the text of an event is indented.
 const BODY_COLUMNS: usize = 8;
-/// Longer lines of prose are tiring to read.
+/// Maximum width of prose; longer lines are tiring to read.
 pub(crate) const PROSE_COLUMNS_MAX: usize = 96;
 /// Columns before the summary of an event: line, time and label with the room between them.
 const LEAD_COLUMNS: usize = 6 + 2 + 8 + 2 + LABEL_COLUMNS + 1;
@@ -253,7 +253,7 @@ pub(crate) fn row(ui: &Ui, event: &SessionEvent, all_side: bool, zone: &TimeZone
     )
 }
 
-/// Returns who or what an event is, and in which colour.
+/// Returns the label of an event and its style.
 pub(crate) fn event_label(event: &SessionEvent) -> (&str, anstyle::Style) {
     match (event.role, event.actor) {
         _ if event.kinds.has(Kind::ToolCall) => (event.tool.as_deref().unwrap_or("tool"), GOOD),
@@ -271,7 +271,7 @@ pub(crate) fn event_label(event: &SessionEvent) -> (&str, anstyle::Style) {
     }
 }
 
-/// Returns what came of an event: whether it failed, and how long it took.
+/// Returns the outcome of an event: whether it failed, and how long it took.
 pub(crate) fn event_outcome(event: &SessionEvent) -> String {
     let mut tail = Vec::new();
     for (kind, word) in [
@@ -296,14 +296,14 @@ pub(crate) fn event_outcome(event: &SessionEvent) -> String {
 }
 
 /// Returns the words of a message. A command to the agent is logged as a record; its summary is what was typed.
-pub(crate) fn said_words<'t>(event: &'t SessionEvent, text: Option<&'t str>) -> &'t str {
+pub(crate) fn message_words<'t>(event: &'t SessionEvent, text: Option<&'t str>) -> &'t str {
     match text {
         Some(text) if !text.trim_start().starts_with("<command-") => text,
         _ => &event.summary,
     }
 }
 
-/// Returns an event in one line and, if its whole text is shown and more than that line, the text under it.
+/// Returns an event in one line and, if its whole text is shown and longer than that line, the text below it.
 pub(crate) fn event_lines(
     ui: &Ui,
     event: &SessionEvent,
@@ -327,7 +327,7 @@ pub(crate) fn event_lines(
         lines.extend((!is_said).then(|| body(text)).into_iter().flatten());
         return lines;
     }
-    let words = said_words(event, Some(text)).trim();
+    let words = message_words(event, Some(text)).trim();
     let room = ui.columns().map(|columns| columns.saturating_sub(LEAD_COLUMNS));
     // A picture has no words.
     if words.is_empty() {

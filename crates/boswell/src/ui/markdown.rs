@@ -1,6 +1,6 @@
 //! Markdown as lines for a terminal: wrapped at words, with styles instead of marks. Pure: text and columns in, lines out.
 //!
-//! Every text is escaped on its way to a line, because what a log holds may move the cursor.
+//! Every text is escaped on its way to a line, because a log may contain sequences that move the cursor.
 
 use anstyle::{AnsiColor, Style};
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
@@ -8,7 +8,7 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, T
 use super::prose::{StyledLine, StyledText, wrap, wrap_code, wrap_text};
 use super::{BAD, FAINT, GOOD, HEADING, STRONG, escape, escape_lines, measure};
 
-/// Longer texts are wrapped as they are, because nobody wrote them as Markdown and parsing them takes long.
+/// Longer texts are wrapped without parsing, because they are rarely Markdown and parsing them is slow.
 const MARKDOWN_BYTES_MAX: usize = 256 << 10;
 const CODE: Style = AnsiColor::Yellow.on_default();
 const LINK: Style = AnsiColor::Blue.on_default().underline();
@@ -34,11 +34,11 @@ pub(crate) fn markdown_lines(text: &str, prose: usize, columns: usize, ink: Ink)
         return wrap_text(&escape_lines(&text), columns, Style::new());
     }
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
-    let mut writer = Writer {
+    let mut writer = MarkdownWriter {
         prose: prose.min(columns),
         columns,
         ink,
-        ..Writer::new()
+        ..MarkdownWriter::new()
     };
     for event in Parser::new_ext(&text, options) {
         writer.take(event);
@@ -47,20 +47,20 @@ pub(crate) fn markdown_lines(text: &str, prose: usize, columns: usize, ink: Ink)
     writer.lines
 }
 
-/// What stands before the lines of a list item or a quote.
-struct Lead {
+/// The prefix of the lines of a list item or a quote.
+struct LinePrefix {
     first: String,
     rest: String,
     is_used: bool,
 }
 
 #[derive(Default)]
-struct Table {
+struct OpenTable {
     rows: Vec<Vec<Vec<StyledText>>>,
     heads: usize,
 }
 
-struct Writer {
+struct MarkdownWriter {
     prose: usize,
     columns: usize,
     ink: Ink,
@@ -68,19 +68,19 @@ struct Writer {
     /// The paragraph that is read.
     parts: Vec<StyledText>,
     styles: Vec<Style>,
-    leads: Vec<Lead>,
+    leads: Vec<LinePrefix>,
     /// The next number of each open list; `None` for bullets.
     lists: Vec<Option<u64>>,
     /// The language of the open code block, and its text.
     code: Option<(String, String)>,
-    table: Option<Table>,
+    table: Option<OpenTable>,
     /// An empty line goes before the next block.
     needs_gap: bool,
     /// Inside `<small>`, up to the end of the paragraph at most.
     is_small: bool,
 }
 
-impl Writer {
+impl MarkdownWriter {
     fn new() -> Self {
         Self {
             prose: 0,
@@ -163,7 +163,7 @@ impl Writer {
             }
             Tag::List(first) => {
                 self.end_paragraph();
-                // A list inside an item stands close to it.
+                // No empty line before a list inside an item.
                 self.needs_gap &= self.lists.is_empty();
                 self.lists.push(first);
             }
@@ -173,7 +173,7 @@ impl Writer {
             }
             Tag::Table(_) => {
                 self.end_paragraph();
-                self.table = Some(Table::default());
+                self.table = Some(OpenTable::default());
             }
             Tag::TableRow => self.add_row(),
             Tag::TableHead => {
@@ -247,7 +247,7 @@ impl Writer {
 
     fn lead(&mut self, first: &str, rest: &str) {
         self.gap();
-        self.leads.push(Lead {
+        self.leads.push(LinePrefix {
             first: first.to_owned(),
             rest: rest.to_owned(),
             is_used: false,
@@ -272,7 +272,7 @@ impl Writer {
         self.leads.iter().map(|lead| measure::width(&lead.rest)).sum()
     }
 
-    /// Appends a line behind what the open quotes and items put before it.
+    /// Appends a line, after the prefixes of the open quotes and items.
     fn put(&mut self, line: StyledLine) {
         let mut lead = String::new();
         for one in &mut self.leads {
@@ -285,7 +285,7 @@ impl Writer {
     /// Puts the empty line between two blocks.
     fn gap(&mut self) {
         if std::mem::take(&mut self.needs_gap) && !self.lines.is_empty() {
-            // Inside a quote its bar goes on; inside an item nothing does.
+            // The bar of a quote continues on the empty line; an item has no prefix there.
             let leads: String = self.leads.iter().map(|lead| lead.rest.as_str()).collect();
             self.lines.push(StyledLine::new(leads.trim_end(), FAINT));
         }
@@ -370,8 +370,8 @@ fn code_style(language: &str, line: &str) -> Style {
     }
 }
 
-/// Returns the lines of a table; cells wrap where it is wider than the room there is.
-fn table_lines(table: &Table, room: usize) -> Vec<StyledLine> {
+/// Returns the lines of a table; cells wrap if the table is too wide.
+fn table_lines(table: &OpenTable, room: usize) -> Vec<StyledLine> {
     let count = table.rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |cell: &[StyledText]| cell.iter().map(|part| measure::width(&part.text)).sum::<usize>();
     let mut widths: Vec<usize> = (0..count)
@@ -387,7 +387,7 @@ fn table_lines(table: &Table, room: usize) -> Vec<StyledLine> {
         .collect();
     let gaps = measure::width(CELL_GAP) * count.saturating_sub(1);
     while widths.iter().sum::<usize>() + gaps > room {
-        // The widest column gives way.
+        // The widest column shrinks.
         let Some(widest) = widths.iter_mut().max().filter(|widest| **widest > CELL_COLUMNS_MIN) else {
             break;
         };
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_told_apart_and_prose_wraps() {
+    fn blocks_are_separated_and_prose_wraps() {
         let text = "# Title\nSome *words* that are `long` enough to wrap.\nA line of its own.\n\n\
                     - one item that wraps\n  - inner\n- two\n\n3. third\n4. fourth\n\n> quoted words that wrap\n\n\
                     ```rust\nfn main() {\n    run();\n}\n```\nEnd.";

@@ -1,6 +1,6 @@
-//! Styled text broken into lines at words, for a terminal. It knows columns and styles, and no terminal.
+//! Styled text broken into lines at words, for a terminal. It does not know the terminal.
 //!
-//! Texts are safe to show before they come here.
+//! Texts must be escaped by the caller.
 
 use anstyle::Style;
 use unicode_segmentation::UnicodeSegmentation;
@@ -58,7 +58,7 @@ impl StyledLine {
         self.parts.iter().map(|part| measure::width(&part.text)).sum()
     }
 
-    /// Returns the line as a terminal takes it.
+    /// Returns the line with ANSI sequences.
     pub(crate) fn to_ansi(&self) -> String {
         let painted = |part: &StyledText| format!("{}{}{:#}", part.style, part.text, part.style);
         self.parts.iter().map(painted).collect()
@@ -96,7 +96,7 @@ pub(crate) fn wrap(parts: &[StyledText], columns: usize) -> Vec<StyledLine> {
     wrapping.lines
 }
 
-/// Where wrapping is: the lines so far, the line that is filled, and the word that is read.
+/// The state of wrapping: the finished lines, the current line, and the current word.
 #[derive(Default)]
 struct Wrapping {
     columns: usize,
@@ -187,7 +187,7 @@ pub(crate) fn wrap_code(line: &str, columns: usize, style: Style) -> Vec<StyledL
     lines
 }
 
-/// Breaks a line that has our colours in it at words: its first line begins with what it begins with, further lines are
+/// Breaks a line that has our colours in it at words. Its first `indent` columns stay as they are, and further lines are
 /// indented by `indent` columns.
 pub(crate) fn wrap_painted(line: &str, columns: usize, indent: usize) -> Vec<String> {
     if line.len() <= columns {
@@ -213,7 +213,7 @@ pub(crate) fn wrap_painted(line: &str, columns: usize, indent: usize) -> Vec<Str
 
 /// Breaks a line that has our colours in it and whose spaces count, such as a row of a table: at white space if possible, else between
 /// characters. Further lines are indented to where the second column of the first one begins. A line of one word without indent, such
-/// as a path that somebody copies, stays whole.
+/// as a path to be copied, stays whole.
 pub(crate) fn wrap_row(line: &str, columns: usize) -> Vec<String> {
     if line.len() <= columns {
         return vec![line.to_owned()];
@@ -249,7 +249,7 @@ pub(crate) fn wrap_row(line: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// Returns where a row that begins at `start` and takes `room` columns ends: behind the last white space that fits, or within a word that is
+/// Returns where a row that begins at `start` and takes `room` columns ends: after the last white space that fits, or within a word that is
 /// longer than the row. White space in the first `indent` columns separates a label from its text and is no place to break.
 fn row_end(graphemes: &[(&str, Style)], start: usize, room: usize, indent: usize) -> usize {
     let (mut taken, mut at, mut space) = (0, start, None);
@@ -272,7 +272,7 @@ fn row_end(graphemes: &[(&str, Style)], start: usize, room: usize, indent: usize
     at
 }
 
-/// Returns the column at which the second column of a row begins, or two columns behind its indent if there is none in the first half of the
+/// Returns the column at which the second column of a row begins, or two columns after its indent if there is none in the first half of the
 /// screen.
 fn hanging_indent(text: &str, columns: usize) -> usize {
     let lead = text.chars().take_while(|c| *c == ' ').count();
@@ -295,7 +295,7 @@ fn hanging_indent(text: &str, columns: usize) -> usize {
     }
 }
 
-/// Splits a line behind `columns` columns, and drops the white space there.
+/// Splits a line after `columns` columns, and drops the white space there.
 fn split_at_column(line: &StyledLine, columns: usize) -> (StyledLine, StyledLine) {
     let (mut before, mut after) = (StyledLine::default(), StyledLine::default());
     let mut taken = 0;
@@ -420,8 +420,8 @@ mod tests {
             ["  one two", "    three", "    four", "    five"]
         );
         assert_eq!(
-            wrap_row("/a/path/that/somebody/copies", 12),
-            ["/a/path/that/somebody/copies"]
+            wrap_row("/a/path/that/is/often/copied", 12),
+            ["/a/path/that/is/often/copied"]
         );
         assert_eq!(
             wrap_row("see /a/path/that/is/long", 12),

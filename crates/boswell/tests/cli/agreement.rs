@@ -1,4 +1,4 @@
-//! What one command says of a session, every command says: `sessions`, `show`, `digest`, `usage`, `stats`, `status`, `export`, the
+//! Every command reports the same about a session: `sessions`, `show`, `digest`, `usage`, `stats`, `status`, `export`, the
 //! page that `render` makes and the diary are compared number by number, over made-up logs and over real ones.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use testkit::home::{FixtureHome, LogSource};
 
-/// A longer gap between two events is no active time; written down again, so that the rule cannot change unseen.
+/// A longer gap between two events is no active time; repeated here, so that the rule cannot change unnoticed.
 const IDLE_LIMIT_S: i64 = 300;
 /// Differences that are printed; all are counted.
 const PRINTED_MAX: usize = 40;
@@ -32,7 +32,7 @@ impl Agreement {
         serde_json::from_str(first).unwrap_or_else(|error| panic!("{line:?}: {error}: {first}"))
     }
 
-    /// Compares one value of a session as two commands say it.
+    /// Compares one value of a session as two commands report it.
     fn check(&mut self, uid: &str, what: &str, left: impl Into<Value>, right: impl Into<Value>) {
         let (left, right) = (left.into(), right.into());
         self.compared += 1;
@@ -52,7 +52,7 @@ impl Agreement {
         rows
     }
 
-    /// Returns the numbers that each page tells programs.
+    /// Returns the numbers that each page has for programs.
     fn pages(&self) -> HashMap<String, Value> {
         let mut pages = HashMap::new();
         for page in fs::read_dir(self.home.path().join("out/pages/sessions")).unwrap() {
@@ -112,8 +112,8 @@ fn seconds_within(stretches: &[Stretch], from: i64, to: i64) -> i64 {
     sum
 }
 
-/// What every command says of one session.
-struct Said<'a> {
+/// What the commands report about one session.
+struct SessionAnswers<'a> {
     uid: &'a str,
     listed: &'a Value,
     shown: &'a Value,
@@ -121,13 +121,13 @@ struct Said<'a> {
 }
 
 impl Agreement {
-    fn compare_session(&mut self, said: &Said<'_>) {
-        let Said {
+    fn compare_session(&mut self, answers: &SessionAnswers<'_>) {
+        let SessionAnswers {
             uid,
             listed,
             shown,
             digest,
-        } = said;
+        } = answers;
         let tokens = &digest["tokens"]["total"];
         let class = |name: &str| number(&tokens[name]);
         let cache = class("cache_read") + class("cache_write_5m") + class("cache_write_1h");
@@ -451,7 +451,7 @@ impl Agreement {
                 text(&digest["started_at"]).starts_with(day.as_str())
                     && text(&digest["ended_at"]).starts_with(day.as_str())
             };
-            // A session that goes on over midnight, and one that has two logs on the disk, count otherwise in a day.
+            // A session that spans midnight, and one that has two logs on the disk, are counted differently in a day.
             let is_once = number(&report["totals"]["sessions"]) == own.len() as u64;
             if is_once && own.iter().all(is_whole) {
                 let sum = |name: &str, below: &str| -> u64 {
@@ -578,7 +578,7 @@ fn compare(source: LogSource<'_>) -> Agreement {
             let lines = (number(&copied["first_line"]), number(&copied["last_line"]));
             tables.inherited.insert(uid.clone(), lines);
         }
-        agreement.compare_session(&Said {
+        agreement.compare_session(&SessionAnswers {
             uid: &uid,
             listed: one,
             shown: &shown,
@@ -636,10 +636,7 @@ fn every_command_says_the_same_of_made_up_sessions() {
 }
 
 #[test]
-#[allow(
-    clippy::print_stderr,
-    reason = "whoever runs the tests has to know what was not tested"
-)]
+#[allow(clippy::print_stderr, reason = "a skipped test has to be visible")]
 fn every_command_says_the_same_of_real_sessions() {
     let Some(corpus) = std::env::var_os("BOSWELL_CORPUS") else {
         eprintln!("SKIPPED: no real logs to compare commands over");

@@ -1,4 +1,4 @@
-//! What a person must see of runs that nobody watches: lost text and distilled memory above its cap, in `status`, in `doctor`,
+//! Alerts of background runs: lost text and distilled memory above its cap, in `status`, in `doctor`,
 //! once on the next terminal, and in the log of background runs.
 
 use std::fs;
@@ -62,7 +62,7 @@ fn the_next_command_on_a_terminal_warns_once() {
     let sandbox = sandbox();
     sandbox.write_user_config("[session_memory.retention]\ndistilled_cap_bytes = 1\n");
     sandbox.run("sweep --scheduled --quiet");
-    // It is the same event, and nobody has seen it yet.
+    // It is the same event, and it was not shown yet.
     sandbox.run("sweep --quiet");
     assert_private(&store(&sandbox, "alerts.json"));
     let Some(terminal) = Terminal::open(sandbox) else {

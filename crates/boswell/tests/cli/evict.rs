@@ -260,7 +260,7 @@ fn what_is_forgotten_stays_forgotten() {
     ");
     assert_snapshot!(sandbox.run("forget"), @"
     --- stderr ---
-    error: neither a session nor a filter is given
+    error: no session and no filter given
     Hint: `boswell forget SESSION`, or `boswell forget --project NAME`
     --- exit 2 ---
     ");

@@ -261,7 +261,7 @@ fn what_filters_take_is_forgotten_only_by_whoever_says_yes() {
 }
 
 #[test]
-fn a_named_session_is_forgotten_only_with_yes_where_nobody_can_be_asked() {
+fn a_named_session_is_forgotten_only_with_yes_without_a_terminal() {
     let sandbox = sandbox();
     for line in ["forget 5e550001", "forget last", "forget 5e550001 --json"] {
         let refused = sandbox.run(line);

@@ -72,7 +72,7 @@ fn notes(sandbox: &Sandbox) -> usize {
     names.iter().filter(|name| name.ends_with(".json")).count()
 }
 
-/// Waits until no note is left. The lock of the ingest is not touched: taking it could keep the ingest from going on.
+/// Waits until no note is left. The lock of the ingest is not touched: taking it could stop the ingest.
 fn wait_until_taken_in(sandbox: &Sandbox) {
     let (_sender, receiver) = channel::<()>();
     for _ in 0..6_000 {
@@ -137,7 +137,7 @@ fn both_sessions_of_two_hooks_back_to_back_are_read() {
     }
     wait_until_taken_in(&sandbox);
     assert_eq!(sessions(&sandbox), [0, 1]);
-    // One that comes while the ingest of the others still looks at their logs.
+    // One that comes while the ingest of the others still reads their logs.
     write_log(&sandbox, 2);
     hook(&sandbox, 2);
     wait_until_taken_in(&sandbox);
@@ -155,7 +155,7 @@ fn a_sweep_leaves_notes_that_arrive_after_its_walk() {
     let mut lines = BufReader::new(sweep.stderr.take().unwrap()).lines();
     let waiting = lines.next().unwrap().unwrap();
     assert!(waiting.contains("Waiting"), "{waiting}");
-    // Nobody else takes the notes in meanwhile.
+    // No other process reads the notes meanwhile.
     let ingest = hold(store(&sandbox).join("spool/ingest.lock"));
     for number in 1..5 {
         write_log(&sandbox, number);
@@ -177,7 +177,7 @@ fn a_log_that_cannot_be_read_does_not_keep_the_ingest_running() {
     let sandbox = home();
     sandbox.run("hooks install codex");
     write_log(&sandbox, 0);
-    // Not what its name says.
+    // A file that is not zstd in spite of its name.
     let broken = format!(
         ".codex/sessions/2026/04/01/rollout-2026-04-01T08-55-00-{}.jsonl.zst",
         id(1)

@@ -23,7 +23,7 @@ fn every_printed_command_runs() {
     let binary = PathBuf::from(env!("CARGO_BIN_EXE_boswell"));
     let (home, _) = FixtureHome::prepare(&place.path().join("home"), &binary, LogSource::MadeUp).unwrap();
     let mut commands: BTreeMap<String, String> = BTreeMap::new();
-    for invocation in invocations().iter().filter(|one| is_asked(one)) {
+    for invocation in invocations().iter().filter(|one| is_checked(one)) {
         let run = home.run(invocation, LIMIT).unwrap();
         home.reset().unwrap();
         for command in printed_commands(&run, invocation.output) {
@@ -56,7 +56,7 @@ fn every_printed_command_runs() {
 }
 
 /// Help prints examples, whose sessions are made up; a test of the command line parses them.
-fn is_asked(invocation: &Invocation) -> bool {
+fn is_checked(invocation: &Invocation) -> bool {
     let is_help = invocation.line.split(' ').any(|word| word.contains("help"));
     let is_short = matches!(invocation.ending, Ending::Itself | Ending::Input(_));
     let is_page = ["completions", "man"]

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use testkit::home::{Change, FixtureHome, LogSource};
+use testkit::home::{ChangeKind, FixtureHome, LogSource};
 use testkit::verbs::{Ending, Exit, ExpectedExit, Invocation, Output, invocations};
 
 use self::screen::{Screen, columns};
@@ -32,7 +32,7 @@ const LIMIT_AFTER_A_HANG: Duration = Duration::from_secs(30);
 /// One real log in this many is read, so that a debug build takes seconds.
 const CORPUS_STEP: usize = 24;
 
-/// How lines begin that the binary prints when it panics. Logs tell of panics, too, but never at the beginning of a line of ours.
+/// How lines begin that the binary prints when it panics. Logs mention panics too, but never at the beginning of a line.
 const PANICS: [&str; 2] = ["error: boswell stopped", "thread 'main'"];
 
 /// Verbs that pass a log on as it is: `cat` promises its bytes to programs. JSON escapes most control characters, but not these.
@@ -45,7 +45,7 @@ struct Run {
     took: Duration,
 }
 
-/// What a home told of all invocations.
+/// The results of all invocations over a home.
 struct Report {
     runs: Vec<Run>,
     problems: Vec<String>,
@@ -53,7 +53,7 @@ struct Report {
     too_wide: BTreeMap<String, [usize; 3]>,
 }
 
-/// Sessions of hostile text are asked for by name, beside what the list asks for.
+/// Returns additional invocations that name the sessions with hostile text.
 fn hostile_invocations() -> Vec<Invocation> {
     let session = "5e55bad0";
     let log = "{home}/.claude/projects/-home-ada-app/5e55bad0-0000-4000-8000-00000000bad0.jsonl";
@@ -84,7 +84,7 @@ fn open_to_others(home: &FixtureHome) -> Vec<String> {
     use std::os::unix::fs::PermissionsExt;
     let changes = home.changes().unwrap();
     let mut paths = BTreeSet::new();
-    for change in changes.iter().filter(|change| change.change != Change::Removed) {
+    for change in changes.iter().filter(|change| change.change != ChangeKind::Removed) {
         let path = change.path.as_path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let is_made_up = path.starts_with("out/made-up") && name != "page.html" && name != "film.gif";
@@ -166,7 +166,7 @@ fn run_all(source: LogSource<'_>, invocations: &[Invocation]) -> Report {
     report
 }
 
-/// Returns whether a run on a terminal ended otherwise than without one, although nothing is asked there.
+/// Returns whether a run on a terminal had another exit status than without one, although it asks no questions.
 fn is_other_exit(invocation: &Invocation, plain: Exit, on_terminal: Exit) -> bool {
     let is_same_kind = invocation.exit == invocation.plain_exit && invocation.exit != ExpectedExit::Any;
     is_same_kind && on_terminal != Exit::TimedOut && plain != on_terminal
@@ -222,7 +222,7 @@ fn check_exit(
 
 /// Checks that neither a bug of ours nor a log's control characters reach the terminal.
 fn check_text(invocation: &Invocation, columns: u16, run: &TerminalRun, problems: &mut Vec<String>) {
-    let screen = Screen::of(&run.bytes);
+    let screen = Screen::parse(&run.bytes);
     for line in screen.lines() {
         if PANICS.iter().any(|panic| line.starts_with(panic)) {
             problems.push(problem_of(invocation, columns, &format!("it panics: {line}")));
@@ -254,7 +254,7 @@ fn check_home(invocation: &Invocation, columns: u16, run: &TerminalRun, home: &P
         return;
     }
     let home = home.to_string_lossy();
-    for line in Screen::of(&run.bytes).lines() {
+    for line in Screen::parse(&run.bytes).lines() {
         if let Some((before, _)) = line.split_once(&*home)
             && !before.ends_with(['\'', '"', '='])
         {
@@ -280,7 +280,7 @@ fn widest_line(invocation: &Invocation, limit: u16, run: &TerminalRun, home: &Pa
         line.replace(&*home, "[HOME]")
             .replace(env!("CARGO_BIN_EXE_boswell"), "/usr/bin/boswell")
     };
-    let lines = Screen::of(&run.bytes).lines().into_iter();
+    let lines = Screen::parse(&run.bytes).lines().into_iter();
     let widest = lines.map(|line| columns(&shorten(line))).max()?;
     (widest > usize::from(limit)).then_some(widest)
 }
@@ -358,10 +358,7 @@ fn every_verb_ends_and_fits_on_a_terminal_over_made_up_logs() {
 }
 
 #[test]
-#[allow(
-    clippy::print_stderr,
-    reason = "whoever runs the tests has to know what was not tested"
-)]
+#[allow(clippy::print_stderr, reason = "a skipped test has to be visible")]
 fn every_verb_ends_on_a_terminal_over_real_logs() {
     let Some(corpus) = std::env::var_os("BOSWELL_CORPUS") else {
         eprintln!("SKIPPED: no real logs to run every verb over on a terminal");
@@ -376,7 +373,7 @@ fn every_verb_ends_on_a_terminal_over_real_logs() {
     assert_no_problems(&report);
 }
 
-/// Returns the verbs that a help text lists, each behind two spaces below one of these headings.
+/// Returns the verbs that a help text lists, each after two spaces below one of these headings.
 fn listed_verbs(help: &str, is_heading: impl Fn(&str) -> bool) -> BTreeSet<String> {
     let mut is_listing = false;
     let mut verbs = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! `boswell read` and `boswell doctor` on logs of ours.
+//! `boswell read` and `boswell doctor` on made-up logs.
 
 use std::collections::BTreeSet;
 

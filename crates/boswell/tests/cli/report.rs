@@ -572,7 +572,7 @@ fn a_pull_request_is_offered_and_is_no_commit() {
     sandbox.write(&log(LOGIN), &offered.jsonl());
     let told = sandbox.run("report --date 2026-03-31 --writer default");
     assert!(
-        told.contains("Offered or merged a pull request by `gh pr create"),
+        told.contains("Opened or merged a pull request with `gh pr create"),
         "{told}"
     );
     assert!(!told.contains("1 commit") && !told.contains("Committed"), "{told}");

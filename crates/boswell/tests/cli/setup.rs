@@ -41,7 +41,7 @@ fn answer(sandbox: Sandbox, answers: &[(&str, &str)]) -> Option<(Terminal, Strin
 }
 
 #[test]
-fn without_a_terminal_setup_explains_and_says_how_to_go_on_and_changes_nothing() {
+fn without_a_terminal_setup_explains_how_to_continue_and_changes_nothing() {
     let sandbox = sandbox();
     let printed = sandbox.run("setup");
     for text in [

@@ -183,7 +183,7 @@ fn show_of_an_evicted_session_without_its_log_prints_its_digest() {
     assert_eq!(told["digest"]["first_prompt"]["line"], 1, "{told}");
     assert_eq!(told["turns"].as_array().unwrap().len(), 2, "{told}");
     assert_snapshot!(messages(&sandbox, "show 5e550002 --turns 2"), @"
-    Hint: the text of these turns is gone; without `--turns` and `--part` all that is left is printed
+    Hint: the text of these turns is gone; run it without `--turns` and `--part` to print what is left
     --- exit 1 ---
     ");
 }
@@ -288,7 +288,7 @@ fn digest_of_an_evicted_session_is_the_stored_one() {
 fn digest_is_made_from_the_log_if_an_overflow_left_none() {
     let mut sandbox = Sandbox::new();
     sandbox.set("TZ", "UTC");
-    // It is still at work, so that the sweep makes no digest of it.
+    // It is still active, so the sweep makes no digest of it.
     write(&sandbox, 1, "2026-04-01T08:59:00Z", "lantern");
     sandbox.run("sweep");
     damage(&sandbox);
@@ -361,12 +361,12 @@ fn files_in(directory: &std::path::Path) -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
-fn search_looks_into_the_logs_of_evicted_sessions_if_asked() {
+fn search_with_sources_reads_the_logs_of_evicted_sessions() {
     let sandbox = evicted();
     assert_snapshot!(run(&sandbox, "search lantern fine"), @"
     --- stderr ---
     Nothing found
-    Hint: 1 evicted session still has its log; `--sources` searches it, too
+    Hint: 1 evicted session still has its log; `--sources` searches it too
     --- exit 1 ---
     ");
     assert_snapshot!(run(&sandbox, "search lantern fine --sources"), @"

@@ -165,7 +165,7 @@ fn lines_that_only_have_to_be_packed_are_not_unread() {
     let file = fs::File::options().write(true).open(log).unwrap();
     file.set_modified(at.into()).unwrap();
     sandbox.run("sweep");
-    // By now nobody writes to the log any more: its last lines, which are kept already, become a frame.
+    // The log is quiet by now: its last lines, which are kept already, become a frame.
     sandbox.set("BOSWELL_NOW", "2026-04-01T09:30:00Z");
     let told: Value = serde_json::from_str(&sandbox.run("status --json")).unwrap();
     assert_eq!(told["waiting"]["files_read"], 0, "{told}");

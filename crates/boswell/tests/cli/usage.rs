@@ -266,7 +266,7 @@ fn usage_is_shown_by_day_session_project_and_block() {
     total                                          1,110   2,220   3,000,000       40,000   $1.81 + unpriced
     --- stderr ---
     warning: no price is known for: model-of-tomorrow
-    Hint: add it to `prices.toml` beside `config.toml`; `boswell usage --prices` shows the format
+    Hint: add it to `prices.toml` next to `config.toml`; `boswell usage --prices` shows the format
     ");
     assert_snapshot!(sandbox.run("usage session --limit 1 --no-sweep"), @"
     session                               agent   model            input  output  cache read  cache write              cost
@@ -274,7 +274,7 @@ fn usage_is_shown_by_day_session_project_and_block() {
     total                                                          1,110   2,220   3,000,000       40,000  $1.81 + unpriced
     --- stderr ---
     warning: no price is known for: model-of-tomorrow
-    Hint: add it to `prices.toml` beside `config.toml`; `boswell usage --prices` shows the format
+    Hint: add it to `prices.toml` next to `config.toml`; `boswell usage --prices` shows the format
     Hint: 2 more rows; totals include them
     Hint: usage of subagents is counted with the session that started them
     ");
@@ -284,7 +284,7 @@ fn usage_is_shown_by_day_session_project_and_block() {
     /home/ada/app,2026-04,110,220,0,0,0,110,0,2,1
     --- stderr ---
     warning: no price is known for: model-of-tomorrow
-    Hint: add it to `prices.toml` beside `config.toml`; `boswell usage --prices` shows the format
+    Hint: add it to `prices.toml` next to `config.toml`; `boswell usage --prices` shows the format
     ");
     assert_snapshot!(sandbox.run("usage blocks --no-sweep"), @"
     from                     for     tokens               cost  tokens/min  per hour
@@ -293,7 +293,7 @@ fn usage_is_shown_by_day_session_project_and_block() {
     2026-04-01 08:00:00  30m 00s        330  <$0.01 + unpriced          11    <$0.01
     --- stderr ---
     warning: no price is known for: model-of-tomorrow
-    Hint: add it to `prices.toml` beside `config.toml`; `boswell usage --prices` shows the format
+    Hint: add it to `prices.toml` next to `config.toml`; `boswell usage --prices` shows the format
     Current block: 4h 00m left, <$0.01 at this rate
     ");
     assert_snapshot!(sandbox.run("usage --since today --until today --by model --no-sweep --json"), @r#"{"rows":[{"agent":null,"cache_read_tokens":0,"cache_write_tokens":0,"calls":1,"cost_microusd":110,"date":null,"input_tokens":10,"model":"claude-haiku-4-5-20251001","output_tokens":20,"reasoning_tokens":0,"reported_microusd":0,"unpriced_calls":0},{"agent":null,"cache_read_tokens":0,"cache_write_tokens":0,"calls":1,"cost_microusd":null,"date":null,"input_tokens":100,"model":"model-of-tomorrow","output_tokens":200,"reasoning_tokens":0,"reported_microusd":0,"unpriced_calls":1}],"schema":"boswell.usage/1","totals":{"cache_read_tokens":0,"cache_write_tokens":0,"calls":2,"cost_microusd":110,"input_tokens":110,"output_tokens":220,"reasoning_tokens":0,"reported_microusd":0,"unpriced_calls":1},"stale":true}"#);

@@ -552,7 +552,7 @@ fn a_name_finds_recorded_paths_by_their_end() {
     /home/ada/site/src/pool.rs  1 edit  23 hours ago
     --- stderr ---
     2 recorded paths end with `src/pool.rs`
-    Hint: name more of it, such as `boswell why /home/ada/app/src/pool.rs`
+    Hint: name more of the path, such as `boswell why /home/ada/app/src/pool.rs`
     ");
     let several: Value = serde_json::from_str(sandbox.run("why pool.rs --json").lines().next().unwrap()).unwrap();
     let paths: Vec<&Value> = several["candidates"]
@@ -606,7 +606,7 @@ fn a_file_with_the_text_of_recorded_edits_and_no_shared_history_is_likely_theirs
     assert_eq!(line["line"]["verdict"], "likely", "{line}");
     assert_eq!(line["likely"]["shared_lines"], 3);
     assert_eq!(line["touches"][0]["turn"], 1);
-    // A line of their own, and a file of another text, are nobody's.
+    // A line that no edit wrote, and a file with another text, have no session.
     let own = sandbox.run("why copy/pool.rs:1");
     assert!(own.contains("not from a session"), "{own}");
     sandbox.write("other/pool.rs", "something else entirely\nand nothing of the above\n");

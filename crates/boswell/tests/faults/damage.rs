@@ -296,7 +296,7 @@ fn a_cut_write_ahead_log_is_an_earlier_memory_which_a_sweep_brings_up_to_date() 
         .iter()
         .filter(|call| call.path.ends_with("-wal") && call.name == "pwrite")
         .filter_map(|call| call.number);
-    // Threads take turns, so two runs do not number their calls alike: an abort that comes too late leaves no log, and
+    // Threads take turns, so two runs do not number their calls the same way: an abort that comes too late leaves no log, and
     // the one before it is tried.
     let (fresh, length) = writes
         .rev()

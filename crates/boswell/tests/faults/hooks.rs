@@ -299,7 +299,7 @@ fn the_next_ingest_reads_every_session_that_a_killed_one_left() {
         let home = copy_with_notes(&home);
         let (ended, _) = home.run_with(&ingest(&home), &Fault::AbortAt(*n));
         killed.fetch_add(usize::from(ended.status.code().is_none()), Ordering::Relaxed);
-        // Not a sweep, which would look at all logs, but what the next hook starts.
+        // Not a sweep, which would read all logs, but the ingest that the next hook starts.
         none(&wrong_end(&call(command(&home), &self::ended(&home, &id(0)))));
         settle(&home);
         let store = Store::open_existing(home.store()).unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! Signals in the middle of writing: what ends with a file must not leave half of it, and the next run does the work.
+//! Signals in the middle of writing: no half-written file is left, and the next run does the work.
 
 use std::path::PathBuf;
 
@@ -39,11 +39,11 @@ const VERBS: &[(&str, &[&str])] = &[
 /// How many moments of each verb are tried.
 const MOMENTS: u64 = 6;
 
-/// Returns files of ours that nobody would look for.
+/// Returns temporary files that were left behind.
 fn temporary_files(home: &Home) -> Vec<PathBuf> {
     let is_temporary = |path: &PathBuf| {
         let path = path.strip_prefix(&home.path).unwrap().to_string_lossy();
-        // SQLite keeps its own files beside the database.
+        // SQLite keeps its own files next to the database.
         path.split('/')
             .any(|name| name.starts_with(".boswell-") || name.starts_with(".report") || name.starts_with(".tmp"))
     };

@@ -10,7 +10,7 @@ const HOURS: usize = 48;
 
 /// Cuts a digest until it is no larger than it may be.
 pub(super) fn fit(mut digest: Digest) -> Digest {
-    // All commits stay, so that their size does not count.
+    // All commits stay, so their size does not count.
     let commits = std::mem::take(&mut digest.commits);
     let mut share = 8;
     loop {

@@ -49,7 +49,7 @@ pub struct Digest {
     pub tests: TestRuns,
     /// Every commit of the session, in order.
     pub commits: Vec<Commit>,
-    /// How many there are, also where more were made than are listed. Digests of older versions do not say.
+    /// The total number, even if fewer are listed. Digests of older versions do not have it.
     #[serde(default)]
     pub commits_total: u64,
     pub errors: Errors,
@@ -100,7 +100,7 @@ pub struct Commit {
     /// Abbreviated, as git printed it; `None` if it printed none.
     #[serde(default)]
     pub hash: Option<String>,
-    /// The first line of its message, as git printed it or as the command says it; `None` if neither tells. Digests of version 2
+    /// The first line of its message, as git printed it or from the command line; `None` if neither has it. Digests of version 2
     /// have the beginning of the output or of the command instead.
     #[serde(default, alias = "text")]
     pub subject: Option<String>,
@@ -137,7 +137,7 @@ pub struct Spent {
     /// Without gaps between events that are longer than `idle_after_s`: see [`crate::active`].
     pub active_s: u64,
     pub idle_after_s: u64,
-    /// How many such gaps there were while no tool was at work, and the longest.
+    /// The number of such gaps while no tool was running, and the longest one.
     pub pauses: u32,
     pub longest_pause_s: u64,
 }

@@ -36,7 +36,7 @@ fn place_of(cwd: &str) -> Option<Repo> {
     })
 }
 
-/// Gives a session the name of its repository, as digests tell it. Readers know only the name of its directory.
+/// Sets the name of a session's repository as in digests. Readers know only the name of its directory.
 pub(crate) fn name_repo(delta: &mut Delta) {
     if let Some(session) = &mut delta.session
         && let Some(place) = session.cwd.as_deref().and_then(place_of)

@@ -1,5 +1,5 @@
-//! The digest of a log that is not in the store. It must say what the digest of the same log would say once it is kept, and
-//! it writes nothing.
+//! The digest of a log that is not in the store. It equals the digest that the same log would have in the store. Nothing is
+//! written.
 
 use std::path::Path;
 
@@ -12,12 +12,12 @@ use crate::mask::Masker;
 use crate::repos;
 use crate::store::{Fact, kept_calls, kept_events, kept_session, kept_turn};
 
-/// Returns the digest of a log that was read, or `None` if there is no session in it. The log is read once more, because some
-/// facts stand in whole texts only. `told` holds what hooks reported of the session.
+/// Returns the digest of a log that was read, or `None` if there is no session in it. The log is read a second time, because some
+/// facts are only in whole texts. `hook_facts` holds what hooks reported about the session.
 pub fn from_log(
     log: &LogReading,
     masker: Option<&Masker>,
-    told: Vec<Fact>,
+    hook_facts: Vec<Fact>,
     settings: &Settings<'_>,
 ) -> Result<Option<Digest>, LogError> {
     let Some(session) = log.reading.session.clone().map(kept_session) else {
@@ -29,7 +29,7 @@ pub fn from_log(
         calls: kept_calls(&log.reading.calls),
         findings: find(log, log.agent, Wanted::of(&events), masker)?,
         place: session.cwd.as_deref().and_then(|cwd| repos::of(Path::new(cwd))),
-        told,
+        told: hook_facts,
         session,
     };
     Ok(Some(of(&facts, &events, settings)))

@@ -28,9 +28,9 @@ const REPLY_BYTES_MAX: usize = 16 << 10;
 pub struct Findings {
     /// Whether the test run that began with an event passed, where its output tells.
     pub tests: HashMap<u64, bool>,
-    /// What is known of the commits of commands that make some, by the event of the call.
+    /// What is known about commits that commands made, by the event of the call.
     pub commits: HashMap<u64, CommitTexts>,
-    /// The calls that offer or merge a pull request.
+    /// The calls that open or merge a pull request.
     pub offers: HashSet<u64>,
     /// What an edit took away and what it put there, as hashes.
     pub edits: HashMap<u64, (u64, u64)>,
@@ -41,7 +41,7 @@ pub struct Findings {
     pub last_reply: Option<String>,
 }
 
-/// What the texts of a call and of its result tell of commits.
+/// What the texts of a call and of its result contain about commits.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CommitTexts {
     /// The subjects on the command line, one for each `git commit`.
@@ -50,7 +50,7 @@ pub struct CommitTexts {
     pub announced: Vec<GitCommit>,
     /// The hash that the agent itself noted.
     pub noted_hash: Option<String>,
-    /// Git said that there was nothing to commit.
+    /// Git printed that there was nothing to commit.
     pub is_empty: bool,
 }
 
@@ -198,8 +198,7 @@ impl Findings {
 
     fn secret(&mut self, line: u64, tag: &[u8]) {
         static WHOLE: LazyLock<regex::bytes::Regex> = LazyLock::new(|| {
-            regex::bytes::Regex::new(r"^\[REDACTED:([a-z0-9-]{1,40}):[0-9a-f]{8}\]")
-                .expect("the expression is a good one")
+            regex::bytes::Regex::new(r"^\[REDACTED:([a-z0-9-]{1,40}):[0-9a-f]{8}\]").expect("the expression is valid")
         });
         let Some(found) = WHOLE.captures(tag) else { return };
         self.secret_count += 1;
@@ -210,7 +209,7 @@ impl Findings {
     }
 
     fn answer(&mut self, agent: Agent, line: &[u8], asked: &[Question]) {
-        // Most commands have nothing to do with commits: their lines are not taken apart.
+        // Most commands have nothing to do with commits: their lines are not parsed.
         if !asked.iter().any(|question| self.may_answer(line, question)) {
             return;
         }
@@ -265,7 +264,7 @@ impl Findings {
             };
             self.commits.insert(seq, texts);
         }
-        if offers(text) {
+        if opens_pull_request(text) {
             self.offers.insert(seq);
         }
     }
@@ -292,18 +291,18 @@ impl Findings {
                 let is_repeated = |commit: &GitCommit| commit.hash.as_ref().is_some_and(|hash| known.contains(hash));
                 let were_announced = !texts.announced.is_empty();
                 texts.announced.retain(|commit| !is_repeated(commit));
-                // Nothing new is left of it.
+                // It announced nothing new.
                 texts.is_empty |= were_announced && texts.announced.is_empty();
                 known.extend(texts.announced.iter().filter_map(|commit| commit.hash.clone()));
             }
         }
     }
 
-    /// Takes the hash that Claude Code notes beside the output of a commit.
+    /// Stores the hash that Claude Code records with the output of a commit.
     fn note_hash(&mut self, seq: u64, line: &[u8]) {
         static NOTED: LazyLock<regex::bytes::Regex> = LazyLock::new(|| {
             regex::bytes::Regex::new(r#""gitOperation":\{"commit":\{"sha":"([0-9a-f]{7,40})""#)
-                .expect("the expression is a good one")
+                .expect("the expression is valid")
         });
         let noted = NOTED
             .captures(line)
@@ -335,8 +334,8 @@ pub(crate) fn verdict(output: &str) -> Option<bool> {
     }
 }
 
-/// Returns whether a command offers or merges a pull request.
-fn offers(command: &str) -> bool {
+/// Returns whether a command opens or merges a pull request.
+fn opens_pull_request(command: &str) -> bool {
     static OFFER: LazyLock<Regex> = LazyLock::new(|| expression(r"(?-u:\b)gh\s+pr\s+(?:create|merge)(?-u:\b)"));
     OFFER.is_match(command) && !command.contains("--dry-run")
 }
@@ -362,7 +361,7 @@ fn sides(input: &str) -> Option<(u64, u64)> {
 }
 
 fn expression(text: &str) -> Regex {
-    Regex::new(text).expect("the expression is a good one")
+    Regex::new(text).expect("the expression is valid")
 }
 
 #[cfg(test)]

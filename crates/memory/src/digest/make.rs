@@ -24,7 +24,7 @@ const SNIPPET_CHARS_MAX: usize = 160;
 const PROMPT_CHARS_MAX: usize = 240;
 const NAME_CHARS_MAX: usize = 200;
 const SUBJECT_CHARS_MAX: usize = 200;
-/// All commits of a session are listed; a log made to fill the memory has no more than this.
+/// Maximum number of commits in a digest, as a guard against hostile logs.
 const COMMITS_MAX: usize = 4096;
 const HOUR_S: i64 = 3600;
 
@@ -121,7 +121,7 @@ impl<'f> Maker<'f> {
 }
 
 impl Tally<'_> {
-    /// Counts the time since the event before. A long wait for a tool is no active time, and no pause either.
+    /// Counts the time since the event before. A long wait for a tool is neither active time nor a pause.
     fn clock(&mut self, event: &SessionEvent, is_working: bool) {
         let gap_s = event.ts.and_then(|ts| self.active.add(ts));
         if let Some(seconds) = gap_s.filter(|_| !is_working) {
@@ -147,7 +147,7 @@ impl Tally<'_> {
         }
     }
 
-    /// Takes the commits that a command made. A hash that was told before is the same commit.
+    /// Adds the commits that a command made. A hash that is listed already is the same commit.
     fn commits(&mut self, ran: &Ran) {
         for commit in made_commits(ran, &self.facts.findings) {
             if commit

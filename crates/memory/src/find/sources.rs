@@ -32,7 +32,7 @@ pub fn add_sources(
             sessions.insert(source.path, session);
         }
     }
-    // Filters were applied to what the memory knows of the sessions, which is more than their logs tell.
+    // Filters were applied to what the memory knows of the sessions, which is more than their logs contain.
     let question = Question {
         takes: &|_| true,
         behind: None,
@@ -53,7 +53,7 @@ pub fn add_sources(
     Ok(())
 }
 
-/// Returns how many of the newest evicted sessions still have their logs. At most `sessions_max` are looked at.
+/// Returns how many of the newest evicted sessions still have their logs. At most `sessions_max` are checked.
 pub fn count_sources(findings: &Findings, texts: &SessionTexts<'_>, sessions_max: usize) -> Result<usize, StoreError> {
     let mut count = 0;
     for session in findings.evicted.iter().take(sessions_max) {
@@ -64,7 +64,7 @@ pub fn count_sources(findings: &Findings, texts: &SessionTexts<'_>, sessions_max
 }
 
 /// Adds hits from logs to those of the memory, best first. A turn that the memory found in a copy of the session counts as a copy, and a
-/// digest is not shown beside turns of its own session.
+/// digest is not shown together with turns of its own session.
 fn merge(found: &mut Vec<Found>, from_logs: Vec<Found>) {
     let with_turns: HashSet<String> = from_logs.iter().map(|one| one.session.session_uid.clone()).collect();
     let is_replaced =

@@ -1,6 +1,6 @@
-//! What a question that found nothing was probably meant to be: a word or a tool with other letters, which finds something.
+//! Corrects the spelling of a query that found nothing: suggests similar words or tools that are found.
 //!
-//! Words come from titles and prompts of the newest sessions. They are few, and what people search for is in them.
+//! Words come from titles and prompts of the newest sessions. They are few, and they contain what people search for.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -8,13 +8,13 @@ use super::{Question, find};
 use crate::search::{Enough, Query};
 use crate::store::{Store, StoreError};
 
-/// Sessions whose words and tools are known names.
+/// Number of sessions whose words and tools are candidates.
 const SESSIONS_MAX: usize = 200;
-/// Shorter words are too much like others.
+/// Shorter words are similar to too many others.
 const LETTERS_MIN: usize = 4;
 const TOOL: &str = "tool:";
 
-/// Returns the question with its misspelt words corrected, or `None` if that finds nothing either.
+/// Returns the query with its misspelt words corrected, or `None` if that finds nothing either.
 pub fn suggest(store: &Store, text: &str, question: &Question<'_>) -> Result<Option<String>, StoreError> {
     let names = KnownNames::read(store, text.contains(TOOL))?;
     let corrected: Vec<String> = text
@@ -70,7 +70,7 @@ impl KnownNames {
         }
     }
 
-    /// Returns what a word was probably meant to be, or `None` if it is known or like no other.
+    /// Returns the correction of a word, or `None` if the word is known or similar to no other.
     fn correct(&self, word: &str) -> Option<String> {
         if let Some(tool) = word.strip_prefix(TOOL) {
             let is_it = |known: &&String| known.eq_ignore_ascii_case(tool);
@@ -91,7 +91,7 @@ impl KnownNames {
     }
 }
 
-/// Returns the name with the fewest other letters; of several, the most common one.
+/// Returns the name with the smallest edit distance; of several, the most common one.
 fn nearest<'n>(word: &str, names: impl Iterator<Item = (&'n str, u32)>) -> Option<String> {
     let letters = word.chars().count();
     if letters < LETTERS_MIN {

@@ -1,4 +1,4 @@
-//! The lines of a log that was read already, masked, in a second run over it.
+//! A second pass over a log that was read already: its lines, masked.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use super::{LogError, LogReading, failed, unpacked};
 use crate::files;
 use crate::mask::{LineState, Masker};
 
-/// Runs over the main part of a log once more and hands over each line, masked, with its number. Lines that are too long to be
+/// Reads the main part of a log again and passes on each line, masked, with its number. Lines that are too long to be
 /// read are left out.
 pub(crate) fn each_masked_line(
     log: &LogReading,
@@ -31,7 +31,7 @@ pub(crate) fn each_masked_line(
     Ok(())
 }
 
-/// Masks a line of a second run over a log. `line_state` carries tokens that are streamed over several lines.
+/// Masks a line in a second pass over a log. `line_state` carries tokens that are streamed over several lines.
 pub(super) fn mask_line<'l>(
     plain: Option<&Plain>,
     masker: Option<&Masker>,

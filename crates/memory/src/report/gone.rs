@@ -133,7 +133,7 @@ fn name(found: &mut [Gone], workspace: &Workspace) {
     }
 }
 
-/// Adds them to a day. When such a session was active is not known any more: what its digest says is added to the rest, and the sum
+/// Adds them to a day. It is no longer known when such a session was active, so the active time of its digest is added to the rest, and the sum
 /// is never more than the length of the day so far.
 pub(super) fn add(day: &mut Day, gone: Vec<Gone>, day_length_s: u64) {
     for one in gone {
@@ -147,7 +147,7 @@ pub(super) fn add(day: &mut Day, gone: Vec<Gone>, day_length_s: u64) {
             let project = Sentence::default().code(one.project.clone()).say(": ");
             let told = project
                 .words(&work.title.words)
-                .say(" – told from its digest, its text was let go");
+                .say(" – from its digest; its text was evicted");
             day.summary.push(told.cite(work.title.citations.clone()));
         }
         let at = day

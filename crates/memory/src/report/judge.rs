@@ -22,7 +22,7 @@ pub(super) struct Piece {
     pub(super) files: BTreeMap<String, u64>,
     pub(super) tests: Vec<Test>,
     /// Commits and pull requests, in order.
-    pub(super) commits: Vec<HandedIn>,
+    pub(super) commits: Vec<Delivery>,
     /// Where the human stepped in.
     pub(super) stepped_in: Vec<SteppedIn>,
     pub(super) judgement: Judgement,
@@ -31,8 +31,8 @@ pub(super) struct Piece {
     pub(super) ended_at: Option<Timestamp>,
 }
 
-/// Work that was handed in, and by which step.
-pub(super) struct HandedIn {
+/// A commit or pull request, and the step that made it.
+pub(super) struct Delivery {
     pub(super) turn: usize,
     pub(super) seq: u64,
     /// `None` for a pull request.
@@ -81,7 +81,7 @@ pub(super) fn weigh(facts: &Facts, turns: Vec<usize>, as_of: Option<Timestamp>) 
             match taken {
                 Taken::Ran(ran) => {
                     tests.extend(test(facts, turn, ran));
-                    made.extend(handed_in(facts, turn, ran));
+                    made.extend(find_deliveries(facts, turn, ran));
                 }
                 Taken::Event(_) => {}
             }
@@ -122,9 +122,9 @@ pub(super) fn weigh(facts: &Facts, turns: Vec<usize>, as_of: Option<Timestamp>) 
     }
 }
 
-/// Returns the commits that a step made, or else the pull request that it offered or merged.
-fn handed_in(facts: &Facts, turn: usize, ran: &Ran) -> Vec<HandedIn> {
-    let one = |commit| HandedIn {
+/// Returns the commits that a step made, or else the pull request that it opened or merged.
+fn find_deliveries(facts: &Facts, turn: usize, ran: &Ran) -> Vec<Delivery> {
+    let one = |commit| Delivery {
         turn,
         seq: ran.seq,
         commit,
@@ -200,7 +200,7 @@ pub(super) fn totals(facts: &Facts, turns: &[usize]) -> Totals {
         sum.merge(&turn.cost);
         totals.subagents += turn.subagents.len() as u64;
     }
-    // Sessions that run at the same time are one time together.
+    // Sessions that run at the same time count once.
     let active = turns.iter().map(|turn| &facts.turns[*turn].active);
     totals.active_s = ActiveTime::union(active).seconds();
     totals.tokens = sum.tokens.total();

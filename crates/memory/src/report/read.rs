@@ -224,7 +224,7 @@ fn fold<'e>(events: impl Iterator<Item = &'e SessionEvent>, turns: &mut [TurnFac
     steps.end(&mut |step| take(turns, step));
 }
 
-/// Gives each turn its part of the session's active time inside of the day: what lies before the next turn of the day.
+/// Gives each turn its part of the session's active time inside of the day: the time before the next turn of the day.
 fn share_active_time(log: &LogReading, window: Option<(Timestamp, Timestamp)>, turns: &mut [TurnFacts]) {
     let inherited = log.reading.session.as_ref().and_then(|session| session.inherited);
     let mut events: Vec<&SessionEvent> = log.reading.events.iter().collect();

@@ -8,7 +8,7 @@ use super::commands::ran;
 use super::facts::Facts;
 use super::fields::{Citation, Statement};
 use super::group::{goes_on, is_note, same_key};
-use super::judge::{HandedIn, Piece};
+use super::judge::{Delivery, Piece};
 use super::paths::{fitting, in_command};
 use super::words::{Sentence, answered, count, is_pasted, quoted, say, times, title};
 use crate::digest::{End, Ran};
@@ -202,8 +202,8 @@ fn tested(facts: &Facts, piece: &Piece) -> Vec<Statement> {
 }
 
 fn committed(facts: &Facts, piece: &Piece) -> Vec<Statement> {
-    let step = |one: &'_ HandedIn| facts.turns[one.turn].ran().find(|ran| ran.seq == one.seq);
-    let all: Vec<(&HandedIn, &Ran)> = piece.commits.iter().filter_map(|one| Some((one, step(one)?))).collect();
+    let step = |one: &'_ Delivery| facts.turns[one.turn].ran().find(|ran| ran.seq == one.seq);
+    let all: Vec<(&Delivery, &Ran)> = piece.commits.iter().filter_map(|one| Some((one, step(one)?))).collect();
     let mut told: Vec<Statement> = all
         .iter()
         // One more has room for itself.
@@ -212,7 +212,7 @@ fn committed(facts: &Facts, piece: &Piece) -> Vec<Statement> {
         } else {
             COMMITS_TOLD
         })
-        .map(|(one, ran)| handed_in(facts, one, ran).cite([facts.cite_line(one.turn, ran.line)]))
+        .map(|(one, ran)| describe_delivery(facts, one, ran).cite([facts.cite_line(one.turn, ran.line)]))
         .collect();
     let more = &all[all.len().min(told.len())..];
     if !more.is_empty() {
@@ -226,22 +226,22 @@ fn committed(facts: &Facts, piece: &Piece) -> Vec<Statement> {
     told
 }
 
-/// Says which commit or pull request a step handed in.
-fn handed_in(facts: &Facts, one: &HandedIn, ran: &Ran) -> Sentence {
+/// Describes the commit or pull request that a step made.
+fn describe_delivery(facts: &Facts, one: &Delivery, ran: &Ran) -> Sentence {
     let url = ran.result.split_whitespace().find(|word| word.contains("/pull/"));
     let cwd = facts.session_of(one.turn).cwd.as_deref();
     let command = || quoted(&in_command(&ran.wording, cwd), 120);
     let Some(GitCommit { hash, subject }) = &one.commit else {
         return match url {
             Some(url) => say("Opened or merged a pull request: ").code(quoted(url, 120)),
-            None => say("Offered or merged a pull request by ").code(command()),
+            None => say("Opened or merged a pull request with ").code(command()),
         };
     };
     match (hash, subject) {
         (Some(hash), Some(subject)) => say("Committed ").code(quoted(&format!("{hash} {subject}"), 120)),
         (None, Some(subject)) => say("Committed ").quote(quoted(subject, 110)),
         (Some(hash), None) => say("Committed ").code(hash.clone()),
-        (None, None) => say("Committed by ").code(command()),
+        (None, None) => say("Committed with ").code(command()),
     }
 }
 

@@ -61,7 +61,7 @@ impl Reason {
         }
     }
 
-    /// The same for people.
+    /// Returns the reason as people read it.
     fn in_words(self) -> &'static str {
         match self {
             Self::HardCap => "hard cap",

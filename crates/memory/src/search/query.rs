@@ -114,26 +114,26 @@ impl Restrictions {
     }
 }
 
-/// Whether the last word of a question is whole, or still being typed.
+/// Whether the last word of a query is complete, or still being typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LastWord {
     Whole,
     Begun,
 }
 
-/// A piece of a question, and how its signs are read.
+/// A part of a query, and its syntax.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueryPart {
     pub text: String,
     pub syntax: PartSyntax,
 }
 
-/// Which signs mean something in a part of a question.
+/// Which characters have a special meaning in a part of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PartSyntax {
     /// Quotes, stars, fields and negations.
     Full,
-    /// The same, but a dash before a word is text, as in a command that somebody pasted.
+    /// The same, but a dash before a word is text, as in a pasted command.
     DashesAreText,
     /// None: every word is text.
     Literal,
@@ -158,7 +158,7 @@ pub enum Note {
     DashAsText(String),
 }
 
-/// What an unknown field was probably meant to be.
+/// The field or option that was probably meant by an unknown field.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum FieldSuggestion {
     #[error("did you mean `{field}:{value}`?")]
@@ -209,21 +209,21 @@ impl QueryError {
 }
 
 impl Query {
-    /// Parses the language of words and fields.
+    /// Parses a query of words and fields.
     pub fn words(text: &str) -> Result<Self, QueryError> {
-        Self::of_parts(&[QueryPart {
+        Self::parse_parts(&[QueryPart {
             text: text.to_owned(),
             syntax: PartSyntax::Full,
         }])
     }
 
-    /// Parses the parts of a question, which are searched for together.
-    pub fn of_parts(parts: &[QueryPart]) -> Result<Self, QueryError> {
+    /// Parses the parts of a query, which must all match.
+    pub fn parse_parts(parts: &[QueryPart]) -> Result<Self, QueryError> {
         parse::parse(parts, LastWord::Whole)
     }
 
-    /// Parses the same while it is typed: the last word may go on, unless white space follows it.
-    pub fn typing(text: &str) -> Result<Self, QueryError> {
+    /// Parses a query while it is typed: the last word is a prefix unless white space follows it.
+    pub fn parse_while_typing(text: &str) -> Result<Self, QueryError> {
         let part = QueryPart {
             text: text.to_owned(),
             syntax: PartSyntax::Full,

@@ -21,13 +21,13 @@ const WRITING_FOR: SignedDuration = SignedDuration::from_hours(1);
 /// How long a note waits if its log cannot be read. The log itself is not given up then: every whole sweep tries it again.
 const RETRY_FOR: SignedDuration = SignedDuration::from_hours(24);
 
-/// The notes that waited before a sweep looked at any log.
+/// The notes that were waiting before a sweep read any log.
 #[derive(Default)]
-pub(crate) struct Inbox {
+pub(crate) struct NoteInbox {
     notes: Vec<Waiting>,
 }
 
-impl Inbox {
+impl NoteInbox {
     /// Lists the notes that wait. Call it before the walk: a note that arrives later may be about lines the walk missed.
     pub(crate) fn list(directory: &Path) -> Self {
         Self {
@@ -43,7 +43,7 @@ impl Inbox {
             .collect()
     }
 
-    /// Writes the settled notes as facts and removes their files. `walked` maps the logs that the sweep looked at to their
+    /// Writes the settled notes as facts and removes their files. `walked` maps the logs that the sweep visited to their
     /// sessions.
     pub(crate) fn take_in(
         &self,
@@ -59,7 +59,7 @@ impl Inbox {
         remove_half_written(sweep.directory, sweep.now);
         let tombstones = store.reads().tombstones()?;
         let is_forgotten = |note: &Note| tombstones.contains(&note.session_uid());
-        let coverage = Coverage {
+        let coverage = SweepCoverage {
             sweep,
             walked,
             unfinished: &report.unfinished,
@@ -95,14 +95,14 @@ impl Inbox {
     }
 }
 
-/// What a sweep has looked at.
-struct Coverage<'c> {
+/// What a sweep has visited.
+struct SweepCoverage<'c> {
     sweep: &'c Sweep<'c>,
     walked: &'c HashMap<PathBuf, String>,
     unfinished: &'c std::collections::BTreeSet<String>,
 }
 
-impl Coverage<'_> {
+impl SweepCoverage<'_> {
     fn is_ignored(&self, note: &Note) -> bool {
         note.log.as_deref().is_some_and(|log| (self.sweep.is_ignored)(log))
     }
@@ -115,7 +115,7 @@ impl Coverage<'_> {
         }
     }
 
-    /// A session whose log the hook could not name may lie anywhere below its agent's roots.
+    /// The log of a session may be anywhere below its agent's roots if the hook could not name it.
     fn is_session_settled(&self, note: &Note) -> bool {
         let has_root = self.sweep.roots.iter().any(|root| root.agent == note.agent);
         let is_walked = self.sweep.only.is_none() && (has_root || !self.sweep.leaves_out_roots);
@@ -200,7 +200,7 @@ fn written_at(path: &Path) -> Option<Timestamp> {
     crate::files::modified(&metadata)
 }
 
-/// Returns the fact that a note tells. The log says itself that a turn ended, so only the newest of those is kept.
+/// Returns the fact that a note reports. The log itself shows that a turn ended, so only the newest of those is kept.
 fn fact(name: &str, note: &Note) -> Fact {
     let is_frequent = matches!(note.event.as_str(), "stop" | "subagent_stop");
     Fact {

@@ -25,7 +25,7 @@ const PAGE_EVENTS: u64 = 512;
 #[derive(Debug)]
 pub struct FreshEvents(BTreeMap<u64, Vec<SessionEvent>>);
 
-/// Returns events in order, as their rows will tell them.
+/// Returns events in order, as they will be read from their rows.
 pub fn kept_events(events: &[SessionEvent]) -> Vec<SessionEvent> {
     let mut events = events.to_vec();
     events.sort_by_key(|event| event.seq);
@@ -329,7 +329,7 @@ impl Reads<'_> {
     }
 }
 
-/// Returns whether a text holds a name, in any case if paths of Windows may be in it.
+/// Returns whether a text contains a name, ignoring case if it may contain Windows paths.
 fn may_hold_name(text: &str, name: &str) -> bool {
     let ignores_case = || text.contains(['\\', ':']) && text.to_lowercase().contains(&name.to_lowercase());
     text.contains(name) || ignores_case()

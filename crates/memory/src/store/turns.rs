@@ -105,7 +105,7 @@ pub fn kept_turn(turn: &Turn) -> Turn {
     }
 }
 
-/// Returns a session as its view will tell it: with times as exact as the columns of all other tables.
+/// Returns a session as it will be read from the store: times have the precision of the columns.
 pub fn kept_session(session: Session) -> Session {
     Session {
         started_at: kept_time(session.started_at),

@@ -17,7 +17,7 @@ pub(super) const PIECE_BYTES: u64 = 8 << 20;
 )]
 pub(super) enum Output {
     Piece(Piece),
-    /// A file beside the log, or another copy of it, could not be read. The session itself goes on.
+    /// A file next to the log, or another copy of it, could not be read. The session itself is still read.
     Failed(Unread),
     /// The session could not be read to its end.
     Aborted(String, Unread),

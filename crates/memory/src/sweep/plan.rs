@@ -57,7 +57,7 @@ pub(super) struct Plan {
     /// What has to be made anew from what is kept.
     pub(super) stale: Vec<Stale>,
     pub(super) indexes: Vec<(String, Stat)>,
-    /// The sessions of the logs that were looked at, by path. Only logs that a waiting note names are listed.
+    /// The sessions of the logs that were visited, by path. Only logs that a waiting note names are listed.
     pub(super) walked: HashMap<PathBuf, String>,
     pub(super) report: Report,
 }

@@ -21,7 +21,7 @@ impl Target {
     /// The file at an absolute path, which need not be there.
     pub(super) fn new(path: &Path) -> Self {
         let recorded = path.to_str().filter(|path| is_windows_path(path)).map(windows_form);
-        // On another system nothing lies at a path of Windows; elsewhere sessions recorded it.
+        // A Windows path does not exist on this system; it was recorded on another one.
         if let Some(path) = recorded.filter(|_| !cfg!(windows)) {
             return Self {
                 absolute: [path].into(),
@@ -122,13 +122,13 @@ pub fn is_windows_path(path: &str) -> bool {
         || matches!(drive, (Some(letter), Some(':'), Some('/' | '\\')) if letter.is_ascii_alphabetic())
 }
 
-/// Returns the parts of a path, whichever system wrote it.
-pub(super) fn parts_of(path: &str) -> Vec<String> {
+/// Returns the parts of a path of any system.
+pub(super) fn path_parts(path: &str) -> Vec<String> {
     let is_part = |part: &&str| !part.is_empty() && *part != ".";
     path.split(['/', '\\']).filter(is_part).map(str::to_owned).collect()
 }
 
-/// Returns the one form of a path of Windows, which has neither case nor a separator of its own.
+/// Returns the normal form of a Windows path: lower case, with one kind of separator.
 fn windows_form(path: &str) -> PathBuf {
     tidied(Path::new(&path.replace('\\', "/").to_lowercase()))
 }

@@ -6,7 +6,7 @@ use std::io::Read;
 use super::{FILE_BYTES_MAX, HEAD_BYTES, Question, WhyError};
 use crate::mask::{Masker, TextState};
 
-/// Returns the lines of the file if it has the line that is asked for.
+/// Returns the lines of the file if it has the requested line.
 pub(super) fn present(question: &Question<'_>, line: u64) -> Result<Vec<String>, WhyError> {
     let lines = present_lines(question)?;
     match line >= 1 && line <= lines.len() as u64 {

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use transcript::{Kind, Side};
 
 use super::edits::{self, Found};
-use super::paths::{Target, is_windows_path, parts_of, whole};
+use super::paths::{Target, is_windows_path, path_parts, whole};
 use super::show;
 use crate::store::{Listed, Status, Store, StoreError};
 
@@ -16,7 +16,7 @@ use crate::store::{Listed, Status, Store, StoreError};
 const COMPARED_MAX: usize = 8;
 /// Shorter lines, such as a closing brace, are in many files.
 const TELLING_CHARS_MIN: usize = 8;
-/// The minimum number of telling lines that a file and the recorded edits share.
+/// The minimum number of distinctive lines that a file and the recorded edits share.
 const SHARED_LINES_MIN: usize = 2;
 
 /// A path that sessions edited.
@@ -48,7 +48,7 @@ pub fn recorded_paths(
     name: &str,
     takes: &dyn Fn(&Listed) -> bool,
 ) -> Result<Vec<RecordedPath>, StoreError> {
-    let wanted = parts_of(name);
+    let wanted = path_parts(name);
     let Some(last) = wanted.last() else {
         return Ok(Vec::new());
     };
@@ -124,7 +124,7 @@ fn edited_paths(
 
 fn ends_with(canonical: &Path, recorded: &str, wanted: &[String]) -> bool {
     let ignores_case = is_windows_path(recorded) || is_windows_path(&canonical.to_string_lossy());
-    let own = parts_of(&canonical.to_string_lossy());
+    let own = path_parts(&canonical.to_string_lossy());
     let is_same = |(own, wanted): (&String, &String)| match ignores_case {
         true => own.to_lowercase() == wanted.to_lowercase(),
         false => own == wanted,

@@ -73,7 +73,7 @@ fn a_sweep_of_some_logs_leaves_the_notes_of_others() {
         ..Sweep::new(&place, &roots, &home.masker, NOW)
     };
     let report = run(&some, WAIT).unwrap();
-    // The log of `d` was looked for, and does not exist.
+    // The log of `d` does not exist.
     assert_eq!(
         (report.facts, waiting(&home)),
         (2, vec!["b".to_owned(), "c".to_owned()])
@@ -151,7 +151,7 @@ fn a_damaged_note_is_counted_as_lost_once() {
 #[test]
 fn a_note_of_a_log_that_cannot_be_read_is_given_up_after_a_day() {
     let home = Home::new();
-    // Not what its name says.
+    // A file that is not zstd in spite of its name.
     let broken = ".codex/sessions/2026/04/01/rollout-2026-04-01T08-55-00-c0de.jsonl.zst";
     home.write(broken, "this is not zstd");
     put_of(&home, Agent::Codex, "c0de", Some(home.path(broken)));

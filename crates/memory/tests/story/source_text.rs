@@ -17,13 +17,13 @@ use super::retention::{Memory, native, path, uid};
 
 /// All that is read of a session.
 #[derive(Debug, PartialEq)]
-struct Whole {
+struct SessionContent {
     events: Vec<SessionEvent>,
     texts: BTreeMap<u64, String>,
     parts: BTreeMap<String, Vec<u8>>,
 }
 
-fn read_whole(text: &SessionText<'_>) -> Whole {
+fn read_whole(text: &SessionText<'_>) -> SessionContent {
     let events = text.events().unwrap();
     let texts: HashMap<u64, String> = text.texts(&events).unwrap();
     let mut parts = BTreeMap::new();
@@ -35,7 +35,7 @@ fn read_whole(text: &SessionText<'_>) -> Whole {
             parts.insert(name, bytes);
         }
     }
-    Whole {
+    SessionContent {
         texts: texts.into_iter().collect(),
         events,
         parts,
@@ -67,7 +67,7 @@ fn an_evicted_session_of_any_agent_reads_from_its_log_as_it_did_from_the_memory(
     memory.wait_days(400);
     memory.sweep();
     let store = memory.home.store();
-    let before: BTreeMap<String, (Whole, Vec<Turn>)> = uids(&store)
+    let before: BTreeMap<String, (SessionContent, Vec<Turn>)> = uids(&store)
         .into_iter()
         .map(|uid| {
             let whole = read_whole(&SessionText::of_memory(&store, &uid));
@@ -223,7 +223,7 @@ fn a_secret_is_masked_in_everything_that_is_read_from_a_source() {
         .tool("Bash", json!({ "command": format!("login {token}") }), &token)
         .reply("done");
     memory.put(1, &log.jsonl(), at);
-    // Grok writes a reply in pieces, and a token may stand in two of them.
+    // Grok writes a reply in pieces, and a token may be split over two of them.
     let chunk = |text: &str| {
         let content = json!({ "type": "text", "text": text });
         let update = json!({ "sessionUpdate": "agent_message_chunk", "content": content });

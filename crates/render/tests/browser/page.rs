@@ -321,7 +321,7 @@ fn reloads_and_stays_where_it_is(times_slower: u32) {
            if (!details || !answers) return false; \
            details.open = true; if (answers.checked) answers.click(); return true; })()",
     );
-    // The browser itself may scroll once more after a change, so the position is taken some looks later.
+    // The browser itself may scroll once more after a change, so the position is read a few polls later.
     let top = "Math.round(document.querySelector('#t50').getBoundingClientRect().top)";
     let before = browser.until(&format!(
         "{is_changed} && (window.looks = (window.looks ?? 0) + 1) > 5 && (window.before = 'top ' + {top})"

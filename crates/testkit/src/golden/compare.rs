@@ -14,7 +14,7 @@ const SHOWN_LINE_CHARS: usize = 200;
 
 /// How an invocation differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum DifferenceKind {
     /// It is in the first record alone.
     Missing,
     /// It is in the second record alone.
@@ -37,7 +37,7 @@ pub enum Kind {
     },
 }
 
-impl Kind {
+impl DifferenceKind {
     /// Returns the words by which the summary counts it.
     pub fn label(&self) -> &'static str {
         match self {
@@ -55,23 +55,23 @@ impl Kind {
 pub struct Difference {
     /// The home and the invocation: `demo/sessions+--json`.
     pub name: String,
-    pub kind: Kind,
+    pub kind: DifferenceKind,
 }
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.name, self.kind.label())?;
         match &self.kind {
-            Kind::Missing | Kind::New => Ok(()),
-            Kind::Exit { before, after } => write!(f, ": {before} → {after}"),
-            Kind::Json { places, count } => {
+            DifferenceKind::Missing | DifferenceKind::New => Ok(()),
+            DifferenceKind::Exit { before, after } => write!(f, ": {before} → {after}"),
+            DifferenceKind::Json { places, count } => {
                 write!(f, " at {}", places.join(", "))?;
                 match count - places.len() {
                     0 => Ok(()),
                     more => write!(f, " (and {more} more)"),
                 }
             }
-            Kind::Text {
+            DifferenceKind::Text {
                 stream,
                 line,
                 before,
@@ -116,8 +116,8 @@ pub fn compare(before: &Path, after: &Path) -> io::Result<Comparison> {
     let mut comparison = Comparison::default();
     for name in names_before.union(&names_after) {
         let kinds = match (names_before.contains(name), names_after.contains(name)) {
-            (true, false) => vec![Kind::Missing],
-            (false, _) => vec![Kind::New],
+            (true, false) => vec![DifferenceKind::Missing],
+            (false, _) => vec![DifferenceKind::New],
             (true, true) => {
                 comparison.compared += 1;
                 differing(before, after, name)?
@@ -156,7 +156,7 @@ fn names(record: &Path) -> io::Result<BTreeSet<String>> {
     }
 }
 
-fn differing(before: &Path, after: &Path, name: &str) -> io::Result<Vec<Kind>> {
+fn differing(before: &Path, after: &Path, name: &str) -> io::Result<Vec<DifferenceKind>> {
     let pair = |ending: &str| -> io::Result<(String, String)> {
         let file = format!("{name}.{ending}");
         Ok((read(&before.join(&file))?, read(&after.join(&file))?))
@@ -164,7 +164,7 @@ fn differing(before: &Path, after: &Path, name: &str) -> io::Result<Vec<Kind>> {
     let mut kinds = Vec::new();
     let (a, b) = pair(EXIT)?;
     if a != b {
-        kinds.push(Kind::Exit {
+        kinds.push(DifferenceKind::Exit {
             before: a.trim_end().to_owned(),
             after: b.trim_end().to_owned(),
         });
@@ -182,7 +182,7 @@ fn differing(before: &Path, after: &Path, name: &str) -> io::Result<Vec<Kind>> {
     Ok(kinds)
 }
 
-/// A stream without a word has no file.
+/// An empty stream has no file.
 fn read(path: &Path) -> io::Result<String> {
     match fs::read_to_string(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
@@ -190,18 +190,18 @@ fn read(path: &Path) -> io::Result<String> {
     }
 }
 
-fn differing_values(found: &[json::JsonDifference]) -> Option<Kind> {
+fn differing_values(found: &[json::JsonDifference]) -> Option<DifferenceKind> {
     let shown = found.iter().take(SHOWN_PLACES);
     let places: Vec<String> = shown
         .map(|one| format!("{}: {} → {}", one.path, one.before, one.after))
         .collect();
-    (!places.is_empty()).then_some(Kind::Json {
+    (!places.is_empty()).then_some(DifferenceKind::Json {
         places,
         count: found.len(),
     })
 }
 
-fn differing_text(stream: &'static str, before: &str, after: &str) -> Kind {
+fn differing_text(stream: &'static str, before: &str, after: &str) -> DifferenceKind {
     let (mut a, mut b) = (before.split('\n'), after.split('\n'));
     let mut line = 0;
     loop {
@@ -209,7 +209,7 @@ fn differing_text(stream: &'static str, before: &str, after: &str) -> Kind {
         match (a.next(), b.next()) {
             (Some(one), Some(other)) if one == other => {}
             (one, other) => {
-                return Kind::Text {
+                return DifferenceKind::Text {
                     stream,
                     line,
                     before: shown(one, other),
@@ -220,7 +220,7 @@ fn differing_text(stream: &'static str, before: &str, after: &str) -> Kind {
     }
 }
 
-/// Returns a line, or of a long one what is around the first place at which it differs from the other.
+/// Returns a line, or the part of a long line around its first difference from the other.
 fn shown(line: Option<&str>, other: Option<&str>) -> String {
     let Some(line) = line else {
         return "(no such line)".to_owned();
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_line_the_place_is_shown_that_differs() {
+    fn the_differing_part_of_a_long_line_is_shown() {
         let (a, b) = (format!("{}1", "x".repeat(500)), format!("{}2", "x".repeat(500)));
         assert!(shown(Some(&a), Some(&b)).ends_with("x1"));
     }

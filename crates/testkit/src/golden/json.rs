@@ -85,7 +85,7 @@ fn shown(value: Option<&Value>) -> String {
 mod tests {
     use super::*;
 
-    fn told(before: &str, after: &str) -> Vec<String> {
+    fn describe(before: &str, after: &str) -> Vec<String> {
         let values = |text: &str| parse(text).expect("it is JSON");
         let found = differences(&values(before), &values(after)).into_iter();
         found
@@ -95,21 +95,30 @@ mod tests {
 
     #[test]
     fn order_of_keys_and_notation_of_numbers_do_not_count() {
-        assert!(told(r#"{"a":1,"b":2.0}"#, r#"{"b":2.0,"a":1}"#).is_empty());
-        assert!(told(r#"{"a":1.50}"#, r#"{"a":1.5}"#).is_empty());
+        assert!(describe(r#"{"a":1,"b":2.0}"#, r#"{"b":2.0,"a":1}"#).is_empty());
+        assert!(describe(r#"{"a":1.50}"#, r#"{"a":1.5}"#).is_empty());
     }
 
     #[test]
     fn values_are_compared_by_their_place() {
-        assert_eq!(told(r#"{"a":[{"b":3}]}"#, r#"{"a":[{"b":4}]}"#), ["$.a[0].b: 3 → 4"]);
-        assert_eq!(told(r#"{"a":1}"#, r#"{"b":1}"#), ["$.a: 1 → absent", "$.b: absent → 1"]);
-        assert_eq!(told(r#"[1,2]"#, r#"[1]"#), ["$[1]: 2 → absent"]);
         assert_eq!(
-            told("{\"a\":1}\n{\"a\":2}\n", "{\"a\":1}\n{\"a\":3}\n"),
+            describe(r#"{"a":[{"b":3}]}"#, r#"{"a":[{"b":4}]}"#),
+            ["$.a[0].b: 3 → 4"]
+        );
+        assert_eq!(
+            describe(r#"{"a":1}"#, r#"{"b":1}"#),
+            ["$.a: 1 → absent", "$.b: absent → 1"]
+        );
+        assert_eq!(describe(r#"[1,2]"#, r#"[1]"#), ["$[1]: 2 → absent"]);
+        assert_eq!(
+            describe("{\"a\":1}\n{\"a\":2}\n", "{\"a\":1}\n{\"a\":3}\n"),
             ["$[1].a: 2 → 3"]
         );
-        assert_eq!(told(r#"{"a":9007199254740993}"#, r#"{"a":9007199254740992}"#).len(), 1);
-        assert_eq!(told(r#"{"a":null}"#, r#"{"a":0}"#), ["$.a: null → 0"]);
+        assert_eq!(
+            describe(r#"{"a":9007199254740993}"#, r#"{"a":9007199254740992}"#).len(),
+            1
+        );
+        assert_eq!(describe(r#"{"a":null}"#, r#"{"a":0}"#), ["$.a: null → 0"]);
     }
 
     #[test]

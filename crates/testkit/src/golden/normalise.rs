@@ -8,7 +8,7 @@ use regex::Regex;
 /// One replacement.
 #[derive(Debug)]
 pub struct Normalisation {
-    /// The verbs whose output it changes; none means every verb.
+    /// The verbs whose output it changes; empty for every verb.
     pub verbs: &'static [&'static str],
     pub pattern: &'static str,
     pub replacement: &'static str,
@@ -44,7 +44,7 @@ pub const NORMALISATIONS: &[Normalisation] = &[
 ];
 
 static COMPILED: LazyLock<Vec<(&'static Normalisation, Regex)>> = LazyLock::new(|| {
-    let compile = |one: &'static Normalisation| (one, Regex::new(one.pattern).expect("a pattern of ours is right"));
+    let compile = |one: &'static Normalisation| (one, Regex::new(one.pattern).expect("the pattern is valid"));
     NORMALISATIONS.iter().map(compile).collect()
 });
 

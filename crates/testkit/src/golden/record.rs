@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use super::normalise::normalise;
 use super::{COMMAND, EXIT, FILES, STDERR, STDOUT};
-use crate::home::{Change, FileChange, FixtureHome, LogSource};
+use crate::home::{ChangeKind, FileChange, FixtureHome, LogSource};
 use crate::verbs::{Exit, Invocation, invocations};
 
 /// A run that takes longer is recorded as timed out.
 const LIMIT: Duration = Duration::from_secs(300);
 /// Text files up to this size are recorded as they are, larger ones by their hash.
 const TEXT_BYTES_MAX: usize = 256 * 1024;
-/// Where homes lie below the directory for temporary files. It is fixed, because pages hold paths in compressed blocks.
+/// Where homes are, relative to the directory for temporary files. It is fixed, because pages hold paths in compressed blocks.
 const BASE: &str = "boswell-golden";
 
 /// What is recorded, and where.
@@ -79,7 +79,7 @@ pub struct RecordSummary {
     pub invocations: usize,
     /// Invocations that did not end within the time limit.
     pub timed_out: Vec<String>,
-    /// Invocations that exit otherwise than the list says.
+    /// Invocations with another exit status than the list has.
     pub unexpected: Vec<String>,
 }
 
@@ -241,9 +241,9 @@ impl RecordWriter<'_> {
     fn describe(&self, change: &FileChange, verb: &str, out: &mut String) -> io::Result<()> {
         let path = normalise(&change.path.to_string_lossy(), verb, self.home.path());
         let what = match change.change {
-            Change::New => "new",
-            Change::Changed => "changed",
-            Change::Removed => {
+            ChangeKind::New => "new",
+            ChangeKind::Changed => "changed",
+            ChangeKind::Removed => {
                 push(out, format_args!("removed {path}\n"));
                 return Ok(());
             }

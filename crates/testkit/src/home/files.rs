@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 /// How a file differs from its sealed copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Change {
+pub enum ChangeKind {
     New,
     Changed,
     Removed,
@@ -19,24 +19,24 @@ pub enum Change {
 pub struct FileChange {
     /// Relative to the home.
     pub path: PathBuf,
-    pub change: Change,
+    pub change: ChangeKind,
 }
 
 /// What is known of a file without reading it. A write sets the time, and nothing sets it back.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Stamp {
+struct FileStamp {
     bytes: u64,
     modified: SystemTime,
 }
 
 #[derive(Default)]
-struct Tree {
-    files: BTreeMap<PathBuf, Stamp>,
+struct FileTree {
+    files: BTreeMap<PathBuf, FileStamp>,
     /// Parents come before what they hold.
     directories: Vec<PathBuf>,
 }
 
-impl Tree {
+impl FileTree {
     fn read(root: &Path) -> io::Result<Self> {
         let mut tree = Self::default();
         let mut waiting = vec![PathBuf::new()];
@@ -48,7 +48,7 @@ impl Tree {
                 if metadata.is_dir() {
                     waiting.push(path);
                 } else {
-                    let stamp = Stamp {
+                    let stamp = FileStamp {
                         bytes: metadata.len(),
                         modified: metadata.modified()?,
                     };
@@ -63,7 +63,7 @@ impl Tree {
 
 /// Copies a tree with the times and permissions of its files.
 pub(super) fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
-    let tree = Tree::read(from)?;
+    let tree = FileTree::read(from)?;
     for directory in &tree.directories {
         fs::create_dir_all(to.join(directory))?;
         let permissions = fs::metadata(from.join(directory))?.permissions();
@@ -80,12 +80,12 @@ fn copy(from: &Path, to: &Path, path: &Path) -> io::Result<()> {
     File::open(&to)?.set_times(FileTimes::new().set_modified(modified))
 }
 
-/// Returns what `home` has otherwise than `sealed`, in the order of paths.
+/// Returns how `home` differs from `sealed`, in the order of paths.
 pub(super) fn changes(sealed: &Path, home: &Path) -> io::Result<Vec<FileChange>> {
-    Ok(differences(&Tree::read(sealed)?, &Tree::read(home)?))
+    Ok(differences(&FileTree::read(sealed)?, &FileTree::read(home)?))
 }
 
-fn differences(sealed: &Tree, home: &Tree) -> Vec<FileChange> {
+fn differences(sealed: &FileTree, home: &FileTree) -> Vec<FileChange> {
     let mut changes = Vec::new();
     let mut push = |path: &Path, change| {
         changes.push(FileChange {
@@ -95,13 +95,13 @@ fn differences(sealed: &Tree, home: &Tree) -> Vec<FileChange> {
     };
     for (path, stamp) in &home.files {
         match sealed.files.get(path) {
-            None => push(path, Change::New),
-            Some(before) if before != stamp => push(path, Change::Changed),
+            None => push(path, ChangeKind::New),
+            Some(before) if before != stamp => push(path, ChangeKind::Changed),
             Some(_) => {}
         }
     }
     for path in sealed.files.keys().filter(|path| !home.files.contains_key(*path)) {
-        push(path, Change::Removed);
+        push(path, ChangeKind::Removed);
     }
     changes.sort();
     changes
@@ -109,14 +109,14 @@ fn differences(sealed: &Tree, home: &Tree) -> Vec<FileChange> {
 
 /// Makes `home` equal to `sealed`. Files that did not change are not touched, so that they keep what the system knows of them.
 pub(super) fn reset(sealed: &Path, home: &Path) -> io::Result<()> {
-    let (before, now) = (Tree::read(sealed)?, Tree::read(home)?);
+    let (before, now) = (FileTree::read(sealed)?, FileTree::read(home)?);
     for directory in &before.directories {
         fs::create_dir_all(home.join(directory))?;
     }
     for change in differences(&before, &now) {
         match change.change {
-            Change::New => fs::remove_file(home.join(&change.path))?,
-            Change::Changed | Change::Removed => copy(sealed, home, &change.path)?,
+            ChangeKind::New => fs::remove_file(home.join(&change.path))?,
+            ChangeKind::Changed | ChangeKind::Removed => copy(sealed, home, &change.path)?,
         }
     }
     let gone = now.directories.iter().rev();
@@ -149,17 +149,17 @@ mod tests {
         fs::write(home.join("c/d/new"), "new").expect("it can be written");
         fs::write(home.join("grown"), "grown more").expect("it can be written");
         fs::remove_file(home.join("a/gone")).expect("it can be removed");
-        let told: Vec<(String, Change)> = changes(&sealed, &home)
+        let found: Vec<(String, ChangeKind)> = changes(&sealed, &home)
             .expect("it can be listed")
             .into_iter()
             .map(|change| (change.path.to_string_lossy().into_owned(), change.change))
             .collect();
         let expected = [
-            ("a/gone", Change::Removed),
-            ("c/d/new", Change::New),
-            ("grown", Change::Changed),
+            ("a/gone", ChangeKind::Removed),
+            ("c/d/new", ChangeKind::New),
+            ("grown", ChangeKind::Changed),
         ];
-        assert_eq!(told, expected.map(|(path, change)| (path.to_owned(), change)));
+        assert_eq!(found, expected.map(|(path, change)| (path.to_owned(), change)));
 
         reset(&sealed, &home).expect("it can be reset");
         assert_eq!(changes(&sealed, &home).expect("it can be listed"), []);

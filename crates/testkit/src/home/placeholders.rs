@@ -1,5 +1,5 @@
-//! What the placeholders of invocations stand for in a home. They are chosen from the logs and not from the binary's answers, so that two
-//! binaries are asked about the same things.
+//! The values of the placeholders in invocations. They are chosen from the logs and not from the binary's answers, so that two
+//! binaries run the same commands.
 
 use std::fs;
 use std::io;
@@ -9,10 +9,10 @@ use super::logs::{below, name};
 
 /// Sessions of this size have something to show, and no answer about them is slow.
 const GOOD_BYTES: std::ops::Range<u64> = 20_000..400_000;
-/// Films take long, so that theirs is a short one.
+/// Films are slow to make, so they use a short session.
 const SMALL_BYTES_MIN: u64 = 2_000;
 
-/// What is asked about where no session made a commit or edited a file.
+/// Used if no session made a commit or edited a file.
 const UNKNOWN_COMMIT: &str = "0000000";
 const UNKNOWN_FILE: &str = "/home/ada/nothing.txt";
 
@@ -37,7 +37,7 @@ pub struct Placeholders {
     pub day: String,
 }
 
-struct Log {
+struct LogFile {
     path: PathBuf,
     uid: String,
     bytes: u64,
@@ -49,9 +49,9 @@ impl Placeholders {
         let claude = claude_logs(home)?;
         let codex = codex_logs(home)?;
         let grok = grok_logs(home)?;
-        let log = |found: Option<&Log>| found.map_or(String::new(), |log| log.path.to_string_lossy().into_owned());
-        let uid = |found: Option<&Log>| found.map_or(String::new(), |log| log.uid.clone());
-        let of_good_size = |logs: &[Log]| {
+        let log = |found: Option<&LogFile>| found.map_or(String::new(), |log| log.path.to_string_lossy().into_owned());
+        let uid = |found: Option<&LogFile>| found.map_or(String::new(), |log| log.uid.clone());
+        let of_good_size = |logs: &[LogFile]| {
             let good = logs.iter().position(|log| GOOD_BYTES.contains(&log.bytes));
             good.or_else(|| (0..logs.len()).max_by_key(|at| logs[*at].bytes))
         };
@@ -73,14 +73,14 @@ impl Placeholders {
             small: uid(small.min_by_key(|log| log.bytes)),
             commit: first(commit_in, UNKNOWN_COMMIT),
             file: first(
-                |text| value_behind(text, "\"file_path\":\"").filter(|path| path.starts_with('/')),
+                |text| value_after(text, "\"file_path\":\"").filter(|path| path.starts_with('/')),
                 UNKNOWN_FILE,
             ),
             log: log(chosen),
             codex_log: log(codex),
             grok_log: log(grok),
             day: first(
-                |text| value_behind(text, "\"timestamp\":\"").map(|time| time.chars().take(10).collect()),
+                |text| value_after(text, "\"timestamp\":\"").map(|time| time.chars().take(10).collect()),
                 "",
             ),
         })
@@ -109,7 +109,7 @@ impl Placeholders {
     }
 }
 
-fn claude_logs(home: &Path) -> io::Result<Vec<Log>> {
+fn claude_logs(home: &Path) -> io::Result<Vec<LogFile>> {
     let logs = below(&home.join(".claude/projects"), "jsonl")?;
     let mains = logs.into_iter().filter(|path| !name(path).starts_with("agent-"));
     let with_id = mains.filter(|path| path.file_stem().is_some_and(|stem| stem.len() == 36));
@@ -118,7 +118,7 @@ fn claude_logs(home: &Path) -> io::Result<Vec<Log>> {
         .collect()
 }
 
-fn codex_logs(home: &Path) -> io::Result<Vec<Log>> {
+fn codex_logs(home: &Path) -> io::Result<Vec<LogFile>> {
     let logs = below(&home.join(".codex/sessions"), "jsonl")?;
     let uid = |path: &Path| {
         let stem = name(&path.with_extension(""));
@@ -130,7 +130,7 @@ fn codex_logs(home: &Path) -> io::Result<Vec<Log>> {
         .collect()
 }
 
-fn grok_logs(home: &Path) -> io::Result<Vec<Log>> {
+fn grok_logs(home: &Path) -> io::Result<Vec<LogFile>> {
     let logs = below(&home.join(".grok/sessions"), "jsonl")?;
     let logs = logs.into_iter().filter(|path| name(path) == "updates.jsonl");
     logs.map(|path| log(&path, "grok", path.parent().unwrap_or(&path)))
@@ -138,8 +138,8 @@ fn grok_logs(home: &Path) -> io::Result<Vec<Log>> {
 }
 
 /// A log whose session is named by the last part of `id`.
-fn log(path: &Path, agent: &str, id: &Path) -> io::Result<Log> {
-    Ok(Log {
+fn log(path: &Path, agent: &str, id: &Path) -> io::Result<LogFile> {
+    Ok(LogFile {
         path: path.to_owned(),
         uid: format!("{agent}:{}", name(id)),
         bytes: fs::metadata(path)?.len(),
@@ -147,7 +147,7 @@ fn log(path: &Path, agent: &str, id: &Path) -> io::Result<Log> {
 }
 
 /// Returns the text of the chosen log, then those of the others.
-fn texts(logs: &[Log], chosen: Option<&Log>) -> io::Result<Vec<String>> {
+fn texts(logs: &[LogFile], chosen: Option<&LogFile>) -> io::Result<Vec<String>> {
     let others = logs.iter().filter(|log| log.bytes < GOOD_BYTES.end);
     let mut texts = Vec::new();
     for log in chosen.into_iter().chain(others) {
@@ -156,8 +156,8 @@ fn texts(logs: &[Log], chosen: Option<&Log>) -> io::Result<Vec<String>> {
     Ok(texts)
 }
 
-/// Returns the first text behind a key, up to its closing quote.
-fn value_behind(text: &str, key: &str) -> Option<String> {
+/// Returns the first text after a key, up to its closing quote.
+fn value_after(text: &str, key: &str) -> Option<String> {
     let (_, rest) = text.split_once(key)?;
     rest.split(['"', '\\']).next().map(str::to_owned)
 }
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_commit_is_found_where_git_told_of_it() {
+    fn a_commit_is_found_where_git_announced_it() {
         let text = "[1] x [main abc] y [login-fix 1c0ffee] Keep sessions";
         assert_eq!(commit_in(text).as_deref(), Some("1c0ffee"));
         assert_eq!(commit_in("nothing [here] at all"), None);

@@ -38,7 +38,7 @@ impl FixtureHome {
         command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         if let (Some(mut pipe), Some(text)) = (child.stdin.take(), input) {
-            // A program that does not read its input may be gone already.
+            // A program that does not read its input may have ended already.
             _ = pipe.write_all(text.as_bytes());
         }
         let (sender, chunks) = channel();

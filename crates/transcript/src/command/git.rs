@@ -1,15 +1,15 @@
-//! The commits that a command made, as far as its command line and its output tell.
+//! The commits that a command made, according to its command line and its output.
 //!
-//! Git announces a commit as `[main 1a2b3c4] subject`. A quiet commit, or one whose output went elsewhere, is known by the message
-//! on its command line only, and then nobody knows its hash. Pure: what the command's exit status means is for the caller.
+//! Git announces a commit as `[main 1a2b3c4] subject`. A quiet commit, or one whose output went elsewhere, is known only by the message
+//! on its command line, and its hash is unknown. Pure: the caller judges the exit status of the command.
 
 use serde_json::Value;
 
 use super::shell::{SimpleCommand, Word, simple_commands};
 
-/// Of a command line, so much is examined. Agents write whole files before they commit them.
+/// Maximum number of bytes of a command line that are examined. Agents write whole files before they commit them.
 const EXAMINED_BYTES_MAX: usize = 256 << 10;
-/// Shells within shells that are followed.
+/// Maximum depth of nested shells.
 const DEPTH_MAX: u8 = 4;
 const HASH_CHARS_MIN: usize = 7;
 const HASH_CHARS_MAX: usize = 40;
@@ -32,7 +32,7 @@ pub struct GitCommit {
 /// What a command line says about commits.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CommitCommand {
-    /// One for each `git commit` on the command line: the first line of its message, if it stands there.
+    /// One for each `git commit` on the command line: the first line of its message, if it is there.
     pub subjects: Vec<Option<String>>,
 }
 
@@ -42,13 +42,13 @@ pub fn commit_command(input: &str) -> Option<CommitCommand> {
     if !input.contains("git") {
         return None;
     }
-    let mut found = Found::default();
+    let mut scan = CommitScan::default();
     match serde_json::from_str::<Value>(input) {
-        Ok(value) => found.json(&value),
-        Err(_) => found.free_text(input),
+        Ok(value) => scan.json(&value),
+        Err(_) => scan.free_text(input),
     }
-    found.commits.then_some(CommitCommand {
-        subjects: found.subjects,
+    scan.commits.then_some(CommitCommand {
+        subjects: scan.subjects,
     })
 }
 
@@ -101,13 +101,13 @@ fn without_colours(line: &str) -> String {
 }
 
 #[derive(Default)]
-struct Found {
+struct CommitScan {
     commits: bool,
     subjects: Vec<Option<String>>,
 }
 
-impl Found {
-    /// Looks into the input of a tool: its command is text, or a list of words.
+impl CommitScan {
+    /// Scans the input of a tool: its command is text, or a list of words.
     fn json(&mut self, value: &Value) {
         match value {
             Value::String(script) => self.script(script, 0),
@@ -126,7 +126,7 @@ impl Found {
         }
     }
 
-    /// Looks into a text that may be a script of a shell, or a program in which one is quoted.
+    /// Scans a text that may be a shell script, or a program in which one is quoted.
     fn free_text(&mut self, text: &str) {
         self.script(text, 0);
         if self.commits {
@@ -202,7 +202,7 @@ impl Found {
     }
 }
 
-/// Returns the quoted texts of a program that talk of git, without their escapes.
+/// Returns the quoted texts of a program that mention git, without their escapes.
 fn literals(program: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut chars = program.chars();
@@ -246,7 +246,7 @@ fn message(arguments: &[Word<'_>], stdin: Option<&str>) -> Option<String> {
     None
 }
 
-/// Returns the first line of a message that has words; a here-document is looked into: `$(cat <<'EOF' …`.
+/// Returns the first non-empty line of a message. A here-document such as `$(cat <<'EOF' …` is unwrapped.
 fn first_line(message: &str) -> Option<String> {
     let message = message.trim_start();
     let is_heredoc = message.starts_with("$(cat <<") || message.starts_with("`cat <<");
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_found_wherever_they_stand() {
+    fn messages_are_found_in_every_notation() {
         for input in [
             "git commit -m 'mend the lexer'",
             "cd /w && git add -A && git -C app commit -qam \"mend the lexer\"",
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_that_only_talk_of_commits_make_none() {
+    fn commands_that_only_mention_commits_make_none() {
         for input in [
             "git log --grep commit",
             "echo git commit -m x",

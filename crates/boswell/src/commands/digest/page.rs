@@ -7,7 +7,7 @@ use transcript::Outcome;
 
 use super::super::signals;
 use super::super::usage::cost;
-use super::Answer;
+use super::DigestAnswer;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::render::budget::{tokens, visible_chars};
@@ -16,14 +16,14 @@ use crate::ui::{BAD, FAINT, GOOD, HEADING, STRONG, Ui, escape, measure, prose};
 
 /// So many tools, files, commands and errors stand on the page.
 const ENTRIES_MAX: usize = 6;
-/// Commits on the page, the first ones.
+/// Maximum number of commits on the page; the first ones are shown.
 const COMMITS_MAX: usize = 3;
 const LABEL_COLUMNS: usize = 10;
-/// No label ends behind this column.
+/// No label extends past this column.
 const TEXT_COLUMN_MAX: usize = 24;
 
 /// The lines of the page.
-pub(super) fn lines(ui: &Ui, context: &Context, answer: &Answer) -> Vec<String> {
+pub(super) fn lines(ui: &Ui, context: &Context, answer: &DigestAnswer) -> Vec<String> {
     let (digest, children) = (&answer.digest, &answer.children);
     let mut lines = head(ui, context, digest);
     lines.extend(outcome(ui, context, digest));
@@ -62,7 +62,7 @@ pub(super) fn print(ui: &mut Ui, lines: Vec<String>, max_tokens: Option<u32>) ->
     Ok(())
 }
 
-/// Returns where the text of a line begins, behind its label.
+/// Returns the column at which the text after a label begins.
 fn indent_of(line: &str) -> usize {
     let plain = prose::parse_ansi(line).text();
     let lead = plain.len() - plain.trim_start().len();
@@ -170,7 +170,7 @@ fn outcome(ui: &Ui, context: &Context, digest: &Digest) -> Vec<String> {
 }
 
 /// What the session took.
-fn effort(answer: &Answer) -> Vec<String> {
+fn effort(answer: &DigestAnswer) -> Vec<String> {
     let digest = &answer.digest;
     let seconds = |seconds: u64| measure::duration(SignedDuration::from_secs(seconds.cast_signed()));
     let mut time = format!(
@@ -297,7 +297,7 @@ fn commits(digest: &Digest) -> Vec<String> {
             .map(String::as_str)
             .collect();
         let words = match words.is_empty() {
-            true => "without a message in the log".to_owned(),
+            true => "no message in the log".to_owned(),
             false => escape(&words.join(" ")).into_owned(),
         };
         labelled("commit", &format!("{words} (line {})", measure::count(commit.line)))

@@ -1,4 +1,4 @@
-//! The server of a build without the feature `mcp`: it says so.
+//! The server of a build without the feature `mcp`: it returns an error.
 
 use memory::report::writing::Desk;
 

@@ -12,7 +12,7 @@ use memory::repos;
 use memory::session_text::{SessionText, SessionTexts, TextLocation, TextOrigin};
 use memory::store::{Store, works_for};
 use memory::usage::{self, Sum};
-use render::{Head, Money, Numbers, Subagent, Told, Transcript};
+use render::{Head, Money, SessionNumbers, Subagent, Told, Transcript};
 use transcript::{Agent, Call, Lineage, LineageKind, Outcome, Session, SessionEvent, Turn};
 
 use super::Means;
@@ -133,13 +133,13 @@ pub(super) fn known(
     turns: Option<TurnRange>,
 ) -> Result<Gathered, CommandError> {
     let mut calls = Vec::new();
-    let mut gathering = Gathering {
+    let mut gatherer = SessionGatherer {
         texts,
         means,
         family,
         calls: &mut calls,
     };
-    let mut transcript = gathering.session(session_uid, text, turns, 0)?;
+    let mut transcript = gatherer.session(session_uid, text, turns, 0)?;
     transcript.head.money = money(&usage::sum(calls.iter(), &means.prices));
     Ok(Gathered {
         transcript,
@@ -149,14 +149,14 @@ pub(super) fn known(
 }
 
 /// A session and its subagents, while they are gathered.
-struct Gathering<'g> {
+struct SessionGatherer<'g> {
     texts: &'g SessionTexts<'g>,
     means: &'g Means<'g>,
     family: &'g Family,
     calls: &'g mut Vec<Call>,
 }
 
-impl Gathering<'_> {
+impl SessionGatherer<'_> {
     fn session(
         &mut self,
         session_uid: &str,
@@ -167,7 +167,7 @@ impl Gathering<'_> {
         let store = self.texts.store;
         let reads = store.reads();
         let Some(mut session) = reads.view(session_uid)? else {
-            let message = format_args!("nothing was made of this session yet: `{session_uid}`");
+            let message = format_args!("this session was not read yet: `{session_uid}`");
             return Err(CommandError::not_found("session-unknown", message).with_hint("`boswell sweep` reads it"));
         };
         let own = reads.calls_of(session_uid)?;
@@ -349,8 +349,8 @@ fn outcome(digest: Option<&Digest>, means: &Means<'_>) -> Outcome {
     })
 }
 
-fn numbers(digest: &Digest) -> Numbers {
-    Numbers {
+fn numbers(digest: &Digest) -> SessionNumbers {
+    SessionNumbers {
         turns: digest.turns.into(),
         tool_calls: digest.tool_calls,
         errors: digest.errors.count,

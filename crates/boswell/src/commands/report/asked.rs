@@ -9,7 +9,7 @@ use crate::error::CommandError;
 /// The maximum number of days of a report.
 const DAYS_MAX: usize = 366;
 
-/// Which days are meant; by default yesterday.
+/// Selects days; by default yesterday.
 #[derive(clap::Args, Debug, Default)]
 pub(crate) struct Days {
     /// The day: `2026-05-12`, `today`, `yesterday`, `monday` or `-3d`; the default is yesterday

@@ -70,7 +70,7 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), CommandError> {
     written().map_err(|error| failed(path, &error))
 }
 
-/// Writes a file to the place the user names. It is private, because it holds session content.
+/// Writes a file to the path that the user names. It is private, because it holds session content.
 pub(super) fn write_for_user(path: &Path, bytes: &[u8]) -> Result<(), CommandError> {
     write_private_output(path, bytes).map_err(|error| failed(path, &error))
 }

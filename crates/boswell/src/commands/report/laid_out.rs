@@ -1,4 +1,4 @@
-//! Days for somebody who reads them on a terminal: headings, wrapped text and short citations instead of the signs of Markdown.
+//! Days for reading on a terminal: headings, wrapped text and short citations instead of Markdown syntax.
 
 use memory::report::Day;
 use memory::store::Store;

@@ -30,7 +30,7 @@ pub(super) fn day(day: &Day, style: CitationStyle<'_>) -> String {
         let count = day.totals.sessions_from_digests;
         _ = writeln!(
             page,
-            "\nThe raw text of {count} of the sessions was evicted; statements marked so come from digests."
+            "\nThe raw text of {count} of the sessions was evicted; they are reported from their digests."
         );
     }
     list(&mut page, "## In short", &day.summary, style);

@@ -38,7 +38,7 @@ pub(super) fn day(day: &Day) -> String {
     if day.totals.sessions_from_digests > 0 {
         _ = write!(
             body,
-            "<p class=\"faint\">The text of {} of the sessions was let go: what is marked so is told from digests.</p>",
+            "<p class=\"faint\">The raw text of {} of the sessions was evicted; they are reported from their digests.</p>",
             day.totals.sessions_from_digests
         );
     }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::writer::Call;
 use crate::context::Clock;
 #[cfg(unix)]
-use crate::interrupt::Delegation;
+use crate::interrupt::SignalDelegation;
 
 /// Of what a program says on stderr, so much is remembered: its end.
 const WORDS_BYTES: usize = 2048;
@@ -146,7 +146,7 @@ impl Stop {
     pub(super) fn listen() -> io::Result<Self> {
         use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
         let stop = Self::default();
-        Delegation::begin().forever();
+        SignalDelegation::begin().forever();
         for signal in [SIGHUP, SIGINT, SIGTERM] {
             signal_hook::flag::register(signal, Arc::clone(&stop.0))?;
         }

@@ -52,9 +52,9 @@ fn wait(command: &mut Command) -> io::Result<ExitStatus> {
     use std::io::IsTerminal;
     use std::sync::{Arc, Mutex};
 
-    use crate::interrupt::Delegation;
+    use crate::interrupt::SignalDelegation;
 
-    let _delegation = Delegation::begin();
+    let _delegation = SignalDelegation::begin();
     let mut signals = Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2])?;
     let has_terminal = io::stdin().is_terminal() || io::stdout().is_terminal() || io::stderr().is_terminal();
     let mut child = command.spawn()?;

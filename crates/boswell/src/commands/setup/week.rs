@@ -1,4 +1,4 @@
-//! The last week in five lines: when, which agent, what was asked, the outcome and the cost.
+//! The last week in five lines: time, agent, prompt, outcome and cost.
 
 use std::collections::HashMap;
 

@@ -43,7 +43,7 @@ pub(super) fn of(portrait: &Portrait, events: Vec<SessionEvent>) -> Vec<Block> {
     blocks
 }
 
-/// The whole texts of blocks, as far as the depth shows them.
+/// The whole texts of blocks, for the depths that show them.
 pub(super) struct BlockTexts<'a> {
     text: Option<&'a SessionText<'a>>,
     portrait: &'a Portrait,

@@ -29,7 +29,7 @@ pub(super) fn write(
 ) -> Result<(), CommandError> {
     let path = context.places.current_dir.join(path);
     let page = page(context, stats, limit);
-    // It names projects, files and commands, which are nobody else's business.
+    // It names projects, files and commands, so it is private.
     write_private_output(&path, page.as_bytes())
         .map_err(|error| CommandError::user("output", format_args!("cannot write {}: {error}", path.display())))?;
     ui.status(format_args!("Wrote {}", path.display()));

@@ -76,8 +76,8 @@ fn text(ui: &mut Ui, context: &Context, zone: &TimeZone, found: &[Block]) -> Res
     {
         let left = measure::duration(end.duration_since(context.now));
         let projected = work.projected_micros(*end).map(dollars);
-        let told = projected.map_or(String::new(), |money| format!(", {money} at this rate"));
-        ui.status(format_args!("Current block: {left} left{told}"));
+        let projection = projected.map_or(String::new(), |money| format!(", {money} at this rate"));
+        ui.status(format_args!("Current block: {left} left{projection}"));
     }
     Ok(())
 }

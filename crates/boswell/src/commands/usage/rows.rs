@@ -89,7 +89,7 @@ fn dearest_first(rows: Vec<Row>) -> Vec<Row> {
     groups.into_iter().flat_map(|(_, group)| group).collect()
 }
 
-/// Which form the numbers of a table have.
+/// How the numbers of a table are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NumberForm {
     /// `1,234,567`
@@ -98,7 +98,7 @@ enum NumberForm {
     Short,
 }
 
-/// Columns behind those of the dimensions, in the order of [`numbers`].
+/// Columns after those of the dimensions, in the order of [`numbers`].
 const NUMBER_HEADINGS: [Heading; 7] = [
     ("input", true),
     ("output", true),
@@ -108,11 +108,11 @@ const NUMBER_HEADINGS: [Heading; 7] = [
     ("cost", true),
     ("", false),
 ];
-/// Columns behind those of the dimensions that a narrow terminal leaves out, the first one first: the bar, reasoning, the cache, input.
+/// Columns after those of the dimensions that a narrow terminal leaves out, the first one first: the bar, reasoning, the cache, input.
 const DISPENSABLE: [usize; 5] = [6, 4, 3, 2, 0];
 
-/// One line of the table: what it is about, and its sum.
-struct Line<'r> {
+/// One line of the table: its labels and its sum.
+struct UsageLine<'r> {
     names: Vec<String>,
     sum: &'r Sum,
     kind: LineKind,
@@ -159,7 +159,7 @@ impl UsageTable<'_> {
         Ok(())
     }
 
-    fn lines(&self, sessions: &[Listed]) -> Vec<Line<'_>> {
+    fn lines(&self, sessions: &[Listed]) -> Vec<UsageLine<'_>> {
         let ids = SessionIds::new(sessions);
         let mut lines = Vec::new();
         for (at, row) in self.rows.iter().enumerate() {
@@ -174,21 +174,21 @@ impl UsageTable<'_> {
             if let Some(first) = names.first_mut().filter(|_| at > 0 && is_same(self.rows.get(at - 1))) {
                 first.clear();
             }
-            lines.push(Line {
+            lines.push(UsageLine {
                 names,
                 sum: &row.sum,
                 kind: LineKind::Row,
             });
             let subtotal = self.subtotals.iter().find(|(key, _)| Some(key) == row.keys.first());
             if let Some((_, sum)) = subtotal.filter(|_| !is_same(self.rows.get(at + 1))) {
-                lines.push(Line {
+                lines.push(UsageLine {
                     names: self.label(1, "total"),
                     sum,
                     kind: LineKind::Subtotal,
                 });
             }
         }
-        lines.push(Line {
+        lines.push(UsageLine {
             names: self.label(0, "total"),
             sum: self.total,
             kind: LineKind::Total,
@@ -201,13 +201,13 @@ impl UsageTable<'_> {
         (0..self.by.len()).map(name).collect()
     }
 
-    fn cells(&self, lines: &[Line<'_>], form: NumberForm, columns: Option<usize>) -> Vec<Vec<String>> {
+    fn cells(&self, lines: &[UsageLine<'_>], form: NumberForm, columns: Option<usize>) -> Vec<Vec<String>> {
         let most = self
             .rows
             .iter()
             .map(|row| weight(&row.sum, self.total))
             .fold(0.0, f64::max);
-        let cells = |line: &Line<'_>| {
+        let cells = |line: &UsageLine<'_>| {
             let mut cells = line.names.clone();
             cells.extend(numbers(line.sum, form));
             if columns.is_some() && line.kind == LineKind::Row {

@@ -9,24 +9,24 @@ use crate::render::text::turn_facts;
 /// What an item is, which decides how it is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ItemKind {
-    /// Words addressed to the agent.
+    /// A message to the agent.
     Prompt,
     Answer,
     /// A tool call, with its result.
     Call,
     Thought,
-    /// What the harness said, an error, or a result without its call.
+    /// A message of the harness, an error, or a result without its call.
     Note,
 }
 
 impl ItemKind {
-    /// Whether the whole text is shown, and not one line of it.
+    /// Whether the whole text is shown instead of one line.
     pub(crate) fn is_prose(self) -> bool {
         matches!(self, Self::Prompt | Self::Answer)
     }
 }
 
-/// One thing that can be moved to.
+/// One item that the cursor can move to.
 #[derive(Debug, Clone)]
 pub(crate) struct Item {
     pub(crate) kind: ItemKind,
@@ -52,7 +52,7 @@ pub(crate) struct Document {
     pub(crate) about: String,
     /// Where the session worked, as the log has it.
     pub(crate) directory: Option<String>,
-    /// Why there is less to read than there was.
+    /// Why some of the session cannot be shown.
     pub(crate) notice: Option<String>,
     pub(crate) is_subagent: bool,
     pub(crate) items: Vec<Item>,
@@ -60,7 +60,7 @@ pub(crate) struct Document {
 }
 
 impl Document {
-    /// Makes items of events: a call and its result are one, and changes of the session's state are none.
+    /// Makes items of events. A call and its result become one item; changes of the session's state become none.
     pub(crate) fn set_events(&mut self, events: Vec<SessionEvent>, turns: &[Turn], zone: &TimeZone) {
         let calls = render::calls_of_results(events.iter());
         let mut item_of = vec![None; events.len()];
@@ -86,7 +86,7 @@ impl Document {
         }
     }
 
-    /// Returns a call with its paths as seen from where the session worked: the end of a path says most.
+    /// Returns a call with its paths relative to the working directory of the session.
     fn with_short_paths(&self, mut event: SessionEvent, kind: ItemKind) -> SessionEvent {
         let directory = self.directory.as_deref().filter(|directory| directory.len() > 1);
         if let Some(directory) = directory.filter(|_| kind == ItemKind::Call) {

@@ -125,8 +125,8 @@ const HELP: [(&str, &str); 14] = [
     ("g G", "beginning and end"),
     ("Enter", "expand a call or a thought, or fold it"),
     ("e", "expand the turn, or fold it"),
-    ("/", "find a text in the session"),
-    ("n N", "next and previous place"),
+    ("/", "find text in the session"),
+    ("n N", "next and previous match"),
     ("y", "copy the item"),
     ("w", "why: which turns touched this file"),
     ("o", "open the session as a page"),
@@ -135,7 +135,7 @@ const HELP: [(&str, &str); 14] = [
     ("Ctrl-C", "leave"),
 ];
 
-/// Returns the spans of a line, with the places of the needle marked.
+/// Returns the spans of a line, with matches of the needle marked.
 fn marked<'a>(line: &StyledLine, needle: Option<&str>, look: &Look) -> Vec<Span<'a>> {
     let places = needle.map(|needle| places_of(&line.text(), needle)).unwrap_or_default();
     let mut spans = Vec::new();
@@ -174,7 +174,7 @@ pub(super) fn places_of(text: &str, needle: &str) -> Vec<(usize, usize)> {
         return Vec::new();
     }
     let lower = text.to_lowercase();
-    // A letter whose lower case has another length moves what is behind it: then nothing is marked.
+    // A letter whose lower case has another length shifts the text after it; then nothing is marked.
     if lower.len() != text.len() {
         return Vec::new();
     }

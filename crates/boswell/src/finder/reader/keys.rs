@@ -1,10 +1,10 @@
-//! What a key makes of the reader.
+//! The keys of the reader.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{LinePlace, Reader, ReaderAction, search};
 
-/// What a key does.
+/// Handles a key.
 pub(in crate::finder) fn update(reader: &mut Reader, key: KeyEvent) -> ReaderAction {
     reader.message = None;
     let is_control = key.modifiers.contains(KeyModifiers::CONTROL);

@@ -5,7 +5,7 @@ use serde_json::Value;
 use transcript::Kind;
 
 use super::document::{Item, ItemKind};
-use crate::render::text::{PROSE_COLUMNS_MAX, event_label, event_outcome, said_words};
+use crate::render::text::{PROSE_COLUMNS_MAX, event_label, event_outcome, message_words};
 use crate::ui::markdown::{Ink, markdown_lines};
 use crate::ui::prose::{StyledLine, StyledText, parse_ansi, wrap_code};
 use crate::ui::{BAD, FAINT, GOOD, HEADING, STRONG, escape, escape_lines, measure};
@@ -15,7 +15,7 @@ const LABEL_COLUMNS: usize = 6;
 const LABEL_COLUMNS_MAX: usize = 20;
 /// How far the details of a call are indented.
 const INDENT: &str = "    ";
-/// More lines of a result are counted and not shown.
+/// Maximum number of lines of a result; further lines are only counted.
 pub(crate) const DETAIL_LINES_MAX: usize = 400;
 
 const PROMPT_BAR: &str = "┃ ";
@@ -54,13 +54,13 @@ pub(crate) fn item_lines(
     let prose = columns.min(PROSE_COLUMNS_MAX);
     match item.kind {
         ItemKind::Prompt => {
-            let words = said_words(&item.event, texts.text);
+            let words = message_words(&item.event, texts.text);
             let bar = measure::width(PROMPT_BAR);
             let said = markdown_lines(words, prose.saturating_sub(bar), columns.saturating_sub(bar), ink);
             lines.extend(said.into_iter().map(|line| line.after(PROMPT_BAR, BAR)));
         }
         ItemKind::Answer => {
-            let words = said_words(&item.event, texts.text);
+            let words = message_words(&item.event, texts.text);
             lines.extend(markdown_lines(words, prose, columns, ink));
         }
         ItemKind::Call | ItemKind::Thought | ItemKind::Note => {
@@ -115,7 +115,7 @@ fn one_line(item: &Item, fold: Fold, columns: usize) -> StyledLine {
     line
 }
 
-/// What was given to a tool and what it gave back, or the whole text of a thought or a note.
+/// The input and output of a tool, or the whole text of a thought or a note.
 fn details(item: &Item, texts: ItemTexts<'_>, columns: usize, ink: Ink) -> Vec<StyledLine> {
     let room = columns.saturating_sub(INDENT.len()).max(1);
     let text = texts.text.unwrap_or(&item.event.summary);
@@ -135,20 +135,20 @@ fn details(item: &Item, texts: ItemTexts<'_>, columns: usize, ink: Ink) -> Vec<S
     lines.into_iter().map(|line| line.after(INDENT, Style::new())).collect()
 }
 
-/// Lays out the first lines of a text, and says how many more there are.
+/// Lays out the first lines of a text, with a line for how many more there are.
 fn limited(text: &str, lay_out: impl Fn(&str) -> Vec<StyledLine>) -> Vec<StyledLine> {
     let mut ends = text.match_indices('\n').skip(DETAIL_LINES_MAX - 1).map(|(at, _)| at);
     let Some(end) = ends.next() else { return lay_out(text) };
     let more = text[end..].lines().count().saturating_sub(1);
     let mut lines = lay_out(&text[..end]);
     if more > 0 {
-        let more = format!("… {} more lines; `y` copies all of it", measure::count(more as u64));
+        let more = format!("… {} more lines; `y` copies all", measure::count(more as u64));
         lines.push(StyledLine::new(more, FAINT));
     }
     lines
 }
 
-/// What a tool was given: the keys of its input, with texts as they are and not as JSON strings.
+/// The input of a tool: its keys, with texts as they are and not as JSON strings.
 fn input_lines(text: &str, columns: usize) -> Vec<StyledLine> {
     let Ok(Value::Object(input)) = serde_json::from_str::<Value>(text) else {
         return code_lines(text, columns, |line| match line.as_bytes().first() {
@@ -190,7 +190,7 @@ fn input_lines(text: &str, columns: usize) -> Vec<StyledLine> {
     lines
 }
 
-/// What is done, then where, then what was there before what is there now, then the rest.
+/// Orders the keys of an input: the action, then the path, then the old text before the new text, then the rest.
 fn input_rank(key: &str) -> usize {
     const ORDER: [&[&str]; 4] = [
         &["command", "cmd"],
@@ -214,7 +214,7 @@ fn diff_lines(text: &str, sign: char, columns: usize) -> Vec<StyledLine> {
     lines.flat_map(|line| wrap_code(&line, columns, style)).collect()
 }
 
-/// What a program printed, in its own colours.
+/// The output of a program, in its own colours.
 fn output_lines(text: &str, columns: usize) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     for line in text.lines() {

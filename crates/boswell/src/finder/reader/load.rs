@@ -43,7 +43,7 @@ pub(in crate::finder) fn open(context: &Context, session_uid: &str, ink: Ink) ->
     ];
     let title = portrait.said.name.as_deref().or(session.title.as_deref());
     let first = portrait.turns.first().map(|turn| turn.prompt.as_ref());
-    // A subagent is known by its task.
+    // The title of a subagent is its task.
     let task = events
         .iter()
         .find(|event| is_message(event))

@@ -48,7 +48,7 @@ impl Reader {
         }
     }
 
-    /// Returns on which rows of the screen an item begins and ends, counted from the top, which may be outside of it.
+    /// Returns the rows on which an item begins and ends, counted from the top of the screen; they may be outside of it.
     pub(super) fn rows_of(&mut self, at: usize) -> (isize, isize) {
         let mut row = -(self.top.line.cast_signed());
         if at < self.top.item {
@@ -56,7 +56,7 @@ impl Reader {
                 row -= self.height(item).cast_signed();
             }
         } else {
-            // Beyond the screen it is enough to know that.
+            // The exact row does not matter beyond the screen.
             for item in self.top.item..at {
                 row += self.height(item).cast_signed();
                 if row > self.rows.cast_signed() * 2 {
@@ -89,7 +89,7 @@ impl Reader {
     pub(super) fn step(&mut self, is_down: bool) {
         let (first, end) = self.rows_of(self.cursor);
         let rows = self.rows.cast_signed();
-        // What is longer than the screen is read to its end first.
+        // An item that is longer than the screen is scrolled to its end first.
         if is_down && end > rows {
             return self.scroll(1);
         }

@@ -1,5 +1,5 @@
-//! `/` in the reader: where a text stands in the session, case aside. Items are looked through a few at a time, so that
-//! the screen goes on and a key stops it.
+//! `/` in the reader: finds text in the session, ignoring case. A few items are searched at a time, so that the screen
+//! stays responsive and a key stops the search.
 
 use crossterm::event::KeyCode;
 use transcript::SessionEvent;
@@ -7,9 +7,9 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::{LinePlace, Reader};
 
-/// Items that are looked through between two looks at the keyboard.
+/// Number of items that are searched before the keyboard is polled again.
 const ITEMS_AT_ONCE: usize = 200;
-/// A text longer than this is pasted by mistake.
+/// Maximum length of the text; a longer one was pasted by mistake.
 const NEEDLE_BYTES_MAX: usize = 400;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,13 +25,13 @@ pub(in crate::finder) struct Search {
     pub(in crate::finder) typed: Option<String>,
     /// What is marked on the screen.
     pub(in crate::finder) needle: Option<String>,
-    running: Option<Running>,
+    running: Option<RunningSearch>,
 }
 
 #[derive(Debug)]
-struct Running {
+struct RunningSearch {
     direction: Direction,
-    /// The item that is looked at next.
+    /// The item that is searched next.
     next: usize,
     left: usize,
 }
@@ -76,10 +76,10 @@ pub(super) fn type_key(reader: &mut Reader, code: KeyCode, is_control: bool) {
     }
 }
 
-/// Looks for the next place. Further lines of the item under the cursor come first.
+/// Searches for the next match. Further lines of the item under the cursor come first.
 pub(super) fn start(reader: &mut Reader, direction: Direction) {
     let Some(needle) = reader.search.needle.as_deref().map(str::to_lowercase) else {
-        reader.message = Some("Nothing to search for; `/` asks for a text".to_owned());
+        reader.message = Some("Nothing to search for; press `/` first".to_owned());
         return;
     };
     let at = reader.cursor;
@@ -90,7 +90,7 @@ pub(super) fn start(reader: &mut Reader, direction: Direction) {
             .get(*line)
             .is_some_and(|line| line.text().to_lowercase().contains(&needle))
     };
-    // A place that is in view is not a next one.
+    // A match that is in view is not the next one.
     let further = match direction {
         Direction::Forward => (shown + 1..lines.len()).find(is_match),
         Direction::Backward => (0..shown).rev().find(is_match),
@@ -104,7 +104,7 @@ pub(super) fn start(reader: &mut Reader, direction: Direction) {
         return;
     }
     let count = reader.document.items.len();
-    reader.search.running = Some(Running {
+    reader.search.running = Some(RunningSearch {
         direction,
         next: next_of(at, direction, count),
         left: count,
@@ -119,7 +119,7 @@ fn next_of(at: usize, direction: Direction, count: usize) -> usize {
 }
 
 impl Reader {
-    /// Goes on with a search; returns `true` if the screen has to be drawn again.
+    /// Continues a search; returns `true` if the screen has to be drawn again.
     pub(in crate::finder) fn go_on(&mut self) -> bool {
         let (Some(mut running), Some(needle)) = (self.search.running.take(), &self.search.needle) else {
             return false;
@@ -168,7 +168,7 @@ impl Reader {
         })
     }
 
-    /// Moves to the place of the needle in an item, and opens the item if it is in its details.
+    /// Moves to the match in an item, and opens the item if it is in its details.
     pub(super) fn show_match(&mut self, at: usize) {
         let needle = self.search.needle.as_deref().unwrap_or_default().to_lowercase();
         let is_match = |lines: &[crate::ui::prose::StyledLine]| {
@@ -191,7 +191,7 @@ impl Reader {
             };
             self.clamp();
         } else if at > 0 && self.document.items[at].heading.is_none() {
-            // What is before it says where we are.
+            // A few lines before the match stay visible as context.
             self.scroll(-(self.rows / 3).cast_signed());
         }
     }

@@ -23,7 +23,7 @@ fn a_day_is_laid_out_on_a_terminal_and_cites_sessions_by_their_ids() {
     let (home, _) = FixtureHome::prepare(&place.path().join("home"), &binary, LogSource::MadeUp).unwrap();
     let line = invocation("diary {day}");
     let run = terminal::run(&home, &line, 80, LIMIT);
-    let text = Screen::of(&run.bytes).lines().join("\n");
+    let text = Screen::parse(&run.bytes).lines().join("\n");
     let workspace = regex::Regex::new(r"S\d{4}, T\d{4}").unwrap();
     assert!(
         !workspace.is_match(&text) && !text.contains("\n#") && !text.contains("**"),

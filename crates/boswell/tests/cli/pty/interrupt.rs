@@ -83,7 +83,7 @@ fn check_terminal(run: &TerminalRun) -> Vec<String> {
             problems.push(format!("the terminal is left in mode {set}"));
         }
     }
-    let lines = Screen::of(&run.bytes).lines();
+    let lines = Screen::parse(&run.bytes).lines();
     let bars = lines.iter().filter(|line| line.contains(['█', '░']));
     problems.extend(bars.map(|line| format!("a progress bar is left: {line}")));
     problems
@@ -164,7 +164,7 @@ fn a_closed_terminal_ends_what_waits() {
         let held = (after == WAITING).then(|| hold_lock(&home));
         if !hang_up(&home, &invocation(line, after), after, LIMIT) {
             problems.push(format!(
-                "boswell {line}: never says {after:?}, or goes on without a terminal"
+                "boswell {line}: never prints {after:?}, or continues without a terminal"
             ));
         }
         drop(held);

@@ -55,7 +55,7 @@ fn check(invocation: &Invocation, run: &TerminalRun) -> Vec<String> {
         _ => {}
     }
     problems.extend(colour(invocation, &run.bytes).map(|sequence| format!("sets a colour: \\e[{sequence}m")));
-    let lines = Screen::of(&run.bytes).lines();
+    let lines = Screen::parse(&run.bytes).lines();
     let panics = lines
         .iter()
         .filter(|line| PANICS.iter().any(|panic| line.starts_with(panic)));

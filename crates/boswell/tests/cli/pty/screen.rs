@@ -17,7 +17,7 @@ pub struct Screen {
 const TAB_COLUMNS: usize = 8;
 
 impl Screen {
-    pub fn of(bytes: &[u8]) -> Self {
+    pub fn parse(bytes: &[u8]) -> Self {
         let text = String::from_utf8_lossy(bytes);
         let mut screen = Self::default();
         let mut rest = text.chars();
@@ -111,16 +111,16 @@ mod tests {
 
     #[test]
     fn what_is_drawn_over_is_gone_and_what_is_ours_is_not_foreign() {
-        let screen = Screen::of(b"one\r\n\x1b[32m##--\x1b[0m\r\x1b[2Kdone\r\n\x1b[?25hlast\r\n");
+        let screen = Screen::parse(b"one\r\n\x1b[32m##--\x1b[0m\r\x1b[2Kdone\r\n\x1b[?25hlast\r\n");
         assert_eq!(screen.lines(), ["one", "done", "last"]);
         assert_eq!(screen.foreign, Vec::<String>::new());
-        let screen = Screen::of(b"a\r\nb\r\n\x1b[2A\x1b[Jc\r\n");
+        let screen = Screen::parse(b"a\r\nb\r\n\x1b[2A\x1b[Jc\r\n");
         assert_eq!(screen.lines(), ["c"]);
     }
 
     #[test]
     fn what_a_log_could_do_to_a_terminal_is_foreign() {
-        let screen = Screen::of("\x1b[5mx\x1b[2J\x07\x1b]0;t\x07\u{9b}31m\u{202e}\x08".as_bytes());
+        let screen = Screen::parse("\x1b[5mx\x1b[2J\x07\x1b]0;t\x07\u{9b}31m\u{202e}\x08".as_bytes());
         let expected = [
             "\\e[5m",
             "\\e[2J",

@@ -19,14 +19,14 @@ const QUESTIONS: [&str; 2] = ["[y/N] ", "[Y/n] "];
 const INTERRUPT: &str = "\x03";
 const END_OF_INPUT: &str = "\x04";
 
-/// What somebody at a terminal saw of a run.
+/// The output of a run on a terminal, and how it ended.
 pub struct TerminalRun {
     pub bytes: Vec<u8>,
     pub exit: Exit,
     pub took: Duration,
 }
 
-/// Runs an invocation on a terminal of so many columns, and kills it with everything it started if it does not end within `limit`.
+/// Runs an invocation on a terminal with `columns` columns, and kills it with everything it started if it does not end within `limit`.
 pub fn run(home: &FixtureHome, invocation: &Invocation, columns: u16, limit: Duration) -> TerminalRun {
     run_with(home, invocation, columns, limit, &[], &mut |_| {})
 }
@@ -54,7 +54,7 @@ pub fn run_with(
     let reader = Arc::clone(&pty);
     thread::spawn(move || {
         let mut buffer = [0; 64 * 1024];
-        // The last program that lets go of the terminal ends it with an error.
+        // Reading fails when the last program closes the terminal.
         while let Ok(read @ 1..) = (&*reader).read(&mut buffer) {
             if sender.send(buffer[..read].to_vec()).is_err() {
                 return;
@@ -90,7 +90,7 @@ pub fn run_with(
 /// Types what a run waits for.
 struct Typist {
     ending: Ending,
-    /// How much of the output was looked at already.
+    /// How much of the output was searched already.
     seen: usize,
 }
 
@@ -162,7 +162,7 @@ pub fn hang_up(home: &FixtureHome, invocation: &Invocation, after: &str, limit: 
     is_there && is_ended
 }
 
-/// A program that is gone reads nothing any more.
+/// Ignores errors: the program may have ended.
 fn write(mut pty: &Pty, text: &str) {
     _ = pty.write_all(text.as_bytes());
 }

@@ -108,7 +108,7 @@ fn is_negatable(word: &str) -> bool {
     letters >= 3 || word.chars().any(|c| c.is_alphabetic() && !c.is_ascii())
 }
 
-/// Takes the next word off a text in which no sign means anything.
+/// Takes the next word off a text without special characters.
 fn next_literal(text: &str) -> (Token<'_>, &str) {
     let end = text.find(char::is_whitespace).unwrap_or(text.len());
     let (value, after) = text.split_at(end);
@@ -117,7 +117,7 @@ fn next_literal(text: &str) -> (Token<'_>, &str) {
         is_negated: false,
         field: None,
         value,
-        // A dash before a word counts, and so does a star behind it.
+        // A dash before a word counts, and so does a star after it.
         is_quoted: is_option(value) || value.ends_with('*'),
         is_begun: false,
     };
@@ -131,7 +131,7 @@ struct Token<'t> {
     field: Option<&'static str>,
     value: &'t str,
     is_quoted: bool,
-    /// It ends the question, and more of it may be typed.
+    /// The last word of the query, which may be incomplete.
     is_begun: bool,
 }
 
@@ -177,7 +177,7 @@ const OPTIONS: [&str; 14] = [
     "user", "limit",
 ];
 
-/// Returns a note on a word that looks like a field but is none.
+/// Returns a note on a word that looks like a field but is not one.
 fn unknown_field(word: &str) -> Option<Note> {
     let (typed, value) = word.split_once(':')?;
     let is_name = !typed.is_empty() && typed.chars().all(|c| c.is_ascii_alphabetic());
@@ -205,7 +205,7 @@ fn unknown_field(word: &str) -> Option<Note> {
     })
 }
 
-/// Returns the name that a word was probably meant to be: the same, its plural, or one letter away.
+/// Returns the name that was probably meant by a word: the same, its plural, or one letter away.
 fn nearest(word: &str, names: &[&'static str]) -> Option<&'static str> {
     let letters_apart = |name: &str| match word.len().min(name.len()) {
         0..3 => usize::from(word != name) * 9,
@@ -384,7 +384,7 @@ mod tests {
     }
 
     fn told_while_typing(text: &str) -> String {
-        let query = Query::typing(text).unwrap();
+        let query = Query::parse_while_typing(text).unwrap();
         let terms = query.terms.iter().map(|term| match &term.pattern {
             Pattern::Literal { pieces, ends } => format!("{} {ends:?}", pieces.join("␣")),
             Pattern::Regex(regex) => regex.to_string(),
@@ -400,9 +400,15 @@ mod tests {
         assert_eq!(told_while_typing("fix -draf"), "fix Words, draf Words");
         assert_eq!(told_while_typing("file:src/ma"), "src/ma Open");
         assert_eq!(told_while_typing("fix tool:"), "fix Words");
-        assert_eq!(Query::typing("tool:").unwrap_err(), QueryError::Empty);
-        assert_eq!(Query::typing("x tool:Ba").unwrap().only.tools.wanted, ["ba*"]);
-        assert_eq!(Query::typing("tool:Bash x").unwrap().only.tools.wanted, ["bash"]);
+        assert_eq!(Query::parse_while_typing("tool:").unwrap_err(), QueryError::Empty);
+        assert_eq!(
+            Query::parse_while_typing("x tool:Ba").unwrap().only.tools.wanted,
+            ["ba*"]
+        );
+        assert_eq!(
+            Query::parse_while_typing("tool:Bash x").unwrap().only.tools.wanted,
+            ["bash"]
+        );
     }
 
     #[test]
@@ -439,7 +445,7 @@ mod tests {
             text: (*text).to_owned(),
             syntax: *syntax,
         };
-        let query = Query::of_parts(&parts.iter().map(part).collect::<Vec<_>>()).unwrap();
+        let query = Query::parse_parts(&parts.iter().map(part).collect::<Vec<_>>()).unwrap();
         let sign = |term: &Term| if term.is_negated { "-" } else { "" };
         let terms = query.terms.iter().map(|term| match &term.pattern {
             Pattern::Literal { pieces, .. } => format!("{}{}", sign(term), pieces.join("␣")),
