@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use jiff::tz::TimeZone;
+use memory::mask::Masker;
 use memory::session_text::{
     Eviction, EvictionReason, SessionText, SessionTexts, SourceLog, SourceProblem, TextError, TextLocation,
 };
@@ -31,13 +32,13 @@ pub(crate) fn open_text<'t>(
     session_uid: &str,
 ) -> Result<SessionText<'t>, CommandError> {
     let location = texts.locate(session_uid)?;
-    announce(ui, zone, &location);
+    announce(ui, zone, texts.masker, &location);
     let text = texts.open(session_uid, location.clone());
-    text.ok_or_else(|| text_gone(zone, session_uid, &location))
+    text.ok_or_else(|| text_gone(zone, texts.masker, session_uid, &location))
 }
 
 /// Reports that a text is read from the session's log, and which parts of it no longer exist.
-pub(crate) fn announce(ui: &mut Ui, zone: &TimeZone, location: &TextLocation) {
+pub(crate) fn announce(ui: &mut Ui, zone: &TimeZone, masker: &Masker, location: &TextLocation) {
     let TextLocation::Source(SourceLog {
         path,
         missing_parts,
@@ -49,7 +50,7 @@ pub(crate) fn announce(ui: &mut Ui, zone: &TimeZone, location: &TextLocation) {
     };
     ui.status(format_args!(
         "Reading its log `{}`: raw text was {}",
-        path.display(),
+        masked_path(masker, path),
         describe_eviction(eviction, zone)
     ));
     for part in missing_parts {
@@ -57,8 +58,15 @@ pub(crate) fn announce(ui: &mut Ui, zone: &TimeZone, location: &TextLocation) {
     }
 }
 
+/// Returns a path for a message. The names of directories and files can hold secrets, too.
+fn masked_path(masker: &Masker, path: &Path) -> String {
+    masker
+        .mask_str(&path.display().to_string(), &mut Vec::new())
+        .into_owned()
+}
+
 /// Returns the error for a session whose text is neither in the memory nor at its source.
-pub(crate) fn text_gone(zone: &TimeZone, session_uid: &str, location: &TextLocation) -> CommandError {
+pub(crate) fn text_gone(zone: &TimeZone, masker: &Masker, session_uid: &str, location: &TextLocation) -> CommandError {
     let TextLocation::Evicted(eviction, problem) = location else {
         let message = format_args!("only prompts of this session are known: `{session_uid}`");
         return CommandError::not_found("text-gone", message)
@@ -68,7 +76,7 @@ pub(crate) fn text_gone(zone: &TimeZone, session_uid: &str, location: &TextLocat
     let message = format!("the raw text of `{session_uid}` was {evicted}");
     let message = match eviction.reason {
         EvictionReason::Forgotten => message,
-        _ => format!("{message}, and {}", describe_problem(problem)),
+        _ => format!("{message}, and {}", describe_problem(problem, masker)),
     };
     CommandError::not_found("text-gone", message)
         .with_hint(format_args!("`boswell show {session_uid}` prints what is left"))
@@ -93,14 +101,14 @@ pub(crate) fn describe_eviction(eviction: &Eviction, zone: &TimeZone) -> String 
 }
 
 /// Returns why a log cannot be read at its source, as a clause.
-pub(crate) fn describe_problem(problem: &SourceProblem) -> String {
-    let path = |path: &Path| path.display().to_string();
+pub(crate) fn describe_problem(problem: &SourceProblem, masker: &Masker) -> String {
+    let path = |path: &Path| masked_path(masker, path);
     match problem {
         SourceProblem::Forgotten => "a forgotten session is not read from its log".to_owned(),
         SourceProblem::Elsewhere => "no log of it is known on this machine".to_owned(),
         SourceProblem::LogGone(log) => format!("its log no longer exists: `{}`", path(log)),
         SourceProblem::Ignored(log) => format!("the configuration ignores its log: `{}`", path(log)),
-        SourceProblem::OtherSession(log) => format!("its log was replaced by another session's: `{}`", path(log)),
+        SourceProblem::OtherSession(log) => format!("its log was replaced or rewritten: `{}`", path(log)),
         SourceProblem::Unreadable(log, reason) => format!("its log cannot be read: `{}`: {reason}", path(log)),
     }
 }

@@ -19,7 +19,7 @@ use crate::mask::{LineState, Masker};
 use crate::packs;
 use crate::sources;
 use crate::store::{Cursor, Reads, Store, StoreError, kept_events};
-use crate::sweep::{ends, part_name, uid_of_log};
+use crate::sweep::{ends, part_name, stat, uid_of_log};
 use crate::whole::Whole;
 
 /// Why raw text was removed from the memory.
@@ -97,7 +97,7 @@ pub enum SourceProblem {
     LogGone(PathBuf),
     /// The configuration ignores this log.
     Ignored(PathBuf),
-    /// This file is now the log of another session.
+    /// This file was rewritten, or is now the log of another session.
     OtherSession(PathBuf),
     Unreadable(PathBuf, String),
 }
@@ -236,7 +236,7 @@ impl<'t> SessionTexts<'t> {
         Ok(Err(problem.unwrap_or(SourceProblem::Elsewhere)))
     }
 
-    /// Returns an error unless the file of a cursor exists, may be read, and is still the log of the cursor's session.
+    /// Returns an error unless the file of a cursor exists, may be read, and still holds the cursor's session.
     fn check_log(&self, agent: Agent, cursor: &Cursor) -> Result<(), SourceProblem> {
         let path = Path::new(&cursor.path);
         let own = || path.to_owned();
@@ -244,14 +244,18 @@ impl<'t> SessionTexts<'t> {
             io::ErrorKind::NotFound => SourceProblem::LogGone(own()),
             _ => SourceProblem::Unreadable(own(), error.to_string()),
         };
-        let (file, _) = files::open(path).map_err(unreadable)?;
+        let (file, metadata) = files::open(path).map_err(unreadable)?;
         // A directory on the way may have become a link since the log was read.
         files::inside(tree_of(path), path).map_err(unreadable)?;
         if (self.is_ignored)(path) {
             return Err(SourceProblem::Ignored(own()));
         }
+        let is_untouched = stat(&metadata) == cursor.stat;
         let is_as_it_was = || ends::look(path, &file, cursor).is_ok_and(|look| look.ends.is_some());
-        match is_as_it_was() || uid_of_log(agent, path) == cursor.session_uid {
+        // The uid of a Claude log is its name, which says nothing about what the file holds now.
+        let has_own_uid = agent != Agent::Claude || cursor.is_to_be_read();
+        let is_same_session = || has_own_uid && uid_of_log(agent, path) == cursor.session_uid;
+        match is_untouched || is_as_it_was() || is_same_session() {
             true => Ok(()),
             false => Err(SourceProblem::OtherSession(own())),
         }

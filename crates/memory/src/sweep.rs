@@ -38,6 +38,7 @@ use self::budget::Budget;
 pub(crate) use self::identify::uid_of_log;
 use self::piece::Output;
 use self::plan::Plan;
+pub(crate) use self::plan::stat;
 use self::refresh::Stale;
 pub(crate) use self::work::part_name;
 use self::write::Writer;

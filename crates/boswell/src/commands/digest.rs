@@ -5,6 +5,7 @@ mod page;
 
 use memory::digest::{self, Digest};
 use memory::logs::{self, LogReading};
+use memory::mask::Masker;
 use memory::outcome::outcome_word;
 use memory::prices::Prices;
 use memory::session_text::{SessionText, SessionTexts, TextLocation, TextOrigin};
@@ -107,10 +108,10 @@ fn from_memory(
         (Some(digest), _) => (digest, TextOrigin::Digest),
         // An overflow evicts sessions without a digest.
         (None, TextLocation::Source(_)) => {
-            announce(ui, &context.zone, &location);
+            announce(ui, &context.zone, texts.masker, &location);
             (digest_of_source(&texts, context, &uid, location)?, TextOrigin::Source)
         }
-        (None, _) => return Err(no_digest(context, &uid, &location)),
+        (None, _) => return Err(no_digest(context, texts.masker, &uid, &location)),
     };
     let mut calls = store.reads().calls_of(&uid)?;
     let cost = usage::sum(calls.iter(), prices);
@@ -191,21 +192,21 @@ fn digest_of_source(
 ) -> Result<Digest, CommandError> {
     let text = texts.open(uid, location.clone());
     let Some(source) = text.as_ref().and_then(SessionText::source) else {
-        return Err(no_digest(context, uid, &location));
+        return Err(no_digest(context, texts.masker, uid, &location));
     };
     let log = source.reading().map_err(told_log_error)?;
     let told = texts.store.reads().facts_of(uid)?;
     let digest = digest::from_log(log, Some(texts.masker), told, &context.digest_settings()).map_err(told_log_error)?;
-    digest.ok_or_else(|| no_digest(context, uid, &location))
+    digest.ok_or_else(|| no_digest(context, texts.masker, uid, &location))
 }
 
-fn no_digest(context: &Context, uid: &str, location: &TextLocation) -> CommandError {
+fn no_digest(context: &Context, masker: &Masker, uid: &str, location: &TextLocation) -> CommandError {
     match location {
         TextLocation::PromptsOnly => {
             let message = format_args!("no digest, because only prompts of this session are known: `{uid}`");
             CommandError::not_found("digest-unknown", message).with_hint("`boswell show` prints the prompts")
         }
-        TextLocation::Evicted(..) => text_gone(&context.zone, uid, location),
+        TextLocation::Evicted(..) => text_gone(&context.zone, masker, uid, location),
         TextLocation::Memory | TextLocation::Source(_) => {
             let message = format_args!("this session has nothing to make a digest from: `{uid}`");
             CommandError::not_found("digest-unknown", message).with_hint("`boswell sweep` reads it again")

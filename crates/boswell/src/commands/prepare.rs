@@ -194,9 +194,8 @@ pub(crate) fn told(error: DiaryError) -> CommandError {
         DiaryError::Busy(_) => CommandError::user("diary-busy", &error)
             .with_hint("try again when it is done")
             .retryable(),
-        DiaryError::Mismatch { .. } => {
-            CommandError::user("diary-mismatch", &error).with_hint("`--force` makes it anew; reports in it stay")
-        }
+        DiaryError::Mismatch { .. } => CommandError::user("diary-mismatch", &error)
+            .with_hint("`boswell prepare --force` makes it anew; reports in it stay"),
         DiaryError::Io { .. } => CommandError::user("diary-unwritable", &error)
             .with_hint("the reports root must be yours to write, with room on its disk"),
     }
@@ -259,7 +258,7 @@ fn show_evicted(ui: &mut Ui, context: &Context, store: &Store, made: &Made) -> R
         let location = texts.locate(uid)?;
         ui.warning(format_args!(
             "left out: {}",
-            text_gone(&context.zone, uid, &location).message
+            text_gone(&context.zone, texts.masker, uid, &location).message
         ));
     }
     if !made.notes.evicted.is_empty() {

@@ -50,7 +50,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &RestoreArgs) -> Result<
         is_ignored: &|log| context.is_ignored(log),
     };
     let location = texts.locate(&named.session_uid)?;
-    announce(ui, &context.zone, &location);
+    announce(ui, &context.zone, texts.masker, &location);
     let plan = plan(context, &texts, &named, &location, directory.as_deref())?;
     let written = if args.dry_run {
         0
@@ -94,7 +94,7 @@ pub(super) fn plan(
     directory: Option<&Path>,
 ) -> Result<Plan, CommandError> {
     if matches!(location, TextLocation::Evicted(..) | TextLocation::PromptsOnly) {
-        return Err(text_gone(&context.zone, &named.session_uid, location));
+        return Err(text_gone(&context.zone, texts.masker, &named.session_uid, location));
     }
     let roots = context.memory_roots();
     let target = directory.map_or(Target::InPlace(&roots), Target::Directory);

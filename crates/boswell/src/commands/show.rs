@@ -120,7 +120,7 @@ fn show(
         return show_part(ui, &text, named, part);
     }
     let mut portrait = Portrait::of(&texts, named)?;
-    announce(ui, zone, &portrait.location);
+    announce(ui, zone, texts.masker, &portrait.location);
     let text = texts.open(&named.session_uid, portrait.location.clone());
     if let Some(source) = text.as_ref().and_then(SessionText::source) {
         portrait.use_source(source)?;

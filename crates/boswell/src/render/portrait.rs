@@ -37,6 +37,8 @@ pub(crate) struct Portrait {
     pub(crate) prompts: Vec<(Option<i64>, String)>,
     /// Where its text is.
     pub(crate) location: TextLocation,
+    /// Why an evicted session cannot be read from its log, as a clause.
+    source_problem: Option<String>,
 }
 
 impl Portrait {
@@ -58,6 +60,11 @@ impl Portrait {
         session.source_path = Some(reads.log_path(uid)?).filter(|path| !path.is_empty());
         session.source_bytes = counted.bytes;
         let of_log = reads.line_count(uid, "log")?;
+        let location = texts.locate(uid)?;
+        let source_problem = match &location {
+            TextLocation::Evicted(_, problem) => Some(describe_problem(problem, texts.masker)),
+            _ => None,
+        };
         Ok(Self {
             status: named.status,
             said: reads.annotations_of(uid)?,
@@ -71,7 +78,8 @@ impl Portrait {
             },
             faults: reads.fault_count(uid)?,
             prompts: reads.prompts_of(uid)?,
-            location: texts.locate(uid)?,
+            location,
+            source_problem,
             session,
             subagents,
             counted,
@@ -182,7 +190,7 @@ impl Portrait {
     fn source_state(&self) -> Option<String> {
         match &self.location {
             TextLocation::Source(_) => Some("its text is read from its log".to_owned()),
-            TextLocation::Evicted(_, problem) => Some(describe_problem(problem)),
+            TextLocation::Evicted(..) => self.source_problem.clone(),
             TextLocation::Memory | TextLocation::PromptsOnly => None,
         }
     }

@@ -135,3 +135,24 @@ fn every_agent_names_the_directory_of_its_sessions() {
     assert_eq!(seen("--config session_memory.ignore.projects=/home/ada/other"), all);
     assert_eq!(seen("--config session_memory.ignore.projects=/home/ada/shop"), []);
 }
+
+#[test]
+fn a_secret_in_the_name_of_a_project_is_masked_in_the_pages_of_a_day() {
+    let mut sandbox = Sandbox::new();
+    sandbox.set("TZ", "UTC");
+    let secret = format!("ghp_{}", "a1B2".repeat(9));
+    let log = ClaudeLog::new(SESSION)
+        .at("2026-03-31T09:00:00Z")
+        .cwd(&format!("/home/ada/{secret}"))
+        .prompt("mend it")
+        .reply("Mended.");
+    sandbox.write(&log_path(), &log.jsonl());
+    sandbox.run("sweep");
+    for line in ["diary 2026-03-31", "report --date 2026-03-31 --json"] {
+        let told = sandbox.run(line);
+        assert!(
+            told.contains("REDACTED-github-token") && !told.contains(&secret),
+            "{told}"
+        );
+    }
+}

@@ -449,3 +449,37 @@ fn a_forgotten_or_ignored_session_is_never_read_from_its_log() {
         "{told}"
     );
 }
+
+#[test]
+fn a_secret_in_the_path_of_a_log_is_masked_in_messages() {
+    let mut sandbox = Sandbox::new();
+    sandbox.set("TZ", "UTC");
+    let log = format!(".claude/projects/-home-ada-{}/{}.jsonl", token(), id(1));
+    let text = ClaudeLog::new(&id(1))
+        .at("2026-03-01T09:00:00Z")
+        .prompt("mend it")
+        .reply("Mended.");
+    sandbox.write(&log, &text.jsonl());
+    sandbox.run("sweep");
+    sandbox.run(EVICT_ALL);
+    let lines = [
+        "show 5e550001",
+        "cat 5e550001",
+        "restore 5e550001 --output there --dry-run",
+    ];
+    for line in lines {
+        let told = messages(&sandbox, line);
+        assert!(
+            told.contains("[REDACTED:github-token:") && !told.contains(&token()),
+            "{line}: {told}"
+        );
+    }
+    fs::remove_file(sandbox.home.join(&log)).unwrap();
+    for line in lines {
+        let told = sandbox.run(line);
+        assert!(
+            told.contains("[REDACTED:github-token:") && !told.contains(&token()),
+            "{line}: {told}"
+        );
+    }
+}

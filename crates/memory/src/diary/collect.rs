@@ -258,7 +258,12 @@ fn project(ask: &Ask<'_>, candidate: &Candidate<'_>, id: &str, scan: &Scan) -> P
             .get(&agent)
             .map(|root| root.to_string_lossy().into_owned())
     };
-    match told.or_else(fallback) {
+    // The name of a directory can be a secret, too, and it becomes the name of the project.
+    let masked = |root: String| match ask.copies {
+        Copies::Masked(masker) => masker.mask_str(&root, &mut Vec::new()).into_owned(),
+        Copies::Verbatim => root,
+    };
+    match told.or_else(fallback).map(masked) {
         Some(root) => Project::of_root(&root, ask.home),
         None => Project::unknown(source_name(agent), id),
     }

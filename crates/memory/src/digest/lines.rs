@@ -13,6 +13,7 @@ use transcript::{
 };
 
 use super::steps::{Ran, Step, Steps};
+use crate::mask::{MaskKey, Masker, UserRules};
 use crate::store::{Store, StoreError};
 use crate::{kept, packs};
 
@@ -258,8 +259,11 @@ impl Findings {
     /// Takes the whole input of a call that runs commands.
     pub(crate) fn see_command(&mut self, seq: u64, text: &str) {
         if let Some(command) = commit_command(text) {
+            let subjects = command.subjects.into_iter();
             let texts = CommitTexts {
-                subjects: command.subjects,
+                subjects: subjects
+                    .map(|subject| subject.filter(|subject| !holds_secret(subject)))
+                    .collect(),
                 ..CommitTexts::default()
             };
             self.commits.insert(seq, texts);
@@ -278,6 +282,9 @@ impl Findings {
         texts.is_empty = nothing.iter().any(|words| text.contains(words));
         if may_announce_commits(text.as_bytes()) {
             texts.announced = announced_commits(text);
+            for commit in &mut texts.announced {
+                commit.subject = commit.subject.take().filter(|subject| !holds_secret(subject));
+            }
         }
     }
 
@@ -311,6 +318,18 @@ impl Findings {
             texts.noted_hash = noted;
         }
     }
+}
+
+/// Returns whether a subject holds a secret. Lines are masked before they get here, but a secret that quotes or colours cut in two becomes
+/// whole when the subject is taken out of them.
+fn holds_secret(subject: &str) -> bool {
+    static MASKER: LazyLock<Option<Masker>> =
+        LazyLock::new(|| Masker::new(&MaskKey::new([0; 32]), &UserRules::default()).ok());
+    let mut hits = Vec::new();
+    if let Some(masker) = MASKER.as_ref() {
+        masker.mask_str(subject, &mut hits);
+    }
+    !hits.is_empty()
 }
 
 fn end_of(text: &str, bytes_max: usize) -> &str {
@@ -396,6 +415,21 @@ mod tests {
             assert_eq!(verdict(failed), Some(false), "{failed}");
         }
         assert_eq!(verdict("nothing of note"), None);
+    }
+
+    #[test]
+    fn a_subject_in_which_a_cut_secret_becomes_whole_is_left_out() {
+        let (begin, end) = ("ghp_a1B2c3D4e5F6", "a1B2c3D4e5F6a1B2c3D4e5F6");
+        let mut findings = Findings::default();
+        findings.see_command(
+            1,
+            &format!("git commit -m \"use {begin}\"\"{end}\" && git commit -m plain"),
+        );
+        findings.see_output(1, &format!("[main 1a2b3c4] use {begin}\u{1b}[0m{end}\n"));
+        let texts = &findings.commits[&1];
+        assert_eq!(texts.subjects, [None, Some("plain".to_owned())]);
+        let hash = Some("1a2b3c4".to_owned());
+        assert_eq!(texts.announced, [GitCommit { hash, subject: None }]);
     }
 
     #[test]

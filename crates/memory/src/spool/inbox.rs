@@ -152,9 +152,11 @@ impl SweepCoverage<'_> {
         })
     }
 
-    /// Whether a note from `at` has waited long enough for a log or a file that cannot be read.
+    /// Whether a note from `at` has waited long enough for a log or a file that cannot be read. Only a sweep over all roots knows that it
+    /// cannot.
     fn is_given_up(&self, at: Timestamp) -> bool {
-        self.sweep.only.is_none() && self.sweep.now.duration_since(at).abs() > RETRY_FOR
+        let is_whole = self.sweep.only.is_none() && !self.sweep.leaves_out_roots;
+        is_whole && self.sweep.now.duration_since(at).abs() > RETRY_FOR
     }
 }
 

@@ -97,6 +97,13 @@ fn a_sweep_of_one_agent_leaves_the_notes_of_others() {
     };
     run(&claude, WAIT).unwrap();
     assert_eq!(waiting(&home), ["codex", "outside"]);
+    // Nor does it give them up after a day, because it does not know their logs.
+    let later = Sweep {
+        now: NOW + SignedDuration::from_hours(25),
+        ..claude
+    };
+    run(&later, WAIT).unwrap();
+    assert_eq!(waiting(&home), ["codex", "outside"]);
     // No sweep will ever read a log outside of all roots.
     home.sweep_at(NOW);
     assert!(waiting(&home).is_empty());

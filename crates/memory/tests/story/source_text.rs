@@ -170,6 +170,32 @@ fn a_file_that_is_the_log_of_another_session_now_is_not_read() {
     assert_eq!(locate(&memory.home, other).origin(), TextOrigin::Source);
 }
 
+#[test]
+fn a_claude_log_that_holds_something_else_now_is_not_read() {
+    let mut memory = Memory::new();
+    for number in 1..=5 {
+        memory.write(number, 48, 10);
+    }
+    memory.sweep();
+    evict(&mut memory);
+    memory.forget(&[2], Reach::WithDigest);
+    let home = &memory.home;
+    let own = |number| home.path(&path(number));
+    // The name of the file is still that of the session.
+    fs::copy(own(2), own(1)).unwrap();
+    let text = fs::read(own(3)).unwrap();
+    fs::write(own(3), &text[..text.len() / 2]).unwrap();
+    fs::write(own(4), "").unwrap();
+    for number in [1, 3, 4] {
+        let location = locate(home, &uid(number));
+        assert!(
+            matches!(&location, TextLocation::Evicted(_, SourceProblem::OtherSession(log)) if *log == own(number)),
+            "{number}: {location:?}"
+        );
+    }
+    assert_eq!(locate(home, &uid(5)).origin(), TextOrigin::Source);
+}
+
 #[cfg(unix)]
 #[test]
 fn a_link_that_took_the_place_of_a_log_or_its_directory_is_not_followed() {
