@@ -32,7 +32,7 @@ mod rebuild;
 mod render;
 mod report;
 mod restore;
-mod resume;
+pub(crate) mod resume;
 mod run;
 mod schedule;
 mod search;

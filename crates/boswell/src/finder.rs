@@ -234,7 +234,10 @@ impl Finder<'_> {
             ReaderAction::Nothing => {}
             ReaderAction::Back => self.reader = None,
             ReaderAction::Leave => return Ok(Some(End::Left)),
-            ReaderAction::Resume => return Ok(Some(End::Resume(session_uid))),
+            ReaderAction::Resume => match commands::resume::check(&self.context, &session_uid) {
+                Ok(()) => return Ok(Some(End::Resume(session_uid))),
+                Err(error) => self.set_message(error.message),
+            },
             ReaderAction::Copy(text) => {
                 screen.copy(&text).map_err(cannot)?;
                 reader.message = Some(format!("Copied {}", plural(text.chars().count() as u64, "character")));

@@ -230,6 +230,10 @@ impl AgentHealth {
                 return;
             }
         };
+        if survey.is_subagent && !log.is_subagent {
+            self.sessions = self.sessions.saturating_sub(1);
+            self.subagents += 1;
+        }
         self.versions.extend(survey.version);
         self.unread.extend(survey.unread);
         if let Some(session_uid) = survey.session_uid {
@@ -346,5 +350,38 @@ mod tests {
             (cleanup.period_days, cleanup.is_default, cleanup.due.len()),
             (3, false, 2)
         );
+    }
+    #[test]
+    fn the_doctor_counts_the_subagents_of_agents_that_tell_them_inside_of_the_log() {
+        let home = tempfile::tempdir().unwrap();
+        let day = home.path().join("sessions/2026/05/12");
+        fs::create_dir_all(&day).unwrap();
+        let log = |id: &str, source: &str| {
+            let head = format!(
+                r#"{{"timestamp":"2026-05-12T09:00:00Z","type":"session_meta","payload":{{"id":"{id}","timestamp":"2026-05-12T09:00:00Z","cwd":"/home/ada/app","cli_version":"0.118.0","source":{source}}}}}"#
+            );
+            fs::write(day.join(format!("rollout-2026-05-12T09-00-00-{id}.jsonl")), head + "\n").unwrap();
+        };
+        let parent = "019e0000-0000-7000-8000-000000000001";
+        log(parent, r#""cli""#);
+        log(
+            "019e0000-0000-7000-8000-000000000002",
+            &format!(r#"{{"subagent":{{"thread_spawn":{{"parent_thread_id":"{parent}","depth":1}}}}}}"#),
+        );
+        let roots = [Root {
+            agent: Agent::Codex,
+            path: home.path().to_owned(),
+            label: None,
+        }];
+        let examination = Examination {
+            roots: &roots,
+            now: Timestamp::now(),
+            threads: 1,
+            is_ignored: &|_| false,
+            progress: &|_, _| {},
+        };
+        let healths = examine(&examination);
+        let codex = healths.iter().find(|health| health.agent == Agent::Codex).unwrap();
+        assert_eq!((codex.sessions, codex.subagents), (1, 1));
     }
 }

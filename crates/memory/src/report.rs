@@ -12,6 +12,7 @@ mod folds;
 mod gone;
 mod group;
 mod judge;
+mod lead_in;
 mod lists;
 mod open;
 mod paths;

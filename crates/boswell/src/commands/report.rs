@@ -316,8 +316,9 @@ impl Writer<'_> {
         if let Prepared::Made(made) = &prepared {
             let skipped = made.notes.skipped.len() as u64;
             if skipped > 0 {
-                let left_out = plural(skipped, "thing");
-                ui.warning(format_args!("left out of {date}: {left_out}; the audit says why"));
+                ui.warning(format_args!("{} left out of {date}", plural(skipped, "thing")));
+                let audit = self.reports_root.join(format!("private/{date}/audit.manifest.json"));
+                ui.hint(format_args!("`{}` names each and the reason", audit.display()));
             }
         }
         match prepared {

@@ -45,11 +45,7 @@ struct Resume {
 pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ResumeArgs) -> Result<Outcome, CommandError> {
     let store = open_memory(context)?;
     let named = resolve(&store, context, &args.session)?;
-    let listed = store.reads().listed()?;
-    let listed = listed
-        .into_iter()
-        .find(|session| session.session_uid == named.session_uid);
-    let listed = listed.ok_or_else(|| CommandError::internal("a session that was named is not listed"))?;
+    let listed = find_listed(&store, &named)?;
     let log = store.reads().log_path(&named.session_uid)?;
     let is_gone = !Path::new(&log).is_file();
     let masker = context.masker(false)?;
@@ -96,6 +92,23 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ResumeArgs) -> Result<O
     start(resume.command(&program), resume.program)
 }
 
+/// Checks that a session can be resumed here, and changes nothing: the finder asks before it leaves the screen.
+pub(crate) fn check(context: &Context, session: &str) -> Result<(), CommandError> {
+    let store = open_memory(context)?;
+    let named = resolve(&store, context, session)?;
+    let listed = find_listed(&store, &named)?;
+    let resume = how(context, &store, &named, &listed, None)?;
+    resume.find(context).map(|_| ())
+}
+
+fn find_listed(store: &Store, named: &Named) -> Result<Listed, CommandError> {
+    let listed = store.reads().listed()?;
+    let own = listed
+        .into_iter()
+        .find(|session| session.session_uid == named.session_uid);
+    own.ok_or_else(|| CommandError::internal("a session that was named is not listed"))
+}
+
 /// How the agent goes on with the session, if it can.
 fn how(
     context: &Context,
@@ -137,7 +150,7 @@ fn how(
     let cwd = listed.cwd.as_deref().ok_or_else(|| {
         CommandError::user(
             "resume-refused",
-            format_args!("nobody knows where this session worked: `{uid}`"),
+            format_args!("the log does not name the directory of this session: `{uid}`"),
         )
     })?;
     let (program, arguments) = match agent {
@@ -189,8 +202,9 @@ impl Resume {
         if !self.directory.is_dir() {
             let directory = self.directory.display();
             let message = format_args!("the directory of this session is no longer there: `{directory}`");
-            return Err(CommandError::user("directory-gone", message)
-                .with_hint("make it again, or `--print` shows the command to run elsewhere"));
+            return Err(CommandError::user("directory-gone", message).with_hint(
+                "create it again, or run `boswell resume SESSION --print` for the command to run elsewhere",
+            ));
         }
         let ends: &[&str] = if cfg!(windows) {
             &[".exe", ".cmd", ".bat"]

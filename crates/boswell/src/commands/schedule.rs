@@ -105,7 +105,9 @@ fn install(ui: &mut Ui, context: &Context, args: &InstallArgs) -> Result<Outcome
             "no-scheduler",
             "no scheduler found: neither a systemd user session nor `crontab`",
         )
-        .with_hint("run `boswell sweep --scheduled` once an hour with another scheduler")
+        .with_hint(
+            "run `boswell sweep --scheduled` once an hour with another scheduler; it sweeps only if a sweep is due",
+        )
     })?;
     let plan = Plan::of(context, scheduler);
     let cadence = args

@@ -18,6 +18,7 @@ use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::filters::{FilterArgs, ToolMeans};
 use crate::prices;
+use crate::render::text::plural;
 use crate::session_arg::open_memory;
 use crate::ui::{Format, Ui};
 
@@ -184,14 +185,22 @@ fn report_nothing(ui: &mut Ui, sessions: &[Listed], view: UsageView) -> Result<O
 
 /// What has no price is said once, with what to do about it.
 fn tell_unpriced(ui: &mut Ui, bills: &[Bill]) {
-    let mut models: Vec<&str> = bills
-        .iter()
-        .filter(|bill| bill.cost == usage::Cost::Unpriced)
-        .map(|bill| bill.call.model.as_deref().unwrap_or("a model without a name"))
-        .collect();
+    if ui.format != Format::Text {
+        return;
+    }
+    let unpriced = || bills.iter().filter(|bill| bill.cost == usage::Cost::Unpriced);
+    // A price is found by the name of its model, so no entry in `prices.toml` can help here.
+    let unnamed = unpriced().filter(|bill| bill.call.model.is_none()).count() as u64;
+    if unnamed > 0 {
+        ui.warning(format_args!(
+            "no cost for {}: the log names no model",
+            plural(unnamed, "API call")
+        ));
+    }
+    let mut models: Vec<&str> = unpriced().filter_map(|bill| bill.call.model.as_deref()).collect();
     models.sort_unstable();
     models.dedup();
-    if !models.is_empty() && ui.format == Format::Text {
+    if !models.is_empty() {
         let models = crate::ui::escape(&models.join(", ")).into_owned();
         ui.warning(format_args!("no price is known for: {models}"));
         ui.hint("add it to `prices.toml` next to `config.toml`; `boswell usage --prices` shows the format");

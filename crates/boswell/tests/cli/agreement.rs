@@ -477,8 +477,11 @@ impl Agreement {
                     report["totals"]["commits"].clone(),
                     sum("commits_total", ""),
                 );
-                // Runs without a clear result are not compared: one made-up session has one that its day does not count.
-                for (name, below) in [("tests_passed", "passed"), ("tests_failed", "failed")] {
+                for (name, below) in [
+                    ("tests_passed", "passed"),
+                    ("tests_failed", "failed"),
+                    ("tests_unclear", "unclear"),
+                ] {
                     self.check(
                         day,
                         &format!("{name} of a day"),

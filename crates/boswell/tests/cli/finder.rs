@@ -303,6 +303,24 @@ fn a_word_is_found_while_it_is_typed_and_a_typo_is_answered_with_a_suggestion() 
 }
 
 #[test]
+fn a_session_that_cannot_be_resumed_stays_open_with_the_reason() {
+    let Some(terminal) = Terminal::open(with_demo(Sandbox::new())) else {
+        return;
+    };
+    terminal.start();
+    terminal.wait_for("3 sessions");
+    terminal.press(&["Enter"]);
+    terminal.wait_for("j/k turn");
+    // The directory of the made-up session does not exist.
+    terminal.press(&["r"]);
+    terminal.wait_for("the directory of this session is no longer there");
+    terminal.press(&["q"]);
+    terminal.wait_for("3 sessions");
+    terminal.press(&["Escape"]);
+    terminal.wait_for("ended 0");
+}
+
+#[test]
 fn what_is_copied_goes_to_the_clipboard_and_is_printed_on_leaving() {
     let Some(terminal) = Terminal::open(with_demo(Sandbox::new())) else {
         return;

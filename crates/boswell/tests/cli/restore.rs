@@ -180,7 +180,7 @@ fn resume_says_how_or_why_not() {
     assert_snapshot!(sandbox.run("resume last"), @"
     --- stderr ---
     error: the directory of this session is no longer there: `[HOME]/code/app`
-    Hint: make it again, or `--print` shows the command to run elsewhere
+    Hint: create it again, or run `boswell resume SESSION --print` for the command to run elsewhere
     --- exit 2 ---
     ");
 }

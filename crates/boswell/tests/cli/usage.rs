@@ -255,6 +255,31 @@ fn sandbox() -> Sandbox {
 }
 
 #[test]
+fn calls_without_a_model_are_counted_and_no_price_is_asked_for() {
+    let sandbox = Sandbox::new();
+    let id = "019e0000-0000-7000-8000-000000000001";
+    let tokens = r#"{"input_tokens":10,"cached_input_tokens":0,"output_tokens":5,"reasoning_output_tokens":0,"total_tokens":15}"#;
+    let log = format!(
+        r#"{{"timestamp":"2026-03-31T09:00:00Z","type":"session_meta","payload":{{"id":"{id}","timestamp":"2026-03-31T09:00:00Z","cwd":"/home/ada/app","cli_version":"0.40.0"}}}}
+{{"timestamp":"2026-03-31T09:00:01Z","type":"event_msg","payload":{{"type":"user_message","message":"hello"}}}}
+{{"timestamp":"2026-03-31T09:00:02Z","type":"event_msg","payload":{{"type":"token_count","info":{{"total_token_usage":{tokens},"last_token_usage":{tokens}}}}}}}
+"#
+    );
+    let path = sandbox.home.join(format!(
+        ".codex/sessions/2026/03/31/rollout-2026-03-31T09-00-00-{id}.jsonl"
+    ));
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, log).unwrap();
+    sandbox.run("sweep");
+    let shown = sandbox.run("usage --by agent --no-sweep").to_string();
+    assert!(
+        shown.contains("warning: no cost for 1 API call: the log names no model"),
+        "{shown}"
+    );
+    assert!(!shown.contains("prices.toml"), "{shown}");
+}
+
+#[test]
 fn usage_is_shown_by_day_session_project_and_block() {
     let sandbox = sandbox();
     assert_snapshot!(sandbox.run("usage --no-sweep"), @"

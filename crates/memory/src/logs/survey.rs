@@ -16,6 +16,8 @@ const REASONS_MAX: usize = 100;
 pub(crate) struct Survey {
     pub(crate) session_uid: Option<String>,
     pub(crate) version: Option<String>,
+    /// What the log says itself: only Claude Code tells it by the path, too.
+    pub(crate) is_subagent: bool,
     pub(crate) unknown: BTreeMap<Unknown, u64>,
     /// By reason without its place in the line: how often, and the first line.
     pub(crate) faults: BTreeMap<String, (u64, u64)>,
@@ -35,6 +37,7 @@ impl Survey {
         if let Some(session) = delta.session {
             self.session_uid = Some(session.session_uid.as_str().to_owned());
             self.version = session.agent_version;
+            self.is_subagent = session.is_subagent;
         }
         for (unknown, count) in delta.unknown {
             *self.unknown.entry(unknown).or_default() += count;

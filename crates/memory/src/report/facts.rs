@@ -64,6 +64,8 @@ pub(super) struct TurnFacts {
     pub(super) steps: Vec<Taken>,
     /// What subagents did whose work stands in the same log.
     pub(super) aside: Vec<Ran>,
+    /// Calls before the first prompt of the log, if this is its first turn. They count in totals and are never cited.
+    pub(super) lead_in: Vec<Ran>,
     pub(super) subagents: Vec<SubagentFacts>,
     /// The agent's own list as it stood last.
     pub(super) list: Option<List>,

@@ -102,7 +102,16 @@ pub(super) fn weigh(facts: &Facts, turns: Vec<usize>, as_of: Option<Timestamp>) 
     let mut totals = totals(facts, &turns);
     totals.files = all.len() as u64;
     totals.commits = made.iter().filter(|one| one.commit.is_some()).count() as u64;
-    for test in &tests {
+    let lead_in = turns
+        .iter()
+        .flat_map(|turn| facts.turns[*turn].lead_in.iter().map(|ran| (*turn, ran)));
+    let (mut early_tests, mut early_commits) = (Vec::new(), 0);
+    for (turn, ran) in lead_in {
+        early_tests.extend(test(facts, turn, ran));
+        early_commits += made_commits(ran, &facts.findings).len() as u64;
+    }
+    totals.commits += early_commits;
+    for test in tests.iter().chain(&early_tests) {
         match test.passed {
             Some(true) => totals.tests_passed += 1,
             Some(false) => totals.tests_failed += 1,

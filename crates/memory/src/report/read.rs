@@ -8,6 +8,7 @@ use transcript::{Actor, Agent, Call, Kind, LineageKind, PartKind, SessionEvent, 
 
 use super::facts::{Chosen, Facts, ProjectFacts, Said, SessionFacts, SubagentFacts, Taken, TurnFacts};
 use super::fields::Unread;
+use super::lead_in::read_lead_in;
 use super::words::asked;
 use super::workspace::{Folder, Row, Workspace};
 use super::{Ask, lists};
@@ -79,6 +80,9 @@ impl Facts {
                 };
                 (*own, *of) = (seq(*own), place);
             }
+            for ran in &mut turn.lead_in {
+                ran.seq = seq(ran.seq);
+            }
             self.turns.push(turn);
         }
         let findings = read.findings;
@@ -148,7 +152,11 @@ fn read_session(
     let own = log.reading.events.iter().filter(|event| event.part == main);
     fold(own, &mut turns);
     share_active_time(&log, window, &mut turns);
-    let mut calls: Vec<(usize, Call)> = Vec::new();
+    let lead_in = read_lead_in(&log, window, &turns);
+    let mut calls: Vec<(usize, Call)> = lead_in.calls.into_iter().map(|call| (0, call)).collect();
+    if let Some(first) = turns.first_mut() {
+        first.lead_in = lead_in.ran;
+    }
     for call in &log.reading.calls {
         if let Some(at) = turn_at(&turns, call.line) {
             calls.push((at, call.clone()));
@@ -360,7 +368,7 @@ fn wanted(turns: &[TurnFacts]) -> HashMap<(u64, u32), Vec<Wanted>> {
         if let Some(last) = lists.last() {
             want(last.line, last.call_at.1, Wanted::List(at));
         }
-        for ran in turn.ran() {
+        for ran in turn.ran().chain(&turn.lead_in) {
             if let Some((_, line, block)) = ran.result_at {
                 if ran.is_test {
                     want(line, block, Wanted::Test(ran.seq));

@@ -275,8 +275,12 @@ fn proofs(digest: &Digest) -> Vec<String> {
             Some(false) => "failed",
             None => "came out unclear",
         };
+        let unclear = match tests.unclear {
+            0 => String::new(),
+            unclear => format!(", {} unclear", measure::count(unclear)),
+        };
         let text = format!(
-            "{} passed, {} failed; the last {how} (line {}): {}",
+            "{} passed, {} failed{unclear}; the last {how} (line {}): {}",
             tests.passed,
             tests.failed,
             measure::count(last.line),

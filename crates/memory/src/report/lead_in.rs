@@ -1,0 +1,51 @@
+//! Calls before the first prompt of a log that begins in the middle of a turn. No turn contains them, so no sentence cites them, but
+//! the digest of the session counts them, and the totals of its day must agree with the digest.
+
+use jiff::Timestamp;
+use transcript::{Call, PartKind};
+
+use super::facts::TurnFacts;
+use crate::digest::{Ran, Step, Steps};
+use crate::logs::LogReading;
+
+/// What a log holds before its first prompt, inside of the day.
+#[derive(Debug, Default)]
+pub(super) struct LeadIn {
+    pub(super) ran: Vec<Ran>,
+    pub(super) calls: Vec<Call>,
+}
+
+/// Returns what lies before the first prompt, or nothing if the first of `turns` is not the first of the log.
+pub(super) fn read_lead_in(log: &LogReading, window: Option<(Timestamp, Timestamp)>, turns: &[TurnFacts]) -> LeadIn {
+    let mut lead_in = LeadIn::default();
+    let Some(first_line) = turns.first().map(|turn| turn.first_line) else {
+        return lead_in;
+    };
+    if log.reading.turns.iter().any(|turn| turn.start_line < first_line) {
+        return lead_in;
+    }
+    let inherited = log.reading.session.as_ref().and_then(|session| session.inherited);
+    let is_own = |line: u64| line < first_line && !inherited.is_some_and(|copied| copied.covers(line));
+    let is_inside = |ts: Option<Timestamp>| window.zip(ts).is_none_or(|((start, end), ts)| start <= ts && ts < end);
+    let main = log.parts.first().map_or(PartKind::Log, |part| part.kind);
+    let mut steps = Steps::default();
+    let mut keep = |step: Step<'_>| {
+        if let Step::Ran(ran) = step
+            && !ran.is_sidechain
+        {
+            lead_in.ran.push(ran.clone());
+        }
+    };
+    for event in &log.reading.events {
+        if event.part == main && is_own(event.line) && is_inside(event.ts) {
+            steps.take(event, &mut keep);
+        }
+    }
+    steps.end(&mut keep);
+    let calls = log.reading.calls.iter();
+    lead_in.calls = calls
+        .filter(|call| is_own(call.line) && is_inside(call.ts))
+        .cloned()
+        .collect();
+    lead_in
+}
