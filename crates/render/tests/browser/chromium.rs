@@ -198,8 +198,8 @@ impl Browser {
 
     /// What went wrong in the page, or was asked for from outside of it: errors on the console, exceptions, requests.
     pub fn complaints(&mut self) -> Vec<String> {
-        // Whatever the page still has to tell comes before the answer to this.
-        self.call("Runtime.evaluate", json!({ "expression": "1" }));
+        // All earlier messages of the page come before the answer to this. A page that reloads meanwhile is asked again.
+        self.until("true");
         let mut complaints = Vec::new();
         for message in &self.told {
             let parameters = &message["params"];
