@@ -5,10 +5,8 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use memory::store::{Listed, Store, StoreError};
+use memory::store::{Listed, SHORT_ID_CHARS, Store, StoreError};
 
-/// A prefix is at least this long, so that it stays unambiguous while new sessions arrive.
-const ID_CHARS_MIN: usize = 8;
 /// Words that name a session without being its id.
 const RESERVED: [&str; 2] = ["last", "here"];
 
@@ -70,7 +68,7 @@ fn shortest<'o>(session_uid: &str, others: impl Iterator<Item = &'o str>) -> Str
     // A subagent is named by its whole id: a prefix of it would name its session.
     let chars = match id.contains('/') {
         true => usize::MAX,
-        false => (alike + 1).max(ID_CHARS_MIN),
+        false => (alike + 1).max(SHORT_ID_CHARS),
     };
     let short = id.char_indices().nth(chars).map_or(id, |(end, _)| &id[..end]);
     match short.is_empty() || short.starts_with('-') || RESERVED.contains(&short) {

@@ -63,7 +63,7 @@ pub use place::{Place, Server, UrlError, Writer};
 pub use prompts::{PromptFile, PromptRow, PromptSource, PromptsOnly};
 pub use said::Said;
 pub use salvage::Salvaged;
-pub use sessions::{SessionRow, stand_in};
+pub use sessions::{SHORT_ID_CHARS, SessionRow, stand_in};
 pub use turns::{kept_session, kept_turn, works_for};
 
 use self::engine::{Access, Engine};

@@ -11,6 +11,9 @@ use transcript::{Agent, Session};
 use super::engine::Value;
 use super::{Reads, StoreError, Tx, micros};
 
+/// A printed id has at least this many characters, so that it stays unambiguous while new sessions arrive.
+pub const SHORT_ID_CHARS: usize = 8;
+
 /// What is known of a session for good.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionRow {
@@ -315,11 +318,20 @@ impl Reads<'_> {
     /// Returns the agents' own ids that sort directly before and after `native_id` among the sessions of each agent, and `native_id` itself once
     /// for each other agent that has a session of this id. Subagents of the session are left out.
     ///
-    /// Sessions of which only prompts are left count too, because a prefix can name them.
+    /// Sessions of which only prompts are left count too, because a prefix can name them. The list is empty if no other id shares its first
+    /// [`SHORT_ID_CHARS`] characters.
     pub fn neighbouring_ids(&self, session_uid: &str) -> Result<Vec<String>, StoreError> {
         let native_id = session_uid.split_once(':').map_or(session_uid, |(_, native)| native);
         let has_prompts = self.engine.has_table("prompts")?;
         let mut ids = Vec::new();
+        let prompts = has_prompts.then_some(("prompts", ""));
+        let tables: Vec<_> = [("sessions", "AND stands_for IS NULL")]
+            .into_iter()
+            .chain(prompts)
+            .collect();
+        if !self.has_alike(session_uid, native_id, &tables)? {
+            return Ok(ids);
+        }
         for agent in Agent::ALL {
             let (first, end) = (format!("{}:", agent.as_str()), format!("{};", agent.as_str()));
             let uid = format!("{first}{native_id}");
@@ -333,13 +345,35 @@ impl Reads<'_> {
             ];
             let same = (uid != session_uid).then_some((uid.as_str(), after.as_str(), "ASC"));
             for (from, to, order) in ranges.into_iter().chain(same) {
-                ids.extend(self.first_id_between("sessions", "AND stands_for IS NULL", from, to, order)?);
-                if has_prompts {
-                    ids.extend(self.first_id_between("prompts", "", from, to, order)?);
+                for (table, condition) in &tables {
+                    ids.extend(self.first_id_between(table, condition, from, to, order)?);
                 }
             }
         }
         Ok(ids)
+    }
+
+    /// Returns whether another session shares the first characters of `native_id`. Few do, so this answers for most sessions
+    /// with one statement per table and agent.
+    fn has_alike(&self, session_uid: &str, native_id: &str, tables: &[(&str, &str)]) -> Result<bool, StoreError> {
+        let chars = native_id.char_indices().nth(SHORT_ID_CHARS);
+        let prefix = chars.map_or(native_id, |(end, _)| &native_id[..end]);
+        let (subagents, after) = (format!("{session_uid}/"), format!("{session_uid}0"));
+        for (table, condition) in tables {
+            let sql = format!(
+                "SELECT session_uid FROM {table} WHERE session_uid >= $1 AND session_uid < $2 AND session_uid <> $3
+                 AND NOT (session_uid >= $4 AND session_uid < $5) {condition} LIMIT 1"
+            );
+            for agent in Agent::ALL {
+                let from = format!("{}:{prefix}", agent.as_str());
+                let to = format!("{from}{}", char::MAX);
+                let values = [&*from, &to, session_uid, &subagents, &after].map(Value::Text);
+                if self.engine.query_opt(&sql, &values, |row| row.text(0))?.is_some() {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
     }
 
     fn first_id_between(
