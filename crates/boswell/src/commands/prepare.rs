@@ -136,7 +136,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &PrepareArgs) -> Result<
         (Format::Text, Prepared::There(workspace)) => {
             ui.row(ui.path(&escape(&workspace.display().to_string())))?;
             ui.status("The workspace is there already");
-            ui.hint("`--force` makes it anew");
+            ui.hint("`--force` prepares it again");
         }
         (Format::Text, Prepared::Made(made)) => {
             show(ui, &window, made)?;
@@ -195,7 +195,7 @@ pub(crate) fn told(error: DiaryError) -> CommandError {
             .with_hint("try again when it is done")
             .retryable(),
         DiaryError::Mismatch { .. } => CommandError::user("diary-mismatch", &error)
-            .with_hint("`boswell prepare --force` makes it anew; reports in it stay"),
+            .with_hint("`boswell prepare --force` prepares it again; reports in it stay"),
         DiaryError::Io { .. } => CommandError::user("diary-unwritable", &error)
             .with_hint("the reports root must be yours to write, with room on its disk"),
     }

@@ -441,7 +441,7 @@ pub(crate) fn damaged(error: ReportError) -> CommandError {
     match error {
         ReportError::Store(error) => error.into(),
         error @ ReportError::Workspace { .. } => CommandError::user("workspace-damaged", error)
-            .with_hint("`boswell prepare --force` makes it anew; reports in it stay"),
+            .with_hint("`boswell prepare --force` prepares it again; reports in it stay"),
     }
 }
 

@@ -61,12 +61,12 @@ fn a_day_is_prepared_once_and_told() {
     [DAYS]/2026-03-31
     --- stderr ---
     The workspace is there already
-    Hint: `--force` makes it anew
+    Hint: `--force` prepares it again
     ");
     assert_snapshot!(told(&sandbox, "prepare --date 2026-03-31 --timezone Asia/Shanghai"), @"
     --- stderr ---
     error: the workspace there is another one (report_window_local, report_window_utc, timezone): [DAYS]/2026-03-31
-    Hint: `boswell prepare --force` makes it anew; reports in it stay
+    Hint: `boswell prepare --force` prepares it again; reports in it stay
     --- exit 2 ---
     ");
     let again: Value = serde_json::from_str(&sandbox.run("prepare --force --json")).unwrap();

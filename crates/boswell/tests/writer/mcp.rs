@@ -19,7 +19,7 @@ fn without_a_workspace_it_says_what_is_missing() {
     assert_snapshot!(sandbox.run("mcp --workspace nowhere"), @"
     --- stderr ---
     error: cannot read [HOME]/nowhere: No such file or directory (os error 2)
-    Hint: `boswell prepare --force` makes it anew; reports in it stay
+    Hint: `boswell prepare --force` prepares it again; reports in it stay
     --- exit 2 ---
     ");
 }
