@@ -1,4 +1,4 @@
-//! The shape of logs: the seeded corpus beside real ones, if `$BOSWELL_CORPUS` names some. The table of `docs/corpus.md`.
+//! The shape of logs: the seeded corpus beside real ones, if `$BOSWELL_CORPUS` names some. The table of `docs/dev/corpus.md`.
 //!
 //! `cargo bench -p boswell-benches --bench shape`. Counts only; nothing is timed but how fast the corpus is written.
 

@@ -1,4 +1,4 @@
-//! What was measured, as it is kept in `docs/benchmarks.json`. The page is written from it, and from nothing else.
+//! What was measured, as it is kept in `docs/dev/benchmarks.json`. The page is written from it, and from nothing else.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! What we claim, measured: every job side by side with the programs people use for it today, whole commands on the same logs,
 //! by turns, in one run. `./bench` installs those programs and starts this; it knows nothing of how they are installed.
 //!
-//! Figures are kept in `docs/benchmarks.json`, and `docs/benchmarks.md` is written from them. With `--quick` everything is small
+//! Figures are kept in `docs/dev/benchmarks.json`, and `docs/dev/benchmarks.md` is written from them. With `--quick` everything is small
 //! and goes into the build directory instead.
 
 #![allow(clippy::print_stderr, reason = "a bench says how far it is")]
@@ -68,7 +68,7 @@ fn main() {
     }
     let place = match quick {
         true => seeded::cache().join("quick"),
-        false => PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs"),
+        false => PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/dev"),
     };
     fs::create_dir_all(place.join("pictures")).expect("the page's directory can be written");
     let kept = place.join("benchmarks.json");
@@ -112,7 +112,7 @@ fn write(place: &Path, figures: &Figures, quick: bool) {
         fs::write(place.join(name), text).expect("the page's directory can be written");
     }
     if !quick {
-        write_readme(&place.join("../README.md"), figures);
+        write_readme(&place.join("../../README.md"), figures);
     }
 }
 

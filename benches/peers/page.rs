@@ -1,4 +1,4 @@
-//! The page `docs/benchmarks.md` and the lines of the README, made of the figures alone: no clock, no disk.
+//! The page `docs/dev/benchmarks.md` and the lines of the README, made of the figures alone: no clock, no disk.
 
 use std::fmt::Write;
 
@@ -34,7 +34,7 @@ const CHAPTERS: [Chapter; 10] = [
         job: "usage",
         title: "Tokens, money, the status line",
         about: "`boswell` asks its memory, `ccusage` reads the logs each time. What each counted stands beside it; where they differ, \
-                [docs/tokens.md](tokens.md) says by which rule.",
+                [tokens.md](../tokens.md) says by which rule.",
         picture: None,
     },
     Chapter {

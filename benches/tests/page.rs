@@ -19,20 +19,20 @@ fn text(name: &str) -> String {
 }
 
 fn kept() -> Figures {
-    serde_json::from_str(&text("docs/benchmarks.json")).expect("the figures can be read")
+    serde_json::from_str(&text("docs/dev/benchmarks.json")).expect("the figures can be read")
 }
 
 #[test]
 fn the_page_and_its_pictures_are_made_of_the_figures() {
     let figures = kept();
     assert_eq!(
-        text("docs/benchmarks.md"),
+        text("docs/dev/benchmarks.md"),
         page::markdown(&figures),
         "`./bench` writes it"
     );
     for (name, picture) in plot::all(&figures) {
         assert_eq!(
-            text(&format!("docs/pictures/{name}")),
+            text(&format!("docs/dev/pictures/{name}")),
             picture,
             "`./bench` writes {name}"
         );

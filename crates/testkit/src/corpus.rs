@@ -1,7 +1,7 @@
 //! The seeded corpus: a home with logs of all three agents, shaped like real ones, of any size.
 //!
 //! Same seed and size, same bytes, on every machine: no clock, no randomness of the system, whole numbers only. The shape
-//! (how long files and lines are, what they hold, how well they compress) follows real logs; `docs/corpus.md` has the
+//! (how long files and lines are, what they hold, how well they compress) follows real logs; `docs/dev/corpus.md` has the
 //! table. It is written line by line, so that memory stays small whatever the size. The words are ours.
 
 mod claude;

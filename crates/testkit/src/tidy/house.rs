@@ -25,9 +25,9 @@ const HOMES: &[(&str, &[&str])] = &[
 /// Pages with times that `./bench` did not write, and why.
 const TIMED_PAGES: &[&str] = &[
     // It alone writes these: a test compares them with its figures.
-    "docs/benchmarks.md",
+    "docs/dev/benchmarks.md",
     // A directory beside a server, which it does not measure yet.
-    "docs/scale.md",
+    "docs/dev/scale.md",
 ];
 
 /// Names that may stand behind `/home/`: nobody's, made up for logs and examples.
@@ -123,7 +123,7 @@ fn speeds(path: &str, text: &str, out: &mut Vec<Complaint>) {
     for (index, line) in text.lines().enumerate() {
         is_written = (is_written || line.contains("written by ./bench")) && !line.contains("until here");
         if !is_written && tells_a_speed(line) {
-            let message = "a figure of speed; `./bench` writes those into `docs/benchmarks.md`".to_string();
+            let message = "a figure of speed; `./bench` writes those into `docs/dev/benchmarks.md`".to_string();
             complain(out, path, index + 1, "speed", message);
         }
     }
@@ -185,7 +185,7 @@ struct Dependency<'a> {
 
 /// Every dependency has a line that says why, every line a dependency; doors stay at the doors.
 fn dependencies(tree: &Tree, out: &mut Vec<Complaint>) {
-    const LIST: &str = "docs/dependencies.md";
+    const LIST: &str = "docs/dev/dependencies.md";
     let manifests: Vec<_> = tree
         .files
         .iter()
@@ -493,7 +493,7 @@ mod tests {
             "2 times slower",
         ] {
             assert_eq!(told(&[("docs/a.md", line)]), ["docs/a.md:1 speed"], "{line}");
-            assert!(told(&[("docs/benchmarks.md", line)]).is_empty());
+            assert!(told(&[("docs/dev/benchmarks.md", line)]).is_empty());
             assert!(told(&[("docs/design/0001.md", line)]).is_empty());
             let written = format!("<!-- written by ./bench -->\n{line}\n<!-- until here -->");
             assert!(told(&[("README.md", &written)]).is_empty());
@@ -526,18 +526,18 @@ mod tests {
     #[test]
     fn the_list_of_dependencies_and_the_manifests_agree() {
         let manifests = [("Cargo.toml", ROOT), ("crates/memory/Cargo.toml", MEMORY)];
-        let with = |list| [manifests[0], manifests[1], ("docs/dependencies.md", list)];
+        let with = |list| [manifests[0], manifests[1], ("docs/dev/dependencies.md", list)];
         assert!(told(&with("- `serde`: derives\n")).is_empty());
         let missing = ["Cargo.toml:3 dependencies", "crates/memory/Cargo.toml:4 dependencies"];
         assert_eq!(told(&with("")), missing);
         assert_eq!(told(&with("- `serde`: \n")), missing, "a line needs its reason");
         let gone = told(&with("- `serde`: derives\n- `gone`: was nice\n"));
-        assert_eq!(gone, ["docs/dependencies.md:2 dependencies"]);
+        assert_eq!(gone, ["docs/dev/dependencies.md:2 dependencies"]);
     }
 
     #[test]
     fn a_dependency_that_no_crate_uses_is_told() {
-        let list = ("docs/dependencies.md", "- `serde`: derives\n");
+        let list = ("docs/dev/dependencies.md", "- `serde`: derives\n");
         assert_eq!(
             told(&[("Cargo.toml", ROOT), list]),
             [
@@ -551,7 +551,7 @@ mod tests {
 
     #[test]
     fn doors_stay_at_the_doors() {
-        let list = ("docs/dependencies.md", "- `clap`: a\n- `tokio`: b\n- `rusqlite`: c\n");
+        let list = ("docs/dev/dependencies.md", "- `clap`: a\n- `tokio`: b\n- `rusqlite`: c\n");
         for (section, name) in [
             ("[dependencies]", "clap = \"4\""),
             ("[dev-dependencies]", "tokio.workspace = true"),
