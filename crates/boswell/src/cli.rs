@@ -35,8 +35,8 @@ const HELP_COLUMNS: usize = 100;
 #[command(name = NAME, bin_name = NAME, version, max_term_width = HELP_COLUMNS)]
 #[command(after_help = "Examples:
   boswell                      the finder, on a terminal
-  boswell config show          what holds, and where each value comes from
-  boswell help config          what a command does, with examples")]
+  boswell config show          every setting, and where its value comes from
+  boswell help config          help on one command, with examples")]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: GlobalArgs,
@@ -46,19 +46,19 @@ pub(crate) struct Cli {
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct GlobalArgs {
-    /// Print JSON for programs; errors, too
+    /// Print JSON, including errors
     #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) json: bool,
-    /// Print data, warnings and errors, and nothing else
+    /// Print only data, warnings and errors
     #[arg(long, short, global = true, help_heading = GLOBAL)]
     pub(crate) quiet: bool,
     /// When to use colour
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", help_heading = GLOBAL)]
     pub(crate) color: ColorChoice,
-    /// Set a configuration key for this run; may be given several times
+    /// Set a configuration key for this run; can be repeated
     #[arg(long, global = true, value_name = "KEY=VALUE", help_heading = GLOBAL)]
     pub(crate) config: Vec<Assignment>,
-    /// Answer from what is kept, without a look for what is new
+    /// Answer from the memory without checking the logs for new text
     #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) no_sweep: bool,
 }

@@ -24,46 +24,46 @@ pub(crate) struct FilterArgs {
     /// Only sessions of this agent
     #[arg(long, value_name = "AGENT")]
     pub(crate) agent: Vec<AgentName>,
-    /// Only sessions in this directory or below it, or in one with this in its name
+    /// Only sessions in or below this directory, or in a directory whose path contains this text
     #[arg(long, value_name = "PROJECT")]
     pub(crate) project: Option<String>,
     /// Only sessions of the repository with this name
     #[arg(long, value_name = "REPO")]
     pub(crate) repo: Option<String>,
-    /// Only sessions of repositories in this domain, as the settings say
+    /// Only sessions of repositories in this domain, as configured in `session_memory.domains`
     #[arg(long, value_name = "DOMAIN")]
     pub(crate) domain: Option<String>,
-    /// Only sessions of this directory's repository
+    /// Only sessions of the current repository
     #[arg(long)]
     pub(crate) here: bool,
-    /// Only sessions on this git branch; `feat/*` is every branch that begins so
+    /// Only sessions on this git branch; `feat/*` matches every branch that begins with `feat/`
     #[arg(long, value_name = "BRANCH")]
     pub(crate) branch: Option<String>,
-    /// Only sessions about this task, such as `ABC-42`, by their branch, title, name or prompts
+    /// Only sessions whose branch, title, name or prompts mention this task, such as `ABC-42`
     #[arg(long, value_name = "TASK")]
     pub(crate) task: Option<String>,
-    /// Only sessions that called a model with this in its name
+    /// Only sessions that used a model whose name contains this text
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// Only sessions that used this tool; a search looks only at what it was given and gave back
+    /// Only sessions that used this tool; a search looks only at its input and output
     #[arg(long, value_name = "TOOL")]
     pub(crate) tool: Option<String>,
-    /// Only sessions that came out so, as their digests say
+    /// Only sessions with this outcome, according to their digests
     #[arg(long, value_name = "OUTCOME")]
     pub(crate) outcome: Vec<OutcomeName>,
-    /// Only sessions of this machine: one that wrote them, or the label of a root such as another machine's copy
+    /// Only sessions written by this machine, or read from a root with this label, such as another machine's copy
     #[arg(long, value_name = "MACHINE")]
     pub(crate) machine: Option<String>,
-    /// Only sessions of this user, in a memory that several share
+    /// Only sessions of this user, in a shared memory
     #[arg(long, value_name = "USER")]
     pub(crate) user: Option<String>,
-    /// Only sessions with this tag; several tags are all wanted
+    /// Only sessions with this tag; if repeated, with all of them
     #[arg(long, value_name = "TAG")]
     pub(crate) tag: Vec<String>,
     /// Only activity after this: a date, a time, `today`, `yesterday`, `monday`, `-3d`, `7d`, `12h`
     #[arg(long, value_name = "WHEN")]
     pub(crate) since: Option<When>,
-    /// Only what began before this, the day itself included
+    /// Only what began before this, including that day
     #[arg(long, value_name = "WHEN")]
     pub(crate) until: Option<When>,
 }

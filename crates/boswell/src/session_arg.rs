@@ -18,7 +18,7 @@ const WORDS_COLUMNS: usize = 60;
 
 /// The help of every argument that names a session.
 pub(crate) const SESSION_HELP: &str =
-    "A uid, the beginning of an id, `last`, `here` (the newest of this directory's repository), or a log";
+    "A uid, the start of an id, `last`, `here` (the newest session of the current repository), or a log";
 
 /// A session that was named.
 #[derive(Debug, Clone, PartialEq, Eq)]

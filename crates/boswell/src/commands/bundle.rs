@@ -21,8 +21,8 @@ use crate::ui::{Format, Ui, escape, measure};
 
 /// Pack a day's workspace into a zip for support
 ///
-/// What was made of the day and the audit, but not the sessions themselves, unless they are asked for. Secrets are masked in all of
-/// it, and your home directory is written as `~`.
+/// Contains what was derived from the day, and the audit; the copied sessions are left out unless `--raw-sessions` is
+/// given. Secrets are masked in all of it, and your home directory is written as `~`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell bundle --date 2026-05-12 -o day.zip
@@ -35,7 +35,7 @@ pub(crate) struct BundleArgs {
     /// Where to write the zip
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Take the copied sessions in as well
+    /// Include the copied sessions
     #[arg(long)]
     raw_sessions: bool,
 }

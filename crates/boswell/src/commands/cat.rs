@@ -20,7 +20,7 @@ use crate::ui::Ui;
 pub(crate) struct CatArgs {
     #[arg(help = SESSION_HELP)]
     session: String,
-    /// Which part of the session
+    /// Part of the session
     #[arg(long, default_value = "log")]
     part: String,
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::error::{CommandError, Outcome};
 use crate::ui::{Format, Ui};
 
-/// Print a script that lets your shell complete commands and flags
+/// Print a shell completion script
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell completions bash > ~/.local/share/bash-completion/completions/boswell

@@ -18,12 +18,12 @@ const COLUMNS_MAX: usize = 60;
 
 /// Write, show and find the configuration
 ///
-/// What holds is put together key by key from the defaults, the system file, the user file, the
-/// environment and the command line, each over the one before it.
+/// Settings are merged key by key from the defaults, the system file, the user file, the environment and the command
+/// line; later sources override earlier ones.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell config init          start from a commented copy of the defaults
-  boswell config show          what holds, and where each value comes from
+  boswell config show          every setting, and where its value comes from
   boswell config path          where the files are looked for")]
 pub(crate) struct ConfigArgs {
     #[command(subcommand)]
@@ -39,22 +39,22 @@ enum ConfigCommand {
 
 /// Write a commented copy of the defaults to the user file
 ///
-/// All keys stand in it as comments, so that a default that changes later still reaches you.
-/// The file is private to you. A file that is already there stays, unless `--force` is given.
+/// All keys are in it as comments, so that a default that changes later still reaches you. The file is private to you.
+/// An existing file is kept unless `--force` is given.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell config init
   BOSWELL_CONFIG=./boswell.toml boswell config init
   boswell config init --force")]
 struct InitArgs {
-    /// Replace a file that is already there
+    /// Replace an existing file
     #[arg(long)]
     force: bool,
 }
 
-/// Show what holds, and where each value comes from
+/// Show every setting, and where its value comes from
 ///
-/// The output is a configuration file itself.
+/// The output is itself a configuration file.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell config show
@@ -62,7 +62,7 @@ struct InitArgs {
   boswell config show --config session_memory.retention.cadence=weekly")]
 struct ShowArgs {}
 
-/// Show where the files are looked for, and which of them exist
+/// Show where configuration files are looked for, and which exist
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell config path

@@ -13,7 +13,7 @@ use crate::ui::{FAINT, Format, STRONG, Ui, escape};
 
 /// List the days that have sessions, newest first
 ///
-/// With the turns and the projects of each day, and whether it has a workspace or a report.
+/// Shows the turns and projects of each day, and whether it has a workspace or a report.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell days

@@ -14,10 +14,10 @@ use crate::session_arg::{SESSION_HELP, open_memory, resolve};
 use crate::surface;
 use crate::ui::{Format, Ui, escape_lines};
 
-/// Write a decision down
+/// Record a decision
 ///
-/// A choice and its reason, of one session or of none. It stays whatever becomes of the session, is shown with it and in
-/// its digest, and secrets in it are masked.
+/// Records a choice and its reason, for one session or for none. It stays when the session is evicted, is shown with
+/// the session and in its digest, and secrets in it are masked.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell decide \"SQLite, because one file is easy to back up\"

@@ -11,9 +11,9 @@ use crate::render::text::date_time;
 use crate::session_arg::{SESSION_HELP, open_memory, resolve};
 use crate::ui::{FAINT, Format, STRONG, Ui, escape_lines};
 
-/// Show what was decided, newest first
+/// List decisions, newest first
 ///
-/// What `boswell decide` wrote down, of all sessions or of one.
+/// Lists what `boswell decide` recorded, for all sessions or for one.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell decisions
@@ -22,13 +22,13 @@ use crate::ui::{FAINT, Format, STRONG, Ui, escape_lines};
 pub(crate) struct DecisionsArgs {
     #[arg(long, value_name = "SESSION", help = SESSION_HELP)]
     session: Option<String>,
-    /// Only those made after this: a date, a time, `today`, `yesterday`, `7d`, `12h`
+    /// Only decisions after this: a date, a time, `today`, `yesterday`, `7d`, `12h`
     #[arg(long, value_name = "WHEN")]
     since: Option<When>,
-    /// Only those made before this, the day itself included
+    /// Only decisions before this, including that day
     #[arg(long, value_name = "WHEN")]
     until: Option<When>,
-    /// How many at most; 0 shows all
+    /// Maximum number of decisions; `0` for no limit
     #[arg(long, value_name = "COUNT", default_value_t = 50)]
     limit: usize,
 }

@@ -15,10 +15,11 @@ use crate::error::{CommandError, Outcome};
 use crate::interrupt::UnfinishedFile;
 use crate::ui::{FAINT, Format, HEADING, Ui, measure, prose};
 
-/// Show what Boswell does on small made-up logs
+/// Take a one-minute tour on made-up logs
 ///
-/// Writes one session of each agent into a temporary home and runs a few commands there: search, `why`, usage, a page, a film, and a
-/// deleted log that is restored. Then removes the home. Your own logs and memory are neither read nor written.
+/// Writes one session of each agent into a temporary home and runs a few commands there: search, `why`, usage, a page,
+/// a film, and a deleted log that is restored. Then removes the home. Your own logs and memory are neither read nor
+/// written.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell demo

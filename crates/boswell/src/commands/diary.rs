@@ -24,7 +24,7 @@ pub(crate) struct DiaryArgs {
     /// The day: `2026-05-12`, `today`, `yesterday`, `monday` or `-3d`
     #[arg(value_name = "DAY", conflicts_with = "date")]
     day: Option<DayWord>,
-    /// The same, as other commands take it
+    /// The same, under the name that other commands use
     #[arg(long, value_name = "DAY")]
     date: Option<DayWord>,
     #[command(flatten)]

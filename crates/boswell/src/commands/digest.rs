@@ -22,24 +22,25 @@ use crate::session_arg::{SESSION_HELP, open_memory, resolve};
 use crate::text_source::{announce, text_gone};
 use crate::ui::{Format, Ui};
 
-/// Show a session on one page: what was asked, what came of it, what it took
+/// Show a session on one page: prompts, result and effort
 ///
-/// Outcome with its evidence, turns, time, tokens, tools, files, tests, errors and signals. A digest is kept when a session
-/// is quiet, and stays when its raw text is evicted. Lines are lines of the log: `boswell show` has the words around them.
+/// Outcome with its evidence, turns, time, tokens, tools, files, tests, errors and signals. A digest is stored once a
+/// session is quiet, and stays when its raw text is evicted. Line numbers are those of the log: `boswell show` prints
+/// the text around them.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell digest last
-  boswell digest 5e55 --subagents           with those who worked for it
+  boswell digest 5e55 --subagents           with its subagents
   boswell digest last --max-tokens 500      for a model
   boswell digest LOG                        a log that is not in the memory
   boswell digest last --json")]
 pub(crate) struct DigestArgs {
     #[arg(help = SESSION_HELP)]
     session: String,
-    /// Add what its subagents did, each judged for itself, and the sums
+    /// Add its subagents, each with its own outcome, and the totals
     #[arg(long)]
     subagents: bool,
-    /// About how many tokens the answer may take; what is told last goes first
+    /// Approximate size of the answer in model tokens; the last sections are left out first
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(50..))]
     max_tokens: Option<u32>,
 }

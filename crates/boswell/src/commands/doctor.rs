@@ -22,23 +22,23 @@ use crate::ui::{BAD, FAINT, Format, GOOD, STRONG, Ui, escape, measure};
 /// How many rows of one sort are shown to people.
 const ROWS_SHOWN: usize = 5;
 
-/// Say which agents are here, what they keep, and what of it cannot be read
+/// Check which agents are installed, what they wrote, and what cannot be read
 ///
-/// Reads all logs under the agents' roots and changes nothing. Tells record types that Boswell does
-/// not know yet, faults by their reason, sessions that several logs hold, and what Claude Code's clean-up
-/// is about to delete. With `--deep` the memory itself is examined, too: its database and every kept line.
+/// Reads all logs under the agents' roots and changes nothing. Reports record types that Boswell does not know yet,
+/// faults by reason, sessions that are in several logs, and what Claude Code's clean-up is about to delete. With
+/// `--deep` it also checks the memory itself: its database and every stored line.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell doctor
-  boswell doctor --deep      is the memory itself whole?
-  boswell doctor --repair    give back what is damaged
+  boswell doctor --deep      also check the memory
+  boswell doctor --repair    also repair what is damaged
   boswell doctor --json
   CLAUDE_CONFIG_DIR=/backup/.claude boswell doctor")]
 pub(crate) struct DoctorArgs {
-    /// Examine the memory, too: its database and every kept line
+    /// Also check the memory: its database and every stored line
     #[arg(long)]
     deep: bool,
-    /// The same, and give back what is damaged from the kept lines or from the agent's log
+    /// Like `--deep`, and repair what is damaged from stored lines or from the agent's log
     #[arg(long)]
     repair: bool,
 }

@@ -27,17 +27,17 @@ use crate::ui::{Format, Ui, measure};
 
 /// Write sessions, turns, events, calls and digests as tables
 ///
-/// One file per table, into a directory of its own. Texts are masked, as everywhere. docs/export.md tells what the columns mean.
+/// Writes one file per table into a directory. Texts are masked, as everywhere. docs/export.md describes the columns.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell export --to parquet -o tables
   boswell export --to csv -o tables --since 30d
   boswell export --to jsonl -o tables --tables sessions,calls")]
 pub(crate) struct ExportArgs {
-    /// The format
+    /// Format of the files
     #[arg(long, value_name = "FORMAT")]
     to: To,
-    /// A directory; files in it are never overwritten
+    /// Output directory; existing files are never overwritten
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
     /// Only these tables

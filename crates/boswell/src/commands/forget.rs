@@ -51,7 +51,7 @@ pub(crate) struct ForgetArgs {
     /// Also delete the files that Boswell made of them elsewhere
     #[arg(long)]
     copies: bool,
-    /// Where workspaces are kept
+    /// Directory of the workspaces
     #[arg(long, value_name = "DIR")]
     reports_root: Option<PathBuf>,
     /// Show what would be deleted and change nothing

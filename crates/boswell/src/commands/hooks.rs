@@ -21,11 +21,11 @@ use crate::error::{CommandError, Outcome};
 use crate::hook::baked::Baked;
 use crate::ui::{FAINT, Format, Ui, escape};
 
-/// Let agents tell of their sessions as they end
+/// Let agents report their sessions as they end
 ///
-/// A hook is a command in an agent's own settings that it runs when a session starts, a turn ends or a session ends. Ours
-/// notes which session it was and why it ended, never what was said in it, and is gone in milliseconds; the session is in
-/// memory seconds later. Nothing is installed unless you say so.
+/// A hook is a command in an agent's own settings that the agent runs when a session starts, a turn ends or a session
+/// ends. Ours records which session it was and why it ended, never what was said in it, and returns within
+/// milliseconds; the session is in the memory seconds later. Nothing is installed unless you run `install`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell hooks install --dry-run      what would change
@@ -44,10 +44,10 @@ enum HooksCommand {
     Status(StatusArgs),
 }
 
-/// Put our hooks into the settings of agents
+/// Add our hooks to the agents' settings
 ///
-/// They stand beside what you have there; comments and formatting stay. What the settings were is kept beside them until
-/// `boswell hooks uninstall` gives it back. Without a name, the agents that are on this machine are meant.
+/// They are added next to your own hooks; comments and formatting stay. A backup of the settings is kept beside them
+/// until `boswell hooks uninstall` restores it. Without a name, all agents on this machine are meant.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell hooks install
@@ -57,10 +57,10 @@ enum HooksCommand {
 struct InstallArgs {
     /// `claude`, `codex` or `grok`
     agents: Vec<AgentName>,
-    /// Whose sessions are meant
+    /// Which settings to change
     #[arg(long, value_name = "SCOPE", default_value = "user")]
     scope: Scope,
-    /// Show our status line in Claude Code, where none is set
+    /// Also set our status line in Claude Code, if none is set
     #[arg(long)]
     statusline: bool,
     /// Show what would change, and change nothing
@@ -68,9 +68,9 @@ struct InstallArgs {
     dry_run: bool,
 }
 
-/// Take our hooks out of the settings of agents
+/// Remove our hooks from the agents' settings
 ///
-/// Where nothing else was changed since, the settings are as they were, byte for byte; else only what is ours goes.
+/// If nothing else was changed since, the settings are restored byte for byte; otherwise only our entries are removed.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell hooks uninstall
@@ -78,7 +78,7 @@ struct InstallArgs {
 struct UninstallArgs {
     /// `claude`, `codex` or `grok`
     agents: Vec<AgentName>,
-    /// Whose sessions are meant
+    /// Which settings to change
     #[arg(long, value_name = "SCOPE", default_value = "user")]
     scope: Scope,
     /// Show what would change, and change nothing
@@ -86,7 +86,7 @@ struct UninstallArgs {
     dry_run: bool,
 }
 
-/// Say where our hooks are, whether they would still run, and when they last did
+/// Show where our hooks are, whether they would still run, and when they last ran
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell hooks status

@@ -16,9 +16,9 @@ use crate::ui::{Format, Ui, escape, measure};
 
 /// Share one memory among several machines
 ///
-/// The memory is a PostgreSQL database. A machine keeps its memory there (`store.url`), or keeps its own and delivers to it (`hub.url`).
-/// What leaves a machine was masked before; of a memory that is only delivered to, prompts and raw text stay here unless
-/// `hub.share` says otherwise.
+/// The shared memory is a PostgreSQL database. A machine either keeps its memory there (`store.url`), or keeps its own
+/// and pushes to it (`hub.url`). Everything that leaves a machine is masked; `push` leaves out prompts and raw text
+/// unless `hub.share` says otherwise.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell hub init postgres://ada@db.example/memory
@@ -38,23 +38,24 @@ enum HubCommand {
     Status(StatusArgs),
 }
 
-/// Make the tables and the roles of a shared memory
+/// Create the tables and roles of a shared memory
 ///
-/// The roles are boswell_owner, boswell_writer and boswell_reader; give them to those who may do so much. What is there already stays.
+/// The roles are boswell_owner, boswell_writer and boswell_reader; grant them to the database users who need them.
+/// Existing tables and roles are kept.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell hub init postgres://ada@db.example/memory
   boswell hub init")]
 struct InitArgs {
-    /// The database; without it, that of `hub.url` or `store.url`
+    /// The database; by default that of `hub.url` or `store.url`
     #[arg(value_name = "URL")]
     url: Option<String>,
 }
 
-/// Deliver what is new here to the shared memory
+/// Push what is new to the shared memory
 ///
-/// Of two logs of one session the longer one counts. What was said or delivered here and is taken away or forgotten since is taken away there,
-/// too. Where the server is away nothing is lost: the next time delivers it.
+/// Of two logs of one session the longer one counts. What was pushed from here and has since been removed or forgotten
+/// here is also removed there. If the server cannot be reached, nothing is lost: the next push delivers it.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell hub push")]
@@ -62,8 +63,8 @@ struct PushArgs {}
 
 /// Move the whole memory to a server, or back into the data directory
 ///
-/// Nothing is taken away where it was. Cut off, it goes on where it was; in the end both are compared, row by row and frame by frame.
-/// `store.url` says from then on which one is asked.
+/// Nothing is removed at the origin. An interrupted move continues where it stopped; at the end both memories are
+/// compared row by row and frame by frame. From then on `store.url` decides which one is used.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell hub move postgres://ada@db.example/memory
@@ -74,7 +75,7 @@ struct MoveArgs {
     to: String,
 }
 
-/// Say what is where
+/// Show what is stored here and on the server
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell hub status")]

@@ -10,15 +10,15 @@ use crate::render::text::date_time;
 use crate::session_arg::open_memory;
 use crate::ui::{FAINT, Format, STRONG, Ui, escape};
 
-/// Show what was done to the memory, newest first
+/// Show the operation log of the memory, newest first
 ///
-/// Nothing changes in the memory without leaving a sentence here.
+/// Every change to the memory leaves a sentence here.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell journal
   boswell journal --limit 100 --json")]
 pub(crate) struct JournalArgs {
-    /// How many entries at most
+    /// Maximum number of entries
     #[arg(long, value_name = "COUNT", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
 }

@@ -11,9 +11,10 @@ use crate::error::{CommandError, Outcome};
 use crate::session_arg::{SESSION_HELP, open_memory, resolve};
 use crate::ui::{Format, Ui};
 
-/// Keep a session's raw text for good
+/// Protect a session's raw text from eviction
 ///
-/// No budget and no age lets it go, nor the raw text of its subagents. Kept text counts towards the caps.
+/// Neither its raw text nor that of its subagents is evicted, whatever its age and the budget. Kept text counts towards
+/// the caps.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell keep last
@@ -21,7 +22,7 @@ use crate::ui::{Format, Ui};
 pub(crate) struct KeepArgs {
     #[arg(help = SESSION_HELP)]
     session: String,
-    /// Let it go again when its time comes
+    /// Allow eviction again
     #[arg(long)]
     undo: bool,
 }

@@ -18,11 +18,12 @@ use crate::ui::Ui;
 
 pub(crate) use tools::names as tool_names;
 
-/// Let an agent read a day's workspace and write about it, by MCP
+/// Serve a day's workspace to an agent over MCP
 ///
-/// Speaks the Model Context Protocol on standard input and output. An agent reads sessions turn by turn, with the secrets out, and hands in
-/// evidence, pieces of work and the day as a whole. Everything it hands in is checked against the workspace's index; what is wrong
-/// comes back with its place and a hint. `boswell report --writer` starts it by itself. Nothing is written but into that workspace.
+/// Speaks the Model Context Protocol on standard input and output. An agent reads sessions turn by turn, with secrets
+/// masked, and submits evidence, pieces of work and the day as a whole. Every submission is checked against the
+/// workspace's index; an error names the place and gives a hint. `boswell report --writer` starts this server by
+/// itself. It writes only into that workspace.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell mcp --workspace 2026-05-12

@@ -8,19 +8,18 @@ use crate::error::{CommandError, Outcome};
 use crate::session_arg::SESSION_HELP;
 use crate::ui::Ui;
 
-/// Give a session a name of your own, or show it
+/// Give a session your own name, or show it
 ///
-/// The name is shown instead of the title that the agent gave. It stays whatever becomes of the session; an empty one takes it
-/// away.
+/// The name is shown instead of the agent's title. It stays when the session is evicted; an empty name removes it.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell name last \"the parser rewrite\"
-  boswell name 5e55                       what it is called
-  boswell name 5e55 \"\"                    the agent's title again")]
+  boswell name 5e55                       prints its name
+  boswell name 5e55 \"\"                    removes it")]
 pub(crate) struct NameArgs {
     #[arg(help = SESSION_HELP)]
     session: String,
-    /// The name; without one the name that is there is shown
+    /// The name; without one, prints the current name
     #[arg(value_name = "TITLE", allow_hyphen_values = true)]
     text: Option<String>,
 }

@@ -8,19 +8,19 @@ use crate::error::{CommandError, Outcome};
 use crate::session_arg::SESSION_HELP;
 use crate::ui::Ui;
 
-/// Write a note on a session, or show it
+/// Write or show a session's note
 ///
-/// One note per session, which a new one replaces; an empty one takes it away. It stays whatever becomes of the session,
+/// A session has one note; a new one replaces it, and an empty one removes it. It stays when the session is evicted,
 /// and secrets in it are masked.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell note last \"the retry hid the real error\"
-  boswell note 5e55                       what it says
-  boswell note 5e55 \"\"                    away with it")]
+  boswell note 5e55                       prints its note
+  boswell note 5e55 \"\"                    removes it")]
 pub(crate) struct NoteArgs {
     #[arg(help = SESSION_HELP)]
     session: String,
-    /// The note; without one the note that is there is shown
+    /// The note; without one, prints the current note
     #[arg(value_name = "TEXT", allow_hyphen_values = true)]
     text: Option<String>,
 }

@@ -22,26 +22,26 @@ const TOLD_MAX: usize = 20;
 
 /// Gather a day's sessions into a workspace for a report
 ///
-/// All sessions in which a human asked something on that day, of all agents: their logs with the secrets out, their subagents,
+/// Collects all sessions in which you prompted an agent on that day: their logs with secrets masked, their subagents,
 /// and an index of the turns by line. The default is yesterday. What is left out is reported with the reason; the
-/// complete list is in the audit, outside of the workspace. An existing workspace is kept, unless it was prepared before its day was over and
-/// the day has ended or logs have grown since.
+/// complete list is in the audit, outside of the workspace. An existing workspace is kept, unless it was prepared
+/// before its day was over and the day has ended or logs have grown since.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell prepare                                  yesterday
   boswell prepare --today
   boswell prepare --date monday
   boswell prepare --date 2026-05-12 --timezone Asia/Shanghai
-  boswell prepare --date 2026-05-12 --force        again; reports in it stay")]
+  boswell prepare --date 2026-05-12 --force        prepare it again; reports are kept")]
 pub(crate) struct PrepareArgs {
     #[command(flatten)]
     day: DayArgs,
     #[command(flatten)]
     place: PlaceArgs,
-    /// Make a workspace anew that is there already; reports in it stay
+    /// Prepare an existing workspace again; reports in it are kept
     #[arg(long)]
     force: bool,
-    /// Copy logs byte by byte, with the secrets in them
+    /// Copy logs byte for byte, including secrets
     #[arg(long)]
     verbatim: bool,
 }
@@ -60,10 +60,10 @@ pub(crate) struct DayArgs {
 /// Where days lie, in time and on disk.
 #[derive(clap::Args, Debug)]
 pub(crate) struct PlaceArgs {
-    /// The zone in which a day begins and ends, such as `Europe/Berlin`; the system's where it is not given
+    /// Time zone of the day, such as `Europe/Berlin`; the system's by default
     #[arg(long, value_name = "ZONE")]
     timezone: Option<String>,
-    /// Where workspaces are kept
+    /// Directory of the workspaces
     #[arg(long, value_name = "DIR")]
     reports_root: Option<PathBuf>,
 }

@@ -22,24 +22,24 @@ const UNKNOWN_SHOWN: usize = 5;
 /// How many faults are told on a terminal before the rest is only counted.
 const FAULTS_SHOWN: usize = 20;
 
-/// Show a session's log as one clear transcript
+/// Print a log as a transcript
 ///
-/// Reads the log itself, without any memory, and changes nothing. The agent is told by the shape of
-/// the log. Subagents whose logs lie beside it are shown after it. With `--json` the answer is JSON
-/// Lines: session, turn, event and fault records, and one summary at the end.
+/// Reads the log itself, without the memory, and changes nothing. The agent is detected from the contents of the log.
+/// Subagents whose logs are next to it are shown after it. With `--json` the output is JSON Lines: session, turn, event
+/// and fault records, and one summary at the end.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell read ~/.claude/projects/-home-you-app/0b5c….jsonl
   boswell read LOG --turns 3-7             only some turns
   boswell read LOG --kind error,test_run   only some events
-  boswell read LOG --depth tools           also results and thoughts
+  boswell read LOG --depth tools           also results and thinking
   boswell read LOG --depth full            whole texts
   boswell read LOG --json | jq -c 'select(.trigger)'")]
 pub(crate) struct ReadArgs {
-    /// Logs, or directories that hold some
+    /// Logs, or directories with logs
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// Read as this agent's log, whatever it looks like
+    /// Read it as this agent's log instead of detecting the agent
     #[arg(long)]
     agent: Option<AgentName>,
     /// Only these turns: `3`, `3-7` or `3-`
@@ -48,7 +48,7 @@ pub(crate) struct ReadArgs {
     /// Only events of these kinds
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     kind: Vec<KindName>,
-    /// How much of each turn; `turns` unless `--kind` or `--json` is given, which choose among all events
+    /// How much of each turn to show; `turns` by default, all events with `--kind` or `--json`
     #[arg(long, value_name = "DEPTH")]
     depth: Option<Depth>,
     /// The same as `--depth full`

@@ -14,10 +14,9 @@ use crate::render::text::plural;
 use crate::session_arg::open_memory;
 use crate::ui::{Format, Ui};
 
-/// Make every derived row of the memory again
+/// Derive events, turns and numbers again from the stored lines
 ///
-/// Events, turns and numbers are made of the kept lines; this makes them anew, for instance after an
-/// update of Boswell reads them better. What is kept stays as it is.
+/// Useful after an update of Boswell that reads logs better. The stored lines stay as they are.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell rebuild

@@ -35,13 +35,13 @@ use crate::ui::{Format, Ui, escape, measure};
 /// No answer is worth less than so many tokens.
 const TOKENS_MIN: u64 = 100;
 
-/// Make a page, a text or a film of a session, to look at and to share
+/// Make a page, a text or a film of a session
 ///
-/// A page is one file that needs no network: an outline of prompts, turns with calls and results, differences, pictures, search over
-/// all of it, a player. A text is Markdown, for a pull request or a model. A film shows the session as it went, with long waits cut and a
-/// chapter per turn: MP4, GIF, or an asciicast for players of terminal sessions. Secrets are masked in all of them, and counted at the
-/// end. An evicted session is read from its log if that still exists. `--all` makes a directory of pages with an index; unchanged pages are
-/// not made again.
+/// A page is one file that needs no network: an outline of prompts, turns with calls and results, diffs, pictures,
+/// search over all of it, a player. A text is Markdown, for a pull request or a model. A film shows the session as it
+/// happened, with long waits cut and a chapter per turn: MP4, GIF, or an asciicast for terminal players. Secrets are
+/// masked in all of them, and counted at the end. An evicted session is read from its log if that still exists. `--all`
+/// makes a directory of pages with an index; unchanged pages are not made again.
 #[derive(clap::Args, Debug)]
 #[command(visible_alias = "open")]
 #[command(after_help = "Examples:
@@ -49,39 +49,39 @@ const TOKENS_MIN: u64 = 100;
   boswell render 5e55 -o session.html
   boswell render last --to md --depth tools --max-tokens 8000
   boswell render here --turns 3-7 --to md
-  boswell render LOG -o page.html                a log that no memory holds
-  boswell render here --watch --open             as its agent goes on
+  boswell render LOG -o page.html                a log that is not in the memory
+  boswell render here --watch --open             follow a running session
   boswell render last --to mp4 --speed 2         a film, twice as fast
-  boswell render last --turns 3 -o turn.gif      one turn, for a page that shows pictures
+  boswell render last --turns 3 -o turn.gif      one turn, as an animated image
   boswell render --all -o pages --since 30d      all sessions, with an index")]
 pub(crate) struct RenderArgs {
     #[arg(help = SESSION_HELP, required_unless_present = "all", conflicts_with = "all")]
     session: Option<String>,
-    /// What to make; told by the ending of `-o` where it is not given
+    /// Output format; by default taken from the extension of `-o`
     #[arg(long, value_name = "FORMAT")]
     to: Option<To>,
-    /// Where it goes; `-` is the standard output. A directory with `--all`
+    /// Output file; `-` is standard output; with `--all` a directory
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Only these turns: `3`, `3-7` or `3-`
     #[arg(long, alias = "turn", value_name = "TURNS", conflicts_with = "all")]
     turns: Option<TurnRange>,
-    /// How much of each turn a text or a film has
+    /// How much of each turn a text or a film shows
     #[arg(long, value_name = "DEPTH")]
     depth: Option<Depth>,
-    /// Fit a text into so many tokens of a model, about 4 characters each, and say what was left out
+    /// Maximum size of a text in model tokens, about 4 characters each; prints what was left out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(TOKENS_MIN..))]
     max_tokens: Option<u64>,
-    /// Make a directory of pages of all sessions, or of those that are filtered
+    /// Write a page for every session that matches the filters, and an index
     #[arg(long, requires = "output")]
     all: bool,
-    /// Open it when it is made
+    /// Open the result
     #[arg(long)]
     open: bool,
-    /// Make it again whenever the session goes on, until Ctrl-C; an open page follows
+    /// Render again whenever the session grows, until Ctrl-C; an open page follows
     #[arg(long, conflicts_with = "all")]
     watch: bool,
-    /// Do not mask secrets; only for a log that you name by its path, and for nobody else
+    /// Do not mask secrets; only for a log that you name by its path, and not for sharing
     #[arg(long, conflicts_with = "all")]
     reveal: bool,
     #[command(flatten)]
@@ -100,11 +100,11 @@ enum To {
     Html,
     /// Markdown
     Md,
-    /// A film that every player and browser shows
+    /// A film for any player or browser
     Mp4,
-    /// A film for pages that show pictures alone
+    /// An animated image, for pages that cannot embed a film
     Gif,
-    /// What a terminal shows, for players of asciicasts
+    /// An asciicast, for terminal players
     Cast,
 }
 

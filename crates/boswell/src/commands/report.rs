@@ -46,14 +46,15 @@ use cited::CitationStyle;
 use files::Kept;
 use range::Range;
 
-/// Write a day as a page: what was asked, what was done, what came of it
+/// Write a report of a day: what was asked, what was done, what the result was
 ///
-/// Every statement cites the lines it is based on. The page is made from the day's workspace, which is prepared if it does not exist, and needs
-/// no model and no network. Without `-o` it is printed: laid out on a terminal, as Markdown with `--to md` or in a pipe. In any case `report.md`,
-/// `report.html` and `report.json` are written next to the workspace, and an index of all days to the reports root. Sessions whose raw text was
-/// evicted are reported from their digests. The default is yesterday. A day without sessions gets no page; the answer names the nearest day that
-/// has some. With `--writer` one of your agents writes the words instead: it receives the day's text with secrets masked, and every line it cites
-/// is checked.
+/// Every statement cites the lines it is based on. The page is made from the day's workspace, which is prepared if it
+/// does not exist, and needs no model and no network. Without `-o` it is printed: laid out on a terminal, as Markdown
+/// with `--to md` or in a pipe. In any case `report.md`, `report.html` and `report.json` are written next to the
+/// workspace, and an index of all days to the reports root. Sessions whose raw text was evicted are reported from their
+/// digests. The default is yesterday. A day without sessions gets no page; the answer names the nearest day that has
+/// some. With `--writer` one of your agents writes the words instead: it receives the day's text with secrets masked,
+/// and every line it cites is checked.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell report                                   yesterday
@@ -61,7 +62,7 @@ use range::Range;
   boswell report --week --to html -o week.html
   boswell report --since 2026-05-04 --until 2026-05-08
   boswell report --writer codex                    an agent writes it
-  boswell report --writer claude --phase evidence  a part of it, and no page yet
+  boswell report --writer claude --phase evidence  one phase, no page yet
   boswell report --publish 'mail-it --to team@example.com'")]
 pub(crate) struct ReportArgs {
     #[command(flatten)]
@@ -77,16 +78,16 @@ pub(crate) struct ReportArgs {
 /// Who writes, and of whom.
 #[derive(clap::Args, Debug, Default)]
 pub(crate) struct WriterArgs {
-    /// Who writes the words: `default`, `codex`, `claude`, `grok`, or a command of yours
+    /// Who writes the text: `default`, `codex`, `claude`, `grok`, or a command of yours
     #[arg(long, value_name = "WRITER")]
     writer: Option<String>,
-    /// Let the writer do this part alone, and make no page
+    /// Run only this phase of the writer, and make no page
     #[arg(long, value_name = "PHASE", requires = "writer")]
     phase: Option<PhaseName>,
-    /// Only sessions of this user, in a memory that several share; such a page is kept apart
+    /// Only sessions of this user, in a shared memory; the page is stored separately
     #[arg(long, value_name = "USER", conflicts_with = "writer")]
     user: Option<String>,
-    /// Only sessions that this machine wrote
+    /// Only sessions written by this machine
     #[arg(long, value_name = "MACHINE", conflicts_with = "writer")]
     machine: Option<String>,
 }
@@ -128,16 +129,16 @@ enum PhaseName {
 /// What becomes of a report.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Output {
-    /// What is printed or written by `-o`
+    /// Format of what is printed, or written by `-o`
     #[arg(long, value_name = "FORMAT")]
     to: Option<To>,
-    /// Write the page there and print nothing
+    /// Write the page to this file and print nothing
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Open the page in the browser
     #[arg(long)]
     open: bool,
-    /// Hand the finished files to a command: their paths behind its words, and as JSON on its standard input
+    /// Run this command with the finished files: their paths as its last arguments, and as JSON on its standard input
     #[arg(long, value_name = "COMMAND")]
     publish: Option<String>,
 }

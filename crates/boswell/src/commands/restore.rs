@@ -23,7 +23,7 @@ use crate::ui::{FAINT, Format, Ui, escape, measure};
 #[command(after_help = "Examples:
   boswell restore 5e55 -o /tmp/session
   boswell restore 5e55 --in-place --dry-run     what would be written, and where
-  boswell restore 5e55 --in-place               so that its agent finds it again")]
+  boswell restore 5e55 --in-place               back to where its agent looks")]
 #[command(group = clap::ArgGroup::new("target").required(true))]
 pub(crate) struct RestoreArgs {
     #[arg(help = SESSION_HELP)]
@@ -34,7 +34,7 @@ pub(crate) struct RestoreArgs {
     /// Write to where the agent looks for its sessions
     #[arg(long, group = "target")]
     in_place: bool,
-    /// Say what would be written, and write nothing
+    /// Show what would be written, and write nothing
     #[arg(long)]
     dry_run: bool,
 }

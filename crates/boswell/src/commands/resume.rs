@@ -16,19 +16,19 @@ use crate::render::text::plural;
 use crate::session_arg::{Named, SESSION_HELP, open_memory, resolve};
 use crate::ui::{Format, Ui};
 
-/// Go on with a session: in its directory, with its agent
+/// Continue a session with its agent, in its directory
 ///
-/// Where its log is gone, it is given back first, as `boswell restore --in-place` does. Secrets were masked before anything was
-/// kept, so the agent may read masked places in what it said before.
+/// If its log is gone, it is restored first, as `boswell restore --in-place` does. Secrets were masked before anything
+/// was stored, so the agent may see masked text in its own history.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell resume last
   boswell resume here
-  boswell resume 5e55 --print             the command, and nothing else")]
+  boswell resume 5e55 --print             only print the command")]
 pub(crate) struct ResumeArgs {
     #[arg(help = SESSION_HELP)]
     session: String,
-    /// Print the command, and neither restore nor start anything
+    /// Print the command without restoring or starting anything
     #[arg(long)]
     print: bool,
 }

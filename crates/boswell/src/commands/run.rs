@@ -21,11 +21,11 @@ use crate::ui::{Ui, escape};
 /// File systems tell the time a little late.
 const SLACK_MS: i64 = 50;
 
-/// Run a command of an agent, and have its session in memory when it ends
+/// Run an agent's command, and store its session when it ends
 ///
-/// Made for scripts and CI: the command has the terminal, the streams and the signals to itself, and its exit status is
-/// ours; where it was killed, that is 128 and the signal's number. How it ended counts as evidence of how the session came
-/// out. Nothing is printed on standard output.
+/// For scripts and CI: the command keeps the terminal, the streams and the signals, and its exit status is passed on;
+/// if it was killed, that is 128 plus the signal's number. The exit status counts as evidence for the session's
+/// outcome. Nothing is printed to standard output.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell run -- codex exec 'fix the failing test'

@@ -16,11 +16,11 @@ use crate::error::{CommandError, Outcome};
 use crate::job_log;
 use crate::ui::{Format, Ui, escape};
 
-/// Sweep by itself: hourly, daily or weekly
+/// Run sweeps on a schedule: hourly, daily or weekly
 ///
-/// The machine's own scheduler looks once an hour whether a sweep is due, and `session_memory.retention.cadence` alone says when it is.
-/// What was missed while the machine was off is caught up. `boswell journal` lists what each run did, and `schedule status` names the log of
-/// what it printed.
+/// The system's scheduler checks once an hour whether a sweep is due according to `session_memory.retention.cadence`.
+/// Sweeps that were missed while the machine was off are caught up. `boswell journal` lists what each run did, and
+/// `schedule status` names the log of its output.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell schedule install
@@ -39,17 +39,17 @@ enum ScheduleCommand {
     Status(StatusArgs),
 }
 
-/// Put an entry into this machine's scheduler
+/// Add an entry to the system's scheduler
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell schedule install
   boswell schedule install --cadence weekly
   boswell schedule install --with cron --dry-run")]
 struct InstallArgs {
-    /// How often to sweep, written into your configuration
+    /// How often to sweep; written to your configuration
     #[arg(long, value_name = "CADENCE", value_parser = ["hourly", "daily", "weekly", "on-hook"])]
     cadence: Option<String>,
-    /// Which scheduler, instead of the one that this machine has
+    /// Scheduler to use instead of the system's own
     #[arg(long, value_name = "SCHEDULER")]
     with: Option<Scheduler>,
     /// Show what would be written, and write nothing
@@ -57,17 +57,17 @@ struct InstallArgs {
     dry_run: bool,
 }
 
-/// Take the entry out again
+/// Remove the entry
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell schedule uninstall")]
 struct UninstallArgs {
-    /// Which scheduler, instead of all
+    /// Only this scheduler
     #[arg(long, value_name = "SCHEDULER")]
     with: Option<Scheduler>,
 }
 
-/// Say whether sweeps are scheduled, how often, and when the last one ran
+/// Show whether sweeps are scheduled, how often, and when the last one ran
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell schedule status

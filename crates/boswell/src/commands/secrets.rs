@@ -20,31 +20,31 @@ use crate::ui::{FAINT, Format, STRONG, Ui, escape, measure};
 /// How many places of one secret are told without `--all`.
 const PLACES_SHOWN: usize = 5;
 
-/// Say where secrets stand in the agents' own logs
+/// Find secrets in the agents' own logs
 ///
-/// Looks into logs, what lies beside them, spilled results and histories of prompts, and changes nothing.
-/// A secret is told by its rule and its fingerprint, the eight digits that also stand in the tag where it
-/// was masked; the secret itself is never shown. Ends with 0 where secrets were found, and with 1 where none were.
+/// Searches logs, the files next to them, spilled results and prompt histories, and changes nothing. A secret is
+/// identified by its rule and its fingerprint, the eight hex digits that are also in the tag that replaces it; the
+/// secret itself is never shown. Exits with 0 if secrets were found, and with 1 if none were.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell secrets
   boswell secrets --agent codex --since 7d
-  boswell secrets --all > places.txt        one line per place: path:line, rule, fingerprint
+  boswell secrets --all > places.txt        one line per location: path:line, rule, fingerprint
   boswell secrets notes.txt ~/backup/.claude")]
 pub(crate) struct SecretsArgs {
-    /// Files and directories to look into, instead of the agents' roots
+    /// Files and directories to search instead of the agents' roots
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// Only this agent's logs
     #[arg(long)]
     agent: Vec<AgentName>,
-    /// A further place to look into, with a label behind `=`; may be given several times
+    /// Also search this directory, labelled by the text after `=`; can be repeated
     #[arg(long, value_name = "DIR=LABEL")]
     root: Vec<ExtraRoot>,
-    /// Only files written to since then: a date, `today`, `yesterday`, `7d` or `12h`
+    /// Only files modified since then: a date, `today`, `yesterday`, `7d` or `12h`
     #[arg(long, value_name = "WHEN")]
     since: Option<Since>,
-    /// Every place, one per line
+    /// Print every location, one per line
     #[arg(long)]
     all: bool,
 }

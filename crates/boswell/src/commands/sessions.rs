@@ -27,9 +27,9 @@ const WORDS_COLUMNS_MIN: usize = 20;
 
 /// List the sessions in the memory, newest first
 ///
-/// A session whose log was deleted before it was swept is listed with status `prompts only` where the
-/// agent's own history of prompts names it. It becomes whole when its log turns up.
-/// Subagents, and sessions that the agent hides from its own lists, are left out unless `--all` is given.
+/// A session whose log was deleted before it was swept is listed with status `prompts only` if the agent's prompt
+/// history names it. It becomes complete if its log turns up. Subagents, and sessions that the agent hides from its own
+/// lists, are left out unless `--all` is given.
 #[derive(clap::Args, Debug)]
 #[command(visible_aliases = ["ls", "list"])]
 #[command(after_help = "Examples:
@@ -40,13 +40,13 @@ const WORDS_COLUMNS_MIN: usize = 20;
 pub(crate) struct SessionsArgs {
     #[command(flatten)]
     filters: FilterArgs,
-    /// Subagents and hidden sessions, too
+    /// Include subagents and hidden sessions
     #[arg(long)]
     all: bool,
-    /// List at most so many; `0` lists all
+    /// Maximum number of sessions; `0` for no limit
     #[arg(long, value_name = "N", default_value_t = 50)]
     limit: usize,
-    /// Go on behind this session, as the answer before says
+    /// Continue after the previous page, with the cursor it printed
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<Cursor>,
 }

@@ -24,11 +24,12 @@ const MAX_AGE: &str = "raw_max_age_days";
 const SOFT_CAP: &str = "raw_soft_cap_bytes";
 const HARD_CAP: &str = "raw_hard_cap_bytes";
 
-/// Guided setup: what is read, how long it is kept, what keeps it current
+/// Guided setup: retention limits, first sweep, schedule
 ///
-/// Shows where the agents keep their sessions, how much that is and how long Boswell keeps it. Then asks three questions whose default
-/// answer is yes: keep text that long, read the logs now, sweep on a schedule. Ends with the sessions of the last week. Hooks are
-/// installed only with `--hooks`, because they change the agents' settings. Every answer can be changed later.
+/// Shows where the agents keep their sessions, how much that is and how long Boswell keeps it. Then asks three
+/// questions whose default answer is yes: keep text that long, read the logs now, sweep on a schedule. Ends with the
+/// sessions of the last week. Hooks are installed only with `--hooks`, because they change the agents' settings. Every
+/// answer can be changed later.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell setup

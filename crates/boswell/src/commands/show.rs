@@ -43,31 +43,31 @@ const DIGEST_HEADING_LINES: usize = 2;
   boswell show last
   boswell show 5e55 --turns 3-7 --depth tools
   boswell show last --agent codex
-  boswell show here --follow                    as its agent goes on
+  boswell show here --follow                    follow a running session
   boswell show 5e55 --depth full --max-tokens 8000
   boswell show claude:5e550000/T12              the turn that the diary cites
-  boswell show 1a2b3c4                          who made this commit, and why")]
+  boswell show 1a2b3c4                          the turn that made this commit")]
 pub(crate) struct ShowArgs {
     #[arg(help = SESSION_HELP.to_owned() + "; or a commit")]
     session: String,
     /// Only these turns: `3`, `3-7` or `3-`
     #[arg(long, alias = "turn", value_name = "TURNS")]
     turns: Option<TurnRange>,
-    /// How much of each turn
+    /// How much of each turn to show
     #[arg(long, value_name = "DEPTH", default_value = "turns")]
     depth: Depth,
-    /// Fit the answer into so many tokens of a model, about 4 characters each, and say what was left out
+    /// Maximum size of the answer in model tokens, about 4 characters each; prints what was left out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(TOKENS_MIN..))]
     max_tokens: Option<u64>,
-    /// Go on as the session does, until Ctrl-C
+    /// Keep printing as the session continues, until Ctrl-C
     #[arg(long, conflicts_with_all = ["max_tokens", "part"])]
     follow: bool,
     #[command(flatten)]
     filters: FilterArgs,
-    /// Only what stands in this part, such as `log` or a spilled result
+    /// Only this part of the session, such as `log` or a spilled result
     #[arg(long, value_name = "PART")]
     part: Option<String>,
-    /// Print everything at once, even if it is longer than the screen
+    /// Do not use a pager, even if the output is longer than the screen
     #[arg(long)]
     no_pager: bool,
     /// Show times in this zone, such as `Europe/Berlin`

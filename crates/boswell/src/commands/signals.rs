@@ -16,10 +16,10 @@ use crate::render::text::plural;
 use crate::session_arg::{SESSION_HELP, open_memory, resolve};
 use crate::ui::{FAINT, Format, HEADING, STRONG, Ui, escape, measure};
 
-/// Show patterns worth knowing: loops, retries, interruptions, tests left failing
+/// Show patterns in sessions: loops, retries, interruptions, tests left failing
 ///
-/// Of one session with their evidence, or of all sessions that have a digest, newest first. Each line of evidence names a
-/// line of the log. `budget_overrun` compares a session with nine of ten others.
+/// For one session with the evidence, or for all sessions that have a digest, newest first. Each piece of evidence
+/// names a line of the log. `budget_overrun` marks a session that used more than nine of ten others.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell signals last
@@ -28,12 +28,12 @@ use crate::ui::{FAINT, Format, HEADING, STRONG, Ui, escape, measure};
 pub(crate) struct SignalsArgs {
     #[arg(help = SESSION_HELP)]
     session: Option<String>,
-    /// Only this signal; several are all shown
+    /// Only this signal; can be repeated
     #[arg(long, value_name = "SIGNAL", value_parser = signal)]
     signal: Vec<SignalKind>,
     #[command(flatten)]
     filters: FilterArgs,
-    /// How many sessions at most; 0 shows all
+    /// Maximum number of sessions; `0` for no limit
     #[arg(long, value_name = "COUNT", default_value_t = 20)]
     limit: usize,
 }

@@ -23,11 +23,11 @@ use crate::prices;
 use crate::session_arg::open_memory;
 use crate::ui::{Format, Ui};
 
-/// Show what sessions were like, taken together
+/// Show statistics across sessions
 ///
-/// Sessions, turns, active hours, outcomes, tools with their errors and durations, tests, the files and errors that came most often,
-/// how often a human stepped in, when work was done, and how all of it goes over the weeks. `--to html` writes one page with the same
-/// numbers, which needs no network.
+/// Sessions, turns, active hours, outcomes, tools with their errors and durations, tests, the most frequent files and
+/// errors, interventions, hours of the day, and weeks. `--to html` writes one page with the same numbers, which needs
+/// no network.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell stats --since 30d
@@ -40,13 +40,13 @@ pub(crate) struct StatsArgs {
     /// Write a page
     #[arg(long, value_name = "FORMAT", requires = "output")]
     to: Option<To>,
-    /// Where the page goes
+    /// Output file
     #[arg(short, long, value_name = "FILE", requires = "to")]
     output: Option<PathBuf>,
-    /// How many tools, files and errors are shown at most
+    /// Maximum number of tools, files and errors
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     limit: u64,
-    /// Days and hours are those of this zone, such as `Europe/Berlin`
+    /// Time zone of days and hours, such as `Europe/Berlin`
     #[arg(long, value_name = "ZONE")]
     timezone: Option<String>,
 }

@@ -23,10 +23,10 @@ use crate::ui::{BAD, FAINT, Format, GOOD, STRONG, Ui, escape, measure};
 /// How wide a bar is.
 const BAR_COLUMNS: u64 = 20;
 
-/// Say what the memory holds, and what is not yet in it
+/// Show what the memory holds, and what a sweep would read
 ///
-/// Where it lies, how large it is against its caps, which sessions it has, when it was last swept, what goes next, what
-/// Claude Code will soon delete, and what a sweep would read now. Changes nothing.
+/// Shows where the memory is, its size against its caps, its sessions, the last sweep, what is evicted next, what
+/// Claude Code will delete soon, and what a sweep would read now. Changes nothing.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell status

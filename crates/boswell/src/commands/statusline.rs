@@ -24,9 +24,9 @@ const AT_HAND_HOURS: i64 = 6;
 
 /// Print one line for a status line: today, this session, context used
 ///
-/// Claude Code hands its state to a status line on standard input; what it tells of the session's cost, model and context is
-/// shown as it says. Without it, as in a shell's prompt, the newest session of this directory's repository counts.
-/// Nothing but the line is printed, and nothing at all where nothing is known.
+/// Claude Code passes its state to a status line on standard input; the session's cost, model and context are shown as
+/// it reports them. Without that input, as in a shell prompt, the newest session of the current repository is shown.
+/// Prints only the line, or nothing if nothing is known.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell statusline

@@ -27,11 +27,11 @@ use crate::ui::{BAD, FAINT, Format, STRONG, Ui, escape, measure};
 /// Columns of the log of background runs.
 const LOG_COLUMNS: usize = 120;
 
-/// Read what is new in the agents' logs and keep it
+/// Read what is new in the agents' logs into the memory
 ///
-/// Only what changed since the last sweep is read. The agents' files are never changed. Secrets are
-/// masked before anything is written. Run again, it costs nothing; stopped half way, nothing is lost. At its end it evicts raw
-/// text that is too old or over the budget, after its digest is written: see `boswell evict`.
+/// Only what changed since the last sweep is read. The agents' files are never changed. Secrets are masked before
+/// anything is written. A second run costs almost nothing, and an interrupted one loses nothing. At the end, raw text
+/// that is too old or over the budget is evicted, after its digest was written: see `boswell evict`.
 #[derive(clap::Args, Debug)]
 #[command(visible_aliases = ["sync", "ingest"])]
 #[command(after_help = "Examples:
@@ -40,13 +40,13 @@ const LOG_COLUMNS: usize = 120;
   boswell sweep --agent claude
   boswell sweep --root /mnt/laptop/.claude=laptop")]
 pub(crate) struct SweepArgs {
-    /// Say what would be read, and write nothing at all
+    /// Show what would be read, and write nothing
     #[arg(long)]
     dry_run: bool,
     /// Only this agent's logs
     #[arg(long)]
     agent: Vec<AgentName>,
-    /// A further place to read, with a label behind `=`; may be given several times
+    /// Also read this directory, labelled by the text after `=`; can be repeated
     #[arg(long, value_name = "DIR=LABEL")]
     root: Vec<ExtraRoot>,
     /// Only if one is due by the configured cadence; leaves quietly where another sweep is running

@@ -11,23 +11,23 @@ use crate::error::{CommandError, Outcome};
 use crate::session_arg::{SESSION_HELP, open_memory, resolve};
 use crate::ui::{Format, Ui, escape};
 
-/// Put tags on a session, take them off, or show them
+/// Add, remove or show a session's tags
 ///
-/// Tags are words of your own. They stay whatever becomes of the session, are shown by `sessions` and `show`, and
-/// `--tag` finds them. They are kept in lower case; a `#` before one may be left out.
+/// Tags are your own words. They stay when the session is evicted, `sessions` and `show` print them, and `--tag`
+/// filters by them. They are stored in lower case; a leading `#` is optional.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell tag last parser urgent
-  boswell tag 5e55                        which it has
+  boswell tag 5e55                        prints its tags
   boswell tag 5e55 urgent --remove
   boswell sessions --tag parser")]
 pub(crate) struct TagArgs {
     #[arg(help = SESSION_HELP)]
     session: String,
-    /// The tags; none shows those that are there
+    /// The tags; without any, prints the session's tags
     #[arg(value_name = "WORD")]
     words: Vec<String>,
-    /// Take these tags off
+    /// Remove these tags
     #[arg(long, requires = "words")]
     remove: bool,
 }

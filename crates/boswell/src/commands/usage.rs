@@ -38,9 +38,9 @@ use crate::ui::{Format, Ui};
   boswell usage blocks --since 3d               five-hour blocks, burn rate and projection
   boswell usage --by block                      the same
   boswell usage --by project,month --csv
-  boswell usage --prices                        the price rows that are built in
+  boswell usage --prices                        the built-in price rows
 
-Prices of your own: a `prices.toml` next to `config.toml`, in the form that `--prices` shows.")]
+Your own prices: a `prices.toml` next to `config.toml`, in the form that `--prices` prints.")]
 pub(crate) struct UsageArgs {
     /// What to group by
     #[arg(value_name = "REPORT", default_value = "daily")]

@@ -27,17 +27,17 @@ const PATIENCE: Duration = Duration::from_millis(1200);
 /// Everything is looked at this often, whatever was told.
 const ALL: Duration = Duration::from_secs(1800);
 
-/// Follow the agents while they work, and keep what they write
+/// Follow the agents while they work, and store what they write
 ///
-/// What an agent adds to a log can be searched about a second later. Shows which sessions are running, and with `--json` one
-/// object for each session that grew. Nothing is let go for the budget here: that is left to `boswell sweep`.
+/// What an agent adds to a log can be searched about a second later. Shows which sessions are running; with `--json`
+/// prints one object for each session that grew. Never evicts: that is left to `boswell sweep`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell watch
   boswell watch --json | jq .session_uid
-  boswell watch --poll 5              where the system tells no changes, as on some network disks")]
+  boswell watch --poll 5              without file notifications, as on some network disks")]
 pub(crate) struct WatchArgs {
-    /// Look for changes every so many seconds, instead of being told
+    /// Check for changes at this interval instead of using file notifications
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     poll: Option<u64>,
     /// End after so many seconds

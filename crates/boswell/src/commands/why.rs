@@ -18,35 +18,37 @@ use crate::render::text::plural;
 use crate::session_arg::open_memory;
 use crate::ui::{FAINT, Format, STRONG, Ui, escape, measure, shell_word};
 
-/// Show which turns touched a file, or which one wrote a line, and what they were asked for
+/// Show which turns edited a file or wrote a line, with their prompts
 ///
-/// For a file: all turns that edited it, newest first, with the prompt and the diff; then those that only name it in a command which
-/// may write it. Clones and worktrees of a repository count as one, and so do earlier names of the file. For a line: the turn that wrote it in its
-/// present form, by the edits in the logs and by git's history, and how that is known. A line that no log records is not from a session.
+/// For a file: all turns that edited it, newest first, with the prompt and the diff; then turns that only name it in a
+/// command that may write it. Clones and worktrees of a repository count as one, and so do earlier names of the file.
+/// For a line: the turn that wrote it in its present form, according to the edits in the logs and git's history, and
+/// how that is known. A line that no log records did not come from a session.
 ///
-/// A name without a file here is looked up among the paths that sessions edited, by its end: `pool.rs` finds `/home/you/app/src/pool.rs`. If several
-/// paths match, they are listed; `--repo` chooses a repository. A file whose text matches the recorded edits of another path is answered as likely.
+/// A name without a file here is looked up among the paths that sessions edited, by its end: `pool.rs` finds
+/// `/home/you/app/src/pool.rs`. If several paths match, they are listed; `--repo` chooses a repository. A file whose
+/// text matches the recorded edits of another path is answered as likely.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
-  boswell why src/pool.rs                       who edited it, newest first
-  boswell why src/pool.rs:42                    who wrote this line, and why
-  boswell why pool.rs                           a recorded path that ends so
+  boswell why src/pool.rs                       turns that edited it, newest first
+  boswell why src/pool.rs:42                    the turn that wrote this line
+  boswell why pool.rs                           any recorded path that ends with this
   boswell why --repo app src/pool.rs            in another repository
   boswell why src/pool.rs --agent codex --full  only Codex, with whole diffs
   boswell why src/pool.rs:42 --json")]
 pub(crate) struct WhyArgs {
-    /// A file, which need not be there any more; with `:LINE` one line of it
+    /// A file, which may be deleted; with `:LINE` one line of it
     #[arg(value_name = "PATH[:LINE]")]
     place: PathBuf,
     /// Show whole diffs
     #[arg(long)]
     full: bool,
-    /// How many turns are shown at most
+    /// Maximum number of turns
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     limit: u64,
     #[command(flatten)]
     filters: FilterArgs,
-    /// Print everything at once, even if it is longer than the screen
+    /// Do not use a pager, even if the output is longer than the screen
     #[arg(long)]
     no_pager: bool,
     /// Show times in this zone, such as `Europe/Berlin`

@@ -6,7 +6,7 @@ use transcript::{Actor, Kind, SessionEvent};
 /// How much of each turn is shown.
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Depth {
-    /// Prompts of the human
+    /// Only your prompts
     Prompts,
     /// Also whole answers, and each tool call in one line
     Turns,

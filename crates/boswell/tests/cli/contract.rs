@@ -14,80 +14,80 @@ fn alone_it_shows_its_verbs_in_their_groups() {
     Usage: boswell [OPTIONS] [COMMAND]
 
     Start:
-      setup         Guided setup: what is read, how long it is kept, what keeps it current
-      demo          Show what Boswell does on small made-up logs
-      status        Say what the memory holds, and what is not yet in it
-      doctor        Say which agents are here, what they keep, and what of it cannot be read
+      setup         Guided setup: retention limits, first sweep, schedule
+      demo          Take a one-minute tour on made-up logs
+      status        Show what the memory holds, and what a sweep would read
+      doctor        Check which agents are installed, what they wrote, and what cannot be read
       config        Write, show and find the configuration
-      completions   Print a script that lets your shell complete commands and flags
+      completions   Print a shell completion script
       man           Print the manual page, or write the pages of all commands
 
     Ask:
       search        Find turns by words, phrases, any characters or a regular expression [aliases: grep]
       sessions      List the sessions in the memory, newest first [aliases: ls, list]
       show          Show a session, or the session that made a commit [aliases: log]
-      why           Show which turns touched a file, or which one wrote a line, and what they were asked for
+      why           Show which turns edited a file or wrote a line, with their prompts
       usage         Count tokens and money, each API call once [aliases: cost]
-      stats         Show what sessions were like, taken together
+      stats         Show statistics across sessions
       statusline    Print one line for a status line: today, this session, context used
-      digest        Show a session on one page: what was asked, what came of it, what it took
-      signals       Show patterns worth knowing: loops, retries, interruptions, tests left failing
-      decisions     Show what was decided, newest first
-      secrets       Say where secrets stand in the agents' own logs
+      digest        Show a session on one page: prompts, result and effort
+      signals       Show patterns in sessions: loops, retries, interruptions, tests left failing
+      decisions     List decisions, newest first
+      secrets       Find secrets in the agents' own logs
 
     Diary:
       diary         Show the page of a day, by default yesterday's [aliases: today]
       prepare       Gather a day's sessions into a workspace for a report
-      report        Write a day as a page: what was asked, what was done, what came of it
+      report        Write a report of a day: what was asked, what was done, what the result was
       days          List the days that have sessions, newest first
       bundle        Pack a day's workspace into a zip for support
 
     Share:
-      render        Make a page, a text or a film of a session, to look at and to share [aliases: open]
-      read          Show a session's log as one clear transcript
+      render        Make a page, a text or a film of a session [aliases: open]
+      read          Print a log as a transcript
       cat           Print a session's log as the agent wrote it
       export        Write sessions, turns, events, calls and digests as tables
       restore       Restore a session's files
-      resume        Go on with a session: in its directory, with its agent
+      resume        Continue a session with its agent, in its directory
 
     Keep:
-      sweep         Read what is new in the agents' logs and keep it [aliases: sync, ingest]
+      sweep         Read what is new in the agents' logs into the memory [aliases: sync, ingest]
       evict         Evict raw text that is too old or over the budget
-      keep          Keep a session's raw text for good
+      keep          Protect a session's raw text from eviction
       forget        Delete sessions from memory now and for good
-      decide        Write a decision down
-      tag           Put tags on a session, take them off, or show them
-      note          Write a note on a session, or show it
-      name          Give a session a name of your own, or show it
-      journal       Show what was done to the memory, newest first
-      rebuild       Make every derived row of the memory again
+      decide        Record a decision
+      tag           Add, remove or show a session's tags
+      note          Write or show a session's note
+      name          Give a session your own name, or show it
+      journal       Show the operation log of the memory, newest first
+      rebuild       Derive events, turns and numbers again from the stored lines
 
     Capture:
-      hooks         Let agents tell of their sessions as they end
-      watch         Follow the agents while they work, and keep what they write
-      schedule      Sweep by itself: hourly, daily or weekly
-      run           Run a command of an agent, and have its session in memory when it ends
+      hooks         Let agents report their sessions as they end
+      watch         Follow the agents while they work, and store what they write
+      schedule      Run sweeps on a schedule: hourly, daily or weekly
+      run           Run an agent's command, and store its session when it ends
 
     Team:
       hub           Share one memory among several machines
 
     Agents:
-      mcp           Let an agent read a day's workspace and write about it, by MCP
+      mcp           Serve a day's workspace to an agent over MCP
 
     Global options:
-          --json                Print JSON for programs; errors, too
-      -q, --quiet               Print data, warnings and errors, and nothing else
+          --json                Print JSON, including errors
+      -q, --quiet               Print only data, warnings and errors
           --color <WHEN>        When to use colour [default: auto] [possible values: auto, always,
                                 never]
-          --config <KEY=VALUE>  Set a configuration key for this run; may be given several times
-          --no-sweep            Answer from what is kept, without a look for what is new
+          --config <KEY=VALUE>  Set a configuration key for this run; can be repeated
+          --no-sweep            Answer from the memory without checking the logs for new text
       -h, --help                Print help
       -V, --version             Print version
 
     Examples:
       boswell                      the finder, on a terminal
-      boswell config show          what holds, and where each value comes from
-      boswell help config          what a command does, with examples
+      boswell config show          every setting, and where its value comes from
+      boswell help config          help on one command, with examples
     ");
 }
 
@@ -100,7 +100,7 @@ fn help_and_version_are_data_and_succeed() {
         format!("boswell {}\n", env!("CARGO_PKG_VERSION"))
     );
     assert_snapshot!(sandbox.run("config path --help"), @"
-    Show where the files are looked for, and which of them exist
+    Show where configuration files are looked for, and which exist
 
     Usage: boswell config path [OPTIONS]
 
@@ -108,12 +108,12 @@ fn help_and_version_are_data_and_succeed() {
       -h, --help  Print help
 
     Global options:
-          --json                Print JSON for programs; errors, too
-      -q, --quiet               Print data, warnings and errors, and nothing else
+          --json                Print JSON, including errors
+      -q, --quiet               Print only data, warnings and errors
           --color <WHEN>        When to use colour [default: auto] [possible values: auto, always,
                                 never]
-          --config <KEY=VALUE>  Set a configuration key for this run; may be given several times
-          --no-sweep            Answer from what is kept, without a look for what is new
+          --config <KEY=VALUE>  Set a configuration key for this run; can be repeated
+          --no-sweep            Answer from the memory without checking the logs for new text
 
     Examples:
       boswell config path

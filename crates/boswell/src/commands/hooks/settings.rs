@@ -25,9 +25,9 @@ const NOTHING: &str = "{}\n";
 /// Whose sessions are meant.
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// All of yours
+    /// Your own, for all projects
     User,
-    /// Those of the repository you are in
+    /// Those of the current repository
     Project,
 }
 

@@ -30,19 +30,20 @@ const GIF: FilmOptions = FilmOptions {
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct FilmArgs {
-    /// How fast a film is shown: `2` is twice as fast, `0.5` half as fast
+    /// Playback speed: `2` is twice as fast, `0.5` half as fast
     #[arg(long, value_name = "FACTOR", help_heading = "Films")]
     speed: Option<Speed>,
-    /// How many pictures a second of a film has; 30, and 10 in a GIF
+    /// Frames per second; 30 by default, 10 for a GIF
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=60), help_heading = "Films")]
     fps: Option<u32>,
-    /// How large a film is; `1280x720`, and `960x540` in a GIF
+    /// Frame size; `1280x720` by default, `960x540` for a GIF
     #[arg(long, value_name = "SIZE", help_heading = "Films")]
     size: Option<Size>,
-    /// The colours of a film
+    /// Colours of the film
     #[arg(long, value_name = "THEME", help_heading = "Films")]
     theme: Option<Theme>,
-    /// How long a film may be, such as `90s` or `10m`; 10 minutes, and 1 in a GIF. What does not fit is shown faster, then left out
+    /// Maximum length of the film, such as `90s` or `10m`; 10 minutes by default, 1 for a GIF. A longer session is
+    /// shown faster, then turns are left out
     #[arg(long, value_name = "TIME", help_heading = "Films")]
     max_duration: Option<Time>,
 }
@@ -50,9 +51,9 @@ pub(crate) struct FilmArgs {
 /// The colours of a film.
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
 enum Theme {
-    /// Light letters on a dark ground
+    /// Light text on a dark background
     Dark,
-    /// Dark letters on a light ground
+    /// Dark text on a light background
     Light,
 }
 

@@ -10,9 +10,9 @@ use super::entry::{Entry, LABEL, UNIT, crontab, line_of};
 /// What runs things at their time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Scheduler {
-    /// A timer of the user's own systemd
+    /// A systemd user timer
     Systemd,
-    /// A launch agent, on a Mac
+    /// A launchd agent, on macOS
     Launchd,
     /// A line in the user's crontab
     Cron,
