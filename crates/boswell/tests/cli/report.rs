@@ -531,7 +531,7 @@ fn every_field_of_the_report_is_documented() {
 }
 
 #[test]
-fn the_day_in_the_readme_is_that_of_the_demo() {
+fn the_day_in_the_documentation_is_that_of_the_demo() {
     let mut sandbox = Sandbox::new();
     sandbox.set("TZ", "UTC");
     sandbox.run("demo --json -o demo");
@@ -543,8 +543,8 @@ fn the_day_in_the_readme_is_that_of_the_demo() {
         sandbox.set(variable, &sandbox.path(place));
     }
     let told = sandbox.run("diary");
-    let readme = include_str!("../../../../README.md");
-    let piece = readme
+    let page = include_str!("../../../../docs/diary.md");
+    let piece = page
         .split("```markdown\n")
         .nth(1)
         .unwrap()
