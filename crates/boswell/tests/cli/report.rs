@@ -544,13 +544,7 @@ fn the_day_in_the_documentation_is_that_of_the_demo() {
     }
     let told = sandbox.run("diary");
     let page = include_str!("../../../../docs/diary.md");
-    let piece = page
-        .split("```markdown\n")
-        .nth(1)
-        .unwrap()
-        .split("```")
-        .next()
-        .unwrap();
+    let piece = page.split("```markdown\n").nth(1).unwrap().split("```").next().unwrap();
     for line in piece.lines() {
         assert!(told.lines().any(|other| other == line), "{line}\n{told}");
     }
