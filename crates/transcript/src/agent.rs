@@ -1,10 +1,10 @@
-//! The agents whose logs we read: their names, and how to tell a log by its shape.
+//! The agents whose logs we read: their names, and how to detect which agent wrote a log.
 
 use serde::{Deserialize, Serialize};
 
 use crate::wire::{Raw, Text, wire};
 
-/// A coding agent. The wire word is the seed schema's `flavor`.
+/// A coding agent. Serialized as the schema's `flavor`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Agent {
@@ -17,7 +17,7 @@ impl Agent {
     /// Every agent.
     pub const ALL: [Self; 3] = [Self::Claude, Self::Codex, Self::Grok];
 
-    /// The word used in uids, filters and JSON.
+    /// Returns the name used in uids, filters and JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Claude => "claude",
@@ -26,7 +26,7 @@ impl Agent {
         }
     }
 
-    /// The name its makers gave it.
+    /// Returns the product name of the agent.
     pub fn title(self) -> &'static str {
         match self {
             Self::Claude => "Claude Code",
@@ -36,23 +36,23 @@ impl Agent {
     }
 }
 
-/// What the place of a log tells about it, taken from its path alone.
+/// What the path of a log says about its session.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Origin {
-    /// The file name without its ending.
+    /// The file name without its extension.
     pub stem: String,
-    /// The session whose directory the log lies in, for a subagent's log.
+    /// The session that owns the directory of the log, if this is a subagent's log.
     pub parent_session: Option<String>,
-    /// The log lies where subagents' logs lie, or is named like one.
+    /// True if the file name is that of a subagent's log (`agent-…`).
     pub is_subagent: bool,
-    /// The directory the log lies in: for Grok it is the session's id.
+    /// The directory that contains the log. For Grok, this is the session id.
     pub directory: Option<String>,
-    /// The directory around that one: for Grok it names the place the session ran in.
+    /// The parent of that directory. For Grok, it encodes the working directory of the session.
     pub group: Option<String>,
 }
 
 impl Origin {
-    /// Reads the place out of a path, whichever way its components are separated.
+    /// Parses a path whose components are separated by `/` or `\`.
     pub fn of(path: &str) -> Self {
         let mut components = path.rsplit(['/', '\\']);
         let name = components.next().unwrap_or_default();
@@ -62,7 +62,7 @@ impl Origin {
         let stem = stem.unwrap_or(name).to_owned();
         let above: Vec<&str> = components.collect();
         let is_subagent = stem.starts_with("agent-");
-        // Anybody may call a directory so: only a subagent's log makes it mean something.
+        // A user may have a directory of this name, so it only counts above a subagent's log.
         let subagents = above
             .iter()
             .position(|directory| is_subagent && *directory == "subagents");
@@ -85,13 +85,14 @@ impl Origin {
     }
 }
 
-/// Tells by its first lines which agent wrote a log. Names and places are not asked: copies have others.
+/// Returns the agent that wrote a log, judged by its first lines. File names are ignored because copies of a log are
+/// often renamed.
 pub fn detect(head: &[u8]) -> Option<Agent> {
     let by_record = head.split(|byte| *byte == b'\n').take(200).find_map(of_record);
     by_record.or_else(|| of_words(head))
 }
 
-/// The agent whose records look like this one.
+/// Returns the agent whose records have the keys of this one.
 fn of_record(line: &[u8]) -> Option<Agent> {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
     let shape: Shape<'_> = serde_json::Deserializer::from_slice(line).into_iter().next()?.ok()?;
@@ -126,7 +127,7 @@ fn of_record(line: &[u8]) -> Option<Agent> {
     }
 }
 
-/// A last resort for logs whose every line is damaged.
+/// Fallback for logs in which no line parses: searches the raw bytes for known keys.
 fn of_words(head: &[u8]) -> Option<Agent> {
     let holds = |word: &str| memchr::memmem::find(head, word.as_bytes()).is_some();
     if holds("\"parentUuid\"") || holds("\"toolUseResult\"") || holds("\"loglines\"") {
@@ -134,7 +135,7 @@ fn of_words(head: &[u8]) -> Option<Agent> {
     } else if holds("\"payload\"") && holds("\"timestamp\"") {
         Some(Agent::Codex)
     } else if head.starts_with(b"{\n") && holds("\"session\": {") && holds("\"instructions\"") {
-        // The oldest logs of Codex are one object over many lines.
+        // The oldest Codex logs are a single JSON object over many lines.
         Some(Agent::Codex)
     } else if holds("\"sessionUpdate\"") {
         Some(Agent::Grok)
@@ -144,7 +145,7 @@ fn of_words(head: &[u8]) -> Option<Agent> {
 }
 
 wire! {
-    /// The keys that tell agents apart.
+    /// The keys that distinguish the agents' records.
     struct Shape<'a> {
         kind: Text<'a> = "type",
         payload: Raw<'a> = "payload",

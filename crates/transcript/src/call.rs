@@ -1,5 +1,5 @@
-//! Calls of a model's API: what is billed. A call is written into logs many times over: one row per
-//! content block, copies in forks and resumed sessions, replays by side questions. Here is which copy counts.
+//! Calls of a model's API, which are what is billed. Logs repeat a call many times: one row per content block, copies
+//! in forked and resumed sessions, replays by side questions. This module decides which copy counts.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use rustc_hash::FxHashMap as HashMap;
 use serde::{Deserialize, Serialize};
 
-/// Tokens of one call, each kind apart. `input` leaves out what came from or went to the cache.
+/// Tokens of one call by kind. `input` excludes tokens read from or written to the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
 pub struct Tokens {
     pub input: u64,
@@ -15,13 +15,13 @@ pub struct Tokens {
     pub cache_read: u64,
     pub cache_write_5m: u64,
     pub cache_write_1h: u64,
-    /// What the model thought, where the log tells it apart. It is a part of `output`.
+    /// Reasoning tokens, if the log reports them. They are part of `output`.
     #[serde(default)]
     pub reasoning: u64,
 }
 
 impl Tokens {
-    /// What was read from and written to the cache.
+    /// Returns the tokens read from and written to the cache.
     pub fn cache(&self) -> u64 {
         self.cache_read
             .saturating_add(self.cache_write_5m)
@@ -38,58 +38,59 @@ impl Tokens {
         self.reasoning = self.reasoning.saturating_add(other.reasoning);
     }
 
-    /// All tokens of the call.
+    /// Returns all tokens of the call.
     pub fn total(&self) -> u64 {
         self.input.saturating_add(self.output).saturating_add(self.cache())
     }
 }
 
-/// One call of a model's API. A later copy in the same log replaces the earlier one under the same key.
+/// One call of a model's API. A later copy with the same key in the same log replaces an earlier one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Call {
-    /// Identity within the log: of the message and the request.
+    /// Identity within the log, hashed from the message id and the request id.
     pub key: u64,
-    /// Hash of the message's id alone: a replay has the same message under another request.
+    /// Hash of the message id alone, because a replay has the same message under another request.
     pub message: u64,
-    /// Hash of the request's id, where the log has one.
+    /// Hash of the request id, if the log has one.
     pub request: Option<u64>,
     /// The first event of the call.
     pub seq: Option<u64>,
     pub turn: Option<u32>,
     pub line: u64,
-    /// Shared by the many calls of one model.
+    /// Shared between all calls of the same model.
     pub model: Option<Arc<str>>,
     /// When the first row of the call was written.
     pub first_ts: Option<Timestamp>,
     /// When the row that counts was written.
     pub ts: Option<Timestamp>,
     pub tokens: Tokens,
-    /// `standard`, `fast`, … as the log says it.
+    /// `standard`, `fast`, … as written in the log.
     pub speed: Option<Arc<str>>,
     pub web_searches: u64,
-    /// What the agent itself says the call cost, in units of 10^-10 US dollars. None is not free.
+    /// The cost reported by the agent itself, in units of 10^-10 US dollars. `None` means unknown, not free.
     #[serde(default)]
     pub cost_usd_ticks: Option<u64>,
     pub is_sidechain: bool,
-    /// The row only repeats what another log says: a subagent's message wrapped in its parent's log. An echo on no
-    /// sidechain is a note: see [`Call::is_note`].
+    /// True if the row only repeats a call that another log reports, such as a subagent's message wrapped in its
+    /// parent's log. An echo that is not on a sidechain is a note: see [`Call::is_note`].
     pub is_echo: bool,
 }
 
 impl Call {
-    /// Whether the row is no call but says that the row of its log holds what another log tells by itself: the calls
-    /// under `request` that were made from `first_ts` to `ts`. A prompt of Grok's is billed with its subagents.
+    /// Returns `true` if the row is not a call itself but states that its log's bill includes calls that another log
+    /// also reports: those with `request` made from `first_ts` to `ts`. Grok bills a prompt together with its
+    /// subagents.
     pub fn is_note(&self) -> bool {
         self.is_echo && !self.is_sidechain
     }
 
-    /// Whether `call` is one of those that this note is about. A time that is not told excludes nothing.
+    /// Returns `true` if this note covers `call`. An unknown time excludes nothing.
     fn holds(&self, call: &Self) -> bool {
         let after = |from: Option<Timestamp>, to: Option<Timestamp>| from.zip(to).is_none_or(|(from, to)| from <= to);
         self.request == call.request && after(self.first_ts, call.ts) && after(call.ts, self.ts)
     }
 
-    /// Orders copies of one call; the greatest counts. Ties go to the later copy.
+    /// Returns the sort key of copies of one call: the greatest counts, and ties go to the later copy.
     pub fn rank(&self) -> (bool, bool, u64, u64) {
         (
             !self.is_echo,
@@ -100,10 +101,10 @@ impl Call {
     }
 }
 
-/// Which of `calls`, gathered from any number of logs, are counted: one copy of each call.
+/// Returns, for each of `calls` from any number of logs, whether it is counted, so that each call counts once.
 ///
-/// Order of `calls` decides only between equal copies: the first log keeps the call. Nearly every message comes once: sorted by
-/// message, all others are found without a look at any call.
+/// The order of `calls` only decides between equal copies: the first log keeps the call. Nearly every message occurs
+/// once, so sorting by message finds the repeated ones without looking at any other call.
 pub fn counted(calls: &[&Call]) -> Vec<bool> {
     let mut counts = vec![true; calls.len()];
     let mut messages: Vec<(u64, usize)> = calls.iter().map(|call| call.message).zip(0..).collect();
@@ -117,9 +118,9 @@ pub fn counted(calls: &[&Call]) -> Vec<bool> {
     counts
 }
 
-/// Of the calls of one message those stay that say most of their request.
+/// Keeps, of all calls of one message, the highest-ranked copy per request.
 fn drop_copies(calls: &[&Call], places: &[usize], counts: &mut [bool]) {
-    // A row without a request id belongs to whichever request of its message is known.
+    // A row without a request id belongs to any known request of its message.
     let known = places.iter().find_map(|at| calls[*at].request);
     let mut winners: HashMap<Option<u64>, usize> = HashMap::default();
     for at in places.iter().copied() {
@@ -136,15 +137,15 @@ fn drop_copies(calls: &[&Call], places: &[usize], counts: &mut [bool]) {
     }
 }
 
-/// A side question replays its parent's messages as sidechain rows under new request ids: those are no
-/// calls. Two requests of one message that are both, or both not, sidechain are left alone.
+/// Drops sidechain rows that replay a message of the main chain: a side question repeats its parent's messages under
+/// new request ids. If all rows or no rows of a message are on a sidechain, nothing is dropped.
 fn drop_replays(calls: &[&Call], places: &[usize], counts: &mut [bool]) {
     if places.iter().any(|at| !calls[*at].is_sidechain) {
         places.iter().for_each(|at| counts[*at] &= !calls[*at].is_sidechain);
     }
 }
 
-/// What a note says another row holds is counted there, and the note itself is no call. Where the log with the note is
+/// Drops the calls that a note says are included in another row, and the note itself. If the log with the note is
 /// missing, the calls count where they were made.
 fn drop_held(calls: &[&Call], counts: &mut [bool]) {
     let mut notes: HashMap<u64, Vec<&Call>> = HashMap::default();

@@ -1,8 +1,10 @@
-//! What a tool call changes in files, taken from its line again when somebody asks why a file is as it is.
+//! The file changes that a tool call makes, parsed again from its log line for questions such as why a file is as it
+//! is.
 //!
-//! Agents tell an edit in three ways: the file's whole new text, one text in the place of another, or a patch. The way
-//! is told by the shape of the input, not by the tool's name: names change, and one tool is asked through another. What a
-//! tool says afterwards is better than what it was asked for: it knows the file as it was.
+//! Agents describe an edit in three ways: the whole new text, a replacement of one text by another, or a patch. The
+//! shape of the input decides which one it is, not the tool's name, because names change and one tool can be called
+//! through another. The tool's result is better evidence than its input because the tool knew the file's previous
+//! text.
 
 mod patch;
 
@@ -12,15 +14,15 @@ use crate::agent::Agent;
 use crate::texts::{Block, Field, Told};
 use crate::{claude, codex, grok};
 
-/// So many changes of one call are told.
+/// Maximum number of changes returned for one call.
 const CHANGES_MAX: usize = 256;
 
 /// A change of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// As the agent wrote it: absolute, or below the directory it works in.
+    /// As the agent wrote it: absolute, or relative to its working directory.
     pub path: String,
-    /// What the file is called afterwards, where that changes.
+    /// The new path, if the file is renamed.
     pub moved_to: Option<String>,
     pub how: How,
 }
@@ -28,17 +30,17 @@ pub struct Change {
 /// How a file is changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum How {
-    /// This is its text now.
+    /// The file's whole new text.
     Whole(String),
-    /// One text takes the place of another, once or wherever it stands; one after the other.
+    /// Replacements, applied one after the other.
     Replaced(Vec<Replacement>),
-    /// Rows come and go, told with those around them.
+    /// Patch hunks with context lines.
     Patched(Vec<Hunk>),
-    /// It is gone.
+    /// The file is deleted.
     Deleted,
 }
 
-/// One text in the place of another.
+/// A replacement of one text by another, once or everywhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replacement {
     pub old: String,
@@ -46,38 +48,38 @@ pub struct Replacement {
     pub everywhere: bool,
 }
 
-/// A piece of a patch.
+/// One hunk of a patch.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Hunk {
-    /// The line of the old text at which it begins, from 1, where that is told.
+    /// The first line of the old text in this hunk, counted from 1, if known.
     pub old_line: Option<u64>,
-    /// A line that stands somewhere above, such as the head of a function.
+    /// A line somewhere above the hunk, such as the head of a function.
     pub below: Option<String>,
     pub rows: Vec<Row>,
 }
 
 impl Hunk {
-    /// The lines before the change.
+    /// Returns the lines before the change.
     pub fn old(&self) -> impl Iterator<Item = &str> {
         let rows = self.rows.iter().filter(|row| row.side != Side::New);
         rows.map(|row| row.text.as_str())
     }
 
-    /// The lines after the change.
+    /// Returns the lines after the change.
     pub fn new_lines(&self) -> impl Iterator<Item = &str> {
         let rows = self.rows.iter().filter(|row| row.side != Side::Old);
         rows.map(|row| row.text.as_str())
     }
 }
 
-/// A line of a patch.
+/// One line of a hunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
     pub side: Side,
     pub text: String,
 }
 
-/// On which side of a change a line stands.
+/// Whether a line is in the old text, the new text or both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     Both,
@@ -85,15 +87,15 @@ pub enum Side {
     New,
 }
 
-/// What a tool says of an edit it made.
+/// An edit as reported by the tool that made it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edited {
-    /// The file's text before, where it is told; empty where there was no file.
+    /// The file's text before the edit, if reported; empty if the file did not exist.
     pub before: Option<String>,
     pub change: Change,
 }
 
-/// The changes that the call in a block of a line asks for.
+/// Returns the changes requested by the tool call in one block of a line.
 pub fn changes(agent: Agent, line: &[u8], block: u32) -> Vec<Change> {
     let blocks = match agent {
         Agent::Claude => claude::blocks(line),
@@ -106,13 +108,13 @@ pub fn changes(agent: Agent, line: &[u8], block: u32) -> Vec<Change> {
     found
 }
 
-/// What the line of a result says of the edit that was made.
+/// Returns the edit that the line of a tool result reports.
 pub fn edited(agent: Agent, line: &[u8]) -> Option<Edited> {
     let record: Value = serde_json::from_slice(line).ok()?;
     match agent {
         Agent::Claude => of_claude(record.get("toolUseResult")?.as_object()?),
         Agent::Grok => of_grok(record.get("params")?.get("update")?),
-        // Codex tells it by a call of its own.
+        // Codex reports an edit in a call of its own.
         Agent::Codex => None,
     }
 }
@@ -133,7 +135,7 @@ fn of_block(block: Block) -> Vec<Change> {
 
 fn of_input(input: &Value) -> Vec<Change> {
     match input {
-        // JSON in a string, or a patch, or a program that holds one.
+        // JSON inside a string, a patch, or a program that contains a patch.
         Value::String(text) => match serde_json::from_str::<Value>(text) {
             Ok(inner @ (Value::Object(_) | Value::Array(_))) => of_input(&inner),
             _ => patch::of_text(text),
@@ -161,7 +163,7 @@ fn of_object(object: &Map<String, Value>) -> Vec<Change> {
     }
 }
 
-/// Patches inside the texts of an input, such as the command of a shell.
+/// Returns the patches inside the texts of an input, such as the command of a shell.
 fn within(object: &Map<String, Value>) -> impl Iterator<Item = Change> {
     object.values().flat_map(|value| match value {
         Value::String(text) if text.contains(patch::BEGIN) => patch::of_text(text),
@@ -177,7 +179,7 @@ fn of_fields(object: &Map<String, Value>) -> Option<How> {
         return (!edits.is_empty()).then_some(How::Replaced(edits));
     }
     if let Some(replacement) = replacement(object) {
-        // Nothing can be replaced where nothing is: the file is made.
+        // An empty text cannot be replaced, so this creates the file.
         return Some(match replacement.old.is_empty() {
             true => How::Whole(replacement.new),
             false => How::Replaced(vec![replacement]),
@@ -199,7 +201,7 @@ fn replacement(object: &Map<String, Value>) -> Option<Replacement> {
     })
 }
 
-/// An entry of a map of changes by path.
+/// Parses one entry of a map from path to change.
 fn of_map(path: &str, told: &Value) -> Option<Change> {
     let text = |key: &str| told.get(key).and_then(Value::as_str);
     let how = match text("type")? {
@@ -222,7 +224,7 @@ fn change(path: &str, how: How) -> Change {
     }
 }
 
-/// A human may have changed an edit before it was made: what was made counts.
+/// The user may have changed an edit before it was applied, so the applied version counts.
 fn of_claude(told: &Map<String, Value>) -> Option<Edited> {
     let text = |keys: &[&str]| keys.iter().find_map(|key| told.get(*key)?.as_str());
     let path = text(&["filePath", "notebook_path"])?;
@@ -241,7 +243,7 @@ fn of_claude(told: &Map<String, Value>) -> Option<Edited> {
     })
 }
 
-/// Grok shows what it changed, and says the same in the tool's output.
+/// Grok shows what it changed, and repeats it in the tool's output.
 fn of_grok(update: &Value) -> Option<Edited> {
     let made = update.get("rawOutput").and_then(|output| output.get("EditsApplied"));
     let shown = update.get("content").and_then(Value::as_array).into_iter().flatten();

@@ -1,8 +1,8 @@
-//! Claude Code's log: one JSON object per line, appended while the agent runs.
+//! The reader for Claude Code's log: one JSON object per line, appended while the agent runs.
 //!
-//! The format is undocumented and changes without notice. So every field is optional, a record of an
-//! unknown type is counted as unknown, and no line can fail the others. Lines hold two records glued
-//! together, or half of one; both are read as far as they go.
+//! The format is undocumented and changes without notice. So every field is optional, a record of an unknown type is
+//! counted as unknown, and no line can fail the others. A line can hold two records without a line break between
+//! them, or half of one; both are read as far as possible.
 
 mod bills;
 mod body;
@@ -38,10 +38,10 @@ use crate::turns::Turns;
 use crate::wire::Boxed;
 use crate::wording::NAME_CHARS_MAX;
 
-/// Version of this reader: a change in what it makes of the same lines raises it.
+/// Version of this reader. Increase it whenever the same lines give a different result.
 pub(crate) const VERSION: u16 = 2;
 
-/// All that the reader remembers between two pieces of a log.
+/// Everything the reader remembers between two pieces of a log.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct State {
     next_seq: u64,
@@ -51,30 +51,30 @@ pub(crate) struct State {
     tools: Tools,
     queue: Queue,
     turns: Turns,
-    /// The newest record of the main chain, by hash of its `uuid`.
+    /// The newest record of the main chain, as a hash of its `uuid`.
     newest: Option<u64>,
-    /// The last warning before local commands, by hash of its `uuid`.
+    /// The last caveat before local commands, as a hash of its `uuid`.
     caveat: Option<u64>,
     permission_mode: Option<Box<str>>,
     mode: Option<Box<str>>,
-    /// The first prompt is a root of the graph: another root is a way back to it.
+    /// True if the first prompt is a root of the graph: another root is then a rewind to the start.
     begins_with_prompt: bool,
-    /// The last run of hooks that was told to have failed, by hash of its id.
+    /// The last hook run that was reported as failed, as a hash of its id.
     hook_failed: Option<u64>,
 }
 
-/// One record being read, and where it stands.
+/// The record being read, and its position in the log.
 struct Place<'r> {
     record: &'r Record<'r>,
     line: u64,
     ts: Option<Timestamp>,
-    /// What the record follows from.
+    /// The event that the record follows.
     above: Option<u64>,
-    /// What the next event follows from.
+    /// The event that the next event follows.
     parent: Option<u64>,
-    /// How many blocks of this line went before.
+    /// The number of blocks of this line read so far.
     block: u32,
-    /// How many of them stand in records before this one.
+    /// How many of those blocks belong to earlier records on the line.
     blocks_before: u32,
     /// The index of the record's first event in the delta.
     first: usize,
@@ -89,7 +89,7 @@ impl State {
         }
     }
 
-    /// Reads one line; `tell` is told its texts on the way.
+    /// Reads one line and passes its texts to `sink`.
     pub(crate) fn take(&mut self, line: u64, bytes: &[u8], delta: &mut Delta, tell: Option<&mut Tell<'_>>) {
         let fate = self.take_line(line, bytes, delta, tell);
         delta.fates.count(fate);
@@ -100,12 +100,12 @@ impl State {
         self.facts.is_named()
     }
 
-    /// Takes what the small file beside a subagent's log tells.
+    /// Reads the metadata file beside a subagent's log.
     pub(crate) fn meta(&mut self, bytes: &[u8]) {
         self.facts.meta = Meta::read(bytes);
     }
 
-    /// A line too long to hold.
+    /// Reports a line that is too long to read.
     pub(crate) fn pass_over(&mut self, line: u64, reason: String, delta: &mut Delta) {
         delta.faults.push(Fault {
             line,
@@ -116,7 +116,7 @@ impl State {
         self.turns.line_over(line);
     }
 
-    /// Puts into the delta what is known after the last line of a piece.
+    /// Adds the open turn and the session to the delta after the last line of a piece.
     pub(crate) fn close(&self, delta: &mut Delta) {
         self.turns.show(delta);
         delta.session = Some(self.facts.session(&self.turns));
@@ -153,7 +153,7 @@ impl State {
         taken.fate.unwrap_or(Fate::Fault)
     }
 
-    /// Reads the records that stand on one line, and says where and why it had to stop.
+    /// Reads the records on one line. On error, returns the offset at which it stopped, and the reason.
     fn take_records(
         &mut self,
         bytes: &[u8],
@@ -161,7 +161,7 @@ impl State {
         delta: &mut Delta,
         mut tell: Option<&mut Tell<'_>>,
     ) -> Result<(), (usize, String)> {
-        // Looked at as a whole, a line is seen to be UTF-8 in a fraction of the time that its strings take one by one.
+        // Validating the whole line as UTF-8 at once is much faster than validating its strings one by one.
         let text = std::str::from_utf8(bytes).ok();
         let mut at = 0;
         while let Some(start) = bytes[at..].iter().position(|byte| !byte.is_ascii_whitespace()) {
@@ -187,7 +187,7 @@ impl State {
         Ok(())
     }
 
-    /// Reads a line only if all of it can be read.
+    /// Reads a line only if all of its records parse.
     fn take_whole(&mut self, bytes: &[u8], taken: &mut Taken, delta: &mut Delta) -> bool {
         if !bytes.starts_with(b"{") {
             return false;
@@ -202,7 +202,8 @@ impl State {
         true
     }
 
-    /// A crash can leave the beginning of a record before a whole one on the same line.
+    /// Reads the record after a torn one: a crash can leave the start of a record in front of a whole one on the same
+    /// line.
     fn take_behind_a_tear(&mut self, bytes: &[u8], taken: &mut Taken, delta: &mut Delta) -> bool {
         let Some((record, length)) = whole_behind_a_tear(bytes) else {
             return false;
@@ -253,7 +254,7 @@ impl State {
         });
     }
 
-    /// The event a record follows from: by the graph, else by the order of the file.
+    /// Returns the event that a record follows: its parent in the graph, or else the previous event of the file.
     fn parent(&self, record: &Record<'_>) -> Option<u64> {
         let before = self.next_seq.checked_sub(1);
         match record.parent_uuid.get().or(record.logical_parent_uuid.get()) {
@@ -263,7 +264,7 @@ impl State {
         }
     }
 
-    /// Reads a record by its type, and says whether the type is known.
+    /// Reads a record by its type. Returns `false` if the type is unknown.
     fn dispatch(&mut self, place: &mut Place<'_>, delta: &mut Delta) -> bool {
         match place.record.kind.or_empty() {
             "user" => self.user(place, delta),
@@ -275,7 +276,8 @@ impl State {
         true
     }
 
-    /// Counts a record type nobody told us of, under the version that wrote it: most such records do not say.
+    /// Counts an unknown record type under the agent version that wrote it. Most such records have no version, so the
+    /// last known one is the fallback.
     fn unknown(&self, place: &Place<'_>, record: String, delta: &mut Delta) {
         let told = place.record.version.get().or(self.facts.version());
         delta.count_unknown(told, &record);
@@ -287,7 +289,7 @@ impl State {
         place.block += 1;
     }
 
-    /// Gives an event its number and its place in the graph.
+    /// Numbers an event and links the next one to it.
     fn push(&mut self, place: &mut Place<'_>, mut event: SessionEvent, delta: &mut Delta) {
         event.seq = self.next_seq;
         self.next_seq += 1;
@@ -297,7 +299,7 @@ impl State {
     }
 }
 
-/// The record that begins here, and its length.
+/// Parses the next record and returns it with its length.
 fn next_record<'r, R: serde_json::de::Read<'r>>(
     records: serde_json::Deserializer<R>,
 ) -> Option<serde_json::Result<(Box<Record<'r>>, usize)>> {
@@ -306,7 +308,7 @@ fn next_record<'r, R: serde_json::de::Read<'r>>(
     Some(record.map(|Boxed(record)| (record, records.byte_offset())))
 }
 
-/// What became of one physical line so far.
+/// What is known of one physical line so far.
 struct Taken {
     line: u64,
     fate: Option<Fate>,
@@ -314,7 +316,7 @@ struct Taken {
 }
 
 impl Taken {
-    /// A line with several records has the fate of its best one.
+    /// Records the fate of a record: a line with several records has the best of their fates.
     fn was(&mut self, fate: Fate) {
         let better = |fate: &Fate| match fate {
             Fate::Event => 3,
@@ -328,21 +330,21 @@ impl Taken {
 }
 
 impl Place<'_> {
-    /// The agent's own identity of a block of this record, wherever the record stands on its line.
+    /// Returns the identity of a block of this record, which does not depend on where the record is on its line.
     fn id(&self, block: u32) -> String {
         let block = match self.record.uuid.get() {
             Some(_) => block - self.blocks_before,
             None => block,
         };
         match self.record.uuid.get() {
-            // Whoever writes a longer id than any agent does gets its hash.
+            // No agent writes ids this long, so only their hash is kept.
             Some(uuid) if uuid.len() > NAME_CHARS_MAX => format!("~{:016x}#{block}", hash(uuid)),
             Some(uuid) => {
                 let mut id = String::with_capacity(uuid.len() + 4);
                 id.push_str(uuid);
                 id.push('#');
                 match u8::try_from(block) {
-                    // Nearly all records have one block: a digit needs no formatting.
+                    // Nearly all records have one block, and a single digit needs no formatting.
                     Ok(digit @ 0..=9) => id.push(char::from(b'0' + digit)),
                     _ => id.push_str(&block.to_string()),
                 }
@@ -352,7 +354,7 @@ impl Place<'_> {
         }
     }
 
-    /// An event of this record that says nothing yet.
+    /// Returns an empty event of this record.
     fn event(&self, kind: Kind, role: Role, actor: Actor) -> SessionEvent {
         SessionEvent {
             seq: 0,
@@ -382,10 +384,10 @@ impl Place<'_> {
     }
 }
 
-/// Finds the whole record that ends a line behind a torn one, and its length.
+/// Finds the complete record that ends a line after a torn one, and its length.
 fn whole_behind_a_tear(bytes: &[u8]) -> Option<(Record<'_>, usize)> {
     const OPENINGS: [&[u8]; 3] = [b"{\"type\":", b"{\"parentUuid\":", b"{\"uuid\":"];
-    // Each try may run over the rest of the line: a few are enough, and keep the cost in bounds.
+    // Each attempt may scan the rest of the line, so their number is limited.
     let starts = memchr::memmem::find_iter(bytes.get(1..)?, b"{\"").map(|at| at + 1);
     let likely = starts.filter(|at| OPENINGS.iter().any(|opening| bytes[*at..].starts_with(opening)));
     likely.take(32).find_map(|at| {
@@ -398,7 +400,7 @@ fn whole_behind_a_tear(bytes: &[u8]) -> Option<(Record<'_>, usize)> {
     })
 }
 
-/// Takes off what editors, crashes and other systems leave around a line.
+/// Removes what editors, crashes and other systems leave around a line.
 fn trim(bytes: &[u8]) -> &[u8] {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let is_junk = |byte: &u8| byte.is_ascii_whitespace() || *byte == 0;
@@ -407,8 +409,9 @@ fn trim(bytes: &[u8]) -> &[u8] {
     &bytes[start..end]
 }
 
-/// Tells copies of a record from other records with the same id, as scrubbed logs have them: a copy is as old, and where
-/// no time is told, as long. Its surroundings may differ: a session resumed elsewhere has another `cwd` and version.
+/// Returns a stamp that distinguishes a copy of a record from another record with the same id, as scrubbed logs have
+/// them. A copy has the same time, or, if there is no time, the same length. Its other fields may differ: a session
+/// resumed elsewhere has another `cwd` and version.
 fn stamp(record: &Record<'_>, ts: Option<Timestamp>, length: usize) -> u32 {
     let fold = |sum: u32, byte: u8| sum.wrapping_mul(31).wrapping_add(byte.into());
     let kind = record.kind.or_empty().bytes().fold(0, fold);

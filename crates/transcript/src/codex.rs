@@ -1,8 +1,8 @@
-//! Codex CLI's log: one JSON object per line, a payload in a wrapper, appended while a thread runs.
+//! The reader for Codex CLI's log: one JSON object per line, a payload in a wrapper, appended while a thread runs.
 //!
-//! The format has changed its shape many times within a year and files mix the shapes of several versions,
-//! so each record is told by what it looks like, never by the version. The same words are written twice, as an item of the
-//! conversation and as an event; they are one event here. Forks begin with a copy of their parent's history.
+//! The format has changed many times within a year and files mix the formats of several versions, so each record is
+//! recognized by its fields, never by the version. Codex writes the same text twice, as an item of the conversation
+//! and as an event; both become one event here. Forks start with a copy of their parent's history.
 
 mod body;
 mod calls;
@@ -46,13 +46,13 @@ use crate::turns::Turns;
 use crate::wire::{Text, wire};
 use crate::wording::summary;
 
-/// Version of this reader: a change in what it makes of the same lines raises it.
+/// Version of this reader. Increase it whenever the same lines give a different result.
 pub(crate) const VERSION: u16 = 3;
 
-/// How a record can begin behind a torn one.
+/// Prefixes by which a whole record after a torn one is found.
 const OPENINGS: [&str; 3] = ["{\"timestamp\":", "{\"type\":", "{\"id\":"];
 
-/// All that the reader remembers between two pieces of a log.
+/// Everything the reader remembers between two pieces of a log.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct State {
     next_seq: u64,
@@ -63,24 +63,24 @@ pub(crate) struct State {
     ends: Ends,
     turns: Turns,
     echoes: Echoes,
-    /// Model, policies and place of the last turn.
+    /// Model, policies and directory of the last turn.
     context: Context,
-    /// Whether a turn of the agent runs, and whether it has its prompt. Old versions do not tell.
+    /// Whether a turn of the agent is running, and whether it has its prompt. Old versions do not log this.
     running: bool,
     prompted: bool,
-    /// The log is one object over many lines.
+    /// Set if the log is a single object over many lines.
     whole: Option<Whole>,
 }
 
-/// One record being read, and where it stands.
+/// The record being read, and its position in the log.
 struct Place {
     line: u64,
     ts: Option<Timestamp>,
-    /// What the next event follows from.
+    /// The event that the next event follows.
     parent: Option<u64>,
-    /// How many blocks of this line went before.
+    /// The number of blocks of this line read so far.
     block: u32,
-    /// The record is copied from another thread.
+    /// True if the record was copied from another thread.
     inherited: bool,
 }
 
@@ -92,11 +92,12 @@ impl State {
         }
     }
 
-    /// Takes the list of thread names that lies beside the logs.
+    /// Returns `true` once the thread's id is known.
     pub(crate) fn is_named(&self) -> bool {
         self.facts.id.is_some()
     }
 
+    /// Reads the list of thread names beside the logs. Other companions are ignored.
     pub(crate) fn companion(&mut self, part: PartKind, bytes: &[u8]) {
         if part != PartKind::Index {
             return;
@@ -119,7 +120,7 @@ impl State {
         self.turns.line_over(line);
     }
 
-    /// A line too long to hold.
+    /// Reports a line that is too long to read.
     pub(crate) fn pass_over(&mut self, line: u64, reason: String, delta: &mut Delta) {
         let mended = false;
         delta.faults.push(Fault { line, reason, mended });
@@ -128,7 +129,7 @@ impl State {
         self.turns.line_over(line);
     }
 
-    /// Puts into the delta what is known after the last line of a piece.
+    /// Adds the open turn and the session to the delta after the last line of a piece.
     pub(crate) fn close(&self, delta: &mut Delta) {
         self.turns.show(delta);
         delta.session = Some(self.facts.session(&self.turns, &self.inheritance));
@@ -166,7 +167,7 @@ impl State {
         taken.fate.unwrap_or(Fate::Fault)
     }
 
-    /// Reads a line of a log that is one object: only the last line of an object inside gives something.
+    /// Reads a line of a log that is a single object: only the last line of a nested object gives an event.
     fn take_piece(&mut self, line: u64, piece: Piece, delta: &mut Delta) -> Fate {
         let (object, at, is_head) = match piece {
             Piece::Frame | Piece::Foreign => return Fate::Skipped,
@@ -205,7 +206,7 @@ impl State {
         if let Some(payload) = &record.payload.0 {
             self.take_record(&record, payload, taken, delta);
         } else if let Some(head) = &record.session.0 {
-            // The oldest generation: the whole session is one object.
+            // The oldest format: the whole session is one object.
             let wrapper = Record {
                 kind: Text(Some("session_meta".into())),
                 ..Record::default()
@@ -267,7 +268,7 @@ impl State {
         });
     }
 
-    /// Reads a record by its type, and says whether the type is known.
+    /// Reads a record by its type. Returns `false` if the type is unknown.
     fn dispatch(&mut self, kind: &str, place: &mut Place, payload: &Payload<'_>, delta: &mut Delta) -> bool {
         match kind {
             "response_item" => return self.item(place, payload, "response_item/", delta),
@@ -306,7 +307,7 @@ impl State {
         told.is_some() && self.facts.id.is_some() && told != self.facts.id.as_deref()
     }
 
-    /// The head of another thread: its history follows, if nothing of this thread's own came before.
+    /// Reads the header of another thread. Its history follows, unless this thread already has records of its own.
     fn foreign_head(&mut self, place: &Place, head: &Payload<'_>) -> bool {
         if place.inherited {
             self.facts.foreign_head(head);
@@ -314,27 +315,27 @@ impl State {
         true
     }
 
-    /// A resumed thread writes its head again.
+    /// Reads a repeated header, which a resumed thread writes.
     fn again(&mut self, head: &Payload<'_>) -> bool {
         self.facts.again(head);
         self.turns.set_up(self.next_seq);
         true
     }
 
-    /// The record sets up the turn that follows.
+    /// Marks the record as preparation of the turn that follows.
     fn sets_up(&mut self, place: &Place) {
         if !place.inherited {
             self.turns.set_up(self.next_seq);
         }
     }
 
-    /// The record is work of the turn that runs.
+    /// Marks the record as work of the running turn.
     fn goes_on(&mut self) {
         self.turns.go_on();
         self.echoes.prompt_over();
     }
 
-    /// Gives an event its number and its place in the order.
+    /// Numbers an event and links the next one to it.
     fn push(&mut self, place: &mut Place, mut event: SessionEvent, delta: &mut Delta) {
         event.seq = self.next_seq;
         self.next_seq += 1;
@@ -343,7 +344,7 @@ impl State {
         delta.events.push(event);
     }
 
-    /// Gives an event of the agent its number: it may begin an API call.
+    /// Pushes an event of the agent, which may be the first of an API call.
     fn push_by_agent(&mut self, place: &mut Place, event: SessionEvent, delta: &mut Delta) {
         let seq = self.next_seq;
         self.meter.begin(seq, place.ts);
@@ -351,7 +352,7 @@ impl State {
         self.meter.begun(seq, delta);
     }
 
-    /// Where a count of tokens stands.
+    /// Returns the context of a token count.
     fn at<'s>(&'s self, place: &Place) -> At<'s> {
         At {
             root: self.facts.root(),
@@ -363,7 +364,7 @@ impl State {
         }
     }
 
-    /// In whose name the thread's prompts are.
+    /// Returns the actor that gives the thread its prompts.
     fn asks(&self) -> Actor {
         match self.facts.asker {
             Asker::Human => Actor::Human,
@@ -374,7 +375,7 @@ impl State {
     }
 }
 
-/// What became of one physical line so far.
+/// What is known of one physical line so far.
 struct Taken {
     line: u64,
     fate: Option<Fate>,
@@ -382,7 +383,7 @@ struct Taken {
 }
 
 impl Taken {
-    /// A line with several records has the fate of its best one.
+    /// Records the fate of a record: a line with several records has the best of their fates.
     fn was(&mut self, fate: Fate) {
         let better = |fate: &Fate| match fate {
             Fate::Event => 3,
@@ -396,7 +397,7 @@ impl Taken {
 }
 
 impl Place {
-    /// An event of this record that says nothing yet.
+    /// Returns an empty event of this record.
     fn event(&self, kind: Kind, role: Role, actor: Actor) -> SessionEvent {
         SessionEvent {
             seq: 0,
@@ -425,7 +426,7 @@ impl Place {
         }
     }
 
-    /// An event of the harness about the state of the thread.
+    /// Returns an event of the harness about the state of the thread.
     fn note(&self, text: &str) -> SessionEvent {
         let mut event = self.event(Kind::Lifecycle, Role::System, Actor::Harness);
         event.summary = summary(text);
@@ -433,7 +434,7 @@ impl Place {
     }
 }
 
-/// Whether records of this type have their words in a payload: without it they say nothing.
+/// Returns `true` if records of this type are empty without a payload.
 fn is_wrapper(kind: &str) -> bool {
     matches!(
         kind,
@@ -441,7 +442,7 @@ fn is_wrapper(kind: &str) -> bool {
     )
 }
 
-/// Counts a record type nobody told us of.
+/// Counts an unknown record type.
 fn unknown(facts: &Facts, record: String, delta: &mut Delta) {
     delta.count_unknown(facts.version.as_deref(), &record);
 }

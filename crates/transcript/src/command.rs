@@ -1,8 +1,9 @@
-//! Decides whether a command line which an agent ran is a test run, looking through wrappers like `timeout 60 bash -c`.
+//! Decides whether a command line that an agent ran is a test run, looking through wrappers such as `timeout 60 bash
+//! -c`.
 //!
-//! Knows command lines only: nothing of agents, logs or tools, and nothing of what the command printed. It is a
-//! judgement by names, made on a stranger's text: a project may call anything `test`, and a script of another name may
-//! run every test there is. No text can make it fail, and none can make it slow, since only a beginning is examined.
+//! Knows command lines only: nothing of agents, logs, tools or output. It judges by names in untrusted text: a
+//! project may call anything `test`, and a script of another name may run all tests. No text can make it fail or make
+//! it slow, because only a prefix is examined.
 
 mod git;
 mod interpreters;
@@ -16,22 +17,22 @@ use interpreters::{Language, Source};
 use shell::{SimpleCommand, Word};
 use wrappers::Inner;
 
-/// Agents write whole files through here-documents. What is tested stands before them or not at all.
+/// Agents write whole files through here-documents, and test commands come before those.
 const EXAMINED_BYTES_MAX: usize = 16 * 1024;
 
-/// Wrappers within wrappers which are followed. Real ones are three or four deep.
+/// Maximum depth of nested wrappers. Real ones are three or four deep.
 const DEPTH_MAX: u8 = 16;
 
-/// What one question may cost, in bytes lexed. A script may be read once for each wrapper around it.
+/// Maximum cost of one call, in bytes lexed, because a script may be read once for each wrapper around it.
 const COST_MAX: usize = 8 * EXAMINED_BYTES_MAX;
 
-/// What it costs to hold one simple command against the tables: about as long as to lex so many bytes.
+/// Cost of matching one simple command against the tables, in the same unit.
 const COST_OF_COMMAND: usize = 64;
 
-/// The test runner that `command` starts, if it starts one: `cargo test`, `pytest`, …
+/// Returns the test runner that `command` starts, if it starts one: `cargo test`, `pytest`, …
 ///
-/// The name is short and always the same for a runner, however it is called; of several the first is told. Building,
-/// listing and explaining tests is no test run.
+/// Each runner has one short name, however it is called; of several runners, the first is returned. Building, listing
+/// and explaining tests is not a test run.
 pub fn test_runner(command: &str) -> Option<&'static str> {
     let end = command.floor_char_boundary(EXAMINED_BYTES_MAX);
     let mut search = Search { cost_left: COST_MAX };
@@ -74,7 +75,7 @@ impl Search {
         }
         self.interpreter(&name, arguments, stdin, depth).or_else(|| {
             let inner = wrappers::inner_commands(&name, arguments);
-            // A shell on another machine reads what we give it, if we name no command: `ssh host <<EOF`.
+            // A remote shell without a command reads its standard input: `ssh host <<EOF`.
             let remote = if name == "ssh" && arguments.len() == 1 {
                 stdin
             } else {
@@ -90,7 +91,7 @@ impl Search {
         })
     }
 
-    /// A script which was put together from words: its only command reads the wrapper's standard input.
+    /// Searches a script that was joined from words: its only command reads the wrapper's standard input.
     fn joined(&mut self, script: &str, stdin: Option<&str>, depth: u8) -> Option<&'static str> {
         let runner = self.script(script, depth);
         if runner.is_some() || stdin.is_none() {
@@ -125,7 +126,7 @@ impl Search {
     }
 }
 
-/// Skips what may stand before a program: keywords, `A=1`, and PowerShell's `$output =`.
+/// Skips what may precede a program: keywords, `A=1`, and PowerShell's `$output =`.
 fn after_prefixes<'w>(words: &'w [Word<'w>]) -> &'w [Word<'w>] {
     const KEYWORDS: [&str; 11] = [
         "if", "then", "elif", "else", "while", "until", "do", "!", "{", "}", "coproc",
@@ -154,12 +155,12 @@ fn is_assignment(word: &str) -> bool {
     !name.is_empty() && name.bytes().all(is_letter) && !name.starts_with(|first: char| first.is_ascii_digit())
 }
 
-/// Whether `word` is one of the words in `alternatives`, which `|` separates.
+/// Returns `true` if `word` is one of `alternatives`, which are separated by `|`.
 fn is_one_of(word: &str, alternatives: &str) -> bool {
     alternatives.split('|').any(|alternative| alternative == word)
 }
 
-/// Whether a wrapper only tells about a program instead of running it: `command -v pytest`.
+/// Returns `true` if a wrapper only prints information about a program: `command -v pytest`.
 fn only_asks(name: &str, arguments: &[Word<'_>]) -> bool {
     name == "command"
         && arguments
@@ -1020,7 +1021,7 @@ npm
 
     #[test]
     fn hostile_text_costs_neither_a_panic_nor_much_time() {
-        // No clock here: these six thousand texts take seconds, and quadratic ones would make it minutes.
+        // No clock here: these six thousand texts take seconds, and a quadratic search would take minutes.
         #[rustfmt::skip]
         let pieces = [
             "(", ")", "$(", "${", "`", "'", "\"", "\\", "$'", "<<", "<<E\n", "<<'", "<<<", "<(", "&>", "{", "((",

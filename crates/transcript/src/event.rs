@@ -1,40 +1,39 @@
-//! One thing that happened in a session: a prompt, a reply, a tool call, its result, a change of state.
+//! One event of a session: a prompt, a reply, a tool call, its result, a change of state.
 //!
-//! Field names follow the schema of the memory; what reality needs besides is documented at the field.
-//! An event is light: its full text stays in the log, at `line` and `block`.
+//! Field names follow the stored schema. An event is small: its full text stays in the log, at `line` and `block`.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::call::Tokens;
 
-/// What kind of thing an event is. The order is the precedence by which one kind stands for a set.
+/// The kind of an event. The order of the variants is the precedence by which one kind represents a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// A human stepped in: interrupt, denial, steering, rewind.
+    /// A human intervened: interrupt, denial, steering, rewind.
     HumanIntervention,
     /// Something failed.
     Error,
-    /// Something is tried again after it failed.
+    /// A failed action is repeated.
     Retry,
     /// A file is written.
     Edit,
     /// Tests are run.
     TestRun,
-    /// A decision somebody wrote down.
+    /// A decision that was written down.
     Decision,
-    /// Words addressed to the agent.
+    /// A message to the agent.
     UserMsg,
-    /// Words of the agent.
+    /// A message of the agent.
     AssistantMsg,
-    /// What the agent thought.
+    /// Reasoning of the agent.
     Thinking,
     /// The agent calls a tool.
     ToolCall,
-    /// What the tool gave back.
+    /// The result of a tool call.
     ToolResult,
-    /// A piece of work came to its end.
+    /// A piece of work was finished.
     Completion,
     /// A change of the session's state.
     Lifecycle,
@@ -58,7 +57,7 @@ impl Kind {
         Self::Lifecycle,
     ];
 
-    /// The word used in JSON, filters and help.
+    /// Returns the name used in JSON, filters and help.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::HumanIntervention => "human_intervention",
@@ -78,49 +77,49 @@ impl Kind {
     }
 }
 
-/// The set of kinds of one event. Filters and counts use the set; [`Kinds::first`] stands for it.
+/// The set of kinds of one event. Filters and counts use the set; [`Kinds::first`] represents it.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Kinds(u16);
 
 impl Kinds {
-    /// The set of one kind.
+    /// Returns the set of one kind.
     pub fn of(kind: Kind) -> Self {
         Self(1 << kind as u16)
     }
 
-    /// This set and one more kind.
+    /// Returns this set plus one kind.
     #[must_use]
     pub fn and(self, kind: Kind) -> Self {
         Self(self.0 | 1 << kind as u16)
     }
 
-    /// This set and another one.
+    /// Returns the union with another set.
     #[must_use]
     pub fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Whether the set holds `kind`.
+    /// Returns `true` if the set contains `kind`.
     pub fn has(self, kind: Kind) -> bool {
         self.0 & (1 << kind as u16) != 0
     }
 
-    /// The set as a number to keep: bit n is the n-th kind of [`Kind::ALL`].
+    /// Returns the set as a number for storage: bit n is the n-th kind of [`Kind::ALL`].
     pub fn bits(self) -> u16 {
         self.0
     }
 
-    /// The set that [`Kinds::bits`] gave; bits of kinds nobody knows are dropped.
+    /// Returns the set for a value of [`Kinds::bits`]; unknown bits are dropped.
     pub fn from_bits(bits: u16) -> Self {
         Self(bits & ((1 << Kind::ALL.len()) - 1))
     }
 
-    /// The kinds of the set, in order of precedence.
+    /// Returns the kinds of the set, in order of precedence.
     pub fn iter(self) -> impl Iterator<Item = Kind> {
         Kind::ALL.into_iter().filter(move |kind| self.has(*kind))
     }
 
-    /// The most specific kind of the set.
+    /// Returns the most specific kind of the set.
     pub fn first(self) -> Kind {
         self.iter().next().unwrap_or(Kind::Lifecycle)
     }
@@ -146,7 +145,7 @@ impl<'de> Deserialize<'de> for Kinds {
     }
 }
 
-/// In whose name a record was written for the model.
+/// The role of a record in the model's conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -157,7 +156,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// The word used in JSON.
+    /// Returns the name used in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::User => "user",
@@ -168,7 +167,7 @@ impl Role {
     }
 }
 
-/// Who really acted, which the role does not tell: most records of role `user` are not by a human.
+/// Who really acted. The role does not say this: most records of role `user` are not written by a human.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Actor {
@@ -180,7 +179,7 @@ pub enum Actor {
 }
 
 impl Actor {
-    /// The word used in JSON.
+    /// Returns the name used in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Human => "human",
@@ -192,25 +191,25 @@ impl Actor {
     }
 }
 
-/// A part of a session's source: the log, and what lies beside it.
+/// The kind of a part of a session's source: the log, or a file beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PartKind {
     /// The log itself, read line by line. For Grok it is `updates.jsonl`.
     Log,
-    /// Claude's small file beside a subagent's log.
+    /// Claude's metadata file beside a subagent's log.
     Meta,
-    /// A tool's result that was too large for the log.
+    /// The result of a tool that was too large for the log.
     Spill,
-    /// Grok's model context, which stands for the log where there is no `updates.jsonl`.
+    /// Grok's model context, which replaces the log if there is no `updates.jsonl`.
     ChatHistory,
     /// Grok's lifecycle records beside the log.
     Events,
-    /// Grok's `summary.json`: who, where, when, and whose child.
+    /// Grok's `summary.json`: ids, directory, times and the parent session.
     Summary,
     /// Grok's `signals.json`: its own counters.
     Signals,
-    /// Grok's `prompt_context.json`: whether a human sits there.
+    /// Grok's `prompt_context.json`: whether the session is interactive.
     PromptContext,
     /// Grok's `plan_mode.json`.
     PlanMode,
@@ -219,7 +218,7 @@ pub enum PartKind {
 }
 
 impl PartKind {
-    /// The word used in JSON.
+    /// Returns the name used in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Log => "log",
@@ -236,28 +235,29 @@ impl PartKind {
     }
 }
 
-/// Where the numbers of events begin that a part beside the log gives. It grows beside the log, and its events are
-/// numbered the same whichever of the two is read first.
+/// The first `seq` of events from a part beside the log. That part grows independently of the log, and its events
+/// have the same numbers whichever of the two is read first.
 pub const BESIDE_SEQ: u64 = 1 << 32;
 
 /// One event of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionEvent {
-    /// Presentation order within the session, from 0; from [`BESIDE_SEQ`] beside the log. Not an identity: see `id`.
+    /// Presentation order within the session, from 0, or from [`BESIDE_SEQ`] for a part beside the log. Not an
+    /// identity: see `id`.
     pub seq: u64,
-    /// The event this one follows from: the agent's own link where it has one, else the call of a result,
-    /// else the event before.
+    /// The event that this one follows: the agent's own link if it has one, else the call of a result, else the
+    /// previous event.
     pub parent_seq: Option<u64>,
-    /// The agent's own identity of the event, e.g. `<uuid>#<block>`; `L<line>#<block>` where it has none.
+    /// The agent's own identity of the event, e.g. `<uuid>#<block>`, or `L<line>#<block>` if it has none.
     pub id: Box<str>,
     pub ts: Option<Timestamp>,
-    /// All kinds of the event; the first by precedence is the seed schema's `kind`.
+    /// All kinds of the event; the first by precedence is the schema's `kind`.
     pub kinds: Kinds,
     pub role: Role,
     pub actor: Actor,
-    /// Whether a human asks or directs the agent here.
+    /// True if a human asks or directs the agent here.
     pub trigger: bool,
-    /// The turn the event belongs to, from 1; none before the first trigger.
+    /// The turn of the event, from 1; `None` before the first trigger.
     pub turn: Option<u32>,
     pub tool: Option<Box<str>>,
     /// The first 500 characters of a message, or a tool call in one line.
@@ -265,10 +265,9 @@ pub struct SessionEvent {
     pub part: PartKind,
     /// 1-based physical line.
     pub line: u64,
-    /// The line that holds the words, where it is another one than `line`: a queued prompt is delivered
-    /// later than it was typed.
+    /// The line that contains the text, if it is not `line`: a queued prompt is delivered later than it was typed.
     pub text_line: Option<u64>,
-    /// Which block of the line.
+    /// The index of the block within the line.
     pub block: u32,
     /// Joins a tool call with its result.
     pub call_id: Option<Box<str>>,
@@ -280,12 +279,12 @@ pub struct SessionEvent {
     /// Tokens of the API call whose first event this is.
     pub tokens: Option<Tokens>,
     pub is_sidechain: bool,
-    /// The file of the session's own tree that holds the whole result, where it was too large for the log.
+    /// The file of the session's own directory that contains the whole result, if it was too large for the log.
     pub spill: Option<Box<str>>,
 }
 
 impl SessionEvent {
-    /// The one kind that stands for all kinds of the event.
+    /// Returns the kind that represents all kinds of the event.
     pub fn kind(&self) -> Kind {
         self.kinds.first()
     }

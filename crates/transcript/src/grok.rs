@@ -1,16 +1,17 @@
-//! Grok Build's session directory: `updates.jsonl`, the log, appended while the agent runs; `events.jsonl`
-//! beside it; small JSON files that are replaced; and `chat_history.jsonl`, which stands for a missing log.
+//! The reader for Grok Build's session directory: `updates.jsonl`, the log, appended while the agent runs;
+//! `events.jsonl` beside it; small JSON files that are replaced; and `chat_history.jsonl`, which is used if the log
+//! is missing.
 //!
-//! The rows are those of the Agent Client Protocol and of xAI's own additions to it, which grow every month:
-//! every field is optional, an unknown row is counted as unknown, and no line can fail the others. The order
-//! of lines is the order of writing: a hook's row may stand before the last words of the answer it follows.
+//! The rows follow the Agent Client Protocol plus xAI's own additions, which change every month: every field is
+//! optional, an unknown row is counted as unknown, and no line can fail the others. The order of lines is the order
+//! of writing: the row of a hook may precede the last part of the answer it follows.
 //!
-//! Who speaks is not told by the log. `summary.json` (a subagent's session) and `prompt_context.json` (no human
-//! sits there) tell it, so both are taken before the first line; see [`State::is_stale`].
+//! The log does not say who wrote a prompt. `summary.json` (the session of a subagent) and `prompt_context.json` (not
+//! interactive) do, so both are read before the first line; see [`State::is_stale`].
 //!
-//! The log and `events.jsonl` grow side by side, and are read in turns. What is made of them is what the whole log and
-//! then the whole of `events.jsonl` would give: each numbers its own events, a measurement waits for its call, and where
-//! the order did matter, which is rare, the session is stale.
+//! The log and `events.jsonl` grow in parallel and are read alternately. The result equals that of reading the whole
+//! log and then the whole of `events.jsonl`: each numbers its own events, a measurement waits for its call, and in
+//! the rare cases in which the order matters, the session is marked as stale.
 
 mod bills;
 mod body;
@@ -43,14 +44,14 @@ use crate::records::{self, each};
 use crate::turns::Turns;
 use crate::wording::summary;
 
-/// Version of this reader: a change in what it makes of the same lines raises it.
+/// Version of this reader. Increase it whenever the same lines give a different result.
 pub(crate) const VERSION: u16 = 3;
 
-/// How a row of `updates.jsonl` begins.
+/// Prefixes of a row of `updates.jsonl`.
 const UPDATE_OPENINGS: &[&str] = &["{\"timestamp\":", "{\"method\":"];
-/// How a line of `events.jsonl` begins.
+/// Prefixes of a line of `events.jsonl`.
 const EVENT_OPENINGS: &[&str] = &["{\"ts\":"];
-/// How an item of `chat_history.jsonl` begins; a block inside one begins alike.
+/// Prefixes of an item of `chat_history.jsonl`; a nested block starts in the same way.
 const ITEM_OPENINGS: &[&str] = &[
     "{\"role\":\"",
     "{\"type\":\"assistant\"",
@@ -61,41 +62,41 @@ const ITEM_OPENINGS: &[&str] = &[
     "{\"type\":\"user\"",
 ];
 
-/// All that the reader remembers between two pieces of a log.
+/// Everything the reader remembers between two pieces of a log.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct State {
     next_seq: u64,
-    /// How many events `events.jsonl` gave.
+    /// The number of events read from `events.jsonl`.
     events_beside: u64,
     facts: Facts,
     bills: Bills,
     tools: Tools,
     calls: Calls,
     turns: Turns,
-    /// The message whose pieces are being written.
+    /// The message whose chunks are being read.
     run: Option<Run>,
-    /// The prompts that still stand, by their index, and the turn each began.
+    /// The prompts that are not rewound, by their index, with the turn each started.
     prompts: Vec<(u64, u32)>,
-    /// When each turn began, to find the turn of a record of `events.jsonl`.
+    /// When each turn started, to find the turn of a record of `events.jsonl`.
     turn_starts: Vec<Option<Timestamp>>,
-    /// Prompts carry an index here: one without was put into a running turn.
+    /// True if prompts have an index in this log: one without was inserted into a running turn.
     has_indexes: bool,
-    /// The prompt that a hook was told of, until it is written: whether Grok made it up.
+    /// The prompt announced by a hook, until its own row is read: whether Grok generated it.
     submitted: Option<bool>,
-    /// The row before was a user's: a picture that follows belongs to it.
+    /// True if the previous row was a user's: a picture that follows belongs to it.
     after_user: bool,
-    /// The human runs a command by `!`, until anybody else acts.
+    /// True while the human runs a command with `!`, until any other actor acts.
     shell_by_human: bool,
     mode: Option<Box<str>>,
-    /// Refusals that the log told of, and `events.jsonl` will tell again.
+    /// Denials in the log that `events.jsonl` will repeat.
     denials: u32,
-    /// Refusals that only `events.jsonl` told of so far.
+    /// Denials that only `events.jsonl` has reported so far.
     denials_beside: u32,
-    /// The latest of the events that `events.jsonl` gave: a turn that begins before it is told too late.
+    /// The time of the latest event from `events.jsonl`: a turn that starts before it was read too late.
     latest_beside: Option<Timestamp>,
-    /// A line of `events.jsonl` was read as long as no log was there.
+    /// True if a line of `events.jsonl` was read before any line of the log.
     is_beside_first: bool,
-    /// Which part tells the conversation.
+    /// The part that contains the conversation.
     conversation: Option<PartKind>,
     schema_version: Option<Box<str>>,
     is_stale: bool,
@@ -109,20 +110,20 @@ struct Run {
     pieces: u32,
 }
 
-/// One row being read, and where it stands.
+/// The row being read, and its position in the log.
 struct Place<'r> {
     part: PartKind,
     line: u64,
     ts: Option<Timestamp>,
     /// The agent's own id of the row.
     event_id: Option<&'r str>,
-    /// What the next event follows from.
+    /// The event that the next event follows.
     parent: Option<u64>,
-    /// How many blocks of this line went before.
+    /// The number of blocks of this line read so far.
     block: u32,
     /// The index of the row's first event in the delta.
     first: usize,
-    /// The row is copied from the session this one was forked from.
+    /// True if the row was copied from the session that this one was forked from.
     is_inherited: bool,
 }
 
@@ -141,7 +142,7 @@ impl State {
         self.line_over(part, line);
     }
 
-    /// A line too long to hold.
+    /// Reports a line that is too long to read.
     pub(crate) fn pass_over(&mut self, part: PartKind, line: u64, reason: String, delta: &mut Delta) {
         delta.faults.push(Fault {
             line,
@@ -152,7 +153,7 @@ impl State {
         self.line_over(part, line);
     }
 
-    /// Takes what a file beside the log tells. Its newest content counts.
+    /// Reads a file beside the log. Its newest content counts.
     pub(crate) fn companion(&mut self, part: PartKind, bytes: &[u8]) {
         let before = self.facts.grounds();
         self.facts.companion(part, bytes);
@@ -160,19 +161,19 @@ impl State {
         self.is_stale |= has_lines && before != self.facts.grounds();
     }
 
-    /// Whether what came late changes what was made of earlier lines: a companion that tells who speaks, a log that
-    /// `events.jsonl` was ahead of. What was read is wrong then, and the session has to be read again from its start.
+    /// Returns `true` if a late part changes the meaning of earlier lines: a companion that says who wrote the
+    /// prompts, or a log that `events.jsonl` was ahead of. The session must then be read again from its start.
     pub(crate) fn is_stale(&self) -> bool {
         self.is_stale
     }
 
-    /// Puts into the delta what is known after the last line of a piece.
+    /// Adds the open turn and the session to the delta after the last line of a piece.
     pub(crate) fn close(&self, delta: &mut Delta) {
         self.turns.show(delta);
         delta.session = Some(self.facts.session(&self.turns));
     }
 
-    /// Turns are ranges of lines of the part that tells the conversation.
+    /// Turns are ranges of lines of the part that contains the conversation.
     fn line_over(&mut self, part: PartKind, line: u64) {
         if self.conversation == Some(part) {
             self.turns.line_over(line);
@@ -227,7 +228,7 @@ impl State {
         taken.fate.unwrap_or(Fate::Fault)
     }
 
-    /// Ends a row: its events get their turn, and its line a fate.
+    /// Finishes a row: assigns its events to a turn, and a fate to its line.
     fn row_over(&mut self, place: &Place<'_>, is_known: bool, taken: &mut Taken, delta: &mut Delta) {
         taken.block = place.block;
         if place.is_inherited {
@@ -249,7 +250,7 @@ impl State {
         });
     }
 
-    /// Gives an event its number.
+    /// Numbers an event and links the next one to it.
     fn push(&mut self, place: &mut Place<'_>, mut event: SessionEvent, delta: &mut Delta) {
         let next = match place.part {
             PartKind::Events => &mut self.events_beside,
@@ -262,17 +263,16 @@ impl State {
         delta.events.push(event);
     }
 
-    /// An event that tells of a change of state.
+    /// Pushes an event for a change of state.
     fn note(&mut self, place: &mut Place<'_>, text: &str, delta: &mut Delta) {
         let mut event = place.event(Kind::Lifecycle, Role::System, Actor::Harness);
         event.summary = summary(text);
         self.push(place, event, delta);
     }
 
-    /// The id of a piece of a message. Grok joins what streams in before it writes, but a row of another kind
-    /// makes it write what it has: pieces of one stream that follow each other are blocks of one message. They
-    /// stay events of their own, so that the text of each is found at its line; their ids are numbered on from
-    /// the first piece's.
+    /// Returns the id of a chunk of a message. Grok buffers a stream before it writes it, but a row of another kind
+    /// flushes the buffer, so consecutive chunks of one stream are blocks of one message. They remain separate
+    /// events, so that the text of each is found at its line; their ids are numbered from the first chunk's.
     fn piece_id(&mut self, place: &Place<'_>, key: Option<u64>) -> Box<str> {
         let Some(key) = key else {
             self.run = None;
@@ -290,7 +290,7 @@ impl State {
     }
 }
 
-/// What became of one physical line so far.
+/// What is known of one physical line so far.
 struct Taken {
     line: u64,
     fate: Option<Fate>,
@@ -298,7 +298,7 @@ struct Taken {
 }
 
 impl Taken {
-    /// A line with several records has the fate of its best one.
+    /// Records the fate of a record: a line with several records has the best of their fates.
     fn was(&mut self, fate: Fate) {
         let worth = |fate: &Fate| match fate {
             Fate::Event => 3,
@@ -311,7 +311,7 @@ impl Taken {
     }
 }
 
-/// The number of a part's first event.
+/// Returns the `seq` of a part's first event.
 fn first_seq(part: PartKind) -> u64 {
     match part {
         PartKind::Events => BESIDE_SEQ,
@@ -320,7 +320,7 @@ fn first_seq(part: PartKind) -> u64 {
 }
 
 impl<'r> Place<'r> {
-    /// `events_before`: how many events the part gave so far.
+    /// `events_before` is the number of events read from the part so far.
     fn new(part: PartKind, taken: &Taken, events_before: u64, delta: &Delta) -> Self {
         Self {
             part,
@@ -334,7 +334,7 @@ impl<'r> Place<'r> {
         }
     }
 
-    /// The agent's own identity of this row, or its place.
+    /// Returns the agent's own id of this row, or an id made from its line.
     fn row_id(&self) -> String {
         match (self.event_id, self.part) {
             (Some(id), _) => id.to_owned(),
@@ -347,7 +347,7 @@ impl<'r> Place<'r> {
         format!("{}#{block}", self.row_id())
     }
 
-    /// An event of this row that says nothing yet.
+    /// Returns an empty event of this row.
     fn event(&self, kind: Kind, role: Role, actor: Actor) -> SessionEvent {
         SessionEvent {
             seq: 0,
@@ -377,12 +377,12 @@ impl<'r> Place<'r> {
     }
 }
 
-/// Counts a record type nobody told us of.
+/// Counts an unknown record type.
 fn unknown(version: Option<&str>, record: &str, delta: &mut Delta) {
     delta.count_unknown(version, record);
 }
 
-/// Remembers a value and says whether it is new.
+/// Stores a value and returns `true` if it is new.
 fn changed(known: &mut Option<Box<str>>, told: Option<&str>) -> bool {
     let differs = told.is_some() && known.as_deref() != told;
     if differs {
@@ -391,7 +391,7 @@ fn changed(known: &mut Option<Box<str>>, told: Option<&str>) -> bool {
     differs
 }
 
-/// Hash of a few words together.
+/// Hashes several words together.
 fn hash_words(words: &[&str]) -> u64 {
     hash(&words.join("\u{1f}"))
 }

@@ -1,7 +1,7 @@
-//! Histories of prompts: what was typed, session by session, in files that outlive the logs.
+//! Prompt histories: what was typed, session by session, in files that outlive the logs.
 //!
-//! An agent keeps them to recall a prompt by the arrow key. They are no logs: one record is one prompt, and
-//! nothing tells what came of it. Where the files lie, and whether a log is still there, is not known here.
+//! An agent keeps them to recall a prompt with the arrow keys. They are not logs: one record is one prompt, without
+//! its result. This module does not know where the files are, or whether a log still exists.
 
 use std::collections::BTreeMap;
 
@@ -13,24 +13,24 @@ use crate::reading::Fault;
 use crate::records::{each, trim};
 use crate::wire::{Flag, Maybe, Number, Raw, Text, wire};
 
-/// An id longer than this is none.
+/// Longer texts are not accepted as ids.
 const ID_BYTES_MAX: usize = 200;
-/// The mark of a paste is shorter than this.
+/// Maximum length of the placeholder of a paste.
 const MARK_BYTES_MAX: usize = 80;
 
-/// A prompt as a history tells it.
+/// A prompt in a history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HistoryPrompt {
     pub agent: Agent,
-    /// The agent's own id of the session. Old histories of Claude Code name only the project.
+    /// The agent's own id of the session. Old histories of Claude Code only have the project.
     pub native_session_id: Option<String>,
     pub ts: Option<Timestamp>,
     pub text: String,
-    /// The directory it was typed in.
+    /// The directory in which it was typed.
     pub project: Option<String>,
 }
 
-/// Reads one line of an agent's history: the prompts on it, mostly one, and what is wrong with it.
+/// Parses one line of an agent's history. Returns its prompts, usually one, and the fault of the line, if any.
 pub fn history_prompts(agent: Agent, line: &Line<'_>) -> (Vec<HistoryPrompt>, Option<Fault>) {
     let fault = |reason: String, mended| Fault {
         line: line.number,
@@ -69,23 +69,24 @@ pub fn history_prompts(agent: Agent, line: &Line<'_>) -> (Vec<HistoryPrompt>, Op
     (prompts, fault)
 }
 
-/// The directory that a directory of Grok's is named after; none where the name was too long to hold it.
+/// Returns the directory that one of Grok's directories is named after, or `None` if the path was too long for a
+/// name.
 pub fn grok_project(directory: &str) -> Option<String> {
     crate::grok::decoded(directory)
 }
 
-/// Whether a text can be an agent's id of a session.
+/// Returns `true` if a text can be an agent's id of a session.
 pub fn is_session_id(text: &str) -> bool {
     let is_odd = |c: char| c.is_control() || c.is_whitespace();
     !text.is_empty() && text.len() <= ID_BYTES_MAX && !text.contains(is_odd)
 }
 
-/// What a record tells.
+/// The content of a record.
 enum Told {
     Prompt(HistoryPrompt),
-    /// A prompt without a word.
+    /// An empty prompt.
     Empty,
-    /// No field that would hold a prompt.
+    /// The record has no field for a prompt.
     Nothing,
 }
 
@@ -133,12 +134,13 @@ fn words(text: &Text<'_>) -> Option<String> {
     text.0.as_deref().map(str::to_owned)
 }
 
-/// An id that can be one. Anything else names no session.
+/// Returns an id, or `None` if the text cannot be one.
 fn id(text: &Text<'_>) -> Option<String> {
     text.get().filter(|id| is_session_id(id)).map(str::to_owned)
 }
 
-/// A time in seconds, in milliseconds, or written out. Their sizes lie too far apart to be mistaken.
+/// Parses a time in seconds, milliseconds or microseconds, or as text. Their magnitudes are too far apart to be
+/// confused.
 fn time(raw: &Raw<'_>) -> Option<Timestamp> {
     const SECONDS_MAX: i64 = 100_000_000_000;
     const MILLIS_MAX: i64 = SECONDS_MAX * 1_000;
@@ -153,8 +155,8 @@ fn time(raw: &Raw<'_>) -> Option<Timestamp> {
     }
 }
 
-/// Puts pasted text back where the prompt only names it: `[Pasted text #1 +20 lines]`. A paste that was too
-/// long for the history, and an image, stay as they are named.
+/// Inserts pasted text where the prompt only has a placeholder: `[Pasted text #1 +20 lines]`. The placeholders of
+/// images, and of pastes too long for the history, remain.
 fn with_pastes(display: &str, pastes: &Raw<'_>) -> String {
     if !display.contains(" text #") {
         return display.to_owned();
@@ -170,7 +172,7 @@ fn with_pastes(display: &str, pastes: &Raw<'_>) -> String {
             .take(MARK_BYTES_MAX)
             .position(|byte| byte == b']')
             .map(|end| end + 1);
-        // Each is put in once, so that no prompt is longer than its record.
+        // Each paste is inserted once, so that no prompt is longer than its record.
         let paste = end
             .and_then(|end| paste_number(&named[1..end - 1]))
             .and_then(|number| pastes.remove(number))
@@ -192,7 +194,7 @@ fn with_pastes(display: &str, pastes: &Raw<'_>) -> String {
     text
 }
 
-/// The number of the paste that a mark in a prompt stands for.
+/// Returns the number of the paste that a placeholder refers to.
 fn paste_number(mark: &str) -> Option<&str> {
     let mark = mark.trim_start_matches("...");
     let named = mark
@@ -214,7 +216,7 @@ wire! {
 }
 
 wire! {
-    /// What was pasted; of a long text there is only a hash.
+    /// A paste; a long one only has a hash.
     struct Paste<'a> {
         content: Text<'a> = "content",
         kind: Text<'a> = "type",

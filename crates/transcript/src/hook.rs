@@ -1,20 +1,20 @@
-//! What an agent hands to a hook: which session is meant and what happened to it. Never what was said or done in it.
+//! The input of a hook: which session is meant and what happened to it, never its content.
 //!
-//! The agents spell the same facts in two ways, and one agent runs the hooks that were installed for another: who calls
-//! is told by the spelling and by the log's own place, not by whom the hook was made for.
+//! The agents spell the same facts in two ways, and one agent runs the hooks that were installed for another. So the
+//! caller is identified by the spelling and by the path of the log, not by the agent that the hook was installed for.
 
 use crate::agent::Agent;
 use crate::wire::{Text, wire};
 
-/// One call of a hook, as far as it concerns a session as a whole.
+/// One call of a hook, reduced to the facts about the session as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookCall {
     pub agent: Agent,
     pub session_id: String,
-    /// The event in small letters with underscores, whoever spells it: `session_end`.
+    /// The event in snake case, whatever the agent's spelling: `session_end`.
     pub event: String,
     pub transcript_path: Option<String>,
-    /// The log of the subagent that it is about.
+    /// The log of the subagent that the call is about.
     pub agent_transcript_path: Option<String>,
     pub cwd: Option<String>,
     /// Why a session or a turn ended.
@@ -23,7 +23,7 @@ pub struct HookCall {
 }
 
 wire! {
-    /// All that is looked at. Whatever else stands there is passed over unread.
+    /// The fields that are read. All others are ignored.
     struct Payload<'p> {
         session_id: Text<'p> = "session_id",
         session_id_camel: Text<'p> = "sessionId",
@@ -38,12 +38,12 @@ wire! {
     }
 }
 
-/// Reads what stands on a hook's standard input. `made_for` is the agent that the hook was installed for; none comes of
-/// what names no session or no event.
+/// Parses the standard input of a hook. `made_for` is the agent that the hook was installed for. Returns `None` if
+/// there is no session or no event.
 pub fn hook_call(bytes: &[u8], made_for: Agent) -> Option<HookCall> {
     let payload: Payload<'_> = serde_json::from_slice(bytes).ok()?;
     let owned = |text: &Text<'_>| text.get().map(str::to_owned);
-    // Only Grok writes names like this, and it runs the hooks of others.
+    // Only Grok uses camel case, and it runs the hooks of others.
     let is_grok = payload.event_camel.get().or(payload.session_id_camel.get()).is_some();
     Some(HookCall {
         agent: if is_grok { Agent::Grok } else { made_for },
@@ -57,7 +57,7 @@ pub fn hook_call(bytes: &[u8], made_for: Agent) -> Option<HookCall> {
     })
 }
 
-/// `SessionEnd` and `session_end` are one event.
+/// Converts `SessionEnd` to `session_end`, so that both are one event.
 fn in_small_letters(name: &str) -> String {
     let mut small = String::with_capacity(name.len() + 2);
     for c in name.chars() {

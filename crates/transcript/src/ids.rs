@@ -1,15 +1,15 @@
-//! Ids of the agents' own, kept as hashes: a reader's state knows thousands of them.
+//! Hashes of the agents' own ids. A reader's state contains thousands of them.
 
 use std::num::NonZeroU32;
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// An odd number with its bits well spread.
+/// An odd number whose bits are well distributed.
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// Hash of an id of the agent's. It is kept in readers' states, so it is our own and never changes; ids are
-/// not secret, and whoever makes two collide only misleads readers of his own log.
+/// Hashes an id. The hash is stored in readers' states, so it is our own and never changes. It needs no protection
+/// against collisions because ids are not secret, and a forged collision only affects the log that contains it.
 pub(crate) fn hash(id: &str) -> u64 {
     if let Some(uuid) = uuid(id) {
         return (uuid >> 64) as u64 ^ uuid as u64;
@@ -24,12 +24,12 @@ pub(crate) fn hash(id: &str) -> u64 {
     })
 }
 
-/// Hash of two ids together.
+/// Hashes two hashes together.
 pub(crate) fn hash_pair(first: u64, second: u64) -> u64 {
     (first.rotate_left(23) ^ second).wrapping_mul(SPREAD)
 }
 
-/// The value of each hexadecimal digit, and a mark for what is none.
+/// The value of each hexadecimal digit, and a marker for other bytes.
 const DIGITS: [u8; 256] = {
     let mut digits = [NO_DIGIT; 256];
     let mut digit = 0;
@@ -42,7 +42,7 @@ const DIGITS: [u8; 256] = {
 };
 const NO_DIGIT: u8 = 0xF0;
 
-/// The value of an id that is a UUID. Every record has several: this runs without branches.
+/// Parses a UUID. This runs without branches because every record has several of them.
 pub(crate) fn uuid(id: &str) -> Option<u128> {
     let bytes: &[u8; 36] = id.as_bytes().try_into().ok()?;
     let mut odd = 0;
@@ -59,8 +59,8 @@ pub(crate) fn uuid(id: &str) -> Option<u128> {
     (dashed && odd < 16).then_some(u128::from(high) << 64 | u128::from(low))
 }
 
-/// An event's `seq`, or none, in a quarter of the room: a long log has a million of them in mind. It is written as
-/// the `Option<u64>` it stands for. No log has four billion events; if one had, what follows would follow from none.
+/// An optional `seq` in a quarter of the memory, because the state of a long log has a million of them. It is
+/// serialized as an `Option<u64>`. No log has four billion events; beyond that, the value becomes `None`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Option<u64>", into = "Option<u64>")]
 pub(crate) struct MaybeSeq(Option<NonZeroU32>);
@@ -78,7 +78,7 @@ impl From<MaybeSeq> for Option<u64> {
     }
 }
 
-/// Maps are kept in order, so that equal states are equal bytes.
+/// Serializes a map in the order of its keys, so that equal states are equal bytes.
 pub(crate) fn in_order<K: Ord + Serialize, V: Serialize, S: Serializer>(
     map: &FxHashMap<K, V>,
     serializer: S,
@@ -88,7 +88,7 @@ pub(crate) fn in_order<K: Ord + Serialize, V: Serialize, S: Serializer>(
     entries.serialize(serializer)
 }
 
-/// Reads back what [`in_order`] wrote.
+/// Deserializes what [`in_order`] wrote.
 pub(crate) fn from_entries<'de, K, V, D>(deserializer: D) -> Result<FxHashMap<K, V>, D::Error>
 where
     K: Eq + std::hash::Hash + Deserialize<'de>,

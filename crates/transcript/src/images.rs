@@ -1,21 +1,21 @@
-//! The pictures that stand in a line, as every agent writes them: inside the log, in base64.
+//! The images in a line of a log. Every agent writes them inline, in base64.
 
 use serde_json::Value;
 
 use crate::agent::Agent;
 
-/// A picture of a line.
+/// An image of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Image {
-    /// Which block of the line holds it; none where only the line is known.
+    /// The block of the line that contains it, or `None` if only the line is known.
     pub block: Option<u32>,
-    /// `image/png` and the like, as the log says it.
+    /// `image/png` and similar, as written in the log.
     pub media_type: String,
     /// In base64.
     pub data: String,
 }
 
-/// The pictures of a line, in order. A line without any costs one look at its bytes.
+/// Returns the images of a line, in order. A line without any only costs a byte search.
 pub fn images(agent: Agent, line: &[u8]) -> Vec<Image> {
     if memchr::memmem::find(line, b"image").is_none()
         || memchr::memmem::find(line, b"base64").is_none() && agent != Agent::Grok
@@ -27,7 +27,7 @@ pub fn images(agent: Agent, line: &[u8]) -> Vec<Image> {
     };
     let mut images = Vec::new();
     match agent {
-        // Beside the message Claude repeats a result in a form of its own.
+        // Claude repeats a result beside the message, in another form.
         Agent::Claude => {
             let blocks = record.pointer("/message/content").and_then(Value::as_array);
             for (at, block) in blocks.into_iter().flatten().enumerate() {
@@ -61,7 +61,7 @@ fn gather(value: &Value, block: Option<u32>, images: &mut Vec<Image>) {
     }
 }
 
-/// The type and the data of an object that is a picture.
+/// Returns the type and the data of an object that is an image.
 fn picture(value: &Value) -> Option<(&str, &str)> {
     let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str);
     match text("/type")? {

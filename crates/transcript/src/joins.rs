@@ -1,5 +1,5 @@
-//! Tool calls and their results: brought together by id, whichever comes first, and told as retries
-//! when they repeat what failed.
+//! Joins tool calls and their results by id, whichever is read first, and marks calls as retries if they repeat a
+//! failed one.
 
 use std::collections::VecDeque;
 
@@ -11,13 +11,13 @@ use crate::event::{Kind, Kinds};
 use crate::ids::{from_entries, hash, in_order};
 use crate::reading::{Amendment, Delta};
 
-/// How many failed calls of a turn are remembered.
+/// Maximum number of failed calls of a turn that are remembered.
 const FAILED_MAX: usize = 16;
-/// Two wordings are alike if they share more than this, in percent of their words: one word more or less is little in a
-/// long command, and makes another one of a short one.
+/// Two wordings are similar if they share more than this percentage of their words. One word more or less matters
+/// little in a long command, but makes a short one a different command.
 const ALIKE_PERCENT: usize = 80;
 
-/// A call whose result has not come.
+/// A call without a result so far.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct OpenCall {
     pub(crate) seq: u64,
@@ -26,14 +26,14 @@ pub(crate) struct OpenCall {
     wording: Box<str>,
 }
 
-/// How a call came out.
+/// The result of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Ending {
     pub(crate) seq: u64,
     pub(crate) ts: Option<Timestamp>,
     pub(crate) success: Option<bool>,
     pub(crate) exit_code: Option<i32>,
-    /// A human refused, or the call only asked after another one: nothing of its own failed.
+    /// True if a human denied the call, or if it only polled another one: nothing of its own failed.
     pub(crate) denied: bool,
 }
 
@@ -52,19 +52,19 @@ impl Ending {
     }
 }
 
-/// Calls and results that wait for each other, and what failed lately.
+/// Calls and results that wait for each other, and recent failures.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Tools {
     #[serde(serialize_with = "in_order", deserialize_with = "from_entries")]
     open: FxHashMap<u64, OpenCall>,
-    /// Results that stand before their call.
+    /// Results that precede their call.
     #[serde(serialize_with = "in_order", deserialize_with = "from_entries")]
     early: FxHashMap<u64, Ending>,
     failed: VecDeque<(Box<str>, Box<str>)>,
 }
 
 impl Tools {
-    /// Notes a call. Its result may have come already.
+    /// Adds a call. Its result may already have been read.
     pub(crate) fn call(&mut self, id: &str, open: OpenCall, delta: &mut Delta) {
         let key = hash(id);
         match self.early.remove(&key) {
@@ -84,12 +84,12 @@ impl Tools {
         }
     }
 
-    /// The call that waits for the result `id`.
+    /// Returns the call that waits for the result `id`.
     pub(crate) fn waiting(&self, id: &str) -> Option<&OpenCall> {
         self.open.get(&hash(id))
     }
 
-    /// Notes a result and joins it with its call.
+    /// Adds a result and joins it with its call.
     pub(crate) fn result(&mut self, id: &str, ending: Ending, delta: &mut Delta) {
         let key = hash(id);
         match self.open.remove(&key) {
@@ -109,7 +109,7 @@ impl Tools {
         }
     }
 
-    /// Remembers what failed, forgets what works again.
+    /// Remembers a failed call, and forgets it once a similar one succeeds.
     pub(crate) fn came_out(&mut self, open: OpenCall, success: Option<bool>) {
         self.failed
             .retain(|(tool, wording)| *tool != open.tool || !alike(wording, &open.wording));
@@ -121,14 +121,14 @@ impl Tools {
         }
     }
 
-    /// Whether a call repeats, exactly or nearly, one that failed in this turn.
+    /// Returns `true` if a call repeats, exactly or nearly, one that failed in this turn.
     pub(crate) fn is_retry(&self, tool: &str, wording: &str) -> bool {
         self.failed
             .iter()
             .any(|(failed, before)| &**failed == tool && alike(before, wording))
     }
 
-    /// A new turn begins: what failed before is history.
+    /// Forgets the failures of the previous turn.
     pub(crate) fn turn_over(&mut self) {
         self.failed.clear();
     }
@@ -145,11 +145,12 @@ impl OpenCall {
     }
 }
 
-/// Equal, or sharing most of their words. What names one thing, such as a path, is one word: equal or not.
+/// Returns `true` if two wordings are equal, or share most of their words. A wording without spaces, such as a path,
+/// must be equal.
 fn alike(a: &str, b: &str) -> bool {
     let (a, b) = (subject(a), subject(b));
     let (short, long) = (a.len().min(b.len()), a.len().max(b.len()));
-    // Texts that share most words are about as long: the rest need not be taken apart.
+    // Texts that share most words have similar lengths, so others need not be split.
     if a == b || !a.contains(' ') || !b.contains(' ') || short * 2 < long {
         return a == b;
     }
@@ -171,8 +172,8 @@ fn alike(a: &str, b: &str) -> bool {
     shared * 100 > all * ALIKE_PERCENT
 }
 
-/// What a call is about: of an edit the file, of a task the task whoever does it, of a command the command without why
-/// it is run.
+/// Returns what a call is about: the file of an edit, the task of a subagent without its type, or a command without
+/// its description.
 fn subject(wording: &str) -> &str {
     if let Some((_, task)) = wording.strip_prefix('[').and_then(|rest| rest.split_once("] ")) {
         return task;
@@ -185,7 +186,7 @@ fn subject(wording: &str) -> &str {
     }
 }
 
-/// A command without the variables that are set for it.
+/// Removes the variables that are set for a command.
 fn without_environment(command: &str) -> &str {
     let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     let mut rest = command;
@@ -197,7 +198,7 @@ fn without_environment(command: &str) -> &str {
     rest
 }
 
-/// The exit code that the text of a failed shell call begins with.
+/// Parses the exit code at the start of a failed shell call's text.
 pub(crate) fn exit_code(text: &str) -> Option<i32> {
     let text = text.trim_start();
     let text = text
@@ -210,12 +211,12 @@ pub(crate) fn exit_code(text: &str) -> Option<i32> {
     text[..end].parse().ok()
 }
 
-/// Whether the tool is a shell, whose success means exit code 0.
+/// Returns `true` if the tool is a shell, whose success means exit code 0.
 pub(crate) fn is_shell(tool: &str) -> bool {
     matches!(tool, "Bash" | "PowerShell")
 }
 
-/// The kinds a call has besides being one.
+/// Returns the kinds of a tool call.
 pub(crate) fn kinds_of_call(edits: bool, tests: bool, retries: bool) -> Kinds {
     let mut kinds = Kinds::of(Kind::ToolCall);
     for (holds, kind) in [(edits, Kind::Edit), (tests, Kind::TestRun), (retries, Kind::Retry)] {

@@ -1,9 +1,8 @@
-//! What a session is, and how each agent's log becomes one.
+//! The schema of a session, and a reader for each agent's log.
 //!
-//! This crate turns bytes into words: lines in, [`SessionEvent`]s, [`Turn`]s and [`Fault`]s out. It knows
-//! no disk, clock, database or terminal, so that a reader can be fuzzed, resumed and tested on its own.
-//! Logs are written by programs that change weekly, about text of strangers: nothing in them is trusted,
-//! and no line can fail the others.
+//! This crate parses bytes: lines in, [`SessionEvent`]s, [`Turn`]s and [`Fault`]s out. It knows no disk, clock,
+//! database or terminal, so that a reader can be fuzzed, resumed and tested on its own. Logs are untrusted text,
+//! written by programs that change weekly, and no line can fail the others.
 
 mod agent;
 mod call;

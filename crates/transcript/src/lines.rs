@@ -1,7 +1,7 @@
 //! Numbered physical lines of a log, in bounded memory.
 //!
-//! A line ends at `\n` and nowhere else: U+2028, form feeds and lone carriage returns are text. A line
-//! longer than [`LINE_BYTES_MAX`] is measured and hashed, never held.
+//! A line ends at `\n` only: U+2028, form feeds and lone carriage returns are text. A line longer than
+//! [`LINE_BYTES_MAX`] is measured and hashed, but never held in memory.
 
 use std::cell::RefCell;
 use std::io::{self, Read};
@@ -13,31 +13,32 @@ pub const LINE_BYTES_MAX: usize = 64 << 20;
 
 const READ_BYTES: usize = 64 << 10;
 
-/// A longer buffer is not kept for the next log.
+/// A larger buffer is not kept for the next log.
 const IDLE_BYTES_MAX: usize = 1 << 20;
 
 thread_local! {
-    /// The buffer of the log that this thread read last: fresh memory costs as much as reading a small log.
+    /// The buffer of the last log that this thread read, because allocating memory costs as much as reading a small
+    /// log.
     static IDLE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
 /// One physical line, without its line break.
 #[derive(Debug, Clone, Copy)]
 pub struct Line<'a> {
-    /// From 1.
+    /// Counted from 1.
     pub number: u64,
-    /// Where the line begins in its part.
+    /// The offset of the line in its part.
     pub offset: u64,
     pub body: LineBody<'a>,
-    /// Whether a line break follows. The last line of a growing log may be torn.
+    /// True if a line break follows. The last line of a growing log may be incomplete.
     pub terminated: bool,
 }
 
-/// What stands on a line.
+/// The content of a line.
 #[derive(Debug, Clone, Copy)]
 pub enum LineBody<'a> {
     Bytes(&'a [u8]),
-    /// Too long to hold.
+    /// Too long to hold in memory.
     Oversized {
         length: u64,
         hash: blake3::Hash,
@@ -48,7 +49,7 @@ pub enum LineBody<'a> {
 pub struct Lines<R> {
     source: R,
     buffer: Vec<u8>,
-    /// The bytes `start..end` of the buffer are read and not yet given out.
+    /// The bytes `start..end` of the buffer are read but not yet returned.
     start: usize,
     end: usize,
     number: u64,
@@ -71,7 +72,7 @@ impl<R: Read> Lines<R> {
         Self::resume(source, 0, 0)
     }
 
-    /// Goes on after `lines_before` lines and `offset` bytes; `source` begins there.
+    /// Continues after `lines_before` lines and `offset` bytes; `source` starts there.
     pub fn resume(source: R, lines_before: u64, offset: u64) -> Self {
         Self {
             source,
@@ -85,14 +86,14 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// The same with a smaller bound, for tests and tight places.
+    /// Sets a smaller limit, for tests and small memory.
     #[must_use]
     pub fn with_line_bytes_max(mut self, line_bytes_max: usize) -> Self {
         self.line_bytes_max = line_bytes_max;
         self
     }
 
-    /// Gives the next line, or none at the end of the source.
+    /// Returns the next line, or `None` at the end of the source.
     #[expect(
         clippy::should_implement_trait,
         reason = "a line borrows the buffer of the one before"
@@ -102,7 +103,7 @@ impl<R: Read> Lines<R> {
         loop {
             if let Some(at) = memchr(b'\n', &self.buffer[scanned..self.end]) {
                 let stop = scanned + at;
-                // A bound below the size of one read can leave an oversized line whole in the buffer.
+                // If the limit is smaller than one read, the buffer can contain an oversized line completely.
                 if stop - self.start > self.line_bytes_max {
                     return self.oversized().map(Some);
                 }
@@ -121,7 +122,7 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// Gives out the bytes up to `stop`.
+    /// Returns the bytes up to `stop` as a line.
     fn give(&mut self, stop: usize, terminated: bool) -> Line<'_> {
         let from = self.start;
         let offset = self.offset;
@@ -136,7 +137,7 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// Runs over a line that is too long, keeping only its length and hash.
+    /// Skips a line that is too long, keeping only its length and hash.
     fn oversized(&mut self) -> io::Result<Line<'_>> {
         let mut hasher = blake3::Hasher::new();
         let mut length = 0;
@@ -168,8 +169,7 @@ impl<R: Read> Lines<R> {
         })
     }
 
-    /// Moves what is left to the front of the buffer and sees that there is room behind it. Says how far
-    /// it moved.
+    /// Moves the remaining bytes to the front of the buffer and makes room after them. Returns how far they moved.
     fn make_room(&mut self) -> usize {
         let moved = self.start;
         if moved > 0 {
@@ -185,7 +185,7 @@ impl<R: Read> Lines<R> {
 
     fn fill(&mut self) -> io::Result<()> {
         loop {
-            // No more at once than a processor keeps at hand.
+            // Reads at most as much at once as fits into the processor's cache.
             let room = self.buffer.len().min(self.end + READ_BYTES);
             match self.source.read(&mut self.buffer[self.end..room]) {
                 Ok(0) => self.at_end = true,

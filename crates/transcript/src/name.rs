@@ -1,14 +1,14 @@
-//! The one gate through which a name found in a log may reach the file system.
+//! The only way by which a name found in a log may reach the file system.
 //!
-//! Session ids, agent ids and file names are strangers' words: `../../.ssh/id_rsa` is a session id to
-//! whoever writes it into a log. A [`SafeName`] is one path component and nothing else.
+//! Session ids, agent ids and file names are untrusted: a log may contain `../../.ssh/id_rsa` as a session id. A
+//! [`SafeName`] is always a single path component.
 
-/// A single file name, without separators, dots that climb, control characters or reserved names.
+/// A single file name, without separators, leading dots, control characters or reserved names.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SafeName(String);
 
 impl SafeName {
-    /// Accepts a name that is safe as one path component on every system we compile for.
+    /// Returns a name that is safe as one path component on every supported system, or `None`.
     pub fn new(name: &str) -> Option<Self> {
         let fits = !name.is_empty() && name.len() <= 255;
         let plain = !name
@@ -18,13 +18,13 @@ impl SafeName {
         (fits && plain && still && !is_reserved(name)).then(|| Self(name.to_owned()))
     }
 
-    /// The name itself.
+    /// Returns the name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// Windows opens a device for these names, whatever their ending.
+/// Returns `true` for names that open a device on Windows, whatever their extension.
 fn is_reserved(name: &str) -> bool {
     let stem = name.split('.').next().unwrap_or(name).to_ascii_uppercase();
     let numbered = |prefix: &str| {

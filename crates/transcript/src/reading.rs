@@ -1,7 +1,7 @@
-//! What a reader gives: the delta of one piece of a log, and the reading that deltas add up to.
+//! The output of a reader: the delta of one piece of a log, and the reading that is the sum of all deltas.
 //!
-//! Reading never fails. What cannot be read is a [`Fault`], what is not known is counted as [`Unknown`],
-//! and every physical line has exactly one [`Fate`].
+//! Reading never fails. What cannot be parsed is a [`Fault`], what is not known is counted as [`Unknown`], and every
+//! physical line has exactly one [`Fate`].
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,14 +12,13 @@ use crate::event::{Kinds, SessionEvent};
 use crate::session::{Session, Turn};
 use crate::wording::{NAME_CHARS_MAX, cut};
 
-/// A place in a log that could not be read as it stands, as `path:line: reason`.
+/// A line of a log that could not be parsed, reported as `path:line: reason`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
     /// 1-based physical line.
     pub line: u64,
     pub reason: String,
-    /// Whether the line gave something all the same: a whole record behind a torn one, text with a wrong
-    /// byte in it.
+    /// True if some of the line was read: a whole record after a torn one, or text with an invalid byte.
     pub mended: bool,
 }
 
@@ -30,15 +29,15 @@ pub enum Fate {
     Event,
     /// Its type is known and gives no event.
     Skipped,
-    /// Nobody told us of its type yet.
+    /// Its type is not known.
     Unknown,
-    /// It could not be read.
+    /// It could not be parsed.
     Fault,
-    /// Nothing stands on it.
+    /// It is empty.
     Blank,
 }
 
-/// Lines by fate. They add up to the lines of the part.
+/// The number of lines by fate. The sum is the number of lines of the part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Fates {
     pub event: u64,
@@ -69,13 +68,13 @@ impl Fates {
         self.blank += other.blank;
     }
 
-    /// All lines.
+    /// Returns the number of all lines.
     pub fn lines(&self) -> u64 {
         self.event + self.skipped + self.unknown + self.fault + self.blank
     }
 }
 
-/// A record type nobody told us of, by agent version: an early warning that the format moves.
+/// An unknown record type, by agent version: an early warning that the format changes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Unknown {
     pub version: Option<String>,
@@ -83,10 +82,10 @@ pub struct Unknown {
     pub record: String,
 }
 
-/// A change to something an earlier piece gave.
+/// A change to something that an earlier piece gave.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Amendment {
-    /// The result of a tool call came.
+    /// The result of a tool call arrived.
     Joined {
         seq: u64,
         success: Option<bool>,
@@ -100,11 +99,11 @@ pub enum Amendment {
         tool: Box<str>,
         parent_seq: Option<u64>,
     },
-    /// A fuller row of an API call came.
+    /// A fuller row of an API call arrived.
     Billed { seq: u64, tokens: Option<Tokens> },
-    /// The human went back behind a turn.
+    /// The human rewound a turn.
     Rewound { turn: u32 },
-    /// A call told only later what it is about.
+    /// The input of a call arrived later than the call.
     Reworded {
         seq: u64,
         tool: Box<str>,
@@ -112,7 +111,7 @@ pub enum Amendment {
         files: Vec<Box<str>>,
         kinds: Kinds,
     },
-    /// An event turned out to set up a turn that began after it.
+    /// An event belongs to the turn that started after it.
     Turned { seq: u64, turn: u32 },
 }
 
@@ -122,9 +121,9 @@ pub struct Delta {
     /// The session as known after this piece.
     pub session: Option<Session>,
     pub events: Vec<SessionEvent>,
-    /// Turns that began or went on in this piece, whole.
+    /// Turns that started or continued in this piece, complete.
     pub turns: Vec<Turn>,
-    /// API calls that are new or whose counting row changed, whole.
+    /// API calls that are new or whose counting row changed, complete.
     pub calls: Vec<Call>,
     pub amendments: Vec<Amendment>,
     pub faults: Vec<Fault>,
@@ -133,20 +132,20 @@ pub struct Delta {
 }
 
 impl Delta {
-    /// Counts a record type nobody told us of. Names are strangers' and may be of any length.
+    /// Counts an unknown record type. The names are untrusted and may be of any length.
     pub(crate) fn count_unknown(&mut self, version: Option<&str>, record: &str) {
         let version = version.map(|version| cut(version, NAME_CHARS_MAX).to_owned());
         let record = cut(if record.is_empty() { "(no type)" } else { record }, NAME_CHARS_MAX).to_owned();
         *self.unknown.entry(Unknown { version, record }).or_default() += 1;
     }
 
-    /// Changes an event: here, when it is of this piece, else by an amendment.
+    /// Changes an event: directly if it belongs to this piece, else by an amendment.
     pub(crate) fn amend(&mut self, amendment: Amendment) {
         let Some(seq) = amendment.seq() else {
             let Amendment::Rewound { turn } = &amendment else {
                 return;
             };
-            // Turns end in their order.
+            // Turns are sorted because they end in their order.
             match self.turns.binary_search_by_key(turn, |known| known.turn) {
                 Ok(at) => self.turns[at].rewound = true,
                 Err(_) => self.amendments.push(amendment),
@@ -171,7 +170,7 @@ pub struct Reading {
     pub session: Option<Session>,
     pub events: Vec<SessionEvent>,
     pub turns: Vec<Turn>,
-    /// In the order they began.
+    /// In the order in which they started.
     pub calls: Vec<Call>,
     call_at: HashMap<u64, usize>,
     pub faults: Vec<Fault>,
@@ -180,9 +179,9 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Adds what the next piece gave.
+    /// Adds the delta of the next piece.
     pub fn apply(&mut self, delta: Delta) {
-        // Parts that grow side by side number their events each from its own start.
+        // Parts that grow in parallel number their events from separate starts.
         let is_behind = |first: &SessionEvent| self.events.last().is_some_and(|last| first.seq < last.seq);
         let is_behind = delta.events.first().is_some_and(is_behind);
         self.events.extend(delta.events);
@@ -246,7 +245,7 @@ impl Reading {
 }
 
 impl Amendment {
-    /// The event it changes; none where it changes a turn.
+    /// Returns the event it changes, or `None` if it changes a turn.
     pub fn seq(&self) -> Option<u64> {
         match self {
             Self::Joined { seq, .. }

@@ -1,22 +1,22 @@
-//! The JSON objects that stand on one line, however they got there: one, two glued together, half of one
-//! before a whole one, or one with a wrong byte in it. What is whole is given out; the rest is told.
+//! Finds the JSON objects on one line: one, two without a line break between them, half of one before a whole one, or
+//! one with an invalid byte. Whole objects are passed on; the rest is reported.
 
 use serde_json::value::RawValue;
 
 use crate::repair::repair;
 
-/// How many likely beginnings of a record are tried behind a tear. Each try may run over the rest of the line.
+/// Maximum number of attempts to find a record after a torn one, because each attempt may scan the rest of the line.
 const TRIES_MAX: usize = 32;
 
-/// What could not be read of a line.
+/// What could not be parsed of a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Broken {
     pub(crate) reason: String,
-    /// Something was read of the line all the same.
+    /// True if some of the line was read.
     pub(crate) mended: bool,
 }
 
-/// Takes off what editors, crashes and other systems leave around a line.
+/// Removes what editors, crashes and other systems leave around a line.
 pub(crate) fn trim(bytes: &[u8]) -> &[u8] {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let start = bytes.iter().position(|byte| !is_junk(*byte)).unwrap_or(bytes.len());
@@ -27,8 +27,8 @@ pub(crate) fn trim(bytes: &[u8]) -> &[u8] {
     &bytes[start..end]
 }
 
-/// Gives every whole object of a trimmed line to `take`, which parses it before it acts on it. `openings`
-/// are the ways a record begins: behind a tear only such a beginning is believed.
+/// Passes every whole object of a trimmed line to `take`, which must parse it before it acts on it. `openings` are
+/// the prefixes of a record: after a torn record, only such a prefix is accepted.
 pub(crate) fn each(
     bytes: &[u8],
     openings: &[&str],
@@ -48,7 +48,7 @@ pub(crate) fn each(
                 take,
             ));
         }
-        // Nearly every line is one record: it is parsed once. Only what fails is looked at more closely.
+        // Nearly every line is one record, which is parsed once. Only a failure is examined further.
         let Err(error) = take(rest) else { return None };
         let mut objects = serde_json::Deserializer::from_slice(rest).into_iter::<&RawValue>();
         match objects.next() {
@@ -62,7 +62,7 @@ pub(crate) fn each(
     None
 }
 
-/// Reads what can be read of a line that is broken at its beginning.
+/// Reads what can be read of a line that is broken at its start.
 fn salvage(
     rest: &[u8],
     reason: String,
@@ -83,7 +83,7 @@ fn salvage(
     Broken { reason, mended: given }
 }
 
-/// Takes all objects of a mended line, or none of them.
+/// Passes on all objects of a repaired line, or none of them.
 fn take_all(bytes: &[u8], take: &mut dyn FnMut(&[u8]) -> Result<(), serde_json::Error>) -> bool {
     let objects = serde_json::Deserializer::from_slice(bytes).into_iter::<&RawValue>();
     let Ok(objects) = objects.collect::<Result<Vec<_>, _>>() else {
@@ -92,7 +92,8 @@ fn take_all(bytes: &[u8], take: &mut dyn FnMut(&[u8]) -> Result<(), serde_json::
     objects.iter().all(|object| take(object.get().as_bytes()).is_ok())
 }
 
-/// A crash can leave the beginning of a record before a whole one on the same line.
+/// Finds the record after a torn one: a crash can leave the start of a record in front of a whole one on the same
+/// line.
 fn take_behind_a_tear(
     bytes: &[u8],
     openings: &[&str],

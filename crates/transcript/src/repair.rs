@@ -1,7 +1,7 @@
-//! Mends what makes a line of JSON unreadable without losing it: wrong UTF-8, half of a surrogate pair,
-//! raw control characters inside a string. Only lines that failed to parse come here.
+//! Repairs JSON lines without losing them: invalid UTF-8, half of a surrogate pair, raw control characters inside a
+//! string. Only lines that failed to parse come here.
 
-/// Gives a mended copy of `line`, or none when there is nothing of that sort to mend.
+/// Returns a repaired copy of `line`, or `None` if there is nothing of that kind to repair.
 pub(crate) fn repair(line: &[u8]) -> Option<Vec<u8>> {
     let text = String::from_utf8_lossy(line);
     let bytes = text.as_bytes();
@@ -39,12 +39,12 @@ pub(crate) fn repair(line: &[u8]) -> Option<Vec<u8>> {
     changed.then_some(out)
 }
 
-/// How many bytes the escape at the start of `bytes` takes, at least the backslash.
+/// Returns the length in bytes of the escape at the start of `bytes`, at least that of the backslash.
 fn escape_length(bytes: &[u8]) -> usize {
     bytes.len().min(if hex_escape(bytes).is_some() { 6 } else { 2 })
 }
 
-/// Whether the escape is one half of a surrogate pair without the other. A whole pair is taken at once.
+/// Returns `true` if the escape is one half of a surrogate pair without the other. A whole pair is skipped at once.
 fn is_lone_surrogate(bytes: &[u8], taken: &mut usize) -> bool {
     match hex_escape(bytes) {
         Some(0xD800..0xDC00) => {
@@ -59,7 +59,7 @@ fn is_lone_surrogate(bytes: &[u8], taken: &mut usize) -> bool {
     }
 }
 
-/// The value of a `\uXXXX` escape.
+/// Parses a `\uXXXX` escape.
 fn hex_escape(bytes: &[u8]) -> Option<u32> {
     let hex = bytes.strip_prefix(b"\\u")?.get(..4)?;
     u32::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok()

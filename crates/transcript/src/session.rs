@@ -11,17 +11,17 @@ use crate::call::{Call, Tokens};
 /// Version of the session and event schema.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// `<flavor>:<native id>`, unique over all agents. A Claude subagent is `claude:<session>/<agent id>`.
+/// `<flavor>:<native id>`, unique across all agents. A Claude subagent is `claude:<session>/<agent id>`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SessionUid(String);
 
 impl SessionUid {
-    /// Names the session `native` of `agent`.
+    /// Returns the uid of the session `native` of `agent`.
     pub fn new(agent: Agent, native: &str) -> Self {
         Self(format!("{}:{native}", agent.as_str()))
     }
 
-    /// The whole uid.
+    /// Returns the whole uid.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -33,7 +33,7 @@ impl fmt::Display for SessionUid {
     }
 }
 
-/// How a session came out. Judged from evidence elsewhere; a reader says [`Outcome::Unknown`].
+/// The outcome of a session. It is judged elsewhere; a reader always returns [`Outcome::Unknown`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -78,7 +78,7 @@ pub enum LineageKind {
 }
 
 impl LineageKind {
-    /// The word used in JSON.
+    /// Returns the name used in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Subagent => "subagent",
@@ -91,29 +91,29 @@ impl LineageKind {
     }
 }
 
-/// One link between two sessions, told by either of them.
+/// One link between two sessions, reported by either of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lineage {
     pub kind: LineageKind,
     pub parent_uid: SessionUid,
     pub child_uid: SessionUid,
-    /// The tool call of the parent that made the child.
+    /// The tool call of the parent that started the child.
     pub call_id: Option<Box<str>>,
-    /// The line that tells of the link.
+    /// The line that reports the link.
     pub line: Option<u64>,
-    /// What the child is called or made for.
+    /// The name or purpose of the child.
     pub label: Option<Box<str>>,
 }
 
-/// By which rule copied history at the start of a log was told from the session's own work.
+/// The rule by which copied history at the start of a log was recognized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InheritedRule {
-    /// The log says at which record its own work begins.
+    /// The log says at which record its own work starts.
     Ordinal,
-    /// A turn began after the session did; the turns before it are older than the session.
+    /// A turn started after the session; the turns before it are older than the session.
     TurnTime,
-    /// Copied records are written in one burst; own work comes at the pace of a human and a model.
+    /// Copied records are written in one burst, while own work has the pace of a human and a model.
     Burst,
     /// The turns are marked as imported from another agent.
     Import,
@@ -124,7 +124,7 @@ pub enum InheritedRule {
 }
 
 impl InheritedRule {
-    /// The word used in JSON.
+    /// Returns the name used in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Ordinal => "ordinal",
@@ -137,8 +137,8 @@ impl InheritedRule {
     }
 }
 
-/// Lines of a log that are copied from another session. Their events are no triggers, belong to no turn, and
-/// bear no tokens: they are the other session's work.
+/// Lines of a log that were copied from another session. Their events are no triggers, belong to no turn, and carry
+/// no tokens because they are the other session's work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inherited {
     pub rule: InheritedRule,
@@ -147,23 +147,23 @@ pub struct Inherited {
 }
 
 impl Inherited {
-    /// Whether `line` is copied.
+    /// Returns `true` if `line` is copied.
     pub fn covers(&self, line: u64) -> bool {
         (self.first_line..=self.last_line).contains(&line)
     }
 }
 
-/// How much of its limits an account had used, as the log told it last.
+/// The latest rate limits of the account in the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RateLimits {
     pub told_at: Option<Timestamp>,
     /// The shorter window.
     pub primary: Option<RateLimit>,
-    /// The longer one.
+    /// The longer window.
     pub secondary: Option<RateLimit>,
 }
 
-/// One limit: so much may be used within a window.
+/// The usage of one limit within its window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RateLimit {
     /// Hundredths of a percent.
@@ -172,18 +172,18 @@ pub struct RateLimit {
     pub resets_at: Option<Timestamp>,
 }
 
-/// A session as its log tells it.
+/// A session as its log describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
     pub session_uid: SessionUid,
     pub flavor: Agent,
     pub native_session_id: String,
-    /// The last component of `cwd`, until git tells better.
+    /// The last component of `cwd`, until git provides a better name.
     pub repo: Option<String>,
     pub domain: Option<String>,
     pub cwd: Option<String>,
     pub git_branch: Option<String>,
-    /// The model last heard.
+    /// The last known model.
     pub model: Option<String>,
     pub started_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
@@ -198,24 +198,24 @@ pub struct Session {
     pub evicted_at: Option<Timestamp>,
     /// The newest version of the agent that wrote into the log.
     pub agent_version: Option<String>,
-    /// Where the agent was started from: terminal, desktop, an editor, a program.
+    /// Where the agent was started: terminal, desktop, an editor, a program.
     pub entrypoint: Option<String>,
     pub title: Option<String>,
-    /// Whether the whole log is the work of a subagent.
+    /// True if the whole log is the work of a subagent.
     pub is_subagent: bool,
-    /// Whether the agent hides the session from its own lists.
+    /// True if the agent hides the session from its own lists.
     #[serde(default)]
     pub is_hidden: bool,
     pub lineage: Vec<Lineage>,
     /// The history that was copied into the log.
     #[serde(default)]
     pub inherited: Option<Inherited>,
-    /// The limits of the account, where the agent tells them.
+    /// The rate limits of the account, if the agent logs them.
     #[serde(default)]
     pub rate_limits: Option<RateLimits>,
 }
 
-/// Returns how long it was from one time to another, in whole seconds that passed; 0 if a clock stepped back.
+/// Returns the time between two timestamps in whole seconds, or 0 if a clock was set back.
 pub fn wall_clock_s(started_at: Option<Timestamp>, ended_at: Option<Timestamp>) -> u64 {
     let span = started_at
         .zip(ended_at)
@@ -224,7 +224,7 @@ pub fn wall_clock_s(started_at: Option<Timestamp>, ended_at: Option<Timestamp>) 
 }
 
 impl Session {
-    /// Fills the token part of the cost block from the calls that count.
+    /// Sets the tokens of the cost block to the sum of the calls that count.
     pub fn settle<'a>(&mut self, counted: impl Iterator<Item = &'a Call>) {
         (self.cost.input_tokens, self.cost.output_tokens, self.cost.cache_tokens) = (0, 0, 0);
         for call in counted {
@@ -233,10 +233,10 @@ impl Session {
     }
 }
 
-/// One trigger and all it caused.
+/// One trigger and everything it caused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turn {
-    /// From 1.
+    /// Counted from 1.
     pub turn: u32,
     /// The event that is the trigger.
     pub trigger_seq: u64,
@@ -245,12 +245,12 @@ pub struct Turn {
     pub end_line: u64,
     pub started_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
-    /// The first 500 characters of what the human said.
+    /// The first 500 characters of the prompt.
     pub prompt: Box<str>,
-    /// The trigger and what it caused; changes of the session's state are not counted.
+    /// The number of events, including the trigger. Changes of the session's state are not counted.
     pub events: u32,
     pub tool_calls: u32,
     pub errors: u32,
-    /// The human went back behind this turn and took another way.
+    /// True if the human rewound this turn.
     pub rewound: bool,
 }

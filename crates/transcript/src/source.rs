@@ -1,7 +1,7 @@
-//! A session as it lies somewhere: whose it is, its id as the place tells it, and the parts it is made of.
+//! A session before it is read: its agent, its id as far as the path says, and its parts.
 //!
-//! Only names stand here. Whoever has a disk, a pack or a hub assembles the parts; a reader gets companions
-//! first, then lines, in the order of [`Source::parts`].
+//! Only paths are known here. The caller that has a disk, a pack or a hub assembles the parts; a reader gets
+//! companions first, then lines, in the order of [`Source::parts`].
 
 use crate::agent::{Agent, Origin};
 use crate::event::PartKind;
@@ -11,9 +11,9 @@ use crate::ids::uuid;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
     pub agent: Agent,
-    /// The agent's own id, as far as the place tells it; the records have the last word.
+    /// The agent's own id, as far as the path contains it; the id in the records takes precedence.
     pub native_id: String,
-    /// Companions before lines, the log before what is read beside it.
+    /// Companions before parts with lines, and the log before other lines.
     pub parts: Vec<Part>,
 }
 
@@ -25,7 +25,7 @@ pub struct Part {
 }
 
 impl Source {
-    /// Names the session that the log at `path` belongs to.
+    /// Returns the source of the session that the log at `path` belongs to.
     pub fn new(agent: Agent, path: &str, mut parts: Vec<Part>) -> Self {
         parts.sort_by_key(|part| (part.kind.has_lines(), part.kind));
         Self {
@@ -37,7 +37,7 @@ impl Source {
 }
 
 impl PartKind {
-    /// The kind of a part by its name: its word, and behind a colon which one it is.
+    /// Returns the kind of a part by its name: the kind's name, optionally followed by a colon and an id.
     pub fn of_name(name: &str) -> Option<Self> {
         let word = name.split_once(':').map_or(name, |(word, _)| word);
         let all = [
@@ -55,7 +55,7 @@ impl PartKind {
         all.into_iter().find(|kind| kind.as_str() == word)
     }
 
-    /// Whether the part is read line by line, and not whole.
+    /// Returns `true` if the part is read line by line, and not as a whole.
     pub fn has_lines(self) -> bool {
         matches!(self, Self::Log | Self::ChatHistory | Self::Events)
     }
@@ -68,7 +68,7 @@ fn native_id(agent: Agent, origin: &Origin) -> String {
             Some(parent) => format!("{parent}/{}", stem.strip_prefix("agent-").unwrap_or(stem)),
             None => stem.to_owned(),
         },
-        // `rollout-<time>-<thread>`, and behind an underscore the id of a revert.
+        // `rollout-<time>-<thread>`, and after an underscore the id of a revert.
         Agent::Codex => {
             let thread = stem.split_once('_').map_or(stem, |(thread, _)| thread);
             let id = thread

@@ -1,6 +1,6 @@
-//! The resuming reader: a state and the next lines give a delta and the next state.
+//! The resumable reader: a state and the next lines give a delta and the next state.
 //!
-//! For every log and every way to cut it in pieces, reading in pieces gives the same as reading whole.
+//! For every log and every way to split it into pieces, reading in pieces gives the same result as reading it whole.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -17,10 +17,10 @@ use crate::lines::{Line, LineBody, Lines};
 use crate::reading::Delta;
 use crate::texts::{Tell, tell_texts};
 
-/// All that a reader remembers between two pieces of a log. Small, and versioned: see [`State::to_bytes`].
+/// Everything a reader remembers between two pieces of a log. Small, and versioned: see [`State::to_bytes`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
-    /// Lines read of each part that has lines.
+    /// The number of lines read of each part that has lines.
     lines: BTreeMap<PartKind, u64>,
     reader: Reader,
 }
@@ -32,12 +32,12 @@ enum Reader {
     Grok(Box<grok::State>),
 }
 
-/// Each reader counts its versions for itself: these bits tell whose version a state was written by.
+/// Each reader has its own version number, so these bits say which reader wrote a state.
 const CLAUDE: u16 = 0x0000;
 const CODEX: u16 = 0x1000;
 const GROK: u16 = 0x2000;
 
-/// Why a stored state cannot be used: the log is then read again from its start.
+/// Why a stored state cannot be used: the log must then be read again from its start.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum StateError {
     #[error("the state was written by another version of the reader")]
@@ -47,7 +47,7 @@ pub enum StateError {
 }
 
 impl State {
-    /// A reader at the start of a log.
+    /// Returns a reader at the start of a log.
     pub fn new(agent: Agent, origin: Origin) -> Self {
         let reader = match agent {
             Agent::Claude => Reader::Claude(Box::new(claude::State::new(origin))),
@@ -60,14 +60,14 @@ impl State {
         }
     }
 
-    /// How many lines of a part were read.
+    /// Returns the number of lines of a part that were read.
     pub fn lines(&self, part: PartKind) -> u64 {
         self.lines.get(&part).copied().unwrap_or_default()
     }
 
-    /// Takes the facts of a companion: a small file beside the log, read whole. Its newest content counts,
-    /// and it does not matter whether it comes before or after the lines. Grok's `summary.json` and
-    /// `prompt_context.json` tell who speaks and are given first: see [`State::is_stale`].
+    /// Reads a companion: a small file beside the log, read as a whole. Its newest content counts, and it may be read
+    /// before or after the lines. Grok's `summary.json` and `prompt_context.json` say who writes the prompts and
+    /// should be read first: see [`State::is_stale`].
     pub fn companion(&mut self, part: PartKind, bytes: &[u8]) {
         match &mut self.reader {
             Reader::Claude(reader) if part == PartKind::Meta => reader.meta(bytes),
@@ -77,8 +77,8 @@ impl State {
         }
     }
 
-    /// Whether a companion or a part that came late changed what lines mean that were read before. The session is
-    /// then read again from its start.
+    /// Returns `true` if a companion or a part that came late changed the meaning of lines that were read before. The
+    /// session must then be read again from its start.
     pub fn is_stale(&self) -> bool {
         match &self.reader {
             Reader::Claude(_) | Reader::Codex(_) => false,
@@ -86,7 +86,7 @@ impl State {
         }
     }
 
-    /// Whether nothing that follows can change which session this is.
+    /// Returns `true` if no further line can change which session this is.
     pub fn is_named(&self) -> bool {
         match &self.reader {
             Reader::Claude(reader) => reader.is_named(),
@@ -100,12 +100,13 @@ impl State {
         self.take_telling(part, line, delta, None);
     }
 
-    /// The same; and its texts that can be searched are told on the way, where somebody listens.
+    /// Like [`State::take`], and also passes the searchable texts of the line to `sink`, if there is one.
     pub fn take_telling(&mut self, part: PartKind, line: &Line<'_>, delta: &mut Delta, tell: Option<&mut Tell<'_>>) {
         self.lines.insert(part, line.number);
         match line.body {
             LineBody::Bytes(bytes) => match &mut self.reader {
-                // Most of its lines are texts: they are not parsed twice.
+                // Claude's reader passes the texts on itself, because most of its lines are texts and parsing them
+                // twice is slow.
                 Reader::Claude(reader) => reader.take(line.number, bytes, delta, tell),
                 Reader::Codex(reader) => {
                     tell_texts(Agent::Codex, bytes, tell);
@@ -127,7 +128,7 @@ impl State {
         }
     }
 
-    /// Ends a piece: the delta now tells the session and the open turn as they stand.
+    /// Ends a piece: adds the session and the open turn to the delta.
     pub fn close(&self, delta: &mut Delta) {
         match &self.reader {
             Reader::Claude(reader) => reader.close(delta),
@@ -136,7 +137,7 @@ impl State {
         }
     }
 
-    /// Reads all lines of a part that are there.
+    /// Reads all available lines of a part.
     pub fn resume<R: Read>(&mut self, part: PartKind, lines: &mut Lines<R>) -> io::Result<Delta> {
         let mut delta = Delta::default();
         while let Some(line) = lines.next()? {
@@ -146,7 +147,8 @@ impl State {
         Ok(delta)
     }
 
-    /// Writes the state, to be kept. That of a long log is as large as many lines: it is not held twice.
+    /// Writes the state for storage. It is streamed because the state of a long log is large and should not be in
+    /// memory twice.
     pub fn write(&self, mut out: impl Write) -> io::Result<()> {
         out.write_all(&self.version().to_le_bytes())?;
         let mut sealed = Sealed {
@@ -158,7 +160,7 @@ impl State {
         sealed.out.write_all(&sum)
     }
 
-    /// The state as bytes to keep.
+    /// Returns the state as bytes for storage.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         self.write(&mut bytes)
@@ -166,7 +168,7 @@ impl State {
         bytes
     }
 
-    /// Reads a kept state back.
+    /// Parses a stored state.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, StateError> {
         let (version, rest) = bytes.split_first_chunk().ok_or(StateError::Damaged)?;
         let version = u16::from_le_bytes(*version);
@@ -194,7 +196,7 @@ impl State {
     }
 }
 
-/// The version of an agent's reader. What another version made of a log may differ from what this one makes.
+/// Returns the version of an agent's reader. Another version may give a different result for the same log.
 pub fn reader_version(agent: Agent) -> u16 {
     match agent {
         Agent::Claude => CLAUDE | claude::VERSION,
@@ -203,7 +205,7 @@ pub fn reader_version(agent: Agent) -> u16 {
     }
 }
 
-/// Passes bytes on and hashes them on their way.
+/// A writer that hashes the bytes it passes on.
 struct Sealed<W> {
     out: W,
     hasher: blake3::Hasher,
@@ -221,7 +223,7 @@ impl<W: Write> Write for Sealed<W> {
     }
 }
 
-/// Tells a damaged state from one that was written: counters in it are trusted.
+/// Returns a checksum that detects a damaged state, because counters in it are trusted.
 fn checksum(hash: &blake3::Hash) -> [u8; 8] {
     *hash.as_bytes().first_chunk().expect("a hash has 32 bytes")
 }
@@ -230,11 +232,11 @@ fn checksum(hash: &blake3::Hash) -> [u8; 8] {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Body {
     pub text: String,
-    /// The human's words inside it, where a tool's result carries some.
+    /// The human's words inside it, if the result of a tool contains some.
     pub words: Option<String>,
 }
 
-/// The full texts of a line's blocks, in the order of [`crate::SessionEvent::block`].
+/// Returns the full texts of a line's blocks, in the order of [`crate::SessionEvent::block`].
 pub fn bodies(agent: Agent, line: &[u8]) -> Vec<Body> {
     match agent {
         Agent::Claude => claude::bodies(line),
@@ -243,7 +245,7 @@ pub fn bodies(agent: Agent, line: &[u8]) -> Vec<Body> {
     }
 }
 
-/// The same texts for whoever looks into them and shows them to nobody: the JSON in them need not be laid out.
+/// Like [`bodies`], but does not indent JSON, for callers that examine the texts and do not show them.
 pub fn bare_bodies(agent: Agent, line: &[u8]) -> Vec<String> {
     match agent {
         Agent::Claude => claude::bare_bodies(line),

@@ -1,7 +1,7 @@
-//! What a line says, block by block: whose words, by which tool, and the text itself.
+//! The texts of a line, block by block: author, tool, and the text itself.
 //!
-//! Two questions are answered from it: what to show of a line ([`crate::bodies`]) and what to search in it ([`texts`]).
-//! They differ in a tool's input: people read its JSON, a search reads the values inside it, decoded.
+//! This serves two purposes: showing a line ([`crate::bodies`]) and searching it ([`texts`]). They differ in a tool's
+//! input: people read its JSON, a search needs the decoded values inside it.
 
 use std::fmt;
 
@@ -11,25 +11,25 @@ use crate::agent::Agent;
 use crate::event::Role;
 use crate::{claude, codex, grok};
 
-/// Where in a conversation a text stands. The order is that of a reader's interest.
+/// The field of a conversation that a text belongs to. The order is that of relevance to a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Field {
-    /// What the agent was asked, by whomever.
+    /// A prompt to the agent, by any author.
     Prompt,
-    /// What the agent answered.
+    /// A reply of the agent.
     Answer,
-    /// What the agent thought.
+    /// Reasoning of the agent.
     Thinking,
-    /// What the agent gave to a tool.
+    /// The input of a tool.
     ToolInput,
-    /// What a tool gave back.
+    /// The output of a tool.
     ToolOutput,
-    /// What the harness said.
+    /// A text of the harness.
     Other,
 }
 
 impl Field {
-    /// The word used in JSON.
+    /// Returns the name used in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Prompt => "prompt",
@@ -45,19 +45,19 @@ impl Field {
 /// One text of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Text {
-    /// Which block of the line: see [`crate::SessionEvent::block`].
+    /// The index of the block within the line: see [`crate::SessionEvent::block`].
     pub block: u32,
     pub field: Field,
     pub role: Role,
-    /// The tool that is called. A result names its call only, which may stand on any line before.
+    /// The tool that is called. A result only names its call, which may be on any line before.
     pub tool: Option<Box<str>>,
     pub text: String,
 }
 
-/// Is told the texts of lines that can be searched, decoded, as [`texts`] gives them. A broken line may be told twice.
+/// Receives the searchable texts of lines, decoded, as [`texts`] returns them. A broken line may be passed twice.
 pub type Tell<'t> = dyn FnMut(&str) + 't;
 
-/// The texts of a line that can be searched, decoded, in the order of their blocks. Empty ones are left out.
+/// Returns the searchable texts of a line, decoded, in the order of their blocks. Empty ones are left out.
 pub fn texts(agent: Agent, line: &[u8]) -> Vec<Text> {
     let blocks = match agent {
         Agent::Claude => claude::blocks(line),
@@ -68,31 +68,31 @@ pub fn texts(agent: Agent, line: &[u8]) -> Vec<Text> {
     numbered.filter_map(|(at, block)| text(at, block)).collect()
 }
 
-/// Tells the texts of a line, if somebody listens.
+/// Passes the texts of a line to `sink`, if there is one.
 pub(crate) fn tell_texts(agent: Agent, line: &[u8], tell: Option<&mut Tell<'_>>) {
     if let Some(tell) = tell {
         texts(agent, line).iter().for_each(|text| tell(&text.text));
     }
 }
 
-/// A block as a reader's own file tells it.
+/// A block of a line, before it is formatted for display or search.
 #[derive(Debug)]
 pub(crate) struct Block {
     pub(crate) field: Field,
     pub(crate) role: Role,
     pub(crate) tool: Option<Box<str>>,
     pub(crate) told: Told,
-    /// The human's words inside it, where more stands around them.
+    /// The human's words inside it, if there is more around them.
     pub(crate) words: Option<String>,
 }
 
-/// How a block tells its text.
+/// The content of a block.
 #[derive(Debug)]
 pub(crate) enum Told {
     Text(String),
-    /// The input of a tool, as JSON text; or as free text where the agent wrote some.
+    /// The input of a tool: JSON, or free text if the agent wrote some.
     Input(String),
-    /// Stands for something without words, such as a picture.
+    /// A placeholder for something without text, such as a picture.
     Sign(String),
 }
 
@@ -137,8 +137,8 @@ fn text(at: usize, block: Block) -> Option<Text> {
     })
 }
 
-/// The strings and numbers inside a JSON text, each on lines of its own. Codex puts JSON into a string, so one level
-/// more is looked into; what is no JSON is a text already.
+/// Returns the strings and numbers inside a JSON text, one per line. Codex puts JSON into a string, so one nested
+/// level is decoded as well; what is not JSON is returned unchanged.
 pub(crate) fn values(json: &str) -> String {
     let mut gathered = Values::default();
     let mut parser = serde_json::Deserializer::from_str(json);
@@ -179,7 +179,7 @@ impl Values {
     }
 }
 
-/// Takes the values of whatever comes into a text.
+/// Collects the values of any JSON value into a text.
 struct Into<'v>(&'v mut Values);
 
 impl<'de> DeserializeSeed<'de> for Into<'_> {
@@ -304,7 +304,7 @@ mod tests {
             ),
             "0 Other/user: <environment_context>x</environment_context>"
         );
-        // What an editor put before the human's words is searched with them, and not shown.
+        // What an editor inserted before the human's words is searched with them, but not shown.
         let from_editor = r#"{"type":"user_message","message":"Active file: a.md\n## My request for Codex:\nfix it"}"#;
         assert_eq!(
             codex(from_editor),

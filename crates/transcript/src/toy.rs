@@ -1,5 +1,5 @@
-//! A toy agent, for tests only: the smallest reader there can be, on the machinery all readers share. It shows
-//! what an agent's own file has to say, and proves that the rest knows no agent.
+//! A toy agent, for tests only: the smallest possible reader on the code that all readers share. It shows what a
+//! reader has to define, and proves that the shared code does not depend on any agent.
 //!
 //! Its log: `{"who":"me","say":"…"}`, `{"who":"bot","say":"…"}`, `{"who":"bot","run":"…","id":"1"}`, and
 //! `{"who":"tool","id":"1","code":0,"say":"…"}`.
@@ -25,7 +25,7 @@ wire! {
     }
 }
 
-/// All that the reader remembers between two pieces of a log.
+/// Everything the reader remembers between two pieces of a log.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct State {
     next_seq: u64,
@@ -157,7 +157,7 @@ mod tests {
 {"who":"me","say":"thanks"}
 "#;
 
-    /// Reads the log, keeping the state as bytes after every `lines_per_piece` lines.
+    /// Reads the log, serializing the state after every `lines_per_piece` lines.
     fn read(lines_per_piece: u64) -> Reading {
         let mut state = State::default();
         let mut reading = Reading::default();

@@ -1,4 +1,4 @@
-//! Turns: one human trigger and all it caused, up to the line before the next one.
+//! Turns: one human trigger and everything it caused, up to the line before the next one.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,27 +11,27 @@ use crate::session::Turn;
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Turns {
     open: Option<Turn>,
-    /// The trigger of each turn, to know which turns a rewind leaves behind.
+    /// The trigger of each turn, to find the turns that a rewind affects.
     triggers: Vec<u64>,
-    /// The next trigger goes back: turns that began at this event or later are left behind.
+    /// Set if the next trigger is a rewind: turns that started at this event or later are rewound.
     rewind_from: Option<u64>,
     pub(crate) retries: u32,
     line: u64,
     tail: Option<Tail>,
-    /// The turns that no human went back behind, in order: each turn is left once.
+    /// The turns that are not rewound, in order.
     standing: Vec<u32>,
 }
 
-/// Records that set up whichever turn begins next: they are the open turn's only as long as none does.
+/// Records that prepare the next turn. They belong to the open turn unless another one starts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Tail {
-    /// The open turn as it stood before them.
+    /// The open turn without them.
     before: Option<Turn>,
     first_seq: u64,
 }
 
 impl Turns {
-    /// The next record, whose first event would be `seq`, sets up a turn.
+    /// Marks the next record, whose first event would be `seq`, as preparation of a turn.
     pub(crate) fn set_up(&mut self, seq: u64) {
         if self.tail.is_none() {
             let before = self.open.clone();
@@ -39,19 +39,19 @@ impl Turns {
         }
     }
 
-    /// The next record is work of the open turn.
+    /// Marks the next record as work of the open turn.
     pub(crate) fn go_on(&mut self) {
         self.tail = None;
     }
 
-    /// Leaves the last `count` turns that still stand behind.
+    /// Rewinds the last `count` turns that are not rewound yet.
     pub(crate) fn roll_back(&mut self, count: u64, delta: &mut Delta) {
         for _ in 0..count.min(self.standing.len() as u64) {
             self.leave_last(delta);
         }
     }
 
-    /// Leaves the last turn that stands behind.
+    /// Rewinds the last turn that is not rewound yet.
     fn leave_last(&mut self, delta: &mut Delta) {
         let Some(turn) = self.standing.pop() else { return };
         match &mut self.open {
@@ -60,30 +60,30 @@ impl Turns {
         }
     }
 
-    /// The number of the turn that is open.
+    /// Returns the number of the open turn.
     pub(crate) fn current(&self) -> Option<u32> {
         self.open.as_ref().map(|turn| turn.turn)
     }
 
-    /// How many turns there are.
+    /// Returns the number of turns.
     pub(crate) fn count(&self) -> u32 {
         self.triggers.len() as u32
     }
 
-    /// Notes that the next trigger follows from what stands before all events.
+    /// Notes that the next trigger rewinds to the start. Returns `false` if there is no turn to rewind.
     pub(crate) fn rewind_to_the_beginning(&mut self) -> bool {
         self.rewind_from = self.triggers.first().copied();
         self.rewind_from.is_some()
     }
 
-    /// Notes that the next trigger follows from `parent`, and says whether that is behind the last one.
+    /// Notes that the next trigger follows `parent`. Returns `true` if that is before the last trigger.
     pub(crate) fn rewind_to(&mut self, parent: u64) -> bool {
         let goes_back = self.triggers.last().is_some_and(|last| parent < *last);
         self.rewind_from = goes_back.then_some(parent + 1);
         goes_back
     }
 
-    /// Gives the events of a record their turn, and begins a new one where a human asks.
+    /// Assigns the events of a record to a turn, and starts a new turn at a trigger.
     pub(crate) fn seal(&mut self, first: usize, delta: &mut Delta, tools: &mut Tools) {
         if let Some(at) = delta.events[first..].iter().position(|event| event.trigger) {
             for event in &mut delta.events[first + at + 1..] {
@@ -95,7 +95,7 @@ impl Turns {
         let Some(turn) = &mut self.open else { return };
         for event in &mut delta.events[first..] {
             event.turn = Some(turn.turn);
-            // What only tells of the session's state is no reaction: it may come hours after the work ended.
+            // A change of the session's state is no reaction to the prompt: it may come hours after the work ended.
             if event.kind() == Kind::Lifecycle {
                 continue;
             }
@@ -106,7 +106,7 @@ impl Turns {
         }
     }
 
-    /// Ends the open turn and begins the one of `delta.events[at]`.
+    /// Ends the open turn and starts the one of `delta.events[at]`.
     fn begin(&mut self, at: usize, delta: &mut Delta) {
         let tail = self.tail.take();
         let ended = self.open.take();
@@ -147,7 +147,7 @@ impl Turns {
         }
     }
 
-    /// Gives the events from `first` up to the trigger to the turn they set up.
+    /// Moves the events from `first` up to the trigger to the turn that they prepared.
     fn take_over(&mut self, first: u64, trigger: u64, delta: &mut Delta) {
         let Some(turn) = &mut self.open else { return };
         for seq in first..trigger {
@@ -156,7 +156,7 @@ impl Turns {
         }
     }
 
-    /// A line is read to its end.
+    /// Notes that a line was read completely.
     pub(crate) fn line_over(&mut self, line: u64) {
         self.line = line;
         if let Some(turn) = &mut self.open {
@@ -164,7 +164,7 @@ impl Turns {
         }
     }
 
-    /// Shows the open turn as it stands.
+    /// Adds the open turn to the delta.
     pub(crate) fn show(&self, delta: &mut Delta) {
         delta.turns.extend(self.open.clone());
     }

@@ -1,7 +1,7 @@
-//! Lenient fields: how the words of a log's records are taken off the wire.
+//! Lenient fields, by which the records of a log are parsed.
 //!
-//! A log's format is a promise of nobody. So a null, a wrong type or a repeated key loses that field and
-//! never the record; only broken JSON fails. Strings are borrowed from the line where JSON allows it.
+//! A log's format is not guaranteed. So a null, a wrong type or a repeated key loses that field and never the record;
+//! only broken JSON fails. Strings are borrowed from the line if JSON allows it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// Visits that a lenient field answers with its default: the value is there, but not what we hoped for.
+/// Visitor methods that return the default of a lenient field, for values of an unexpected type.
 macro_rules! otherwise {
     ($($visit:ident)*) => { $($crate::wire::otherwise!(@$visit);)* };
     (@bool) => { fn visit_bool<E: Error>(self, _: bool) -> Result<Self::Value, E> { Ok(Default::default()) } };
@@ -36,8 +36,8 @@ macro_rules! otherwise {
 }
 pub(crate) use otherwise;
 
-/// Declares a record of a log: `field: Type = "key"`. Unknown keys are passed over, the last of equal
-/// keys counts, and anything but an object is the empty record.
+/// Declares a record of a log: `field: Type = "key"`. Unknown keys are ignored, the last of equal keys counts, and
+/// anything but an object is the empty record.
 macro_rules! wire {
     ($(#[$meta:meta])* struct $name:ident<$life:lifetime> { $($field:ident: $ty:ty = $key:literal,)* }) => {
         $(#[$meta])*
@@ -45,7 +45,7 @@ macro_rules! wire {
         pub(crate) struct $name<$life> { $(pub(crate) $field: $ty,)* pub(crate) life: std::marker::PhantomData<&$life ()> }
 
         impl<$life> $name<$life> {
-            /// Reads a record into what holds it.
+            /// Parses a record into its holder.
             fn read_into<'de: $life, H, D>(deserializer: D) -> Result<H, D::Error>
             where
                 H: Default + std::borrow::BorrowMut<Self>,
@@ -104,7 +104,7 @@ macro_rules! wire {
 }
 pub(crate) use wire;
 
-/// A record that is read into a box: one of kilobytes is not moved from hand to hand.
+/// A record that is parsed directly into a box, because moving one of several kilobytes is slow.
 #[derive(Debug)]
 pub(crate) struct Boxed<T>(pub(crate) Box<T>);
 
@@ -113,12 +113,12 @@ pub(crate) struct Boxed<T>(pub(crate) Box<T>);
 pub(crate) struct Text<'a>(pub(crate) Option<Cow<'a, str>>);
 
 impl Text<'_> {
-    /// The string, if it says anything.
+    /// Returns the string unless it is empty.
     pub(crate) fn get(&self) -> Option<&str> {
         self.0.as_deref().filter(|text| !text.is_empty())
     }
 
-    /// The string, empty where there is none.
+    /// Returns the string, or an empty one if there is none.
     pub(crate) fn or_empty(&self) -> &str {
         self.0.as_deref().unwrap_or_default()
     }
@@ -144,7 +144,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     }
 }
 
-/// A string that points somewhere. That it points nowhere is said by a null; a missing key says nothing.
+/// An optional reference. An explicit null means that there is no target; a missing key means nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Link<'a> {
     to: Text<'a>,
@@ -152,7 +152,7 @@ pub(crate) struct Link<'a> {
 }
 
 impl Link<'_> {
-    /// Where it points, if anywhere.
+    /// Returns the target, if there is one.
     pub(crate) fn get(&self) -> Option<&str> {
         self.to.get()
     }
@@ -167,7 +167,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Link<'a> {
     }
 }
 
-/// A whole number that is not negative, in any notation, or nothing.
+/// A non-negative integer in any notation, or nothing.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub(crate) struct Number(pub(crate) Option<u64>);
 
@@ -186,7 +186,7 @@ impl<'de> Deserialize<'de> for Number {
                 Ok(Number(u64::try_from(number).ok()))
             }
             fn visit_f64<E: Error>(self, number: f64) -> Result<Number, E> {
-                // Beyond 2^53 a float no longer tells whole numbers apart.
+                // Above 2^53, a float no longer represents every integer.
                 let holds = (0.0..=9_007_199_254_740_992.0).contains(&number) && number.fract() == 0.0;
                 Ok(Number(holds.then_some(number as u64)))
             }
@@ -196,7 +196,7 @@ impl<'de> Deserialize<'de> for Number {
     }
 }
 
-/// A truth value; anything else is false.
+/// A boolean; anything else is false.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub(crate) struct Flag(pub(crate) bool);
 
@@ -244,7 +244,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Maybe<T> {
     }
 }
 
-/// Elements of an array that are read; no agent writes as many.
+/// Maximum number of elements of an array that are read; no agent writes as many.
 const MANY_MAX: usize = 1 << 16;
 
 /// The elements of an array; anything else is empty.
@@ -280,12 +280,12 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Many<T> {
     }
 }
 
-/// Any value as it stands in the line, to be looked into later or not at all.
+/// Any value as written in the line, to be parsed later or not at all.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Raw<'a>(pub(crate) Option<&'a serde_json::value::RawValue>);
 
 impl Raw<'_> {
-    /// The JSON text, empty where there is none.
+    /// Returns the JSON text, or an empty one if there is no value.
     pub(crate) fn json(&self) -> &str {
         self.0.map(serde_json::value::RawValue::get).unwrap_or_default()
     }

@@ -1,29 +1,29 @@
-//! Tool calls in one line, and what a call does: does it edit files, does it run a command?
+//! Tool calls in one line of text, and what a call does: the files it edits and the command it runs.
 //!
-//! The wording of the known tools is a contract; any other tool is worded by its keys.
+//! The wordings of the known tools are a contract; any other tool is worded by its keys.
 
 use serde_json::{Map, Value};
 
 use crate::wire::{Text, wire};
 
-/// How many characters a summary may have.
+/// Maximum number of characters of a summary.
 pub(crate) const SUMMARY_CHARS_MAX: usize = 500;
-/// How many characters of a name are kept where it is repeated: ids, versions, types.
+/// Maximum number of characters of a name that is stored repeatedly: ids, versions, types.
 pub(crate) const NAME_CHARS_MAX: usize = 128;
-/// How many characters one value of an unknown tool may have.
+/// Maximum number of characters of one value of an unknown tool.
 const VALUE_CHARS_MAX: usize = 60;
 
-/// A tool call, worded.
+/// The wording of a tool call.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wording {
     pub(crate) text: Box<str>,
-    /// The files an edit writes; empty for a call that edits nothing.
+    /// The files that an edit writes; empty for any other call.
     pub(crate) files: Vec<Box<str>>,
-    /// The command a shell runs.
+    /// The command that a shell runs.
     pub(crate) command: Option<Box<str>>,
 }
 
-/// Whether a tool, whichever agent's, runs commands of a shell.
+/// Returns `true` if a tool of any agent runs shell commands.
 pub fn runs_commands(tool: &str) -> bool {
     matches!(
         tool,
@@ -44,7 +44,7 @@ pub fn runs_commands(tool: &str) -> bool {
     )
 }
 
-/// Words the call of `tool` with `input` as JSON text.
+/// Returns the wording of a call of `tool` with `input` as JSON text.
 pub(crate) fn word(tool: &str, input: &str) -> Wording {
     let known: Input<'_> = serde_json::from_str(input).unwrap_or_default();
     let file = || known.file_path.get().or(known.notebook_path.get());
@@ -64,19 +64,19 @@ pub(crate) fn word(tool: &str, input: &str) -> Wording {
     }
 }
 
-/// The first characters of a text, cut on a character border.
+/// Returns the first characters of a text, cut on a character boundary.
 pub(crate) fn cut(text: &str, chars_max: usize) -> &str {
-    // No character is longer than its bytes are many: short texts need no counting.
+    // A text never has more characters than bytes, so short texts need no counting.
     if text.len() <= chars_max {
         return text;
     }
     text.char_indices().nth(chars_max).map_or(text, |(at, _)| &text[..at])
 }
 
-/// Input up to this size is laid out for reading: deeply nested, it grows a hundredfold by its indentation.
+/// Only input up to this size is indented, because the indentation of deeply nested JSON multiplies its size.
 const PRETTY_BYTES_MAX: usize = 64 << 10;
 
-/// The input of a tool as readable JSON, where it is some.
+/// Returns the input of a tool as indented JSON, or unchanged if it is not JSON.
 pub(crate) fn pretty(json: &str) -> String {
     let laid_out = || {
         let value: serde_json::Value = serde_json::from_str(json).ok()?;
@@ -86,7 +86,7 @@ pub(crate) fn pretty(json: &str) -> String {
     short.then(laid_out).flatten().unwrap_or_else(|| json.to_owned())
 }
 
-/// The summary of a message.
+/// Returns the summary of a message.
 pub(crate) fn summary(text: &str) -> Box<str> {
     cut(text, SUMMARY_CHARS_MAX).into()
 }
@@ -127,7 +127,7 @@ fn task(input: &Input<'_>) -> Wording {
     }
 }
 
-/// The keys of an unknown tool's input in alphabetical order, with short values.
+/// Describes the input of an unknown tool by its keys in alphabetical order, with short values.
 fn by_keys(input: &str) -> String {
     let Ok(Value::Object(map)) = serde_json::from_str::<Value>(input) else {
         return short(&Value::String(input.trim_matches('"').to_owned()));
@@ -138,7 +138,7 @@ fn by_keys(input: &str) -> String {
         .join(", ")
 }
 
-/// `Map` is sorted only as long as no crate in the build asks it to keep the order of the file.
+/// Sorts the entries, because a `Map` keeps the order of the file if any crate in the build enables that.
 fn sorted(map: &Map<String, Value>) -> impl Iterator<Item = (&String, &Value)> {
     let mut entries: Vec<_> = map.iter().collect();
     entries.sort_by_key(|(key, _)| key.as_str());
@@ -162,7 +162,7 @@ fn short(value: &Value) -> String {
 }
 
 wire! {
-    /// The keys of the tools whose wording is known.
+    /// The keys of the tools with a known wording.
     struct Input<'a> {
         command: Text<'a> = "command",
         description: Text<'a> = "description",

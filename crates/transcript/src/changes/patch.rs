@@ -1,13 +1,13 @@
-//! Patches: those that Codex writes, unified diffs, and Claude's own rows. What does not read as a row of one ends it.
+//! Parsers for Codex patches, unified diffs and Claude's structured hunks. A line that is not part of a hunk ends it.
 
 use serde_json::Value;
 
 use super::{Change, How, Hunk, Row, Side};
 
-/// With these words Codex's patches begin.
+/// The line that starts a Codex patch.
 pub(super) const BEGIN: &str = "*** Begin Patch";
 
-/// The changes of all patches inside a text.
+/// Returns the changes of all patches inside a text.
 pub(super) fn of_text(text: &str) -> Vec<Change> {
     let mut changes = Vec::new();
     let mut rest = text;
@@ -16,7 +16,7 @@ pub(super) fn of_text(text: &str) -> Vec<Change> {
             Some((patch, behind)) => (patch, behind),
             None => (&rest[at..], ""),
         };
-        // In a program a patch is a literal: its breaks are written as two characters.
+        // In a program, the patch is a string literal with `\n` written as two characters.
         match patch[BEGIN.len()..].starts_with("\\n") {
             true => read(&unescaped(patch), &mut changes),
             false => read(patch, &mut changes),
@@ -80,7 +80,7 @@ fn take(how: &mut How, line: &str) {
     }
 }
 
-/// A line of a patch with its sign. An empty line is one that nobody changed.
+/// Parses a line of a patch by its sign. An empty line is an unchanged one.
 fn row(line: &str) -> Option<Row> {
     let side = match line.as_bytes().first() {
         Some(b'+') => Side::New,
@@ -92,7 +92,7 @@ fn row(line: &str) -> Option<Row> {
     Some(Row { side, text })
 }
 
-/// The hunks of a unified diff.
+/// Parses the hunks of a unified diff.
 pub(super) fn of_unified(diff: &str) -> Vec<Hunk> {
     let mut hunks: Vec<Hunk> = Vec::new();
     for line in diff.lines() {
@@ -109,7 +109,7 @@ pub(super) fn of_unified(diff: &str) -> Vec<Hunk> {
     hunks
 }
 
-/// One of the hunks that Claude tells.
+/// Parses one of Claude's structured hunks.
 pub(super) fn of_structured(hunk: &Value) -> Option<Hunk> {
     let lines = hunk.get("lines")?.as_array()?.iter().filter_map(Value::as_str);
     Some(Hunk {
@@ -119,7 +119,7 @@ pub(super) fn of_structured(hunk: &Value) -> Option<Hunk> {
     })
 }
 
-/// The source of a notebook's cell, as the notebook's file holds it: a JSON string per line.
+/// Returns a notebook cell's source as the notebook's file stores it: one JSON string per line.
 pub(super) fn of_cell(source: &str) -> Hunk {
     let lines: Vec<&str> = source.split_inclusive('\n').collect();
     let last = lines.len().saturating_sub(1);

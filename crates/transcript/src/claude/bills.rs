@@ -1,4 +1,4 @@
-//! API calls of one log: the rows of a call are brought together, and the fullest row counts.
+//! API calls of one log. The rows of one call are merged, and the row with the most tokens counts.
 
 use jiff::Timestamp;
 use rustc_hash::FxHashMap;
@@ -11,11 +11,11 @@ use crate::reading::{Amendment, Delta};
 use crate::wire::{Maybe, Number};
 use crate::wording::{NAME_CHARS_MAX, cut};
 
-/// One row that tells of an API call.
+/// One row that reports an API call.
 pub(super) struct Row<'r> {
     pub(super) message_id: Option<&'r str>,
     pub(super) request_id: Option<&'r str>,
-    /// Stands for the message where it has no id.
+    /// Identifies the message if it has no id.
     pub(super) fallback_id: u64,
     pub(super) model: Option<&'r str>,
     pub(super) usage: &'r Usage<'r>,
@@ -39,13 +39,13 @@ struct Bill {
     first_ts: Option<Timestamp>,
 }
 
-/// Which rows a message was seen in.
+/// The rows in which a message was seen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Seen {
-    /// The key of its newest row, for rows without a request id.
+    /// The key of its newest row, used for rows without a request id.
     key: u64,
     in_main: bool,
-    /// The event that bears the tokens of a sidechain row, until the main one comes.
+    /// The event that carries the tokens of a sidechain row until the main row arrives.
     side_seq: MaybeSeq,
 }
 
@@ -59,13 +59,13 @@ pub(super) struct Bills {
 }
 
 impl Bills {
-    /// Takes one row of a call into account.
+    /// Adds one row of a call.
     pub(super) fn take(&mut self, row: &Row<'_>, delta: &mut Delta) {
         let message = row.message_id.map_or(row.fallback_id, hash);
         let request = row.request_id.map(hash);
         self.bill(row, message, request, tokens_of(row.usage), row.model, delta);
         for (n, iteration) in row.usage.iterations.0.iter().enumerate() {
-            // A second model advised the first; the message's own usage leaves that out.
+            // A second model advised the first one, and the usage of the message itself excludes that.
             if iteration.kind.or_empty() == "advisor_message" {
                 let advisor = hash_pair(message, n as u64 + 1);
                 let row = Row { seq: None, ..*row };
@@ -125,9 +125,9 @@ impl Bills {
 }
 
 impl Seen {
-    /// The key of the call that a row belongs to; none where the row only replays what the main log says.
+    /// Returns the key of the call that a row belongs to, or `None` if the row only replays a row of the main log.
     fn key_of(&mut self, row: &Row<'_>, message: u64, request: Option<u64>, delta: &mut Delta) -> Option<u64> {
-        // A row without a request id belongs to the call of its message, before or behind it.
+        // A row without a request id belongs to the call of its message, whichever came first.
         let nameless = message.max(1);
         let key = match request {
             Some(_) if self.key == nameless => nameless,
@@ -135,7 +135,7 @@ impl Seen {
             None if self.key != 0 => self.key,
             None => nameless,
         };
-        // The main log's own rows of a message make its sidechain rows replays, whichever came first.
+        // If the main log has rows of a message, its sidechain rows are replays, whichever came first.
         if row.is_sidechain && self.in_main && key != self.key {
             return None;
         }
@@ -151,12 +151,12 @@ impl Seen {
     }
 }
 
-/// A name that is kept with every call.
+/// Shortens a name that is stored with every call.
 fn name(text: &str) -> Box<str> {
     cut(text, NAME_CHARS_MAX).into()
 }
 
-/// The call as one row tells it.
+/// Returns the call that one row describes.
 fn call(row: &Row<'_>, key: u64, message: u64, request: Option<u64>, tokens: Tokens, model: Option<&str>) -> Call {
     Call {
         key,
@@ -177,7 +177,8 @@ fn call(row: &Row<'_>, key: u64, message: u64, request: Option<u64>, tokens: Tok
     }
 }
 
-/// Rows of one call stand close together: looking back a little keeps most repeats out of the delta.
+/// Adds or replaces a call. Rows of one call are close together, so a short look back keeps most repeats out of the
+/// delta.
 fn upsert(calls: &mut Vec<Call>, call: Call) {
     match calls.iter_mut().rev().take(8).find(|known| known.key == call.key) {
         Some(known) => *known = call,
@@ -209,7 +210,7 @@ fn tokens_of_iteration(iteration: &Iteration<'_>) -> Tokens {
     }
 }
 
-/// The split by life time replaces the plain sum where it says anything.
+/// Returns cache writes as (5 minutes, 1 hour): the split by lifetime if the log has one, or else the plain sum.
 fn cache_writes(split: &Maybe<CacheCreation<'_>>, sum: Number) -> (u64, u64) {
     let sum = sum.0.unwrap_or_default();
     match &split.0 {

@@ -1,4 +1,4 @@
-//! The full text of the events of one line, taken from the line again when somebody wants to see it.
+//! The full texts of the events of one line, parsed again from the line when a caller wants to show them.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -17,7 +17,7 @@ use crate::texts::{self as told, Field, Tell, Told};
 use crate::wire::{Boxed, Text};
 use crate::wording::{pretty, summary};
 
-/// The texts of all blocks of a line, in the order in which the reader numbers them.
+/// Returns the texts of all blocks of a line, in the order in which the reader numbers them.
 pub(crate) fn bodies(line: &[u8]) -> Vec<Body> {
     let body = |block: told::Block| Body {
         text: match block.told {
@@ -29,7 +29,7 @@ pub(crate) fn bodies(line: &[u8]) -> Vec<Body> {
     blocks(line).into_iter().map(body).collect()
 }
 
-/// The same with the inputs of tools as they lie there.
+/// Like [`bodies`], but leaves the inputs of tools as they are written.
 pub(crate) fn bare_bodies(line: &[u8]) -> Vec<String> {
     let text = |block: told::Block| match block.told {
         Told::Text(text) | Told::Sign(text) | Told::Input(text) => text,
@@ -37,7 +37,7 @@ pub(crate) fn bare_bodies(line: &[u8]) -> Vec<String> {
     blocks(line).into_iter().map(text).collect()
 }
 
-/// The blocks of a line, in the order in which the reader numbers them.
+/// Returns the blocks of a line, in the order in which the reader numbers them.
 pub(crate) fn blocks(line: &[u8]) -> Vec<told::Block> {
     let line = super::trim(line);
     let mut blocks = Vec::new();
@@ -55,7 +55,7 @@ pub(crate) fn blocks(line: &[u8]) -> Vec<told::Block> {
     blocks
 }
 
-/// Gathers the blocks of the records that stand on a line, and says where it had to stop.
+/// Collects the blocks of the records on a line. On error, returns the offset at which parsing stopped.
 fn collect(line: &[u8], blocks: &mut Vec<told::Block>) -> Result<(), usize> {
     match std::str::from_utf8(line) {
         Ok(text) => collect_from(serde_json::Deserializer::from_str(text), blocks),
@@ -98,7 +98,7 @@ fn of_record(mut record: Record<'_>, blocks: &mut Vec<told::Block>) {
     }
 }
 
-/// Gives the texts of a record that can be searched, those that [`blocks`] gives, as they lie there.
+/// Passes the searchable texts of a record to `sink`: those of [`blocks`], unchanged.
 pub(super) fn each_text(record: &Record<'_>, tell: &mut Tell<'_>) {
     let attached = &record.attachment.prompt;
     let content = match &record.message.0 {
@@ -123,7 +123,7 @@ pub(super) fn each_text(record: &Record<'_>, tell: &mut Tell<'_>) {
     }
 }
 
-/// Texts of role `user` are by a human, or by the harness in the human's name.
+/// Texts of role `user` are written by a human, or by the harness in the human's name.
 fn of_user(said: &Said<'_>) -> (Field, Role) {
     match said {
         Said::Harness(_) | Said::Interrupt | Said::Nothing => (Field::Other, Role::User),
@@ -146,11 +146,11 @@ fn of_content(content: Content<'_>, blocks: &mut Vec<told::Block>, judge: impl F
     }
 }
 
-/// Where the text of a block lies.
+/// Which field of a block holds its text.
 enum Lies {
     Thinking,
     Input,
-    /// There are no words.
+    /// The block has no text.
     Nowhere,
     Result,
     Text,
@@ -200,7 +200,8 @@ fn text(text: Text<'_>) -> String {
     text.0.map(Cow::into_owned).unwrap_or_default()
 }
 
-/// What a human answered: the answers alone, or the tool's sentence where they are not told apart.
+/// Returns the summary of a human's answers: the answers alone, or the tool's sentence if they are not listed
+/// separately.
 pub(super) fn answers(json: &str, text: &str) -> Box<str> {
     let Ok(Answers(answers)) = serde_json::from_str(json) else {
         return summary(text);

@@ -1,4 +1,4 @@
-//! What a log tells about its session as a whole: who, where, when, and whose child it is.
+//! Facts about the session as a whole: id, directory, times, titles and links to other sessions.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use crate::session::{Cost, Lineage, LineageKind, Outcome, SCHEMA_VERSION, Sessio
 use crate::turns::Turns;
 use crate::wording::{NAME_CHARS_MAX, cut};
 
-/// A bound on the links one log can make us remember.
+/// Limits the links that one log can make us remember.
 const LINKS_MAX: usize = 2_000;
 
 /// A link to another session, by native id.
@@ -32,7 +32,7 @@ pub(super) struct Facts {
     origin: Origin,
     session_id: Option<String>,
     agent_id: Option<String>,
-    /// The first message was a subagent's, whatever the file is called.
+    /// True if the first message is a subagent's, whatever the file is called.
     begins_sidechain: Option<bool>,
     cwd: Option<String>,
     git_branch: Option<String>,
@@ -56,7 +56,7 @@ impl Facts {
         }
     }
 
-    /// Takes the facts every record may carry.
+    /// Records the facts that any record may carry.
     pub(super) fn heard(&mut self, record: &Record<'_>, ts: Option<Timestamp>) {
         if let Some(ts) = ts {
             self.started_at = Some(self.started_at.map_or(ts, |known| known.min(ts)));
@@ -74,26 +74,26 @@ impl Facts {
         }
     }
 
-    /// Takes a title, by the type of its record.
+    /// Records a title, by the type of its record.
     pub(super) fn title(&mut self, record: &Record<'_>, nodes: &Nodes) {
         last(&mut self.custom_title, record.custom_title.get());
         last(&mut self.ai_title, record.ai_title.get());
-        // Summaries at the start of a log are other sessions': this one's names a record we met.
+        // Summaries at the start of a log belong to other sessions. Only one that names a known record is ours.
         let ours = record.leaf_uuid.get().is_some_and(|leaf| nodes.seq(leaf).is_some());
         last(&mut self.summary, record.summary.get().filter(|_| ours));
     }
 
-    /// A title that the human gave by a command.
+    /// Records a title that the human set with `/rename`.
     pub(super) fn renamed(&mut self, title: &str) {
         last(&mut self.custom_title, Some(title).filter(|title| !title.is_empty()));
     }
 
-    /// The version last heard.
+    /// Returns the last known agent version.
     pub(super) fn version(&self) -> Option<&str> {
         self.version.as_deref()
     }
 
-    /// Whether `id` names the session whose directory spilled results lie in.
+    /// Returns `true` if `id` names the session whose directory holds the spilled results.
     pub(super) fn is_tree(&self, id: &str) -> bool {
         self.native_ids().0 == id
     }
@@ -102,12 +102,12 @@ impl Facts {
         last(&mut self.model, model);
     }
 
-    /// Whether the whole log is a subagent's.
+    /// Returns `true` if the whole log belongs to a subagent.
     pub(super) fn is_subagent(&self) -> bool {
         self.origin.is_subagent || self.begins_sidechain == Some(true)
     }
 
-    /// Notes a session that this one made.
+    /// Adds a session that this one started.
     pub(super) fn child(&mut self, kind: LineageKind, other: &str, call_id: &str, line: u64, label: Option<&str>) {
         let call_id = Some(call_id).filter(|id| !id.is_empty()).map(Into::into);
         self.link(Link {
@@ -120,7 +120,7 @@ impl Facts {
         });
     }
 
-    /// Notes a session that this one comes from.
+    /// Adds a session that this one comes from.
     pub(super) fn parent(&mut self, kind: LineageKind, other: &str, line: u64) {
         self.link(Link {
             kind,
@@ -148,7 +148,7 @@ impl Facts {
         }
     }
 
-    /// The session as known so far.
+    /// Returns the session as known so far.
     pub(super) fn session(&self, turns: &Turns) -> Session {
         let (parent_id, native) = self.native_ids();
         let uid = SessionUid::new(Agent::Claude, &native);
@@ -192,13 +192,13 @@ impl Facts {
         }
     }
 
-    /// Whether the first words on who this is were heard: no later ones count.
+    /// Returns `true` once the session's identity is fixed: later records cannot change it.
     pub(super) fn is_named(&self) -> bool {
         self.session_id.is_some() && self.begins_sidechain.is_some()
     }
 
-    /// The id of the session the log belongs to, and the one of the log's own session. They differ for a
-    /// subagent, whose records carry its parent's.
+    /// Returns the id of the session the log belongs to, and the id of the log's own session. They differ for a
+    /// subagent because its records carry its parent's id.
     fn native_ids(&self) -> (String, String) {
         let stem = self.origin.stem.as_str();
         if self.is_subagent() {
@@ -243,13 +243,13 @@ impl Facts {
                 ..above(LineageKind::Subagent, name(parent_id))
             });
         } else if let Some(told) = self.session_id.as_deref().filter(|told| *told != parent_id) {
-            // Old versions resumed into a new file that keeps its predecessor's id.
+            // Old versions resumed a session into a new file that keeps the previous session's id.
             lineage.push(above(LineageKind::Resume, name(told)));
         }
         for link in &self.links {
             let other = match link.kind {
                 LineageKind::Subagent => name(&format!("{parent_id}/{}", link.other)),
-                // The other agent that Claude Code runs through its plugin.
+                // Claude Code runs Codex through its plugin.
                 LineageKind::Companion => SessionUid::new(Agent::Codex, &link.other),
                 _ => name(&link.other),
             };
@@ -271,19 +271,19 @@ impl Facts {
     }
 }
 
-/// A name that is repeated with every link.
+/// Shortens a name that is stored with every link.
 fn name(text: &str) -> &str {
     cut(text, NAME_CHARS_MAX)
 }
 
-/// Keeps the first value told.
+/// Sets `known` unless it is already set.
 fn first(known: &mut Option<String>, told: Option<&str>) {
     if known.is_none() {
         *known = told.map(str::to_owned);
     }
 }
 
-/// Keeps the last value told.
+/// Replaces `known` if there is a new value.
 fn last(known: &mut Option<String>, told: Option<&str>) {
     if told.is_some() && known.as_deref() != told {
         *known = told.map(str::to_owned);

@@ -1,4 +1,4 @@
-//! The conversation: what users and the agent say, what waits in the queue, and what it costs.
+//! The conversation: texts of users and the agent, queued prompts, and API calls.
 
 use super::bills::Row;
 use super::queue::Queued;
@@ -27,7 +27,7 @@ impl State {
                     match block.kind.or_empty() {
                         "text" => self.user_text(place, block.text.or_empty(), delta),
                         "tool_result" => self.tool_result(place, block, delta),
-                        // A picture belongs to the words or the result beside it; on its own it is the prompt.
+                        // A picture belongs to the text or result beside it; on its own it is the prompt.
                         "image" | "document" if has_words => place.block += 1,
                         "image" | "document" => self.user_text(place, &format!("[{}]", block.kind.or_empty()), delta),
                         other => self.unknown_block(place, other, delta),
@@ -53,7 +53,7 @@ impl State {
         self.say(place, &said, delta);
     }
 
-    /// Makes the event of a text of role `user`.
+    /// Pushes the event for a text of role `user`.
     pub(super) fn say(&mut self, place: &mut Place<'_>, said: &Said<'_>, delta: &mut Delta) {
         let mut event = place.event(Kind::UserMsg, Role::User, Actor::Human);
         match said {
@@ -64,7 +64,7 @@ impl State {
             Said::Prompt(words) => {
                 event.summary = summary(words);
                 event.trigger = true;
-                // A prompt sent while the agent was at work steers it, even where it had to wait.
+                // A prompt sent while the agent was working steers it, even if it had to wait in the queue.
                 let steers = place.record.prompt_source.get() == Some("queued");
                 if self.is_rewind(place.record) || steers {
                     event.kinds = event.kinds.and(Kind::HumanIntervention);
@@ -97,8 +97,9 @@ impl State {
         self.push(place, event, delta);
     }
 
-    /// Whether a prompt hangs on a record from before the last trigger: the human went back. One that hangs on the
-    /// newest record did not, even where a steering prompt, which is no record of the graph, came in between.
+    /// Returns `true` if the parent of a prompt is older than the last trigger, because then the human went back. A
+    /// prompt whose parent is the newest record is no rewind, even if a steering prompt, which is not in the graph,
+    /// came in between.
     fn is_rewind(&mut self, record: &Record<'_>) -> bool {
         if record.parent_uuid.is_null {
             let is_first = self.turns.count() == 0;
@@ -108,7 +109,7 @@ impl State {
         let above = record.parent_uuid.get().filter(|uuid| Some(hash(uuid)) != self.newest);
         match above.and_then(|uuid| self.nodes.seq(uuid)) {
             Some(Some(parent)) => self.turns.rewind_to(parent),
-            // The record is known and nothing came before it: the human went back to the very beginning.
+            // The record is known and nothing precedes it: the human went back to the very start.
             Some(None) => self.turns.rewind_to_the_beginning(),
             None => false,
         }
@@ -180,7 +181,7 @@ impl State {
         self.push(place, event, delta);
     }
 
-    /// Counts the API call an assistant record is a row of.
+    /// Counts the API call that an assistant record is a row of.
     pub(super) fn bill(&mut self, place: &Place<'_>, delta: &mut Delta) {
         let record = place.record;
         let Some(message) = &record.message.0 else { return };
@@ -205,7 +206,8 @@ impl State {
         self.bills.take(&row, delta);
     }
 
-    /// Progress of a subagent may wrap its messages: they are spend, if no log of its own tells of them.
+    /// Reads a subagent's progress. The messages wrapped in it are billed calls unless the subagent's own log also
+    /// has them.
     pub(super) fn progress(&mut self, place: &mut Place<'_>, delta: &mut Delta) {
         let data = &place.record.data;
         if data.kind.or_empty() != "agent_progress" {
@@ -267,7 +269,7 @@ impl State {
         }
     }
 
-    /// Takes a text into the queue. The registration of a task names the subagent that works on it.
+    /// Adds a text to the queue. The registration of a background task also names its subagent.
     fn enqueue(&mut self, place: &Place<'_>) {
         let text = place.record.content.text();
         self.queue.enqueue(place.line, &text);

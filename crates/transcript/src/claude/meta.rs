@@ -1,10 +1,10 @@
-//! The small file beside a subagent's log: what the subagent is, and which call made it.
+//! The metadata file beside a subagent's log: the type of the subagent and the tool call that started it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::wire::{Text, wire};
 
-/// What `agent-<id>.meta.json` tells.
+/// The contents of `agent-<id>.meta.json`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Meta {
     pub(super) agent_type: Option<String>,
@@ -13,7 +13,7 @@ pub(super) struct Meta {
 }
 
 impl Meta {
-    /// Reads the file; what cannot be read tells nothing.
+    /// Parses the file. Fields that cannot be parsed stay empty.
     pub(super) fn read(bytes: &[u8]) -> Self {
         let file: File<'_> = serde_json::from_slice(bytes).unwrap_or_default();
         let told = |text: &Text<'_>| text.get().map(str::to_owned);

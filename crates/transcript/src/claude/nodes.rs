@@ -1,38 +1,38 @@
-//! The graph of records: which event a record's parent is, and which records were here before.
+//! The graph of records: which event precedes a record, and which records were read before.
 //!
-//! Claude Code links records by `uuid` and `parentUuid`, through records that give no event as well. A
-//! parent may be missing, or written after its child.
+//! Claude Code links records by `uuid` and `parentUuid`, including records that give no event. A parent may be
+//! missing, or be written after its child.
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::ids::{MaybeSeq, from_entries, hash, in_order};
 
-/// A record we met.
+/// A known record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Node {
-    /// The last event of the record, or of the nearest record above it that has one.
+    /// The last event of the record, or of its nearest ancestor that has one.
     seq: MaybeSeq,
-    /// Tells a copy of the record from another record with the same id.
+    /// Distinguishes a copy of the record from another record with the same id.
     stamp: u32,
 }
 
-/// All records met, by hash of their `uuid`.
+/// All known records, by hash of their `uuid`.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Nodes(FxHashMap<u64, Node>);
 
 impl Nodes {
-    /// The event that the record `uuid` stands for: none if it is not known, `Some(None)` at a root.
+    /// Returns the last event at or above the record `uuid`: `None` if the record is unknown, `Some(None)` at a root.
     pub(super) fn seq(&self, uuid: &str) -> Option<Option<u64>> {
         self.0.get(&hash(uuid)).map(|node| node.seq.into())
     }
 
-    /// Whether the very same record was here before.
+    /// Returns `true` if the same record was read before.
     pub(super) fn is_copy(&self, uuid: &str, stamp: u32) -> bool {
         self.0.get(&hash(uuid)).is_some_and(|node| node.stamp == stamp)
     }
 
-    /// Remembers a record.
+    /// Adds a record.
     pub(super) fn add(&mut self, uuid: &str, seq: Option<u64>, stamp: u32) {
         let seq = seq.into();
         self.0.insert(hash(uuid), Node { seq, stamp });

@@ -1,5 +1,5 @@
-//! Prompts that wait while the agent works. A queued prompt is delivered as a record of its own, or put
-//! into the running turn; then the log says only that it left the queue, and may repeat it later.
+//! Prompts that wait while the agent works. A queued prompt is delivered as a record of its own, or inserted into the
+//! running turn. In the second case the log only says that it left the queue, and may repeat it later.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,46 +7,46 @@ use super::said::{Said, judge_queued};
 use crate::ids::hash;
 use crate::wording::{SUMMARY_CHARS_MAX, cut};
 
-/// A bound on what a hostile log can make us remember.
+/// Limits what a hostile log can make us remember.
 const WAITING_MAX: usize = 64;
 const DELIVERED_MAX: usize = 16;
-/// An echo stands within a few lines of what it repeats. The same words later are said anew.
+/// An echo is within a few lines of what it repeats. The same text later is a new prompt.
 const ECHO_LINES_MAX: u64 = 40;
 
 /// A text in the queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Queued {
-    /// Where it was typed.
+    /// The line where it was typed.
     pub(super) line: u64,
-    /// Its beginning; none where the log does not tell it, as with pictures.
+    /// Its start, or `None` if the log does not contain it, as with pictures.
     pub(super) text: Option<Box<str>>,
     hash: u64,
     pub(super) by_human: bool,
-    /// Whether it directs the agent; a local command does not.
+    /// True if it directs the agent; a local command does not.
     pub(super) is_trigger: bool,
 }
 
-/// The queue, as far as the log tells of it.
+/// The queue, as far as the log describes it.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Queue {
     waiting: Vec<Queued>,
-    /// How many texts left the queue to become records that have not come yet.
+    /// The number of texts that left the queue to become records that have not been read yet.
     leaving: u32,
-    /// Texts put into the running turn, to know their echo.
+    /// Texts inserted into the running turn, kept to recognize their echo.
     delivered: Vec<Delivered>,
 }
 
-/// A text put into the running turn.
+/// A text inserted into the running turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Delivered {
     hash: u64,
-    /// The event it became, and where.
+    /// The event it became, and its line.
     seq: u64,
     line: u64,
 }
 
 impl Queue {
-    /// A text enters the queue.
+    /// Adds a text to the queue.
     pub(super) fn enqueue(&mut self, line: u64, text: &str) {
         let said = judge_queued(text);
         let (by_human, is_trigger) = match said {
@@ -69,7 +69,8 @@ impl Queue {
         });
     }
 
-    /// A text leaves the queue into the running turn. Where the log does not say which, a human's goes first.
+    /// Removes the text that leaves the queue into the running turn. If the log does not say which, a human's goes
+    /// first.
     pub(super) fn remove(&mut self, told: &str) -> Option<Queued> {
         if self.waiting.is_empty() {
             return None;
@@ -81,7 +82,7 @@ impl Queue {
         Some(self.waiting.remove(at))
     }
 
-    /// A text put into the running turn became an event.
+    /// Remembers the event of a text inserted into the running turn.
     pub(super) fn delivered(&mut self, queued: &Queued, seq: u64, line: u64) {
         if self.delivered.len() == DELIVERED_MAX {
             self.delivered.remove(0);
@@ -90,20 +91,20 @@ impl Queue {
         self.delivered.push(Delivered { hash, seq, line });
     }
 
-    /// A text leaves the queue to become a record of its own.
+    /// Notes that a text leaves the queue to become a record of its own.
     pub(super) fn dequeue(&mut self) {
         if !self.waiting.is_empty() {
             self.leaving += 1;
         }
     }
 
-    /// The human takes everything back.
+    /// Clears the queue when the human takes everything back.
     pub(super) fn clear(&mut self) {
         self.waiting.clear();
         self.leaving = 0;
     }
 
-    /// A text came as a record of its own: it no longer waits.
+    /// Removes a text that arrived as a record of its own.
     pub(super) fn arrived(&mut self, text: &str) {
         if self.waiting.is_empty() {
             return;
@@ -115,8 +116,8 @@ impl Queue {
         }
     }
 
-    /// A human's text came as a record of its own. It may read otherwise than it did in the queue: pasted text is put
-    /// in, pictures are taken out.
+    /// Removes a human's text that arrived as a record of its own. It may differ from the queued text because pasted
+    /// text is expanded and pictures are removed.
     pub(super) fn came(&mut self, text: &str) {
         let (waited, leaving) = (self.waiting.len(), self.leaving);
         self.arrived(text);
@@ -128,12 +129,13 @@ impl Queue {
                 self.waiting.remove(at);
                 self.leaving -= 1;
             }
-            // What left the queue was not a human's, and gave no record.
+            // What left the queue was not a human's text, and gave no record.
             None => self.leaving = 0,
         }
     }
 
-    /// The event that a text only repeats, as it was put into the running turn shortly before. It repeats it once.
+    /// Returns the event that a text repeats because it was inserted into the running turn shortly before. Each event
+    /// is repeated at most once.
     pub(super) fn echo(&mut self, text: &str, line: u64) -> Option<u64> {
         if self.delivered.is_empty() {
             return None;

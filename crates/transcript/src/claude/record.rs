@@ -1,4 +1,4 @@
-//! A line as Claude Code writes it. These words are not ours: they stay inside `claude`.
+//! The records of a Claude Code log. These types are private to `claude`.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,7 +10,7 @@ use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAcce
 use crate::wire::{Flag, Link, Many, Maybe, Number, Raw, Text, otherwise, wire};
 
 wire! {
-    /// One record. Which fields are there depends on `kind`, the version, and luck.
+    /// One record. Which fields are present depends on `kind` and the version.
     struct Record<'a> {
         kind: Text<'a> = "type",
         subtype: Text<'a> = "subtype",
@@ -59,7 +59,7 @@ wire! {
         fallback_model: Text<'a> = "fallbackModel",
         parent_session_id: Text<'a> = "parentSessionId",
         continued_in: Text<'a> = "continuedInSessionId",
-        // Keys of the two companions that are not logs but may be handed to us as one.
+        // Keys of the two companion files that are not logs but may be read as one.
         display: Text<'a> = "display",
         agent_type: Text<'a> = "agentType",
     }
@@ -184,7 +184,7 @@ wire! {
 }
 
 wire! {
-    /// A wrapped message: only what it cost.
+    /// A wrapped message, reduced to its usage.
     struct Usages<'a> {
         id: Text<'a> = "id",
         model: Text<'a> = "model",
@@ -201,7 +201,7 @@ wire! {
 }
 
 wire! {
-    /// The tool's own account of its result. A plain string is the text of an error.
+    /// The tool's own description of its result. A plain string is the text of an error.
     struct ResultObject<'a> {
         agent_id: Text<'a> = "agentId",
         agent_type: Text<'a> = "agentType",
@@ -217,7 +217,7 @@ wire! {
 }
 
 wire! {
-    /// A background task, as its registration in the queue tells it.
+    /// A background task, as registered in the queue.
     struct Task<'a> {
         id: Text<'a> = "task_id",
         kind: Text<'a> = "task_type",
@@ -227,7 +227,7 @@ wire! {
 }
 
 impl<'a> Task<'a> {
-    /// Reads the registration of a task out of a queued text, where it is one.
+    /// Parses a queued text as the registration of a task.
     pub(crate) fn read(text: &'a str) -> Option<Self> {
         let text = text.trim();
         let task: Self = text.starts_with('{').then(|| serde_json::from_str(text).ok())??;
@@ -282,7 +282,7 @@ wire! {
     }
 }
 
-/// Blocks of one message that are read. No message has as many; a hostile one could fill the memory.
+/// Maximum number of blocks read per message. Real messages have fewer; a hostile one could exhaust memory.
 const BLOCKS_MAX: usize = 1 << 16;
 
 /// Content: a string, an array of blocks, or one block on its own.
@@ -295,7 +295,7 @@ pub(crate) enum Content<'a> {
 }
 
 impl<'a> Content<'a> {
-    /// Its text, where it is one string or its blocks hold text.
+    /// Returns its text: the string itself, or the joined texts of its blocks.
     pub(crate) fn text(&self) -> Cow<'_, str> {
         match self {
             Self::Nothing => Cow::Borrowed(""),
@@ -314,7 +314,7 @@ impl<'a> Content<'a> {
         }
     }
 
-    /// Whether it says nothing.
+    /// Returns `true` if it is empty.
     pub(crate) fn is_nothing(&self) -> bool {
         match self {
             Self::Nothing => true,
@@ -341,7 +341,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
                 let mut blocks = Vec::new();
                 while let Some(Element(block)) = seq.next_element()? {
-                    // A block takes far more room than its shortest text.
+                    // A block takes far more memory than its shortest text, so the number of blocks is limited.
                     if blocks.len() < BLOCKS_MAX {
                         blocks.push(block);
                     }
@@ -358,7 +358,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
     }
 }
 
-/// An element of a content array: a block, or a bare string that stands for a text block.
+/// An element of a content array: a block, or a bare string that is short for a text block.
 struct Element<'a>(Block<'a>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Element<'a> {

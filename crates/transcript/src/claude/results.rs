@@ -1,4 +1,4 @@
-//! Tool calls and tool results of a log, and the human's words that hide in results.
+//! Tool calls, tool results, and the human's words that results contain.
 
 use super::facts::Facts;
 use super::record::Block;
@@ -46,11 +46,11 @@ impl State {
         let call = self.tools.waiting(id).map(|open| (open.seq, open.tool.clone()));
         let tool = call.as_ref().map(|(_, tool)| &**tool).unwrap_or_default();
         let denied = block.is_error.0 && is_denial(record, &text);
-        // The human stopped the tool: the mark that follows is the act, and nothing failed.
+        // The human stopped the tool. The interrupt record that follows is the event, and nothing failed.
         let stopped = block.is_error.0 && is_interrupt(&text);
         let said = &record.tool_result.object;
         let running = said.background.get().is_some();
-        // A result can stand before its call; a shell's is known by its shape.
+        // A result can precede its call; a shell's result is then recognized by its fields.
         let by_shell = is_shell(tool) || (tool.is_empty() && said.stdout.0.is_some());
 
         let mut event = place.event(Kind::ToolResult, Role::Tool, Actor::Tool);
@@ -67,13 +67,13 @@ impl State {
         };
         event.spill = spill(said.spilled_to.get(), &text, &self.facts);
         if denied {
-            // The tool never ran: it is the human who acts here.
+            // The tool never ran: the human acted here.
             (event.actor, event.kinds) = (Actor::Human, event.kinds.and(Kind::HumanIntervention));
         } else if block.is_error.0 && !stopped {
             event.kinds = event.kinds.and(Kind::Error);
         }
         if record.kind.or_empty() == "user" {
-            // Results of one record are siblings: each follows from the calls, not from the result before.
+            // The results of one record are siblings: each follows the calls, not the previous result.
             let linked = record.parent_uuid.get().and_then(|uuid| self.nodes.seq(uuid)).flatten();
             event.parent_seq = linked.or(call.as_ref().map(|(seq, _)| *seq)).or(place.above);
         }
@@ -96,7 +96,8 @@ impl State {
         }
     }
 
-    /// A result may carry a human's words: why a call was denied, what was answered, that a plan is good.
+    /// Pushes the event for a human's words in a result: the reason of a denial, the answers to a question, or the
+    /// approval of a plan.
     fn words_in_a_result(
         &mut self,
         place: &mut Place<'_>,
@@ -107,7 +108,7 @@ impl State {
     ) {
         let text = &block.content.text();
         let answers = place.record.tool_result.object.answers.json();
-        // A result can stand before its call; then its shape must do.
+        // A result can precede its call; then its fields must identify the tool.
         let may_be = |asked: &str| !block.is_error.0 && (tool == asked || tool.is_empty());
         let answered = tool == "AskUserQuestion" || answers.starts_with('{');
         let (words, trigger) = if denied {
@@ -135,7 +136,7 @@ impl State {
         place.block -= 1;
     }
 
-    /// The result of a call that made a subagent names it.
+    /// Links the subagent that the result of its call names.
     fn child_of(&mut self, place: &Place<'_>, call_id: &str) {
         let said = &place.record.tool_result.object;
         if let Some(agent_id) = said.agent_id.get() {
@@ -150,16 +151,16 @@ impl State {
     }
 }
 
-/// The Codex thread that a tool's result says it started.
+/// Returns the Codex thread that the result of a tool says it started.
 fn companion(text: &str) -> Option<&str> {
     const MARK: &str = "[codex] Thread ready (";
-    // Looked for in every result, however long: the search must cost nothing.
+    // This runs on every result, however long, so the search must be fast.
     let rest = &text[memchr::memmem::find(text.as_bytes(), MARK.as_bytes())? + MARK.len()..];
     let id = rest.split(')').next()?.trim();
     uuid(id).map(|_| id)
 }
 
-/// The name of the file in the session's own `tool-results` that holds a result too large for the log.
+/// Returns the name of the file in the session's own `tool-results` that holds a result too large for the log.
 fn spill(path: Option<&str>, text: &str, facts: &Facts) -> Option<Box<str>> {
     let told = || {
         let text = text.strip_prefix("<persisted-output>")?;
@@ -167,7 +168,7 @@ fn spill(path: Option<&str>, text: &str, facts: &Facts) -> Option<Box<str>> {
     };
     let mut components = path.or_else(told)?.trim().rsplit(['/', '\\']);
     let (name, directory, session) = (components.next()?, components.next()?, components.next()?);
-    // A home may be moved or copied, a session keeps its id: another one's results are not ours.
+    // A home directory may be moved or copied, but a session keeps its id. Results of another session are not ours.
     let ours = directory == "tool-results" && (uuid(session).is_none() || facts.is_tree(session));
     SafeName::new(name).filter(|_| ours).map(|name| name.as_str().into())
 }

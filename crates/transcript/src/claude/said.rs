@@ -1,36 +1,36 @@
-//! What a text in a record of role `user` is, and who said it.
+//! Classifies the texts of role `user`: what they are, and who wrote them.
 //!
-//! Most such records are not by a human. Claude Code does not mark who wrote what reliably, so the text's
-//! own shape decides; the fields `origin`, `promptSource` and `isMeta` decide where the text does not.
+//! Most such records are not written by a human. Claude Code does not mark the author reliably, so the shape of the
+//! text decides first; the fields `origin`, `promptSource` and `isMeta` decide if the text does not.
 
 use super::record::{Record, Task};
 
-/// A text of role `user`, judged.
+/// A classified text of role `user`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Said<'a> {
     /// A human asks or directs.
     Prompt(&'a str),
     /// A human's slash command; `local` ones never reach the model.
     Command { name: &'a str, args: &'a str, local: bool },
-    /// A human ran a shell command by `!`.
+    /// A human ran a shell command with `!`.
     Shell(&'a str),
     /// A human stopped the agent.
     Interrupt,
-    /// A human wrote a note for the memory file by `#`.
+    /// A human wrote a note for the memory file with `#`.
     Note(&'a str),
     /// Another agent sent a message.
     OtherAgent(&'a str),
     /// An agent gave a subagent its task.
     Delegated(&'a str),
-    /// A program asked through the SDK.
+    /// A program sent a prompt through the SDK.
     Program(&'a str),
-    /// Claude Code itself wrote it.
+    /// Written by Claude Code itself.
     Harness(&'a str),
-    /// Nothing was said.
+    /// An empty text.
     Nothing,
 }
 
-/// Slash commands that Claude Code carries out by itself. Any other one is a skill or a prompt.
+/// Slash commands that Claude Code runs by itself. Any other one is a skill or a prompt. Sorted for binary search.
 const LOCAL_COMMANDS: &[&str] = &[
     "/add-dir",
     "/agents",
@@ -105,7 +105,7 @@ const LOCAL_COMMANDS: &[&str] = &[
     "/voice",
 ];
 
-/// Openings of texts that Claude Code writes in the user's name.
+/// Prefixes of texts that Claude Code writes in the user's name.
 const HARNESS_OPENINGS: &[&str] = &[
     "<local-command-stdout>",
     "<local-command-stderr>",
@@ -122,7 +122,7 @@ const HARNESS_OPENINGS: &[&str] = &[
     "This session is being continued from a previous conversation",
 ];
 
-/// Blocks that an editor or Claude Code puts before the human's own words.
+/// Blocks that an editor or Claude Code inserts before the human's own words.
 const PREFIXES: &[(&str, &str)] = &[
     ("<system-reminder>", "</system-reminder>"),
     ("<ide_opened_file>", "</ide_opened_file>"),
@@ -130,8 +130,8 @@ const PREFIXES: &[(&str, &str)] = &[
     ("<ide_diagnostics>", "</ide_diagnostics>"),
 ];
 
-/// Judges one text of a user record. `delegated` says that the record is a subagent's, `after_caveat`
-/// that its parent is the warning which precedes local commands.
+/// Classifies one text of a user record. `delegated` is true if the record is a subagent's, `after_caveat` if its
+/// parent is the caveat that precedes local commands.
 pub(super) fn judge<'a>(record: &Record<'_>, text: &'a str, delegated: bool, after_caveat: bool) -> Said<'a> {
     let said = text.trim();
     if is_interrupt(said) {
@@ -168,11 +168,11 @@ pub(super) fn judge<'a>(record: &Record<'_>, text: &'a str, delegated: bool, aft
     by_fields(record, words)
 }
 
-/// Judges by the record's own signs what the text leaves open.
+/// Classifies by the fields of the record, if the text alone does not decide.
 fn by_fields<'a>(record: &Record<'_>, words: &'a str) -> Said<'a> {
     let origin = record.origin.kind.get();
     let entrypoint = record.entrypoint.or_empty();
-    // The desktop app and the editors call themselves `claude-…`; so does the robot of a forge.
+    // The desktop app and the editors name themselves `claude-…`, but so does the GitHub Action.
     let by_person = entrypoint.starts_with("claude-") && !entrypoint.starts_with("claude-code-");
     let by_hand = origin == Some("human") || by_person;
     let teammate =
@@ -190,7 +190,7 @@ fn by_fields<'a>(record: &Record<'_>, words: &'a str) -> Said<'a> {
     }
 }
 
-/// Judges a queued text, which comes without a record of its own.
+/// Classifies a queued text, which has no record of its own.
 pub(super) fn judge_queued(text: &str) -> Said<'_> {
     let said = text.trim();
     let word = said.split_whitespace().next().unwrap_or_default();
@@ -211,7 +211,7 @@ pub(super) fn judge_queued(text: &str) -> Said<'_> {
     }
 }
 
-/// Whether a text is the mark that a human stopped the agent, and nothing besides.
+/// Returns `true` if a text is exactly the marker of an interrupt by the human.
 pub(super) fn is_interrupt(text: &str) -> bool {
     matches!(
         text.trim(),
@@ -222,7 +222,7 @@ pub(super) fn is_interrupt(text: &str) -> bool {
 fn command(said: &str, after_caveat: bool) -> Said<'_> {
     let name = inside(said, "<command-name>", "</command-name>").unwrap_or_default();
     let args = inside(said, "<command-args>", "</command-args>").unwrap_or_default();
-    // Commands for the model have their message first; local ones their name first, behind a caveat.
+    // Commands for the model start with their message; local ones start with their name and follow a caveat.
     let named_first = said.starts_with("<command-name>");
     Said::Command {
         name,
@@ -235,13 +235,13 @@ fn is_local(name: &str) -> bool {
     LOCAL_COMMANDS.binary_search(&name).is_ok()
 }
 
-/// What stands between two tags, trimmed. An unclosed tag goes to the end.
+/// Returns the trimmed text between two tags. An unclosed tag extends to the end.
 fn inside<'a>(text: &'a str, open: &str, close: &str) -> Option<&'a str> {
     let (_, rest) = text.split_once(open)?;
     Some(rest.split_once(close).map_or(rest, |(inner, _)| inner).trim())
 }
 
-/// Takes off leading blocks that are not the human's words.
+/// Removes leading blocks that are not the human's words.
 fn strip_prefixes(text: &str) -> &str {
     let mut rest = text;
     'strip: loop {
@@ -255,7 +255,7 @@ fn strip_prefixes(text: &str) -> &str {
     }
 }
 
-/// The human's words in a denied tool call, and whether they direct the agent.
+/// Returns the human's words in a denied tool call, and whether they direct the agent.
 pub(super) fn denial_words(text: &str) -> Option<(&str, bool)> {
     let (_, words) = text.split_once("the user said:")?;
     let words = words
@@ -267,7 +267,7 @@ pub(super) fn denial_words(text: &str) -> Option<(&str, bool)> {
     (!words.is_empty()).then_some((words, !boilerplate))
 }
 
-/// Whether a failed result is a human's refusal.
+/// Returns `true` if a failed result is a human's refusal.
 pub(super) fn is_denial(record: &Record<'_>, text: &str) -> bool {
     text.starts_with("The user doesn't want to proceed with this tool use")
         || text.starts_with("The user doesn't want to take this action right now")

@@ -1,5 +1,5 @@
-//! Records that are no conversation: changes of the session's state, and all that Claude Code keeps
-//! beside it. Some are events, the rest is known and passed over.
+//! Records outside of the conversation: changes of the session's state and metadata of Claude Code. Some give events,
+//! the others are known and skipped.
 
 use super::record::Compaction;
 use super::said::{Said, judge, judge_queued};
@@ -21,8 +21,8 @@ const SKIPPED: &[&str] = &[
     "content-replacement",
     "cost-state",
     "failed",
-    // The copy of a file that is made before a tool changes it. The call of that tool is the edit: told here once more, it
-    // would count twice.
+    // A copy of a file, written before a tool changes it. The tool call is already the edit, so an event here would
+    // count it twice.
     "file-history-delta",
     "frame-link",
     "last-prompt",
@@ -35,10 +35,10 @@ const SKIPPED: &[&str] = &[
     "task-summary",
 ];
 
-/// Types whose further names are made up freely behind a fixed beginning.
+/// Prefixes of families of types that are known and give no event.
 const SKIPPED_FAMILIES: &[&str] = &["artifact-", "marble-origami-"];
 
-/// Attachments that are known and give no event: context which Claude Code shows the model.
+/// Attachment types that are known and give no event: context that Claude Code shows the model.
 const SKIPPED_ATTACHMENTS: &[&str] = &[
     "agent_listing_delta",
     "async_hook_response",
@@ -71,7 +71,7 @@ const SKIPPED_ATTACHMENTS: &[&str] = &[
 ];
 
 impl State {
-    /// Reads a record that is no message, and says whether its type is known.
+    /// Reads a record that is not a message. Returns `false` if its type is unknown.
     pub(super) fn state_record(&mut self, place: &mut Place<'_>, delta: &mut Delta) -> bool {
         let record = place.record;
         match record.kind.or_empty() {
@@ -106,7 +106,7 @@ impl State {
                     self.facts.parent(LineageKind::Fork, parent, place.line);
                 }
             }
-            // Not logs, but they lie beside them and may be handed to us.
+            // Companion files are not logs but are in the same directory and may be read as one.
             "" if record.display.get().is_some() || record.agent_type.get().is_some() => {}
             kind if SKIPPED.contains(&kind) => {}
             kind if SKIPPED_FAMILIES.iter().any(|family| kind.starts_with(family)) => {}
@@ -158,7 +158,7 @@ impl State {
             }
             "local_command" => {
                 let said = match judge(record, &content, self.is_delegated(record), true) {
-                    // A local command is local, whatever its name.
+                    // This record type is local, whatever the name of the command.
                     Said::Command { name, args, .. } => Said::Command {
                         name,
                         args,
@@ -182,7 +182,8 @@ impl State {
         true
     }
 
-    /// What the hooks at the end of a turn came to. Newer versions tell each failure before, under the same id.
+    /// Reports the errors of the hooks at the end of a turn. Newer versions report each failure before, under the
+    /// same id.
     fn stop_hooks(&mut self, place: &mut Place<'_>, delta: &mut Delta) {
         let record = place.record;
         let errors: Vec<&str> = record.hook_errors.0.iter().filter_map(|error| error.get()).collect();
@@ -200,7 +201,7 @@ impl State {
         self.push(place, event, delta);
     }
 
-    /// The API failed; Claude Code tries again by itself.
+    /// Reports an API error, after which Claude Code retries by itself.
     fn api_error(&mut self, place: &mut Place<'_>, delta: &mut Delta) {
         let record = place.record;
         let mut event = place.event(Kind::Lifecycle, Role::System, Actor::Harness);
@@ -263,7 +264,7 @@ impl State {
         true
     }
 
-    /// A queued text put into the running turn, unless the queue told of it already.
+    /// Reads a queued text inserted into the running turn, unless the queue already gave its event.
     fn queued_command(&mut self, place: &mut Place<'_>, delta: &mut Delta) {
         let attachment = &place.record.attachment;
         let text = attachment.prompt.text();
@@ -275,7 +276,7 @@ impl State {
             return;
         }
         if let Some(seq) = self.queue.echo(&text, place.line) {
-            // This record is where the graph goes through the prompt.
+            // In the graph, this record is the position of the prompt.
             place.parent = Some(seq);
             return;
         }
@@ -292,7 +293,7 @@ impl State {
         self.push(place, event, delta);
     }
 
-    /// An event that tells of a change of state.
+    /// Pushes an event for a change of state.
     fn note(&mut self, place: &mut Place<'_>, text: &str, delta: &mut Delta) {
         let mut event = place.event(Kind::Lifecycle, Role::System, Actor::Harness);
         event.kinds = Kinds::of(Kind::Lifecycle);
@@ -301,7 +302,7 @@ impl State {
     }
 }
 
-/// Remembers a value and says whether it is new.
+/// Stores a value and returns `true` if it is new.
 fn changed(known: &mut Option<Box<str>>, told: Option<&str>) -> bool {
     let differs = told.is_some() && known.as_deref() != told;
     if differs {

@@ -1,4 +1,4 @@
-//! The full text of the events of one line, taken from the line again when somebody wants to see it.
+//! The full texts of the events of one line, parsed again from the line when a caller wants to show them.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use crate::state::Body;
 use crate::texts::{Block, Field, Told};
 use crate::wording::pretty;
 
-/// The texts of all blocks of a line, in the order in which the reader numbers them.
+/// Returns the texts of all blocks of a line, in the order in which the reader numbers them.
 pub(crate) fn bodies(line: &[u8]) -> Vec<Body> {
     let body = |block: Block| Body {
         text: match (block.words, block.told) {
@@ -25,9 +25,9 @@ pub(crate) fn bodies(line: &[u8]) -> Vec<Body> {
     blocks(line).into_iter().map(body).collect()
 }
 
-/// The blocks of a line, in the order in which the reader numbers them.
+/// Returns the blocks of a line, in the order in which the reader numbers them.
 pub(crate) fn blocks(line: &[u8]) -> Vec<Block> {
-    // A log that is one object over many lines: what a line holds is told by its name alone.
+    // In a log that is a single object over many lines, the key of a line is all that identifies its text.
     if let Some((name, words)) = std::str::from_utf8(line).ok().and_then(words_in) {
         return vec![match name {
             "text" => of_prompt(Field::Other, words.into()),
@@ -42,7 +42,7 @@ pub(crate) fn blocks(line: &[u8]) -> Vec<Block> {
     blocks
 }
 
-/// Gathers the blocks of one record.
+/// Collects the blocks of one record.
 fn collect(bytes: &[u8], blocks: &mut Vec<Block>) -> Result<(), serde_json::Error> {
     let record: Record<'_> = serde_json::from_slice(bytes)?;
     if let Some(payload) = &record.payload.0 {
@@ -93,7 +93,7 @@ fn of_payload(payload: &Payload<'_>, blocks: &mut Vec<Block>) {
     blocks.push(block);
 }
 
-/// Words of role `user`: a prompt, or what the harness says in the user's name.
+/// Returns the block of a text of role `user`: a prompt, or a text of the harness in the user's name.
 fn of_user(content: &Content<'_>) -> Block {
     let field = match judge(content) {
         Said::Prompt(_) | Said::Shell(_) | Said::OtherAgent => Field::Prompt,
@@ -105,7 +105,8 @@ fn of_user(content: &Content<'_>) -> Block {
     }
 }
 
-/// A prompt is shown as the human's own words, and searched with what an editor put before them: names of open files.
+/// Returns the block of a prompt. It is shown as the human's own words, but searched together with what an editor
+/// inserted before them, such as names of open files.
 fn of_prompt(field: Field, text: Cow<'_, str>) -> Block {
     let own = prompt(Cow::Borrowed(&text)).into_owned();
     Block {
@@ -122,7 +123,7 @@ fn field_of(payload: &Payload<'_>) -> Field {
     }
 }
 
-/// A call and its end that stand on one line.
+/// Adds the blocks of a call and its end that are on one line.
 fn of_end(payload: &Payload<'_>, blocks: &mut Vec<Block>) {
     let command: Vec<&str> = payload.command.0.iter().map(|word| word.or_empty()).collect();
     let tool = payload.tool.or_empty();
@@ -178,13 +179,13 @@ fn of_item(payload: &Payload<'_>, blocks: &mut Vec<Block>) {
     }
 }
 
-/// Texts one after the other, without the empty ones.
+/// Joins the texts that are not empty, one per line.
 fn lines(texts: &[&str]) -> String {
     let told: Vec<&str> = texts.iter().copied().filter(|text| !text.is_empty()).collect();
     told.join("\n")
 }
 
-/// The input of a tool as a human reads it: free text as it is, JSON on lines of its own.
+/// Formats the input of a tool: plain text as it is, JSON indented.
 fn readable(json: &str) -> String {
     let text: Cow<'_, str> = match serde_json::from_str(json) {
         Ok(serde_json::Value::String(text)) => text.into(),

@@ -1,4 +1,4 @@
-//! Tool calls and what came of them: joined by the id of the call, whichever record tells the end.
+//! Tool calls and their results, joined by the id of the call, whichever record reports the end.
 
 use super::ends::End;
 use super::outputs::{bare, outcome, shown};
@@ -12,7 +12,7 @@ use crate::reading::{Amendment, Delta};
 use crate::wire::{Raw, Text, wire};
 use crate::wording::{Wording, summary};
 
-/// A call to be told: what is called, how it reads, and its id.
+/// A tool call before it becomes an event.
 pub(super) struct Called<'c> {
     pub(super) tool: &'c str,
     pub(super) wording: Wording,
@@ -20,7 +20,7 @@ pub(super) struct Called<'c> {
 }
 
 impl State {
-    /// A call that the model makes by name: arguments are JSON in a string, input is any text.
+    /// Reads a call that the model makes by name. Arguments are JSON in a string, input is any text.
     pub(super) fn tool_call(&mut self, place: &mut Place, payload: &Payload<'_>, delta: &mut Delta) {
         let tool = named(payload);
         let input = match payload.input.0.is_some() {
@@ -47,7 +47,7 @@ impl State {
         self.call(place, called, delta);
     }
 
-    /// A call of a tool that the model has by nature: the shell of old, search, pictures.
+    /// Reads a call of a tool built into the model: the old shell, search, images.
     pub(super) fn built_in_call(&mut self, place: &mut Place, payload: &Payload<'_>, delta: &mut Delta) {
         let kind = payload.kind.or_empty();
         let tool = kind.strip_suffix("_call").unwrap_or(kind);
@@ -64,7 +64,7 @@ impl State {
         let id = payload.call();
         self.goes_on();
         let joined = self.call(place, Called { tool, wording, id }, delta);
-        // Some of them have no output of their own: their status is all there is.
+        // Some of these calls have no output, so their status is their only result.
         if matches!(kind, "web_search_call" | "image_generation_call") || id.is_none() {
             let failed = matches!(word_in(payload.status).as_deref(), Some("failed" | "incomplete"));
             let success = payload.status.0.map(|_| !failed);
@@ -78,7 +78,7 @@ impl State {
         }
     }
 
-    /// Tells a call, and gives the number of its event.
+    /// Pushes a call and returns the `seq` of its event.
     pub(super) fn call(&mut self, place: &mut Place, called: Called<'_>, delta: &mut Delta) -> u64 {
         let Called { tool, wording, id } = called;
         let tests = wording
@@ -108,7 +108,7 @@ impl State {
         seq
     }
 
-    /// The output of a call.
+    /// Reads the output of a call.
     pub(super) fn tool_output(&mut self, place: &mut Place, payload: &Payload<'_>, delta: &mut Delta) {
         self.goes_on();
         let text = match payload.tools.0.is_empty() {
@@ -124,13 +124,13 @@ impl State {
         let waiting = self.tools.waiting(id).cloned();
         let tool = waiting.as_ref().map(|open| &*open.tool).unwrap_or_default();
         let result = End {
-            // A failure must be told; most tools say nothing of success.
+            // Failures are always reported, but most tools do not report success.
             success: end.success.or(told.success).or_else(|| {
                 let silent = told.running.is_some() || is_shell(tool);
                 (!silent).then_some(true)
             }),
             exit_code: end.exit_code.or(told.exit_code),
-            // Some versions say that every command took no time at all.
+            // Some versions report a duration of zero for every command.
             duration_ms: end.duration_ms.or(told.duration_ms).filter(|ms| *ms > 0),
             declined: end.declined || told.denied,
         };
@@ -146,7 +146,7 @@ impl State {
         let mut event = self.result(place, Some(id).filter(|id| !id.is_empty()), &result);
         event.summary = summary(shown(&bare(&text)));
         if told.aborted {
-            // The tool did not fail: it was stopped. Later versions tell that by a record of its own.
+            // The tool did not fail but was stopped. Later versions have a record of its own for that.
             event.kinds = Kinds::of(Kind::ToolResult);
             if place.ts.is_none() && self.asks() == Actor::Human {
                 event.kinds = event.kinds.and(Kind::HumanIntervention);
@@ -155,7 +155,7 @@ impl State {
         self.end(place, event, &result, delta);
     }
 
-    /// An event that tells how a call came out.
+    /// Returns the event for the result of a call.
     pub(super) fn result(&self, place: &Place, id: Option<&str>, end: &End) -> SessionEvent {
         let call = id.and_then(|id| self.tools.waiting(id));
         let mut event = place.event(Kind::ToolResult, Role::Tool, Actor::Tool);
@@ -167,7 +167,7 @@ impl State {
         }
         (event.success, event.exit_code) = (end.success, end.exit_code);
         if end.declined && self.asks() == Actor::Human {
-            // The tool never ran: it is the human who acts here.
+            // The tool never ran: the human acted here.
             (event.actor, event.kinds) = (Actor::Human, event.kinds.and(Kind::HumanIntervention));
         } else if end.success == Some(false) {
             event.kinds = event.kinds.and(Kind::Error);
@@ -175,7 +175,7 @@ impl State {
         event
     }
 
-    /// Tells a result and joins it with its call.
+    /// Pushes a result and joins it with its call.
     pub(super) fn end(&mut self, place: &mut Place, event: SessionEvent, end: &End, delta: &mut Delta) {
         let ending = Ending {
             seq: self.next_seq,
@@ -192,13 +192,13 @@ impl State {
         self.push(place, event, delta);
         let Some(id) = id else { return };
         self.tools.result(&id, ending, delta);
-        // The tool's own clock is better than the difference of two lines.
+        // The duration reported by the tool is better than the difference between two timestamps.
         if let (Some(seq), Some(_)) = (call, end.duration_ms) {
             self.joined(seq, end, delta);
         }
     }
 
-    /// Tells a call how it ended.
+    /// Amends a call with its result.
     fn joined(&self, seq: u64, end: &End, delta: &mut Delta) {
         delta.amend(Amendment::Joined {
             seq,
@@ -209,8 +209,8 @@ impl State {
         });
     }
 
-    /// The end of a call told by an event or an item. Where the call itself stands in the log, its output tells the
-    /// rest, and nothing is left to tell here.
+    /// Reads the end of a call from an event or an item. Returns `true` if the call itself is in the log, because
+    /// then its output gives the event.
     pub(super) fn known_end(&mut self, place: &mut Place, id: Option<&str>, end: End, delta: &mut Delta) -> bool {
         self.turns.go_on();
         let Some(id) = id.filter(|id| self.ends.knows(id)) else {
@@ -228,7 +228,7 @@ impl State {
         true
     }
 
-    /// A call that a program made stands nowhere else: the call and its end are told together.
+    /// Pushes a call together with its end: a call made by a program has no other record.
     pub(super) fn told_end(
         &mut self,
         place: &mut Place,
@@ -246,12 +246,12 @@ impl State {
         (event.tool, event.parent_seq) = (Some(tool), Some(seq));
         self.end(place, event, &end, delta);
         if end.duration_ms.is_none() {
-            // Call and end stand on one line: that tells nothing of how long it took.
+            // Call and end are on one line, so their timestamps give no duration.
             self.joined(seq, &end, delta);
         }
     }
 
-    /// The output of a call that made a thread names it.
+    /// Links the thread that the output of `spawn_agent` names.
     fn made_thread(&mut self, place: &Place, tool: &str, call_id: &str, text: &str) {
         if tool.ends_with("spawn_agent")
             && !place.inherited
@@ -263,12 +263,12 @@ impl State {
     }
 }
 
-/// Whether the tool asks after a command that another call began: what comes of it is that call's.
+/// Returns `true` if the tool polls a command that another call started: the result belongs to that call.
 fn asks_after(tool: &str) -> bool {
     matches!(tool, "write_stdin" | "wait")
 }
 
-/// Whether the tool is a shell, whose output always tells an exit code.
+/// Returns `true` if the tool is a shell, whose output always has an exit code.
 fn is_shell(tool: &str) -> bool {
     matches!(
         tool,
@@ -276,7 +276,7 @@ fn is_shell(tool: &str) -> bool {
     )
 }
 
-/// The name of a tool, with the server it belongs to.
+/// Returns the name of a tool, prefixed by its server.
 fn named(payload: &Payload<'_>) -> String {
     let name = payload.name.or_empty();
     match payload.namespace.get() {
@@ -286,7 +286,7 @@ fn named(payload: &Payload<'_>) -> String {
     }
 }
 
-/// How an MCP tool came out, and what it said.
+/// Returns whether an MCP tool succeeded, and its output.
 pub(super) fn of_mcp(result: Raw<'_>) -> (Option<bool>, String) {
     let told: McpResult<'_> = serde_json::from_str(result.json()).unwrap_or_default();
     match (&told.ok.0, told.err.get()) {
@@ -297,7 +297,7 @@ pub(super) fn of_mcp(result: Raw<'_>) -> (Option<bool>, String) {
     }
 }
 
-/// The number of the command that a call asks after.
+/// Returns the number of the command that a call polls.
 fn polled(input: &str) -> Option<u64> {
     let arguments: String = serde_json::from_str(input).unwrap_or_else(|_| input.to_owned());
     let poll: Poll<'_> = serde_json::from_str(&arguments).unwrap_or_default();
@@ -313,7 +313,7 @@ wire! {
 }
 
 wire! {
-    /// What the tool that makes a thread gives back.
+    /// The output of the tool that starts a thread.
     struct Spawned<'a> {
         agent_id: Text<'a> = "agent_id",
         nickname: Text<'a> = "nickname",

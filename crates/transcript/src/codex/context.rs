@@ -1,8 +1,8 @@
-//! The surroundings of a turn: which model works, how hard, what it may do, and where.
+//! The context of a turn: model, effort, policies and working directory.
 
 use serde::{Deserialize, Serialize};
 
-/// What is known of the surroundings.
+/// What is known of the context.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Context {
     pub(super) model: Option<Box<str>>,
@@ -13,7 +13,7 @@ pub(super) struct Context {
 }
 
 impl Context {
-    /// Takes the settings of the thread: what they do not tell stays.
+    /// Overwrites the fields that `newer` has.
     pub(super) fn change(&mut self, told: Self) {
         let pairs = [
             (&mut self.model, told.model),
@@ -29,7 +29,7 @@ impl Context {
         }
     }
 
-    /// The surroundings in words.
+    /// Describes the context in one line.
     pub(super) fn words(&self) -> String {
         let named = [
             ("model", &self.model),

@@ -1,34 +1,34 @@
-//! Words that Codex writes twice: as an item of the conversation and as an event. The first of a pair is told,
-//! the second is its echo; words that stand alone are told as well.
+//! Texts that Codex writes twice: as an item of the conversation and as an event. The first of a pair gives an event
+//! and the second is its echo. A text that is written once gives an event as well.
 
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-/// How many of the agent's texts wait for their echo.
+/// Maximum number of the agent's texts that wait for their echo.
 const WAITING_MAX: usize = 16;
 
-/// Which kind of record tells a text.
+/// Which kind of record holds a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Voice {
     /// An item of the conversation with the model.
     Item,
-    /// An event for whoever watches.
+    /// An event for clients.
     Event,
 }
 
-/// Texts whose echo has not come.
+/// Texts whose echo has not been read yet.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Echoes {
     told: VecDeque<(u64, Voice)>,
     prompt: Option<(u64, Voice)>,
-    /// The thread was compacted, or interrupted, and one of the two records that say so was read.
+    /// Set if one of the two records of a compaction or an interrupt was read.
     compacted: Option<Voice>,
     interrupted: Option<Voice>,
 }
 
 impl Echoes {
-    /// Whether the agent's text was told before by the other kind of record.
+    /// Returns `true` if the other kind of record already had this text of the agent.
     pub(super) fn is_echo(&mut self, text: &str, voice: Voice) -> bool {
         let text = print(text);
         let other = |known: &(u64, Voice)| known.0 == text && known.1 != voice;
@@ -43,7 +43,7 @@ impl Echoes {
         false
     }
 
-    /// Whether the prompt before, with nothing done in between, is the same one.
+    /// Returns `true` if the previous prompt is the same one, with nothing in between.
     pub(super) fn is_prompt_echo(&mut self, text: &str, voice: Voice) -> bool {
         let text = print(text);
         match self.prompt.take() {
@@ -55,7 +55,7 @@ impl Echoes {
         }
     }
 
-    /// Something was done: the next prompt is another one.
+    /// Forgets the last prompt because something else was read: the next prompt is another one.
     pub(super) fn prompt_over(&mut self) {
         self.prompt = None;
         self.interrupted = None;
@@ -74,7 +74,7 @@ impl Echoes {
     }
 }
 
-/// Hash of a text without its white space, which the two records may have differently.
+/// Hashes a text without its white space, because the two records may differ in it.
 fn print(text: &str) -> u64 {
     let black = text.bytes().filter(|byte| !byte.is_ascii_whitespace());
     black.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {

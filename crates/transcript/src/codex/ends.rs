@@ -1,5 +1,5 @@
-//! Ends of tool calls that come apart from their output: events that tell the exit code before the output does, and
-//! commands that go on in the background after it.
+//! Ends of tool calls that are separate from their output: events that report the exit code before the output, and
+//! commands that continue in the background after it.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +12,10 @@ use crate::ids::{from_entries, hash, in_order};
 use crate::joins::OpenCall;
 use crate::reading::{Amendment, Delta};
 
-/// How many commands in the background are remembered.
+/// Maximum number of background commands that are remembered.
 const BACKGROUND_MAX: usize = 64;
 
-/// What an event told about the end of a call.
+/// What an event says about the end of a call.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct End {
     pub(super) success: Option<bool>,
@@ -25,7 +25,7 @@ pub(super) struct End {
     pub(super) declined: bool,
 }
 
-/// A command whose call has its output and which goes on.
+/// A command that continues after the output of its call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Background {
     number: u64,
@@ -33,39 +33,39 @@ struct Background {
     open: OpenCall,
 }
 
-/// Calls met, and ends that wait for an output.
+/// Known calls, and ends that wait for an output.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Ends {
     calls: BTreeSet<u64>,
     #[serde(serialize_with = "in_order", deserialize_with = "from_entries")]
     told: FxHashMap<u64, End>,
     background: Vec<Background>,
-    /// Calls that ask after a command in the background, with its number.
+    /// Calls that poll a background command, with its number.
     polls: Vec<(u64, u64)>,
 }
 
 impl Ends {
-    /// Notes a call.
+    /// Adds a call.
     pub(super) fn called(&mut self, id: &str) {
         self.calls.insert(hash(id));
     }
 
-    /// Whether the call `id` stands in the log. A program's calls do not: only their ends do.
+    /// Returns `true` if the call `id` is in the log. Calls made by a program are not: only their ends are.
     pub(super) fn knows(&self, id: &str) -> bool {
         self.calls.contains(&hash(id))
     }
 
-    /// An event tells the end of a call whose output is yet to come.
+    /// Stores the end of a call whose output has not been read yet.
     pub(super) fn tell(&mut self, id: &str, end: End) {
         self.told.insert(hash(id), end);
     }
 
-    /// What was told about the call whose output comes now.
+    /// Removes and returns what was stored for the call whose output is read now.
     pub(super) fn take(&mut self, id: &str) -> End {
         self.told.remove(&hash(id)).unwrap_or_default()
     }
 
-    /// The command of a call goes on under a number.
+    /// Adds a background command under its number.
     pub(super) fn goes_on(&mut self, number: u64, id: &str, open: OpenCall) {
         let call = hash(id);
         self.background.retain(|known| known.number != number);
@@ -75,7 +75,7 @@ impl Ends {
         }
     }
 
-    /// A call asks after the command of a number.
+    /// Adds a call that polls the command `number`.
     pub(super) fn polls(&mut self, id: &str, number: u64) {
         self.polls.push((hash(id), number));
         if self.polls.len() > BACKGROUND_MAX {
@@ -83,20 +83,20 @@ impl Ends {
         }
     }
 
-    /// The number that the call `id` asked after.
+    /// Returns the number that the call `id` polled.
     pub(super) fn polled(&mut self, id: &str) -> Option<u64> {
         let call = hash(id);
         let at = self.polls.iter().position(|(known, _)| *known == call)?;
         Some(self.polls.remove(at).1)
     }
 
-    /// A command in the background came to its end, as another call's output tells. Gives the call that began it.
+    /// Ends a background command, as reported by the output of another call. Returns the call that started it.
     pub(super) fn over(&mut self, number: u64, end: End, ts: Option<Timestamp>, delta: &mut Delta) -> Option<OpenCall> {
         let at = self.background.iter().position(|known| known.number == number)?;
         Some(close(self.background.remove(at).open, end, ts, delta))
     }
 
-    /// The same, told by an event.
+    /// Like [`Self::over`], but reported by an event of the call itself.
     pub(super) fn over_by_call(
         &mut self,
         id: &str,

@@ -1,4 +1,4 @@
-//! Events: the bounds and the state of turns, the ends of tool calls, and what other threads do.
+//! Events: start, end and state of turns, ends of tool calls, and activity of other threads.
 
 use super::calls::{Called, of_mcp};
 use super::context::Context;
@@ -16,7 +16,7 @@ use crate::reading::Delta;
 use crate::wording::summary;
 
 impl State {
-    /// Reads an event, and says whether its type is known.
+    /// Reads an event. Returns `false` if its type is unknown.
     pub(super) fn event(&mut self, place: &mut Place, payload: &Payload<'_>, delta: &mut Delta) -> bool {
         match payload.kind.or_empty() {
             "user_message" => self.user_message(place, payload, delta),
@@ -42,7 +42,7 @@ impl State {
         true
     }
 
-    /// Events that only some clients ask for, or that are rare.
+    /// Reads events that are rare, or that only some clients request.
     fn rare_event(&mut self, place: &mut Place, payload: &Payload<'_>, delta: &mut Delta) -> bool {
         match payload.kind.or_empty() {
             "exec_command_end" => self.exec_command_end(place, payload, delta),
@@ -123,7 +123,7 @@ impl State {
         self.meter = meter;
     }
 
-    /// What one request cost, where the log tells it by request: only compactions have no other count.
+    /// Reads the usage of one request. Only compactions have no other count.
     pub(super) fn usage_record(&mut self, place: &Place, payload: &Payload<'_>, delta: &mut Delta) {
         let (Some(usage), Some(response)) = (&payload.usage.0, payload.response_id.get()) else {
             return;
@@ -183,7 +183,7 @@ impl State {
         }
     }
 
-    /// A change of state that only the human makes.
+    /// Marks a change of state that only the human can make.
     fn by_human(&self, event: &mut crate::event::SessionEvent) {
         if self.asks() == Actor::Human {
             event.actor = Actor::Human;
@@ -210,7 +210,7 @@ impl State {
         self.context_told(place, context, delta);
     }
 
-    /// The surroundings of a turn: told when they changed.
+    /// Reads the context of a turn, which gives an event if it changed.
     pub(super) fn turn_context(&mut self, place: &mut Place, payload: &Payload<'_>, delta: &mut Delta) {
         self.sets_up(place);
         let context = Context {
@@ -247,7 +247,7 @@ impl State {
         self.compaction(place, payload.message.or_empty(), Voice::Item, delta);
     }
 
-    /// The context was summed up to make room. Two or three records tell of it.
+    /// Reads a compaction of the context, which two or three records report.
     pub(super) fn compaction(&mut self, place: &mut Place, text: &str, voice: Voice, delta: &mut Delta) {
         self.turns.go_on();
         self.meter.compacted();

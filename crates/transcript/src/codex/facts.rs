@@ -1,4 +1,4 @@
-//! What a log tells about its thread as a whole: who, where, when, and whose child it is.
+//! Facts about the thread as a whole: id, directory, times, and links to other threads.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use crate::session::{
 };
 use crate::turns::Turns;
 
-/// A bound on the links one log can make us remember.
+/// Limits the links that one log can make us remember.
 const LINKS_MAX: usize = 2_000;
 
 /// Who gives a thread its prompts.
@@ -20,7 +20,7 @@ const LINKS_MAX: usize = 2_000;
 pub(super) enum Asker {
     #[default]
     Human,
-    /// The thread that made this one.
+    /// The thread that started this one.
     Thread,
     /// Another agent, through a plugin.
     OtherAgent,
@@ -28,7 +28,7 @@ pub(super) enum Asker {
     Program,
 }
 
-/// A thread that this one made.
+/// A thread that this one started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Child {
     id: Box<str>,
@@ -42,18 +42,18 @@ struct Child {
 pub(super) struct Facts {
     origin: Origin,
     pub(super) id: Option<String>,
-    /// The oldest thread whose history this log holds.
+    /// The oldest thread whose history this log contains.
     root: Option<String>,
     pub(super) asker: Asker,
     is_subagent: bool,
-    /// Finished items stand in the log.
+    /// True if finished items are in the log.
     pub(super) is_paginated: bool,
     parent: Option<(LineageKind, String)>,
-    /// The rollout that this one goes on from.
+    /// The rollout that this one continues.
     base: Option<String>,
     label: Option<String>,
     cwd: Option<String>,
-    /// The place that the surroundings of a turn tell, where nothing better does.
+    /// The directory from the context of a turn, used if nothing better is known.
     told_cwd: Option<String>,
     git_branch: Option<String>,
     pub(super) version: Option<String>,
@@ -63,7 +63,7 @@ pub(super) struct Facts {
     ended_at: Option<Timestamp>,
     title: Option<String>,
     pub(super) rate_limits: Option<RateLimits>,
-    /// The names of threads, as the list of all of them has it.
+    /// The names of threads, from the list of all threads.
     index: Vec<(u64, Box<str>)>,
     children: Vec<Child>,
 }
@@ -76,7 +76,7 @@ impl Facts {
         }
     }
 
-    /// Takes the head of the thread. Later heads are copies, or another thread's.
+    /// Reads the first header of the thread. Later headers are copies, or belong to another thread.
     pub(super) fn head(&mut self, head: &Payload<'_>) {
         self.id = head.id.get().map(str::to_owned);
         self.cwd = head.cwd.get().map(str::to_owned).or(self.cwd.take());
@@ -132,7 +132,7 @@ impl Facts {
         self.forget_others();
     }
 
-    /// Takes what a later head of the same thread has newer.
+    /// Updates the facts from a later header of the same thread.
     pub(super) fn again(&mut self, head: &Payload<'_>) {
         let branch = head.git.0.as_ref().and_then(|git| git.branch.get());
         for (known, told) in [
@@ -145,12 +145,12 @@ impl Facts {
         }
     }
 
-    /// Whether the head names a thread that this one comes from.
+    /// Returns `true` if the header names a thread that this one comes from.
     pub(super) fn has_parent(&self) -> bool {
         self.parent.is_some()
     }
 
-    /// A head of another thread, whose history was copied into this log.
+    /// Reads the header of another thread whose history was copied into this log.
     pub(super) fn foreign_head(&mut self, head: &Payload<'_>) {
         let Some(id) = head.id.get() else { return };
         self.root = Some(id.to_owned());
@@ -159,7 +159,7 @@ impl Facts {
         }
     }
 
-    /// Takes the facts every record may carry.
+    /// Records the time of a record.
     pub(super) fn heard(&mut self, ts: Option<Timestamp>) {
         if let Some(ts) = ts {
             self.started_at = Some(self.started_at.map_or(ts, |known| known.min(ts)));
@@ -185,13 +185,13 @@ impl Facts {
         }
     }
 
-    /// Takes the list of thread names. The file is one for all threads: only the newest name of each counts.
+    /// Stores the list of thread names. One file lists all threads, and only the newest name of each counts.
     pub(super) fn index(&mut self, names: Vec<(u64, Box<str>)>) {
         self.index = names;
         self.forget_others();
     }
 
-    /// Of the list of names only one concerns us, as soon as we know which.
+    /// Drops the names of other threads once the thread's own id is known.
     fn forget_others(&mut self) {
         if let Some(id) = &self.id {
             let own = hash(id);
@@ -199,7 +199,7 @@ impl Facts {
         }
     }
 
-    /// Notes a thread that this one made.
+    /// Adds a thread that this one started.
     pub(super) fn child(&mut self, id: &str, call_id: Option<&str>, line: u64, label: Option<&str>) {
         match self.children.iter().position(|child| &*child.id == id) {
             Some(at) => {
@@ -217,7 +217,7 @@ impl Facts {
         }
     }
 
-    /// The thread from which all copies of this log's history descend, by hash.
+    /// Returns a hash of the thread from which all copies of this log's history descend.
     pub(super) fn root(&self) -> u64 {
         match &self.root {
             Some(root) => hash(root),
@@ -225,7 +225,7 @@ impl Facts {
         }
     }
 
-    /// The id of the thread: told by the log, else by its name.
+    /// Returns the id of the thread: from the log, or else from the file name.
     fn thread_id(&self) -> String {
         match &self.id {
             Some(id) => id.clone(),
@@ -233,10 +233,10 @@ impl Facts {
         }
     }
 
-    /// The session as known so far.
+    /// Returns the session as known so far.
     pub(super) fn session(&self, turns: &Turns, inheritance: &Inheritance) -> Session {
         let thread = self.thread_id();
-        // A revert goes on in a file of its own under the same thread.
+        // A revert continues in another file under the same thread id.
         let rollout = named(&self.origin.stem).1.filter(|_| self.id.is_some());
         let native = match rollout {
             Some(rollout) => format!("{thread}_{rollout}"),
@@ -318,7 +318,7 @@ impl Facts {
     }
 }
 
-/// The thread and, after a revert, the rollout that a file name tells.
+/// Returns the thread and, after a revert, the rollout that a file name contains.
 fn named(stem: &str) -> (&str, Option<&str>) {
     let stem = stem.strip_suffix(".json").unwrap_or(stem);
     let ends_in_id = |text: &str| {
@@ -336,7 +336,7 @@ fn named(stem: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Whether prompts under this name come from a program.
+/// Returns `true` if this originator is a program, not a person.
 fn is_program(originator: &str) -> bool {
     let name = originator.to_ascii_lowercase();
     name.contains("sdk") || name == "prompt_diary"

@@ -1,8 +1,8 @@
-//! History copied from another thread: where it ends and the log's own work begins.
+//! Detects history copied from another thread: where it ends and the log's own work starts.
 //!
-//! A fork and a subagent begin with their parent's records, written again under the time of the copy. They
-//! are told by a foreign head, by turns older than the thread, or by the word of the log itself; the first
-//! turn that is younger than the thread, else the first pause, ends them.
+//! A fork and a subagent start with their parent's records, rewritten at the time of the copy. They are recognized by
+//! a header of another thread, by turns older than the thread, or by an explicit field of the log. The first turn
+//! that is younger than the thread ends them, or else the first pause.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -12,18 +12,18 @@ use crate::session::{Inherited, InheritedRule};
 
 /// Copied records follow each other faster than a human and a model could work.
 const BURST_GAP_MS: i64 = 1_000;
-/// A pause that no copying makes, whatever the turns say.
+/// Copying never pauses this long, whatever the turns say.
 const PAUSE_MS: i64 = 60_000;
 
-/// Where the reader is.
+/// The position of the reader.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Phase {
-    /// Before the head of the thread, or behind it with nothing own read yet.
+    /// Before the header of the thread, or after it with no record of its own read yet.
     #[default]
     Head,
     /// Inside copied records.
     Copied,
-    /// In the thread's own work.
+    /// In the thread's own records.
     Own,
 }
 
@@ -31,13 +31,13 @@ enum Phase {
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Inheritance {
     phase: Phase,
-    /// When the thread was made, as its id tells.
+    /// When the thread was created, from its id.
     born_ms: Option<u64>,
-    /// The log says that the thread comes from another one.
+    /// True if the log says that the thread comes from another one.
     has_parent: bool,
-    /// The first ordinal of own work, where the log tells it.
+    /// The first ordinal of the thread's own records, if the log has it.
     own_ordinal: Option<u64>,
-    /// Whether turns older than the thread were met.
+    /// True if turns older than the thread were read.
     older_turns: bool,
     imported: bool,
     last_ts: Option<Timestamp>,
@@ -46,25 +46,25 @@ pub(super) struct Inheritance {
     rule: Option<InheritedRule>,
 }
 
-/// What one record tells about its place.
+/// The fields of a record that show whether it was copied.
 pub(super) struct Sign<'r> {
     pub(super) line: u64,
     pub(super) ts: Option<Timestamp>,
     pub(super) ordinal: Option<u64>,
     pub(super) turn: Option<&'r str>,
-    /// The head of another thread.
+    /// True for the header of another thread.
     pub(super) foreign_head: bool,
 }
 
 impl Inheritance {
-    /// The head of the thread was read.
+    /// Stores the header of the thread.
     pub(super) fn head(&mut self, id: &str, has_parent: bool, own_ordinal: Option<u64>) {
         self.born_ms = time_of(id);
         self.has_parent = has_parent;
         self.own_ordinal = own_ordinal;
     }
 
-    /// Whether the record is copied. Each record is asked for once, in order.
+    /// Returns `true` if the record is copied. Call it once per record, in order.
     pub(super) fn covers(&mut self, sign: &Sign<'_>) -> bool {
         let copied = self.judge(sign);
         if copied {
@@ -120,7 +120,7 @@ impl Inheritance {
         }
     }
 
-    /// The rule by which copied history ends at this record, if it does.
+    /// Returns the rule by which copied history ends at this record, or `None` if it continues.
     fn end(&mut self, sign: &Sign<'_>) -> Option<InheritedRule> {
         if sign.foreign_head {
             return None;
@@ -135,13 +135,13 @@ impl Inheritance {
         (gap > pause).then_some(InheritedRule::Burst)
     }
 
-    /// Whether a turn began before the thread did; none where ids do not tell.
+    /// Returns `true` if a turn started before the thread, or `None` if the ids contain no time.
     fn is_older(&self, turn: Option<&str>) -> Option<bool> {
         let (turn, born) = (time_of(turn?)?, self.born_ms?);
         Some(turn < born)
     }
 
-    /// The copied lines, if there are any.
+    /// Returns the copied lines, if there are any.
     pub(super) fn told(&self) -> Option<Inherited> {
         let rule = self.rule.filter(|_| self.first_line > 0)?;
         Some(Inherited {
@@ -152,7 +152,7 @@ impl Inheritance {
     }
 }
 
-/// The time that a UUID of version 7 was made.
+/// Returns the creation time of a version 7 UUID, in milliseconds.
 fn time_of(id: &str) -> Option<u64> {
     let value = uuid(id)?;
     let version = (value >> 76) & 0xf;
@@ -167,7 +167,7 @@ mod tests {
     const OLDER: &str = "01900000-0001-7000-8000-000000000000";
     const YOUNGER: &str = "01900000-00c8-7000-8000-000000000000";
 
-    /// Reads records told as `ms turn`, `F` for a foreign head, and marks copied ones.
+    /// Feeds records written as (`ms`, turn), `F` for a header of another thread, and marks the copied ones.
     fn check(thread: &str, records: &[(i64, &str)]) -> (String, Option<&'static str>) {
         let mut inheritance = Inheritance::default();
         inheritance.head(thread, false, None);

@@ -1,4 +1,4 @@
-//! Items: of the conversation with the model, and the finished ones of a paginated log.
+//! Items of the conversation with the model, and finished items of a paginated log.
 
 use super::calls::{Called, of_mcp};
 use super::echoes::Voice;
@@ -13,7 +13,7 @@ use crate::reading::Delta;
 use crate::wording::summary;
 
 impl State {
-    /// Reads an item of the conversation, and says whether its type is known.
+    /// Reads an item of the conversation. Returns `false` if its type is unknown.
     pub(super) fn item(&mut self, place: &mut Place, payload: &Payload<'_>, prefix: &str, delta: &mut Delta) -> bool {
         match shape(payload) {
             "message" => self.message(place, payload, delta),
@@ -42,7 +42,7 @@ impl State {
         true
     }
 
-    /// Reads a finished item, and says whether its type is known.
+    /// Reads a finished item. Returns `false` if its type is unknown.
     pub(super) fn item_completed(&mut self, place: &mut Place, item: &Item<'_>, delta: &mut Delta) -> bool {
         let id = item.id.get();
         match item.kind.or_empty() {
@@ -167,7 +167,7 @@ impl State {
         }
     }
 
-    /// Another thread was made, spoken to or stopped.
+    /// Reports that another thread was started, messaged or stopped.
     pub(super) fn activity(
         &mut self,
         place: &mut Place,
@@ -185,7 +185,7 @@ impl State {
     }
 }
 
-/// The type of an item, by its shape where it is not told.
+/// Returns the type of an item, inferred from its fields if it is missing.
 fn shape<'p>(payload: &'p Payload<'_>) -> &'p str {
     match payload.kind.get() {
         Some(kind) => kind,
@@ -196,7 +196,7 @@ fn shape<'p>(payload: &'p Payload<'_>) -> &'p str {
     }
 }
 
-/// How an item ended, by its status.
+/// Returns the end of an item by its status.
 fn ended(item: &Item<'_>) -> End {
     of_status(
         word_in(item.status).as_deref(),
@@ -204,7 +204,7 @@ fn ended(item: &Item<'_>) -> End {
     )
 }
 
-/// How a call ended, by the word for it.
+/// Returns the end of a call by its status.
 pub(super) fn of_status(status: Option<&str>, duration_ms: Option<u64>) -> End {
     End {
         success: match status {
@@ -218,7 +218,7 @@ pub(super) fn of_status(status: Option<&str>, duration_ms: Option<u64>) -> End {
     }
 }
 
-/// The message of an error that is a text or an object.
+/// Returns the message of an error, which is a string or an object.
 pub(super) fn error_in(json: &str) -> Option<String> {
     match serde_json::from_str(json).ok()? {
         serde_json::Value::String(text) => Some(text),

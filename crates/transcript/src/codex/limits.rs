@@ -1,11 +1,12 @@
-//! The limits of the account, which Codex tells with its counters: how much of each window is used, and when it begins anew.
+//! The rate limits of the account, which Codex logs with its token counts: how much of each window is used, and when
+//! it resets.
 
 use jiff::{SignedDuration, Timestamp};
 
 use crate::session::{RateLimit, RateLimits};
 use crate::wire::{Maybe, Number, Raw, wire};
 
-/// The limits in a record that was written at `ts`; none where it tells of none.
+/// Parses the limits in a record written at `ts`. Returns `None` if there are none.
 pub(super) fn of(raw: Raw<'_>, ts: Option<Timestamp>) -> Option<RateLimits> {
     let told: Limits<'_> = serde_json::from_str(raw.json()).ok()?;
     let flat = |used: Raw<'_>, minutes: Number| limit(used, minutes, None);
@@ -15,7 +16,7 @@ pub(super) fn of(raw: Raw<'_>, ts: Option<Timestamp>) -> Option<RateLimits> {
             .resets_at
             .0
             .and_then(|at| Timestamp::from_second(i64::try_from(at).ok()?).ok());
-        // Earlier versions told how long it takes from then on.
+        // Earlier versions logged the time until the reset.
         let in_a_while = || {
             let seconds = i64::try_from(told.resets_in_seconds.0?).ok()?;
             ts?.checked_add(SignedDuration::from_secs(seconds)).ok()
@@ -43,7 +44,7 @@ wire! {
     struct Limits<'a> {
         primary: Maybe<Limit<'a>> = "primary",
         secondary: Maybe<Limit<'a>> = "secondary",
-        // The first version told them flat.
+        // The first version had no nested objects.
         primary_used: Raw<'a> = "primary_used_percent",
         primary_minutes: Number = "primary_window_minutes",
         secondary_used: Raw<'a> = "secondary_used_percent",

@@ -1,4 +1,4 @@
-//! The conversation: what is said to the agent, what it says, and what it thinks.
+//! The conversation: messages to the agent, its replies and its reasoning.
 
 use super::echoes::Voice;
 use super::record::{Content, Payload};
@@ -9,12 +9,12 @@ use crate::reading::Delta;
 use crate::wording::summary;
 
 impl State {
-    /// A message of the conversation, by its role.
+    /// Reads a message of the conversation, by its role.
     pub(super) fn message(&mut self, place: &mut Place, payload: &Payload<'_>, delta: &mut Delta) {
         match payload.role.or_empty() {
             "user" => self.user(place, &payload.content, payload.id.get(), Voice::Item, delta),
             "assistant" => self.reply(place, &words(&payload.content), payload.id.get(), Voice::Item, delta),
-            // Developer and system messages are the harness's, whatever they say.
+            // Developer and system messages are always the harness's.
             _ => {
                 let text = payload.content.text();
                 if text.trim_start().starts_with("<turn_aborted>") {
@@ -25,7 +25,7 @@ impl State {
         }
     }
 
-    /// A text of role `user`: whoever wrote it.
+    /// Reads a text of role `user`, which may have another author than the human.
     pub(super) fn user(
         &mut self,
         place: &mut Place,
@@ -74,7 +74,7 @@ impl State {
         event.summary = summary(words);
         event.trigger = actor == Actor::Human;
         if event.trigger && self.in_turn() {
-            // The turn has its prompt: these words steer it while it runs.
+            // The turn already has its prompt, so this text steers it while it runs.
             event.kinds = event.kinds.and(Kind::HumanIntervention);
         }
         self.prompted = true;
@@ -82,7 +82,7 @@ impl State {
         self.push(place, event, delta);
     }
 
-    /// Whether the agent is at work on a prompt.
+    /// Returns `true` if the agent is working on a prompt.
     fn in_turn(&self) -> bool {
         self.running && self.prompted
     }
@@ -98,7 +98,7 @@ impl State {
         self.push(place, event, delta);
     }
 
-    /// The turn was stopped. Two records tell of it, in any order.
+    /// Reads the interrupt of a turn. Two records report it, in any order.
     pub(super) fn interrupt(&mut self, place: &mut Place, voice: Voice, delta: &mut Delta) {
         self.turns.go_on();
         (self.running, self.prompted) = (false, false);
@@ -121,7 +121,7 @@ impl State {
         self.push(place, event, delta);
     }
 
-    /// Words of the agent.
+    /// Reads a reply of the agent.
     pub(super) fn reply(&mut self, place: &mut Place, text: &str, id: Option<&str>, voice: Voice, delta: &mut Delta) {
         self.goes_on();
         if text.is_empty() || self.echoes.is_echo(text, voice) {
@@ -136,7 +136,7 @@ impl State {
         self.push_by_agent(place, event, delta);
     }
 
-    /// What the agent thought, as far as it is readable. Each part may have been told already.
+    /// Reads the readable parts of the agent's reasoning. Each part may be an echo.
     pub(super) fn reasoning(
         &mut self,
         place: &mut Place,
@@ -162,7 +162,7 @@ impl State {
                 }
             }
         }
-        // What is not readable is told once, by the item: an event without words repeats it.
+        // The item already gave an event for encrypted reasoning, so an event without text is its echo.
         if told.is_empty() && (echoes > 0 || voice == Voice::Event) {
             place.block += 1;
             return;
@@ -175,7 +175,7 @@ impl State {
         self.push_by_agent(place, event, delta);
     }
 
-    /// Words that another agent sent to this one, or this one to another.
+    /// Reads a message between this agent and another one.
     pub(super) fn other_agent(&mut self, place: &mut Place, payload: &Payload<'_>, delta: &mut Delta) {
         self.goes_on();
         let mut event = place.event(Kind::UserMsg, Role::User, Actor::OtherAgent);

@@ -1,8 +1,8 @@
-//! Tokens: Codex writes running totals many times over, and each change of them is one API call.
+//! Token counts. Codex writes running totals repeatedly, and each change of them is one API call.
 //!
-//! The same totals come again whenever the rate limits are refreshed, they fall when a thread is resumed or
-//! its context overflows, and forks copy them. So a call counts when the totals moved, with the numbers of
-//! the last call, else with the difference.
+//! The same totals are repeated whenever the rate limits are refreshed, they fall when a thread is resumed or its
+//! context overflows, and forks copy them. So a call is counted when the totals changed: with the numbers of the last
+//! call if the record has them, or else with the difference.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -14,12 +14,12 @@ use crate::call::{Call, Tokens};
 use crate::ids::{hash, hash_pair};
 use crate::reading::{Amendment, Delta};
 
-/// How many totals are remembered to know a late one.
+/// Maximum number of totals that are remembered to recognize a late repetition.
 const RECENT_MAX: usize = 8;
-/// How many calls wait for the name of their model.
+/// Maximum number of calls that wait for the name of their model.
 const NAMELESS_MAX: usize = 64;
 
-/// Counters of the model's API. Cached input is a part of the input, reasoning a part of the output.
+/// Counters of the model's API. Cached input is part of the input, reasoning is part of the output.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Counts {
     input: u64,
@@ -54,7 +54,7 @@ impl Counts {
         }
     }
 
-    /// Input and output together: what must grow as long as the counter is the same one.
+    /// Returns input plus output, which must grow as long as the counter was not reset.
     fn spent(&self) -> u64 {
         self.input.saturating_add(self.output)
     }
@@ -78,25 +78,25 @@ impl Counts {
     }
 }
 
-/// The counters of a log so far.
+/// The token counters of a log so far.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Meter {
     total: Option<Counts>,
     last: Option<Counts>,
-    /// The totals told lately, by hash.
+    /// Hashes of the most recent totals.
     recent: VecDeque<u64>,
-    /// The first event of the API call that is under way or was the last.
+    /// The first event of the current or last API call.
     first: Option<First>,
-    /// The model was given something since: what the agent does next is another call.
+    /// True if the model received a result since: the agent's next event belongs to another call.
     answered: bool,
-    /// A call that was counted before the first of its events was written.
+    /// A call that was counted before the first of its events was read.
     early: Option<Call>,
     tier: Option<Box<str>>,
-    /// The context was compacted and no call was counted since.
+    /// True if the context was compacted and no call was counted since.
     compacted: bool,
-    /// Compactions that were billed, by response.
+    /// Compactions already counted, by response id.
     billed: BTreeSet<u64>,
-    /// Calls that wait for the name of their model.
+    /// Calls without the name of their model.
     nameless: Vec<Call>,
 }
 
@@ -108,7 +108,7 @@ struct First {
     billed: bool,
 }
 
-/// Where a count stands.
+/// The context of a token count.
 pub(super) struct At<'r> {
     /// The thread from which all copies of the history descend.
     pub(super) root: u64,
@@ -116,13 +116,13 @@ pub(super) struct At<'r> {
     pub(super) ts: Option<Timestamp>,
     pub(super) line: u64,
     pub(super) turn: Option<u32>,
-    /// Whether the record is copied from another thread.
+    /// True if the record was copied from another thread.
     pub(super) inherited: bool,
 }
 
 impl Meter {
-    /// The agent does something. A call is counted before or behind the last of its events, and results may come
-    /// while it still runs: so another call begins only when the last one is counted and was answered.
+    /// Notes an event of the agent. A call is counted before or after the last of its events, and results may arrive
+    /// while it still runs. So the next call starts only when the last one is counted and has a result.
     pub(super) fn begin(&mut self, seq: u64, ts: Option<Timestamp>) {
         if self.first.is_none_or(|first| first.billed && self.answered) {
             let billed = false;
@@ -131,7 +131,7 @@ impl Meter {
         }
     }
 
-    /// The event that [`Self::begin`] was told of is written: a call counted before it may be its own.
+    /// Assigns a call that was counted early to the event passed to [`Self::begin`], once that event is pushed.
     pub(super) fn begun(&mut self, seq: u64, delta: &mut Delta) {
         let Some(first) = self.first.as_mut().filter(|first| first.seq == seq) else {
             return;
@@ -147,24 +147,24 @@ impl Meter {
         upsert(call, delta);
     }
 
-    /// A tool gave something back.
+    /// Notes a result of a tool.
     pub(super) fn answered(&mut self) {
         self.answered = true;
         self.early = None;
     }
 
-    /// What the agent did belongs to another thread, or to a call that no counter tells of.
+    /// Forgets the current call because its events belong to another thread, or to a call without a counter.
     pub(super) fn forget(&mut self) {
         self.first = None;
         self.early = None;
     }
 
-    /// The tier that calls from here on are made at; none where the word is not known.
+    /// Sets the service tier of the following calls, or `None` if the tier is unknown.
     pub(super) fn tier(&mut self, tier: Option<&str>) {
         self.tier = tier.and_then(speed).map(Into::into);
     }
 
-    /// Takes one reading of the counters.
+    /// Reads one record of the counters.
     pub(super) fn count(&mut self, info: &Info<'_>, at: &At<'_>, delta: &mut Delta) {
         let total = info.total.0.as_ref().map(Counts::of);
         let last = info.last.0.as_ref().map(Counts::of);
@@ -184,7 +184,7 @@ impl Meter {
         }
     }
 
-    /// What was spent since the last reading, if anything was.
+    /// Returns the tokens spent since the last record, or `None` if the counters did not change.
     fn moved(&mut self, total: Option<Counts>, last: Option<Counts>) -> Option<Counts> {
         let Some(total) = total else {
             let last = last.filter(|last| self.last != Some(*last))?;
@@ -207,7 +207,7 @@ impl Meter {
         }
         let counts = match (last, before) {
             (Some(last), _) => last,
-            // A counter that fell began anew at zero.
+            // A counter that fell was reset to zero.
             (None, Some(before)) if total.spent() >= before.spent() => total.minus(&before),
             (None, _) => total,
         };
@@ -215,8 +215,8 @@ impl Meter {
         Some(counts)
     }
 
-    /// A total that was told before, or that lies a little below the one before, is an old reading told late;
-    /// far below, or equal to the last call alone, the counter began anew.
+    /// Returns `true` if a total is an old one repeated late: it was seen before, or it is slightly below the last
+    /// one. If it is far below, or equal to the last call alone, the counter was reset.
     fn is_stale(&self, before: &Counts, total: &Counts, last: Option<&Counts>) -> bool {
         if self.recent.contains(&total.hash()) {
             return true;
@@ -227,19 +227,19 @@ impl Meter {
         fall > 0 && !began_anew && (fall <= before.spent() / 50 || fall <= two_calls)
     }
 
-    /// The context is compacted: a request that is told next is the compaction's.
+    /// Notes a compaction: the next usage record belongs to it.
     pub(super) fn compacted(&mut self) {
         self.compacted = true;
     }
 
-    /// One request by itself. All but compactions are in the counters, too.
+    /// Reads the usage of one request. The counters include all requests but compactions.
     pub(super) fn request(&mut self, response_id: &str, usage: &Usage<'_>, at: &At<'_>, delta: &mut Delta) {
         if self.compacted {
             self.compaction(response_id, usage, at, delta);
         }
     }
 
-    /// A compaction on the server is an API call that no counter tells of.
+    /// Counts a compaction on the server, which is an API call that no counter includes.
     pub(super) fn compaction(&mut self, response_id: &str, usage: &Usage<'_>, at: &At<'_>, delta: &mut Delta) {
         let counts = Counts::of(usage);
         let response = hash(response_id);
@@ -285,7 +285,7 @@ impl Meter {
         delta.calls.push(call);
     }
 
-    /// The first model heard made the calls before it, too.
+    /// Sets the model of the calls that were counted before the first model was known.
     pub(super) fn name(&mut self, model: &str, delta: &mut Delta) {
         if let Some(early) = &mut self.early {
             early.model.get_or_insert_with(|| model.into());
@@ -297,7 +297,7 @@ impl Meter {
     }
 }
 
-/// Tells a call anew.
+/// Replaces a call in the delta, or adds it.
 fn upsert(call: Call, delta: &mut Delta) {
     match delta.calls.iter_mut().rev().find(|known| known.key == call.key) {
         Some(known) => *known = call,
@@ -305,7 +305,7 @@ fn upsert(call: Call, delta: &mut Delta) {
     }
 }
 
-/// Our word for a tier.
+/// Returns our name of a service tier.
 fn speed(tier: &str) -> Option<&'static str> {
     match tier {
         "priority" | "fast" => Some("fast"),

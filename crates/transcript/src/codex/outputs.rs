@@ -1,6 +1,6 @@
-//! How a tool call came out, told by the text of its output: Codex stores no flag for it.
+//! Parses the outcome of a tool call from the text of its output, because Codex has no field for it.
 //!
-//! The header of the output changed with nearly every shell tool, so each form is known here, newest first.
+//! The header of the output changed with nearly every shell tool, so every format is handled here, newest first.
 
 use crate::wire::{Maybe, Raw, Text, wire};
 
@@ -10,7 +10,7 @@ pub(super) struct Outcome {
     pub(super) success: Option<bool>,
     pub(super) exit_code: Option<i32>,
     pub(super) duration_ms: Option<u64>,
-    /// The command goes on in the background, under this number.
+    /// The number of the command that continues in the background.
     pub(super) running: Option<u64>,
     /// A human refused the call: it never ran.
     pub(super) denied: bool,
@@ -18,7 +18,7 @@ pub(super) struct Outcome {
     pub(super) aborted: bool,
 }
 
-/// Openings of outputs that tell a failure without an exit code.
+/// Prefixes of outputs that report a failure without an exit code.
 const FAILURES: [&str; 17] = [
     "failed in sandbox",
     "execution error:",
@@ -39,7 +39,7 @@ const FAILURES: [&str; 17] = [
     "err: ",
 ];
 
-/// Reads the outcome out of an output's text.
+/// Parses the outcome from the text of an output.
 pub(super) fn outcome(text: &str) -> Outcome {
     let trimmed = text.trim_start();
     if trimmed.starts_with('{')
@@ -74,7 +74,7 @@ pub(super) fn outcome(text: &str) -> Outcome {
     }
 }
 
-/// Whether a human said no.
+/// Returns `true` if a human refused the call.
 pub(super) fn is_denial(text: &str) -> bool {
     text.starts_with("exec command rejected by user")
         || text.starts_with("patch rejected by user")
@@ -83,12 +83,12 @@ pub(super) fn is_denial(text: &str) -> bool {
         || text.starts_with("user cancelled MCP tool call")
 }
 
-/// The lines before the output itself, where a tool put some there; else the first line.
+/// Returns the header that a tool wrote before the output, or else the first line.
 fn header(text: &str) -> &str {
     framed(text).unwrap_or_else(|| text.lines().next().unwrap_or_default())
 }
 
-/// The header of a tool that puts one before the output.
+/// Returns the header, if a tool wrote one before the output.
 fn framed(text: &str) -> Option<&str> {
     const HEADER_BYTES_MAX: usize = 16 << 10;
     const OPENINGS: [&str; 6] = [
@@ -150,7 +150,7 @@ fn of_metadata(metadata: &Metadata<'_>, output: &str) -> Outcome {
     }
 }
 
-/// Milliseconds of a text that begins with seconds.
+/// Parses leading seconds as milliseconds.
 fn seconds(text: &str) -> Option<u64> {
     let end = text
         .find(|c: char| !c.is_ascii_digit() && c != '.')
@@ -164,7 +164,7 @@ fn ms(seconds: f64) -> Option<u64> {
 }
 
 wire! {
-    /// The output of the first shell tool: JSON inside the string.
+    /// The output of the first shell tool: JSON inside a string.
     struct Shell<'a> {
         output: Text<'a> = "output",
         metadata: Maybe<Metadata<'a>> = "metadata",
@@ -178,7 +178,7 @@ wire! {
     }
 }
 
-/// What the command itself printed, if it printed anything: without the header that the tool put before it.
+/// Returns what the command itself printed, without the header of the tool, unless it printed nothing.
 pub(super) fn shown(text: &str) -> &str {
     let head = framed(text).unwrap_or(text);
     let output = text[head.len()..].strip_prefix("\nOutput:").unwrap_or_default();
@@ -188,7 +188,7 @@ pub(super) fn shown(text: &str) -> &str {
     }
 }
 
-/// The text of an output without the JSON that some tools put around it.
+/// Returns the text of an output without the JSON that some tools wrap around it.
 pub(super) fn bare(text: &str) -> std::borrow::Cow<'_, str> {
     let trimmed = text.trim_start();
     if trimmed.starts_with('{')

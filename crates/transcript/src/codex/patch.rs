@@ -1,9 +1,10 @@
-//! The files a patch writes, wherever the patch stands: a tool's input, JSON around it, a here-document in a shell.
+//! The files that a patch writes, wherever the patch is: in a tool's input, inside JSON, or in a shell's
+//! here-document.
 
-/// How many files of one patch are remembered.
+/// Maximum number of files per patch.
 const FILES_MAX: usize = 64;
 
-/// The files that the patch inside `text` adds, updates, deletes or moves to.
+/// Returns the files that the patch inside `text` adds, updates, deletes or moves to.
 pub(super) fn files(text: &str) -> Vec<Box<str>> {
     const HEADERS: [&str; 4] = [
         "*** Add File: ",
@@ -28,7 +29,7 @@ pub(super) fn files(text: &str) -> Vec<Box<str>> {
     files
 }
 
-/// The files that a map of changes names, in its order.
+/// Returns the files in a map of changes, in its order.
 pub(super) fn changed(json: &str) -> Vec<Box<str>> {
     let map: Result<serde_json::Map<String, serde_json::Value>, _> = serde_json::from_str(json);
     let mut files: Vec<Box<str>> = Vec::new();
@@ -41,7 +42,7 @@ pub(super) fn changed(json: &str) -> Vec<Box<str>> {
     files
 }
 
-/// A patch in one line: its first file, and how many more.
+/// Describes a patch in one line: its first file, and how many more.
 pub(super) fn wording(files: &[Box<str>]) -> String {
     match files {
         [] => "patch".to_owned(),

@@ -1,4 +1,4 @@
-//! A line as Codex CLI writes it. These words are not ours: they stay inside `codex`.
+//! The records of a Codex CLI log. These types are private to `codex`.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,21 +10,21 @@ use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAcce
 use crate::wire::{Flag, Many, Maybe, Number, Raw, Text, otherwise, wire};
 
 wire! {
-    /// One line: a payload in a wrapper. The first generations wrote the payload bare.
+    /// One line: a payload in a wrapper. The first versions wrote the payload without a wrapper.
     struct Record<'a> {
         kind: Text<'a> = "type",
         timestamp: Text<'a> = "timestamp",
         ordinal: Number = "ordinal",
         payload: Maybe<Box<Payload<'a>>> = "payload",
         record_type: Text<'a> = "record_type",
-        // The oldest generation is one object for the whole session.
+        // The oldest format is one object for the whole session.
         session: Maybe<Box<Payload<'a>>> = "session",
         items: Many<Payload<'a>> = "items",
     }
 }
 
 wire! {
-    /// What a line tells. Which fields are there depends on `kind`, the version, and luck.
+    /// The content of a line. Which fields are present depends on `kind` and the version.
     struct Payload<'a> {
         kind: Text<'a> = "type",
         id: Text<'a> = "id",
@@ -90,7 +90,7 @@ wire! {
         new_agent_role: Text<'a> = "new_agent_role",
         agent_thread_id: Text<'a> = "agent_thread_id",
         activity: Text<'a> = "kind",
-        // The head of a session, and the context of a turn.
+        // The header of a session, and the context of a turn.
         session_id: Text<'a> = "session_id",
         forked_from_id: Text<'a> = "forked_from_id",
         parent_thread_id: Text<'a> = "parent_thread_id",
@@ -116,13 +116,13 @@ wire! {
 }
 
 impl Payload<'_> {
-    /// The turn the record belongs to, where it tells.
+    /// Returns the turn the record belongs to, if it has one.
     pub(super) fn turn(&self) -> Option<&str> {
         let linked = || self.passthrough.turn_id.get().or(self.metadata.turn_id.get());
         self.turn_id.get().or_else(linked)
     }
 
-    /// The id that joins a call with its result.
+    /// Returns the id that joins a call with its result.
     pub(super) fn call(&self) -> Option<&str> {
         self.call_id.get().or(self.call_id_in_camels.get())
     }
@@ -232,7 +232,7 @@ wire! {
 }
 
 wire! {
-    /// Where a thread comes from, when it comes from another thread.
+    /// The origin of a thread that was started by another thread.
     struct Source<'a> {
         subagent: Raw<'a> = "subagent",
         internal: Raw<'a> = "internal",
@@ -291,7 +291,7 @@ wire! {
 }
 
 wire! {
-    /// The end of a tool call as MCP tells it.
+    /// The result of an MCP tool call.
     struct McpResult<'a> {
         ok: Maybe<McpOk<'a>> = "Ok",
         err: Text<'a> = "Err",
@@ -317,7 +317,7 @@ wire! {
     }
 }
 
-/// Text, or parts of it.
+/// Text, or a list of parts.
 #[derive(Debug, Default)]
 pub(crate) enum Content<'a> {
     #[default]
@@ -327,7 +327,7 @@ pub(crate) enum Content<'a> {
 }
 
 impl Content<'_> {
-    /// The texts of all parts, each on lines of its own.
+    /// Returns the texts of all parts, joined by line breaks.
     pub(crate) fn text(&self) -> Cow<'_, str> {
         match self {
             Self::Nothing => Cow::Borrowed(""),
@@ -348,7 +348,7 @@ impl Content<'_> {
 }
 
 impl Part<'_> {
-    /// What the part says; a part without words says what it is.
+    /// Returns the text of the part, or a placeholder if it has none.
     pub(crate) fn words(&self) -> Cow<'_, str> {
         match (self.text.get().or(self.content.get()), self.kind.or_empty()) {
             (Some(text), _) => Cow::Borrowed(text),
@@ -391,7 +391,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
     }
 }
 
-/// A part, or a bare string that stands for one.
+/// A part, or a bare string that is short for one.
 struct Element<'a>(Part<'a>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Element<'a> {
@@ -425,7 +425,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Element<'a> {
     }
 }
 
-/// The string a JSON value is, or the word inside an object that stands for one.
+/// Returns a JSON string, or the `type`, `mode` or first key of an object.
 pub(super) fn word_in(raw: Raw<'_>) -> Option<String> {
     match serde_json::from_str(raw.json()) {
         Ok(serde_json::Value::String(text)) => Some(text),
@@ -440,23 +440,23 @@ pub(super) fn word_in(raw: Raw<'_>) -> Option<String> {
     }
 }
 
-/// The string a JSON value is, empty where it is none. Large texts are decoded only when they are wanted.
+/// Returns a JSON string, or an empty one if the value is something else. Large texts are only decoded when needed.
 pub(super) fn text_in(raw: Raw<'_>) -> String {
     serde_json::from_str(raw.json()).unwrap_or_default()
 }
 
-/// The first of some texts that says anything.
+/// Returns the first text that is not empty.
 pub(super) fn first_in(texts: &[Raw<'_>]) -> String {
     let mut told = texts.iter().map(|raw| text_in(*raw));
     told.find(|text| !text.is_empty()).unwrap_or_default()
 }
 
-/// The truth value a JSON value is.
+/// Returns a JSON boolean.
 pub(super) fn truth_in(raw: Raw<'_>) -> Option<bool> {
     serde_json::from_str(raw.json()).ok()
 }
 
-/// The whole number a JSON value is, negative ones too.
+/// Returns a JSON integer, which may be negative.
 pub(super) fn code_in(raw: Raw<'_>) -> Option<i32> {
     serde_json::from_str(raw.json()).ok()
 }

@@ -1,30 +1,30 @@
-//! Who said a text of role `user`: a human, or the agent's own machinery in the human's name.
+//! Classifies texts of role `user`: written by a human, or by the harness in the human's name.
 //!
-//! Codex wraps what it injects in known markers. A message with one marked part is injected as a whole, which
-//! is how Codex itself tells them apart.
+//! Codex wraps what it injects in known markers. A message with one marked part is injected as a whole, which is how
+//! Codex itself distinguishes them.
 
 use std::borrow::Cow;
 
 use super::record::Content;
 
-/// What a message of role `user` is.
+/// A classified message of role `user`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Said<'a> {
-    /// Words addressed to the agent.
+    /// A prompt for the agent.
     Prompt(Cow<'a, str>),
-    /// The surroundings of a turn: they belong to the prompt that follows.
+    /// The context of a turn, which belongs to the prompt that follows.
     Setup,
-    /// A command the human ran in the agent's terminal.
+    /// A command that the human ran in the agent's terminal.
     Shell(&'a str),
     /// The human stopped the turn.
     Interrupt,
-    /// Another agent tells that it is done.
+    /// Another agent reports that it is done.
     OtherAgent,
-    /// The machinery says something while a turn runs.
+    /// A message of the harness while a turn runs.
     Harness,
 }
 
-/// Judges a message by its parts.
+/// Classifies a message by its parts.
 pub(super) fn judge<'a>(content: &'a Content<'_>) -> Said<'a> {
     let told = match content {
         Content::Nothing => None,
@@ -34,7 +34,7 @@ pub(super) fn judge<'a>(content: &'a Content<'_>) -> Said<'a> {
     told.unwrap_or_else(|| Said::Prompt(prompt(words(content))))
 }
 
-/// The words of a message. Pictures and the tags around them count only where there is nothing else.
+/// Returns the text of a message. Images and the tags around them only count if there is nothing else.
 pub(super) fn words<'a>(content: &'a Content<'_>) -> Cow<'a, str> {
     let Content::Parts(parts) = content else {
         return content.text();
@@ -49,7 +49,7 @@ pub(super) fn words<'a>(content: &'a Content<'_>) -> Cow<'a, str> {
     }
 }
 
-/// What the marker around a text tells, if there is one.
+/// Classifies a text by the marker around it, if there is one.
 fn of_marker(text: &str) -> Option<Said<'_>> {
     const SETUP: [&str; 12] = [
         "# AGENTS.md instructions",
@@ -89,7 +89,7 @@ fn of_marker(text: &str) -> Option<Said<'_>> {
     (SETUP.iter().any(starts) || is_external(text)).then_some(Said::Setup)
 }
 
-/// Context a client hands in: `<external_KEY> … </external_KEY>`.
+/// Returns `true` for context from a client: `<external_KEY> … </external_KEY>`.
 fn is_external(text: &str) -> bool {
     let Some(rest) = text.strip_prefix("<external_") else {
         return false;
@@ -98,13 +98,13 @@ fn is_external(text: &str) -> bool {
     !key.is_empty() && text.ends_with(&format!("</external_{key}>"))
 }
 
-/// The command inside the record of a command the human ran.
+/// Returns the command in the record of a command that the human ran.
 fn command(text: &str) -> &str {
     let inside = text.split_once("<command>").map_or(text, |(_, rest)| rest);
     inside.split("</").next().unwrap_or(inside).trim()
 }
 
-/// Where the agent runs, as the oldest versions tell it: in the surroundings of a turn only.
+/// Returns the working directory from the context of a turn, which is its only place in the oldest versions.
 pub(super) fn cwd_in(text: &str) -> Option<&str> {
     let inside = text.split_once("<environment_context>")?.1;
     let told = match inside.split_once("<cwd>") {
@@ -114,7 +114,7 @@ pub(super) fn cwd_in(text: &str) -> Option<&str> {
     told.map(str::trim).filter(|cwd| !cwd.is_empty())
 }
 
-/// The human's own words of a prompt. Editors put what is open and selected before them.
+/// Returns the human's own words of a prompt, without the open files and selections that editors insert before them.
 pub(super) fn prompt(text: Cow<'_, str>) -> Cow<'_, str> {
     const REQUEST: &str = "## My request for Codex:";
     let Some(at) = text.find(REQUEST) else { return text };

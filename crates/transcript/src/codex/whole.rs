@@ -1,53 +1,53 @@
-//! The oldest generation: one JSON object for the whole session, printed over many lines.
+//! The oldest format: one JSON object for the whole session, pretty-printed over many lines.
 //!
-//! It is read line by line like the others. The objects inside are told by their indentation, which the
-//! program that wrote them never varied, so that only one of them is held at a time. An object stands at the line that
-//! holds its words, so that they are found again without the lines around it.
+//! It is read line by line like the others. Nested objects are recognized by their indentation, which never varied,
+//! so that only one of them is in memory at a time. The line of an object is the one that contains its text, so that
+//! the text can be found again without the surrounding lines.
 
 use serde::{Deserialize, Serialize};
 
-/// How large one object may be.
+/// Maximum size of one object.
 const OBJECT_BYTES_MAX: usize = 1 << 20;
 
-/// Where the reader is inside the object.
+/// The position of the reader inside the object.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Whole {
     held: Option<Held>,
 }
 
-/// An object that is being gathered.
+/// An object that is being collected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Held {
     object: String,
-    /// The line that holds its words, or the one it began on.
+    /// The line that contains its text, or else its first line.
     line: u64,
     has_words: bool,
-    /// How far it is indented.
+    /// Its indentation.
     depth: usize,
 }
 
-/// What a line is to the whole.
+/// The role of one line in the object.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Piece {
-    /// A part of an object, or of the frame around the objects.
+    /// Part of an object, or of the frame around the objects.
     Frame,
-    /// The last line of the session's head, and where it stands.
+    /// The last line of the session's header: the object and its line.
     Head(String, u64),
-    /// The last line of an item, and where it stands.
+    /// The last line of an item: the object and its line.
     Item(String, u64),
-    /// An object larger than can be held.
+    /// An object larger than the limit.
     TooLarge,
-    /// No part of such an object at all.
+    /// Not part of such an object at all.
     Foreign,
 }
 
 impl Whole {
-    /// Whether a log that begins with this line is one object over many lines.
+    /// Returns `true` if a log that starts with this line is one object over many lines.
     pub(super) fn begins(line: &[u8]) -> bool {
         line == b"{"
     }
 
-    /// Takes the next line, as it stands in the file.
+    /// Reads the next line, untrimmed.
     pub(super) fn take(&mut self, number: u64, line: &[u8]) -> Piece {
         let Ok(line) = std::str::from_utf8(line) else {
             return Piece::Foreign;
@@ -90,7 +90,7 @@ impl Whole {
     }
 }
 
-/// The words that one line of an object holds, and under which name.
+/// Returns the key and the text of a line of an object, if it contains text.
 pub(super) fn words_in(line: &str) -> Option<(&str, String)> {
     let (name, value) = line.trim().strip_prefix('"')?.split_once("\": ")?;
     let is_words = matches!(name, "text" | "arguments" | "output" | "input");

@@ -1,4 +1,4 @@
-//! A tool call of Codex in one line, the files it writes, and the commands it runs.
+//! Wordings for Codex tool calls: one line of text, the files they write and the commands they run.
 
 use std::borrow::Cow;
 
@@ -8,10 +8,10 @@ use super::patch;
 use crate::wire::{Raw, Text, wire};
 use crate::wording::{SUMMARY_CHARS_MAX, Wording, cut, summary, word};
 
-/// How many commands of one program are looked at.
+/// Maximum number of commands per program.
 const COMMANDS_MAX: usize = 32;
 
-/// Words the call of `tool` with its arguments or free-form input.
+/// Returns the wording of a call of `tool` with its arguments or free-form input.
 pub(super) fn of_call(tool: &str, input: &str) -> Wording {
     let name = tool.split(['<', '?']).next().unwrap_or(tool);
     let input: Cow<'_, str> = match input.starts_with('"') {
@@ -38,13 +38,13 @@ pub(super) fn of_call(tool: &str, input: &str) -> Wording {
     }
 }
 
-/// Words a command by its arguments.
+/// Returns the wording of a command given as a list of arguments.
 pub(super) fn of_command(arguments: &[Text<'_>]) -> Wording {
     let words: Vec<&str> = arguments.iter().map(Text::or_empty).collect();
     shell(&script(&words), None)
 }
 
-/// Words an edit by the files it wrote.
+/// Returns the wording of an edit of `files`.
 pub(super) fn of_files(files: Vec<Box<str>>) -> Wording {
     Wording {
         text: summary(&patch::wording(&files)),
@@ -53,7 +53,7 @@ pub(super) fn of_files(files: Vec<Box<str>>) -> Wording {
     }
 }
 
-/// A text that is its own wording.
+/// Returns a wording that is just `text`.
 pub(super) fn plain(text: &str) -> Wording {
     Wording {
         text: summary(text),
@@ -94,7 +94,7 @@ fn task(input: &Input<'_>) -> Wording {
     }
 }
 
-/// A program that calls tools: its commands stand for it, and its patches are edits.
+/// Returns the wording of a program that calls tools: its commands are the text, and its patches are edits.
 fn program(source: &str) -> Wording {
     let mut commands: Vec<String> = Vec::new();
     let mut files: Vec<Box<str>> = Vec::new();
@@ -127,7 +127,7 @@ fn program(source: &str) -> Wording {
     }
 }
 
-/// The string literals of a program, each with the key it is the value of.
+/// Returns the string literals of a program, each with the key it is assigned to.
 fn literals(source: &str) -> Vec<(&str, String)> {
     let bytes = source.as_bytes();
     let mut found = Vec::new();
@@ -175,7 +175,7 @@ fn literals(source: &str) -> Vec<(&str, String)> {
     found
 }
 
-/// Where the literal that starts at `at` ends.
+/// Returns the end of the literal that starts at `at`.
 fn end_of_literal(bytes: &[u8], mut at: usize, quote: u8) -> usize {
     while at < bytes.len() && bytes[at] != quote {
         at += if bytes[at] == b'\\' { 2 } else { 1 };
@@ -201,7 +201,7 @@ fn unescape(text: &str) -> String {
     out
 }
 
-/// The command in an argument: a line for the shell, or words.
+/// Returns the command in an argument: a shell command line, or a list of words.
 fn command_in(raw: Raw<'_>) -> Option<String> {
     match serde_json::from_str(raw.json()).ok()? {
         Value::String(line) => Some(line),
@@ -213,7 +213,7 @@ fn command_in(raw: Raw<'_>) -> Option<String> {
     }
 }
 
-/// A command line of words: the script of a shell, or the words quoted.
+/// Returns the command line for a list of words: the script of a shell, or the quoted words.
 fn script(words: &[&str]) -> String {
     if let [shell, flags, script] = words
         && is_shell(shell)
@@ -242,7 +242,7 @@ fn quote(word: &str) -> Cow<'_, str> {
 }
 
 wire! {
-    /// The arguments of the tools whose wording is known.
+    /// The arguments of the tools with a known wording.
     struct Input<'a> {
         command: Raw<'a> = "command",
         cmd: Raw<'a> = "cmd",

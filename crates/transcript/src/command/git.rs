@@ -13,7 +13,7 @@ const EXAMINED_BYTES_MAX: usize = 256 << 10;
 const DEPTH_MAX: u8 = 4;
 const HASH_CHARS_MIN: usize = 7;
 const HASH_CHARS_MAX: usize = 40;
-/// The verbs by which git makes commits and announces them.
+/// The subcommands that make commits and announce them.
 const COMMITTING: [&str; 7] = ["commit", "merge", "cherry-pick", "revert", "rebase", "am", "pull"];
 /// Words before a program that do not change what it does.
 const PREFIXES: [&str; 13] = [
@@ -25,7 +25,7 @@ const PREFIXES: [&str; 13] = [
 pub struct GitCommit {
     /// Abbreviated, as git printed it; `None` if it printed none.
     pub hash: Option<String>,
-    /// The first line of its message, if that is known.
+    /// The first line of its message, if known.
     pub subject: Option<String>,
 }
 
@@ -57,7 +57,7 @@ pub fn announced_commits(output: &str) -> Vec<GitCommit> {
     output.lines().filter_map(announced_commit).collect()
 }
 
-/// Returns whether bytes of a log may hold an announced commit: a hash before `] `.
+/// Returns `true` if bytes of a log may contain an announced commit: a hash before `] `.
 pub fn may_announce_commits(bytes: &[u8]) -> bool {
     let ends = memchr::memmem::find_iter(bytes, b"] ");
     ends.into_iter().any(|end| {

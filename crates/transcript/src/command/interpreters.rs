@@ -1,32 +1,32 @@
-//! Programs which run a file, a module or a text given to them: shells, python, node and their kin.
+//! Programs that run a file, a module or a given text: shells, python, node and similar.
 //!
 //! Finds what is run, not whether it is a test.
 
 use self::Language::{Other, Python, Shell};
 use super::shell::Word;
 
-/// What an interpreter was told to run.
+/// What an interpreter runs.
 #[derive(Debug)]
 pub(super) enum Source<'w> {
     /// A file and its arguments.
     File(&'w [Word<'w>]),
     /// A module and its arguments, as after `python -m`.
     Module(&'w [Word<'w>]),
-    /// A text in the shell's language.
+    /// A shell script given as an argument.
     Script(&'w str),
     /// Nothing was named, so it reads its standard input.
     Stdin,
-    /// The interpreter is itself told to run tests: `node --test`.
+    /// The interpreter itself runs tests: `node --test`.
     Tests,
 }
 
 pub(super) struct Interpreter {
     pub(super) program: &'static str,
-    /// A word which must come first, if any.
+    /// A required first argument, if any.
     word: &'static str,
-    /// Options whose next word is their value, separated by spaces.
+    /// Options whose next argument is their value, separated by spaces.
     valued: &'static str,
-    /// Options whose next word is code in the interpreter's own language.
+    /// Options whose next argument is code in the interpreter's own language.
     code: &'static str,
     /// Options with which the file is only checked.
     idle: &'static str,
@@ -94,7 +94,7 @@ const fn row(
     }
 }
 
-/// The interpreter which `program` is, with the arguments behind its own first word.
+/// Returns the interpreter called `program`, with the arguments after its required first one.
 pub(super) fn interpreter<'w>(
     program: &str,
     arguments: &'w [Word<'w>],
@@ -108,7 +108,7 @@ pub(super) fn interpreter<'w>(
 }
 
 impl Interpreter {
-    /// What is run. Nothing if it is code in a language which we do not read, or if nothing runs.
+    /// Returns what is run, or `None` if it is code in a language we do not parse, or if nothing runs.
     pub(super) fn source<'w>(&self, arguments: &'w [Word<'w>]) -> Option<Source<'w>> {
         let mut rest = arguments;
         while let Some((word, others)) = rest.split_first() {
@@ -131,7 +131,7 @@ impl Interpreter {
                 Python if word == "-" => return Some(Source::Stdin),
                 _ => {}
             }
-            // `bash -euo pipefail -c` hides a valued option in a cluster.
+            // `bash -euo pipefail -c` has an option with a value inside a cluster.
             let takes_value = is_in(self.valued) || (self.language == Shell && ends_cluster('o'));
             rest = others.get(usize::from(takes_value)..).unwrap_or_default();
         }
@@ -139,7 +139,7 @@ impl Interpreter {
     }
 }
 
-/// Short options written together: `-lc`.
+/// Returns `true` for short options written together: `-lc`.
 fn is_cluster(word: &str) -> bool {
     word.len() <= 6
         && word

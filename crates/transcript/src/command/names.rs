@@ -1,10 +1,11 @@
-//! What a name chosen by a project says: whether a task, a module or a script of that name runs tests.
+//! Whether a task, a module or a script with a given name runs tests.
 //!
-//! Only names are known here. They lie now and then, so each rule says which custom it follows.
+//! Only names are known here, and they are sometimes misleading, so each rule states the convention it follows.
 
 use super::is_one_of;
 
-/// Whether a script or target of this name runs tests. Names are made of parts: `test:unit`, `unit-tests`, `ci.test`.
+/// Returns `true` if a script or target of this name runs tests. Names have segments: `test:unit`, `unit-tests`,
+/// `ci.test`.
 pub(super) fn is_test_task(name: &str) -> bool {
     // `nx run @app/web:test` and `turbo run web#test` have the project before the task.
     let name = name.rsplit(['/', '#']).next().unwrap_or(name);
@@ -23,7 +24,8 @@ pub(super) fn is_test_task(name: &str) -> bool {
     is_test_word(last) && !is_preparation(first) && !segments(name).any(|part| is_one_of(part, "lint|build|typecheck"))
 }
 
-/// `check` is a test run for make and its kin, unless it says what else it checks.
+/// Returns `true` for `check`, which is a test run for make and similar tools, unless the name says what else it
+/// checks.
 pub(super) fn is_check_target(name: &str) -> bool {
     const OTHER_CHECKS: &str = "\
         format|fmt|lint|style|types|type|typecheck|typing|code|license|licenses|deps|docs|spelling|\
@@ -38,7 +40,7 @@ pub(super) fn is_check_target(name: &str) -> bool {
     }
 }
 
-/// Gradle names tasks in camel case, behind their project: `:app:testDebugUnitTest`.
+/// Gradle names tasks in camel case, prefixed by their project: `:app:testDebugUnitTest`.
 pub(super) fn is_gradle_test(task: &str) -> bool {
     const PREPARATIONS: [&str; 8] = [
         "compile", "assemble", "process", "build", "package", "lint", "clean", "ktlint",
@@ -74,7 +76,7 @@ pub(super) fn is_scala_test(command: &str) -> bool {
     command.split(';').any(is_test)
 }
 
-/// Whether `python -m module` runs tests because the module is one: `app.tests.test_login`.
+/// Returns `true` if `python -m module` runs tests because the module is one: `app.tests.test_login`.
 pub(super) fn is_test_module(module: &str) -> bool {
     let is_test = |part: &str| {
         is_one_of(part, "test|tests|selftest|unittests|runtests")
@@ -85,9 +87,9 @@ pub(super) fn is_test_module(module: &str) -> bool {
     module.split('.').any(is_test)
 }
 
-/// Whether the file at `path` is a test, or a script which runs tests, by its name or its directory.
+/// Returns `true` if the file at `path` is a test, or a script that runs tests, by its name or its directory.
 pub(super) fn is_test_script(path: &str) -> bool {
-    // Data, and sources whose tests only their own tool runs: `go run /tmp/test_it.go` tries something out.
+    // Data files, and sources whose tests are only run by their own tool: `go run /tmp/test_it.go` is not a test run.
     const EXTENSIONS_OF_OTHERS: &[&str] = &[
         "log", "txt", "json", "yaml", "yml", "toml", "xml", "md", "csv", "html", "env", "ini", "sql", "go",
     ];
@@ -108,7 +110,7 @@ pub(super) fn is_test_script(path: &str) -> bool {
     if name_says_test(stem, last_extension) {
         return true;
     }
-    // An absolute path goes through many rooms: `/tmp/test/` is somebody's scratch, `/srv/app/tests/` is not.
+    // An absolute path has many directories: `/tmp/test/` is a scratch directory, `/srv/app/tests/` is not.
     let is_relative = !path.starts_with(['/', '~']) && !path.contains(":\\");
     let in_tests = parts.any(|part| match part {
         "tests" | "__tests__" | "spec" | "specs" | "unittests" | "e2e" => true,
@@ -118,7 +120,8 @@ pub(super) fn is_test_script(path: &str) -> bool {
     in_tests && !segments(stem).any(is_support)
 }
 
-/// Whether a file's name says that it is a test or runs them: `run-tests.sh`, `test_login.py`, `login_test`.
+/// Returns `true` if a file's name says that it is a test or runs tests: `run-tests.sh`, `test_login.py`,
+/// `login_test`.
 fn name_says_test(stem: &str, extension: &str) -> bool {
     const WORDS: &str = "test|tests|unittest|unittests|e2e|testsuite|selftest|smoketest|runtest|runtests|Test|Tests";
     const PREPARATIONS: &str =
@@ -141,20 +144,20 @@ fn name_says_test(stem: &str, extension: &str) -> bool {
     says_test && !segments(stem).any(is_support)
 }
 
-/// The parts of a name: `test:unit`, `run-tests`, `test_login`.
+/// Returns the segments of a name: `test:unit`, `run-tests`, `test_login`.
 fn segments(name: &str) -> impl DoubleEndedIterator<Item = &str> {
     name.split([':', '-', '_', '.', '#', '+'])
         .filter(|part| !part.is_empty())
 }
 
-/// Words which mean tests when a task is called so.
+/// Returns `true` for words that mean tests in the name of a task.
 fn is_test_word(word: &str) -> bool {
     const WORDS: &str = "test|tests|testing|spec|specs|unit|units|unittest|unittests|e2e|testsuite|selftest|selftests|\
         smoketest|smoketests|integrationtest|integration|jest|vitest|pytest|rspec|phpunit|playwright|cypress|mocha";
     is_one_of(word, WORDS)
 }
 
-/// Parts of a name which tell that it stands beside the tests: `test-data`, `tests/setup.sh`.
+/// Returns `true` for segments that name supporting files of tests: `test-data`, `tests/setup.sh`.
 fn is_support(part: &str) -> bool {
     const WORDS: &str = "\
         data|fixture|fixtures|dep|deps|dependencies|env|setup|teardown|clean|cleanup|install|image|images|\
@@ -163,7 +166,7 @@ fn is_support(part: &str) -> bool {
     is_one_of(part, WORDS)
 }
 
-/// First parts of a name which tell that tests are made ready or looked at, not run: `build:test`, `new-test`.
+/// Returns `true` for first segments that say that tests are prepared or shown, not run: `build:test`, `new-test`.
 fn is_preparation(part: &str) -> bool {
     const WORDS: &str = "\
         build|compile|lint|format|fmt|typecheck|type|types|tsc|clean|install|setup|prepare|generate|gen|make|\

@@ -1,7 +1,7 @@
-//! Which programs run tests, and with which arguments. Tables first, the few readers of the tables after them.
+//! Which programs run tests, and with which arguments. The tables come first, the functions that search them after.
 //!
-//! Looks at one program and its arguments only: quotes, pipes and wrappers such as `sudo` or `npx` are already gone.
-//! A program which is unknown here is judged by its name, since projects call their own scripts `./run-tests.sh`.
+//! Sees one program and its arguments only: quotes, pipes and wrappers such as `sudo` or `npx` are already removed. A
+//! program that is not listed is judged by its name, because projects call their own scripts `./run-tests.sh`.
 
 use std::borrow::Cow;
 
@@ -11,8 +11,8 @@ use super::names::{
 };
 use super::shell::Word;
 
-/// Program, its first words after options (`|` separates alternatives), and the name under which we know it.
-/// Without words the program alone is a test run.
+/// Program, its first arguments after options (`|` separates alternatives), and our name for the runner. Without
+/// arguments the program alone is a test run.
 #[rustfmt::skip]
 const RUNNERS: &[(&str, &str, &str)] = &[
     // Rust
@@ -217,7 +217,7 @@ const RUNNERS: &[(&str, &str, &str)] = &[
     ("ansible-test", "units|integration|sanity", "ansible-test"),
     ("chainsaw", "test", "chainsaw test"),
     ("earthly", "+test", "earthly test"),
-    // Contracts on chains
+    // Smart contracts
     ("forge", "test|coverage", "forge test"),
     ("hardhat", "test|coverage", "hardhat test"),
     ("truffle", "test", "truffle test"),
@@ -228,7 +228,7 @@ const RUNNERS: &[(&str, &str, &str)] = &[
     ("sui", "move test", "sui test"),
     ("ape", "test", "ape test"),
     ("brownie", "test", "brownie test"),
-    // A project's own front door
+    // A project's own entry point
     ("x", "test", "test script"),
     ("x.py", "test", "test script"),
     ("mach", "test|xpcshell-test|mochitest|gtest|wpt", "test script"),
@@ -243,7 +243,8 @@ const RUNNERS: &[(&str, &str, &str)] = &[
     ("make.py", "test|tests", "test script"),
 ];
 
-/// Programs which run the tasks, goals or scripts named in their arguments: where the names stand, and what we call it.
+/// Programs that run the tasks, goals or scripts named in their arguments: where the names are, and our name for the
+/// runner.
 #[rustfmt::skip]
 const TASK_RUNNERS: &[(&str, Tasks, &str)] = &[
     ("make", Tasks::Targets, "make test"),
@@ -315,14 +316,14 @@ const TASK_RUNNERS: &[(&str, Tasks, &str)] = &[
     ("nox", Tasks::Sessions, "nox"),
 ];
 
-/// Where a task runner's task names stand among its arguments.
+/// Where the task names are among the arguments of a task runner.
 #[derive(Clone, Copy)]
 enum Tasks {
-    /// The first argument; what follows are the task's own.
+    /// The first argument; the following ones belong to the task.
     First,
     /// Every argument.
     Any,
-    /// Every argument, and `check` is a test run by old custom.
+    /// Every argument, and `check` is a test run by convention.
     Targets,
     /// The first argument, or the one after `run`.
     Scripts,
@@ -330,7 +331,7 @@ enum Tasks {
     After(&'static str),
     /// The argument of this option.
     Flag(&'static str),
-    /// Every argument, but only these words.
+    /// Every argument, but only these names.
     Exactly(&'static str),
     /// Phases and `plugin:goal`.
     Maven,
@@ -338,13 +339,13 @@ enum Tasks {
     Gradle,
     /// `module/testOnly`, `module.test`; arguments are whole commands.
     Scala,
-    /// The first argument; or every one, if the first is `run` or the like.
+    /// The first argument, or every one if the first is `run` or similar.
     FirstOrRun,
     /// nox runs everything unless `-s` names sessions.
     Sessions,
 }
 
-/// A program which runs tests when one of its arguments contains this text.
+/// Programs that run tests if one of their arguments contains this text.
 const TELLTALES: &[(&str, &str, &str)] = &[
     ("python", "pytest.main(", "pytest"),
     ("python", "unittest.main(", "unittest"),
@@ -378,7 +379,7 @@ const TELLTALES: &[(&str, &str, &str)] = &[
     ("hurl", "--test", "hurl"),
 ];
 
-/// Options with which a runner builds, lists or explains, but runs nothing. `*` stands for every runner. An entry
+/// Options with which a runner builds, lists or explains tests, but runs none. `*` means every runner. An entry
 /// without a dash is a subcommand.
 #[rustfmt::skip]
 const IDLE: &[(&str, &[&str])] = &[
@@ -424,7 +425,7 @@ const IDLE: &[(&str, &[&str])] = &[
     ("nx test", &["--graph"]),
 ];
 
-/// Options whose next word is their value, so that it is not taken for a subcommand or a task.
+/// Options whose next argument is their value, so that it is not mistaken for a subcommand or a task.
 #[rustfmt::skip]
 const VALUED: &[(&str, &[&str])] = &[
     ("ant", &["-f", "-file", "-buildfile", "-lib", "-logger"]),
@@ -469,7 +470,7 @@ const VALUED: &[(&str, &[&str])] = &[
     ("zig", &["--build-file", "--prefix"]),
 ];
 
-/// The test runner which `program` with `arguments` is, by the tables or by the name of its file.
+/// Returns the test runner started by `program` with `arguments`, from the tables or by the name of its file.
 pub(super) fn runner(program: &str, arguments: &[Word<'_>]) -> Option<&'static str> {
     let name = program_name(program);
     let name = name.as_ref();
@@ -490,7 +491,7 @@ pub(super) fn runner(program: &str, arguments: &[Word<'_>]) -> Option<&'static s
     (!is_idle(found, words, arguments)).then_some(found)
 }
 
-/// The runner which the code in one of `texts` starts when `program` runs it: `python -c 'pytest.main()'`.
+/// Returns the runner that the code in one of `texts` starts if `program` runs it: `python -c 'pytest.main()'`.
 pub(super) fn telltale<'t>(program: &str, texts: impl Iterator<Item = &'t str>) -> Option<&'static str> {
     let mut texts = texts;
     let rows = || TELLTALES.iter().filter(|row| row.0 == program);
@@ -498,20 +499,20 @@ pub(super) fn telltale<'t>(program: &str, texts: impl Iterator<Item = &'t str>) 
     texts.find_map(|text| rows().find(|row| text.contains(row.1)).map(|row| row.2))
 }
 
-/// The runner which `python -m module` is because the module is a test: `app.tests.test_login`.
+/// Returns the runner started by `python -m module` if the module is a test: `app.tests.test_login`.
 pub(super) fn module_runner(words: &[Word<'_>]) -> Option<&'static str> {
     let (module, arguments) = words.split_first()?;
     (is_test_module(module) && !is_idle("test module", 0, arguments)).then_some("test module")
 }
 
-/// The runner which an interpreter with this file is, whatever the file's ending: `bash run_tests`.
+/// Returns the runner started by an interpreter with this file, whatever the file's extension: `bash run_tests`.
 pub(super) fn script_runner(words: &[Word<'_>]) -> Option<&'static str> {
     let (file, arguments) = words.split_first()?;
     (is_test_script(file) && !is_idle("test script", 0, arguments)).then_some("test script")
 }
 
-/// The name by which the tables know a program: without directories, the endings of Windows and of scripts' runtimes,
-/// version numbers, and in small letters. `$PYTHON` is taken for python.
+/// Returns the name of a program as the tables have it: in lower case, without directories, extensions of Windows and
+/// of script runtimes, and version numbers. `$PYTHON` is mapped to python.
 pub(super) fn program_name(program: &str) -> Cow<'_, str> {
     const ENDINGS: [&str; 9] = [".exe", ".cmd", ".bat", ".ps1", ".com", ".phar", ".js", ".mjs", ".cjs"];
     const VERSIONED: [&str; 8] = ["python", "pypy", "ruby", "php", "lua", "perl", "pytest", "node"];
@@ -546,7 +547,7 @@ pub(super) fn program_name(program: &str) -> Cow<'_, str> {
     }
 }
 
-/// The arguments which are neither options nor their values.
+/// Returns the arguments that are neither options nor their values.
 fn operands<'w>(program: &str, arguments: &'w [Word<'w>]) -> impl Iterator<Item = &'w str> {
     let valued = VALUED.iter().find(|row| row.0 == program).map_or(&[][..], |row| row.1);
     let mut arguments = arguments.iter().map(Cow::as_ref);
@@ -562,7 +563,7 @@ fn operands<'w>(program: &str, arguments: &'w [Word<'w>]) -> impl Iterator<Item 
     })
 }
 
-/// Whether a program of this name is a test run whatever its arguments.
+/// Returns `true` if a program of this name is a test run with any arguments.
 fn is_runner(name: &str) -> bool {
     RUNNERS.iter().any(|row| row.0 == name && row.1.is_empty())
 }
@@ -590,7 +591,7 @@ fn names_test_task(tasks: Tasks, program: &str, arguments: &[Word<'_>]) -> bool 
             name => name.is_some_and(is_test_task),
         },
         Tasks::Targets => names.any(|name| is_test_task(name) || is_check_target(name)),
-        // `yarn jest` is a program under a wrapper, and is known by its own name.
+        // `yarn jest` is a wrapped program, and is recognized by its own name.
         Tasks::Scripts => script_name(program, names).is_some_and(|name| is_test_task(name) && !is_runner(name)),
         Tasks::After(word) => names.next() == Some(word) && names.any(is_test_task),
         Tasks::Flag(flag) => {
@@ -610,7 +611,7 @@ fn names_test_task(tasks: Tasks, program: &str, arguments: &[Word<'_>]) -> bool 
     }
 }
 
-/// The package script which is run: `yarn test`, `npm run -w web test:unit`, `pnpm -r run test`.
+/// Returns the package script that is run: `yarn test`, `npm run -w web test:unit`, `pnpm -r run test`.
 fn script_name<'w>(program: &str, names: impl Iterator<Item = &'w str>) -> Option<&'w str> {
     let mut names = names;
     let mut told_to_run = !matches!(program, "npm" | "cnpm" | "deno" | "pipenv" | "hatch" | "rye");
@@ -626,14 +627,15 @@ fn script_name<'w>(program: &str, names: impl Iterator<Item = &'w str>) -> Optio
     }
 }
 
-/// `/tmp/app-test login` is the app itself, built under a passing name: test binaries have options, not subcommands.
+/// `/tmp/app-test login` is the app itself, built under a temporary name: test binaries have options, not
+/// subcommands.
 fn has_subcommand(program: &str, arguments: &[Word<'_>]) -> bool {
     let is_word = |word: &Word<'_>| word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
     let first = arguments.first().filter(|word| !word.starts_with('-'));
     program.ends_with("-test") && first.is_some_and(is_word)
 }
 
-/// A program given as a file, so that its name was chosen by the project and not by the system.
+/// Returns `true` if a program is given as a file, because then the project chose its name and not the system.
 fn is_file_path(program: &str) -> bool {
     const SCRIPTS: [&str; 12] = [
         ".sh", ".bash", ".py", ".ps1", ".bat", ".cmd", ".exe", ".js", ".mjs", ".ts", ".rb", ".pl",
@@ -645,7 +647,8 @@ fn is_file_path(program: &str) -> bool {
     is_path && !is_system && !program.contains("://")
 }
 
-/// Whether the runner only lists, builds or explains. Its own subcommand stands behind the `words` which made it one.
+/// Returns `true` if the runner only lists, builds or explains tests. Its own subcommand follows the `words` that
+/// identified it.
 fn is_idle(runner: &str, words: usize, arguments: &[Word<'_>]) -> bool {
     arguments.iter().enumerate().any(|(index, argument)| {
         let (option, value) = argument.split_once('=').unwrap_or((argument, ""));

@@ -1,28 +1,28 @@
 //! Splits a shell command line into simple commands and their words.
 //!
-//! Knows the grammar of POSIX shells and bash, and as much of PowerShell and cmd as paths with backslashes need. It
-//! must not know what any program does, and it runs nothing: `$NAME` and globs stay as they are written.
+//! Supports the grammar of POSIX shells and bash, and as much of PowerShell and cmd as paths with backslashes need.
+//! It must not know what any program does, and it runs nothing: `$NAME` and globs stay as they are written.
 //!
-//! The text is a stranger's, often cut off in the middle of a quote. So nothing here can fail: what is left open is
-//! closed at the end of the text. Every byte is passed a bounded number of times, whatever the text.
+//! The text is untrusted and often cut off inside a quote. So nothing here can fail: whatever is open is closed at
+//! the end of the text. Every byte is scanned a bounded number of times, whatever the text.
 
 use std::borrow::Cow;
 
 pub(super) type Word<'a> = Cow<'a, str>;
 
-/// A program with its arguments, as it stands between two operators.
+/// A program with its arguments, between two operators.
 #[derive(Debug, Default)]
 pub(super) struct SimpleCommand<'a> {
-    /// Without quotes and redirections; leading assignments and keywords are still there.
+    /// Without quotes and redirections, but with leading assignments and keywords.
     pub(super) words: Vec<Word<'a>>,
-    /// The insides of `$(…)`, `` `…` `` and `<(…)`: scripts which run before the command itself.
+    /// The contents of `$(…)`, `` `…` `` and `<(…)`: scripts that run before the command itself.
     pub(super) substitutions: Vec<&'a str>,
-    /// What a here-document or a here-string gives to the command.
+    /// The text of a here-document or a here-string.
     pub(super) stdin: Option<Word<'a>>,
 }
 
-/// Splits `text` at every operator. Groups and keywords are not nested: who asks only whether a command stands
-/// somewhere needs no tree.
+/// Splits `text` at every operator. Groups and keywords are not nested because callers only ask whether a command
+/// occurs anywhere, which needs no tree.
 pub(super) fn simple_commands(text: &str) -> Vec<SimpleCommand<'_>> {
     let mut lexer = Lexer {
         text,
@@ -43,19 +43,19 @@ struct Lexer<'a> {
     word: Option<OpenWord<'a>>,
     next_word: NextWord,
     command: SimpleCommand<'a>,
-    /// Here-documents whose bodies begin after the next newline, each with the index of its command.
+    /// Here-documents whose bodies start after the next newline, each with the index of its command.
     announced: Vec<(usize, &'a str)>,
     commands: Vec<SimpleCommand<'a>>,
 }
 
-/// A word under construction: borrowed as long as its pieces touch each other in the text.
+/// A word under construction: borrowed as long as its parts are adjacent in the text.
 struct OpenWord<'a> {
     text: Word<'a>,
     start: usize,
     end: usize,
 }
 
-/// What the word after an operator is for.
+/// The role of the word after an operator.
 #[derive(Clone, Copy)]
 enum NextWord {
     Argument,
@@ -103,7 +103,7 @@ impl<'a> Lexer<'a> {
         self.text.get(self.at..).unwrap_or_default()
     }
 
-    /// Appends the text from here up to `end` to the open word, and goes there.
+    /// Appends the text from here to `end` to the open word, and moves there.
     fn push_to(&mut self, end: usize) {
         let (start, text) = (self.at, self.text);
         self.at = end;
@@ -133,7 +133,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Makes sure that a word is open, since `''` is a word too.
+    /// Opens a word if there is none, because `''` is a word too.
     fn open_word(&mut self) {
         if self.word.is_none() {
             self.word = Some(OpenWord {
@@ -164,7 +164,7 @@ impl<'a> Lexer<'a> {
 
     fn plain(&mut self, is_end: fn(u8) -> bool) {
         let length = self.rest().bytes().position(is_end).unwrap_or(self.rest().len());
-        // An end which is the first byte is taken as it is: the lexer must go on.
+        // If the first byte already ends the text, it is taken anyway because the lexer must make progress.
         self.push_to(self.at + length.max(1));
     }
 
@@ -172,7 +172,7 @@ impl<'a> Lexer<'a> {
         if self.word.as_ref().is_some_and(|word| word.text.ends_with('=')) {
             self.push_to(close_of(self.text, self.at + 1).1); // an array: `tests=(unit pytest)`
         } else if self.byte(1) == Some(b')') {
-            // The name of a function which is only defined here does not run.
+            // The name of a function that is only defined here does not run.
             self.word = None;
             self.command = SimpleCommand::default();
             self.at += 2;
@@ -208,7 +208,7 @@ impl<'a> Lexer<'a> {
             return;
         };
         self.at = end;
-        // The command must stand in the list when its body comes, so it has its standard input from now on.
+        // The command must be in the list when its body is read, so it gets its standard input here.
         self.command.stdin = Some(Cow::Borrowed(""));
         self.announced.push((self.commands.len(), delimiter));
     }
@@ -258,7 +258,8 @@ impl<'a> Lexer<'a> {
         match self.byte(1) {
             Some(b'\n') => self.at += 2,
             Some(b'\r') if self.byte(2) == Some(b'\n') => self.at += 3,
-            // `.\gradlew.bat`, `C:\Python\python.exe`: nobody escapes a letter inside a word, Windows has paths.
+            // `.\gradlew.bat`, `C:\Python\python.exe`: a backslash before a letter inside a word is a Windows path,
+            // not an escape.
             Some(byte) if self.word.is_some() && (byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_')) => {
                 self.push_to(self.at + 1);
             }
@@ -355,10 +356,10 @@ fn line_end(text: &str, from: usize) -> usize {
         .map_or(text.len(), |length| from + length)
 }
 
-/// Finds the parenthesis which closes the one before `from`: where it stands, and where the text goes on.
+/// Finds the parenthesis that closes the one before `from`. Returns its position and the position after it.
 ///
-/// Quotes and here-documents are passed over, since commit messages are full of apostrophes and brackets. The open
-/// brackets are kept in a list: a stranger's nesting must not become our recursion.
+/// Quotes and here-documents are skipped because commit messages are full of apostrophes and brackets. The open
+/// brackets are kept in a list because recursion on untrusted nesting could overflow the stack.
 fn close_of(text: &str, from: usize) -> (usize, usize) {
     let bytes = text.as_bytes();
     let mut open = vec![b'('];
@@ -408,7 +409,8 @@ fn close_of(text: &str, from: usize) -> (usize, usize) {
     (text.len(), text.len())
 }
 
-/// Reads the `<<'EOF'` at `at`: the delimiter, and where the text goes on. A shift (`1 << 2`) is none.
+/// Parses the `<<'EOF'` at `at`. Returns the delimiter and the position after it, or `None` for a shift such as `1 <<
+/// 2`.
 fn heredoc_delimiter(text: &str, at: usize) -> Option<(&str, usize)> {
     let after = text.get(at + 2..)?;
     let rest = after.strip_prefix('-').unwrap_or(after).trim_start_matches([' ', '\t']);
@@ -430,13 +432,13 @@ fn heredoc_delimiter(text: &str, at: usize) -> Option<(&str, usize)> {
     }
 }
 
-/// Reads the here-document whose body begins at `from`: the body, and where the text goes on.
+/// Parses the here-document whose body starts at `from`. Returns the body and the position after it.
 fn heredoc_body<'a>(text: &'a str, from: usize, delimiter: &str) -> (&'a str, usize) {
     let mut at = from;
     while at < text.len() {
         let end = line_end(text, at);
         let line = text.get(at..end).unwrap_or_default();
-        // Indentation is forgiven even without `<<-`, and so is `EOF)`, which bash takes with a warning.
+        // Indentation is accepted even without `<<-`, and so is `EOF)`, which bash accepts with a warning.
         let indent = line.len() - line.trim_start_matches([' ', '\t']).len();
         let after = line.get(indent..).and_then(|line| line.strip_prefix(delimiter));
         if after.is_some_and(|after| after.is_empty() || after == "\r" || after.starts_with(')')) {

@@ -1,7 +1,7 @@
-//! Programs which run another program: where in their arguments the other one stands.
+//! Programs that run another program: where in their arguments the other one is.
 //!
-//! Only shapes are known here, not what the inner command does. A row too much is cheap: what it finds is judged like
-//! any other command, and `sudo` before a grep is still a grep.
+//! Only positions are known here, not what the inner command does. An extra row does no harm because what it finds is
+//! judged like any other command: `sudo grep` is still a grep.
 
 use std::borrow::Cow;
 
@@ -19,29 +19,29 @@ pub(super) enum Inner<'w> {
 
 struct Wrapper {
     program: &'static str,
-    /// The words which must follow the program, options aside; `|` separates alternatives.
+    /// The arguments that must follow the program, ignoring options; `|` separates alternatives.
     words: &'static str,
-    /// Options whose next word is their value, separated by spaces.
+    /// Options whose next argument is their value, separated by spaces.
     valued: &'static str,
     inside: Inside,
 }
 
-/// Where the inner command stands.
+/// Where the inner command is.
 #[derive(Clone, Copy)]
 enum Inside {
     /// After options and this many operands.
     Words(usize),
-    /// The same, but the words are joined and read by a shell.
+    /// The same, but the words are joined and parsed by a shell.
     Script(usize),
     /// Every operand is a script of its own.
     Scripts,
     /// The words after one of these.
     WordsAfter(&'static str),
-    /// All words after one of these are joined to a script.
+    /// All words after one of these are joined into a script.
     ScriptAfter(&'static str),
     /// The one word after one of these is a script.
     TextAfter(&'static str),
-    /// The one word after one of these is a script which lacks its first word: `cargo watch -x test`.
+    /// The one word after one of these is a script without its first word: `cargo watch -x test`.
     TextAfterWithout(&'static str, &'static str),
 }
 
@@ -252,7 +252,7 @@ const WRAPPERS: &[Wrapper] = &[
     row("bashcov", "", "", Words(0)),
 ];
 
-/// Every command which stands inside `program` with `arguments`. Rows overlap where a program has several shapes.
+/// Returns every command inside `program` with `arguments`. Rows overlap if a program has several forms.
 pub(super) fn inner_commands<'w>(program: &str, arguments: &'w [Word<'w>]) -> Vec<Inner<'w>> {
     let mut found = Vec::new();
     for wrapper in WRAPPERS.iter().filter(|wrapper| wrapper.program == program) {
@@ -275,7 +275,7 @@ impl Inside {
     fn collect<'w>(self, words: &'w [Word<'w>], valued: &str, found: &mut Vec<Inner<'w>>) {
         let operands = |count: usize| {
             let rest = after_options(words, valued).get(count..).unwrap_or_default();
-            // `--` may stand between the wrapper's operands and the command: `kubectl exec pod -- …`.
+            // `--` may separate the wrapper's operands from the command: `kubectl exec pod -- …`.
             if rest.first().is_some_and(|word| word == "--") {
                 rest.get(1..).unwrap_or_default()
             } else {

@@ -1,8 +1,8 @@
-//! What a session's prompts cost. Grok tells it once per prompt, when the turn is over, by model. A turn sums
-//! many requests, so its cost cannot be worked out from its tokens: what Grok says it cost is kept.
+//! The cost of a session's prompts. Grok reports it once per prompt, at the end of the turn, by model. A turn sums
+//! many requests, so its cost cannot be computed from its tokens, and the cost reported by Grok is stored.
 //!
-//! Before it told usage, Grok told only how full the context was. As long as a log has nothing better, what
-//! the context grew by stands for input tokens; it is too little, and all there is.
+//! Before it reported usage, Grok only reported the size of the context. If a log has nothing better, the growth of
+//! the context is used as the input tokens, which is too low but the best available estimate.
 
 use std::collections::BTreeMap;
 
@@ -19,15 +19,15 @@ use crate::ids::{from_entries, hash, hash_pair, in_order, uuid};
 use crate::reading::{Amendment, Delta};
 use crate::wire::Number;
 
-/// How many models one prompt is believed to have used.
+/// Maximum number of models per prompt.
 const MODELS_MAX: usize = 64;
 
-/// What is remembered of a prompt that was billed.
+/// What is remembered of a billed prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Bill {
-    /// The row that told it.
+    /// The row that reported it.
     row: u64,
-    /// The event that bears the tokens.
+    /// The event that carries the tokens.
     seq: u64,
     first_ts: Option<Timestamp>,
     /// The calls it was split into.
@@ -50,7 +50,7 @@ struct Growth {
 pub(super) struct Bills {
     #[serde(serialize_with = "in_order", deserialize_with = "from_entries")]
     bills: FxHashMap<u64, Bill>,
-    /// The prompt whose rows stream in.
+    /// The prompt whose rows are being read.
     prompt: Option<Box<str>>,
     has_usage: bool,
     context_tokens: u64,
@@ -59,7 +59,7 @@ pub(super) struct Bills {
 }
 
 impl Bills {
-    /// A row tells that a subagent was started or is done.
+    /// Reads a row that reports that a subagent was started or finished.
     pub(super) fn subagent(&mut self, params: &Params<'_>, place: &Place<'_>) {
         let update = &params.update;
         let Some(id) = update.child_session_id.get() else {
@@ -72,14 +72,14 @@ impl Bills {
         }
     }
 
-    /// Whether the very same row was here before.
+    /// Returns `true` if the same row was read before.
     pub(super) fn is_copy(&self, params: &Params<'_>) -> bool {
         let row = params.meta.event_id.get().map(hash);
         let bill = self.bills.get(&self.prompt_key(params));
         row.is_some() && bill.map(|bill| bill.row) == row
     }
 
-    /// Takes the usage of a finished prompt. A later row of the same prompt replaces an earlier one.
+    /// Adds the usage of a finished prompt. A later row of the same prompt replaces an earlier one.
     #[expect(clippy::too_many_arguments, reason = "the facts of one call")]
     pub(super) fn usage(
         &mut self,
@@ -108,7 +108,7 @@ impl Bills {
         let mut sum = Tokens::default();
         let mut keys = Vec::new();
         for (at, share) in shares(usage, model).into_iter().enumerate() {
-            // The first model stands in the place of the estimate, if there was one.
+            // The first model replaces the estimate, if there was one.
             let key = if at == 0 {
                 prompt_slot(prompt)
             } else {
@@ -119,7 +119,7 @@ impl Bills {
             delta.calls.push(Call {
                 key,
                 message: hash_pair(prompt, model_hash(share.model.as_deref())),
-                // The parent's log may hold what a subagent cost, and knows only its session.
+                // The parent's log may include the cost of a subagent, and knows only its session.
                 request: is_sidechain.then(|| session_key(params.session_id.or_empty())),
                 seq: Some(seq),
                 turn,
@@ -154,7 +154,7 @@ impl Bills {
         );
     }
 
-    /// Takes how full the context is. While a log has told no usage, its growth is an estimate.
+    /// Reads the size of the context. As long as a log has no usage, its growth is an estimate.
     pub(super) fn total(&mut self, params: &Params<'_>, place: &Place<'_>, turn: Option<u32>, delta: &mut Delta) {
         if let Some(prompt) = params.meta.prompt_id.get()
             && self.prompt.as_deref() != Some(prompt)
@@ -208,7 +208,7 @@ impl Bills {
         }
     }
 
-    /// The real usage of a prompt came: the estimate is forgotten.
+    /// Drops the estimate once the real usage of a prompt is known.
     fn forget_growth(&mut self, prompt: u64, delta: &mut Delta) {
         if let Some(growth) = self.growth.take_if(|growth| growth.prompt == prompt)
             && let Some(seq) = growth.seq
@@ -217,8 +217,8 @@ impl Bills {
         }
     }
 
-    /// What tells a prompt from every other one, in this log and in its copies: a fork rewrites the session's
-    /// id and keeps the prompt's.
+    /// Returns the key of a prompt, in this log and in its copies: a fork changes the session's id and keeps the
+    /// prompt's.
     fn prompt_key(&self, params: &Params<'_>) -> u64 {
         let told = params.update.prompt_id.get().or(params.meta.prompt_id.get());
         let prompt = told.or(self.prompt.as_deref());
@@ -229,17 +229,17 @@ impl Bills {
     }
 }
 
-/// What tells the prompt of this id from every other one.
+/// Returns the key of the prompt with this id.
 fn key_of(prompt: &str, params: &Params<'_>) -> u64 {
     match params.meta.event_id.get() {
         _ if is_unique(prompt) => hash(prompt),
-        // A client may count its prompts from 1: such an id is one only within its session.
+        // A client may number its prompts from 1: such an id is only unique within its session.
         Some(row) => hash_pair(hash(writer(row)), hash(prompt)),
         None => hash_pair(hash(params.session_id.or_empty()), hash(prompt)),
     }
 }
 
-/// Notes that the bill of this row holds what a subagent cost.
+/// Returns the note that the bill of this row includes the cost of a subagent.
 fn note_of(child: &Child, turn: Option<u32>, place: &Place<'_>) -> Call {
     let (line, done) = child.done.unwrap_or((place.line, place.ts));
     Call {
@@ -252,14 +252,14 @@ fn note_of(child: &Child, turn: Option<u32>, place: &Place<'_>) -> Call {
     }
 }
 
-/// One model's part of a prompt.
+/// One model's share of a prompt.
 struct Share {
     model: Option<String>,
     tokens: Tokens,
     cost_ticks: Option<u64>,
 }
 
-/// Splits a prompt's usage by model. Without a split all of it is the session's model's.
+/// Splits a prompt's usage by model. If there is no split, all of it belongs to the session's model.
 fn shares(usage: &Usage<'_>, model: Option<&str>) -> Vec<Share> {
     let is_whole = !usage.is_incomplete.0 && !usage.is_cost_partial.0;
     let cost = |part: &Usage<'_>| {
@@ -297,7 +297,7 @@ fn shares(usage: &Usage<'_>, model: Option<&str>) -> Vec<Share> {
     shares
 }
 
-/// What Grok calls input is all the model was shown, from the cache or not.
+/// What Grok calls input is everything the model was shown, from the cache or not.
 fn tokens_of(usage: &Usage<'_>) -> Tokens {
     let count = |number: Number| number.0.unwrap_or_default();
     let (cache_read, cache_write) = (count(usage.cache_read), count(usage.cache_write));
@@ -321,7 +321,7 @@ fn add(sum: &mut Tokens, tokens: &Tokens) {
     sum.reasoning = sum.reasoning.saturating_add(tokens.reasoning);
 }
 
-/// A call that cost nothing.
+/// Returns a call without tokens.
 fn nothing(key: u64, place: &Place<'_>) -> Call {
     Call {
         key,
@@ -350,12 +350,12 @@ fn model_hash(model: Option<&str>) -> u64 {
     model.map_or(0, hash)
 }
 
-/// The session that wrote a row, as the row's id names it.
+/// Returns the session that wrote a row, taken from the row's id.
 fn writer(event_id: &str) -> &str {
     event_id.rsplit_once('-').map_or(event_id, |(writer, _)| writer)
 }
 
-/// Whether an id is, or ends with, a UUID.
+/// Returns `true` if an id is, or ends with, a UUID.
 fn is_unique(id: &str) -> bool {
     id.len()
         .checked_sub(36)

@@ -1,5 +1,5 @@
-//! The full text of the events of one line, taken from the line again when somebody wants to see it. The three
-//! files with lines are told apart by their shape.
+//! The full texts of the events of one line, parsed again from the line when a caller wants to show them. The three
+//! files with lines are distinguished by their keys.
 
 use super::chat::{name_and_input, picture};
 use super::record::{self, Block, Envelope, Item, Params, text_of};
@@ -18,7 +18,7 @@ wire! {
     }
 }
 
-/// The texts of all blocks of a line, in the order in which the reader numbers them.
+/// Returns the texts of all blocks of a line, in the order in which the reader numbers them.
 pub(crate) fn bodies(line: &[u8]) -> Vec<Body> {
     let body = |block: told::Block| Body {
         text: match block.told {
@@ -30,7 +30,7 @@ pub(crate) fn bodies(line: &[u8]) -> Vec<Body> {
     blocks(line).into_iter().map(body).collect()
 }
 
-/// The blocks of a line, in the order in which the reader numbers them.
+/// Returns the blocks of a line, in the order in which the reader numbers them.
 pub(crate) fn blocks(line: &[u8]) -> Vec<told::Block> {
     let mut told = Vec::new();
     each(trim(line), &[], &mut |json| {
@@ -115,7 +115,7 @@ fn push(told: &mut Vec<told::Block>, field: Field, text: String) {
     told.push(told::Block::new(field, text));
 }
 
-/// The human's own words are told apart where more stands around them.
+/// Pushes a text of role `user`, with the human's own words separately if there is more around them.
 fn push_words(told: &mut Vec<told::Block>, text: String, own: String, all: &[Block<'_>], by_harness: bool) {
     let field = match by_harness || own.is_empty() {
         true => Field::Other,

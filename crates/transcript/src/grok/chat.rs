@@ -1,5 +1,5 @@
-//! `chat_history.jsonl`: what the model was shown last. It is rewritten when the conversation is compacted and
-//! has no times, so it stands for the log only where there is none. Two formats, which one file may mix.
+//! `chat_history.jsonl`: what the model was shown last. It is rewritten when the conversation is compacted and has no
+//! times, so it is only used if the log is missing. There are two formats, which one file may mix.
 
 use super::record::{Block, Item, ItemCall, blocks, text_of};
 use super::said::{Marks, judge};
@@ -12,7 +12,7 @@ use crate::wording::summary;
 
 impl State {
     pub(super) fn take_item(&mut self, item: &Item<'_>, taken: &mut Taken, delta: &mut Delta) {
-        // The log tells the conversation, and tells it better.
+        // The log contains the same conversation with more detail.
         if self.conversation != Some(PartKind::ChatHistory) {
             taken.was(Fate::Skipped);
             return;
@@ -69,7 +69,7 @@ impl State {
             && item.prior_turn_interrupt.get().is_some()
             && let Some(event) = delta.events.last_mut()
         {
-            // The human stopped the turn before and says what to do instead.
+            // The human stopped the previous turn and says what to do instead.
             event.kinds = event.kinds.and(Kind::HumanIntervention);
         }
         true
@@ -105,7 +105,7 @@ impl State {
         self.push(place, event, delta);
     }
 
-    /// A tool that ran where the model runs. Its result is not told.
+    /// Reads a call of a tool that ran on the server. Its result is not in the file.
     fn backend_call(&mut self, place: &mut Place<'_>, item: &Item<'_>, delta: &mut Delta) -> bool {
         let backend = &item.backend;
         let tool = backend.tool.get().unwrap_or("backend tool");
@@ -129,14 +129,14 @@ impl State {
     }
 }
 
-/// The name and the input of a call, in either format.
+/// Returns the name and the input of a call, in either format.
 pub(super) fn name_and_input<'r>(call: &'r ItemCall<'r>) -> (&'r str, &'r str) {
     let name = call.name.get().or(call.function.name.get()).unwrap_or("tool");
     let input = call.arguments.get().or(call.function.arguments.get());
     (name, input.unwrap_or_default())
 }
 
-/// What stands for a message without words.
+/// Returns the placeholder for a message without text.
 pub(super) fn picture(all: &[Block<'_>]) -> String {
     let kind = all.first().and_then(|block| block.kind.get());
     format!("[{}]", kind.unwrap_or("attachment"))

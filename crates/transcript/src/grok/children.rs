@@ -1,24 +1,24 @@
-//! Whose work a prompt's bill holds besides its own. When a subagent is done, Grok adds what its session cost to the
-//! prompt that started it, if that prompt still runs; the subagent's own log tells the same cost again. So the log of
-//! the prompt notes whom it holds, and who adds up calls of several logs leaves those out.
+//! Which subagents the bill of a prompt includes. When a subagent finishes, Grok adds the cost of its session to the
+//! prompt that started it, if that prompt still runs; the subagent's own log reports the same cost again. So the log
+//! of the prompt notes which subagents it includes, and the sum over several logs leaves those out.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{hash, hash_pair};
 
-/// How many subagents of one log are remembered at a time.
+/// Maximum number of subagents of one log that are remembered at a time.
 const CHILDREN_MAX: usize = 256;
 
 /// A subagent that was started and not billed yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Child {
-    /// What its calls are known by.
+    /// The key of its calls.
     pub(super) session: u64,
     /// The prompt that started it.
     prompt: u64,
     pub(super) started: Option<Timestamp>,
-    /// When it was done, and the line that tells.
+    /// When it finished, and the line that reports it.
     pub(super) done: Option<(u64, Option<Timestamp>)>,
 }
 
@@ -27,11 +27,11 @@ pub(super) struct Child {
 pub(super) struct Children(Vec<Child>);
 
 impl Children {
-    /// A prompt started a subagent.
+    /// Adds a subagent that a prompt started.
     pub(super) fn started(&mut self, id: &str, prompt: u64, ts: Option<Timestamp>) {
         let session = session_key(id);
         let known = self.0.iter().position(|child| child.session == session);
-        // One that was done and is sent out again by the same prompt goes on.
+        // A finished subagent that the same prompt starts again continues.
         let before = known.map(|at| self.0.remove(at)).filter(|child| child.prompt == prompt);
         if self.0.len() == CHILDREN_MAX {
             self.0.remove(0);
@@ -44,7 +44,7 @@ impl Children {
         });
     }
 
-    /// A subagent is done: from here on its cost is in the running prompt's.
+    /// Marks a subagent as finished: its cost is now part of the running prompt's.
     pub(super) fn done(&mut self, id: &str, line: u64, ts: Option<Timestamp>) {
         let session = session_key(id);
         if let Some(child) = self.0.iter_mut().find(|child| child.session == session) {
@@ -52,8 +52,8 @@ impl Children {
         }
     }
 
-    /// A prompt is over: gives the subagents whose cost is in its own, and forgets all that are done. Who was started by
-    /// an earlier prompt is in nobody's.
+    /// Ends a prompt. Returns the subagents whose cost it includes, and removes all that are finished. The cost of a
+    /// subagent started by an earlier prompt is included in no bill.
     pub(super) fn over(&mut self, prompt: u64) -> Vec<Child> {
         let (done, open) = std::mem::take(&mut self.0)
             .into_iter()
@@ -64,7 +64,7 @@ impl Children {
     }
 }
 
-/// What the calls of a subagent's session are known by, in its own log and in its parent's.
+/// Returns the key of the calls of a subagent's session, in its own log and in its parent's.
 pub(super) fn session_key(id: &str) -> u64 {
     hash_pair(hash(id), 2)
 }

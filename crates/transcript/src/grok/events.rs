@@ -1,5 +1,5 @@
-//! `events.jsonl`: what Grok measured of itself. It adds only what the log does not
-//! tell; `phase_changed` alone repeats with every piece of text that streams in.
+//! `events.jsonl`: Grok's measurements of itself. This only adds what the log does not contain; `phase_changed` is
+//! repeated with every chunk of streamed text.
 
 use super::record::Happening;
 use super::tools::Measured;
@@ -8,7 +8,7 @@ use crate::event::{Actor, Kind, PartKind, Role};
 use crate::reading::{Delta, Fate};
 use crate::wording::summary;
 
-/// Types that are known and give no event. The log tells turns, tools and words; phases are for its window.
+/// Types that are known and give no event. The log has turns, tools and messages; phases are for Grok's window.
 const SKIPPED: &[&str] = &[
     "first_token",
     "interjected",
@@ -18,7 +18,7 @@ const SKIPPED: &[&str] = &[
     "tool_started",
 ];
 
-/// Families of types that are known and give no event: Grok watches itself and its servers.
+/// Prefixes of families of types that are known and give no event: Grok monitors itself and its servers.
 const SKIPPED_FAMILIES: &[&str] = &["goal_", "laziness_", "mcp_", "todo_gate_"];
 
 impl State {
@@ -35,7 +35,7 @@ impl State {
             let version = self.schema_version.clone();
             unknown(version.as_deref(), &format!("events/{}", row.kind.or_empty()), delta);
         }
-        // These lines are another file's: they lie in no turn's lines, but in a turn's time.
+        // These lines belong to another file, so no turn's range of lines contains them, but a turn's time does.
         let turn = self.turn_at(&place);
         for event in &mut delta.events[place.first..] {
             event.turn = turn.filter(|_| !place.is_inherited);
@@ -49,7 +49,7 @@ impl State {
         });
     }
 
-    /// Reads a record by its type, and says whether the type is known.
+    /// Reads a record by its type. Returns `false` if the type is unknown.
     fn happening(&mut self, place: &mut Place<'_>, row: &Happening<'_>, delta: &mut Delta) -> bool {
         let has_log = self.conversation == Some(PartKind::Log);
         match row.kind.or_empty() {
@@ -59,7 +59,7 @@ impl State {
                     self.facts.model_beside(row.model_id.get());
                 }
             }
-            // The log's `turn_completed` tells it, with the tokens.
+            // The log's `turn_completed` has it, with the tokens.
             "turn_ended" if has_log => {}
             "turn_ended" => self.turn_ended(place, row, delta),
             "tool_completed" => self.tool_completed(row, delta),
@@ -122,8 +122,8 @@ impl State {
         }
     }
 
-    /// A refusal is a human's, and the log may not tell of it. Words that came with it are in the log, as is
-    /// the turn that was cancelled instead.
+    /// Reads a denial by the human that may be missing in the log. The log always has the text of a denial, and the
+    /// turn that was cancelled instead.
     fn permission_resolved(&mut self, place: &mut Place<'_>, row: &Happening<'_>, has_log: bool, delta: &mut Delta) {
         let told_by_the_log = has_log && matches!(row.decision.or_empty(), "followup" | "cancelled");
         if !matches!(row.decision.or_empty(), "deny" | "followup" | "cancelled") || told_by_the_log {
@@ -143,7 +143,7 @@ impl State {
         }
     }
 
-    /// The turn that was open at a time.
+    /// Returns the turn that was open at the time of a row.
     fn turn_at(&self, place: &Place<'_>) -> Option<u32> {
         let ts = place.ts?;
         let at = self

@@ -1,4 +1,4 @@
-//! What is known about a session as a whole: from the log's own rows, and from the small files beside it.
+//! Facts about the session as a whole: from the log's own rows, and from the small files beside it.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -13,21 +13,21 @@ use crate::session::{
 use crate::turns::Turns;
 use crate::wire::{Flag, Number, Text, wire};
 
-/// A bound on the links one log can make us remember.
+/// Limits the links that one log can make us remember.
 const LINKS_MAX: usize = 2_000;
 
-/// A session that this one made.
+/// A session that this one started.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Child {
     id: Box<str>,
-    /// What the log says of it.
+    /// From the log.
     line: Option<u64>,
     label: Option<Box<str>>,
-    /// What the small file says of it.
+    /// From the subagent's metadata file.
     file_label: Option<Box<str>>,
 }
 
-/// What `summary.json` tells.
+/// The contents of `summary.json`.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Summary {
     id: Option<String>,
@@ -50,7 +50,7 @@ pub(super) struct Facts {
     origin: Origin,
     session_id: Option<String>,
     model: Option<String>,
-    /// The model that `events.jsonl` tells of where there is no log.
+    /// The model from `events.jsonl`, if there is no log.
     model_beside: Option<String>,
     title: Option<String>,
     started_at: Option<Timestamp>,
@@ -62,7 +62,7 @@ pub(super) struct Facts {
     working_directory: Option<String>,
     primary_model: Option<String>,
     children: Vec<Child>,
-    /// The session whose rows were copied here, and the line that tells it.
+    /// The session whose rows were copied here, and the first copied line.
     forked_from: Option<(String, u64)>,
     inherited: Option<Inherited>,
 }
@@ -75,7 +75,7 @@ impl Facts {
         }
     }
 
-    /// Takes a file beside the log. What cannot be read tells nothing.
+    /// Reads a file beside the log. Fields that cannot be parsed stay empty.
     pub(super) fn companion(&mut self, part: PartKind, bytes: &[u8]) {
         match part {
             PartKind::Summary => self.summary = Summary::read(bytes),
@@ -102,7 +102,7 @@ impl Facts {
         }
     }
 
-    /// Who sits on the other side.
+    /// Returns who writes the prompts of this session.
     pub(super) fn speaker(&self) -> Speaker {
         if self.is_subagent() {
             Speaker::Agent
@@ -113,7 +113,7 @@ impl Facts {
         }
     }
 
-    /// What companions tell that lines are read by.
+    /// Returns the facts from companions that decide how lines are read.
     pub(super) fn grounds(&self) -> impl PartialEq + use<> {
         (self.speaker(), self.summary.forked_at, self.inherited_items())
     }
@@ -158,7 +158,7 @@ impl Facts {
         }
     }
 
-    /// Notes a session that this one made, as a row of the log tells of it.
+    /// Adds a session that this one started, as reported by a row of the log.
     pub(super) fn spawned(&mut self, id: &str, line: u64, label: Option<&str>) {
         if let Some(child) = self.child(id) {
             child.line = child.line.or(Some(line));
@@ -166,7 +166,8 @@ impl Facts {
         }
     }
 
-    /// The session that this one made. They stand in order of ids: files and rows come in any order.
+    /// Returns the session that this one started, adding it if needed. They are sorted by id because files and rows
+    /// arrive in any order.
     fn child(&mut self, id: &str) -> Option<&mut Child> {
         let at = match self.children.binary_search_by(|known| (*known.id).cmp(id)) {
             Ok(at) => at,
@@ -183,14 +184,14 @@ impl Facts {
         self.children.get_mut(at)
     }
 
-    /// Notes the session whose rows were copied here.
+    /// Stores the session whose rows were copied here.
     pub(super) fn forked_from(&mut self, parent: &str, line: u64) {
         if self.forked_from.is_none() {
             self.forked_from = Some((parent.to_owned(), line));
         }
     }
 
-    /// Whether something happened before this session was forked.
+    /// Returns `true` if `ts` is before this session was forked.
     pub(super) fn is_older_than_the_fork(&self, ts: Option<Timestamp>) -> bool {
         self.summary
             .forked_at
@@ -198,12 +199,12 @@ impl Facts {
             .is_some_and(|(forked_at, ts)| ts < forked_at)
     }
 
-    /// How many items of the model's context came from the parent.
+    /// Returns the number of items of the model's context that came from the parent.
     pub(super) fn inherited_items(&self) -> u64 {
         self.summary.inherited_items.unwrap_or_default()
     }
 
-    /// Notes that a line is copied, and says whether it is: copies stand together at the start of a log.
+    /// Marks a line as copied and returns `true`. Copied lines are together at the start of a log.
     pub(super) fn inherits(&mut self, rule: InheritedRule, line: u64) -> bool {
         match &mut self.inherited {
             Some(inherited) => inherited.last_line = line,
@@ -218,7 +219,7 @@ impl Facts {
         true
     }
 
-    /// The session as known so far.
+    /// Returns the session as known so far.
     pub(super) fn session(&self, turns: &Turns) -> Session {
         let native = self.native_id();
         let uid = SessionUid::new(Agent::Grok, &native);
@@ -262,14 +263,14 @@ impl Facts {
             entrypoint: self.is_headless.then(|| "headless".to_owned()),
             title: summary.title.clone().or(self.title.clone()),
             is_subagent: self.is_subagent(),
-            // Grok lists no subagent.
+            // Grok does not list subagents.
             is_hidden: summary.is_hidden || self.is_subagent(),
             inherited: self.inherited,
             rate_limits: None,
         }
     }
 
-    /// The directory is named after the session; a copy of a log may lie in any directory.
+    /// Returns the session's id. The directory is named after it, but a copy of a log may be in any directory.
     fn native_id(&self) -> String {
         let directory = self.origin.directory.as_deref();
         let told = self.session_id.as_deref().or(self.summary.id.as_deref());
@@ -359,7 +360,7 @@ fn owned(text: &Text<'_>) -> Option<String> {
     text.get().map(str::to_owned)
 }
 
-/// Keeps the last value told.
+/// Replaces `known` if there is a new value.
 fn last(known: &mut Option<String>, told: Option<&str>) {
     if told.is_some() && known.as_deref() != told {
         *known = told.map(str::to_owned);
@@ -371,7 +372,8 @@ fn last_component(path: &str) -> Option<String> {
     Some(name.to_owned())
 }
 
-/// The path behind a directory's percent-encoded name. A path too long for a name leaves only a hash of it.
+/// Decodes the percent-encoded path in the name of a directory. Returns `None` for a path that was too long, because
+/// then the name is only a hash.
 pub(crate) fn decoded(name: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(name.len());
     let mut rest = name;

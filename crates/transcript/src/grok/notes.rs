@@ -1,5 +1,5 @@
-//! Rows that are no conversation: changes of the session's state, and all that Grok tells its own window. Some
-//! are events, the rest is known and passed over.
+//! Rows outside of the conversation: changes of the session's state, and messages to Grok's own window. Some give
+//! events, the others are known and skipped.
 
 use super::record::{Task, Time, Update, exit_code};
 use super::said::is_made_up;
@@ -8,7 +8,7 @@ use crate::event::{Actor, Kind, Role};
 use crate::reading::Delta;
 use crate::wording::summary;
 
-/// Updates that are known and give no event: news for Grok's window, and what another row tells better.
+/// Updates that are known and give no event: messages to Grok's window, and what another row has in more detail.
 const SKIPPED: &[&str] = &[
     "agent_changed",
     "auto_compact_started",
@@ -45,7 +45,7 @@ const SKIPPED: &[&str] = &[
 ];
 
 impl State {
-    /// Reads a row that is no message, and says whether its type is known.
+    /// Reads a row that is not a message. Returns `false` if its type is unknown.
     pub(super) fn state_update(&mut self, place: &mut Place<'_>, update: &Update<'_>, delta: &mut Delta) -> bool {
         match update.kind.or_empty() {
             "hook_execution" => self.hooks(place, update, delta),
@@ -111,7 +111,8 @@ impl State {
         true
     }
 
-    /// Hooks that did what they should are no news. A hook's row may stand before the words it follows.
+    /// Reads a run of hooks, which gives an event if one failed or blocked. Its row may precede the message that it
+    /// follows.
     fn hooks(&mut self, place: &mut Place<'_>, update: &Update<'_>, delta: &mut Delta) {
         let name = update.event_name.or_empty();
         if name == "user_prompt_submit" {
@@ -142,7 +143,7 @@ impl State {
         self.note(place, &format!("plan: {done} of {} steps done", entries.len()), delta);
     }
 
-    /// The API failed; Grok tries again by itself, or gives up.
+    /// Reports an API error, after which Grok retries by itself or gives up.
     fn retry(&mut self, place: &mut Place<'_>, update: &Update<'_>, delta: &mut Delta) {
         let gave_up = match update.kind.or_empty() {
             "retry_state" => matches!(update.retry.or_empty(), "exhausted" | "failed"),
@@ -205,7 +206,7 @@ impl State {
         self.push(place, event, delta);
     }
 
-    /// An event that tells of something that failed.
+    /// Pushes an event for a failure.
     pub(super) fn failure(&mut self, place: &mut Place<'_>, what: &str, why: Option<&str>, delta: &mut Delta) {
         let mut event = place.event(Kind::Lifecycle, Role::System, Actor::Harness);
         (event.kinds, event.success) = (event.kinds.and(Kind::Error), Some(false));

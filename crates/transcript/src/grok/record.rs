@@ -1,4 +1,4 @@
-//! The lines of Grok's files as Grok Build writes them. These words are not ours: they stay inside `grok`.
+//! The lines of Grok Build's files. These types are private to `grok`.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::wire::{Flag, Many, Maybe, Number, Raw, Text, otherwise, wire};
 
-/// How many bytes of one output are decoded.
+/// Maximum number of bytes of one output that are decoded.
 const OUTPUT_BYTES_MAX: usize = 4 << 20;
 
 wire! {
@@ -29,7 +29,7 @@ wire! {
 }
 
 wire! {
-    /// What Grok knows of every row.
+    /// Metadata of every row.
     struct RowMeta<'a> {
         event_id: Text<'a> = "eventId",
         timestamp_ms: Number = "agentTimestampMs",
@@ -40,7 +40,7 @@ wire! {
 }
 
 wire! {
-    /// An update. Which fields are there depends on `kind`.
+    /// An update. Which fields are present depends on `kind`.
     struct Update<'a> {
         kind: Text<'a> = "sessionUpdate",
         content: Raw<'a> = "content",
@@ -152,7 +152,7 @@ wire! {
 }
 
 wire! {
-    /// What a prompt cost, of one model or of all.
+    /// The usage of a prompt, for one model or for all.
     struct Usage<'a> {
         input: Number = "inputTokens",
         output: Number = "outputTokens",
@@ -167,7 +167,7 @@ wire! {
 }
 
 wire! {
-    /// What a tool gave back, tagged by the tool.
+    /// The output of a tool, tagged by the tool.
     struct RawOutput<'a> {
         kind: Text<'a> = "type",
         output: Output = "output",
@@ -195,7 +195,7 @@ wire! {
 }
 
 wire! {
-    /// A block of a message, or of what a tool shows.
+    /// A block of a message, or of a tool's output.
     struct Block<'a> {
         kind: Text<'a> = "type",
         text: Text<'a> = "text",
@@ -282,12 +282,12 @@ wire! {
     }
 }
 
-/// The JSON text of a value, for as long as its line lives.
+/// Returns the JSON text of a value, with the lifetime of its line.
 pub(super) fn json_of<'a>(raw: Raw<'a>) -> &'a str {
     raw.0.map(RawValue::get).unwrap_or_default()
 }
 
-/// The blocks of a message: one object, many, or a bare string.
+/// Returns the blocks of a message: one object, several, or a bare string.
 pub(super) fn blocks<'a>(raw: Raw<'a>) -> Vec<Block<'a>> {
     let json = json_of(raw);
     match json.as_bytes().first() {
@@ -306,7 +306,7 @@ pub(super) fn blocks<'a>(raw: Raw<'a>) -> Vec<Block<'a>> {
     }
 }
 
-/// The texts of blocks, or what stands for them.
+/// Returns the texts of blocks, joined by line breaks.
 pub(super) fn text_of<'a>(blocks: &[Block<'a>]) -> Cow<'a, str> {
     let texts: Vec<&Cow<'a, str>> = blocks.iter().filter_map(|block| block.text.0.as_ref()).collect();
     match texts.as_slice() {
@@ -316,7 +316,7 @@ pub(super) fn text_of<'a>(blocks: &[Block<'a>]) -> Cow<'a, str> {
     }
 }
 
-/// A whole number that may be negative. Windows tells an exit code as 32 bits without a sign.
+/// Parses an exit code, which may be negative. Windows writes it as an unsigned 32-bit number.
 pub(super) fn exit_code(raw: Raw<'_>) -> Option<i32> {
     let code: i64 = raw.json().parse().ok()?;
     i32::try_from(code)

@@ -1,61 +1,61 @@
-//! What a row of role `user` is, and who said it.
+//! Classifies rows of role `user`: what they are, and who wrote them.
 //!
-//! Grok writes its own reminders, wake-ups and schedules into the user's rows. Marks tell most of them; the
-//! text's own shape tells the rest.
+//! Grok writes its own reminders, wake-ups and schedules into rows of the user. Most of them are marked; the others
+//! are recognized by their text.
 
-/// Who sits on the other side of a session.
+/// Who writes the prompts of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Speaker {
     #[default]
     Human,
-    /// Nobody: a script started it.
+    /// A script started the session.
     Program,
-    /// The agent that made this one.
+    /// The agent that started this one.
     Agent,
 }
 
-/// A text of role `user`, judged.
+/// A classified text of role `user`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Said<'a> {
     /// A human asks or directs.
     Prompt(&'a str),
-    /// A human speaks into the running turn.
+    /// A human sends a message into the running turn.
     Steering(&'a str),
-    /// A human ran a shell command by `!`.
+    /// A human ran a shell command with `!`.
     Shell(&'a str),
-    /// A human's command that Grok carries out by itself.
+    /// A human's command that Grok runs by itself.
     Local(&'a str),
     /// Another agent sent a message.
     OtherAgent(&'a str),
     /// An agent gave a subagent its task.
     Delegated(&'a str),
-    /// A program asked.
+    /// A program sent a prompt.
     Program(&'a str),
-    /// Grok itself wrote it.
+    /// Written by Grok itself.
     Harness(&'a str),
-    /// Nothing was said.
+    /// An empty text.
     Nothing,
 }
 
 /// The marks of a row of role `user`.
 #[derive(Debug, Default)]
 pub(super) struct Marks<'a> {
-    /// Grok made the prompt up: a wake-up, a reminder, a schedule.
+    /// True if Grok generated the prompt: a wake-up, a reminder, a schedule.
     pub(super) is_made_up: bool,
-    /// An echo of something Grok did without the model.
+    /// True for an echo of something Grok did without the model.
     pub(super) is_host_turn: bool,
-    /// It was put into a running turn.
+    /// True if it was inserted into a running turn.
     pub(super) is_interjection: bool,
-    /// The command of a prompt that begins with `!`.
+    /// The command of a prompt that starts with `!`.
     pub(super) shell: Option<&'a str>,
-    /// The message of another agent.
+    /// True for a message of another agent.
     pub(super) is_from_agent: bool,
 }
 
-/// What Grok puts before a message that came while it worked.
+/// Grok's prefix of a message that arrived while it worked.
 const INTERJECTION: &str = "The user sent a message while you were working:";
 
-/// Beginnings of prompt ids that Grok gives to prompts it made up.
+/// Prefixes of the ids of prompts that Grok generated.
 const MADE_UP: &[&str] = &[
     "task-completed-",
     "subagent-completed-",
@@ -80,12 +80,12 @@ const CONTEXT: &[(&str, &str)] = &[
     ("<environment_context>", "</environment_context>"),
 ];
 
-/// Whether Grok made up the prompt of this id.
+/// Returns `true` if Grok generated the prompt with this id.
 pub(super) fn is_made_up(prompt_id: &str) -> bool {
     MADE_UP.iter().any(|prefix| prompt_id.starts_with(prefix))
 }
 
-/// Judges a text.
+/// Classifies a text.
 pub(super) fn judge<'a>(text: &'a str, marks: &Marks<'a>, speaker: Speaker) -> Said<'a> {
     let said = text.trim();
     if marks.is_made_up || said.starts_with("<monitor-event") {
@@ -111,7 +111,7 @@ pub(super) fn judge<'a>(text: &'a str, marks: &Marks<'a>, speaker: Speaker) -> S
         return Said::Shell(command);
     }
     if marks.is_host_turn {
-        // An echo is the human's only where it is a command the human typed.
+        // An echo belongs to the human only if it is a command the human typed.
         return if words.starts_with('/') {
             Said::Local(words)
         } else {
@@ -124,7 +124,7 @@ pub(super) fn judge<'a>(text: &'a str, marks: &Marks<'a>, speaker: Speaker) -> S
     Said::Prompt(words)
 }
 
-/// The human's own words inside what the model was told, and whether they came while it worked.
+/// Returns whether a text arrived while the model worked, and the human's own words in it.
 pub(super) fn words(text: &str) -> (bool, &str) {
     let text = text.trim();
     let (is_framed, text) = match text.strip_prefix(INTERJECTION) {
@@ -138,7 +138,7 @@ pub(super) fn words(text: &str) -> (bool, &str) {
     (is_framed, strip_context(text))
 }
 
-/// Takes off the blocks of context before a text.
+/// Removes the blocks of context before a text.
 fn strip_context(text: &str) -> &str {
     let mut text = text.trim();
     while let Some((_, close)) = CONTEXT.iter().find(|(open, _)| text.starts_with(open)) {

@@ -1,5 +1,5 @@
-//! Tool calls and what came of them. A call is written at least three times: as the model asked for it, as
-//! Grok understood it, and as it ended. It is one call and one result here, joined by `toolCallId`.
+//! Tool calls and their results. A call is written at least three times: as the model requested it, as Grok parsed
+//! it, and as it ended. Here it becomes one call and one result, joined by `toolCallId`.
 
 use jiff::Timestamp;
 use rustc_hash::FxHashMap;
@@ -16,7 +16,7 @@ use crate::reading::{Amendment, Delta};
 use crate::wire::Raw;
 use crate::wording::{Wording, cut, summary, word};
 
-/// A call whose end has not come.
+/// A call without a result so far.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Open {
     seq: u64,
@@ -24,7 +24,7 @@ struct Open {
     tool: Box<str>,
     wording: Box<str>,
     files: Vec<Box<str>>,
-    /// The model's own input is known; before that a title stands for it.
+    /// True if the model's own input is known; before that the title is used instead.
     has_input: bool,
 }
 
@@ -34,11 +34,11 @@ struct Done {
     seq: u64,
     success: Option<bool>,
     exit_code: Option<i32>,
-    /// It went on in the background, and the end of that was told.
+    /// True if it continued in the background and that has ended.
     is_task_over: bool,
 }
 
-/// What `events.jsonl` measured of a call.
+/// The measurements of a call in `events.jsonl`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Measured {
     pub(super) duration_ms: Option<u64>,
@@ -52,26 +52,26 @@ pub(super) struct Calls {
     open: FxHashMap<u64, Open>,
     #[serde(serialize_with = "in_order", deserialize_with = "from_entries")]
     done: FxHashMap<u64, Done>,
-    /// Measurements of calls whose end the log has not told.
+    /// Measurements of calls whose end is not in the log yet.
     #[serde(serialize_with = "in_order", deserialize_with = "from_entries")]
     measured: FxHashMap<u64, Measured>,
-    /// The call behind each command that runs in the background.
+    /// The call that started each background command.
     #[serde(serialize_with = "in_order", deserialize_with = "from_entries")]
     tasks: FxHashMap<u64, u64>,
 }
 
-/// What a call asks for.
+/// A tool call before it becomes an event.
 pub(super) struct Asked<'r> {
     pub(super) id: Option<&'r str>,
     pub(super) tool: &'r str,
-    /// `execute`, `edit`, …: what Grok takes the tool for.
+    /// `execute`, `edit`, …: Grok's classification of the tool.
     pub(super) kind: &'r str,
-    /// The input as JSON text, empty where it is not told.
+    /// The input as JSON text, empty if it is missing.
     pub(super) input: &'r str,
     pub(super) title: &'r str,
 }
 
-/// What a call gave back.
+/// The result of a call.
 pub(super) struct Gave<'r> {
     pub(super) id: &'r str,
     pub(super) text: &'r str,
@@ -104,7 +104,7 @@ impl State {
         };
         let output = &update.raw_output;
         let exit = exit_code(output.exit_code).or(exit_code(output.exit_code_camel));
-        // A command that fails is `completed` all the same.
+        // A command that fails still has the status `completed`.
         let failed = exit.is_some_and(|code| code != 0)
             || output.timed_out.0
             || !matches!(output.signal.json(), "" | "null")
@@ -121,7 +121,7 @@ impl State {
         true
     }
 
-    /// Notes a call.
+    /// Pushes the event of a call.
     pub(super) fn call(&mut self, place: &mut Place<'_>, asked: &Asked<'_>, edited: Vec<Box<str>>, delta: &mut Delta) {
         let worded = worded(asked);
         let files = if edited.is_empty() { worded.files } else { edited };
@@ -155,7 +155,7 @@ impl State {
         self.calls.open.insert(hash(id), open);
     }
 
-    /// Grok tells more of a call: its input, where only a title was known, or the files it writes.
+    /// Updates a call when Grok adds its input, if only a title was known, or the files it writes.
     fn reword(&mut self, asked: &Asked<'_>, edited: Vec<Box<str>>, delta: &mut Delta) {
         let id = asked.id.unwrap_or_default();
         let Some(open) = self.calls.open.get_mut(&hash(id)) else {
@@ -198,7 +198,7 @@ impl State {
         }
     }
 
-    /// Notes what a call gave back, and joins it with the call.
+    /// Pushes the result of a call, and joins it with the call.
     pub(super) fn result(&mut self, place: &mut Place<'_>, gave: &Gave<'_>, delta: &mut Delta) {
         let key = hash(gave.id);
         let open = self.calls.open.remove(&key);
@@ -209,7 +209,7 @@ impl State {
         (event.success, event.exit_code) = (gave.success, gave.exit_code);
         let denied = gave.success == Some(false) && gave.exit_code.is_none() && is_denial(gave.text);
         if denied && self.facts.is_human() {
-            // The tool never ran: it is the human who acts here.
+            // The tool never ran: the human acted here.
             (event.actor, event.kinds) = (Actor::Human, event.kinds.and(Kind::HumanIntervention));
             self.denials += 1;
             self.is_stale |= self.denials_beside > 0;
@@ -242,7 +242,7 @@ impl State {
         }
     }
 
-    /// A command went on in the background: what comes of it is told by the task.
+    /// Notes that a command continues in the background: its task reports the result.
     pub(super) fn backgrounded(&mut self, call_id: &str, task_id: &str) {
         let key = hash(call_id);
         if self.calls.done.contains_key(&key) || self.calls.open.contains_key(&key) {
@@ -250,7 +250,7 @@ impl State {
         }
     }
 
-    /// A command in the background ended. Its call is joined with that end.
+    /// Ends a background command and joins the result with its call.
     pub(super) fn task_over(
         &mut self,
         task_id: &str,
@@ -277,12 +277,12 @@ impl State {
         }
     }
 
-    /// `events.jsonl` measured a call: without the time somebody took to allow it, and with its own judgement
-    /// of whether it worked, which knows of failures that the log calls completed. The log may still be behind.
+    /// Adds measurements of `events.jsonl` to a call. They exclude the time that the human took to approve it, and
+    /// they include failures that the log calls completed. The log may not have the result yet.
     pub(super) fn measured(&mut self, call_id: &str, measured: Measured, delta: &mut Delta) {
         let key = hash(call_id);
         match self.calls.done.get(&key) {
-            // What was measured is how long it took to start the task.
+            // This measured only how long it took to start the task.
             Some(done) if done.is_task_over => {}
             Some(done) => delta.amend(done.measured(measured)),
             None => _ = self.calls.measured.insert(key, measured),
@@ -305,7 +305,7 @@ impl Done {
     }
 }
 
-/// What a row says of a call.
+/// Returns the call that a row describes.
 fn asked<'r>(update: &'r Update<'r>, id: &'r str) -> Asked<'r> {
     let meta = &update.meta.tool;
     let title = update.title.or_empty();
@@ -321,7 +321,7 @@ fn asked<'r>(update: &'r Update<'r>, id: &'r str) -> Asked<'r> {
     }
 }
 
-/// An input that says anything.
+/// Returns the input, or an empty text if it is an empty value.
 fn told(input: Raw<'_>) -> &str {
     match json_of(input).trim() {
         "null" | "{}" | "\"\"" => "",
@@ -329,8 +329,8 @@ fn told(input: Raw<'_>) -> &str {
     }
 }
 
-/// Words a call by the table all agents share. Grok's names and keys are turned into those of the table; what
-/// has no place there is worded by its keys.
+/// Returns the wording of a call from the table that all agents share. Grok's names and keys are mapped to those of
+/// the table; a call that has no entry there is worded by its keys.
 fn worded(asked: &Asked<'_>) -> Wording {
     if asked.input.is_empty() {
         return Wording {
@@ -378,7 +378,7 @@ fn worded(asked: &Asked<'_>) -> Wording {
     }
 }
 
-/// Grok spells out every field it left empty.
+/// Removes null values, because Grok writes every field that it left empty.
 fn without_nothing(input: Map<String, Value>) -> Map<String, Value> {
     input.into_iter().filter(|(_, value)| !value.is_null()).collect()
 }
@@ -387,7 +387,7 @@ fn runs_tests(command: Option<&str>) -> bool {
     command.is_some_and(|command| test_runner(command).is_some())
 }
 
-/// The files whose changes a row shows.
+/// Returns the files whose changes a row shows.
 fn edited_files(all: &[Block<'_>]) -> Vec<Box<str>> {
     let mut files: Vec<Box<str>> = Vec::new();
     for block in all.iter().filter(|block| block.kind.or_empty() == "diff") {
@@ -400,7 +400,8 @@ fn edited_files(all: &[Block<'_>]) -> Vec<Box<str>> {
     files
 }
 
-/// The text of what a tool gave back: the bytes a command wrote, what the row shows, what the model was told.
+/// Returns the text of a tool's output: the bytes that a command printed, else what the row shows, else what the
+/// model was shown.
 pub(super) fn output_text(output: &RawOutput<'_>, all: &[Block<'_>]) -> String {
     if let Some(text) = output.output.0.as_deref().filter(|text| !text.is_empty()) {
         return text.to_owned();
@@ -428,7 +429,7 @@ pub(super) fn output_text(output: &RawOutput<'_>, all: &[Block<'_>]) -> String {
     told.to_owned()
 }
 
-/// Ways to say that a human did not let a tool run.
+/// Phrases that say that a human denied a tool call.
 const DENIALS: &[&str] = &[
     "user rejected",
     "user denied",
@@ -442,7 +443,7 @@ const DENIALS: &[&str] = &[
     "declined by the user",
 ];
 
-/// Whether a text begins with the news that a human did not let a tool run.
+/// Returns `true` if the start of a text says that a human denied the tool call.
 fn is_denial(text: &str) -> bool {
     let head = cut(text, 300).to_lowercase();
     DENIALS.iter().any(|words| head.contains(words))

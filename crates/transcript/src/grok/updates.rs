@@ -1,4 +1,4 @@
-//! The rows of `updates.jsonl`: the conversation. Tools, money and changes of state have files of their own.
+//! The rows of `updates.jsonl` that are the conversation. Tools, usage and changes of state have files of their own.
 
 use jiff::Timestamp;
 
@@ -41,10 +41,10 @@ impl State {
         self.row_over(&place, is_known, taken, delta);
     }
 
-    /// Takes the facts every row may carry, and tells whether it was copied here by a fork.
+    /// Records the facts that any row may carry, and whether a fork copied it here.
     fn heard(&mut self, place: &mut Place<'_>, params: &Params<'_>) {
         let session = params.session_id.get();
-        // A copied row is given this session's id, but its own id still names the session that wrote it.
+        // A copied row gets this session's id, but its own id still names the session that wrote it.
         let writer = place
             .event_id
             .and_then(|id| id.rsplit_once('-'))
@@ -63,7 +63,7 @@ impl State {
         place.is_inherited = rule.is_some_and(|rule| self.facts.inherits(rule, place.line));
         self.facts.session_id(session);
         self.facts.model(params.update.meta.model_id.get());
-        // Hooks run after the work is done, and when a window is closed days later.
+        // Hooks also run after the work is done, and when a window is closed days later.
         if !place.is_inherited && params.update.kind.or_empty() != "hook_execution" {
             self.facts.time(place.ts);
         }
@@ -83,7 +83,8 @@ impl State {
         let marks = Marks {
             is_made_up: made_up,
             is_host_turn: update.meta.is_host_turn.0,
-            // Prompts have an index, `!` commands and echoes have none; what else has none came in between.
+            // Prompts have an index; `!` commands and echoes have none. Any other row without an index is an
+            // interjection.
             is_interjection: update.meta.is_interjection.0 || (index.is_none() && self.has_indexes),
             shell,
             is_from_agent: params.meta.prompt_id.or_empty().starts_with("parent-agent-message-"),
@@ -91,7 +92,7 @@ impl State {
         let shown = block.meta.display_text.get();
         let text = match shown.or(block.text.get()) {
             Some(text) => text.to_owned(),
-            // A picture belongs to the words beside it; on its own it is the prompt.
+            // A picture belongs to the text beside it; on its own it is the prompt.
             None if goes_on || self.after_user => return true,
             None => format!("[{}]", block.kind.get().unwrap_or("attachment")),
         };
@@ -99,7 +100,7 @@ impl State {
         let id = self.piece_id(place, key);
         self.after_user = true;
         if self.say(place, said, &id, goes_on, delta) {
-            // What came in between goes back with the prompt it came into.
+            // An interjection is rewound together with the prompt it was inserted into.
             let before = self.prompts.last().map(|(index, _)| *index);
             let index = index.or(before.filter(|_| self.has_indexes));
             let index = index.unwrap_or(self.prompts.len() as u64);
@@ -108,15 +109,15 @@ impl State {
         true
     }
 
-    /// Whether Grok made up a prompt, by its marks, its id, or what a hook was told of it.
+    /// Returns `true` if Grok generated a prompt, judged by its marks, its id, or the hook that announced it.
     fn is_made_up(&mut self, params: &Params<'_>, block: &Block<'_>) -> bool {
         let marked = params.update.meta.is_hidden.0 || block.meta.is_hidden.0 || block.meta.is_cron.0;
         let submitted = self.submitted.take().unwrap_or_default();
         marked || submitted || is_made_up(params.meta.prompt_id.or_empty())
     }
 
-    /// Makes the event of a text of role `user`, and says whether it is a trigger. `goes_on` says that it is
-    /// not the first piece of its message.
+    /// Pushes the event for a text of role `user`. Returns `true` if it is a trigger. `continues` is true unless this
+    /// is the first chunk of its message.
     pub(super) fn say(
         &mut self,
         place: &mut Place<'_>,
@@ -164,7 +165,7 @@ impl State {
             None => summary(&format!("[{}]", block.kind.get().unwrap_or("attachment"))),
         };
         if update.meta.is_host_turn.0 {
-            // The answer to a command that Grok carried out by itself.
+            // The answer to a command that Grok ran by itself.
             (event.kinds, event.actor) = (Kinds::of(Kind::Lifecycle), Actor::Harness);
             self.run = None;
         } else {
@@ -189,7 +190,7 @@ impl State {
                 "turn finished".into()
             }
             "cancelled" => {
-                // Where nobody sits, nobody cancels: a limit or a signal did.
+                // In a session that is not interactive, a limit or a signal cancelled the turn, not a human.
                 if self.facts.is_human() {
                     (event.kinds, event.actor) = (event.kinds.and(Kind::HumanIntervention), Actor::Human);
                 }
@@ -216,7 +217,7 @@ impl State {
         true
     }
 
-    /// The human went back: prompts from this one on no longer stand.
+    /// Reads a rewind by the human, which removes the prompts from the target on.
     pub(super) fn rewind(&mut self, place: &mut Place<'_>, update: &Update<'_>, delta: &mut Delta) {
         let target = update.target_prompt_index.0.unwrap_or_default();
         if !place.is_inherited {
@@ -232,15 +233,15 @@ impl State {
     }
 }
 
-/// What tells the stream a piece of a message belongs to.
+/// Returns the key of the stream that a chunk belongs to.
 fn stream_of(params: &Params<'_>) -> Option<u64> {
     let prompt = params.meta.prompt_id.get()?;
     let start = params.meta.stream_start_ms.0?.to_string();
     Some(hash_words(&[params.update.kind.or_empty(), prompt, &start]))
 }
 
-/// When a row was made: milliseconds where they are told, else the second it was written. A fork writes copied
-/// rows with the time of the copy, so the milliseconds count.
+/// Returns the time of a row: its milliseconds if present, else the second it was written. The milliseconds come
+/// first because a fork writes copied rows with the time of the copy.
 fn time_of(row: &Envelope<'_>) -> Option<Timestamp> {
     let milliseconds = row.params.meta.timestamp_ms.0.and_then(|ms| i64::try_from(ms).ok());
     let seconds = || row.timestamp.0.and_then(|seconds| i64::try_from(seconds).ok());

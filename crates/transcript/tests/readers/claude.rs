@@ -1,9 +1,9 @@
-//! Claude Code's reader, seen from outside: small logs for one behaviour each, and fixtures of ours that are shaped like
-//! the logs of each version family.
+//! Tests of Claude Code's reader from outside: small logs for one behaviour each, and fixtures that look like the
+//! logs of each version family.
 //!
-//! `check` alone knows the API. It tells a reading as text, one line per event:
-//! `line[#block] turn kinds actor[!] tool "summary" → outcome`. A `!` marks a trigger, `.words` a human's words inside a
-//! result; the parent is told as `^line`, and only where it is not the event before.
+//! Only `check` uses the API. It prints a reading as text, one line per event: `line[#block] turn kinds actor[!] tool
+//! "summary" → outcome`. A `!` marks a trigger, `.words` a human's words inside a result; the parent is printed as
+//! `^line`, and only if it is not the previous event.
 
 mod calls;
 mod damage;
@@ -22,10 +22,10 @@ use transcript::{Agent, PartKind, Reading, SessionEvent, Tokens};
 
 use crate::read;
 
-/// A log of a session that nobody knows by name.
+/// A log of a session whose name is not a UUID.
 const SESSION: &str = "5e551000-0000-4000-8000-000000000001";
 
-/// Tells what the reader makes of a log. The line break after the opening quote of a test's log is not part of it.
+/// Prints what the reader makes of a log. The line break after the opening quote of a test's log is not part of it.
 fn check(log: &str) -> String {
     check_bytes(
         &format!("{SESSION}.jsonl"),
@@ -37,7 +37,7 @@ fn check_bytes(path: &str, log: &[u8]) -> String {
     tell(&read(Agent::Claude, path, log).0)
 }
 
-/// Tells only the events, for logs whose turns and lines are not the point.
+/// Prints only the events, for tests that do not depend on turns and lines.
 fn events(log: &str) -> String {
     let log = log.strip_prefix('\n').unwrap_or(log);
     let (reading, _) = read(Agent::Claude, &format!("{SESSION}.jsonl"), log.as_bytes());
@@ -45,13 +45,13 @@ fn events(log: &str) -> String {
     lines.join("\n")
 }
 
-/// Tells the session of a log, and what it descends from.
+/// Prints the session of a log, and its lineage.
 fn session(path: &str, log: &str) -> String {
     let log = log.strip_prefix('\n').unwrap_or(log);
     tell_session(&read(Agent::Claude, path, log.as_bytes()).0)
 }
 
-/// The same with the small file that lies beside a subagent's log.
+/// Like [`session`], with the metadata file beside a subagent's log.
 fn session_with_meta(path: &str, log: &str, meta: &str) -> String {
     let (mut reading, mut state) = read(Agent::Claude, path, log.as_bytes());
     state.companion(PartKind::Meta, meta.as_bytes());
@@ -124,7 +124,7 @@ fn tell(reading: &Reading) -> String {
     out.trim_end().to_owned()
 }
 
-/// One event in one line.
+/// Prints one event in one line.
 fn told(event: &SessionEvent, reading: &Reading) -> String {
     let mut out = place(event);
     match event.turn {
@@ -232,7 +232,7 @@ fn tell_session(reading: &Reading) -> String {
     out.trim_end().to_owned()
 }
 
-/// Where an event stands.
+/// Prints the position of an event.
 fn place(event: &SessionEvent) -> String {
     let block = if event.block > 0 {
         format!("#{}", event.block)

@@ -1,4 +1,4 @@
-//! Codex CLI: real logs where `BOSWELL_CORPUS` names a directory of them, fixtures of ours, and known truth.
+//! Codex CLI: real logs if `BOSWELL_CORPUS` names a directory of them, fixtures, and logs with known counts.
 
 mod corpus;
 mod generations;
@@ -60,7 +60,7 @@ fn fixture(name: &str) -> Reading {
     read(Agent::Codex, name, bytes).0
 }
 
-/// A reading as text: the session, its events one per line, its turns, and what could not be read.
+/// Prints a reading: the session, its events one per line, its turns, and its faults.
 fn told(reading: &Reading) -> String {
     let mut out = String::new();
     let session = reading.session.as_ref().expect("a reading has its session");

@@ -1,7 +1,6 @@
-//! Real logs: read when `BOSWELL_CORPUS` names a directory of them, passed over when it does not.
+//! Real logs: read if `BOSWELL_CORPUS` names a directory of them, skipped if it does not.
 //!
-//! What they say is strangers' words and stays where it is; the tables beside this file know logs by the
-//! hash of their path only.
+//! Their content is never copied; the tables beside this file identify logs by the hash of their path only.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,7 +10,7 @@ use transcript::{Actor, Agent, Call, PartKind, Tokens, counted};
 use crate::pieces::{check, places};
 use crate::{count_lines, read};
 
-/// The Claude logs of the corpus, by their path inside it.
+/// Returns the Claude logs of the corpus, by their path inside it.
 fn claude_logs() -> Vec<(String, Vec<u8>)> {
     let Some(root) = std::env::var_os("BOSWELL_CORPUS").map(PathBuf::from) else {
         return Vec::new();
@@ -54,7 +53,7 @@ fn key(name: &str) -> String {
     blake3::hash(name.as_bytes()).to_hex()[..16].to_owned()
 }
 
-/// The rows of a table, by log.
+/// Returns the rows of a table, by log.
 fn table(text: &str) -> BTreeMap<&str, Vec<&str>> {
     let rows = text.lines().filter(|line| !line.starts_with('#'));
     rows.filter_map(|row| row.split_once('\t'))

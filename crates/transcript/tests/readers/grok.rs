@@ -1,4 +1,4 @@
-//! Grok's session directories: made-up ones in snapshots, the laws of reading, tokens, and real ones.
+//! Grok's session directories: invented ones in snapshots, properties of reading, tokens, and real ones.
 
 mod laws;
 mod real;
@@ -12,14 +12,14 @@ use transcript::{Agent, Delta, Lines, Origin, PartKind, Reading, SessionEvent, S
 
 /// A session directory in memory: the files that are read, companions before lines.
 pub(crate) struct Directory {
-    /// The path of its log, which names the session and the place it ran in.
+    /// The path of its log, which names the session and its working directory.
     path: String,
     companions: Vec<(PartKind, Vec<u8>)>,
     lines: Vec<(PartKind, Vec<u8>)>,
 }
 
 impl Directory {
-    /// A session of which only the log is there.
+    /// Returns a session that only has a log.
     fn of_log(path: &str, log: &[u8]) -> Self {
         Self {
             path: path.to_owned(),
@@ -28,7 +28,7 @@ impl Directory {
         }
     }
 
-    /// Takes a directory apart as the memory does: the log, or what stands for it, then the events.
+    /// Splits a directory like the memory does: the log, or its replacement, then the events.
     fn open(directory: &Path) -> Self {
         let file = |name: &str| std::fs::read(directory.join(name)).ok();
         let companions = [
@@ -77,7 +77,7 @@ impl Directory {
                     .expect("bytes can be read"),
             );
         }
-        // A session of which there are only companions is one as well.
+        // A session that only has companions is one as well.
         let mut delta = Delta::default();
         state.close(&mut delta);
         reading.apply(delta);
@@ -90,7 +90,7 @@ impl Directory {
     }
 }
 
-/// A made-up session.
+/// Returns an invented session.
 fn fixture(number: u32) -> Directory {
     let group = "%2Fhome%2Fada%2Fapp";
     let session = format!("0199a000-0000-7000-8000-{number:012}");
@@ -101,7 +101,7 @@ fn fixture(number: u32) -> Directory {
     )
 }
 
-/// A reading in words: one event per line, then turns, calls, faults and what is not known.
+/// Prints a reading: one event per line, then turns, calls, faults and unknown types.
 fn told(reading: &Reading) -> String {
     let mut out = String::new();
     for event in &reading.events {
@@ -148,7 +148,7 @@ fn told(reading: &Reading) -> String {
     out
 }
 
-/// What is known of the session as a whole, one fact per line.
+/// Prints the session as a whole, one fact per line.
 fn told_session(reading: &Reading) -> String {
     let session = reading.session.as_ref().expect("a reading has a session");
     let facts = [

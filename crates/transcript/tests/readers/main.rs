@@ -1,4 +1,4 @@
-//! Tests of the readers from outside: made-up logs, logs with known truth, and real ones where they are.
+//! Tests of the readers from outside: invented logs, logs with known counts, and real ones if available.
 
 mod claude;
 mod codex;
@@ -22,7 +22,7 @@ fn read(agent: Agent, path: &str, bytes: &[u8]) -> (Reading, State) {
     (reading, state)
 }
 
-/// How many lines a log has: a last line without a line break is one.
+/// Returns the number of lines of a log: a last line without a line break is one.
 fn count_lines(bytes: &[u8]) -> u64 {
     let breaks = bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
     breaks + u64::from(bytes.last().is_some_and(|byte| *byte != b'\n'))

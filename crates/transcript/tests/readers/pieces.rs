@@ -6,8 +6,8 @@ use transcript::{Agent, Lines, Origin, PartKind, Reading, State};
 
 use crate::{count_lines, read};
 
-/// Reads a log cut at `cuts`, as one that grows: a torn last line waits for the next piece, and the state
-/// is kept as bytes in between.
+/// Reads a log cut at `cuts`, like one that grows: an incomplete last line waits for the next piece, and the state is
+/// serialized in between.
 pub(crate) fn read_in_pieces(agent: Agent, path: &str, bytes: &[u8], cuts: &[usize]) -> (Reading, State) {
     let mut state = State::new(agent, Origin::of(path));
     let mut reading = Reading::default();
@@ -35,7 +35,7 @@ pub(crate) fn read_in_pieces(agent: Agent, path: &str, bytes: &[u8], cuts: &[usi
     (reading, state)
 }
 
-/// Asserts the law for one log and one way to cut it.
+/// Asserts the property for one log and one way to cut it.
 pub(crate) fn check(agent: Agent, path: &str, bytes: &[u8], cuts: &[usize]) {
     let (whole, state) = read(agent, path, bytes);
     let (pieces, state_after_pieces) = read_in_pieces(agent, path, bytes, cuts);
@@ -47,7 +47,7 @@ pub(crate) fn check(agent: Agent, path: &str, bytes: &[u8], cuts: &[usize]) {
     );
 }
 
-/// `n` places in a log, by a generator of our own so that a failure repeats.
+/// Returns `n` offsets in a log, by a deterministic generator so that a failure can be repeated.
 pub(crate) fn places(seed: u64, n: usize, length: usize) -> Vec<usize> {
     let mut x = seed | 1;
     let mut places: Vec<usize> = (0..n)
@@ -79,7 +79,7 @@ fn a_log_read_line_by_line_reads_the_same() {
     }
 }
 
-/// Words that steer a reader, in any order, with any damage.
+/// Words that control a reader, in any order, with any damage.
 const WORDS: &[&str] = &[
     "{",
     "}",

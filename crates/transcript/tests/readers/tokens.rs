@@ -1,4 +1,4 @@
-//! Tokens on logs whose truth is known: each file alone, and all files together.
+//! Tokens of logs with known counts: each file alone, and all files together.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use transcript::{Agent, Call, counted};
 
 use crate::read;
 
-/// Adds up the calls that count, by model.
+/// Sums the calls that count, by model.
 fn totals<'a>(calls: impl IntoIterator<Item = &'a Call>) -> Totals {
     let calls: Vec<&Call> = calls.into_iter().collect();
     let mut totals: BTreeMap<Option<String>, Tokens> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! API calls: counted once, and told on their first event.
+//! API calls: counted once, and assigned to their first event.
 
 use insta::assert_snapshot;
 

@@ -1,4 +1,4 @@
-//! Damaged logs: a line costs at most itself, and says why.
+//! Damaged logs: a bad line loses at most itself, and gives a reason.
 
 use insta::assert_snapshot;
 
@@ -255,7 +255,7 @@ fn a_wrong_type_loses_the_field_and_never_the_row() {
     "#);
 }
 
-/// The full texts that the events of a log find on their lines again.
+/// Returns the full texts that the events of a log have on their lines.
 fn texts(log: &str) -> Vec<String> {
     let (reading, _) = crate::read(transcript::Agent::Claude, "x.jsonl", log.as_bytes());
     let lines: Vec<&str> = log.lines().collect();

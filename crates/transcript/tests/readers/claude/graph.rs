@@ -1,4 +1,4 @@
-//! The graph of records: parents, rewinds, compactions, copies, glued records.
+//! The graph of records: parents, rewinds, compactions, copies, two records on one line.
 
 use insta::assert_snapshot;
 
@@ -298,14 +298,14 @@ fn a_prompt_that_hangs_on_nothing_goes_back_to_the_first_one() {
 "#;
     let root = r#"{"type":"user","uuid":"b1","parentUuid":null,"message":{"content":"rather fix the logout"}}"#;
     assert_eq!(rewound(&format!("{first}{root}")), [true, true, false]);
-    // A key that is not there says nothing, and a summary is no prompt.
+    // A missing key means nothing, and a summary is not a prompt.
     assert_eq!(
         rewound(&format!("{first}{}", root.replace(r#""parentUuid":null,"#, ""))),
         [false, false, false]
     );
     let summary = root.replace(r#""uuid""#, r#""isCompactSummary":true,"uuid""#);
     assert_eq!(rewound(&format!("{first}{summary}")), [false, false]);
-    // Where the first prompt has something above it, a prompt without comes from elsewhere.
+    // If the first prompt has a parent, a prompt without one comes from elsewhere.
     let hook = r#"{"type":"attachment","uuid":"h1","parentUuid":null,"attachment":{"type":"hook_success"}}"#;
     let below = first.replace(r#""parentUuid":null"#, r#""parentUuid":"h1""#);
     assert_eq!(rewound(&format!("{hook}\n{below}{root}")), [false, false, false]);

@@ -1,4 +1,4 @@
-//! Records that are no conversation: state, hooks, errors of the API, and types nobody told us of.
+//! Records outside of the conversation: state, hooks, API errors, and unknown types.
 
 use insta::assert_snapshot;
 

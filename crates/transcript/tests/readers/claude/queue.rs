@@ -1,4 +1,5 @@
-//! Prompts that wait while the agent works: each is one event, where it reached the agent, whatever the version writes.
+//! Prompts that wait while the agent works: each gives one event, at the line where it reached the agent, in every
+//! version.
 
 use insta::assert_snapshot;
 

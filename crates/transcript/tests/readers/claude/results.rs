@@ -1,10 +1,10 @@
-//! Tool calls and their results: joined, judged, and searched for the words of a human.
+//! Tool calls and their results: joined, classified, and searched for the words of a human.
 
 use insta::assert_snapshot;
 
 use super::{check, events};
 
-/// A log in which the tool `name` gave `result`, a record's `message.content` and its further fields.
+/// Returns a log in which the tool `name` returned `result`, a record's `message.content` and its other fields.
 fn called(name: &str, input: &str, result: &str, fields: &str) -> String {
     format!(
         r#"{{"type":"user","uuid":"u1","parentUuid":null,"timestamp":"2026-04-01T09:00:00Z","message":{{"role":"user","content":"fix the login"}}}}
@@ -367,7 +367,7 @@ fn a_spilled_result_told_only_in_its_text_is_found_too() {
     "#);
 }
 
-/// Calls of a shell with their results, or a prompt between them.
+/// Returns calls of a shell with their results, or a prompt between them.
 fn tries(tries: &[(&str, bool)]) -> String {
     let mut log = String::new();
     for (n, (command, works)) in tries.iter().enumerate() {

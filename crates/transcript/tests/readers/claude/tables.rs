@@ -1,5 +1,5 @@
-//! The tables of the specification, row by row: what a record of type `user` is, what a type, a subtype and an
-//! attachment are, and how a tool call is worded.
+//! The tables of the specification, row by row: the class of each record of type `user`, of each type, subtype and
+//! attachment, and the wording of each tool call.
 
 use serde_json::{Value, json};
 use transcript::{Agent, Reading};
@@ -13,7 +13,7 @@ fn reading(path: &str, records: &[Value]) -> Reading {
     read(Agent::Claude, path, log.as_bytes()).0
 }
 
-/// What the events of one record are: `actor[!] kinds` each, and how the line is counted where there are none.
+/// Returns the class of the events of one record: `actor[!] kinds` each, or the fate of the line if there are none.
 fn class(path: &str, record: &Value) -> String {
     let reading = reading(path, std::slice::from_ref(record));
     let events: Vec<String> = reading
@@ -548,7 +548,7 @@ fn every_attachment_has_its_class() {
     );
 }
 
-/// The event of a call: its summary, its kinds, the files it writes.
+/// Returns the event of a call: its summary, its kinds, the files it writes.
 fn worded(tool: &str, input: Value) -> (String, String, String) {
     let block = json!({"type": "tool_use", "id": "toolu_1", "name": tool, "input": input});
     let record = json!({"type": "assistant", "uuid": "u1", "message": {"role": "assistant", "content": [block]}});

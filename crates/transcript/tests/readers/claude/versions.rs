@@ -1,6 +1,8 @@
-//! Fixtures: whole logs shaped like those of each version family, trees of files, and a log with every damage.
+//! Fixtures: whole logs that look like those of each version family, directories of files, and a log with every kind
+//! of damage.
 //!
-//! All of them are made up by us. Each is told whole, so that a change of the reader shows where it changes a story.
+//! All of them are invented. Each is printed completely, so that a snapshot shows where a change of the reader
+//! changes a session.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -28,7 +30,7 @@ fn told(name: &str) -> String {
     check_bytes(name, &bytes(name))
 }
 
-/// All logs of the fixtures, by their path inside `fixtures/claude`.
+/// Returns all logs of the fixtures, by their path inside `fixtures/claude`.
 fn logs() -> Vec<String> {
     let mut found = Vec::new();
     let mut folders = vec![root()];

@@ -1,4 +1,4 @@
-//! Real logs of Codex CLI: read when `BOSWELL_CORPUS` names a directory of them, passed over when it does not.
+//! Real logs of Codex CLI: read if `BOSWELL_CORPUS` names a directory of them, skipped if it does not.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use transcript::{Actor, Agent, Call, Lines, Origin, PartKind, Reading, SessionEv
 use crate::pieces::{check, places};
 use crate::{count_lines, read};
 
-/// The Codex logs of the corpus, by their path inside it.
+/// Returns the Codex logs of the corpus, by their path inside it.
 fn logs() -> Vec<(String, Vec<u8>)> {
     let Some(root) = std::env::var_os("BOSWELL_CORPUS").map(PathBuf::from) else {
         return Vec::new();
@@ -45,7 +45,7 @@ fn key(name: &str) -> String {
     blake3::hash(name.as_bytes()).to_hex()[..16].to_owned()
 }
 
-/// The rows of a table, by log.
+/// Returns the rows of a table, by log.
 fn table(text: &str) -> BTreeMap<&str, Vec<&str>> {
     let rows = text.lines().filter(|line| !line.starts_with('#'));
     rows.filter_map(|row| row.split_once('\t'))
@@ -67,7 +67,7 @@ fn every_real_log_reads_and_its_fates_add_up() {
         assert!(numbered, "{name}");
         let mut ended = 0;
         for turn in &reading.turns {
-            // What sets up a turn stands between the end of the one before and its own trigger.
+            // The preparation of a turn is between the end of the previous one and its own trigger.
             let inside = |line: u64| line > ended && line <= turn.end_line;
             let counts = |event: &&transcript::SessionEvent| event.kind() != transcript::Kind::Lifecycle;
             let of_turn = reading
@@ -175,7 +175,7 @@ fn triggers_equal_the_prompts_found_by_eye() {
     }
 }
 
-/// The rows of a log in a table that has many for each.
+/// Returns the rows of a log in a table that has several for each.
 fn rows_of<'t>(table: &'t str, log: &str) -> Vec<&'t str> {
     let rows = table.lines().filter_map(|row| row.split_once('\t'));
     rows.filter(|(of, _)| *of == log).map(|(_, row)| row).collect()

@@ -1,4 +1,4 @@
-//! A fixture of ours for each generation of the format, from the oldest to the newest.
+//! One fixture for each generation of the format, from the oldest to the newest.
 
 use insta::assert_snapshot;
 

@@ -1,4 +1,4 @@
-//! Laws of the Codex reader: no bytes panic, every line has a fate, and pieces equal the whole.
+//! Properties of the Codex reader: no bytes panic, every line has a fate, and reading in pieces equals reading whole.
 
 use proptest::prelude::*;
 use transcript::{Agent, Kind, PartKind, Reading, State, bodies};
@@ -22,7 +22,7 @@ fn every_event_finds_its_full_text_again() {
     for (name, bytes) in FIXTURES {
         let lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
         for event in read(Agent::Codex, name, bytes).0.events {
-            // The head of the oldest logs has no words, and no line of its own.
+            // The header of the oldest logs has no text, and no line of its own.
             if name == "g0.json" && event.kind() == Kind::Lifecycle {
                 continue;
             }
@@ -71,7 +71,7 @@ fn a_thread_has_the_newest_name_of_the_index_whenever_it_comes() {
     }
 }
 
-/// Words that steer the reader, in any order, with any damage.
+/// Words that control the reader, in any order, with any damage.
 const WORDS: &[&str] = &[
     "{",
     "}",

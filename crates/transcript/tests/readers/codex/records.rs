@@ -1,4 +1,4 @@
-//! Fixtures of ours that hold every type of record, and copied, imported and damaged histories.
+//! Fixtures with every type of record, and with copied, imported and damaged histories.
 
 use insta::assert_snapshot;
 

@@ -1,4 +1,4 @@
-//! Whose thread a log is, where it comes from, and how calls end that outlive their output.
+//! The owner and the origin of a thread, and calls that end after their output.
 
 use insta::assert_snapshot;
 use transcript::Agent;
@@ -12,7 +12,7 @@ fn told_of(path: &str, log: &str) -> String {
     told(&read(Agent::Codex, path, log.trim().as_bytes()).0)
 }
 
-/// A thread with this head and one prompt: who asks?
+/// Returns who writes the prompts of a thread with this header.
 fn asker(head: &str) -> String {
     let log = format!(
         r#"{{"timestamp":"2026-03-01T10:00:00Z","type":"session_meta","payload":{{"id":"{THREAD}",{head}}}}}

@@ -1,4 +1,4 @@
-//! Tokens of made-up logs whose truth is known: each file alone, and all files together.
+//! Tokens of invented logs with known counts: each file alone, and all files together.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use transcript::{Agent, Call, counted};
 use crate::pieces::{check, places};
 use crate::read;
 
-/// Adds up the calls that count, by model.
+/// Sums the calls that count, by model.
 fn totals<'a>(calls: impl IntoIterator<Item = &'a Call>) -> Totals {
     let calls: Vec<&Call> = calls.into_iter().collect();
     let mut totals: BTreeMap<Option<String>, Tokens> = BTreeMap::new();
@@ -59,7 +59,7 @@ fn a_copy_that_no_rule_in_the_file_tells_is_dropped_by_its_counters() {
     let corpus = truth::codex(3, 2);
     let (path, bytes) = &corpus.files[3];
     let whole = read(Agent::Codex, path, bytes).0;
-    // The same thread under another name, as a copy of the whole file has it.
+    // The same thread under another name, as in a copy of the whole file.
     let copy = read(Agent::Codex, "copy.jsonl", bytes).0;
     let calls = whole.calls.iter().chain(&copy.calls);
     assert_eq!(totals(calls), totals(&whole.calls));

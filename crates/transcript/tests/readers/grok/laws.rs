@@ -1,4 +1,4 @@
-//! Pieces equal the whole, companions come in any order, and no bytes panic.
+//! Reading in pieces equals reading whole, companions may come in any order, and no bytes panic.
 
 use proptest::prelude::*;
 use transcript::{Lines, PartKind, Reading, State};
@@ -6,7 +6,7 @@ use transcript::{Lines, PartKind, Reading, State};
 use super::{Directory, fixture};
 use crate::pieces::places;
 
-/// Reads a directory whose parts grow, each cut at places of its own; the state is kept as bytes in between.
+/// Reads a directory whose parts grow, each cut at its own offsets; the state is serialized in between.
 fn read_in_pieces(directory: &Directory, cuts_of: &dyn Fn(&[u8]) -> Vec<usize>) -> (Reading, State) {
     let mut state = directory.state();
     let mut reading = Reading::default();
@@ -31,7 +31,7 @@ fn read_in_pieces(directory: &Directory, cuts_of: &dyn Fn(&[u8]) -> Vec<usize>) 
     (reading, state)
 }
 
-/// Asserts the law for one directory and one way to cut its parts.
+/// Asserts the property for one directory and one way to cut its parts.
 pub(super) fn check(directory: &Directory, cuts_of: &dyn Fn(&[u8]) -> Vec<usize>) {
     let (whole, state) = directory.read();
     let (pieces, state_after_pieces) = read_in_pieces(directory, cuts_of);
@@ -45,8 +45,8 @@ pub(super) fn check(directory: &Directory, cuts_of: &dyn Fn(&[u8]) -> Vec<usize>
     assert_eq!(whole.fates.lines(), directory.count_lines(), "{}", directory.path);
 }
 
-/// Reads a directory whose parts grow side by side: in each round every part is read on from where it was, to a place of
-/// its own. A reading that went stale begins again, as the memory does. Says how often that was.
+/// Reads a directory whose parts grow in parallel: in each round every part is read from its last offset to a new
+/// one. A reading that became stale starts again, as in the memory. Returns how often that happened.
 fn read_side_by_side(directory: &Directory, seed: u64, rounds: usize) -> (Reading, State, usize) {
     let grown: Vec<Vec<usize>> = (directory.lines.iter().zip(1..))
         .map(|((_, bytes), part)| places(seed * 31 + part, rounds, bytes.len()))
@@ -81,7 +81,7 @@ fn read_side_by_side(directory: &Directory, seed: u64, rounds: usize) -> (Readin
     (reading, state, stale)
 }
 
-/// Asserts that it does not matter which part is ahead of the other. Gives how often a reading had to begin again.
+/// Asserts that it does not matter which part is ahead of the other. Returns how often a reading had to start again.
 pub(super) fn check_side_by_side(directory: &Directory, seeds: std::ops::Range<u64>) -> usize {
     let (mut whole, state) = directory.read();
     whole
@@ -161,7 +161,7 @@ fn a_companion_that_tells_late_who_speaks_or_what_was_copied_makes_the_reading_s
             state.companion(*part, bytes);
         }
         assert!(state.is_stale(), "{}", directory.path);
-        // Given first, they make nobody's words a human's.
+        // If they are read first, no text is a human's.
         let (reading, state) = directory.read();
         assert!(!state.is_stale());
         let has_trigger = reading.events.iter().any(|event| event.trigger);
@@ -169,7 +169,7 @@ fn a_companion_that_tells_late_who_speaks_or_what_was_copied_makes_the_reading_s
     }
 }
 
-/// Words that steer the reader, in any order, with any damage.
+/// Words that control the reader, in any order, with any damage.
 const WORDS: &[&str] = &[
     "{",
     "}",
@@ -194,7 +194,7 @@ const WORDS: &[&str] = &[
     "{\"method\":\"session/update\",\"params\":{\"sessionId\":\"s\",\"update\":{\"sessionUpdate\":\"agent_message_chunk\",\"content\":{\"text\":\"old\"}},\"_meta\":{\"eventId\":\"other-1\"}}}\n",
 ];
 
-/// Rows of the log that something in `events.jsonl` hangs on. `NN` is a second of their own.
+/// Rows of the log that records of `events.jsonl` refer to. `NN` is a second of their own.
 const LOG_ROWS: &[&str] = &[
     r#""sessionUpdate":"user_message_chunk","content":{"type":"text","text":"go"},"_meta":{"promptIndex":NN}"#,
     r#""sessionUpdate":"tool_call","toolCallId":"c1","title":"bash","rawInput":{"command":"make"}"#,

@@ -1,4 +1,4 @@
-//! Real session directories: read when `BOSWELL_CORPUS` names a directory of them, passed over when it does not.
+//! Real session directories: read if `BOSWELL_CORPUS` names a directory of them, skipped if it does not.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use super::Directory;
 use super::laws::{check, check_side_by_side};
 use crate::pieces::places;
 
-/// The sessions of the corpus, by the path of the directory, or of the log where it has a name of its own.
+/// Returns the sessions of the corpus, by the path of the directory, or of the log if it has a name of its own.
 fn sessions() -> Vec<(String, Directory)> {
     let Some(root) = std::env::var_os("BOSWELL_CORPUS").map(PathBuf::from) else {
         return Vec::new();
@@ -66,7 +66,7 @@ fn walk(directory: &Path, found: &mut Vec<PathBuf>) {
     found.sort();
 }
 
-/// The rows of a table, by the hash of a session's path.
+/// Returns the rows of a table, by the hash of a session's path.
 fn table(text: &str) -> BTreeMap<&str, Vec<&str>> {
     let rows = text.lines().filter(|line| !line.starts_with('#'));
     rows.filter_map(|row| row.split_once('\t'))

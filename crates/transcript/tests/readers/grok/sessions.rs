@@ -1,4 +1,4 @@
-//! Made-up sessions, event by event.
+//! Invented sessions, event by event.
 
 use std::collections::BTreeSet;
 
@@ -313,7 +313,7 @@ fn pieces_of_one_message_are_blocks_of_it_and_every_event_has_an_id_of_its_own()
         .filter(|event| event.kinds.has(Kind::AssistantMsg))
         .map(|event| event.id.rsplit_once("000000000001-").map_or("", |(_, id)| id))
         .collect();
-    // A hook's row between them does not cut the answer apart.
+    // The row of a hook between them does not split the answer.
     assert_eq!(messages, ["7#0", "40#0", "40#1"]);
     for number in 1..=14 {
         let (reading, _) = fixture(number).read();

@@ -1,4 +1,4 @@
-//! Tokens on logs whose truth is known: each file alone, and all files together.
+//! Tokens of logs with known counts: each file alone, and all files together.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::laws::{check, check_side_by_side};
 use super::{Directory, fixture};
 use crate::pieces::places;
 
-/// Adds up the calls that count, by model.
+/// Sums the calls that count, by model.
 fn totals<'a>(calls: impl IntoIterator<Item = &'a Call>) -> Totals {
     let calls: Vec<&Call> = calls.into_iter().collect();
     let mut totals: BTreeMap<Option<String>, Tokens> = BTreeMap::new();
@@ -86,8 +86,8 @@ fn all_files_together_count_each_prompt_once_in_any_order() {
     }
 }
 
-/// A subagent's cost is in its parent's bill. What is counted of the logs that are there is what was spent in them,
-/// whichever of the two is missing.
+/// The parent's bill includes a subagent's cost. The sum over the available logs is what was spent in them, whichever
+/// of the two is missing.
 #[test]
 fn a_missing_log_takes_away_only_what_no_other_log_tells() {
     for seed in 1..=12 {
@@ -124,8 +124,8 @@ fn a_missing_log_takes_away_only_what_no_other_log_tells() {
     }
 }
 
-/// A prompt (11) is billed with the subagent that ended in it (12), which is billed with its own (13). Another one (14)
-/// ended too late for any bill.
+/// A prompt (11) is billed with the subagent that ended in it (12), which is billed with its own (13). Another one
+/// (14) ended too late for any bill.
 #[test]
 fn a_subagent_counts_in_the_bill_that_holds_it_or_by_itself() {
     let readings = [11, 12, 13, 14].map(|number| fixture(number).read().0);
