@@ -54,6 +54,7 @@ pub use engine::{ServerError, ServerErrorKind};
 pub use error::{Lack, StoreError};
 pub use events::{FreshEvents, FreshPages, kept_events};
 pub use facts::Fact;
+pub(crate) use facts::SLACK;
 pub use filters::{FilterRow, Index, TAIL_NO, Whose};
 pub use frames::{FrameRow, PackedTail, Tail};
 pub use lock::{Patience, RetentionLock, WriteLock};
