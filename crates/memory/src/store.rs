@@ -62,6 +62,7 @@ pub use moving::{Load, SessionLoad};
 pub use operations::Operation;
 pub use place::{Place, Server, UrlError, Writer};
 pub use prompts::{PromptFile, PromptRow, PromptSource, PromptsOnly};
+pub use retention::Candidate;
 pub use said::Said;
 pub use salvage::Salvaged;
 pub use sessions::{SHORT_ID_CHARS, SessionRow, stand_in};
