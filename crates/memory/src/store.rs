@@ -65,7 +65,7 @@ pub use prompts::{PromptFile, PromptRow, PromptSource, PromptsOnly};
 pub use retention::Candidate;
 pub use said::Said;
 pub use salvage::Salvaged;
-pub use sessions::{SHORT_ID_CHARS, SessionRow, stand_in};
+pub use sessions::{SHORT_ID_CHARS, SessionRow, agent_of, stand_in};
 pub use turns::{kept_session, kept_turn, works_for};
 
 use self::engine::{Access, Engine};

@@ -114,7 +114,6 @@ pub(super) const KNOWN: &[KnownEdge] = &[
     KnownEdge { krate: "memory", from: "signals", to: "digest" },
     KnownEdge { krate: "memory", from: "spool", to: "sweep" },
     KnownEdge { krate: "memory", from: "store", to: "digest" },
-    KnownEdge { krate: "memory", from: "store", to: "kept" },
     KnownEdge { krate: "memory", from: "store", to: "search" },
     KnownEdge { krate: "memory", from: "whole", to: "logs" },
     KnownEdge { krate: "render", from: "dress", to: "cards" },
