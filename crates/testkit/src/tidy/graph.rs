@@ -115,7 +115,6 @@ pub(super) const KNOWN: &[KnownEdge] = &[
     KnownEdge { krate: "memory", from: "spool", to: "sweep" },
     KnownEdge { krate: "memory", from: "store", to: "digest" },
     KnownEdge { krate: "memory", from: "store", to: "search" },
-    KnownEdge { krate: "memory", from: "whole", to: "logs" },
     KnownEdge { krate: "render", from: "dress", to: "cards" },
     KnownEdge { krate: "render", from: "film", to: "the root" },
     KnownEdge { krate: "render", from: "markdown", to: "the root" },
