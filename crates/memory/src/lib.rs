@@ -24,6 +24,7 @@ pub mod mask;
 pub mod outcome;
 pub mod overview;
 pub mod packs;
+mod plural;
 pub mod prices;
 mod prompts;
 pub mod report;

@@ -28,6 +28,7 @@ use transcript::Agent;
 
 use crate::digest;
 use crate::mask::Masker;
+use crate::plural::several;
 use crate::prompts;
 use crate::retention::{self, Command, Done, Retention};
 use crate::sources::{Root, Unread};
@@ -135,10 +136,6 @@ impl Report {
     pub(crate) fn sessions(&self) -> u64 {
         self.sessions_new + self.sessions_updated + self.sessions_refreshed
     }
-}
-
-pub(crate) fn several(count: u64, word: &str) -> String {
-    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
 }
 
 /// What a sweep did, for the journal.

@@ -109,7 +109,6 @@ pub(super) const KNOWN: &[KnownEdge] = &[
     KnownEdge { krate: "memory", from: "outcome", to: "digest" },
     KnownEdge { krate: "memory", from: "packs", to: "search" },
     KnownEdge { krate: "memory", from: "prompts", to: "sweep" },
-    KnownEdge { krate: "memory", from: "retention", to: "sweep" },
     KnownEdge { krate: "memory", from: "signals", to: "digest" },
     KnownEdge { krate: "memory", from: "spool", to: "sweep" },
     KnownEdge { krate: "memory", from: "store", to: "digest" },
