@@ -26,7 +26,6 @@ pub mod overview;
 pub mod packs;
 mod plural;
 pub mod prices;
-mod prompts;
 pub mod report;
 pub mod repos;
 pub mod restore;

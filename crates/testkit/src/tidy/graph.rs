@@ -108,7 +108,6 @@ pub(super) const KNOWN: &[KnownEdge] = &[
     KnownEdge { krate: "memory", from: "heard", to: "digest" },
     KnownEdge { krate: "memory", from: "outcome", to: "digest" },
     KnownEdge { krate: "memory", from: "packs", to: "search" },
-    KnownEdge { krate: "memory", from: "prompts", to: "sweep" },
     KnownEdge { krate: "memory", from: "signals", to: "digest" },
     KnownEdge { krate: "memory", from: "spool", to: "sweep" },
     KnownEdge { krate: "memory", from: "store", to: "digest" },
