@@ -41,6 +41,7 @@ pub mod stats;
 pub mod store;
 pub mod surface;
 pub mod sweep;
+mod terms;
 mod threads;
 pub mod usage;
 pub mod whole;

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use transcript::{Line, LineBody};
 
 use crate::mask::MaskVersion;
-use crate::search::Marks;
 use crate::squeeze;
+use crate::terms::Marks;
 use crate::threads::on_threads;
 
 /// A frame that exists: its bytes are on disk and synced.

@@ -107,7 +107,6 @@ pub(super) const KNOWN: &[KnownEdge] = &[
     KnownEdge { krate: "boswell", from: "text_source", to: "commands::read" },
     KnownEdge { krate: "memory", from: "heard", to: "digest" },
     KnownEdge { krate: "memory", from: "outcome", to: "digest" },
-    KnownEdge { krate: "memory", from: "packs", to: "search" },
     KnownEdge { krate: "memory", from: "signals", to: "digest" },
     KnownEdge { krate: "memory", from: "spool", to: "sweep" },
     KnownEdge { krate: "memory", from: "store", to: "digest" },
