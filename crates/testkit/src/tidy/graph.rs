@@ -110,7 +110,6 @@ pub(super) const KNOWN: &[KnownEdge] = &[
     KnownEdge { krate: "memory", from: "signals", to: "digest" },
     KnownEdge { krate: "memory", from: "spool", to: "sweep" },
     KnownEdge { krate: "memory", from: "store", to: "digest" },
-    KnownEdge { krate: "memory", from: "store", to: "search" },
     KnownEdge { krate: "render", from: "dress", to: "cards" },
     KnownEdge { krate: "render", from: "film", to: "the root" },
     KnownEdge { krate: "render", from: "markdown", to: "the root" },
