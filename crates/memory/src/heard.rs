@@ -3,16 +3,14 @@
 //!
 //! Pure: it knows no store and no clock.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use transcript::Outcome;
 
 use crate::digest::Told;
 use crate::outcome::{Confidence, Evidence, Judgement, Reason};
 use crate::spool::EXIT;
-use crate::store::Fact;
+use crate::store::{Fact, SLACK};
 
-/// An agent may write to its log for a moment after it told that it ended.
-pub(crate) const SLACK: SignedDuration = SignedDuration::from_mins(1);
 /// What shells add to a signal's number.
 const BY_SIGNAL: i64 = 128;
 const SIGINT: i64 = 2;

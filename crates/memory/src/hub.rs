@@ -15,9 +15,9 @@ use transcript::PartKind;
 pub use self::push::{Pushed, STAYED, Share, push};
 use crate::kept;
 use crate::packs::{self, Frame, Packs, Unsynced};
+use crate::plural::several;
 use crate::search::{self, Form, Marks, Vocabulary};
 use crate::store::{FrameRow, Patience, SessionLoad, SessionRow, Store, StoreError, TAIL_NO};
-use crate::sweep::several;
 
 /// What was moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

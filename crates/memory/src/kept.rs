@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::ops::RangeInclusive;
 
-use transcript::{Agent, Line, LineBody, PartKind, SafeName, SessionEvent};
+use transcript::{Line, LineBody, PartKind, SafeName, SessionEvent};
 
 use crate::breaks;
 use crate::packs;
+pub use crate::store::agent_of;
 use crate::store::{FrameRow, Store, StoreError};
 use crate::whole::{self, Whole};
 
@@ -197,16 +198,6 @@ pub fn parts(store: &Store, session_uid: &str) -> Result<Vec<(PartKind, String)>
     }
     parts.sort_by_key(|(kind, name)| (kind.has_lines(), *kind, name.clone()));
     Ok(parts)
-}
-
-/// Whose session a uid names.
-pub fn agent_of(session_uid: &str) -> Result<Agent, StoreError> {
-    let flavor = session_uid.split_once(':').map_or(session_uid, |(flavor, _)| flavor);
-    let agent = Agent::ALL.into_iter().find(|agent| agent.as_str() == flavor);
-    agent.ok_or_else(|| StoreError::Unknown {
-        what: "agent",
-        word: flavor.to_owned(),
-    })
 }
 
 /// Writes a part of a session as the agent wrote it, but for masked secrets.

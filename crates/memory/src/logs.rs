@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 use transcript::{
-    Actor, Agent, Body, Call, Delta, Fate, Fates, Line, LineBody, Lines, Origin, Part, PartKind, Reading, Role,
-    SessionEvent, State, Unknown, counted,
+    Agent, Call, Delta, Fate, Fates, Line, LineBody, Lines, Origin, Part, PartKind, Reading, SessionEvent, State,
+    Unknown, counted,
 };
 
 pub use head::{agent_of_head, cwd_of_head};
@@ -32,6 +32,7 @@ use crate::breaks;
 use crate::files;
 use crate::mask::{LineState, Masker};
 use crate::sources::{self, Log, Unread};
+pub(crate) use crate::whole::text_of;
 use crate::whole::{self, Whole};
 
 /// A window of zstd larger than 128 MiB is refused: it would be held in memory.
@@ -412,20 +413,6 @@ pub fn each_whole<E>(
     Ok(waiting
         .chain(others)
         .try_for_each(|event| show(event, Whole::default())))
-}
-
-/// The text of an event among the bodies of its line.
-pub(crate) fn text_of(event: &SessionEvent, bodies: &[Body]) -> Option<String> {
-    // A queued prompt is the only thing on the line where it was typed.
-    let body = bodies.get(if event.text_line.is_some() {
-        0
-    } else {
-        event.block as usize
-    })?;
-    match event.actor {
-        Actor::Human if event.role == Role::User => Some(body.words.as_ref().unwrap_or(&body.text).clone()),
-        _ => Some(body.text.clone()),
-    }
 }
 
 /// The bytes of a log, whether it is compressed or not.

@@ -14,10 +14,28 @@ use std::sync::Arc;
 
 use transcript::{Line, LineBody};
 
-use crate::search::Marks;
+use crate::mask::MaskVersion;
 use crate::squeeze;
-use crate::store::FrameRow;
+use crate::terms::Marks;
 use crate::threads::on_threads;
+
+/// A frame that exists: its bytes are on disk and synced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FrameRow {
+    pub frame_no: u64,
+    pub first_line: u64,
+    pub lines: u64,
+    /// Bytes before compression.
+    pub raw_bytes: u64,
+    /// The file under `packs`.
+    pub pack: String,
+    pub start: u64,
+    pub length: u64,
+    /// BLAKE3 of the compressed bytes.
+    pub checksum: [u8; 32],
+    /// By which rules its text was masked.
+    pub mask_version: MaskVersion,
+}
 
 /// Lines are gathered to about this size before they are compressed.
 pub const FRAME_BYTES: usize = 1 << 20;

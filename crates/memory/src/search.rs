@@ -15,8 +15,6 @@ use crate::breaks;
 use crate::packs::Scratch;
 
 mod beside;
-pub mod filter;
-pub mod fold;
 mod glance;
 pub mod matching;
 mod pattern;
@@ -27,15 +25,14 @@ mod scan;
 pub mod score;
 pub mod snippet;
 mod stride;
-pub mod vocabulary;
-pub mod words;
 
+pub use crate::terms::vocabulary::{Sought, Vocabulary};
+pub use crate::terms::{Marks, filter, fold, vocabulary, words};
 pub use beside::{Judged, judge};
 pub use glance::Glance;
 pub use query::Query;
 pub use run::{rank, search};
 pub use snippet::Snippet;
-pub use vocabulary::{Sought, Vocabulary};
 
 use scan::Place;
 
@@ -202,22 +199,6 @@ pub struct Work {
     /// Frames that were read.
     pub read: usize,
     pub bytes_read: u64,
-}
-
-/// What is kept beside a frame so that it is found.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Marks {
-    /// Empty where the part is not searched.
-    pub filter: Vec<u8>,
-    /// For a database that has an index of its own.
-    pub words: Option<String>,
-}
-
-impl Marks {
-    /// What they take in memory.
-    pub fn size(&self) -> usize {
-        self.filter.len() + self.words.as_ref().map_or(0, String::len)
-    }
 }
 
 /// Makes the filter of a frame's masked lines. `builder` is used again for the next frame.

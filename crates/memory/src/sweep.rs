@@ -12,6 +12,7 @@ mod index;
 pub(crate) mod marking;
 pub(crate) mod piece;
 pub(crate) mod plan;
+mod prompts;
 mod refresh;
 mod work;
 mod write;
@@ -28,7 +29,7 @@ use transcript::Agent;
 
 use crate::digest;
 use crate::mask::Masker;
-use crate::prompts;
+use crate::plural::several;
 use crate::retention::{self, Command, Done, Retention};
 use crate::sources::{Root, Unread};
 use crate::spool::NoteInbox;
@@ -135,10 +136,6 @@ impl Report {
     pub(crate) fn sessions(&self) -> u64 {
         self.sessions_new + self.sessions_updated + self.sessions_refreshed
     }
-}
-
-pub(crate) fn several(count: u64, word: &str) -> String {
-    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
 }
 
 /// What a sweep did, for the journal.

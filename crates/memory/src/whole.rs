@@ -1,14 +1,26 @@
 //! Events with all that their lines hold of them: whole texts, and pictures.
 
-use transcript::{Agent, Image, SessionEvent, bodies, images};
-
-use crate::logs;
+use transcript::{Actor, Agent, Body, Image, Role, SessionEvent, bodies, images};
 
 /// What a line holds of an event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Whole {
     pub text: Option<String>,
     pub images: Vec<Image>,
+}
+
+/// The text of an event among the bodies of its line.
+pub(crate) fn text_of(event: &SessionEvent, bodies: &[Body]) -> Option<String> {
+    // A queued prompt is the only thing on the line where it was typed.
+    let body = bodies.get(if event.text_line.is_some() {
+        0
+    } else {
+        event.block as usize
+    })?;
+    match event.actor {
+        Actor::Human if event.role == Role::User => Some(body.words.as_ref().unwrap_or(&body.text).clone()),
+        _ => Some(body.text.clone()),
+    }
 }
 
 /// What a line holds of the events that stand on it, by `seq`.
@@ -19,7 +31,7 @@ pub(crate) fn of_line(agent: Agent, line: &[u8], events: &[&SessionEvent]) -> Ve
     for event in events {
         let is_own = |image: &mut Image| image.block == Some(event.block);
         let whole = Whole {
-            text: logs::text_of(event, &bodies),
+            text: text_of(event, &bodies),
             images: images.extract_if(.., is_own).collect(),
         };
         wholes.push((event.seq, whole));

@@ -6,6 +6,7 @@
 //! compile yet is judged as well. Each rule has a test that shows it firing.
 
 mod code;
+mod graph;
 mod house;
 mod rust;
 
@@ -38,40 +39,21 @@ struct Tree {
     files: BTreeMap<String, String>,
 }
 
-/// A file or a function that may be longer than the limit, up to `lines`, for `reason`.
-///
-/// The number is a ratchet: when the thing shrinks below the limit, the entry has to go.
-#[derive(Debug)]
-struct Long {
-    path: &'static str,
-    /// The function's name, or `None` for the file.
-    function: Option<&'static str>,
-    lines: usize,
-    reason: &'static str,
-}
-
-/// What is longer than a file or a function should be, and why.
-const LONG: &[Long] = &[Long {
-    path: "crates/transcript/src/command/runners.rs",
-    function: None,
-    lines: 720,
-    reason: "a flat table of test runners, one line each",
-}];
-
 /// Checks the checkout at `root` against every rule.
 ///
 /// # Panics
 ///
 /// If `root` cannot be read.
 pub fn check(root: &Path) -> Vec<Complaint> {
-    check_tree(&Tree::read(root), LONG)
+    check_tree(&Tree::read(root), graph::KNOWN)
 }
 
-fn check_tree(tree: &Tree, long: &[Long]) -> Vec<Complaint> {
+fn check_tree(tree: &Tree, known: &[graph::KnownEdge]) -> Vec<Complaint> {
     let mut complaints = Vec::new();
     let sources = tree.sources();
-    code::check(&sources, long, &mut complaints);
+    code::check(&sources, &mut complaints);
     house::check(tree, &sources, &mut complaints);
+    graph::check(&sources, known, &mut complaints);
     complaints.sort();
     complaints
 }
@@ -112,7 +94,8 @@ impl Tree {
             let path = format!("{prefix}{name}");
             if kind.is_dir() && !is_made_by_tools(&path) {
                 self.walk(&entry.path(), &format!("{path}/"));
-            } else if kind.is_file() {
+            } else if kind.is_file() && path != ".git" {
+                // In a linked worktree `.git` is a file that names a path of this machine.
                 // Another process may take a file away between listing and reading.
                 if let Ok(bytes) = std::fs::read(entry.path()) {
                     let text = String::from_utf8_lossy(&bytes).into_owned();

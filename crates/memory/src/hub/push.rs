@@ -6,9 +6,9 @@ use jiff::Timestamp;
 
 use super::anchors::{self, Stands};
 use super::{carry, strip};
+use crate::plural::several;
 use crate::retention;
 use crate::store::{Decision, Patience, SessionRow, Store, StoreError};
-use crate::sweep::several;
 
 /// What of a session leaves the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

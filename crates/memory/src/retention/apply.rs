@@ -11,8 +11,8 @@ use super::plan::{Drop, Plan, Reason, reasons_in_words};
 use super::{Command, DATA_LOSS, Retention};
 use crate::digest::{self, Digest};
 use crate::packs;
+use crate::plural::several;
 use crate::store::{Growth, Lack, Patience, Store, StoreError, Tx, WriteLock};
-use crate::sweep::several;
 
 /// So many sessions are let go at once: the lock is short, and a crash loses little work.
 const BATCH: usize = 64;

@@ -3,6 +3,8 @@
 
 use jiff::Timestamp;
 
+pub use crate::store::Candidate;
+
 const DAY_MICROS: i64 = 24 * 60 * 60 * 1_000_000;
 
 /// How much raw text may stay, and for how long.
@@ -18,23 +20,6 @@ pub struct Policy {
     pub distilled_cap_bytes: u64,
     /// When this day began where the user lives: what grew since goes only over the hard cap.
     pub today_began: Timestamp,
-}
-
-/// A session as far as its raw text is concerned. Times are microseconds since 1970.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Candidate {
-    pub session_uid: String,
-    pub flavor: String,
-    /// What it takes of the raw cache.
-    pub bytes: u64,
-    pub ingested_at: i64,
-    pub analyzed_at: Option<i64>,
-    pub ended_at: Option<i64>,
-    pub is_kept: bool,
-    /// Somebody is reading its log just now.
-    pub is_busy: bool,
-    /// A digest of it was tried and cannot be made.
-    pub is_opaque: bool,
 }
 
 /// Why a session is evicted.

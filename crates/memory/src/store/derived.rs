@@ -10,8 +10,8 @@ use transcript::{Amendment, Delta, Fault, PartKind, Session, State, Turn, Unknow
 use super::engine::{Engine, Value};
 use super::filters::Whose;
 use super::{Reads, StoreError, Tx, calls, events, micros, packed_calls};
-use crate::search::filter;
 use crate::squeeze;
+use crate::terms::filter;
 
 /// The derived tables, in the order in which they are emptied and compared.
 const TABLES: &[&str] = &[

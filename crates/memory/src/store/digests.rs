@@ -7,9 +7,9 @@ use jiff::Timestamp;
 use transcript::Call;
 
 use super::engine::{Row, Value};
+use super::facts::SLACK;
 use super::{Fact, Reads, StoreError, Tx, micros, packed_calls};
 use crate::digest::Digest;
-use crate::heard::SLACK;
 
 /// A digest as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]

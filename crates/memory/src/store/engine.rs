@@ -16,7 +16,7 @@ use self::sqlite::Sqlite;
 use super::StoreError;
 use super::filters::Index;
 use super::place::{Server, Writer};
-use crate::search::Sought;
+use crate::terms::vocabulary::Sought;
 
 /// A connection to the database, and who speaks.
 pub(super) struct Engine {

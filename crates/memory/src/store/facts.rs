@@ -2,13 +2,15 @@
 //!
 //! Facts belong to a uid and to no row of `sessions`: a hook may speak before the log was read.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::engine::{Row, Value};
 use super::{Reads, StoreError, Tx, micros};
 
 /// Two agents' settings may run the same hook: what is told twice within this time was told once.
 const SAME_WITHIN_MICROS: i64 = 2_000_000;
+/// An agent may write to its log for a moment after it told that it ended.
+pub(crate) const SLACK: SignedDuration = SignedDuration::from_mins(1);
 
 /// One thing that was told.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,8 +9,8 @@ use transcript::PartKind;
 
 use super::engine::{Engine, Value};
 use super::{Reads, Store, StoreError, Tx};
-use crate::search::filter::{Filter, Need, halves};
-use crate::search::{Marks, Sought};
+use crate::terms::filter::{Filter, Need, halves};
+use crate::terms::{Marks, vocabulary::Sought};
 
 /// Stands for the tail of a part, which is no frame yet.
 pub const TAIL_NO: i64 = -1;

@@ -7,28 +7,11 @@ use super::engine::{Row, Value};
 use super::filters::{self, TAIL_NO, Whose};
 use super::{Reads, StoreError, Tx};
 use crate::mask::MaskVersion;
+pub use crate::packs::FrameRow;
 use crate::squeeze;
 
 /// What waits to become a frame is packed anew whenever it grows: 6 % larger than a frame, in less than two thirds of the time.
 const TAIL_ZSTD_LEVEL: i32 = 1;
-
-/// A frame that exists: its bytes are on disk and synced.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FrameRow {
-    pub frame_no: u64,
-    pub first_line: u64,
-    pub lines: u64,
-    /// Bytes before compression.
-    pub raw_bytes: u64,
-    /// The file under `packs`.
-    pub pack: String,
-    pub start: u64,
-    pub length: u64,
-    /// BLAKE3 of the compressed bytes.
-    pub checksum: [u8; 32],
-    /// By which rules its text was masked.
-    pub mask_version: MaskVersion,
-}
 
 /// The last lines of a part, which do not fill a frame yet.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

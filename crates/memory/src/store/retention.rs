@@ -7,7 +7,6 @@ use jiff::Timestamp;
 
 use super::engine::Value;
 use super::{Reads, StoreError, Tx, micros};
-use crate::retention::Candidate;
 
 /// What of each session is raw text, or made of it so that text can be read from it. Numbers and marks are not.
 const RAW: [(&str, &str); 6] = [
@@ -19,6 +18,23 @@ const RAW: [(&str, &str); 6] = [
     // The last one: a store that an older version made has no such table until somebody writes.
     ("trigrams", "length(bytes)"),
 ];
+
+/// A session as far as its raw text is concerned. Times are microseconds since 1970.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    pub session_uid: String,
+    pub flavor: String,
+    /// What it takes of the raw cache.
+    pub bytes: u64,
+    pub ingested_at: i64,
+    pub analyzed_at: Option<i64>,
+    pub ended_at: Option<i64>,
+    pub is_kept: bool,
+    /// Somebody is reading its log just now.
+    pub is_busy: bool,
+    /// A digest of it was tried and cannot be made.
+    pub is_opaque: bool,
+}
 
 impl Tx<'_> {
     /// Marks a session so that it is never dropped. Says whether that is new.

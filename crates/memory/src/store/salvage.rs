@@ -301,7 +301,7 @@ impl Sink<'_> {
             if uid.starts_with('~') {
                 return Ok(true);
             }
-            if crate::kept::agent_of(uid).is_err() {
+            if super::agent_of(uid).is_err() {
                 return Ok(false);
             }
             if table.0 != "sessions" && !self.known.contains(uid) {

@@ -39,6 +39,18 @@ fn stands_for(session_uid: &str) -> Option<&str> {
     Some(uid)
 }
 
+/// Whose session a uid names.
+pub fn agent_of(session_uid: &str) -> Result<transcript::Agent, StoreError> {
+    let flavor = session_uid.split_once(':').map_or(session_uid, |(flavor, _)| flavor);
+    let agent = transcript::Agent::ALL
+        .into_iter()
+        .find(|agent| agent.as_str() == flavor);
+    agent.ok_or_else(|| StoreError::Unknown {
+        what: "agent",
+        word: flavor.to_owned(),
+    })
+}
+
 impl Tx<'_> {
     /// Notes that a session was read. One that grew has to be analyzed again.
     pub fn put_session(&self, session_uid: &str, session: &Session, at: Timestamp) -> Result<(), StoreError> {

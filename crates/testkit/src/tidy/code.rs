@@ -4,13 +4,8 @@
 //! up. So most rules look at product code only. What they cannot see: code which a macro writes.
 
 use super::rust::{Source, is_word, names};
-use super::{Complaint, Long, complain};
+use super::{Complaint, complain};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Code lines of one file; comments, blank lines and tests are free.
-const FILE_LINES_MAX: usize = 400;
-/// Code lines of one function, from `fn` to its closing brace.
-const FUNCTION_LINES_MAX: usize = 70;
 
 /// The one file that asks for time, home and environment.
 const DOORSTEP: &str = "crates/boswell/src/context.rs";
@@ -46,7 +41,7 @@ const NOT_IN_TRANSCRIPT: &[&str] = &[
     "stdin()",
 ];
 
-pub(super) fn check(sources: &[Source], long: &[Long], out: &mut Vec<Complaint>) {
+pub(super) fn check(sources: &[Source], out: &mut Vec<Complaint>) {
     for source in sources {
         header(source, out);
         sql(source, out);
@@ -59,7 +54,6 @@ pub(super) fn check(sources: &[Source], long: &[Long], out: &mut Vec<Complaint>)
         }
     }
     one_writer_per_table(sources, out);
-    lengths(sources, long, out);
 }
 
 /// The crate whose `src` a file belongs to.
@@ -223,41 +217,6 @@ fn unfinished(source: &Source, out: &mut Vec<Complaint>) {
     }
 }
 
-/// Files and functions stay short, but for the list.
-fn lengths(sources: &[Source], long: &[Long], out: &mut Vec<Complaint>) {
-    let mut used = BTreeSet::new();
-    for source in sources.iter().filter(|s| crate_of(&s.path).is_some()) {
-        let code: Vec<usize> = source.product_code().map(|(line, _)| line).collect();
-        let mut judge = |function: Option<&str>, line: usize, lines: usize, limit: usize| {
-            if lines <= limit {
-                return;
-            }
-            let entry = long
-                .iter()
-                .position(|l| l.path == source.path && l.function == function);
-            used.extend(entry);
-            let allowed = entry.map_or(limit, |at| long[at].lines);
-            if lines > allowed {
-                let what = function.map_or("the file".to_string(), |name| format!("`{name}`"));
-                let message = format!("{what} has {lines} code lines, {allowed} are allowed");
-                complain(out, &source.path, line, "long", message);
-            }
-        };
-        judge(None, 1, code.len(), FILE_LINES_MAX);
-        for function in &source.functions {
-            let inside = |line: &&usize| (function.first..=function.last).contains(*line);
-            let lines = code.iter().filter(inside).count();
-            judge(Some(&function.name), function.first, lines, FUNCTION_LINES_MAX);
-        }
-    }
-    for (at, entry) in long.iter().enumerate() {
-        if !used.contains(&at) || entry.reason.is_empty() {
-            let message = "its entry in `LONG` is not needed any more, or has no reason";
-            complain(out, entry.path, 1, "long", message.to_string());
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -270,7 +229,7 @@ mod tests {
     fn told_of(files: &[(&str, &str)]) -> Vec<String> {
         let sources: Vec<_> = files.iter().map(|(p, t)| Source::scan(p, t)).collect();
         let mut out = Vec::new();
-        check(&sources, &[], &mut out);
+        check(&sources, &mut out);
         out.iter().map(|c| format!("{} {}", c.line, c.rule)).collect()
     }
 
@@ -409,46 +368,5 @@ mod tests {
     #[test]
     fn mod_rs_is_told() {
         assert_eq!(told("crates/memory/src/a/mod.rs", "//! A.\n"), ["1 mod-rs"]);
-    }
-
-    #[test]
-    fn a_function_has_seventy_code_lines_at_most() {
-        let of = |lines: usize| format!("//! A.\nfn a() {{\n{}}}\n", "b();\n".repeat(lines - 2));
-        assert!(told("crates/memory/src/a.rs", &of(70)).is_empty());
-        assert_eq!(told("crates/memory/src/a.rs", &of(71)), ["2 long"]);
-        let with_comments = of(70).replace("b();", "b();\n// why\n");
-        assert!(told("crates/memory/src/a.rs", &with_comments).is_empty());
-        let test = format!("//! A.\n#[cfg(test)]\nmod tests {{\n{}}}\n", &of(71)[7..]);
-        assert!(told("crates/memory/src/a.rs", &test).is_empty());
-    }
-
-    #[test]
-    fn a_file_has_four_hundred_code_lines_at_most() {
-        let of = |lines: usize| format!("//! A.\n{}", "use a::b;\n\n// c\n".repeat(lines));
-        assert!(told("crates/memory/src/a.rs", &of(400)).is_empty());
-        assert_eq!(told("crates/memory/src/a.rs", &of(401)), ["1 long"]);
-    }
-
-    #[test]
-    fn what_is_listed_may_be_long_until_it_grows_or_shrinks() {
-        let list = |reason| {
-            [Long {
-                path: "crates/memory/src/a.rs",
-                function: None,
-                lines: 410,
-                reason,
-            }]
-        };
-        let count = |lines: usize, reason| {
-            let text = format!("//! A.\n{}", "use a::b;\n".repeat(lines));
-            let mut out = Vec::new();
-            let sources = [Source::scan("crates/memory/src/a.rs", &text)];
-            lengths(&sources, &list(reason), &mut out);
-            out.len()
-        };
-        assert_eq!(count(410, "a flat table"), 0);
-        assert_eq!(count(411, "a flat table"), 1, "it grew");
-        assert_eq!(count(400, "a flat table"), 1, "the entry is not needed");
-        assert_eq!(count(410, ""), 1, "an entry needs its reason");
     }
 }

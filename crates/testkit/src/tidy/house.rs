@@ -551,7 +551,10 @@ mod tests {
 
     #[test]
     fn doors_stay_at_the_doors() {
-        let list = ("docs/dev/dependencies.md", "- `clap`: a\n- `tokio`: b\n- `rusqlite`: c\n");
+        let list = (
+            "docs/dev/dependencies.md",
+            "- `clap`: a\n- `tokio`: b\n- `rusqlite`: c\n",
+        );
         for (section, name) in [
             ("[dependencies]", "clap = \"4\""),
             ("[dev-dependencies]", "tokio.workspace = true"),

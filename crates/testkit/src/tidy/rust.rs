@@ -1,4 +1,4 @@
-//! A scanner for Rust text: what is code, what is a string, what is a test, where functions end.
+//! A scanner for Rust text: what is code, what is a string, what is a test.
 //!
 //! It is no parser. It knows comments, literals and brackets, which is enough to ask "does this
 //! line of code name `std::env`?" without being fooled by a comment or a string.
@@ -14,7 +14,6 @@ pub(super) struct Source {
     /// The same lines with comments turned into blanks and string contents into underscores.
     pub code: Vec<String>,
     pub literals: Vec<Literal>,
-    pub functions: Vec<Function>,
     /// The files, as paths without `.rs`, of modules that this file declares for tests only.
     test_modules: Vec<String>,
     /// Per line: does it stand inside test code?
@@ -29,14 +28,6 @@ pub(super) struct Literal {
     pub text: String,
 }
 
-/// A function with a body; first and last are 1-based lines.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Function {
-    pub name: String,
-    pub first: usize,
-    pub last: usize,
-}
-
 impl Source {
     pub(super) fn scan(path: &str, text: &str) -> Source {
         let (masked, literals) = mask(text);
@@ -49,7 +40,6 @@ impl Source {
         Source {
             path: path.to_string(),
             lines: text.split('\n').map(str::to_string).collect(),
-            functions: functions(&masked),
             test_modules: test_modules(path, &masked),
             code,
             literals,
@@ -333,25 +323,6 @@ fn test_modules(path: &str, masked: &str) -> Vec<String> {
         .collect()
 }
 
-fn functions(masked: &str) -> Vec<Function> {
-    masked
-        .match_indices("fn ")
-        .filter(|(at, _)| !masked[..*at].chars().next_back().is_some_and(is_word))
-        .filter_map(|(at, _)| {
-            let rest = masked[at + 3..].trim_start();
-            let name: String = rest.chars().take_while(|c| is_word(*c)).collect();
-            let (open, b'{') = body_or_end(masked, at)? else {
-                return None;
-            };
-            (!name.is_empty()).then(|| Function {
-                name,
-                first: line_of(masked, at),
-                last: line_of(masked, closing_brace(masked, open)),
-            })
-        })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -410,20 +381,6 @@ mod tests {
         spread_tests(&mut sources);
         assert!(sources[1].is_test(1));
         assert!(!sources[2].is_test(1));
-    }
-
-    #[test]
-    fn functions_are_found_with_their_first_and_last_line() {
-        let text = "fn a(x: [u8; 2]) -> u8 {\n    1\n}\ntrait T {\n    fn no_body(&self);\n}\ntype F = fn (u8);\n";
-        let found = Source::scan("a.rs", text).functions;
-        assert_eq!(
-            found,
-            [Function {
-                name: "a".into(),
-                first: 1,
-                last: 3
-            }]
-        );
     }
 
     #[test]

@@ -4,9 +4,9 @@
 use std::fmt::Write as _;
 
 use super::{Postgres, Value};
-use crate::search::Sought;
 use crate::store::StoreError;
 use crate::store::filters::Index;
+use crate::terms::vocabulary::Sought;
 
 /// The index over pieces of words.
 const PIECES: &str = "words_by_piece";

@@ -19,7 +19,7 @@ pub fn compose(text: &str) -> Cow<'_, str> {
 const STRETCH: usize = 64;
 
 /// Whether a text is surely composed.
-pub(super) fn is_composed(text: &str) -> bool {
+pub(crate) fn is_composed(text: &str) -> bool {
     // No character below U+0300 composes with another one.
     let stands_alone = |c: char| c < '\u{300}' || is_caseless(c);
     wide_chars(text).all(stands_alone) || is_nfc_quick(text.chars()) == IsNormalized::Yes
