@@ -1,11 +1,12 @@
 //! The agents whose logs we read: their names, and how to tell a log by its shape.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::wire::{Raw, Text, wire};
 
 /// A coding agent. The wire word is the seed schema's `flavor`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Agent {
     Claude,

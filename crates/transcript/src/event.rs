@@ -4,12 +4,13 @@
 //! An event is light: its full text stays in the log, at `line` and `block`.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::call::Tokens;
 
 /// What kind of thing an event is. The order is the precedence by which one kind stands for a set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// A human stepped in: interrupt, denial, steering, rewind.

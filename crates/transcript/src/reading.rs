@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::call::{Call, Tokens, counted};
@@ -13,7 +14,7 @@ use crate::session::{Session, Turn};
 use crate::wording::{NAME_CHARS_MAX, cut};
 
 /// A place in a log that could not be read as it stands, as `path:line: reason`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Fault {
     /// 1-based physical line.
     pub line: u64,
@@ -39,7 +40,7 @@ pub enum Fate {
 }
 
 /// Lines by fate. They add up to the lines of the part.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Fates {
     pub event: u64,
     pub skipped: u64,
@@ -76,7 +77,7 @@ impl Fates {
 }
 
 /// A record type nobody told us of, by agent version: an early warning that the format moves.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize)]
 pub struct Unknown {
     pub version: Option<String>,
     /// `type`, or `type/subtype`.

@@ -73,6 +73,7 @@ fn alone_it_shows_its_verbs_in_their_groups() {
 
     Agents:
       mcp           Let an agent read a day's workspace and write about it, by MCP
+      schema        Print the JSON Schema of what a verb prints with `--json`
 
     Global options:
           --json                Print JSON for programs; errors, too
