@@ -11,8 +11,11 @@ use super::share::{DaysAnswer, ExportAnswer, RestoreAnswer, ResumeAnswer};
 use super::start::{CompletionsAnswer, ManAnswer, SchemaAnswer};
 use super::usage::{StatsAnswer, StatuslineAnswer, UsageAnswer};
 
+/// Derives the schema of one answer.
+pub(crate) type SchemaFunction = fn() -> Value;
+
 /// The verbs in the order of the help, each with the function that derives the schema of its answer.
-pub(crate) const SCHEMAS: &[(&str, fn() -> Value)] = &[
+pub(crate) const SCHEMAS: &[(&str, SchemaFunction)] = &[
     ("completions", answer_schema::<CompletionsAnswer>),
     ("man", answer_schema::<ManAnswer>),
     ("search", answer_schema::<SearchAnswer<'static>>),
