@@ -35,6 +35,7 @@ mod restore;
 pub(crate) mod resume;
 mod run;
 mod schedule;
+mod schema;
 mod search;
 mod secrets;
 pub(crate) mod sessions;
@@ -50,7 +51,6 @@ mod usage;
 mod watch;
 mod why;
 
-pub(crate) use decisions::to_json as decision_json;
 pub(crate) use digest::{page_lines as digest_lines, to_json as digest_json};
 
 use crate::alerts;
@@ -104,6 +104,7 @@ pub(crate) enum Command {
     Hub(hub::HubArgs),
     Run(run::RunArgs),
     Mcp(mcp::McpArgs),
+    Schema(schema::SchemaArgs),
     Config(config::ConfigArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
@@ -155,6 +156,7 @@ pub(crate) fn verb(name: &str) -> Option<clap::Command> {
         "hub" => hub::HubArgs::augment_args,
         "run" => run::RunArgs::augment_args,
         "mcp" => mcp::McpArgs::augment_args,
+        "schema" => schema::SchemaArgs::augment_args,
         "config" => config::ConfigArgs::augment_args,
         "completions" => completions::CompletionsArgs::augment_args,
         "man" => man::ManArgs::augment_args,
@@ -174,6 +176,7 @@ pub(crate) fn run(
         Command::Config(args) => config::run(ui, surroundings, &global.config, args),
         Command::Completions(args) => completions::run(ui, &args),
         Command::Man(args) => man::run(ui, &args),
+        Command::Schema(args) => schema::run(ui, &args),
         Command::Run(args) => run::run(ui, surroundings, global, &args),
         Command::Setup(args) => setup::run(ui, surroundings, global, &args),
         Command::Demo(args) => demo::run(ui, surroundings, &args),
@@ -295,6 +298,7 @@ fn run_in(ui: &mut Ui, context: &Context, command: Command) -> Result<Outcome, C
         Command::Config(_)
         | Command::Completions(_)
         | Command::Man(_)
+        | Command::Schema(_)
         | Command::Run(_)
         | Command::Setup(_)
         | Command::Demo(_)

@@ -3,6 +3,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod alerts;
+mod answers;
 mod arguments;
 mod catch_up;
 mod cli;

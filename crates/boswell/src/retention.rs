@@ -3,9 +3,10 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use memory::retention::{DATA_LOSS, Done, Drop, Policy, Reason, Retention, count_reasons};
-use serde_json::{Value, json};
+use memory::retention::{DATA_LOSS, Done, Drop, Policy, Reason, Retention};
 
+use crate::answers;
+use crate::answers::keep::LossEvent;
 use crate::context::Context;
 use crate::error::Outcome;
 use crate::render::text::plural;
@@ -43,29 +44,6 @@ pub(crate) fn why(reason: Reason) -> String {
         Reason::HardCap => "budget (over the hard cap)".to_owned(),
         Reason::Overflow => "overflow (over the hard cap, no digest)".to_owned(),
     }
-}
-
-/// Returns how many sessions were evicted for each reason.
-pub(crate) fn reasons_json(drops: &[Drop]) -> Value {
-    let counts = count_reasons(drops).into_iter();
-    counts
-        .map(|(reason, count)| (reason.to_owned(), Value::from(count)))
-        .collect()
-}
-
-pub(crate) fn drop_json(drop: &Drop) -> Value {
-    let days = match drop.reason {
-        Reason::Age { days } => Some(days),
-        Reason::Budget | Reason::HardCap | Reason::Overflow => None,
-    };
-    json!({
-        "session_uid": drop.session_uid,
-        "agent": drop.flavor,
-        "bytes": drop.bytes,
-        "reason": drop.reason.as_str(),
-        "age_days": days,
-        "needs_digest": drop.needs_digest,
-    })
 }
 
 /// Returns the warning about raw text that was lost, or `None` if none was.
@@ -109,14 +87,12 @@ pub(crate) fn tell_loss(ui: &mut Ui, context: &Context, done: &Done) -> Outcome 
     ui.hint(
         "raise `session_memory.retention.raw_hard_cap_bytes`, or run `boswell doctor --deep` to see what is damaged",
     );
-    let sessions: Vec<Value> = lost.iter().map(|drop| drop_json(drop)).collect();
-    let event = json!({
-        "schema": "boswell.event/1",
-        "event": DATA_LOSS,
-        "at": context.now,
-        "bytes": bytes,
-        "sessions": sessions,
-    });
+    let event = LossEvent {
+        event: DATA_LOSS,
+        at: context.now,
+        bytes,
+        sessions: lost.iter().map(|drop| (*drop).into()).collect(),
+    };
     if let Err(reason) = notify(&context.config.notify, &event) {
         ui.warning(format_args!("the notify command failed: {reason}"));
     }
@@ -124,7 +100,8 @@ pub(crate) fn tell_loss(ui: &mut Ui, context: &Context, done: &Done) -> Outcome 
 }
 
 /// Runs the command of the configuration with an event on its standard input. No shell is asked.
-fn notify(words: &[String], event: &Value) -> Result<(), String> {
+fn notify(words: &[String], event: &LossEvent) -> Result<(), String> {
+    let event = answers::to_value(event).map_err(|error| error.to_string())?;
     let Some((program, arguments)) = words.split_first() else {
         return Ok(());
     };

@@ -5,7 +5,9 @@ use std::path::Path;
 use memory::store::{Decision, Place, Store};
 use memory::surface::{Subject, write};
 
-use crate::commands::{decision_json, digest_json};
+use crate::answers;
+use crate::answers::shared::{DecisionFile, DecisionRecord};
+use crate::commands::digest_json;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::ui::Ui;
@@ -35,8 +37,7 @@ pub(crate) fn decision(ui: &mut Ui, context: &Context, decision: &Decision) {
     let Some(directory) = context.config.surface_dir.as_deref() else {
         return;
     };
-    let mut content = decision_json(decision);
-    content["schema"] = "boswell.decision/1".into();
+    let content = answers::to_value(&DecisionFile(DecisionRecord::from(decision))).unwrap_or_default();
     if let Err(error) = write(
         directory,
         Subject::Decision,

@@ -7,7 +7,6 @@ use memory::mask::Masker;
 use memory::session_text::{
     Eviction, EvictionReason, SessionText, SessionTexts, SourceLog, SourceProblem, TextError, TextLocation,
 };
-use serde_json::{Value, json};
 
 use crate::commands::read::told_log_error;
 use crate::error::CommandError;
@@ -111,14 +110,4 @@ pub(crate) fn describe_problem(problem: &SourceProblem, masker: &Masker) -> Stri
         SourceProblem::OtherSession(log) => format!("its log was replaced or rewritten: `{}`", path(log)),
         SourceProblem::Unreadable(log, reason) => format!("its log cannot be read: `{}`: {reason}", path(log)),
     }
-}
-
-/// Returns the eviction of a session for programs, or null if its raw text is in the memory.
-pub(crate) fn eviction_json(location: &TextLocation) -> Value {
-    let (eviction, log) = match location {
-        TextLocation::Source(source) => (&source.eviction, Some(&source.path)),
-        TextLocation::Evicted(eviction, _) => (eviction, None),
-        TextLocation::Memory | TextLocation::PromptsOnly => return Value::Null,
-    };
-    json!({ "at": eviction.at, "reason": eviction.reason.as_str(), "log": log })
 }

@@ -20,6 +20,7 @@ use anstyle::{AnsiColor, Style};
 use indicatif::ProgressDrawTarget;
 use serde::Serialize;
 
+use crate::answers::{self, Answer};
 use crate::error::{CommandError, OutputError};
 use crate::interrupt;
 
@@ -273,6 +274,13 @@ impl Ui {
     /// From here on answers say that something new may be missing in them.
     pub(crate) fn set_stale(&mut self) {
         self.is_stale = true;
+    }
+
+    /// Prints an answer as one JSON object on a line of its own.
+    pub(crate) fn answer<A: Answer>(&mut self, answer: &A) -> Result<(), CommandError> {
+        let value = answers::to_value(answer)
+            .map_err(|error| CommandError::internal(format_args!("cannot write JSON: {error}")))?;
+        self.json(&value)
     }
 
     /// Prints one JSON object on a line of its own.

@@ -4,6 +4,7 @@
 //! Pure: what happened goes in, a judgement comes out. It knows no store and no clock.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use transcript::{Actor, GitCommit, Kind, Outcome, SessionEvent};
 
@@ -32,7 +33,7 @@ const GIVES_UP: [&str; 12] = [
 ];
 
 /// An outcome, how sure it is, and why.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Judgement {
     pub outcome: Outcome,
     /// The rung of the ladder that decided.
@@ -85,7 +86,7 @@ pub fn outcome_word(outcome: Outcome) -> &'static str {
 }
 
 /// What decided.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
     /// Nothing happened that could be judged.
@@ -138,7 +139,7 @@ impl Reason {
 }
 
 /// How sure a judgement is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Confidence {
     Low,
@@ -158,7 +159,7 @@ impl Confidence {
 }
 
 /// A line of the log that a judgement or a signal stands on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Evidence {
     pub line: u64,
     pub turn: Option<u32>,

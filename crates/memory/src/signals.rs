@@ -10,6 +10,7 @@ mod humans;
 mod retries;
 mod tests;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use transcript::{Outcome, SessionEvent};
 
@@ -23,7 +24,7 @@ pub(crate) use humans::{Intervention, corrects, intervention};
 const LONG_IDLE_S: u64 = 30 * 60;
 
 /// Which pattern was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SignalKind {
     RetryStorm,
@@ -87,7 +88,7 @@ impl SignalKind {
 }
 
 /// A pattern that was found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Signal {
     pub signal: SignalKind,
     /// How often.

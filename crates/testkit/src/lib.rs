@@ -11,6 +11,7 @@ pub mod corpus;
 pub mod days;
 pub mod golden;
 pub mod home;
+pub mod json_schema;
 pub mod logs;
 pub mod postgres;
 pub mod truth;

@@ -1,11 +1,12 @@
 //! The agents whose logs we read: their names, and how to detect which agent wrote a log.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::wire::{Raw, Text, wire};
 
 /// A coding agent. Serialized as the schema's `flavor`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Agent {
     Claude,

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use rustc_hash::FxHashMap as HashMap;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Tokens of one call by kind. `input` excludes tokens read from or written to the cache.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, JsonSchema, Serialize, Deserialize)]
 pub struct Tokens {
     pub input: u64,
     pub output: u64,

@@ -3,12 +3,13 @@
 //! Field names follow the stored schema. An event is small: its full text stays in the log, at `line` and `block`.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::call::Tokens;
 
 /// The kind of an event. The order of the variants is the precedence by which one kind represents a set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// A human intervened: interrupt, denial, steering, rewind.

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::call::{Call, Tokens, counted};
@@ -13,7 +14,7 @@ use crate::session::{Session, Turn};
 use crate::wording::{NAME_CHARS_MAX, cut};
 
 /// A line of a log that could not be parsed, reported as `path:line: reason`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Fault {
     /// 1-based physical line.
     pub line: u64,
@@ -38,7 +39,7 @@ pub enum Fate {
 }
 
 /// The number of lines by fate. The sum is the number of lines of the part.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Fates {
     pub event: u64,
     pub skipped: u64,
@@ -75,7 +76,7 @@ impl Fates {
 }
 
 /// An unknown record type, by agent version: an early warning that the format changes.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize)]
 pub struct Unknown {
     pub version: Option<String>,
     /// `type`, or `type/subtype`.

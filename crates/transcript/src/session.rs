@@ -3,6 +3,7 @@
 use std::fmt;
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Agent;
@@ -12,7 +13,7 @@ use crate::call::{Call, Tokens};
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// `<flavor>:<native id>`, unique across all agents. A Claude subagent is `claude:<session>/<agent id>`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize)]
 pub struct SessionUid(String);
 
 impl SessionUid {
@@ -34,7 +35,7 @@ impl fmt::Display for SessionUid {
 }
 
 /// The outcome of a session. It is judged elsewhere; a reader always returns [`Outcome::Unknown`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     Success,
@@ -45,7 +46,7 @@ pub enum Outcome {
 }
 
 /// The cost block of a session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Cost {
     pub input_tokens: u64,
     pub output_tokens: u64,
@@ -66,7 +67,7 @@ impl Cost {
 }
 
 /// How one session descends from another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LineageKind {
     Subagent,
@@ -92,7 +93,7 @@ impl LineageKind {
 }
 
 /// One link between two sessions, reported by either of them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Lineage {
     pub kind: LineageKind,
     pub parent_uid: SessionUid,
@@ -106,7 +107,7 @@ pub struct Lineage {
 }
 
 /// The rule by which copied history at the start of a log was recognized.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InheritedRule {
     /// The log says at which record its own work starts.
@@ -139,7 +140,7 @@ impl InheritedRule {
 
 /// Lines of a log that were copied from another session. Their events are no triggers, belong to no turn, and carry
 /// no tokens because they are the other session's work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Inherited {
     pub rule: InheritedRule,
     pub first_line: u64,
@@ -154,7 +155,7 @@ impl Inherited {
 }
 
 /// The latest rate limits of the account in the log.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct RateLimits {
     pub told_at: Option<Timestamp>,
     /// The shorter window.
@@ -164,7 +165,7 @@ pub struct RateLimits {
 }
 
 /// The usage of one limit within its window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct RateLimit {
     /// Hundredths of a percent.
     pub used_basis_points: u32,
@@ -173,7 +174,7 @@ pub struct RateLimit {
 }
 
 /// A session as its log describes it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Session {
     pub session_uid: SessionUid,
     pub flavor: Agent,
@@ -234,7 +235,7 @@ impl Session {
 }
 
 /// One trigger and everything it caused.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Turn {
     /// Counted from 1.
     pub turn: u32,

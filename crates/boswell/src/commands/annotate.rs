@@ -4,10 +4,10 @@ use std::cell::RefCell;
 
 use memory::annotations::{self, Text};
 use memory::store::{Annotation, Annotations, Patience, Store};
-use serde_json::json;
 
 use super::sweep::say_waiting;
 use super::tag::refused;
+use crate::answers::keep::{NameAnswer, NoteAnswer};
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::render::text::plural;
@@ -55,11 +55,16 @@ fn own(kind: Annotation, said: &Annotations) -> Option<&str> {
 fn tell(ui: &mut Ui, uid: &str, kind: Annotation, said: &Annotations) -> Result<(), CommandError> {
     let word = kind.as_str();
     match (ui.format, own(kind, said)) {
-        (Format::Json, text) => {
-            let mut answer = json!({ "schema": format!("boswell.{word}/1"), "session_uid": uid });
-            answer[word] = text.into();
-            ui.json(&answer)
-        }
+        (Format::Json, text) => match kind {
+            Annotation::Name => ui.answer(&NameAnswer {
+                session_uid: uid,
+                name: text,
+            }),
+            Annotation::Note => ui.answer(&NoteAnswer {
+                session_uid: uid,
+                note: text,
+            }),
+        },
         // A name stands on one line, whoever wrote it.
         (Format::Text, Some(text)) if kind == Annotation::Name => Ok(ui.row(escape(text))?),
         (Format::Text, Some(text)) => Ok(ui.row(escape_lines(text))?),

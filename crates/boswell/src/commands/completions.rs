@@ -1,8 +1,8 @@
 //! `boswell completions`: what a shell needs to complete our commands and flags.
 
 use clap_complete::Shell;
-use serde_json::json;
 
+use crate::answers::start::CompletionsAnswer;
 use crate::error::{CommandError, Outcome};
 use crate::ui::{Format, Ui};
 
@@ -25,11 +25,10 @@ pub(crate) fn run(ui: &mut Ui, args: &CompletionsArgs) -> Result<Outcome, Comman
         .map_err(|error| CommandError::internal(format_args!("the script is not text: {error}")))?;
     match ui.format {
         Format::Text => ui.write(|out| out.write_all(script.as_bytes()))?,
-        Format::Json => ui.json(&json!({
-            "schema": "boswell.completions/1",
-            "shell": args.shell.to_string(),
-            "script": script,
-        }))?,
+        Format::Json => ui.answer(&CompletionsAnswer {
+            shell: args.shell.to_string(),
+            script,
+        })?,
     }
     Ok(Outcome::Done)
 }

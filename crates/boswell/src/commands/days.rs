@@ -2,9 +2,9 @@
 
 use memory::diary::{self, Day};
 use memory::store::Store;
-use serde_json::{Value, json};
 
 use super::prepare::PlaceArgs;
+use crate::answers::share::{DayRow, DaysAnswer};
 use crate::context::Context;
 use crate::day_arg::DayWord;
 use crate::error::{CommandError, Outcome};
@@ -44,12 +44,11 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &DaysArgs) -> Result<Out
     }
     let shown = &days[..days.len().min(args.limit)];
     match ui.format {
-        Format::Json => ui.json(&json!({
-            "schema": "boswell.days/1",
-            "timezone": zone_name,
-            "total": days.len(),
-            "days": shown.iter().map(day_json).collect::<Vec<_>>(),
-        }))?,
+        Format::Json => ui.answer(&DaysAnswer {
+            timezone: &zone_name,
+            total: days.len(),
+            days: shown.iter().map(day_row).collect(),
+        })?,
         Format::Text => {
             for day in shown {
                 show(ui, day)?;
@@ -98,13 +97,13 @@ fn show(ui: &mut Ui, day: &Day) -> Result<(), CommandError> {
     Ok(ui.row_wrapped(line, PROJECTS_INDENT)?)
 }
 
-fn day_json(day: &Day) -> Value {
-    json!({
-        "date": day.date.to_string(),
-        "sessions": day.sessions,
-        "turns": day.turns,
-        "projects": day.projects,
-        "workspace": day.workspace,
-        "has_report": day.has_report,
-    })
+fn day_row(day: &Day) -> DayRow<'_> {
+    DayRow {
+        date: day.date.to_string(),
+        sessions: day.sessions,
+        turns: day.turns,
+        projects: &day.projects,
+        workspace: day.workspace.as_deref(),
+        has_report: day.has_report,
+    }
 }

@@ -5,8 +5,8 @@ use std::cell::RefCell;
 use memory::decisions::{self, DecisionText};
 use memory::store::{Patience, Store};
 
-use super::decisions::to_json;
 use super::sweep::say_waiting;
+use crate::answers::keep::DecideAnswer;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::render::text::plural;
@@ -52,11 +52,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &DecideArgs) -> Result<O
     let uids: Vec<String> = uid.into_iter().collect();
     surface::digests(ui, context, &context.places.data_dir, &uids)?;
     match ui.format {
-        Format::Json => {
-            let mut answer = to_json(&decision);
-            answer["schema"] = "boswell.decide/1".into();
-            ui.json(&answer)?;
-        }
+        Format::Json => ui.answer(&DecideAnswer((&decision).into()))?,
         Format::Text => ui.row(escape_lines(&decision.text))?,
     }
     Ok(Outcome::Done)

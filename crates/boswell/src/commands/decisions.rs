@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 use memory::store::Decision;
-use serde_json::{Value, json};
 
+use crate::answers::ask::DecisionsAnswer;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::filters::When;
@@ -54,8 +54,8 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &DecisionsArgs) -> Resul
     }
     match ui.format {
         Format::Json => {
-            let told: Vec<Value> = decisions.iter().map(to_json).collect();
-            ui.json(&json!({ "schema": "boswell.decisions/1", "decisions": told, "total": total }))?;
+            let decisions = decisions.iter().map(Into::into).collect();
+            ui.answer(&DecisionsAnswer { decisions, total })?;
         }
         Format::Text => decisions.iter().try_for_each(|decision| show(ui, context, decision))?,
     }
@@ -80,15 +80,4 @@ fn show(ui: &mut Ui, context: &Context, decision: &Decision) -> Result<(), Comma
 
 fn when(decision: &Decision) -> Option<Timestamp> {
     Timestamp::from_microsecond(decision.at_micros).ok()
-}
-
-/// A decision as programs read it.
-pub(crate) fn to_json(decision: &Decision) -> Value {
-    json!({
-        "decision_id": decision.decision_id,
-        "session_uid": decision.session_uid,
-        "at": when(decision),
-        "text": decision.text,
-        "kind": "decision",
-    })
 }

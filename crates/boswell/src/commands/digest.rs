@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use transcript::Call;
 
 use super::read::told_log_error;
+use crate::answers::shared::DecisionRecord;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::prices;
@@ -250,7 +251,7 @@ pub(crate) fn to_json(context: &Context, decisions: &[Decision], digest: &Digest
     answer["reason"] = outcome.reason.as_str().into();
     answer["confidence"] = outcome.confidence.as_str().into();
     answer["evidence"] = serde_json::to_value(outcome.evidence).unwrap_or_default();
-    answer["decisions"] = decisions.iter().map(super::decisions::to_json).collect();
+    answer["decisions"] = json!(decisions.iter().map(DecisionRecord::from).collect::<Vec<_>>());
     answer
 }
 

@@ -2,16 +2,16 @@
 
 use std::cell::RefCell;
 
-use memory::retention::{self, Command, Done, Plan, reasons_in_words};
+use memory::retention::{self, Command, Done, Plan, count_reasons, reasons_in_words};
 use memory::store::{Patience, Store};
-use serde_json::{Value, json};
 
 use super::sweep::say_waiting;
 use crate::alerts;
+use crate::answers::keep::EvictAnswer;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::render::text::plural;
-use crate::retention::{distilled_message, drop_json, order, policy, reasons_json, tell_loss, why};
+use crate::retention::{distilled_message, order, policy, tell_loss, why};
 use crate::session_arg::open_memory;
 use crate::ui::{FAINT, Format, STRONG, Ui, escape, measure};
 
@@ -37,7 +37,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &EvictArgs) -> Result<Ou
     let distilled = store.reads().distilled_bytes()?;
     if args.dry_run {
         match ui.format {
-            Format::Json => ui.json(&to_json(context, &plan, None, distilled))?,
+            Format::Json => ui.answer(&to_answer(context, &plan, None, distilled))?,
             Format::Text => show(ui, &plan, true)?,
         }
         warn_distilled(ui, context, distilled);
@@ -57,7 +57,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &EvictArgs) -> Result<Ou
         ..plan
     };
     match ui.format {
-        Format::Json => ui.json(&to_json(context, &plan, Some(&done), distilled))?,
+        Format::Json => ui.answer(&to_answer(context, &plan, Some(&done), distilled))?,
         Format::Text => show(ui, &plan, false)?,
     }
     if !done.is_finished {
@@ -125,20 +125,19 @@ pub(crate) fn warn_distilled(ui: &mut Ui, context: &Context, bytes: u64) {
     }
 }
 
-fn to_json(context: &Context, plan: &Plan, done: Option<&Done>, distilled: u64) -> Value {
-    json!({
-        "schema": "boswell.evict/1",
-        "dry_run": done.is_none(),
-        "drops": plan.drops.iter().map(drop_json).collect::<Vec<_>>(),
-        "by_reason": reasons_json(&plan.drops),
-        "bytes_before": plan.bytes_before,
-        "bytes_after": plan.bytes_after,
-        "bytes_freed": plan.bytes_freed(),
-        "sessions_staying": plan.sessions_staying,
-        "sessions_kept": plan.sessions_kept,
-        "lost": done.map_or(0, |done| done.lost().count()),
-        "is_finished": done.is_none_or(|done| done.is_finished),
-        "distilled_bytes": distilled,
-        "distilled_cap_bytes": context.config.retention.distilled_cap_bytes,
-    })
+fn to_answer(context: &Context, plan: &Plan, done: Option<&Done>, distilled: u64) -> EvictAnswer {
+    EvictAnswer {
+        dry_run: done.is_none(),
+        drops: plan.drops.iter().map(Into::into).collect(),
+        by_reason: count_reasons(&plan.drops).into_iter().collect(),
+        bytes_before: plan.bytes_before,
+        bytes_after: plan.bytes_after,
+        bytes_freed: plan.bytes_freed(),
+        sessions_staying: plan.sessions_staying,
+        sessions_kept: plan.sessions_kept,
+        lost: done.map_or(0, |done| done.lost().count()),
+        is_finished: done.is_none_or(|done| done.is_finished),
+        distilled_bytes: distilled,
+        distilled_cap_bytes: context.config.retention.distilled_cap_bytes,
+    }
 }

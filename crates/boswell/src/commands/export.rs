@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use memory::store::{CopyRow, Listed, Status};
-use serde_json::json;
 
 use self::tables::Table;
 use self::write::Writer;
+use crate::answers::share::{ExportAnswer, ExportedFile};
 use crate::context::{Context, create_private_dir};
 use crate::copies;
 use crate::error::{CommandError, Outcome};
@@ -108,11 +108,12 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ExportArgs) -> Result<O
     note_copies(ui, context, taken.map(|(session, _)| session), &written);
     match ui.format {
         Format::Json => {
-            let files: Vec<_> = written
-                .iter()
-                .map(|(table, path, rows)| json!({ "table": table.as_str(), "path": path, "rows": rows }))
-                .collect();
-            ui.json(&json!({ "schema": "boswell.export/1", "files": files }))?;
+            let files = written.iter().map(|(table, path, rows)| ExportedFile {
+                table: table.as_str(),
+                path,
+                rows: *rows,
+            });
+            ui.answer(&ExportAnswer { files: files.collect() })?;
         }
         Format::Text => {
             for (_, path, rows) in &written {

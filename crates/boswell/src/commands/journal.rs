@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 use memory::store::Operation;
-use serde_json::{Value, json};
 
+use crate::answers::keep::JournalAnswer;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::render::text::date_time;
@@ -27,10 +27,9 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &JournalArgs) -> Result<
     let store = open_memory(context)?;
     let operations = store.reads().operations(args.limit)?;
     match ui.format {
-        Format::Json => {
-            let operations: Vec<Value> = operations.iter().map(to_json).collect();
-            ui.json(&json!({ "schema": "boswell.journal/1", "operations": operations }))?;
-        }
+        Format::Json => ui.answer(&JournalAnswer {
+            operations: operations.iter().map(Into::into).collect(),
+        })?,
         Format::Text => {
             for operation in &operations {
                 let at = when(operation)
@@ -56,8 +55,4 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &JournalArgs) -> Result<
 /// When something was done; none where the number is no time.
 pub(crate) fn when(operation: &Operation) -> Option<Timestamp> {
     Timestamp::from_microsecond(operation.at_micros).ok()
-}
-
-pub(crate) fn to_json(operation: &Operation) -> Value {
-    json!({ "at": when(operation), "command": operation.command, "sentence": operation.sentence })
 }

@@ -3,9 +3,9 @@
 use std::cell::RefCell;
 
 use memory::store::{Patience, Status, Store};
-use serde_json::json;
 
 use super::sweep::say_waiting;
+use crate::answers::keep::KeepAnswer;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::session_arg::{SESSION_HELP, open_memory, resolve};
@@ -52,12 +52,11 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &KeepArgs) -> Result<Out
         is_news
     };
     match ui.format {
-        Format::Json => ui.json(&json!({
-            "schema": "boswell.keep/1",
-            "session_uid": uid,
-            "is_kept": !args.undo,
-            "is_news": is_news,
-        }))?,
+        Format::Json => ui.answer(&KeepAnswer {
+            session_uid: uid,
+            is_kept: !args.undo,
+            is_news,
+        })?,
         Format::Text if args.undo => ui.status(format_args!("May be let go when its time comes: {uid}")),
         Format::Text => ui.status(format_args!("Kept for good: {uid}")),
     }

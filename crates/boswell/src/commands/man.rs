@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap_mangen::Man;
-use serde_json::json;
 
+use crate::answers::start::{ManAnswer, ManFiles, ManPage};
 use crate::error::{CommandError, Outcome};
 use crate::ui::{Format, Ui};
 
@@ -34,7 +34,10 @@ fn print_first(ui: &mut Ui, command: clap::Command) -> Result<(), CommandError> 
     let page = page(command)?;
     match ui.format {
         Format::Text => Ok(ui.write(|out| out.write_all(page.text.as_bytes()))?),
-        Format::Json => ui.json(&json!({ "schema": "boswell.man/1", "name": page.name, "text": page.text })),
+        Format::Json => ui.answer(&ManAnswer::Page(ManPage {
+            name: page.name,
+            text: page.text,
+        })),
     }
 }
 
@@ -53,8 +56,8 @@ fn write_all(ui: &mut Ui, command: &clap::Command, dir: &Path) -> Result<(), Com
         paths.push(path);
     }
     if ui.format == Format::Json {
-        let paths: Vec<_> = paths.iter().map(|path| path.to_string_lossy()).collect();
-        ui.json(&json!({ "schema": "boswell.man/1", "paths": paths }))?;
+        let paths = paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
+        ui.answer(&ManAnswer::Files(ManFiles { paths }))?;
     }
     ui.status(format_args!("Wrote {} pages: {}", paths.len(), dir.display()));
     Ok(())

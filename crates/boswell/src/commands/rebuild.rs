@@ -5,9 +5,9 @@ use std::cell::RefCell;
 use indicatif::{ProgressBar, ProgressStyle};
 use memory::store::Patience;
 use memory::sweep::{Sweep, rebuild};
-use serde_json::json;
 
 use super::sweep::say_waiting;
+use crate::answers::keep::RebuildAnswer;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::render::text::plural;
@@ -40,7 +40,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, _: &RebuildArgs) -> Result<Out
     let sessions = rebuild(&sweep, Patience::Wait(&waiting))?.sessions_refreshed;
     bar.finish_and_clear();
     match ui.format {
-        Format::Json => ui.json(&json!({ "schema": "boswell.rebuild/1", "sessions": sessions }))?,
+        Format::Json => ui.answer(&RebuildAnswer { sessions })?,
         Format::Text => ui.status(format_args!("Rebuilt: {}", plural(sessions, "session"))),
     }
     Ok(Outcome::Done)

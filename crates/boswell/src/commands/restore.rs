@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use memory::restore::{self, Plan, Planned, RestoreError, Target};
 use memory::session_text::{SessionTexts, TextLocation};
 use memory::store::CopyRow;
-use serde_json::{Value, json};
 
+use crate::answers::share::{RestoreAnswer, RestoredFile};
 use crate::context::Context;
 use crate::copies;
 use crate::error::{CommandError, Outcome};
@@ -61,11 +61,15 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &RestoreArgs) -> Result<
         note_copies(ui, context, &plan);
     }
     match ui.format {
-        Format::Json => {
-            let mut answer = to_json(&named.session_uid, &plan, written, args.dry_run);
-            answer["text_from"] = location.origin().as_str().into();
-            ui.json(&answer)?;
-        }
+        Format::Json => ui.answer(&RestoreAnswer {
+            session_uid: &named.session_uid,
+            dry_run: args.dry_run,
+            written,
+            files: plan.files.iter().map(restored_file).collect(),
+            left_out: &plan.left_out,
+            gone: &plan.gone,
+            text_from: location.origin().as_str(),
+        })?,
         Format::Text => show(ui, &plan, args.dry_run)?,
     }
     tell_masked(ui, &plan);
@@ -151,26 +155,14 @@ pub(super) fn tell_masked(ui: &mut Ui, plan: &Plan) {
     }
 }
 
-fn to_json(uid: &str, plan: &Plan, written: u64, is_dry: bool) -> Value {
-    json!({
-        "schema": "boswell.restore/1",
-        "session_uid": uid,
-        "dry_run": is_dry,
-        "written": written,
-        "files": plan.files.iter().map(file_json).collect::<Vec<_>>(),
-        "left_out": plan.left_out,
-        "gone": plan.gone,
-    })
-}
-
-fn file_json(file: &Planned) -> Value {
-    json!({
-        "session_uid": file.session_uid,
-        "part": file.part,
-        "path": file.path,
-        "bytes": file.bytes,
-        "redactions": file.redactions,
-        "lines_left_out": file.lines_left_out,
-        "is_there": file.is_there,
-    })
+fn restored_file(file: &Planned) -> RestoredFile<'_> {
+    RestoredFile {
+        session_uid: &file.session_uid,
+        part: &file.part,
+        path: &file.path,
+        bytes: file.bytes,
+        redactions: file.redactions,
+        lines_left_out: file.lines_left_out,
+        is_there: file.is_there,
+    }
 }

@@ -6,10 +6,10 @@ use std::process::Command;
 use memory::restore;
 use memory::session_text::SessionTexts;
 use memory::store::{Listed, Status, Store};
-use serde_json::json;
 use transcript::{Agent, SafeName};
 
 use super::restore::{plan, tell_masked, told};
+use crate::answers::share::ResumeAnswer;
 use crate::context::{Context, RootOrigin};
 use crate::error::{CommandError, Outcome};
 use crate::render::text::plural;
@@ -71,7 +71,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ResumeArgs) -> Result<O
     let resume = how(context, &store, &named, &listed, log.as_deref())?;
     if args.print || ui.format == Format::Json {
         if ui.format == Format::Json {
-            ui.json(&to_json(&named, &resume, is_gone))?;
+            ui.answer(&to_answer(&named, &resume, is_gone))?;
         } else {
             ui.row_whole(resume.line())?;
         }
@@ -268,23 +268,20 @@ pub(super) fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-fn to_json(named: &Named, resume: &Resume, is_gone: bool) -> serde_json::Value {
+fn to_answer<'a>(named: &'a Named, resume: &'a Resume, is_gone: bool) -> ResumeAnswer<'a> {
     let mut command = vec![resume.program.to_owned()];
     command.extend(resume.arguments.iter().cloned());
-    let variables: serde_json::Map<String, serde_json::Value> = resume
-        .variable
-        .iter()
-        .map(|(name, path)| ((*name).to_owned(), path.to_string_lossy().into()))
-        .collect();
-    json!({
-        "schema": "boswell.resume/1",
-        "session_uid": named.session_uid,
-        "cwd": resume.directory,
-        "command": command,
-        "variables": variables,
-        "line": resume.line(),
-        "log_is_gone": is_gone,
-    })
+    let variables = resume.variable.iter();
+    ResumeAnswer {
+        session_uid: &named.session_uid,
+        cwd: &resume.directory,
+        command,
+        variables: variables
+            .map(|(name, path)| (*name, path.to_string_lossy().into_owned()))
+            .collect(),
+        line: resume.line(),
+        log_is_gone: is_gone,
+    }
 }
 
 #[cfg(test)]

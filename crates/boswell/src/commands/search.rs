@@ -12,9 +12,10 @@ use memory::search::query::{PartSyntax, QueryError, QueryPart};
 use memory::search::{Enough, Query};
 use memory::session_text::SessionTexts;
 use memory::store::{Listed, Store};
-use serde_json::{Value, json};
 
 use self::page::Page;
+use crate::answers;
+use crate::answers::ask::{SearchAnswer, SearchHit};
 use crate::arguments::TEXT_MARK;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
@@ -165,9 +166,9 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &SearchArgs) -> Result<O
     let next = store.as_ref().and_then(|_| page.next(&findings, blocks.len(), limit));
     match ui.format {
         Format::Json => {
-            let mut answer = to_json(&query, &findings, &shown, next.as_ref(), clock.elapsed_ms());
+            let mut answer = to_answer(&query, &findings, &shown, next.as_ref(), clock.elapsed_ms());
             fit(&mut answer, args.room_chars());
-            ui.json(&answer)?;
+            ui.answer(&answer)?;
         }
         Format::Text => {
             let ids = text::ids(store.as_ref(), &shown)?;
@@ -369,63 +370,62 @@ fn tell(ui: &mut Ui, findings: &Findings, sessions: usize, shown: usize, next: O
     }
 }
 
-fn to_json(query: &Query, findings: &Findings, shown: &[&Vec<&Found>], next: Option<&Page>, took_ms: u64) -> Value {
-    let notes: Vec<String> = query.notes.iter().map(ToString::to_string).collect();
-    let hits: Vec<Value> = shown.iter().copied().flatten().map(|found| hit_json(found)).collect();
-    json!({
-        "schema": "boswell.search/1",
-        "total": findings.found.len(),
-        "hits": hits,
-        "sessions": shown.len(),
-        "is_partial": findings.is_partial,
-        "next_cursor": next.map(ToString::to_string),
-        "hidden": findings.hidden,
-        "left_out": 0,
-        "notes": notes,
-        "took_ms": took_ms,
-        "frames_asked": findings.work.asked,
-        "frames_read": findings.work.read,
-        "sources_searched": findings.sources,
-    })
+fn to_answer<'a>(
+    query: &Query,
+    findings: &Findings,
+    shown: &[&Vec<&'a Found>],
+    next: Option<&Page>,
+    took_ms: u64,
+) -> SearchAnswer<'a> {
+    SearchAnswer {
+        total: findings.found.len(),
+        hits: shown.iter().copied().flatten().map(|found| search_hit(found)).collect(),
+        sessions: shown.len(),
+        is_partial: findings.is_partial,
+        next_cursor: next.map(ToString::to_string),
+        hidden: findings.hidden,
+        left_out: 0,
+        notes: query.notes.iter().map(ToString::to_string).collect(),
+        took_ms,
+        frames_asked: findings.work.asked,
+        frames_read: findings.work.read,
+        sources_searched: findings.sources,
+    }
 }
 
-fn hit_json(found: &Found) -> Value {
-    let marks: Vec<[usize; 2]> = found.snippet.marks.iter().map(|mark| [mark.start, mark.end]).collect();
-    json!({
-        "session_uid": found.session.session_uid,
-        "turn": found.turn,
-        "line": found.line,
-        "part": found.part,
-        "path": found.path,
-        "text_from": found.text_from().as_str(),
-        "ts": found.ts,
-        "agent": found.session.flavor(),
-        "project": found.session.cwd,
-        "kind": found.what.as_str(),
-        "field": found.field.as_str(),
-        "tool": found.tool,
-        "prompt": found.prompt,
-        "snippet": found.snippet.text,
-        "marks": marks,
-        "score": found.score,
-        "copies": found.copies,
-    })
+fn search_hit(found: &Found) -> SearchHit<'_> {
+    SearchHit {
+        session_uid: &found.session.session_uid,
+        turn: found.turn,
+        line: found.line,
+        part: found.part.as_deref(),
+        path: found.path.as_deref(),
+        text_from: found.text_from().as_str(),
+        ts: found.ts,
+        agent: found.session.flavor(),
+        project: found.session.cwd.as_deref(),
+        kind: found.what.as_str(),
+        field: found.field.as_str(),
+        tool: found.tool.as_deref(),
+        prompt: found.prompt.as_deref(),
+        snippet: &found.snippet.text,
+        marks: found.snippet.marks.iter().map(|mark| [mark.start, mark.end]).collect(),
+        score: found.score,
+        copies: found.copies,
+    }
 }
 
 /// Takes hits away from the end until the answer fits, and says how many.
-fn fit(answer: &mut Value, room_chars: usize) {
-    let length = |value: &Value| value.to_string().chars().count() + 1;
-    let Some(mut hits) = answer["hits"].as_array_mut().map(std::mem::take) else {
-        return;
-    };
-    let mut taken = length(answer);
+fn fit(answer: &mut SearchAnswer<'_>, room_chars: usize) {
+    let length = |value: serde_json::Value| value.to_string().chars().count() + 1;
+    let mut hits = std::mem::take(&mut answer.hits);
+    let mut taken = answers::to_value(answer).map_or(0, length);
     let fits = hits.iter().take_while(|hit| {
-        taken += length(hit);
+        taken += serde_json::to_value(hit).map_or(0, length);
         taken <= room_chars
     });
     let count = fits.count();
-    let left_out = hits.len() - count;
+    answer.left_out = hits.len() - count;
     hits.truncate(count);
-    answer["hits"] = hits.into();
-    answer["left_out"] = left_out.into();
+    answer.hits = hits;
 }

@@ -8,10 +8,11 @@ use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
 use memory::mask::Masker;
 use memory::secrets::{Place, Search, Secret, Secrets, search};
-use serde_json::{Value, json};
 
 use super::read::AgentName;
 use super::sweep::{ExtraRoot, roots};
+use crate::answers::ask::{SecretPlace, SecretRecord, SecretsAnswer};
+use crate::answers::shared::UnreadFile;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::render::text::plural;
@@ -84,7 +85,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &SecretsArgs) -> Result<
         ));
     }
     match ui.format {
-        Format::Json => ui.json(&to_json(&found, &masker))?,
+        Format::Json => ui.answer(&to_answer(&found, &masker))?,
         Format::Text if args.all => show_all(ui, &found, &masker)?,
         Format::Text => show(ui, &found, &masker)?,
     }
@@ -158,40 +159,35 @@ fn conclude(ui: &mut Ui, found: &Secrets, masker: &Masker) {
     }
 }
 
-fn to_json(found: &Secrets, masker: &Masker) -> Value {
+fn to_answer(found: &Secrets, masker: &Masker) -> SecretsAnswer {
     let path = |path: &Path| {
         masker
             .mask_str(&path.display().to_string(), &mut Vec::new())
             .into_owned()
     };
-    let place = |place: &Place| {
-        json!({
-            "path": path(&place.path),
-            "line": place.line,
-            "agent": place.agent.map(transcript::Agent::as_str),
-        })
+    let place = |place: &Place| SecretPlace {
+        path: path(&place.path),
+        line: place.line,
+        agent: place.agent.map(transcript::Agent::as_str),
     };
-    let secret = |secret: &Secret| {
-        json!({
-            "fingerprint": secret.fingerprint.to_string(),
-            "rule": secret.rule,
-            "count": secret.count,
-            "places": secret.places.iter().map(place).collect::<Vec<_>>(),
-        })
+    let secret = |secret: &Secret| SecretRecord {
+        fingerprint: secret.fingerprint.to_string(),
+        rule: secret.rule.clone(),
+        count: secret.count,
+        places: secret.places.iter().map(place).collect(),
     };
-    let unread = found.unread.iter();
-    let unread: Vec<Value> = unread
-        .map(|unread| json!({ "path": path(&unread.path), "reason": unread.reason }))
-        .collect();
-    json!({
-        "schema": "boswell.secrets/1",
-        "secrets": found.secrets.iter().map(secret).collect::<Vec<_>>(),
-        "total": found.total,
-        "left_out": found.left_out,
-        "files": found.files,
-        "bytes": found.bytes,
-        "unread": unread,
-    })
+    let unread = found.unread.iter().map(|unread| UnreadFile {
+        path: path(&unread.path),
+        reason: unread.reason.to_string(),
+    });
+    SecretsAnswer {
+        secrets: found.secrets.iter().map(secret).collect(),
+        total: found.total,
+        left_out: found.left_out,
+        files: found.files,
+        bytes: found.bytes,
+        unread: unread.collect(),
+    }
 }
 
 /// A time in the past, as people name it.

@@ -8,8 +8,9 @@ use memory::digest;
 use memory::find::Behind;
 use memory::outcome::outcome_word;
 use memory::store::{Counted, Listed, Status, Store, StoreError};
-use serde_json::{Value, json};
 
+use crate::answers::ask::SessionsAnswer;
+use crate::answers::shared::SessionRow;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::filters::{FilterArgs, ToolMeans};
@@ -108,7 +109,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &SessionsArgs) -> Result
             for (session, _) in &shown {
                 outcomes.push(current_outcome(&store, context, &session.session_uid)?);
             }
-            ui.json(&to_json(&shown, &outcomes, &left_out))?;
+            ui.answer(&to_answer(&shown, &outcomes, &left_out))?;
         }
         Format::Text if shown.is_empty() => tell_nothing(ui, filters.are_given(), listed.is_empty(), &left_out),
         Format::Text => show(ui, context, &shown, &listed, &left_out)?,
@@ -316,46 +317,45 @@ fn time(micros: Option<i64>) -> Option<Timestamp> {
     micros.and_then(|at| Timestamp::from_microsecond(at).ok())
 }
 
-fn to_json(shown: &[(&Listed, Counted)], outcomes: &[&str], left_out: &LeftOut) -> Value {
-    let sessions: Vec<Value> = shown
-        .iter()
-        .zip(outcomes)
-        .map(|((session, counted), outcome)| {
-            json!({
-                "session_uid": session.session_uid,
-                "flavor": session.flavor(),
-                "native_session_id": session.native_session_id(),
-                "project": session.cwd,
-                "cwd": session.cwd,
-                "repo": session.repo,
-                "branch": session.branch,
-                "title": session.title,
-                "outcome": outcome,
-                "name": session.said.name,
-                "note": session.said.note,
-                "tags": session.said.tags,
-                "first_prompt": counted.first_prompt.as_ref().or(session.first_prompt.as_ref()),
-                "started_at": time(session.started_micros),
-                "ended_at": time(session.ended_micros),
-                "turns": counted.turns,
-                "events": counted.events,
-                "prompts": counted.prompts,
-                "bytes": counted.bytes,
-                "tokens": counted.tokens,
-                "duration_ms": took(session).map(|took| took.as_millis()),
-                "status": session.status.as_str(),
-                "is_subagent": session.is_subagent,
-                "is_hidden": session.is_hidden,
-            })
-        })
-        .collect();
-    json!({
-        "schema": "boswell.sessions/1",
-        "sessions": sessions,
-        "total": left_out.total,
-        "hidden": left_out.total - left_out.shown,
-        "next_cursor": left_out.next.as_ref().map(ToString::to_string),
-    })
+fn to_answer<'a>(shown: &'a [(&Listed, Counted)], outcomes: &[&'static str], left_out: &LeftOut) -> SessionsAnswer<'a> {
+    let rows = shown.iter().zip(outcomes);
+    SessionsAnswer {
+        sessions: rows
+            .map(|((session, counted), outcome)| session_row(session, counted, outcome))
+            .collect(),
+        total: left_out.total,
+        hidden: left_out.total - left_out.shown,
+        next_cursor: left_out.next.as_ref().map(ToString::to_string),
+    }
+}
+
+fn session_row<'a>(session: &'a Listed, counted: &'a Counted, outcome: &'static str) -> SessionRow<'a> {
+    SessionRow {
+        session_uid: &session.session_uid,
+        flavor: session.flavor(),
+        native_session_id: session.native_session_id(),
+        project: session.cwd.as_deref(),
+        cwd: session.cwd.as_deref(),
+        repo: session.repo.as_deref(),
+        branch: session.branch.as_deref(),
+        title: session.title.as_deref(),
+        outcome,
+        name: session.said.name.as_deref(),
+        note: session.said.note.as_deref(),
+        tags: &session.said.tags,
+        first_prompt: counted.first_prompt.as_deref().or(session.first_prompt.as_deref()),
+        started_at: time(session.started_micros),
+        ended_at: time(session.ended_micros),
+        turns: counted.turns,
+        events: counted.events,
+        prompts: counted.prompts,
+        bytes: counted.bytes,
+        tokens: counted.tokens,
+        duration_ms: took(session).and_then(|took| i64::try_from(took.as_millis()).ok()),
+        status: session.status.as_str(),
+        is_subagent: session.is_subagent,
+        is_hidden: session.is_hidden,
+    }
 }
 
 #[cfg(test)]

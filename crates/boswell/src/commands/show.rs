@@ -16,6 +16,7 @@ use self::blocks::{Block, BlockTexts, LeftOut};
 use super::read::{TurnRange, zone_of};
 use super::sessions::current_outcome;
 use super::{digest_json, digest_lines};
+use crate::answers::shared::EvictionRecord;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome, OutputError};
 use crate::filters::{FilterArgs, ToolMeans};
@@ -23,7 +24,7 @@ use crate::render::depth::Depth;
 use crate::render::portrait::Portrait;
 use crate::render::text::{plural, rows};
 use crate::session_arg::{Named, SESSION_HELP, open_memory, resolve_among};
-use crate::text_source::{announce, eviction_json, open_text};
+use crate::text_source::{announce, open_text};
 use crate::ui::{Format, Ui, escape_lines};
 
 /// No answer is worth less than so many tokens.
@@ -325,7 +326,7 @@ impl Shown<'_> {
             "schema": "boswell.show/1",
             "session": session,
             "text_from": self.portrait.location.origin().as_str(),
-            "eviction": eviction_json(&self.portrait.location),
+            "eviction": EvictionRecord::new(&self.portrait.location),
             "digest": self.digest_json()?,
             "turns": [],
             "events": [],

@@ -6,9 +6,9 @@ use memory::digest::Digest;
 use memory::signals::budget::{Usual, overrun, usual};
 use memory::signals::{Signal, SignalKind};
 use memory::store::{Listed, Store};
-use serde_json::{Value, json};
 
 use super::digest::digest_of;
+use crate::answers::ask::{SessionSignals, SignalsAnswer};
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::filters::{FilterArgs, ToolMeans};
@@ -98,7 +98,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &SignalsArgs) -> Result<
     }
     let is_found = found.iter().any(|(_, signals)| !signals.is_empty());
     match ui.format {
-        Format::Json => ui.json(&to_json(&found, total.max(found.len())))?,
+        Format::Json => ui.answer(&to_answer(&found, total.max(found.len())))?,
         Format::Text => show(ui, &found, args.session.is_some())?,
     }
     if !is_found {
@@ -153,14 +153,17 @@ pub(super) fn lines(ui: &Ui, signals: &[Signal], with_evidence: bool) -> Vec<Str
     lines
 }
 
-fn to_json(found: &[(String, Vec<Signal>)], total: usize) -> Value {
-    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+fn to_answer(found: &[(String, Vec<Signal>)], total: usize) -> SignalsAnswer<'_> {
+    let mut counts: BTreeMap<&'static str, u64> = BTreeMap::new();
     for signal in found.iter().flat_map(|(_, signals)| signals) {
         *counts.entry(signal.signal.as_str()).or_default() += 1;
     }
-    let sessions: Vec<Value> = found
+    let sessions = found
         .iter()
-        .map(|(uid, signals)| json!({ "session_uid": uid, "signals": signals }))
-        .collect();
-    json!({ "schema": "boswell.signals/1", "sessions": sessions, "counts": counts, "total": total })
+        .map(|(session_uid, signals)| SessionSignals { session_uid, signals });
+    SignalsAnswer {
+        sessions: sessions.collect(),
+        counts,
+        total,
+    }
 }

@@ -13,9 +13,11 @@ use clap::ValueEnum;
 use memory::stats::{self, Counted, Known, Stats, Tool, Week};
 use memory::store::Listed;
 use memory::usage;
-use serde_json::{Value, json};
 
 use super::read::zone_of;
+use crate::answers::usage::{
+    InterventionCounts, NamedCount, OutcomeCounts, StatsAnswer, TestCounts, ToolCounts, WeekCounts,
+};
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::filters::{FilterArgs, ToolMeans};
@@ -89,7 +91,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &StatsArgs) -> Result<Ou
         page::write(ui, context, path, &stats, args.limit)?;
     } else {
         match ui.format {
-            Format::Json => ui.json(&to_json(&stats, args.limit))?,
+            Format::Json => ui.answer(&to_answer(&stats, args.limit))?,
             Format::Text => text::show(ui, &stats, args.limit)?,
         }
     }
@@ -105,61 +107,74 @@ fn first<T>(list: &[T], limit: u64) -> &[T] {
     &list[..list.len().min(usize::try_from(limit).unwrap_or(usize::MAX))]
 }
 
-fn to_json(stats: &Stats, limit: u64) -> Value {
+fn to_answer(stats: &Stats, limit: u64) -> StatsAnswer<'_> {
     let outcomes = &stats.outcomes;
-    json!({
-        "schema": "boswell.stats/1",
-        "sessions": stats.sessions,
-        "subagents": stats.subagents,
-        "without_digest": stats.without_digest,
-        "turns": stats.turns,
-        "tool_calls": stats.tool_calls,
-        "retries": stats.retries,
-        "wall_s": stats.wall_s,
-        "active_s": stats.active_s,
-        "outcomes": {
-            "success": outcomes.success,
-            "fail": outcomes.fail,
-            "abandoned": outcomes.abandoned,
-            "unknown": outcomes.unknown,
+    StatsAnswer {
+        sessions: stats.sessions,
+        subagents: stats.subagents,
+        without_digest: stats.without_digest,
+        turns: stats.turns,
+        tool_calls: stats.tool_calls,
+        retries: stats.retries,
+        wall_s: stats.wall_s,
+        active_s: stats.active_s,
+        outcomes: OutcomeCounts {
+            success: outcomes.success,
+            fail: outcomes.fail,
+            abandoned: outcomes.abandoned,
+            unknown: outcomes.unknown,
         },
-        "interventions": {
-            "interrupts": stats.interrupts,
-            "denials": stats.denials,
-            "steerings": stats.steerings,
-            "rewinds": stats.rewinds,
+        interventions: InterventionCounts {
+            interrupts: stats.interrupts,
+            denials: stats.denials,
+            steerings: stats.steerings,
+            rewinds: stats.rewinds,
         },
-        "tests": { "passed": stats.tests.passed, "failed": stats.tests.failed, "unclear": stats.tests.unclear },
-        "errors": stats.errors,
-        "errors_resolved": stats.errors_resolved,
-        "tools": first(&stats.tools, limit).iter().map(tool_json).collect::<Vec<_>>(),
-        "files": counted_json(first(&stats.files, limit)),
-        "commands": counted_json(first(&stats.commands, limit)),
-        "error_kinds": counted_json(first(&stats.error_kinds, limit)),
-        "projects": counted_json(first(&stats.projects, limit)),
-        "usage": super::usage::sum_json(&stats.usage),
-        "heat": stats.heat,
-        "weeks": stats.weeks.iter().map(week_json).collect::<Vec<_>>(),
-    })
+        tests: TestCounts {
+            passed: stats.tests.passed,
+            failed: stats.tests.failed,
+            unclear: stats.tests.unclear,
+        },
+        errors: stats.errors,
+        errors_resolved: stats.errors_resolved,
+        tools: first(&stats.tools, limit).iter().map(tool_counts).collect(),
+        files: named_counts(&stats.files, limit),
+        commands: named_counts(&stats.commands, limit),
+        error_kinds: named_counts(&stats.error_kinds, limit),
+        projects: named_counts(&stats.projects, limit),
+        usage: (&stats.usage).into(),
+        heat: stats.heat.iter().map(|hours| hours.as_slice()).collect(),
+        weeks: stats.weeks.iter().map(week_counts).collect(),
+    }
 }
 
-fn tool_json(tool: &Tool) -> Value {
-    json!({ "tool": tool.tool, "calls": tool.calls, "errors": tool.errors, "duration_ms": tool.duration_ms })
+fn tool_counts(tool: &Tool) -> ToolCounts<'_> {
+    ToolCounts {
+        tool: &tool.tool,
+        calls: tool.calls,
+        errors: tool.errors,
+        duration_ms: tool.duration_ms,
+    }
 }
 
-fn counted_json(list: &[Counted]) -> Vec<Value> {
-    list.iter()
-        .map(|counted| json!({ "name": counted.name, "count": counted.count, "sessions": counted.sessions }))
+fn named_counts(list: &[Counted], limit: u64) -> Vec<NamedCount<'_>> {
+    let listed = first(list, limit).iter();
+    listed
+        .map(|counted| NamedCount {
+            name: &counted.name,
+            count: counted.count,
+            sessions: counted.sessions,
+        })
         .collect()
 }
 
-fn week_json(week: &Week) -> Value {
-    json!({
-        "monday": week.monday,
-        "sessions": week.sessions,
-        "turns": week.turns,
-        "active_s": week.active_s,
-        "tokens": week.usage.tokens.total(),
-        "cost_microusd": week.usage.micros(),
-    })
+fn week_counts(week: &Week) -> WeekCounts {
+    WeekCounts {
+        monday: week.monday,
+        sessions: week.sessions,
+        turns: week.turns,
+        active_s: week.active_s,
+        tokens: week.usage.tokens.total(),
+        cost_microusd: week.usage.micros(),
+    }
 }

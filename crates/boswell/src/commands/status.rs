@@ -10,9 +10,10 @@ use serde_json::{Value, json};
 use transcript::Agent;
 
 use self::soon::Soon;
-use super::journal::{self, when};
+use super::journal::when;
 use super::sweep::{Order, sweep};
 use crate::alerts::{self, Alert};
+use crate::answers::shared::OperationRecord;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::job_log;
@@ -297,7 +298,7 @@ fn to_json(context: &Context, told: &Told, warnings: &[String]) -> Value {
             "agents": agents.collect::<Vec<_>>(),
             "oldest": time(overview.oldest),
             "newest": time(overview.newest),
-            "last_sweep": overview.last_sweep.as_ref().map(journal::to_json),
+            "last_sweep": overview.last_sweep.as_ref().map(OperationRecord::from),
         })
     });
     let next = told.next.as_ref().map(|next| {

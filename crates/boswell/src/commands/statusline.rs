@@ -7,10 +7,10 @@ use memory::prices::Prices;
 use memory::store::{Listed, Store};
 use memory::usage::{self, Sum};
 use serde::Deserialize;
-use serde_json::json;
 use transcript::Call;
 
 use super::usage::dollars;
+use crate::answers::usage::StatuslineAnswer;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::filters::{lies_in, repository};
@@ -86,16 +86,15 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, _args: &StatuslineArgs) -> Res
     }
     line.listen(told);
     match ui.format {
-        Format::Json => ui.json(&json!({
-            "schema": "boswell.statusline/1",
-            "model": line.model,
-            "today_microusd": line.today.micros(),
-            "today_tokens": line.today.tokens.total(),
-            "session_uid": line.session_uid,
-            "session_microusd": line.session_micros,
-            "context_tokens": line.context_tokens,
-            "context_percent": line.context_percent,
-        }))?,
+        Format::Json => ui.answer(&StatuslineAnswer {
+            model: line.model.as_deref(),
+            today_microusd: line.today.micros(),
+            today_tokens: line.today.tokens.total(),
+            session_uid: line.session_uid.as_deref(),
+            session_microusd: line.session_micros,
+            context_tokens: line.context_tokens,
+            context_percent: line.context_percent,
+        })?,
         Format::Text => {
             let text = line.text();
             if !text.is_empty() {

@@ -6,21 +6,22 @@ use std::str::FromStr;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use memory::mask::Masker;
-use memory::retention::reasons_in_words;
+use memory::retention::{count_reasons, reasons_in_words};
 use memory::sources::Root;
 use memory::store::{Patience, Place};
 use memory::sweep::{Report, Sweep, dry_run, run as run_sweep};
-use serde_json::{Value, json};
 use transcript::Agent;
 
 use super::read::AgentName;
 use super::schedule::due;
 use crate::alerts;
+use crate::answers::keep::{SweepAnswer, SweptAgent};
+use crate::answers::shared::UnreadFile;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::job_log;
 use crate::render::text::plural;
-use crate::retention::{order as retention_order, reasons_json, tell_loss};
+use crate::retention::{order as retention_order, tell_loss};
 use crate::surface;
 use crate::ui::{BAD, FAINT, Format, STRONG, Ui, escape, measure};
 
@@ -102,7 +103,7 @@ fn sweep_once(ui: &mut Ui, context: &Context, args: &SweepArgs) -> Result<(Outco
         report => report?,
     };
     match ui.format {
-        Format::Json => ui.json(&to_json(&report, started.elapsed_ms()))?,
+        Format::Json => ui.answer(&to_answer(&report, started.elapsed_ms()))?,
         Format::Text => show(ui, &report, args.dry_run)?,
     }
     if report.files_seen == 0 {
@@ -295,51 +296,43 @@ fn show_numbers(ui: &mut Ui, report: &Report, is_dry: bool) -> Result<(), Comman
     Ok(())
 }
 
-fn to_json(report: &Report, duration_ms: u64) -> Value {
-    let agents: Vec<Value> = report
-        .agents
-        .iter()
-        .map(|(agent, part)| {
-            json!({
-                "agent": agent.as_str(),
-                "files_seen": part.files_seen,
-                "files_read": part.files_read,
-                "bytes_read": part.bytes_read,
-                "events": part.events,
-            })
-        })
-        .collect();
-    let unread: Vec<Value> = report
-        .unread
-        .iter()
-        .map(|unread| json!({ "path": unread.path, "reason": unread.reason }))
-        .collect();
-    json!({
-        "schema": "boswell.sweep/1",
-        "files_seen": report.files_seen,
-        "files_read": report.files_read,
-        "files_unchanged": report.files_unchanged,
-        "bytes_read": report.bytes_read,
-        "bytes_checked": report.bytes_checked,
-        "sessions_new": report.sessions_new,
-        "sessions_updated": report.sessions_updated,
-        "sessions_refreshed": report.sessions_refreshed,
-        "events": report.events,
-        "faults": report.faults,
-        "redactions": report.redactions,
-        "prompts": report.prompts,
-        "facts": report.facts,
-        "digests": report.digested.len(),
-        "sessions_evicted": report.let_go.drops.len(),
-        "evicted_by_reason": reasons_json(&report.let_go.drops),
-        "bytes_evicted": report.let_go.bytes,
-        "sessions_lost": report.let_go.lost().count(),
-        "tier1_bytes": report.tier1_bytes,
-        "tier2_bytes": report.tier2_bytes,
-        "duration_ms": duration_ms,
-        "agents": agents,
-        "unread": unread,
-    })
+fn to_answer(report: &Report, duration_ms: u64) -> SweepAnswer {
+    let agents = report.agents.iter().map(|(agent, part)| SweptAgent {
+        agent: agent.as_str(),
+        files_seen: part.files_seen,
+        files_read: part.files_read,
+        bytes_read: part.bytes_read,
+        events: part.events,
+    });
+    let unread = report.unread.iter().map(|unread| UnreadFile {
+        path: unread.path.to_string_lossy().into_owned(),
+        reason: unread.reason.to_string(),
+    });
+    SweepAnswer {
+        files_seen: report.files_seen,
+        files_read: report.files_read,
+        files_unchanged: report.files_unchanged,
+        bytes_read: report.bytes_read,
+        bytes_checked: report.bytes_checked,
+        sessions_new: report.sessions_new,
+        sessions_updated: report.sessions_updated,
+        sessions_refreshed: report.sessions_refreshed,
+        events: report.events,
+        faults: report.faults,
+        redactions: report.redactions,
+        prompts: report.prompts,
+        facts: report.facts,
+        digests: report.digested.len(),
+        sessions_evicted: report.let_go.drops.len(),
+        evicted_by_reason: count_reasons(&report.let_go.drops).into_iter().collect(),
+        bytes_evicted: report.let_go.bytes,
+        sessions_lost: report.let_go.lost().count(),
+        tier1_bytes: report.tier1_bytes,
+        tier2_bytes: report.tier2_bytes,
+        duration_ms,
+        agents: agents.collect(),
+        unread: unread.collect(),
+    }
 }
 
 /// A place and what it is called.

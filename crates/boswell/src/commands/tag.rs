@@ -2,10 +2,10 @@
 
 use memory::annotations::{self, Tag, Tagging, WordError};
 use memory::store::{Annotations, Patience, Store};
-use serde_json::json;
 use std::cell::RefCell;
 
 use super::sweep::say_waiting;
+use crate::answers::keep::TagAnswer;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::session_arg::{SESSION_HELP, open_memory, resolve};
@@ -66,7 +66,10 @@ pub(super) fn refused(error: WordError) -> CommandError {
 
 fn tell(ui: &mut Ui, uid: &str, said: &Annotations) -> Result<(), CommandError> {
     match ui.format {
-        Format::Json => ui.json(&json!({ "schema": "boswell.tag/1", "session_uid": uid, "tags": said.tags })),
+        Format::Json => ui.answer(&TagAnswer {
+            session_uid: uid,
+            tags: &said.tags,
+        }),
         Format::Text if said.tags.is_empty() => {
             ui.status(format_args!("No tags: {uid}"));
             Ok(())

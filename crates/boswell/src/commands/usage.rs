@@ -4,7 +4,7 @@ mod blocks;
 mod rows;
 
 pub(super) use render::dollars;
-pub(super) use rows::{cost, sum_json};
+pub(super) use rows::cost;
 
 use std::collections::HashMap;
 
@@ -169,8 +169,8 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &UsageArgs) -> Result<Ou
 
 fn report_nothing(ui: &mut Ui, sessions: &[Listed], view: UsageView) -> Result<Outcome, CommandError> {
     match ui.format {
-        Format::Json if view == UsageView::Blocks => ui.json(&blocks::json(&[], &[], None))?,
-        Format::Json => ui.json(&rows::json(&[], &usage::Sum::default(), &[]))?,
+        Format::Json if view == UsageView::Blocks => ui.answer(&blocks::to_answer(&[], &[], None))?,
+        Format::Json => ui.answer(&rows::to_answer(&[], &usage::Sum::default(), &[]))?,
         Format::Text => {
             ui.status("No usage found");
             ui.hint(if sessions.is_empty() {

@@ -7,7 +7,7 @@ use memory::store::{Annotations, Counted, Decision, Fact, Status, Store};
 use serde_json::{Value, json};
 use transcript::{Agent, Call, Session, SessionEvent, SessionUid, Turn, counted, wall_clock_s};
 
-use crate::commands::decision_json;
+use crate::answers::shared::DecisionRecord;
 use crate::commands::read::told_log_error;
 use crate::error::CommandError;
 use crate::render::text::{self, Head, date_time, plural, told_tokens};
@@ -236,7 +236,7 @@ impl Portrait {
         session["name"] = self.said.name.clone().into();
         session["note"] = self.said.note.clone().into();
         session["tags"] = self.said.tags.clone().into();
-        session["decisions"] = self.decisions.iter().map(decision_json).collect();
+        session["decisions"] = json!(self.decisions.iter().map(DecisionRecord::from).collect::<Vec<_>>());
         session["facts"] = self.facts.iter().map(fact_json).collect();
         session["lines"] = self.lines.into();
         session["events"] = self.counted.events.into();

@@ -73,6 +73,7 @@ fn alone_it_shows_its_verbs_in_their_groups() {
 
     Agents:
       mcp           Serve a day's workspace to an agent over MCP
+      schema        Print the JSON Schema of a verb's `--json` output
 
     Global options:
           --json                Print JSON, including errors

@@ -36,7 +36,7 @@ fn every_command_gets_its_manual_page() {
     let sandbox = Sandbox::new();
     assert_snapshot!(sandbox.run("man -o share/man1"), @"
     --- stderr ---
-    Wrote 59 pages: share/man1
+    Wrote 60 pages: share/man1
     ");
     assert_snapshot!(names_in(&sandbox.home.join("share/man1")).join("\n"), @"
     boswell-bundle.1
@@ -83,6 +83,7 @@ fn every_command_gets_its_manual_page() {
     boswell-schedule-status.1
     boswell-schedule-uninstall.1
     boswell-schedule.1
+    boswell-schema.1
     boswell-search.1
     boswell-secrets.1
     boswell-sessions.1

@@ -37,6 +37,7 @@ mod restore;
 mod sandbox;
 #[cfg(unix)]
 mod schedule;
+mod schemas;
 mod search;
 mod secrets;
 mod sessions;

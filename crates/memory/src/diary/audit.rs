@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use transcript::Agent;
 
@@ -11,7 +12,7 @@ use super::window::{Window, utc_stamp};
 use super::{SCHEMA_VERSION, source_name};
 
 /// Something that is not in the workspace, and why.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
 pub struct Skipped {
     /// The path of a file, or the uid of a session.
     pub what: String,
@@ -28,21 +29,21 @@ impl Skipped {
 }
 
 /// A file whose name in the workspace is not its own.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Renamed {
     pub source_path: String,
     pub workspace_path: String,
 }
 
 /// A session whose log the agent has deleted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct FromMemory {
     pub session_uid: String,
     pub workspace_path: String,
 }
 
 /// How far a copy differs from its log.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Masked {
     pub workspace_path: String,
     pub secrets: u64,
@@ -50,7 +51,7 @@ pub struct Masked {
 }
 
 /// What is told beside the sessions.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Notes {
     pub renamed: Vec<Renamed>,
     pub masked: Vec<Masked>,

@@ -1,6 +1,7 @@
 //! What a digest is made of. These words are kept for ever and printed as JSON: a field keeps its name and meaning.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use transcript::Tokens;
 
@@ -8,7 +9,7 @@ use crate::outcome::Judgement;
 use crate::signals::Signal;
 
 /// The facts of one session in small. It outlives the raw text.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Digest {
     pub session_uid: String,
     pub flavor: String,
@@ -82,7 +83,7 @@ impl Digest {
 }
 
 /// A few words of the session, and where they stand.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Snippet {
     pub line: u64,
     pub turn: Option<u32>,
@@ -92,7 +93,7 @@ pub struct Snippet {
 }
 
 /// A commit that the session made.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Commit {
     /// The line of the command that made it.
     pub line: u64,
@@ -116,7 +117,7 @@ impl Commit {
 }
 
 /// What no log tells: how a session ended, or what it failed with.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Told {
     /// `session_end`, `stop_failure`, `exit` and the like.
     pub event: String,
@@ -130,7 +131,7 @@ pub struct Told {
 }
 
 /// How long a session took.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Spent {
     /// From its first moment to its last.
     pub wall_s: u64,
@@ -143,7 +144,7 @@ pub struct Spent {
 }
 
 /// How often a human stepped in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Interventions {
     pub interrupts: u32,
     pub denials: u32,
@@ -160,7 +161,7 @@ impl Interventions {
 
 /// Tokens of this session's own rows, each call once. Which of several sessions owns a call that stands in all of
 /// them is asked when numbers are: it depends on what else is known.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct TokensSpent {
     pub calls: u64,
     pub total: Tokens,
@@ -169,7 +170,7 @@ pub struct TokensSpent {
 }
 
 /// Tokens of one model.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct ModelTokens {
     pub model: String,
     pub calls: u64,
@@ -177,7 +178,7 @@ pub struct ModelTokens {
 }
 
 /// Tokens of one hour, in UTC.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct HourTokens {
     pub hour: Timestamp,
     pub calls: u64,
@@ -185,7 +186,7 @@ pub struct HourTokens {
 }
 
 /// How often a tool was used.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct ToolUse {
     pub tool: String,
     pub calls: u64,
@@ -194,14 +195,14 @@ pub struct ToolUse {
 }
 
 /// How often a file was edited.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct FileEdits {
     pub path: String,
     pub edits: u64,
 }
 
 /// How often a program was run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct CommandRuns {
     pub command: String,
     pub runs: u64,
@@ -209,7 +210,7 @@ pub struct CommandRuns {
 }
 
 /// Test runs, and how the last one came out.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct TestRuns {
     pub passed: u64,
     pub failed: u64,
@@ -219,7 +220,7 @@ pub struct TestRuns {
 }
 
 /// The last test run of a session.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct LastTest {
     pub line: u64,
     pub turn: Option<u32>,
@@ -231,7 +232,7 @@ pub struct LastTest {
 }
 
 /// Errors, and what became of them.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Errors {
     pub count: u64,
     /// Of which the same call worked later.
@@ -241,7 +242,7 @@ pub struct Errors {
 }
 
 /// Errors that say the same.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct ErrorKind {
     /// Where it came first.
     pub line: u64,

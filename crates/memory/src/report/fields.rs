@@ -3,6 +3,7 @@
 //! Any writer can make one. What it says of the day is in statements, and a statement without a citation is none.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use transcript::Outcome;
 
@@ -12,8 +13,9 @@ use crate::outcome::{Confidence, Reason};
 pub const SCHEMA: &str = "boswell.report/1";
 
 /// One written day.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Day {
+    #[schemars(extend("const" = SCHEMA))]
     pub schema: String,
     pub date: String,
     pub timezone: String,
@@ -38,14 +40,14 @@ pub struct Day {
 }
 
 /// Two moments: the first belongs to the day, the second to the next.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Bounds {
     pub start: String,
     pub end: String,
 }
 
 /// Who wrote the day.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Written {
     /// `default`, or an agent.
     pub by: String,
@@ -53,7 +55,7 @@ pub struct Written {
 }
 
 /// Sums of a day, a project or a piece of work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Totals {
     pub projects: u64,
     pub sessions: u64,
@@ -76,7 +78,7 @@ pub struct Totals {
 }
 
 /// A piece of a sentence. Pages decide how each looks; text from logs is in `code` and `quote` alone.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Word {
     /// The writer's own words.
@@ -88,14 +90,14 @@ pub enum Word {
 }
 
 /// One sentence, and the lines it stands on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Statement {
     pub words: Vec<Word>,
     pub citations: Vec<Citation>,
 }
 
 /// Lines of one turn of the workspace's index.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize)]
 pub struct Citation {
     pub project_key: String,
     /// What the project is called in a sentence: its label, or its key where two have one label.
@@ -107,14 +109,14 @@ pub struct Citation {
 }
 
 /// A turn that a piece of work is made of.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize)]
 pub struct Covered {
     pub session_ref: String,
     pub turn_ref: String,
 }
 
 /// What was done in one project.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Project {
     pub project_key: String,
     pub project: String,
@@ -126,7 +128,7 @@ pub struct Project {
 }
 
 /// Related turns: one piece of work.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Work {
     /// The human's own words.
     pub title: Statement,
@@ -148,14 +150,14 @@ pub struct Work {
 }
 
 /// Work that is told in one line.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Folded {
     pub statement: Statement,
     pub covers: Vec<Covered>,
 }
 
 /// What the day shows as a whole.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Whole {
     /// Where the human had to step in.
     pub corrected: Vec<Statement>,
@@ -164,7 +166,7 @@ pub struct Whole {
 }
 
 /// A turn on the line of time.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Span {
     pub citation: Citation,
     pub agent: String,
@@ -173,7 +175,7 @@ pub struct Span {
 }
 
 /// A turn in small: what a citation opens.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Excerpt {
     /// The whole turn.
     pub citation: Citation,
@@ -188,7 +190,7 @@ pub struct Excerpt {
 }
 
 /// One line of a turn.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct ExcerptLine {
     pub line: u64,
     pub kind: LineKind,
@@ -196,7 +198,7 @@ pub struct ExcerptLine {
 }
 
 /// What stands on a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LineKind {
     Prompt,
@@ -223,7 +225,7 @@ impl LineKind {
 }
 
 /// A session of the index that could not be read.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Unread {
     pub project: String,
     pub session_ref: String,

@@ -220,4 +220,5 @@ pub(super) const ROWS: &[Row] = &[
     text("run -- true"), text("run -- false").exits(1), text("run -- no-such-program").exits(127),
     both("hub status"), both("hub init").exits(2), both("hub push").exits(2), both("hub move local").exits(2),
     data("mcp --workspace {workspace}").ends(Ending::Input(HELLO)), text("mcp").exits(2),
+    both("schema"), data("schema sessions"), data("schema usage --json"), both("schema sesions").exits(2),
 ];

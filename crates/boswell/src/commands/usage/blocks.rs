@@ -6,11 +6,13 @@ use memory::store::{Listed, Store, StoreError};
 use memory::usage::Bill;
 use memory::usage::blocks::{self, Block};
 use render::dollars;
-use serde_json::{Value, json};
 use transcript::{RateLimit, RateLimits};
 
 use super::UsageArgs;
-use super::rows::{cost, sum_json};
+use super::rows::cost;
+use crate::answers::usage::{
+    RateLimitWindow, RateLimitsRecord, UsageAnswer, UsageBlock, UsageBlocks, UsageGap, UsageWork,
+};
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::render::text::date_time;
@@ -29,7 +31,7 @@ pub(super) fn show(
         found.drain(..found.len() - args.limit);
     }
     match ui.format {
-        Format::Json => ui.json(&json(&found, bills, limits))?,
+        Format::Json => ui.answer(&to_answer(&found, bills, limits))?,
         Format::Text => {
             text(ui, context, zone, &found)?;
             if let Some(limits) = limits {
@@ -132,19 +134,19 @@ impl Limits {
             .filter_map(|(name, limit)| Some((name, limit.as_ref()?)))
     }
 
-    fn to_json(&self) -> Value {
-        let windows: Vec<Value> = self
-            .windows()
-            .map(|(name, limit)| {
-                json!({
-                    "window": name,
-                    "used_percent": percent(limit),
-                    "window_minutes": limit.window_minutes,
-                    "resets_at": limit.resets_at,
-                })
-            })
-            .collect();
-        json!({ "agent": self.agent, "session_uid": self.session_uid, "told_at": self.told.told_at, "windows": windows })
+    fn to_record(&self) -> RateLimitsRecord {
+        let window = |(window, limit): (&'static str, &RateLimit)| RateLimitWindow {
+            window,
+            used_percent: percent(limit),
+            window_minutes: limit.window_minutes,
+            resets_at: limit.resets_at,
+        };
+        RateLimitsRecord {
+            agent: self.agent.clone(),
+            session_uid: self.session_uid.clone(),
+            told_at: self.told.told_at,
+            windows: self.windows().map(window).collect(),
+        }
     }
 }
 
@@ -174,35 +176,32 @@ fn tell_limits(ui: &mut Ui, zone: &TimeZone, limits: &Limits) -> Result<(), Comm
     Ok(())
 }
 
-pub(super) fn json(found: &[Block], bills: &[Bill], limits: Option<&Limits>) -> Value {
-    let blocks: Vec<Value> = found.iter().map(block_json).collect();
-    let total = memory::usage::total(bills);
-    json!({
-        "schema": "boswell.usage/1",
-        "blocks": blocks,
-        "totals": sum_json(&total),
-        "rate_limits": limits.map(Limits::to_json),
+pub(super) fn to_answer(found: &[Block], bills: &[Bill], limits: Option<&Limits>) -> UsageAnswer {
+    UsageAnswer::Blocks(UsageBlocks {
+        blocks: found.iter().map(usage_block).collect(),
+        totals: (&memory::usage::total(bills)).into(),
+        rate_limits: limits.map(Limits::to_record),
     })
 }
 
-fn block_json(block: &Block) -> Value {
+fn usage_block(block: &Block) -> UsageBlock {
     let Some(work) = &block.work else {
-        return json!({ "start": block.start, "end": block.end, "is_gap": true });
+        return UsageBlock::Gap(UsageGap {
+            start: block.start,
+            end: block.end,
+            is_gap: true,
+        });
     };
-    let mut object = sum_json(&work.sum);
-    let rest = json!({
-        "start": block.start,
-        "end": block.end,
-        "is_gap": false,
-        "first": work.first,
-        "last": work.last,
-        "is_active": work.is_active,
-        "tokens_per_minute": work.tokens_per_minute().map(f64::round),
-        "microusd_per_hour": work.micros_per_hour().map(|micros| micros.round() as u64),
-        "projected_microusd": work.is_active.then(|| work.projected_micros(block.end)).flatten(),
-    });
-    if let Value::Object(rest) = rest {
-        object.extend(rest);
-    }
-    Value::Object(object)
+    UsageBlock::Work(Box::new(UsageWork {
+        start: block.start,
+        end: block.end,
+        is_gap: false,
+        first: work.first,
+        last: work.last,
+        is_active: work.is_active,
+        tokens_per_minute: work.tokens_per_minute().map(f64::round),
+        microusd_per_hour: work.micros_per_hour().map(|micros| micros.round() as u64),
+        projected_microusd: work.is_active.then(|| work.projected_micros(block.end)).flatten(),
+        sums: (&work.sum).into(),
+    }))
 }

@@ -6,9 +6,11 @@ use jiff::tz::TimeZone;
 use memory::store::Listed;
 use memory::usage::{self, Bill, Dimension, Key, Row, Sum};
 use render::dollars;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use super::{Report, UsageArgs};
+use crate::answers::shared::UsageTotals;
+use crate::answers::usage::{UsageAnswer, UsageKey, UsageRow, UsageRows};
 use crate::error::CommandError;
 use crate::session_ids::SessionIds;
 use crate::ui::table::{self, Heading};
@@ -46,7 +48,7 @@ pub(super) fn show(
     }
     match ui.format {
         _ if args.csv => csv(ui, &rows, &by),
-        Format::Json => ui.json(&json(&rows, &total, &by)),
+        Format::Json => ui.answer(&to_answer(&rows, &total, &by)),
         Format::Text => {
             let table = UsageTable {
                 rows: &rows,
@@ -328,22 +330,6 @@ const NUMBERS: [&str; 9] = [
     "unpriced_calls",
 ];
 
-pub(in crate::commands) fn sum_json(sum: &Sum) -> Map<String, Value> {
-    let tokens = &sum.tokens;
-    let values = [
-        json!(tokens.input),
-        json!(tokens.output),
-        json!(tokens.cache_read),
-        json!(tokens.cache_write_5m.saturating_add(tokens.cache_write_1h)),
-        json!(tokens.reasoning),
-        json!(sum.micros()),
-        json!(sum.reported.micros()),
-        json!(sum.calls),
-        json!(sum.unpriced_calls),
-    ];
-    NUMBERS.iter().map(|name| (*name).to_owned()).zip(values).collect()
-}
-
 fn json_name(by: Dimension) -> &'static str {
     match by {
         Dimension::Day | Dimension::Week | Dimension::Month => "date",
@@ -352,36 +338,35 @@ fn json_name(by: Dimension) -> &'static str {
     }
 }
 
-/// The names of the columns that say what a row is of. Some are always there, so that a program need not ask.
-fn key_json(row: &Row, by: &[Dimension]) -> Map<String, Value> {
-    let mut keys = Map::new();
-    for name in ["date", "agent", "model"] {
-        keys.insert(name.to_owned(), Value::Null);
-    }
+fn usage_row(row: &Row, by: &[Dimension]) -> UsageRow {
+    let mut answer = UsageRow::new(UsageTotals::from(&row.sum));
     for (key, by) in row.keys.iter().zip(by) {
         let value = match key {
-            Key::Date(day) => json!(day.map(|day| match by {
+            Key::Date(day) => day.map(|day| match by {
                 Dimension::Month => day.strftime("%Y-%m").to_string(),
                 _ => day.to_string(),
-            })),
-            Key::Text(text) if text.is_empty() => Value::Null,
-            Key::Text(text) => json!(text),
+            }),
+            Key::Text(text) => Some(text.to_string()).filter(|text| !text.is_empty()),
         };
-        keys.insert(json_name(*by).to_owned(), value);
+        match by {
+            Dimension::Day | Dimension::Week | Dimension::Month => answer.date = value,
+            Dimension::Agent => answer.agent = value,
+            Dimension::Model => answer.model = value,
+            Dimension::Session => answer.session_uid = Some(UsageKey(value)),
+            Dimension::Project => answer.project = Some(UsageKey(value)),
+            Dimension::Branch => answer.branch = Some(UsageKey(value)),
+            Dimension::Machine => answer.machine = Some(UsageKey(value)),
+            Dimension::User => answer.user = Some(UsageKey(value)),
+        }
     }
-    keys
+    answer
 }
 
-pub(super) fn json(rows: &[Row], total: &Sum, by: &[Dimension]) -> Value {
-    let rows: Vec<Value> = rows
-        .iter()
-        .map(|row| {
-            let mut object = key_json(row, by);
-            object.extend(sum_json(&row.sum));
-            Value::Object(object)
-        })
-        .collect();
-    json!({ "schema": "boswell.usage/1", "rows": rows, "totals": sum_json(total) })
+pub(super) fn to_answer(rows: &[Row], total: &Sum, by: &[Dimension]) -> UsageAnswer {
+    UsageAnswer::Rows(UsageRows {
+        rows: rows.iter().map(|row| usage_row(row, by)).collect(),
+        totals: total.into(),
+    })
 }
 
 fn csv(ui: &mut Ui, rows: &[Row], by: &[Dimension]) -> Result<(), CommandError> {
@@ -395,8 +380,7 @@ fn csv(ui: &mut Ui, rows: &[Row], by: &[Dimension]) -> Result<(), CommandError> 
     let heading: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
     ui.row_whole(table::csv(&heading))?;
     for row in rows {
-        let mut object = key_json(row, by);
-        object.extend(sum_json(&row.sum));
+        let object = serde_json::to_value(usage_row(row, by)).unwrap_or_default();
         let cells: Vec<String> = names.iter().filter_map(|name| object.get(*name).map(plain)).collect();
         ui.row_whole(escape_lines(&table::csv(&cells)))?;
     }
