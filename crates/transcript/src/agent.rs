@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::wire::{Raw, Text, wire};
+use crate::wire::{RawJson, WireText, wire};
 
 /// A coding agent. Serialized as the schema's `flavor`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize)]
@@ -61,17 +61,17 @@ impl Origin {
             .strip_suffix(".jsonl")
             .or_else(|| name.split_once(".jsonl").map(|(stem, _)| stem));
         let stem = stem.unwrap_or(name).to_owned();
-        let above: Vec<&str> = components.collect();
+        let ancestors: Vec<&str> = components.collect();
         let is_subagent = stem.starts_with("agent-");
         // A user may have a directory of this name, so it only counts above a subagent's log.
-        let subagents = above
+        let subagents = ancestors
             .iter()
             .position(|directory| is_subagent && *directory == "subagents");
         let parent_session = subagents
-            .and_then(|at| above.get(at + 1))
+            .and_then(|at| ancestors.get(at + 1))
             .map(|session| (*session).to_owned());
-        let named = |at: usize| {
-            above
+        let ancestor = |at: usize| {
+            ancestors
                 .get(at)
                 .filter(|name| !name.is_empty())
                 .map(|name| (*name).to_owned())
@@ -80,8 +80,8 @@ impl Origin {
             stem,
             parent_session,
             is_subagent,
-            directory: named(0),
-            group: named(1),
+            directory: ancestor(0),
+            group: ancestor(1),
         }
     }
 }
@@ -89,39 +89,39 @@ impl Origin {
 /// Returns the agent that wrote a log, judged by its first lines. File names are ignored because copies of a log are
 /// often renamed.
 pub fn detect(head: &[u8]) -> Option<Agent> {
-    let by_record = head.split(|byte| *byte == b'\n').take(200).find_map(of_record);
-    by_record.or_else(|| of_words(head))
+    let by_record = head.split(|byte| *byte == b'\n').take(200).find_map(agent_of_record);
+    by_record.or_else(|| agent_by_keywords(head))
 }
 
 /// Returns the agent whose records have the keys of this one.
-fn of_record(line: &[u8]) -> Option<Agent> {
+fn agent_of_record(line: &[u8]) -> Option<Agent> {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
-    let shape: Shape<'_> = serde_json::Deserializer::from_slice(line).into_iter().next()?.ok()?;
-    let has = |raw: &Raw<'_>| raw.0.is_some();
-    let codex_header = has(&shape.id) && has(&shape.timestamp) && has(&shape.instructions);
+    let keys: DetectionKeys<'_> = serde_json::Deserializer::from_slice(line).into_iter().next()?.ok()?;
+    let has = |raw: &RawJson<'_>| raw.0.is_some();
+    let codex_header = has(&keys.id) && has(&keys.timestamp) && has(&keys.instructions);
     let codex_item = matches!(
-        shape.kind.or_empty(),
+        keys.kind.or_empty(),
         "message" | "reasoning" | "function_call" | "function_call_output" | "local_shell_call"
     );
     let claude = [
-        &shape.session_id,
-        &shape.uuid,
-        &shape.leaf,
-        &shape.message,
-        &shape.display,
-        &shape.agent_type,
-        &shape.snapshot,
+        &keys.session_id,
+        &keys.uuid,
+        &keys.leaf,
+        &keys.message,
+        &keys.display,
+        &keys.agent_type,
+        &keys.snapshot,
     ];
-    let codex_history = has(&shape.thread) && has(&shape.ts) && has(&shape.text);
-    if has(&shape.payload) || codex_header || codex_history || has(&shape.record_type) {
+    let codex_history = has(&keys.thread) && has(&keys.ts) && has(&keys.text);
+    if has(&keys.payload) || codex_header || codex_history || has(&keys.record_type) {
         Some(Agent::Codex)
-    } else if (has(&shape.method) && has(&shape.params)) || (has(&shape.ts) && shape.kind.get().is_some()) {
+    } else if (has(&keys.method) && has(&keys.params)) || (has(&keys.ts) && keys.kind.get().is_some()) {
         Some(Agent::Grok)
     } else if claude.into_iter().any(has) {
         Some(Agent::Claude)
     } else if codex_item {
         Some(Agent::Codex)
-    } else if has(&shape.content) && (shape.kind.get().is_some() || has(&shape.role)) {
+    } else if has(&keys.content) && (keys.kind.get().is_some() || has(&keys.role)) {
         Some(Agent::Grok)
     } else {
         None
@@ -129,16 +129,16 @@ fn of_record(line: &[u8]) -> Option<Agent> {
 }
 
 /// Fallback for logs in which no line parses: searches the raw bytes for known keys.
-fn of_words(head: &[u8]) -> Option<Agent> {
-    let holds = |word: &str| memchr::memmem::find(head, word.as_bytes()).is_some();
-    if holds("\"parentUuid\"") || holds("\"toolUseResult\"") || holds("\"loglines\"") {
+fn agent_by_keywords(head: &[u8]) -> Option<Agent> {
+    let contains = |word: &str| memchr::memmem::find(head, word.as_bytes()).is_some();
+    if contains("\"parentUuid\"") || contains("\"toolUseResult\"") || contains("\"loglines\"") {
         Some(Agent::Claude)
-    } else if holds("\"payload\"") && holds("\"timestamp\"") {
+    } else if contains("\"payload\"") && contains("\"timestamp\"") {
         Some(Agent::Codex)
-    } else if head.starts_with(b"{\n") && holds("\"session\": {") && holds("\"instructions\"") {
+    } else if head.starts_with(b"{\n") && contains("\"session\": {") && contains("\"instructions\"") {
         // The oldest Codex logs are a single JSON object over many lines.
         Some(Agent::Codex)
-    } else if holds("\"sessionUpdate\"") {
+    } else if contains("\"sessionUpdate\"") {
         Some(Agent::Grok)
     } else {
         None
@@ -147,27 +147,27 @@ fn of_words(head: &[u8]) -> Option<Agent> {
 
 wire! {
     /// The keys that distinguish the agents' records.
-    struct Shape<'a> {
-        kind: Text<'a> = "type",
-        payload: Raw<'a> = "payload",
-        record_type: Raw<'a> = "record_type",
-        instructions: Raw<'a> = "instructions",
-        id: Raw<'a> = "id",
-        timestamp: Raw<'a> = "timestamp",
-        ts: Raw<'a> = "ts",
-        method: Raw<'a> = "method",
-        params: Raw<'a> = "params",
-        session_id: Raw<'a> = "sessionId",
-        uuid: Raw<'a> = "uuid",
-        leaf: Raw<'a> = "leafUuid",
-        message: Raw<'a> = "message",
-        display: Raw<'a> = "display",
-        agent_type: Raw<'a> = "agentType",
-        snapshot: Raw<'a> = "snapshot",
-        content: Raw<'a> = "content",
-        role: Raw<'a> = "role",
-        thread: Raw<'a> = "session_id",
-        text: Raw<'a> = "text",
+    struct DetectionKeys<'a> {
+        kind: WireText<'a> = "type",
+        payload: RawJson<'a> = "payload",
+        record_type: RawJson<'a> = "record_type",
+        instructions: RawJson<'a> = "instructions",
+        id: RawJson<'a> = "id",
+        timestamp: RawJson<'a> = "timestamp",
+        ts: RawJson<'a> = "ts",
+        method: RawJson<'a> = "method",
+        params: RawJson<'a> = "params",
+        session_id: RawJson<'a> = "sessionId",
+        uuid: RawJson<'a> = "uuid",
+        leaf: RawJson<'a> = "leafUuid",
+        message: RawJson<'a> = "message",
+        display: RawJson<'a> = "display",
+        agent_type: RawJson<'a> = "agentType",
+        snapshot: RawJson<'a> = "snapshot",
+        content: RawJson<'a> = "content",
+        role: RawJson<'a> = "role",
+        thread: RawJson<'a> = "session_id",
+        text: RawJson<'a> = "text",
     }
 }
 
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_agent_is_known_by_its_records() {
+    fn each_agent_is_detected_by_its_records() {
         let cases = [
             (
                 r#"{"type":"summary","summary":"x","leafUuid":"u"}"#,
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn the_place_of_a_subagent_names_its_parent() {
+    fn the_path_of_a_subagents_log_names_its_parent() {
         let nested = Origin::of("/p/-w-app/5e55/subagents/workflows/wf_1/agent-a1.jsonl");
         assert_eq!(
             (nested.stem.as_str(), nested.parent_session.as_deref()),

@@ -86,7 +86,7 @@ impl Call {
     }
 
     /// Returns `true` if this note covers `call`. An unknown time excludes nothing.
-    fn holds(&self, call: &Self) -> bool {
+    fn covers(&self, call: &Self) -> bool {
         let after = |from: Option<Timestamp>, to: Option<Timestamp>| from.zip(to).is_none_or(|(from, to)| from <= to);
         self.request == call.request && after(self.first_ts, call.ts) && after(call.ts, self.ts)
     }
@@ -111,20 +111,20 @@ pub fn counted(calls: &[&Call]) -> Vec<bool> {
     let mut messages: Vec<(u64, usize)> = calls.iter().map(|call| call.message).zip(0..).collect();
     messages.sort_unstable();
     for same in messages.chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() > 1) {
-        let places: Vec<usize> = same.iter().map(|(_, at)| *at).collect();
-        drop_copies(calls, &places, &mut counts);
-        drop_replays(calls, &places, &mut counts);
+        let indices: Vec<usize> = same.iter().map(|(_, at)| *at).collect();
+        drop_copies(calls, &indices, &mut counts);
+        drop_replays(calls, &indices, &mut counts);
     }
-    drop_held(calls, &mut counts);
+    drop_covered(calls, &mut counts);
     counts
 }
 
 /// Keeps, of all calls of one message, the highest-ranked copy per request.
-fn drop_copies(calls: &[&Call], places: &[usize], counts: &mut [bool]) {
+fn drop_copies(calls: &[&Call], indices: &[usize], counts: &mut [bool]) {
     // A row without a request id belongs to any known request of its message.
-    let known = places.iter().find_map(|at| calls[*at].request);
+    let known = indices.iter().find_map(|at| calls[*at].request);
     let mut winners: HashMap<Option<u64>, usize> = HashMap::default();
-    for at in places.iter().copied() {
+    for at in indices.iter().copied() {
         let winner = winners.entry(calls[at].request.or(known)).or_insert(at);
         if *winner == at {
             continue;
@@ -140,15 +140,15 @@ fn drop_copies(calls: &[&Call], places: &[usize], counts: &mut [bool]) {
 
 /// Drops sidechain rows that replay a message of the main chain: a side question repeats its parent's messages under
 /// new request ids. If all rows or no rows of a message are on a sidechain, nothing is dropped.
-fn drop_replays(calls: &[&Call], places: &[usize], counts: &mut [bool]) {
-    if places.iter().any(|at| !calls[*at].is_sidechain) {
-        places.iter().for_each(|at| counts[*at] &= !calls[*at].is_sidechain);
+fn drop_replays(calls: &[&Call], indices: &[usize], counts: &mut [bool]) {
+    if indices.iter().any(|at| !calls[*at].is_sidechain) {
+        indices.iter().for_each(|at| counts[*at] &= !calls[*at].is_sidechain);
     }
 }
 
 /// Drops the calls that a note says are included in another row, and the note itself. If the log with the note is
 /// missing, the calls count where they were made.
-fn drop_held(calls: &[&Call], counts: &mut [bool]) {
+fn drop_covered(calls: &[&Call], counts: &mut [bool]) {
     let mut notes: HashMap<u64, Vec<&Call>> = HashMap::default();
     for note in calls.iter().filter(|call| call.is_note()) {
         notes.entry(note.request.unwrap_or_default()).or_default().push(note);
@@ -158,7 +158,7 @@ fn drop_held(calls: &[&Call], counts: &mut [bool]) {
     }
     for (call, counts) in calls.iter().zip(counts.iter_mut()) {
         let notes = call.request.and_then(|request| notes.get(&request));
-        let held = call.is_sidechain && notes.is_some_and(|notes| notes.iter().any(|note| note.holds(call)));
-        *counts &= !held && !call.is_note();
+        let covered = call.is_sidechain && notes.is_some_and(|notes| notes.iter().any(|note| note.covers(call)));
+        *counts &= !covered && !call.is_note();
     }
 }

@@ -11,7 +11,7 @@ mod patch;
 use serde_json::{Map, Value};
 
 use crate::agent::Agent;
-use crate::texts::{Block, Field, Told};
+use crate::texts::{BlockContent, Field, TextBlock};
 use crate::{claude, codex, grok};
 
 /// Maximum number of changes returned for one call.
@@ -103,7 +103,7 @@ pub fn changes(agent: Agent, line: &[u8], block: u32) -> Vec<Change> {
         Agent::Codex => codex::blocks(line),
     };
     let block = blocks.into_iter().nth(block as usize);
-    let mut found = block.map(of_block).unwrap_or_default();
+    let mut found = block.map(changes_in_block).unwrap_or_default();
     found.truncate(CHANGES_MAX);
     found
 }
@@ -112,67 +112,70 @@ pub fn changes(agent: Agent, line: &[u8], block: u32) -> Vec<Change> {
 pub fn edited(agent: Agent, line: &[u8]) -> Option<Edited> {
     let record: Value = serde_json::from_slice(line).ok()?;
     match agent {
-        Agent::Claude => of_claude(record.get("toolUseResult")?.as_object()?),
-        Agent::Grok => of_grok(record.get("params")?.get("update")?),
+        Agent::Claude => claude_edit(record.get("toolUseResult")?.as_object()?),
+        Agent::Grok => grok_edit(record.get("params")?.get("update")?),
         // Codex reports an edit in a call of its own.
         Agent::Codex => None,
     }
 }
 
-fn of_block(block: Block) -> Vec<Change> {
+fn changes_in_block(block: TextBlock) -> Vec<Change> {
     if block.field != Field::ToolInput {
         return Vec::new();
     }
-    match block.told {
-        Told::Text(text) => patch::of_text(&text),
-        Told::Input(json) => match serde_json::from_str(&json) {
-            Ok(input) => of_input(&input),
-            Err(_) => patch::of_text(&json),
+    match block.content {
+        BlockContent::Text(text) => patch::parse_embedded(&text),
+        BlockContent::Input(json) => match serde_json::from_str(&json) {
+            Ok(input) => changes_in_input(&input),
+            Err(_) => patch::parse_embedded(&json),
         },
-        Told::Sign(_) => Vec::new(),
+        BlockContent::Placeholder(_) => Vec::new(),
     }
 }
 
-fn of_input(input: &Value) -> Vec<Change> {
+fn changes_in_input(input: &Value) -> Vec<Change> {
     match input {
         // JSON inside a string, a patch, or a program that contains a patch.
         Value::String(text) => match serde_json::from_str::<Value>(text) {
-            Ok(inner @ (Value::Object(_) | Value::Array(_))) => of_input(&inner),
-            _ => patch::of_text(text),
+            Ok(inner @ (Value::Object(_) | Value::Array(_))) => changes_in_input(&inner),
+            _ => patch::parse_embedded(text),
         },
-        Value::Array(words) => words.iter().flat_map(of_input).collect(),
-        Value::Object(object) => of_object(object),
+        Value::Array(words) => words.iter().flat_map(changes_in_input).collect(),
+        Value::Object(object) => changes_in_object(object),
         _ => Vec::new(),
     }
 }
 
-fn of_object(object: &Map<String, Value>) -> Vec<Change> {
+fn changes_in_object(object: &Map<String, Value>) -> Vec<Change> {
     let text = |keys: &[&str]| keys.iter().find_map(|key| object.get(*key)?.as_str());
     if let Some(path) = text(&["file_path", "notebook_path", "target_file", "path", "filePath"]) {
-        let how = of_fields(object);
+        let how = edit_from_fields(object);
         return how
             .map(|how| change(path, how))
             .into_iter()
-            .chain(within(object))
+            .chain(patches_in_values(object))
             .collect();
     }
-    let by_path: Vec<Change> = object.iter().filter_map(|(path, told)| of_map(path, told)).collect();
+    let by_path: Vec<Change> = object
+        .iter()
+        .filter_map(|(path, entry)| change_from_entry(path, entry))
+        .collect();
     match by_path.is_empty() {
         false => by_path,
-        true => within(object).collect(),
+        true => patches_in_values(object).collect(),
     }
 }
 
 /// Returns the patches inside the texts of an input, such as the command of a shell.
-fn within(object: &Map<String, Value>) -> impl Iterator<Item = Change> {
+fn patches_in_values(object: &Map<String, Value>) -> impl Iterator<Item = Change> {
     object.values().flat_map(|value| match value {
-        Value::String(text) if text.contains(patch::BEGIN) => patch::of_text(text),
-        Value::Array(words) => words.iter().flat_map(of_input).collect(),
+        Value::String(text) if text.contains(patch::BEGIN) => patch::parse_embedded(text),
+        Value::Array(words) => words.iter().flat_map(changes_in_input).collect(),
         _ => Vec::new(),
     })
 }
 
-fn of_fields(object: &Map<String, Value>) -> Option<How> {
+fn edit_from_fields(object: &Map<String, Value>) -> Option<How> {
     let text = |keys: &[&str]| keys.iter().find_map(|key| object.get(*key)?.as_str());
     if let Some(edits) = object.get("edits").and_then(Value::as_array) {
         let edits: Vec<Replacement> = edits.iter().filter_map(|edit| replacement(edit.as_object()?)).collect();
@@ -186,7 +189,7 @@ fn of_fields(object: &Map<String, Value>) -> Option<How> {
         });
     }
     if let Some(source) = text(&["new_source"]) {
-        return Some(How::Patched(vec![patch::of_cell(source)]));
+        return Some(How::Patched(vec![patch::cell_hunk(source)]));
     }
     text(&["content", "contents", "file_text"]).map(|content| How::Whole(content.to_owned()))
 }
@@ -202,12 +205,12 @@ fn replacement(object: &Map<String, Value>) -> Option<Replacement> {
 }
 
 /// Parses one entry of a map from path to change.
-fn of_map(path: &str, told: &Value) -> Option<Change> {
-    let text = |key: &str| told.get(key).and_then(Value::as_str);
+fn change_from_entry(path: &str, entry: &Value) -> Option<Change> {
+    let text = |key: &str| entry.get(key).and_then(Value::as_str);
     let how = match text("type")? {
         "add" => How::Whole(text("content")?.to_owned()),
         "delete" => How::Deleted,
-        "update" => How::Patched(patch::of_unified(text("unified_diff")?)),
+        "update" => How::Patched(patch::parse_unified(text("unified_diff")?)),
         _ => return None,
     };
     Some(Change {
@@ -225,17 +228,21 @@ fn change(path: &str, how: How) -> Change {
 }
 
 /// The user may have changed an edit before it was applied, so the applied version counts.
-fn of_claude(told: &Map<String, Value>) -> Option<Edited> {
-    let text = |keys: &[&str]| keys.iter().find_map(|key| told.get(*key)?.as_str());
+fn claude_edit(result: &Map<String, Value>) -> Option<Edited> {
+    let text = |keys: &[&str]| keys.iter().find_map(|key| result.get(*key)?.as_str());
     let path = text(&["filePath", "notebook_path"])?;
-    let was_none = told.get("originalFile").is_some_and(Value::is_null) && text(&["type"]) == Some("create");
+    let was_none = result.get("originalFile").is_some_and(Value::is_null) && text(&["type"]) == Some("create");
     let before = text(&["originalFile", "originalFileContents", "original_file"]).map(str::to_owned);
-    let hunks = told.get("structuredPatch").and_then(Value::as_array);
-    let hunks: Vec<Hunk> = hunks.into_iter().flatten().filter_map(patch::of_structured).collect();
+    let hunks = result.get("structuredPatch").and_then(Value::as_array);
+    let hunks: Vec<Hunk> = hunks
+        .into_iter()
+        .flatten()
+        .filter_map(patch::parse_structured)
+        .collect();
     let how = match (text(&["updated_file"]), hunks.is_empty()) {
         (Some(whole), _) => How::Whole(whole.to_owned()),
         (None, false) => How::Patched(hunks),
-        (None, true) => of_fields(told)?,
+        (None, true) => edit_from_fields(result)?,
     };
     Some(Edited {
         before: before.or_else(|| was_none.then(String::new)),
@@ -244,7 +251,7 @@ fn of_claude(told: &Map<String, Value>) -> Option<Edited> {
 }
 
 /// Grok shows what it changed, and repeats it in the tool's output.
-fn of_grok(update: &Value) -> Option<Edited> {
+fn grok_edit(update: &Value) -> Option<Edited> {
     let made = update.get("rawOutput").and_then(|output| output.get("EditsApplied"));
     let shown = update.get("content").and_then(Value::as_array).into_iter().flatten();
     let mut shown = shown.filter(|block| block.get("type").and_then(Value::as_str) == Some("diff"));
@@ -283,11 +290,11 @@ mod tests {
     use super::*;
 
     fn check(agent: Agent, line: &Value) -> String {
-        told(&changes(agent, line.to_string().as_bytes(), 0))
+        print_changes(&changes(agent, line.to_string().as_bytes(), 0))
     }
 
-    fn told(changes: &[Change]) -> String {
-        let told = changes.iter().map(|change| {
+    fn print_changes(changes: &[Change]) -> String {
+        let printed = changes.iter().map(|change| {
             let how = match &change.how {
                 How::Whole(text) => format!("whole {text:?}"),
                 How::Deleted => "deleted".to_owned(),
@@ -316,7 +323,7 @@ mod tests {
                 .unwrap_or_default();
             format!("{}{moved}: {how}", change.path)
         });
-        told.collect::<Vec<_>>().join("; ")
+        printed.collect::<Vec<_>>().join("; ")
     }
 
     fn rows(hunk: &Hunk) -> String {
@@ -339,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn claudes_tools_replace_texts_or_write_whole_files() {
+    fn claude_tools_replace_texts_or_write_whole_files() {
         assert_eq!(
             claude(
                 "Edit",
@@ -367,23 +374,23 @@ mod tests {
     }
 
     #[test]
-    fn what_claude_made_is_better_than_what_was_asked_for() {
+    fn claudes_applied_edit_is_preferred_to_the_requested_one() {
         let result = json!({"type":"user","toolUseResult":{"filePath":"/a","oldString":"x","newString":"y",
             "originalFile":"w\nx\n","structuredPatch":[{"oldStart":1,"oldLines":2,"newStart":1,"newLines":2,"lines":[" w","-x","+y"]}]}});
         let edited = edited(Agent::Claude, result.to_string().as_bytes()).unwrap();
         assert_eq!(edited.before.as_deref(), Some("w\nx\n"));
-        assert_eq!(told(&[edited.change]), "/a: Some(1) None  w|-x|+y");
+        assert_eq!(print_changes(&[edited.change]), "/a: Some(1) None  w|-x|+y");
         let created = json!({"toolUseResult":{"type":"create","filePath":"/a","content":"x","originalFile":null,"structuredPatch":[]}});
         let created = super::edited(Agent::Claude, created.to_string().as_bytes()).unwrap();
         assert_eq!(
-            (created.before.as_deref(), told(&[created.change])),
+            (created.before.as_deref(), print_changes(&[created.change])),
             (Some(""), "/a: whole \"x\"".to_owned())
         );
         assert_eq!(super::edited(Agent::Claude, br#"{"toolUseResult":"Error: no"}"#), None);
     }
 
     #[test]
-    fn codexs_patches_are_found_wherever_they_stand() {
+    fn codex_patches_are_found_in_any_position() {
         let patch = "*** Begin Patch\n*** Update File: a.rs\n*** Move to: b.rs\n@@ fn x() {\n w\n-x\n+y\n*** Add File: c.rs\n+z\n*** Delete File: d.rs\n*** End Patch";
         let want = "a.rs to b.rs: None Some(\"fn x() {\")  w|-x|+y; c.rs: whole \"z\\n\"; d.rs: deleted";
         assert_eq!(
@@ -413,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn codexs_map_of_changes_tells_lines() {
+    fn codex_maps_of_changes_have_line_numbers() {
         let changes = json!({"/a":{"type":"update","unified_diff":"@@ -3,2 +3,2 @@\n w\n-x\n+y\n","move_path":null},
             "/b":{"type":"add","content":"z\n"},"/c":{"type":"delete","content":""}});
         let end = json!({"type":"event_msg","payload":{"type":"patch_apply_end","call_id":"c","success":true,"changes":changes}});
@@ -424,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn grok_tells_an_edit_when_it_asks_and_when_it_is_done() {
+    fn grok_reports_an_edit_in_the_call_and_in_the_result() {
         let row = |update: Value| json!({"timestamp":1,"method":"session/update","params":{"update":update}});
         let input = json!({"file_path":"a","old_string":"x","new_string":"y"});
         let call = row(json!({"sessionUpdate":"tool_call","rawInput":input}));
@@ -432,11 +439,11 @@ mod tests {
         let content = json!([{"type":"diff","path":"/a","oldText":"x","newText":"y"}]);
         let done = row(json!({"sessionUpdate":"tool_call_update","status":"completed","content":content}));
         let done = edited(Agent::Grok, done.to_string().as_bytes()).unwrap();
-        assert_eq!(told(&[done.change]), "/a: \"y\" for \"x\"");
+        assert_eq!(print_changes(&[done.change]), "/a: \"y\" for \"x\"");
     }
 
     #[test]
-    fn no_line_can_do_harm() {
+    fn no_line_panics() {
         for line in [
             "",
             "{",

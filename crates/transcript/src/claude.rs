@@ -21,21 +21,21 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use body::{bare_bodies, blocks, bodies};
 
-use self::bills::Bills;
-use self::facts::Facts;
-use self::meta::Meta;
-use self::nodes::Nodes;
-use self::queue::Queue;
-use self::record::Record;
+use self::bills::ClaudeBilling;
+use self::facts::ClaudeFacts;
+use self::meta::SubagentMeta;
+use self::nodes::RecordGraph;
+use self::queue::PromptQueue;
+use self::record::ClaudeRecord;
 use crate::agent::{Agent, Origin};
 use crate::event::{Actor, Kind, Kinds, PartKind, Role, SessionEvent};
 use crate::ids::hash;
-use crate::joins::Tools;
+use crate::joins::CallJoiner;
 use crate::reading::{Delta, Fate, Fault};
 use crate::repair::repair;
-use crate::texts::{Tell, tell_texts};
-use crate::turns::Turns;
-use crate::wire::Boxed;
+use crate::texts::{Tell, send_texts};
+use crate::turns::TurnTracker;
+use crate::wire::BoxedRecord;
 use crate::wording::NAME_CHARS_MAX;
 
 /// Version of this reader. Increase it whenever the same lines give a different result.
@@ -43,14 +43,14 @@ pub(crate) const VERSION: u16 = 2;
 
 /// Everything the reader remembers between two pieces of a log.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct State {
+pub(crate) struct ClaudeState {
     next_seq: u64,
-    facts: Facts,
-    nodes: Nodes,
-    bills: Bills,
-    tools: Tools,
-    queue: Queue,
-    turns: Turns,
+    facts: ClaudeFacts,
+    nodes: RecordGraph,
+    bills: ClaudeBilling,
+    tools: CallJoiner,
+    queue: PromptQueue,
+    turns: TurnTracker,
     /// The newest record of the main chain, as a hash of its `uuid`.
     newest: Option<u64>,
     /// The last caveat before local commands, as a hash of its `uuid`.
@@ -64,12 +64,12 @@ pub(crate) struct State {
 }
 
 /// The record being read, and its position in the log.
-struct Place<'r> {
-    record: &'r Record<'r>,
+struct ClaudePosition<'r> {
+    record: &'r ClaudeRecord<'r>,
     line: u64,
     ts: Option<Timestamp>,
     /// The event that the record follows.
-    above: Option<u64>,
+    record_parent: Option<u64>,
     /// The event that the next event follows.
     parent: Option<u64>,
     /// The number of blocks of this line read so far.
@@ -81,85 +81,85 @@ struct Place<'r> {
     has_unknown_block: bool,
 }
 
-impl State {
+impl ClaudeState {
     pub(crate) fn new(origin: Origin) -> Self {
         Self {
-            facts: Facts::new(origin),
+            facts: ClaudeFacts::new(origin),
             ..Self::default()
         }
     }
 
     /// Reads one line and passes its texts to `sink`.
-    pub(crate) fn take(&mut self, line: u64, bytes: &[u8], delta: &mut Delta, tell: Option<&mut Tell<'_>>) {
-        let fate = self.take_line(line, bytes, delta, tell);
+    pub(crate) fn read_line(&mut self, line: u64, bytes: &[u8], delta: &mut Delta, sink: Option<&mut Tell<'_>>) {
+        let fate = self.parse_line(line, bytes, delta, sink);
         delta.fates.count(fate);
-        self.turns.line_over(line);
+        self.turns.finish_line(line);
     }
 
-    pub(crate) fn is_named(&self) -> bool {
-        self.facts.is_named()
+    pub(crate) fn is_identified(&self) -> bool {
+        self.facts.is_identified()
     }
 
     /// Reads the metadata file beside a subagent's log.
-    pub(crate) fn meta(&mut self, bytes: &[u8]) {
-        self.facts.meta = Meta::read(bytes);
+    pub(crate) fn read_meta(&mut self, bytes: &[u8]) {
+        self.facts.meta = SubagentMeta::parse(bytes);
     }
 
     /// Reports a line that is too long to read.
-    pub(crate) fn pass_over(&mut self, line: u64, reason: String, delta: &mut Delta) {
+    pub(crate) fn skip_line(&mut self, line: u64, reason: String, delta: &mut Delta) {
         delta.faults.push(Fault {
             line,
             reason,
             mended: false,
         });
         delta.fates.count(Fate::Fault);
-        self.turns.line_over(line);
+        self.turns.finish_line(line);
     }
 
     /// Adds the open turn and the session to the delta after the last line of a piece.
-    pub(crate) fn close(&self, delta: &mut Delta) {
-        self.turns.show(delta);
+    pub(crate) fn finish_piece(&self, delta: &mut Delta) {
+        self.turns.push_open_turn(delta);
         delta.session = Some(self.facts.session(&self.turns));
     }
 
-    fn take_line(&mut self, line: u64, bytes: &[u8], delta: &mut Delta, mut tell: Option<&mut Tell<'_>>) -> Fate {
+    fn parse_line(&mut self, line: u64, bytes: &[u8], delta: &mut Delta, mut sink: Option<&mut Tell<'_>>) -> Fate {
         let bytes = trim(bytes);
         if bytes.is_empty() {
             return Fate::Blank;
         }
-        let mut taken = Taken {
+        let mut progress = ClaudeLineProgress {
             line,
             fate: None,
             block: 0,
         };
-        let told = tell.as_deref_mut();
-        let Err((from, reason)) = self.take_records(bytes, &mut taken, delta, told) else {
-            return taken.fate.unwrap_or(Fate::Skipped);
+        let record_sink = sink.as_deref_mut();
+        let Err((from, reason)) = self.parse_records(bytes, &mut progress, delta, record_sink) else {
+            return progress.fate.unwrap_or(Fate::Skipped);
         };
-        tell_texts(Agent::Claude, bytes, tell);
+        send_texts(Agent::Claude, bytes, sink);
         let rest = &bytes[from..];
         let mended = match repair(rest) {
-            Some(mended) if self.take_whole(&mended, &mut taken, delta) => Some(format!("mended: {reason}")),
+            Some(mended) if self.parse_all(&mended, &mut progress, delta) => Some(format!("mended: {reason}")),
             _ => self
-                .take_behind_a_tear(rest, &mut taken, delta)
+                .parse_after_tear(rest, &mut progress, delta)
                 .then(|| format!("torn record skipped: {reason}")),
         };
         let reason = mended.clone().unwrap_or(reason);
         delta.faults.push(Fault {
             line,
             reason,
-            mended: mended.is_some() || taken.fate.is_some(),
+            mended: mended.is_some() || progress.fate.is_some(),
         });
-        taken.fate.unwrap_or(Fate::Fault)
+        progress.fate.unwrap_or(Fate::Fault)
     }
 
     /// Reads the records on one line. On error, returns the offset at which it stopped, and the reason.
-    fn take_records(
+    fn parse_records(
         &mut self,
         bytes: &[u8],
-        taken: &mut Taken,
+        progress: &mut ClaudeLineProgress,
         delta: &mut Delta,
-        mut tell: Option<&mut Tell<'_>>,
+        mut sink: Option<&mut Tell<'_>>,
     ) -> Result<(), (usize, String)> {
         // Validating the whole line as UTF-8 at once is much faster than validating its strings one by one.
         let text = std::str::from_utf8(bytes).ok();
@@ -178,76 +178,82 @@ impl State {
                 Some(Err(error)) => return Err((at, error.to_string())),
                 None => return Ok(()),
             };
-            if let Some(tell) = &mut tell {
-                body::each_text(&record, tell);
+            if let Some(sink) = &mut sink {
+                body::each_text(&record, sink);
             }
-            self.take_record(&record, length, taken, delta);
+            self.read_record(&record, length, progress, delta);
             at += length;
         }
         Ok(())
     }
 
     /// Reads a line only if all of its records parse.
-    fn take_whole(&mut self, bytes: &[u8], taken: &mut Taken, delta: &mut Delta) -> bool {
+    fn parse_all(&mut self, bytes: &[u8], progress: &mut ClaudeLineProgress, delta: &mut Delta) -> bool {
         if !bytes.starts_with(b"{") {
             return false;
         }
-        let records = serde_json::Deserializer::from_slice(bytes).into_iter::<Record<'_>>();
+        let records = serde_json::Deserializer::from_slice(bytes).into_iter::<ClaudeRecord<'_>>();
         let Ok(records) = records.collect::<Result<Vec<_>, _>>() else {
             return false;
         };
         for record in &records {
-            self.take_record(record, bytes.len(), taken, delta);
+            self.read_record(record, bytes.len(), progress, delta);
         }
         true
     }
 
     /// Reads the record after a torn one: a crash can leave the start of a record in front of a whole one on the same
     /// line.
-    fn take_behind_a_tear(&mut self, bytes: &[u8], taken: &mut Taken, delta: &mut Delta) -> bool {
-        let Some((record, length)) = whole_behind_a_tear(bytes) else {
+    fn parse_after_tear(&mut self, bytes: &[u8], progress: &mut ClaudeLineProgress, delta: &mut Delta) -> bool {
+        let Some((record, length)) = record_after_tear(bytes) else {
             return false;
         };
-        self.take_record(&record, length, taken, delta);
+        self.read_record(&record, length, progress, delta);
         true
     }
 
-    fn take_record(&mut self, record: &Record<'_>, length: usize, taken: &mut Taken, delta: &mut Delta) {
+    fn read_record(
+        &mut self,
+        record: &ClaudeRecord<'_>,
+        length: usize,
+        progress: &mut ClaudeLineProgress,
+        delta: &mut Delta,
+    ) {
         let ts = record.timestamp.get().and_then(|text| text.parse().ok());
-        let stamp = stamp(record, ts, length);
+        let stamp = copy_stamp(record, ts, length);
         if let Some(uuid) = record.uuid.get()
             && self.nodes.is_copy(uuid, stamp)
         {
-            taken.was(Fate::Skipped);
+            progress.add_fate(Fate::Skipped);
             return;
         }
-        self.facts.heard(record, ts);
+        self.facts.note_record(record, ts);
         let parent = self.parent(record);
         let first = delta.events.len();
-        let mut place = Place {
+        let mut position = ClaudePosition {
             record,
-            line: taken.line,
+            line: progress.line,
             ts,
-            above: parent,
+            record_parent: parent,
             parent,
-            block: taken.block,
-            blocks_before: taken.block,
+            block: progress.block,
+            blocks_before: progress.block,
             first,
             has_unknown_block: false,
         };
-        let known = self.dispatch(&mut place, delta) && !place.has_unknown_block;
-        taken.block = place.block;
-        self.turns.seal(first, delta, &mut self.tools);
+        let known = self.dispatch(&mut position, delta) && !position.has_unknown_block;
+        progress.block = position.block;
+        self.turns.assign_turns(first, delta, &mut self.tools);
         if record.kind.or_empty() == "assistant" {
-            self.bill(&place, delta);
+            self.count_call(&position, delta);
         }
         if let Some(uuid) = record.uuid.get() {
-            self.nodes.add(uuid, place.parent, stamp);
+            self.nodes.add(uuid, position.parent, stamp);
             if !record.is_sidechain.0 {
                 self.newest = Some(hash(uuid));
             }
         }
-        taken.was(match known {
+        progress.add_fate(match known {
             _ if delta.events.len() > first => Fate::Event,
             true => Fate::Skipped,
             false => Fate::Unknown,
@@ -255,7 +261,7 @@ impl State {
     }
 
     /// Returns the event that a record follows: its parent in the graph, or else the previous event of the file.
-    fn parent(&self, record: &Record<'_>) -> Option<u64> {
+    fn parent(&self, record: &ClaudeRecord<'_>) -> Option<u64> {
         let before = self.next_seq.checked_sub(1);
         match record.parent_uuid.get().or(record.logical_parent_uuid.get()) {
             Some(uuid) => self.nodes.seq(uuid).unwrap_or(before),
@@ -265,36 +271,40 @@ impl State {
     }
 
     /// Reads a record by its type. Returns `false` if the type is unknown.
-    fn dispatch(&mut self, place: &mut Place<'_>, delta: &mut Delta) -> bool {
-        match place.record.kind.or_empty() {
-            "user" => self.user(place, delta),
-            "assistant" => self.assistant(place, delta),
-            "progress" => self.progress(place, delta),
-            "queue-operation" => self.queue_operation(place, delta),
-            _ => return self.state_record(place, delta),
+    fn dispatch(&mut self, position: &mut ClaudePosition<'_>, delta: &mut Delta) -> bool {
+        match position.record.kind.or_empty() {
+            "user" => self.read_user(position, delta),
+            "assistant" => self.read_assistant(position, delta),
+            "progress" => self.read_progress(position, delta),
+            "queue-operation" => self.read_queue_operation(position, delta),
+            _ => return self.read_state_record(position, delta),
         }
         true
     }
 
     /// Counts an unknown record type under the agent version that wrote it. Most such records have no version, so the
     /// last known one is the fallback.
-    fn unknown(&self, place: &Place<'_>, record: String, delta: &mut Delta) {
-        let told = place.record.version.get().or(self.facts.version());
-        delta.count_unknown(told, &record);
+    fn unknown(&self, position: &ClaudePosition<'_>, record: String, delta: &mut Delta) {
+        let version = position.record.version.get().or(self.facts.version());
+        delta.count_unknown(version, &record);
     }
 
-    fn unknown_block(&self, place: &mut Place<'_>, kind: &str, delta: &mut Delta) {
-        self.unknown(place, format!("{}/block/{kind}", place.record.kind.or_empty()), delta);
-        place.has_unknown_block = true;
-        place.block += 1;
+    fn unknown_block(&self, position: &mut ClaudePosition<'_>, kind: &str, delta: &mut Delta) {
+        self.unknown(
+            position,
+            format!("{}/block/{kind}", position.record.kind.or_empty()),
+            delta,
+        );
+        position.has_unknown_block = true;
+        position.block += 1;
     }
 
     /// Numbers an event and links the next one to it.
-    fn push(&mut self, place: &mut Place<'_>, mut event: SessionEvent, delta: &mut Delta) {
+    fn push(&mut self, position: &mut ClaudePosition<'_>, mut event: SessionEvent, delta: &mut Delta) {
         event.seq = self.next_seq;
         self.next_seq += 1;
-        place.parent = Some(event.seq);
-        place.block += 1;
+        position.parent = Some(event.seq);
+        position.block += 1;
         delta.events.push(event);
     }
 }
@@ -302,34 +312,34 @@ impl State {
 /// Parses the next record and returns it with its length.
 fn next_record<'r, R: serde_json::de::Read<'r>>(
     records: serde_json::Deserializer<R>,
-) -> Option<serde_json::Result<(Box<Record<'r>>, usize)>> {
+) -> Option<serde_json::Result<(Box<ClaudeRecord<'r>>, usize)>> {
     let mut records = records.into_iter();
     let record = records.next()?;
-    Some(record.map(|Boxed(record)| (record, records.byte_offset())))
+    Some(record.map(|BoxedRecord(record)| (record, records.byte_offset())))
 }
 
 /// What is known of one physical line so far.
-struct Taken {
+struct ClaudeLineProgress {
     line: u64,
     fate: Option<Fate>,
     block: u32,
 }
 
-impl Taken {
+impl ClaudeLineProgress {
     /// Records the fate of a record: a line with several records has the best of their fates.
-    fn was(&mut self, fate: Fate) {
-        let better = |fate: &Fate| match fate {
+    fn add_fate(&mut self, fate: Fate) {
+        let rank_of = |fate: &Fate| match fate {
             Fate::Event => 3,
             Fate::Unknown => 2,
             _ => 1,
         };
-        if self.fate.as_ref().is_none_or(|known| better(&fate) > better(known)) {
+        if self.fate.as_ref().is_none_or(|known| rank_of(&fate) > rank_of(known)) {
             self.fate = Some(fate);
         }
     }
 }
 
-impl Place<'_> {
+impl ClaudePosition<'_> {
     /// Returns the identity of a block of this record, which does not depend on where the record is on its line.
     fn id(&self, block: u32) -> String {
         let block = match self.record.uuid.get() {
@@ -385,13 +395,13 @@ impl Place<'_> {
 }
 
 /// Finds the complete record that ends a line after a torn one, and its length.
-fn whole_behind_a_tear(bytes: &[u8]) -> Option<(Record<'_>, usize)> {
+fn record_after_tear(bytes: &[u8]) -> Option<(ClaudeRecord<'_>, usize)> {
     const OPENINGS: [&[u8]; 3] = [b"{\"type\":", b"{\"parentUuid\":", b"{\"uuid\":"];
     // Each attempt may scan the rest of the line, so their number is limited.
     let starts = memchr::memmem::find_iter(bytes.get(1..)?, b"{\"").map(|at| at + 1);
-    let likely = starts.filter(|at| OPENINGS.iter().any(|opening| bytes[*at..].starts_with(opening)));
-    likely.take(32).find_map(|at| {
-        let mut records = serde_json::Deserializer::from_slice(&bytes[at..]).into_iter::<Record<'_>>();
+    let candidates = starts.filter(|at| OPENINGS.iter().any(|opening| bytes[*at..].starts_with(opening)));
+    candidates.take(32).find_map(|at| {
+        let mut records = serde_json::Deserializer::from_slice(&bytes[at..]).into_iter::<ClaudeRecord<'_>>();
         let record = records.next()?.ok()?;
         let length = records.byte_offset();
         let whole = record.uuid.get().or(record.session_id.get()).is_some();
@@ -412,7 +422,7 @@ fn trim(bytes: &[u8]) -> &[u8] {
 /// Returns a stamp that distinguishes a copy of a record from another record with the same id, as scrubbed logs have
 /// them. A copy has the same time, or, if there is no time, the same length. Its other fields may differ: a session
 /// resumed elsewhere has another `cwd` and version.
-fn stamp(record: &Record<'_>, ts: Option<Timestamp>, length: usize) -> u32 {
+fn copy_stamp(record: &ClaudeRecord<'_>, ts: Option<Timestamp>, length: usize) -> u32 {
     let fold = |sum: u32, byte: u8| sum.wrapping_mul(31).wrapping_add(byte.into());
     let kind = record.kind.or_empty().bytes().fold(0, fold);
     match ts {

@@ -28,22 +28,22 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use body::{blocks, bodies};
 
-use self::context::Context;
-use self::echoes::Echoes;
-use self::ends::Ends;
-use self::facts::{Asker, Facts};
-use self::inherit::{Inheritance, Sign};
-use self::meter::{At, Meter};
-use self::record::{Payload, Record};
-use self::whole::{Piece, Whole};
+use self::context::TurnContext;
+use self::echoes::EchoTracker;
+use self::ends::CallEnds;
+use self::facts::{CodexFacts, PromptAuthor};
+use self::inherit::{CopyEvidence, InheritanceTracker};
+use self::meter::{CountContext, TokenMeter};
+use self::record::{CodexPayload, CodexRecord};
+use self::whole::{ObjectLine, SingleObjectLog};
 use crate::agent::Origin;
 use crate::event::{Actor, Kind, Kinds, PartKind, Role, SessionEvent};
 use crate::ids::{hash, uuid};
-use crate::joins::Tools;
+use crate::joins::CallJoiner;
 use crate::reading::{Delta, Fate, Fault};
 use crate::records;
-use crate::turns::Turns;
-use crate::wire::{Text, wire};
+use crate::turns::TurnTracker;
+use crate::wire::{WireText, wire};
 use crate::wording::summary;
 
 /// Version of this reader. Increase it whenever the same lines give a different result.
@@ -54,26 +54,26 @@ const OPENINGS: [&str; 3] = ["{\"timestamp\":", "{\"type\":", "{\"id\":"];
 
 /// Everything the reader remembers between two pieces of a log.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct State {
+pub(crate) struct CodexState {
     next_seq: u64,
-    facts: Facts,
-    inheritance: Inheritance,
-    meter: Meter,
-    tools: Tools,
-    ends: Ends,
-    turns: Turns,
-    echoes: Echoes,
+    facts: CodexFacts,
+    inheritance: InheritanceTracker,
+    meter: TokenMeter,
+    tools: CallJoiner,
+    ends: CallEnds,
+    turns: TurnTracker,
+    echoes: EchoTracker,
     /// Model, policies and directory of the last turn.
-    context: Context,
+    context: TurnContext,
     /// Whether a turn of the agent is running, and whether it has its prompt. Old versions do not log this.
     running: bool,
     prompted: bool,
     /// Set if the log is a single object over many lines.
-    whole: Option<Whole>,
+    single_object: Option<SingleObjectLog>,
 }
 
 /// The record being read, and its position in the log.
-struct Place {
+struct CodexPosition {
     line: u64,
     ts: Option<Timestamp>,
     /// The event that the next event follows.
@@ -84,96 +84,96 @@ struct Place {
     inherited: bool,
 }
 
-impl State {
+impl CodexState {
     pub(crate) fn new(origin: Origin) -> Self {
         Self {
-            facts: Facts::new(origin),
+            facts: CodexFacts::new(origin),
             ..Self::default()
         }
     }
 
     /// Returns `true` once the thread's id is known.
-    pub(crate) fn is_named(&self) -> bool {
+    pub(crate) fn is_identified(&self) -> bool {
         self.facts.id.is_some()
     }
 
     /// Reads the list of thread names beside the logs. Other companions are ignored.
-    pub(crate) fn companion(&mut self, part: PartKind, bytes: &[u8]) {
+    pub(crate) fn read_companion(&mut self, part: PartKind, bytes: &[u8]) {
         if part != PartKind::Index {
             return;
         }
         let mut names: Vec<(u64, Box<str>)> = Vec::new();
         for line in bytes.split(|byte| *byte == b'\n') {
-            let row: Row<'_> = serde_json::from_slice(line).unwrap_or_default();
+            let row: ThreadName<'_> = serde_json::from_slice(line).unwrap_or_default();
             if let (Some(id), Some(name)) = (row.id.get(), row.name.get()) {
                 names.retain(|(known, _)| *known != hash(id));
                 names.push((hash(id), name.into()));
             }
         }
-        self.facts.index(names);
+        self.facts.set_index(names);
     }
 
     /// Reads one line.
-    pub(crate) fn take(&mut self, line: u64, bytes: &[u8], delta: &mut Delta) {
-        let fate = self.take_line(line, bytes, delta);
+    pub(crate) fn read_line(&mut self, line: u64, bytes: &[u8], delta: &mut Delta) {
+        let fate = self.parse_line(line, bytes, delta);
         delta.fates.count(fate);
-        self.turns.line_over(line);
+        self.turns.finish_line(line);
     }
 
     /// Reports a line that is too long to read.
-    pub(crate) fn pass_over(&mut self, line: u64, reason: String, delta: &mut Delta) {
+    pub(crate) fn skip_line(&mut self, line: u64, reason: String, delta: &mut Delta) {
         let mended = false;
         delta.faults.push(Fault { line, reason, mended });
         delta.fates.count(Fate::Fault);
-        self.turns.go_on();
-        self.turns.line_over(line);
+        self.turns.continue_open();
+        self.turns.finish_line(line);
     }
 
     /// Adds the open turn and the session to the delta after the last line of a piece.
-    pub(crate) fn close(&self, delta: &mut Delta) {
-        self.turns.show(delta);
+    pub(crate) fn finish_piece(&self, delta: &mut Delta) {
+        self.turns.push_open_turn(delta);
         delta.session = Some(self.facts.session(&self.turns, &self.inheritance));
     }
 
-    fn take_line(&mut self, line: u64, bytes: &[u8], delta: &mut Delta) -> Fate {
-        if let Some(mut whole) = self.whole.take() {
-            let piece = whole.take(line, bytes);
-            if piece != Piece::Foreign {
-                self.whole = Some(whole);
-                return self.take_piece(line, piece, delta);
+    fn parse_line(&mut self, line: u64, bytes: &[u8], delta: &mut Delta) -> Fate {
+        if let Some(mut single_object) = self.single_object.take() {
+            let object_line = single_object.read_line(line, bytes);
+            if object_line != ObjectLine::Foreign {
+                self.single_object = Some(single_object);
+                return self.read_object_line(line, object_line, delta);
             }
         }
         let bytes = records::trim(bytes);
-        if line == 1 && Whole::begins(bytes) {
-            self.whole = Some(Whole::default());
+        if line == 1 && SingleObjectLog::is_start(bytes) {
+            self.single_object = Some(SingleObjectLog::default());
             return Fate::Skipped;
         }
         if bytes.is_empty() {
             return Fate::Blank;
         }
-        let mut taken = Taken {
+        let mut progress = CodexLineProgress {
             line,
             fate: None,
             block: 0,
         };
-        let broken = records::each(bytes, &OPENINGS, &mut |bytes| {
-            self.take_object(bytes, &mut taken, delta)
+        let broken = records::each_object(bytes, &OPENINGS, &mut |bytes| {
+            self.parse_object(bytes, &mut progress, delta)
         });
-        let Some(records::Broken { reason, mended }) = broken else {
-            return taken.fate.unwrap_or(Fate::Skipped);
+        let Some(records::BrokenLine { reason, mended }) = broken else {
+            return progress.fate.unwrap_or(Fate::Skipped);
         };
-        self.turns.go_on();
+        self.turns.continue_open();
         delta.faults.push(Fault { line, reason, mended });
-        taken.fate.unwrap_or(Fate::Fault)
+        progress.fate.unwrap_or(Fate::Fault)
     }
 
     /// Reads a line of a log that is a single object: only the last line of a nested object gives an event.
-    fn take_piece(&mut self, line: u64, piece: Piece, delta: &mut Delta) -> Fate {
-        let (object, at, is_head) = match piece {
-            Piece::Frame | Piece::Foreign => return Fate::Skipped,
-            Piece::Head(object, at) => (format!("{{\"session\":{object}}}"), at, true),
-            Piece::Item(object, at) => (object, at, false),
-            Piece::TooLarge => {
+    fn read_object_line(&mut self, line: u64, object_line: ObjectLine, delta: &mut Delta) -> Fate {
+        let (object, at, is_meta) = match object_line {
+            ObjectLine::Frame | ObjectLine::Foreign => return Fate::Skipped,
+            ObjectLine::Header(object, at) => (format!("{{\"session\":{object}}}"), at, true),
+            ObjectLine::Item(object, at) => (object, at, false),
+            ObjectLine::TooLarge => {
                 let reason = "an object of the session is too large to read".to_owned();
                 delta.faults.push(Fault {
                     line,
@@ -183,12 +183,12 @@ impl State {
                 return Fate::Fault;
             }
         };
-        let mut taken = Taken {
+        let mut progress = CodexLineProgress {
             line: at,
             fate: None,
             block: 0,
         };
-        if let Err(error) = self.take_object(object.as_bytes(), &mut taken, delta) {
+        if let Err(error) = self.parse_object(object.as_bytes(), &mut progress, delta) {
             let reason = error.to_string();
             delta.faults.push(Fault {
                 line,
@@ -197,71 +197,84 @@ impl State {
             });
             return Fate::Fault;
         }
-        taken.fate.unwrap_or(if is_head { Fate::Event } else { Fate::Skipped })
+        progress
+            .fate
+            .unwrap_or(if is_meta { Fate::Event } else { Fate::Skipped })
     }
 
     /// Reads one JSON object.
-    fn take_object(&mut self, bytes: &[u8], taken: &mut Taken, delta: &mut Delta) -> Result<(), serde_json::Error> {
-        let record: Record<'_> = serde_json::from_slice(bytes)?;
+    fn parse_object(
+        &mut self,
+        bytes: &[u8],
+        progress: &mut CodexLineProgress,
+        delta: &mut Delta,
+    ) -> Result<(), serde_json::Error> {
+        let record: CodexRecord<'_> = serde_json::from_slice(bytes)?;
         if let Some(payload) = &record.payload.0 {
-            self.take_record(&record, payload, taken, delta);
+            self.read_record(&record, payload, progress, delta);
         } else if let Some(head) = &record.session.0 {
             // The oldest format: the whole session is one object.
-            let wrapper = Record {
-                kind: Text(Some("session_meta".into())),
-                ..Record::default()
+            let wrapper = CodexRecord {
+                kind: WireText(Some("session_meta".into())),
+                ..CodexRecord::default()
             };
-            self.take_record(&wrapper, head, taken, delta);
+            self.read_record(&wrapper, head, progress, delta);
             for item in &record.items.0 {
-                self.take_record(&Record::default(), item, taken, delta);
+                self.read_record(&CodexRecord::default(), item, progress, delta);
             }
         } else if record.record_type.get().is_some() || is_wrapper(record.kind.or_empty()) {
-            taken.was(Fate::Skipped);
+            progress.add_fate(Fate::Skipped);
         } else {
-            let bare: Payload<'_> = serde_json::from_slice(bytes)?;
-            self.take_record(&record, &bare, taken, delta);
+            let bare: CodexPayload<'_> = serde_json::from_slice(bytes)?;
+            self.read_record(&record, &bare, progress, delta);
         }
         Ok(())
     }
 
-    fn take_record(&mut self, record: &Record<'_>, payload: &Payload<'_>, taken: &mut Taken, delta: &mut Delta) {
+    fn read_record(
+        &mut self,
+        record: &CodexRecord<'_>,
+        payload: &CodexPayload<'_>,
+        progress: &mut CodexLineProgress,
+        delta: &mut Delta,
+    ) {
         let is_bare = record.payload.0.is_none();
         let is_header =
             is_bare && self.facts.id.is_none() && payload.kind.get().is_none() && payload.id.get().is_some();
-        let is_head = record.kind.or_empty() == "session_meta" || is_header;
-        let told = record.timestamp.get().or(payload.timestamp.get().filter(|_| is_head));
-        let ts = told.and_then(|text| text.parse().ok());
+        let is_meta = record.kind.or_empty() == "session_meta" || is_header;
+        let timestamp = record.timestamp.get().or(payload.timestamp.get().filter(|_| is_meta));
+        let ts = timestamp.and_then(|text| text.parse().ok());
         let first = delta.events.len();
-        let foreign_head = is_head && self.is_foreign(payload);
-        let sign = Sign {
-            line: taken.line,
+        let foreign_head = is_meta && self.is_foreign(payload);
+        let evidence = CopyEvidence {
+            line: progress.line,
             ts,
             ordinal: record.ordinal.0,
             turn: payload.turn(),
             foreign_head,
         };
-        let own_head = is_head && self.facts.id.is_none();
-        let mut place = Place {
-            line: taken.line,
+        let own_head = is_meta && self.facts.id.is_none();
+        let mut position = CodexPosition {
+            line: progress.line,
             ts,
             parent: self.next_seq.checked_sub(1),
-            block: taken.block,
-            inherited: !own_head && self.inheritance.covers(&sign),
+            block: progress.block,
+            inherited: !own_head && self.inheritance.covers(&evidence),
         };
-        self.facts.heard(ts);
+        self.facts.note_time(ts);
         let known = match record.kind.or_empty() {
-            _ if own_head => self.head(&mut place, payload, delta),
-            _ if foreign_head => self.foreign_head(&place, payload),
-            _ if is_head => self.again(payload),
-            _ if is_bare => self.item(&mut place, payload, "", delta),
-            kind => self.dispatch(kind, &mut place, payload, delta),
+            _ if own_head => self.read_header(&mut position, payload, delta),
+            _ if foreign_head => self.read_foreign_header(&position, payload),
+            _ if is_meta => self.read_repeated_header(payload),
+            _ if is_bare => self.item(&mut position, payload, "", delta),
+            kind => self.dispatch(kind, &mut position, payload, delta),
         };
-        taken.block = place.block;
+        progress.block = position.block;
         for event in &mut delta.events[first..] {
-            event.trigger &= !place.inherited;
+            event.trigger &= !position.inherited;
         }
-        self.turns.seal(first, delta, &mut self.tools);
-        taken.was(match known {
+        self.turns.assign_turns(first, delta, &mut self.tools);
+        progress.add_fate(match known {
             _ if delta.events.len() > first => Fate::Event,
             true => Fate::Skipped,
             false => Fate::Unknown,
@@ -269,18 +282,24 @@ impl State {
     }
 
     /// Reads a record by its type. Returns `false` if the type is unknown.
-    fn dispatch(&mut self, kind: &str, place: &mut Place, payload: &Payload<'_>, delta: &mut Delta) -> bool {
+    fn dispatch(
+        &mut self,
+        kind: &str,
+        position: &mut CodexPosition,
+        payload: &CodexPayload<'_>,
+        delta: &mut Delta,
+    ) -> bool {
         match kind {
-            "response_item" => return self.item(place, payload, "response_item/", delta),
-            "event_msg" => return self.event(place, payload, delta),
-            "turn_context" => self.turn_context(place, payload, delta),
-            "compacted" => self.compacted(place, payload, delta),
-            "token_usage_record" => self.usage_record(place, payload, delta),
-            "world_state" => self.sets_up(place),
-            "inter_agent_communication" => self.other_agent(place, payload, delta),
+            "response_item" => return self.item(position, payload, "response_item/", delta),
+            "event_msg" => return self.event(position, payload, delta),
+            "turn_context" => self.turn_context(position, payload, delta),
+            "compacted" => self.compacted(position, payload, delta),
+            "token_usage_record" => self.usage_record(position, payload, delta),
+            "world_state" => self.prepare_turn(position),
+            "inter_agent_communication" => self.other_agent(position, payload, delta),
             "inter_agent_communication_metadata" | "security_risk_score" => {}
             other => {
-                self.turns.go_on();
+                self.turns.continue_open();
                 unknown(&self.facts, other.to_owned(), delta);
                 return false;
             }
@@ -288,115 +307,115 @@ impl State {
         true
     }
 
-    fn head(&mut self, place: &mut Place, head: &Payload<'_>, delta: &mut Delta) -> bool {
-        self.facts.head(head);
+    fn read_header(&mut self, position: &mut CodexPosition, head: &CodexPayload<'_>, delta: &mut Delta) -> bool {
+        self.facts.read_header(head);
         let has_parent = self.facts.has_parent();
         self.inheritance
-            .head(head.id.or_empty(), has_parent, head.own_ordinal.0);
-        let mut event = place.event(Kind::Lifecycle, Role::System, Actor::Harness);
+            .read_header(head.id.or_empty(), has_parent, head.own_ordinal.0);
+        let mut event = position.event(Kind::Lifecycle, Role::System, Actor::Harness);
         event.summary = summary(&match head.originator.get() {
             Some(originator) => format!("session started: {originator} {}", head.cli_version.or_empty()),
             None => "session started".to_owned(),
         });
-        self.push(place, event, delta);
+        self.push(position, event, delta);
         true
     }
 
-    fn is_foreign(&self, head: &Payload<'_>) -> bool {
-        let told = head.id.get().filter(|id| uuid(id).is_some());
-        told.is_some() && self.facts.id.is_some() && told != self.facts.id.as_deref()
+    fn is_foreign(&self, head: &CodexPayload<'_>) -> bool {
+        let timestamp = head.id.get().filter(|id| uuid(id).is_some());
+        timestamp.is_some() && self.facts.id.is_some() && timestamp != self.facts.id.as_deref()
     }
 
     /// Reads the header of another thread. Its history follows, unless this thread already has records of its own.
-    fn foreign_head(&mut self, place: &Place, head: &Payload<'_>) -> bool {
-        if place.inherited {
-            self.facts.foreign_head(head);
+    fn read_foreign_header(&mut self, position: &CodexPosition, head: &CodexPayload<'_>) -> bool {
+        if position.inherited {
+            self.facts.read_foreign_header(head);
         }
         true
     }
 
     /// Reads a repeated header, which a resumed thread writes.
-    fn again(&mut self, head: &Payload<'_>) -> bool {
-        self.facts.again(head);
-        self.turns.set_up(self.next_seq);
+    fn read_repeated_header(&mut self, head: &CodexPayload<'_>) -> bool {
+        self.facts.update_from_header(head);
+        self.turns.prepare_next(self.next_seq);
         true
     }
 
     /// Marks the record as preparation of the turn that follows.
-    fn sets_up(&mut self, place: &Place) {
-        if !place.inherited {
-            self.turns.set_up(self.next_seq);
+    fn prepare_turn(&mut self, position: &CodexPosition) {
+        if !position.inherited {
+            self.turns.prepare_next(self.next_seq);
         }
     }
 
     /// Marks the record as work of the running turn.
-    fn goes_on(&mut self) {
-        self.turns.go_on();
-        self.echoes.prompt_over();
+    fn continue_turn(&mut self) {
+        self.turns.continue_open();
+        self.echoes.end_prompt();
     }
 
     /// Numbers an event and links the next one to it.
-    fn push(&mut self, place: &mut Place, mut event: SessionEvent, delta: &mut Delta) {
+    fn push(&mut self, position: &mut CodexPosition, mut event: SessionEvent, delta: &mut Delta) {
         event.seq = self.next_seq;
         self.next_seq += 1;
-        place.parent = Some(event.seq);
-        place.block += 1;
+        position.parent = Some(event.seq);
+        position.block += 1;
         delta.events.push(event);
     }
 
     /// Pushes an event of the agent, which may be the first of an API call.
-    fn push_by_agent(&mut self, place: &mut Place, event: SessionEvent, delta: &mut Delta) {
+    fn push_agent_event(&mut self, position: &mut CodexPosition, event: SessionEvent, delta: &mut Delta) {
         let seq = self.next_seq;
-        self.meter.begin(seq, place.ts);
-        self.push(place, event, delta);
-        self.meter.begun(seq, delta);
+        self.meter.begin(seq, position.ts);
+        self.push(position, event, delta);
+        self.meter.claim_early_call(seq, delta);
     }
 
     /// Returns the context of a token count.
-    fn at<'s>(&'s self, place: &Place) -> At<'s> {
-        At {
+    fn count_context<'s>(&'s self, position: &CodexPosition) -> CountContext<'s> {
+        CountContext {
             root: self.facts.root(),
             model: self.facts.model.as_deref(),
-            ts: place.ts,
-            line: place.line,
+            ts: position.ts,
+            line: position.line,
             turn: self.turns.current(),
-            inherited: place.inherited,
+            inherited: position.inherited,
         }
     }
 
     /// Returns the actor that gives the thread its prompts.
-    fn asks(&self) -> Actor {
-        match self.facts.asker {
-            Asker::Human => Actor::Human,
-            Asker::Thread => Actor::Agent,
-            Asker::OtherAgent => Actor::OtherAgent,
-            Asker::Program => Actor::Harness,
+    fn prompt_actor(&self) -> Actor {
+        match self.facts.prompt_author {
+            PromptAuthor::Human => Actor::Human,
+            PromptAuthor::Thread => Actor::Agent,
+            PromptAuthor::OtherAgent => Actor::OtherAgent,
+            PromptAuthor::Program => Actor::Harness,
         }
     }
 }
 
 /// What is known of one physical line so far.
-struct Taken {
+struct CodexLineProgress {
     line: u64,
     fate: Option<Fate>,
     block: u32,
 }
 
-impl Taken {
+impl CodexLineProgress {
     /// Records the fate of a record: a line with several records has the best of their fates.
-    fn was(&mut self, fate: Fate) {
-        let better = |fate: &Fate| match fate {
+    fn add_fate(&mut self, fate: Fate) {
+        let rank_of = |fate: &Fate| match fate {
             Fate::Event => 3,
             Fate::Unknown => 2,
             _ => 1,
         };
-        if self.fate.as_ref().is_none_or(|known| better(&fate) > better(known)) {
+        if self.fate.as_ref().is_none_or(|known| rank_of(&fate) > rank_of(known)) {
             self.fate = Some(fate);
         }
     }
 }
 
-impl Place {
+impl CodexPosition {
     /// Returns an empty event of this record.
     fn event(&self, kind: Kind, role: Role, actor: Actor) -> SessionEvent {
         SessionEvent {
@@ -443,14 +462,14 @@ fn is_wrapper(kind: &str) -> bool {
 }
 
 /// Counts an unknown record type.
-fn unknown(facts: &Facts, record: String, delta: &mut Delta) {
+fn unknown(facts: &CodexFacts, record: String, delta: &mut Delta) {
     delta.count_unknown(facts.version.as_deref(), &record);
 }
 
 wire! {
     /// A row of the list of thread names.
-    struct Row<'a> {
-        id: Text<'a> = "id",
-        name: Text<'a> = "thread_name",
+    struct ThreadName<'a> {
+        id: WireText<'a> = "id",
+        name: WireText<'a> = "thread_name",
     }
 }

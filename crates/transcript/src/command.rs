@@ -13,9 +13,9 @@ mod shell;
 mod wrappers;
 
 pub use git::{CommitCommand, GitCommit, announced_commits, commit_command, may_announce_commits};
-use interpreters::{Language, Source};
-use shell::{SimpleCommand, Word};
-use wrappers::Inner;
+use interpreters::{InterpreterSource, ScriptLanguage};
+use shell::{ShellWord, SimpleCommand};
+use wrappers::InnerCommand;
 
 /// Agents write whole files through here-documents, and test commands come before those.
 const EXAMINED_BYTES_MAX: usize = 16 * 1024;
@@ -35,15 +35,15 @@ const COST_OF_COMMAND: usize = 64;
 /// and explaining tests is not a test run.
 pub fn test_runner(command: &str) -> Option<&'static str> {
     let end = command.floor_char_boundary(EXAMINED_BYTES_MAX);
-    let mut search = Search { cost_left: COST_MAX };
+    let mut search = TestRunSearch { cost_left: COST_MAX };
     search.script(command.get(..end).unwrap_or_default(), 0)
 }
 
-struct Search {
+struct TestRunSearch {
     cost_left: usize,
 }
 
-impl Search {
+impl TestRunSearch {
     fn script(&mut self, text: &str, depth: u8) -> Option<&'static str> {
         if depth >= DEPTH_MAX {
             return None;
@@ -60,17 +60,17 @@ impl Search {
             .or_else(|| substitutions.find_map(|script| self.script(script, depth + 1)))
     }
 
-    fn words(&mut self, words: &[Word<'_>], stdin: Option<&str>, depth: u8) -> Option<&'static str> {
+    fn words(&mut self, words: &[ShellWord<'_>], stdin: Option<&str>, depth: u8) -> Option<&'static str> {
         if depth >= DEPTH_MAX {
             return None;
         }
         self.cost_left = self.cost_left.checked_sub(COST_OF_COMMAND)?;
-        let (program, arguments) = after_prefixes(words).split_first()?;
+        let (program, arguments) = skip_prefixes(words).split_first()?;
         if let Some(runner) = runners::runner(program, arguments) {
             return Some(runner);
         }
         let name = runners::program_name(program);
-        if only_asks(&name, arguments) {
+        if only_queries(&name, arguments) {
             return None;
         }
         self.interpreter(&name, arguments, stdin, depth).or_else(|| {
@@ -84,15 +84,15 @@ impl Search {
             inner
                 .into_iter()
                 .find_map(|inner| match inner {
-                    Inner::Words(words) => self.words(words, stdin, depth + 1),
-                    Inner::Script(script) => self.joined(&script, stdin, depth + 1),
+                    InnerCommand::Words(words) => self.words(words, stdin, depth + 1),
+                    InnerCommand::Script(script) => self.joined_script(&script, stdin, depth + 1),
                 })
                 .or_else(|| self.script(remote?, depth + 1))
         })
     }
 
     /// Searches a script that was joined from words: its only command reads the wrapper's standard input.
-    fn joined(&mut self, script: &str, stdin: Option<&str>, depth: u8) -> Option<&'static str> {
+    fn joined_script(&mut self, script: &str, stdin: Option<&str>, depth: u8) -> Option<&'static str> {
         let runner = self.script(script, depth);
         if runner.is_some() || stdin.is_none() {
             return runner;
@@ -106,28 +106,28 @@ impl Search {
     fn interpreter(
         &mut self,
         name: &str,
-        arguments: &[Word<'_>],
+        arguments: &[ShellWord<'_>],
         stdin: Option<&str>,
         depth: u8,
     ) -> Option<&'static str> {
         let (interpreter, arguments) = interpreters::interpreter(name, arguments)?;
         match interpreter.source(arguments)? {
-            Source::Tests => Some("node --test"),
-            Source::Script(script) => self.script(script, depth + 1),
-            Source::Module(words) => self
+            InterpreterSource::Tests => Some("node --test"),
+            InterpreterSource::Script(script) => self.script(script, depth + 1),
+            InterpreterSource::Module(words) => self
                 .words(words, stdin, depth + 1)
                 .or_else(|| runners::module_runner(words)),
-            Source::File(words) => self
+            InterpreterSource::File(words) => self
                 .words(words, stdin, depth + 1)
                 .or_else(|| runners::script_runner(words)),
-            Source::Stdin if interpreter.language == Language::Shell => self.script(stdin?, depth + 1),
-            Source::Stdin => runners::telltale(interpreter.program, stdin.into_iter()),
+            InterpreterSource::Stdin if interpreter.language == ScriptLanguage::Shell => self.script(stdin?, depth + 1),
+            InterpreterSource::Stdin => runners::runner_in_code(interpreter.program, stdin.into_iter()),
         }
     }
 }
 
 /// Skips what may precede a program: keywords, `A=1`, and PowerShell's `$output =`.
-fn after_prefixes<'w>(words: &'w [Word<'w>]) -> &'w [Word<'w>] {
+fn skip_prefixes<'w>(words: &'w [ShellWord<'w>]) -> &'w [ShellWord<'w>] {
     const KEYWORDS: [&str; 11] = [
         "if", "then", "elif", "else", "while", "until", "do", "!", "{", "}", "coproc",
     ];
@@ -161,7 +161,7 @@ fn is_one_of(word: &str, alternatives: &str) -> bool {
 }
 
 /// Returns `true` if a wrapper only prints information about a program: `command -v pytest`.
-fn only_asks(name: &str, arguments: &[Word<'_>]) -> bool {
+fn only_queries(name: &str, arguments: &[ShellWord<'_>]) -> bool {
     name == "command"
         && arguments
             .first()
@@ -953,7 +953,7 @@ npm
     }
 
     #[test]
-    fn words_about_tests_are_no_test_runs() {
+    fn text_about_tests_is_not_a_test_run() {
         let cases = OTHER_COMMANDS.lines().map(|command| (command, test_runner(command)));
         let wrong: Vec<_> = cases.filter(|(_, found)| found.is_some()).collect();
         assert!(wrong.is_empty(), "{wrong:#?}");
@@ -1004,7 +1004,7 @@ npm
     }
 
     #[test]
-    fn a_command_goes_on_over_an_escaped_newline() {
+    fn a_command_continues_after_an_escaped_newline() {
         assert_eq!(test_runner("cargo \\\n  test"), Some("cargo test"));
         assert_eq!(test_runner("cargo \\\r\n  test"), Some("cargo test"));
         assert_eq!(test_runner("cargo `\n  test"), Some("cargo test"));
@@ -1013,14 +1013,14 @@ npm
     }
 
     #[test]
-    fn the_first_of_several_runners_is_told() {
+    fn the_first_of_several_runners_is_returned() {
         assert_eq!(test_runner("cargo test && pytest"), Some("cargo test"));
         assert_eq!(test_runner("pytest; cargo test"), Some("pytest"));
         assert_eq!(test_runner("cargo test --no-run && pytest"), Some("pytest"));
     }
 
     #[test]
-    fn hostile_text_costs_neither_a_panic_nor_much_time() {
+    fn hostile_text_causes_neither_a_panic_nor_a_long_run() {
         // No clock here: these six thousand texts take seconds, and a quadratic search would take minutes.
         #[rustfmt::skip]
         let pieces = [
@@ -1040,7 +1040,7 @@ npm
     }
 
     #[test]
-    fn every_cut_of_a_command_can_be_read() {
+    fn every_prefix_of_a_command_parses() {
         let command =
             "cd é && env A='ü' bash -lc \"$(cat <<'EÖF'\nx😀\nEÖF\n) `a` ${b} $'\\n\\é' <(c) && cargo test\" 2>&1";
         for (start, _) in command.char_indices() {
@@ -1051,7 +1051,7 @@ npm
     }
 
     #[test]
-    fn only_the_beginning_of_a_long_command_is_examined() {
+    fn only_the_start_of_a_long_command_is_examined() {
         let padding = "é".repeat(super::EXAMINED_BYTES_MAX);
         assert_eq!(test_runner(&format!("cargo test {padding}")), Some("cargo test"));
         assert_eq!(test_runner(&format!("echo {padding}; cargo test")), None);

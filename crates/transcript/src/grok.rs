@@ -7,7 +7,7 @@
 //! of writing: the row of a hook may precede the last part of the answer it follows.
 //!
 //! The log does not say who wrote a prompt. `summary.json` (the session of a subagent) and `prompt_context.json` (not
-//! interactive) do, so both are read before the first line; see [`State::is_stale`].
+//! interactive) do, so both are read before the first line; see [`GrokState::is_stale`].
 //!
 //! The log and `events.jsonl` grow in parallel and are read alternately. The result equals that of reading the whole
 //! log and then the whole of `events.jsonl`: each numbers its own events, a measurement waits for its call, and in
@@ -30,18 +30,18 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use body::{blocks, bodies};
 
-use self::bills::Bills;
-use self::facts::Facts;
-pub(crate) use self::facts::decoded;
-use self::record::{Envelope, Happening, Item};
-use self::tools::Calls;
+use self::bills::GrokBilling;
+use self::facts::GrokFacts;
+pub(crate) use self::facts::decode_directory;
+use self::record::{ChatItem, EventRow, UpdateRow};
+use self::tools::GrokCalls;
 use crate::agent::Origin;
 use crate::event::{Actor, BESIDE_SEQ, Kind, Kinds, PartKind, Role, SessionEvent};
 use crate::ids::hash;
-use crate::joins::Tools;
+use crate::joins::CallJoiner;
 use crate::reading::{Delta, Fate, Fault};
-use crate::records::{self, each};
-use crate::turns::Turns;
+use crate::records::{self, each_object};
+use crate::turns::TurnTracker;
 use crate::wording::summary;
 
 /// Version of this reader. Increase it whenever the same lines give a different result.
@@ -64,17 +64,17 @@ const ITEM_OPENINGS: &[&str] = &[
 
 /// Everything the reader remembers between two pieces of a log.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct State {
+pub(crate) struct GrokState {
     next_seq: u64,
     /// The number of events read from `events.jsonl`.
     events_beside: u64,
-    facts: Facts,
-    bills: Bills,
-    tools: Tools,
-    calls: Calls,
-    turns: Turns,
+    facts: GrokFacts,
+    bills: GrokBilling,
+    tools: CallJoiner,
+    calls: GrokCalls,
+    turns: TurnTracker,
     /// The message whose chunks are being read.
-    run: Option<Run>,
+    streamed: Option<StreamedMessage>,
     /// The prompts that are not rewound, by their index, with the turn each started.
     prompts: Vec<(u64, u32)>,
     /// When each turn started, to find the turn of a record of `events.jsonl`.
@@ -104,14 +104,14 @@ pub(crate) struct State {
 
 /// A message written as several rows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Run {
+struct StreamedMessage {
     key: u64,
     id: Box<str>,
-    pieces: u32,
+    chunks: u32,
 }
 
 /// The row being read, and its position in the log.
-struct Place<'r> {
+struct RowPosition<'r> {
     part: PartKind,
     line: u64,
     ts: Option<Timestamp>,
@@ -127,38 +127,38 @@ struct Place<'r> {
     is_inherited: bool,
 }
 
-impl State {
+impl GrokState {
     pub(crate) fn new(origin: Origin) -> Self {
         Self {
-            facts: Facts::new(origin),
+            facts: GrokFacts::new(origin),
             ..Self::default()
         }
     }
 
     /// Reads one line of a part.
-    pub(crate) fn take(&mut self, part: PartKind, line: u64, bytes: &[u8], delta: &mut Delta) {
-        let fate = self.take_line(part, line, bytes, delta);
+    pub(crate) fn read_line(&mut self, part: PartKind, line: u64, bytes: &[u8], delta: &mut Delta) {
+        let fate = self.parse_line(part, line, bytes, delta);
         delta.fates.count(fate);
-        self.line_over(part, line);
+        self.finish_line(part, line);
     }
 
     /// Reports a line that is too long to read.
-    pub(crate) fn pass_over(&mut self, part: PartKind, line: u64, reason: String, delta: &mut Delta) {
+    pub(crate) fn skip_line(&mut self, part: PartKind, line: u64, reason: String, delta: &mut Delta) {
         delta.faults.push(Fault {
             line,
             reason,
             mended: false,
         });
         delta.fates.count(Fate::Fault);
-        self.line_over(part, line);
+        self.finish_line(part, line);
     }
 
     /// Reads a file beside the log. Its newest content counts.
-    pub(crate) fn companion(&mut self, part: PartKind, bytes: &[u8]) {
-        let before = self.facts.grounds();
-        self.facts.companion(part, bytes);
+    pub(crate) fn read_companion(&mut self, part: PartKind, bytes: &[u8]) {
+        let before = self.facts.reading_conditions();
+        self.facts.read_companion(part, bytes);
         let has_lines = self.conversation.is_some() || self.is_beside_first;
-        self.is_stale |= has_lines && before != self.facts.grounds();
+        self.is_stale |= has_lines && before != self.facts.reading_conditions();
     }
 
     /// Returns `true` if a late part changes the meaning of earlier lines: a companion that says who wrote the
@@ -168,19 +168,19 @@ impl State {
     }
 
     /// Adds the open turn and the session to the delta after the last line of a piece.
-    pub(crate) fn close(&self, delta: &mut Delta) {
-        self.turns.show(delta);
+    pub(crate) fn finish_piece(&self, delta: &mut Delta) {
+        self.turns.push_open_turn(delta);
         delta.session = Some(self.facts.session(&self.turns));
     }
 
     /// Turns are ranges of lines of the part that contains the conversation.
-    fn line_over(&mut self, part: PartKind, line: u64) {
+    fn finish_line(&mut self, part: PartKind, line: u64) {
         if self.conversation == Some(part) {
-            self.turns.line_over(line);
+            self.turns.finish_line(line);
         }
     }
 
-    fn take_line(&mut self, part: PartKind, line: u64, bytes: &[u8], delta: &mut Delta) -> Fate {
+    fn parse_line(&mut self, part: PartKind, line: u64, bytes: &[u8], delta: &mut Delta) -> Fate {
         let bytes = records::trim(bytes);
         match part {
             PartKind::Log if self.conversation != Some(PartKind::Log) => {
@@ -194,25 +194,25 @@ impl State {
         if bytes.is_empty() {
             return Fate::Blank;
         }
-        let mut taken = Taken {
+        let mut progress = GrokLineProgress {
             line,
             fate: None,
             block: 0,
         };
         let broken = match part {
-            PartKind::Log => each(bytes, UPDATE_OPENINGS, &mut |json| {
-                let row: Envelope<'_> = serde_json::from_slice(json)?;
-                self.take_update(&row, &mut taken, delta);
+            PartKind::Log => each_object(bytes, UPDATE_OPENINGS, &mut |json| {
+                let row: UpdateRow<'_> = serde_json::from_slice(json)?;
+                self.read_update(&row, &mut progress, delta);
                 Ok(())
             }),
-            PartKind::Events => each(bytes, EVENT_OPENINGS, &mut |json| {
-                let happening: Happening<'_> = serde_json::from_slice(json)?;
-                self.take_happening(&happening, &mut taken, delta);
+            PartKind::Events => each_object(bytes, EVENT_OPENINGS, &mut |json| {
+                let event_row: EventRow<'_> = serde_json::from_slice(json)?;
+                self.take_happening(&event_row, &mut progress, delta);
                 Ok(())
             }),
-            PartKind::ChatHistory => each(bytes, ITEM_OPENINGS, &mut |json| {
-                let item: Item<'_> = serde_json::from_slice(json)?;
-                self.take_item(&item, &mut taken, delta);
+            PartKind::ChatHistory => each_object(bytes, ITEM_OPENINGS, &mut |json| {
+                let item: ChatItem<'_> = serde_json::from_slice(json)?;
+                self.read_chat_item(&item, &mut progress, delta);
                 Ok(())
             }),
             // No other part is read line by line.
@@ -225,87 +225,93 @@ impl State {
                 mended: broken.mended,
             });
         }
-        taken.fate.unwrap_or(Fate::Fault)
+        progress.fate.unwrap_or(Fate::Fault)
     }
 
     /// Finishes a row: assigns its events to a turn, and a fate to its line.
-    fn row_over(&mut self, place: &Place<'_>, is_known: bool, taken: &mut Taken, delta: &mut Delta) {
-        taken.block = place.block;
-        if place.is_inherited {
-            for event in &mut delta.events[place.first..] {
+    fn finish_row(
+        &mut self,
+        position: &RowPosition<'_>,
+        is_known: bool,
+        progress: &mut GrokLineProgress,
+        delta: &mut Delta,
+    ) {
+        progress.block = position.block;
+        if position.is_inherited {
+            for event in &mut delta.events[position.first..] {
                 event.trigger = false;
             }
         } else {
             let turns = self.turns.count();
-            self.turns.seal(place.first, delta, &mut self.tools);
+            self.turns.assign_turns(position.first, delta, &mut self.tools);
             if self.turns.count() > turns {
-                self.is_stale |= place.ts.is_some() && place.ts <= self.latest_beside;
-                self.turn_starts.push(place.ts);
+                self.is_stale |= position.ts.is_some() && position.ts <= self.latest_beside;
+                self.turn_starts.push(position.ts);
             }
         }
-        taken.was(match is_known {
-            _ if delta.events.len() > place.first => Fate::Event,
+        progress.add_fate(match is_known {
+            _ if delta.events.len() > position.first => Fate::Event,
             true => Fate::Skipped,
             false => Fate::Unknown,
         });
     }
 
     /// Numbers an event and links the next one to it.
-    fn push(&mut self, place: &mut Place<'_>, mut event: SessionEvent, delta: &mut Delta) {
-        let next = match place.part {
+    fn push(&mut self, position: &mut RowPosition<'_>, mut event: SessionEvent, delta: &mut Delta) {
+        let next = match position.part {
             PartKind::Events => &mut self.events_beside,
             _ => &mut self.next_seq,
         };
-        event.seq = first_seq(place.part) + *next;
+        event.seq = first_seq(position.part) + *next;
         *next += 1;
-        place.parent = Some(event.seq);
-        place.block += 1;
+        position.parent = Some(event.seq);
+        position.block += 1;
         delta.events.push(event);
     }
 
     /// Pushes an event for a change of state.
-    fn note(&mut self, place: &mut Place<'_>, text: &str, delta: &mut Delta) {
-        let mut event = place.event(Kind::Lifecycle, Role::System, Actor::Harness);
+    fn push_note(&mut self, position: &mut RowPosition<'_>, text: &str, delta: &mut Delta) {
+        let mut event = position.event(Kind::Lifecycle, Role::System, Actor::Harness);
         event.summary = summary(text);
-        self.push(place, event, delta);
+        self.push(position, event, delta);
     }
 
     /// Returns the id of a chunk of a message. Grok buffers a stream before it writes it, but a row of another kind
     /// flushes the buffer, so consecutive chunks of one stream are blocks of one message. They remain separate
     /// events, so that the text of each is found at its line; their ids are numbered from the first chunk's.
-    fn piece_id(&mut self, place: &Place<'_>, key: Option<u64>) -> Box<str> {
+    fn chunk_id(&mut self, position: &RowPosition<'_>, key: Option<u64>) -> Box<str> {
         let Some(key) = key else {
-            self.run = None;
-            return place.id(place.block).into();
+            self.streamed = None;
+            return position.id(position.block).into();
         };
-        match &mut self.run {
-            Some(run) if run.key == key => run.pieces += 1,
-            run => {
-                let id = place.row_id().into();
-                *run = Some(Run { key, id, pieces: 0 });
+        match &mut self.streamed {
+            Some(streamed) if streamed.key == key => streamed.chunks += 1,
+            streamed => {
+                let id = position.row_id().into();
+                *streamed = Some(StreamedMessage { key, id, chunks: 0 });
             }
         }
-        let run = self.run.as_ref().expect("a run was begun or went on");
-        format!("{}#{}", run.id, run.pieces).into()
+        let streamed = self.streamed.as_ref().expect("a run was begun or went on");
+        format!("{}#{}", streamed.id, streamed.chunks).into()
     }
 }
 
 /// What is known of one physical line so far.
-struct Taken {
+struct GrokLineProgress {
     line: u64,
     fate: Option<Fate>,
     block: u32,
 }
 
-impl Taken {
+impl GrokLineProgress {
     /// Records the fate of a record: a line with several records has the best of their fates.
-    fn was(&mut self, fate: Fate) {
-        let worth = |fate: &Fate| match fate {
+    fn add_fate(&mut self, fate: Fate) {
+        let rank_of = |fate: &Fate| match fate {
             Fate::Event => 3,
             Fate::Unknown => 2,
             _ => 1,
         };
-        if self.fate.as_ref().is_none_or(|known| worth(&fate) > worth(known)) {
+        if self.fate.as_ref().is_none_or(|known| rank_of(&fate) > rank_of(known)) {
             self.fate = Some(fate);
         }
     }
@@ -319,16 +325,16 @@ fn first_seq(part: PartKind) -> u64 {
     }
 }
 
-impl<'r> Place<'r> {
+impl<'r> RowPosition<'r> {
     /// `events_before` is the number of events read from the part so far.
-    fn new(part: PartKind, taken: &Taken, events_before: u64, delta: &Delta) -> Self {
+    fn new(part: PartKind, progress: &GrokLineProgress, events_before: u64, delta: &Delta) -> Self {
         Self {
             part,
-            line: taken.line,
+            line: progress.line,
             ts: None,
             event_id: None,
             parent: events_before.checked_sub(1).map(|last| first_seq(part) + last),
-            block: taken.block,
+            block: progress.block,
             first: delta.events.len(),
             is_inherited: false,
         }
@@ -383,10 +389,10 @@ fn unknown(version: Option<&str>, record: &str, delta: &mut Delta) {
 }
 
 /// Stores a value and returns `true` if it is new.
-fn changed(known: &mut Option<Box<str>>, told: Option<&str>) -> bool {
-    let differs = told.is_some() && known.as_deref() != told;
+fn changed(known: &mut Option<Box<str>>, value: Option<&str>) -> bool {
+    let differs = value.is_some() && known.as_deref() != value;
     if differs {
-        *known = told.map(Into::into);
+        *known = value.map(Into::into);
     }
     differs
 }

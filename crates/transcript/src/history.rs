@@ -10,8 +10,8 @@ use jiff::Timestamp;
 use crate::agent::Agent;
 use crate::lines::{Line, LineBody};
 use crate::reading::Fault;
-use crate::records::{each, trim};
-use crate::wire::{Flag, Maybe, Number, Raw, Text, wire};
+use crate::records::{each_object, trim};
+use crate::wire::{RawJson, WireFlag, WireNumber, WireObject, WireText, wire};
 
 /// Longer texts are not accepted as ids.
 const ID_BYTES_MAX: usize = 200;
@@ -47,23 +47,23 @@ pub fn history_prompts(agent: Agent, line: &Line<'_>) -> (Vec<HistoryPrompt>, Op
         }
     };
     let mut prompts = Vec::new();
-    let mut untold = 0;
+    let mut without_prompt = 0;
     let opening = match agent {
         Agent::Claude => "{\"display\":",
         Agent::Codex => "{\"session_id\":",
         Agent::Grok => "{\"timestamp\":",
     };
-    let broken = each(bytes, &[opening], &mut |record| {
+    let broken = each_object(bytes, &[opening], &mut |record| {
         match prompt(agent, record)? {
-            Told::Prompt(prompt) => prompts.push(prompt),
-            Told::Empty => {}
-            Told::Nothing => untold += 1,
+            HistoryRecord::Prompt(prompt) => prompts.push(prompt),
+            HistoryRecord::Empty => {}
+            HistoryRecord::Nothing => without_prompt += 1,
         }
         Ok(())
     });
     let fault = match broken {
         Some(broken) => Some(fault(broken.reason, broken.mended)),
-        None if untold > 0 => Some(fault("no prompt in the record".to_owned(), !prompts.is_empty())),
+        None if without_prompt > 0 => Some(fault("no prompt in the record".to_owned(), !prompts.is_empty())),
         None => None,
     };
     (prompts, fault)
@@ -72,7 +72,7 @@ pub fn history_prompts(agent: Agent, line: &Line<'_>) -> (Vec<HistoryPrompt>, Op
 /// Returns the directory that one of Grok's directories is named after, or `None` if the path was too long for a
 /// name.
 pub fn grok_project(directory: &str) -> Option<String> {
-    crate::grok::decoded(directory)
+    crate::grok::decode_directory(directory)
 }
 
 /// Returns `true` if a text can be an agent's id of a session.
@@ -82,7 +82,7 @@ pub fn is_session_id(text: &str) -> bool {
 }
 
 /// The content of a record.
-enum Told {
+enum HistoryRecord {
     Prompt(HistoryPrompt),
     /// An empty prompt.
     Empty,
@@ -90,7 +90,7 @@ enum Told {
     Nothing,
 }
 
-fn prompt(agent: Agent, record: &[u8]) -> Result<Told, serde_json::Error> {
+fn prompt(agent: Agent, record: &[u8]) -> Result<HistoryRecord, serde_json::Error> {
     let (id, ts, text, project) = match agent {
         Agent::Claude => {
             let record: ClaudePrompt<'_> = serde_json::from_slice(record)?;
@@ -118,9 +118,9 @@ fn prompt(agent: Agent, record: &[u8]) -> Result<Told, serde_json::Error> {
         }
     };
     Ok(match text {
-        None => Told::Nothing,
-        Some(text) if text.trim().is_empty() => Told::Empty,
-        Some(text) => Told::Prompt(HistoryPrompt {
+        None => HistoryRecord::Nothing,
+        Some(text) if text.trim().is_empty() => HistoryRecord::Empty,
+        Some(text) => HistoryRecord::Prompt(HistoryPrompt {
             agent,
             native_session_id: id,
             ts,
@@ -130,24 +130,24 @@ fn prompt(agent: Agent, record: &[u8]) -> Result<Told, serde_json::Error> {
     })
 }
 
-fn words(text: &Text<'_>) -> Option<String> {
+fn words(text: &WireText<'_>) -> Option<String> {
     text.0.as_deref().map(str::to_owned)
 }
 
 /// Returns an id, or `None` if the text cannot be one.
-fn id(text: &Text<'_>) -> Option<String> {
+fn id(text: &WireText<'_>) -> Option<String> {
     text.get().filter(|id| is_session_id(id)).map(str::to_owned)
 }
 
 /// Parses a time in seconds, milliseconds or microseconds, or as text. Their magnitudes are too far apart to be
 /// confused.
-fn time(raw: &Raw<'_>) -> Option<Timestamp> {
+fn time(raw: &RawJson<'_>) -> Option<Timestamp> {
     const SECONDS_MAX: i64 = 100_000_000_000;
     const MILLIS_MAX: i64 = SECONDS_MAX * 1_000;
-    if let Ok(Text(Some(text))) = serde_json::from_str(raw.json()) {
+    if let Ok(WireText(Some(text))) = serde_json::from_str(raw.json()) {
         return text.parse().ok();
     }
-    let Number(number) = serde_json::from_str(raw.json()).ok()?;
+    let WireNumber(number) = serde_json::from_str(raw.json()).ok()?;
     match i64::try_from(number?).ok()? {
         seconds @ ..SECONDS_MAX => Timestamp::from_second(seconds).ok(),
         millis @ ..MILLIS_MAX => Timestamp::from_millisecond(millis).ok(),
@@ -157,11 +157,12 @@ fn time(raw: &Raw<'_>) -> Option<Timestamp> {
 
 /// Inserts pasted text where the prompt only has a placeholder: `[Pasted text #1 +20 lines]`. The placeholders of
 /// images, and of pastes too long for the history, remain.
-fn with_pastes(display: &str, pastes: &Raw<'_>) -> String {
+fn with_pastes(display: &str, pastes: &RawJson<'_>) -> String {
     if !display.contains(" text #") {
         return display.to_owned();
     }
-    let mut pastes: BTreeMap<String, Maybe<Paste<'_>>> = serde_json::from_str(pastes.json()).unwrap_or_default();
+    let mut pastes: BTreeMap<String, WireObject<PastedText<'_>>> =
+        serde_json::from_str(pastes.json()).unwrap_or_default();
     let mut text = String::with_capacity(display.len());
     let mut rest = display;
     while let Some(at) = rest.find('[') {
@@ -207,38 +208,38 @@ fn paste_number(mark: &str) -> Option<&str> {
 wire! {
     /// A line of `history.jsonl` of Claude Code.
     struct ClaudePrompt<'a> {
-        display: Text<'a> = "display",
-        pastes: Raw<'a> = "pastedContents",
-        timestamp: Raw<'a> = "timestamp",
-        project: Text<'a> = "project",
-        session_id: Text<'a> = "sessionId",
+        display: WireText<'a> = "display",
+        pastes: RawJson<'a> = "pastedContents",
+        timestamp: RawJson<'a> = "timestamp",
+        project: WireText<'a> = "project",
+        session_id: WireText<'a> = "sessionId",
     }
 }
 
 wire! {
     /// A paste; a long one only has a hash.
-    struct Paste<'a> {
-        content: Text<'a> = "content",
-        kind: Text<'a> = "type",
+    struct PastedText<'a> {
+        content: WireText<'a> = "content",
+        kind: WireText<'a> = "type",
     }
 }
 
 wire! {
     /// A line of `history.jsonl` of Codex.
     struct CodexPrompt<'a> {
-        session_id: Text<'a> = "session_id",
-        ts: Raw<'a> = "ts",
-        text: Text<'a> = "text",
+        session_id: WireText<'a> = "session_id",
+        ts: RawJson<'a> = "ts",
+        text: WireText<'a> = "text",
     }
 }
 
 wire! {
     /// A line of `prompt_history.jsonl` of Grok.
     struct GrokPrompt<'a> {
-        timestamp: Raw<'a> = "timestamp",
-        session_id: Text<'a> = "session_id",
-        prompt: Text<'a> = "prompt",
-        is_bash: Flag = "is_bash",
+        timestamp: RawJson<'a> = "timestamp",
+        session_id: WireText<'a> = "session_id",
+        prompt: WireText<'a> = "prompt",
+        is_bash: WireFlag = "is_bash",
     }
 }
 
@@ -271,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn each_agent_writes_its_own_words() {
+    fn each_agent_has_its_own_history_format() {
         let claude = r#"{"display":"fix it","pastedContents":{},"timestamp":1765935954080,"project":"/home/ada/app","sessionId":"5e55"}
 {"display":"an old one","timestamp":1765935954080,"project":"/home/ada/app"}"#;
         insta::assert_snapshot!(check(Agent::Claude, claude), @r#"
@@ -289,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_field_costs_itself_and_a_bad_line_costs_itself() {
+    fn a_bad_field_loses_only_itself_and_so_does_a_bad_line() {
         let lines = r#"{"session_id":7,"ts":"soon","text":"kept all the same"}
 
 {"session_id":"a b","ts":-5,"text":"no id has a space in it"}
@@ -313,7 +314,7 @@ plain words"#;
     }
 
     #[test]
-    fn pasted_text_stands_where_the_prompt_names_it() {
+    fn pasted_text_replaces_its_placeholder() {
         let lines = r#"{"display":"see [Pasted text #1 +2 lines] and [Image #2] [x]","pastedContents":{"1":{"id":1,"type":"text","content":"one\ntwo"},"2":{"id":2,"type":"image","content":"AAAA"}}}
 {"display":"too long: [Pasted text #1]","pastedContents":{"1":{"id":1,"type":"text","contentHash":"ab"}}}
 {"display":"[...Truncated text #3 +9 lines...] twice: [...Truncated text #3 +9 lines...]","pastedContents":{"3":{"id":3,"type":"text","content":"middle"}}}
@@ -329,7 +330,7 @@ plain words"#;
     }
 
     #[test]
-    fn a_directory_of_grok_tells_its_project_unless_it_was_too_long() {
+    fn a_grok_directory_names_its_project_unless_the_path_was_too_long() {
         assert_eq!(grok_project("%2Fhome%2Fada%2Fapp").as_deref(), Some("/home/ada/app"));
         assert_eq!(grok_project("home-ada-app-0123456789abcdef"), None);
     }

@@ -4,7 +4,7 @@
 //! caller is identified by the spelling and by the path of the log, not by the agent that the hook was installed for.
 
 use crate::agent::Agent;
-use crate::wire::{Text, wire};
+use crate::wire::{WireText, wire};
 
 /// One call of a hook, reduced to the facts about the session as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,31 +24,31 @@ pub struct HookCall {
 
 wire! {
     /// The fields that are read. All others are ignored.
-    struct Payload<'p> {
-        session_id: Text<'p> = "session_id",
-        session_id_camel: Text<'p> = "sessionId",
-        event: Text<'p> = "hook_event_name",
-        event_camel: Text<'p> = "hookEventName",
-        transcript_path: Text<'p> = "transcript_path",
-        transcript_path_camel: Text<'p> = "transcriptPath",
-        agent_transcript_path: Text<'p> = "agent_transcript_path",
-        cwd: Text<'p> = "cwd",
-        reason: Text<'p> = "reason",
-        error: Text<'p> = "error",
+    struct HookPayload<'p> {
+        session_id: WireText<'p> = "session_id",
+        session_id_camel: WireText<'p> = "sessionId",
+        event: WireText<'p> = "hook_event_name",
+        event_camel: WireText<'p> = "hookEventName",
+        transcript_path: WireText<'p> = "transcript_path",
+        transcript_path_camel: WireText<'p> = "transcriptPath",
+        agent_transcript_path: WireText<'p> = "agent_transcript_path",
+        cwd: WireText<'p> = "cwd",
+        reason: WireText<'p> = "reason",
+        error: WireText<'p> = "error",
     }
 }
 
 /// Parses the standard input of a hook. `made_for` is the agent that the hook was installed for. Returns `None` if
 /// there is no session or no event.
 pub fn hook_call(bytes: &[u8], made_for: Agent) -> Option<HookCall> {
-    let payload: Payload<'_> = serde_json::from_slice(bytes).ok()?;
-    let owned = |text: &Text<'_>| text.get().map(str::to_owned);
+    let payload: HookPayload<'_> = serde_json::from_slice(bytes).ok()?;
+    let owned = |text: &WireText<'_>| text.get().map(str::to_owned);
     // Only Grok uses camel case, and it runs the hooks of others.
     let is_grok = payload.event_camel.get().or(payload.session_id_camel.get()).is_some();
     Some(HookCall {
         agent: if is_grok { Agent::Grok } else { made_for },
         session_id: owned(&payload.session_id_camel).or(owned(&payload.session_id))?,
-        event: in_small_letters(payload.event_camel.get().or(payload.event.get())?),
+        event: to_snake_case(payload.event_camel.get().or(payload.event.get())?),
         transcript_path: owned(&payload.transcript_path_camel).or(owned(&payload.transcript_path)),
         agent_transcript_path: owned(&payload.agent_transcript_path),
         cwd: owned(&payload.cwd),
@@ -58,15 +58,15 @@ pub fn hook_call(bytes: &[u8], made_for: Agent) -> Option<HookCall> {
 }
 
 /// Converts `SessionEnd` to `session_end`, so that both are one event.
-fn in_small_letters(name: &str) -> String {
-    let mut small = String::with_capacity(name.len() + 2);
+fn to_snake_case(name: &str) -> String {
+    let mut snake = String::with_capacity(name.len() + 2);
     for c in name.chars() {
-        if c.is_ascii_uppercase() && !small.is_empty() && !small.ends_with('_') {
-            small.push('_');
+        if c.is_ascii_uppercase() && !snake.is_empty() && !snake.ends_with('_') {
+            snake.push('_');
         }
-        small.push(c.to_ascii_lowercase());
+        snake.push(c.to_ascii_lowercase());
     }
-    small
+    snake
 }
 
 #[cfg(test)]
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hook_made_for_one_agent_knows_another_that_runs_it() {
+    fn a_hook_recognizes_another_agent_that_runs_it() {
         let own = br#"{"session_id":"5e55","transcript_path":"/home/ada/.claude/projects/a/5e55.jsonl",
             "cwd":"/home/ada/a","hook_event_name":"SessionEnd","reason":"clear"}"#;
         let others =
@@ -90,14 +90,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_said_is_never_taken_and_odd_values_cost_only_themselves() {
+    fn content_is_never_kept_and_a_bad_value_loses_only_itself() {
         let call = br#"{"session_id":"t1","hook_event_name":"Stop","transcript_path":null,"cwd":7,
             "last_assistant_message":"the password is hunter2","prompt":"secret"}"#;
         let call = hook_call(call, Agent::Codex).unwrap();
         assert_eq!(call.agent, Agent::Codex);
         assert_eq!((call.transcript_path.clone(), call.cwd.clone()), (None, None));
-        let told = format!("{call:?}");
-        assert!(!told.contains("hunter2") && !told.contains("secret"));
+        let printed = format!("{call:?}");
+        assert!(!printed.contains("hunter2") && !printed.contains("secret"));
         for nothing in [
             &b""[..],
             b"{}",
@@ -119,7 +119,7 @@ mod tests {
             ("stop", "stop"),
             ("session_end", "session_end"),
         ] {
-            assert_eq!(in_small_letters(spelled), name);
+            assert_eq!(to_snake_case(spelled), name);
         }
     }
 }

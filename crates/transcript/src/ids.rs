@@ -63,17 +63,17 @@ pub(crate) fn uuid(id: &str) -> Option<u128> {
 /// serialized as an `Option<u64>`. No log has four billion events; beyond that, the value becomes `None`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Option<u64>", into = "Option<u64>")]
-pub(crate) struct MaybeSeq(Option<NonZeroU32>);
+pub(crate) struct OptionalSeq(Option<NonZeroU32>);
 
-impl From<Option<u64>> for MaybeSeq {
+impl From<Option<u64>> for OptionalSeq {
     fn from(seq: Option<u64>) -> Self {
         let above_zero = seq.and_then(|seq| u32::try_from(seq.checked_add(1)?).ok());
         Self(above_zero.and_then(NonZeroU32::new))
     }
 }
 
-impl From<MaybeSeq> for Option<u64> {
-    fn from(seq: MaybeSeq) -> Self {
+impl From<OptionalSeq> for Option<u64> {
+    fn from(seq: OptionalSeq) -> Self {
         seq.0.map(|above_zero| u64::from(above_zero.get() - 1))
     }
 }
@@ -104,13 +104,13 @@ mod tests {
 
     #[test]
     fn a_small_seq_comes_back() {
-        let back = |seq| Option::<u64>::from(MaybeSeq::from(seq));
+        let back = |seq| Option::<u64>::from(OptionalSeq::from(seq));
         for seq in [None, Some(0), Some(1), Some(u64::from(u32::MAX) - 1)] {
             assert_eq!(back(seq), seq);
         }
         assert_eq!(back(Some(u64::from(u32::MAX))), None);
         assert_eq!(back(Some(u64::MAX)), None);
-        assert_eq!(size_of::<MaybeSeq>(), 4);
+        assert_eq!(size_of::<OptionalSeq>(), 4);
     }
 
     #[test]

@@ -31,30 +31,30 @@ pub fn images(agent: Agent, line: &[u8]) -> Vec<Image> {
         Agent::Claude => {
             let blocks = record.pointer("/message/content").and_then(Value::as_array);
             for (at, block) in blocks.into_iter().flatten().enumerate() {
-                gather(block, u32::try_from(at).ok(), &mut images);
+                collect_images(block, u32::try_from(at).ok(), &mut images);
             }
         }
-        Agent::Codex => gather(record.get("payload").unwrap_or(&record), None, &mut images),
+        Agent::Codex => collect_images(record.get("payload").unwrap_or(&record), None, &mut images),
         Agent::Grok => {
             let content = record.pointer("/params/update/content").or(record.get("content"));
-            gather(content.unwrap_or(&Value::Null), None, &mut images);
+            collect_images(content.unwrap_or(&Value::Null), None, &mut images);
         }
     }
     images
 }
 
-fn gather(value: &Value, block: Option<u32>, images: &mut Vec<Image>) {
+fn collect_images(value: &Value, block: Option<u32>, images: &mut Vec<Image>) {
     match value {
-        Value::Array(all) => all.iter().for_each(|one| gather(one, block, images)),
+        Value::Array(all) => all.iter().for_each(|one| collect_images(one, block, images)),
         Value::Object(map) => {
-            let image = picture(value).map(|(media_type, data)| Image {
+            let image = image_parts(value).map(|(media_type, data)| Image {
                 block,
                 media_type: media_type.to_owned(),
                 data: data.to_owned(),
             });
             match image {
                 Some(image) => images.push(image),
-                None => map.values().for_each(|one| gather(one, block, images)),
+                None => map.values().for_each(|one| collect_images(one, block, images)),
             }
         }
         _ => {}
@@ -62,7 +62,7 @@ fn gather(value: &Value, block: Option<u32>, images: &mut Vec<Image>) {
 }
 
 /// Returns the type and the data of an object that is an image.
-fn picture(value: &Value) -> Option<(&str, &str)> {
+fn image_parts(value: &Value) -> Option<(&str, &str)> {
     let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str);
     match text("/type")? {
         "image" if text("/source/type") == Some("base64") => Some((text("/source/media_type")?, text("/source/data")?)),
@@ -76,7 +76,7 @@ fn picture(value: &Value) -> Option<(&str, &str)> {
 mod tests {
     use super::*;
 
-    fn told(agent: Agent, line: &str) -> String {
+    fn print_images(agent: Agent, line: &str) -> String {
         let one = |image: Image| format!("{:?} {} {}", image.block, image.media_type, image.data);
         images(agent, line.as_bytes())
             .into_iter()
@@ -86,26 +86,26 @@ mod tests {
     }
 
     #[test]
-    fn pictures_of_every_agent_are_found() {
+    fn images_of_every_agent_are_found() {
         let source = r#"{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}"#;
         let claude = format!(
             r#"{{"message":{{"content":[{{"type":"text","text":"see"}},{source},{{"type":"tool_result","content":[{source}]}}]}},"toolUseResult":{source}}}"#
         );
         assert_eq!(
-            told(Agent::Claude, &claude),
+            print_images(Agent::Claude, &claude),
             "Some(1) image/png AAAA; Some(2) image/png AAAA"
         );
         let codex = r#"{"payload":{"type":"message","content":[{"type":"input_image","image_url":"data:image/jpeg;base64,BBBB"}]}}"#;
-        assert_eq!(told(Agent::Codex, codex), "None image/jpeg BBBB");
+        assert_eq!(print_images(Agent::Codex, codex), "None image/jpeg BBBB");
         let grok = r#"{"params":{"update":{"content":{"type":"image","mimeType":"image/webp","data":"CCCC"}}}}"#;
-        assert_eq!(told(Agent::Grok, grok), "None image/webp CCCC");
+        assert_eq!(print_images(Agent::Grok, grok), "None image/webp CCCC");
         assert_eq!(
-            told(
+            print_images(
                 Agent::Claude,
                 r#"{"type":"user","message":{"content":"an image in base64"}}"#
             ),
             ""
         );
-        assert_eq!(told(Agent::Codex, "{ image base64"), "");
+        assert_eq!(print_images(Agent::Codex, "{ image base64"), "");
     }
 }

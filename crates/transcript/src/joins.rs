@@ -15,7 +15,7 @@ use crate::reading::{Amendment, Delta};
 const FAILED_MAX: usize = 16;
 /// Two wordings are similar if they share more than this percentage of their words. One word more or less matters
 /// little in a long command, but makes a short one a different command.
-const ALIKE_PERCENT: usize = 80;
+const SIMILAR_PERCENT: usize = 80;
 
 /// A call without a result so far.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,7 +28,7 @@ pub(crate) struct OpenCall {
 
 /// The result of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Ending {
+pub(crate) struct CallResult {
     pub(crate) seq: u64,
     pub(crate) ts: Option<Timestamp>,
     pub(crate) success: Option<bool>,
@@ -37,8 +37,8 @@ pub(crate) struct Ending {
     pub(crate) denied: bool,
 }
 
-impl Ending {
-    fn joined(&self, call_seq: u64, call_ts: Option<Timestamp>) -> Amendment {
+impl CallResult {
+    fn amendment(&self, call_seq: u64, call_ts: Option<Timestamp>) -> Amendment {
         let duration = call_ts
             .zip(self.ts)
             .map(|(from, to)| to.as_millisecond() - from.as_millisecond());
@@ -54,83 +54,83 @@ impl Ending {
 
 /// Calls and results that wait for each other, and recent failures.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Tools {
+pub(crate) struct CallJoiner {
     #[serde(serialize_with = "in_order", deserialize_with = "from_entries")]
     open: FxHashMap<u64, OpenCall>,
     /// Results that precede their call.
     #[serde(serialize_with = "in_order", deserialize_with = "from_entries")]
-    early: FxHashMap<u64, Ending>,
-    failed: VecDeque<(Box<str>, Box<str>)>,
+    early_results: FxHashMap<u64, CallResult>,
+    failed_calls: VecDeque<(Box<str>, Box<str>)>,
 }
 
-impl Tools {
+impl CallJoiner {
     /// Adds a call. Its result may already have been read.
-    pub(crate) fn call(&mut self, id: &str, open: OpenCall, delta: &mut Delta) {
+    pub(crate) fn add_call(&mut self, id: &str, open: OpenCall, delta: &mut Delta) {
         let key = hash(id);
-        match self.early.remove(&key) {
+        match self.early_results.remove(&key) {
             None => {
                 self.open.insert(key, open);
             }
-            Some(ending) => {
-                delta.amend(ending.joined(open.seq, open.ts));
+            Some(result) => {
+                delta.amend(result.amendment(open.seq, open.ts));
                 let (tool, parent_seq) = (open.tool.clone(), Some(open.seq));
                 delta.amend(Amendment::Named {
-                    seq: ending.seq,
+                    seq: result.seq,
                     tool,
                     parent_seq,
                 });
-                self.close(open, &ending);
+                self.close(open, &result);
             }
         }
     }
 
     /// Returns the call that waits for the result `id`.
-    pub(crate) fn waiting(&self, id: &str) -> Option<&OpenCall> {
+    pub(crate) fn open_call(&self, id: &str) -> Option<&OpenCall> {
         self.open.get(&hash(id))
     }
 
     /// Adds a result and joins it with its call.
-    pub(crate) fn result(&mut self, id: &str, ending: Ending, delta: &mut Delta) {
+    pub(crate) fn add_result(&mut self, id: &str, result: CallResult, delta: &mut Delta) {
         let key = hash(id);
         match self.open.remove(&key) {
             Some(open) => {
-                delta.amend(ending.joined(open.seq, open.ts));
-                self.close(open, &ending);
+                delta.amend(result.amendment(open.seq, open.ts));
+                self.close(open, &result);
             }
             None => {
-                self.early.insert(key, ending);
+                self.early_results.insert(key, result);
             }
         }
     }
 
-    fn close(&mut self, open: OpenCall, ending: &Ending) {
-        if !ending.denied {
-            self.came_out(open, ending.success);
+    fn close(&mut self, open: OpenCall, result: &CallResult) {
+        if !result.denied {
+            self.note_outcome(open, result.success);
         }
     }
 
     /// Remembers a failed call, and forgets it once a similar one succeeds.
-    pub(crate) fn came_out(&mut self, open: OpenCall, success: Option<bool>) {
-        self.failed
-            .retain(|(tool, wording)| *tool != open.tool || !alike(wording, &open.wording));
+    pub(crate) fn note_outcome(&mut self, open: OpenCall, success: Option<bool>) {
+        self.failed_calls
+            .retain(|(tool, wording)| *tool != open.tool || !is_similar(wording, &open.wording));
         if success == Some(false) {
-            self.failed.push_back((open.tool, open.wording));
-            if self.failed.len() > FAILED_MAX {
-                self.failed.pop_front();
+            self.failed_calls.push_back((open.tool, open.wording));
+            if self.failed_calls.len() > FAILED_MAX {
+                self.failed_calls.pop_front();
             }
         }
     }
 
     /// Returns `true` if a call repeats, exactly or nearly, one that failed in this turn.
     pub(crate) fn is_retry(&self, tool: &str, wording: &str) -> bool {
-        self.failed
+        self.failed_calls
             .iter()
-            .any(|(failed, before)| &**failed == tool && alike(before, wording))
+            .any(|(failed_calls, before)| &**failed_calls == tool && is_similar(before, wording))
     }
 
     /// Forgets the failures of the previous turn.
-    pub(crate) fn turn_over(&mut self) {
-        self.failed.clear();
+    pub(crate) fn start_turn(&mut self) {
+        self.failed_calls.clear();
     }
 }
 
@@ -147,7 +147,7 @@ impl OpenCall {
 
 /// Returns `true` if two wordings are equal, or share most of their words. A wording without spaces, such as a path,
 /// must be equal.
-fn alike(a: &str, b: &str) -> bool {
+fn is_similar(a: &str, b: &str) -> bool {
     let (a, b) = (subject(a), subject(b));
     let (short, long) = (a.len().min(b.len()), a.len().max(b.len()));
     // Texts that share most words have similar lengths, so others need not be split.
@@ -169,7 +169,7 @@ fn alike(a: &str, b: &str) -> bool {
             at += 1;
         }
     }
-    shared * 100 > all * ALIKE_PERCENT
+    shared * 100 > all * SIMILAR_PERCENT
 }
 
 /// Returns what a call is about: the file of an edit, the task of a subagent without its type, or a command without
@@ -217,10 +217,10 @@ pub(crate) fn is_shell(tool: &str) -> bool {
 }
 
 /// Returns the kinds of a tool call.
-pub(crate) fn kinds_of_call(edits: bool, tests: bool, retries: bool) -> Kinds {
+pub(crate) fn call_kinds(edits: bool, tests: bool, retries: bool) -> Kinds {
     let mut kinds = Kinds::of(Kind::ToolCall);
-    for (holds, kind) in [(edits, Kind::Edit), (tests, Kind::TestRun), (retries, Kind::Retry)] {
-        if holds {
+    for (applies, kind) in [(edits, Kind::Edit), (tests, Kind::TestRun), (retries, Kind::Retry)] {
+        if applies {
             kinds = kinds.and(kind);
         }
     }
@@ -232,38 +232,41 @@ mod tests {
     use super::*;
 
     #[test]
-    fn near_equal_calls_are_alike_and_others_are_not() {
-        assert!(alike("cargo test -p app", "cargo test -p app"));
-        assert!(alike(
+    fn nearly_equal_calls_are_similar_and_others_are_not() {
+        assert!(is_similar("cargo test -p app", "cargo test -p app"));
+        assert!(is_similar(
             "cargo test -p app --lib login",
             "cargo test -p app --lib login -- --nocapture"
         ));
-        assert!(!alike("cargo test", "cargo build"));
-        assert!(!alike("", "ls"));
-        assert!(!alike("/home/ada/app/src/a.rs (edit)", "/home/ada/app/src/b.rs (edit)"));
-        assert!(alike("/home/ada/a.rs (10 bytes)", "/home/ada/a.rs (12 bytes)"));
-        assert!(alike("src/a.rs (edit) and 3 more", "src/a.rs (edit) and 2 more"));
-        assert!(!alike("ls -a", "ls -a gone.md"));
-        assert!(alike(
+        assert!(!is_similar("cargo test", "cargo build"));
+        assert!(!is_similar("", "ls"));
+        assert!(!is_similar(
+            "/home/ada/app/src/a.rs (edit)",
+            "/home/ada/app/src/b.rs (edit)"
+        ));
+        assert!(is_similar("/home/ada/a.rs (10 bytes)", "/home/ada/a.rs (12 bytes)"));
+        assert!(is_similar("src/a.rs (edit) and 3 more", "src/a.rs (edit) and 2 more"));
+        assert!(!is_similar("ls -a", "ls -a gone.md"));
+        assert!(is_similar(
             "[tidy:tidy] Sort the imports of it",
             "[tidy] Sort the imports of it"
         ));
-        assert!(!alike("git push", "git push --force-with-lease origin main"));
-        assert!(alike(
+        assert!(!is_similar("git push", "git push --force-with-lease origin main"));
+        assert!(is_similar(
             "curl example.test # look",
             "curl example.test # ask for leave to look"
         ));
-        assert!(alike("env A=1 B_2=/tmp/x go get one@v2", "go get one@v2"));
-        assert!(!alike("A=1 B=2 C=3 go test ./one", "A=1 B=2 C=3 go build ./one"));
-        assert!(!alike("A=1", "B=2 ls"));
-        assert!(!alike(
+        assert!(is_similar("env A=1 B_2=/tmp/x go get one@v2", "go get one@v2"));
+        assert!(!is_similar("A=1 B=2 C=3 go test ./one", "A=1 B=2 C=3 go build ./one"));
+        assert!(!is_similar("A=1", "B=2 ls"));
+        assert!(!is_similar(
             "sed -n 1,9p /home/ada/app/src/deep/below/list.rs",
             "sed -n 1,9p /home/ada/app/src/deep/below/map.rs"
         ));
     }
 
     #[test]
-    fn an_exit_code_opens_the_text() {
+    fn an_exit_code_is_parsed_at_the_start_of_a_text() {
         assert_eq!(exit_code("Exit code 101\nerror"), Some(101));
         assert_eq!(exit_code("Error: Exit code 2"), Some(2));
         assert_eq!(exit_code("it said Exit code 1"), None);

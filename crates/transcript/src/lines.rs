@@ -14,12 +14,12 @@ pub const LINE_BYTES_MAX: usize = 64 << 20;
 const READ_BYTES: usize = 64 << 10;
 
 /// A larger buffer is not kept for the next log.
-const IDLE_BYTES_MAX: usize = 1 << 20;
+const SPARE_BYTES_MAX: usize = 1 << 20;
 
 thread_local! {
     /// The buffer of the last log that this thread read, because allocating memory costs as much as reading a small
     /// log.
-    static IDLE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    static SPARE_BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
 /// One physical line, without its line break.
@@ -60,8 +60,8 @@ pub struct Lines<R> {
 
 impl<R> Drop for Lines<R> {
     fn drop(&mut self) {
-        if self.buffer.len() <= IDLE_BYTES_MAX {
-            IDLE.set(std::mem::take(&mut self.buffer));
+        if self.buffer.len() <= SPARE_BYTES_MAX {
+            SPARE_BUFFER.set(std::mem::take(&mut self.buffer));
         }
     }
 }
@@ -76,7 +76,7 @@ impl<R: Read> Lines<R> {
     pub fn resume(source: R, lines_before: u64, offset: u64) -> Self {
         Self {
             source,
-            buffer: IDLE.take(),
+            buffer: SPARE_BUFFER.take(),
             start: 0,
             end: 0,
             number: lines_before,
@@ -107,7 +107,7 @@ impl<R: Read> Lines<R> {
                 if stop - self.start > self.line_bytes_max {
                     return self.oversized().map(Some);
                 }
-                return Ok(Some(self.give(stop, true)));
+                return Ok(Some(self.take_line(stop, true)));
             }
             scanned = self.end;
             if self.end - self.start > self.line_bytes_max {
@@ -115,7 +115,7 @@ impl<R: Read> Lines<R> {
             }
             if self.at_end {
                 let left = self.end > self.start;
-                return Ok(left.then(|| self.give(self.end, false)));
+                return Ok(left.then(|| self.take_line(self.end, false)));
             }
             scanned -= self.make_room();
             self.fill()?;
@@ -123,7 +123,7 @@ impl<R: Read> Lines<R> {
     }
 
     /// Returns the bytes up to `stop` as a line.
-    fn give(&mut self, stop: usize, terminated: bool) -> Line<'_> {
+    fn take_line(&mut self, stop: usize, terminated: bool) -> Line<'_> {
         let from = self.start;
         let offset = self.offset;
         self.number += 1;
@@ -142,9 +142,9 @@ impl<R: Read> Lines<R> {
         let mut hasher = blake3::Hasher::new();
         let mut length = 0;
         let terminated = loop {
-            let held = &self.buffer[self.start..self.end];
-            let stop = memchr(b'\n', held);
-            let taken = &held[..stop.unwrap_or(held.len())];
+            let buffered = &self.buffer[self.start..self.end];
+            let stop = memchr(b'\n', buffered);
+            let taken = &buffered[..stop.unwrap_or(buffered.len())];
             hasher.update(taken);
             length += taken.len() as u64;
             self.start += taken.len() + usize::from(stop.is_some());
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn an_oversized_line_is_measured_and_the_next_one_stands() {
+    fn an_oversized_line_is_measured_and_the_next_one_is_read() {
         assert_eq!(check(b"0123456789\nok\n", 4), ["1@0 too long: 10", "2@11 \"ok\""]);
         assert_eq!(check(b"ok\n0123456789", 4), ["1@0 \"ok\"", "2@3 too long: 10 torn"]);
     }

@@ -39,7 +39,7 @@ mod tests {
     use super::SafeName;
 
     #[test]
-    fn a_name_that_climbs_or_hides_or_names_a_device_is_refused() {
+    fn a_name_with_dots_separators_or_a_device_is_rejected() {
         for bad in [
             "", ".", "..", "../x", "a/b", "a\\b", ".hidden", "nul", "COM1.txt", "x\0", "c:x", "x.", "a\nb",
         ] {

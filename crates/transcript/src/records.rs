@@ -10,7 +10,7 @@ const TRIES_MAX: usize = 32;
 
 /// What could not be parsed of a line.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Broken {
+pub(crate) struct BrokenLine {
     pub(crate) reason: String,
     /// True if some of the line was read.
     pub(crate) mended: bool,
@@ -29,13 +29,13 @@ pub(crate) fn trim(bytes: &[u8]) -> &[u8] {
 
 /// Passes every whole object of a trimmed line to `take`, which must parse it before it acts on it. `openings` are
 /// the prefixes of a record: after a torn record, only such a prefix is accepted.
-pub(crate) fn each(
+pub(crate) fn each_object(
     bytes: &[u8],
     openings: &[&str],
     take: &mut dyn FnMut(&[u8]) -> Result<(), serde_json::Error>,
-) -> Option<Broken> {
+) -> Option<BrokenLine> {
     let mut at = 0;
-    let mut given = false;
+    let mut passed_any = false;
     while let Some(start) = bytes[at..].iter().position(|byte| !is_junk(*byte)) {
         at += start;
         let rest = &bytes[at..];
@@ -43,7 +43,7 @@ pub(crate) fn each(
             return Some(salvage(
                 rest,
                 "expected a JSON object".to_owned(),
-                given,
+                passed_any,
                 openings,
                 take,
             ));
@@ -52,9 +52,9 @@ pub(crate) fn each(
         let Err(error) = take(rest) else { return None };
         let mut objects = serde_json::Deserializer::from_slice(rest).into_iter::<&RawValue>();
         match objects.next() {
-            Some(Ok(object)) if take(object.get().as_bytes()).is_ok() => given = true,
-            Some(Ok(_)) => return Some(salvage(rest, error.to_string(), given, openings, take)),
-            Some(Err(error)) => return Some(salvage(rest, error.to_string(), given, openings, take)),
+            Some(Ok(object)) if take(object.get().as_bytes()).is_ok() => passed_any = true,
+            Some(Ok(_)) => return Some(salvage(rest, error.to_string(), passed_any, openings, take)),
+            Some(Err(error)) => return Some(salvage(rest, error.to_string(), passed_any, openings, take)),
             None => return None,
         }
         at += objects.byte_offset();
@@ -66,25 +66,28 @@ pub(crate) fn each(
 fn salvage(
     rest: &[u8],
     reason: String,
-    given: bool,
+    passed_any: bool,
     openings: &[&str],
     take: &mut dyn FnMut(&[u8]) -> Result<(), serde_json::Error>,
-) -> Broken {
+) -> BrokenLine {
     if let Some(mended) = repair(rest)
-        && take_all(&mended, take)
+        && pass_all(&mended, take)
     {
         let reason = format!("mended: {reason}");
-        return Broken { reason, mended: true };
+        return BrokenLine { reason, mended: true };
     }
-    if take_behind_a_tear(rest, openings, take) {
+    if pass_after_tear(rest, openings, take) {
         let reason = format!("torn record skipped: {reason}");
-        return Broken { reason, mended: true };
+        return BrokenLine { reason, mended: true };
     }
-    Broken { reason, mended: given }
+    BrokenLine {
+        reason,
+        mended: passed_any,
+    }
 }
 
 /// Passes on all objects of a repaired line, or none of them.
-fn take_all(bytes: &[u8], take: &mut dyn FnMut(&[u8]) -> Result<(), serde_json::Error>) -> bool {
+fn pass_all(bytes: &[u8], take: &mut dyn FnMut(&[u8]) -> Result<(), serde_json::Error>) -> bool {
     let objects = serde_json::Deserializer::from_slice(bytes).into_iter::<&RawValue>();
     let Ok(objects) = objects.collect::<Result<Vec<_>, _>>() else {
         return false;
@@ -94,18 +97,18 @@ fn take_all(bytes: &[u8], take: &mut dyn FnMut(&[u8]) -> Result<(), serde_json::
 
 /// Finds the record after a torn one: a crash can leave the start of a record in front of a whole one on the same
 /// line.
-fn take_behind_a_tear(
+fn pass_after_tear(
     bytes: &[u8],
     openings: &[&str],
     take: &mut dyn FnMut(&[u8]) -> Result<(), serde_json::Error>,
 ) -> bool {
     let starts = memchr::memchr_iter(b'{', bytes).filter(|at| *at > 0);
-    let likely = starts.filter(|at| {
+    let candidates = starts.filter(|at| {
         openings
             .iter()
             .any(|opening| bytes[*at..].starts_with(opening.as_bytes()))
     });
-    likely.take(TRIES_MAX).any(|at| take(&bytes[at..]).is_ok())
+    candidates.take(TRIES_MAX).any(|at| take(&bytes[at..]).is_ok())
 }
 
 fn is_junk(byte: u8) -> bool {
@@ -116,41 +119,47 @@ fn is_junk(byte: u8) -> bool {
 mod tests {
     use super::*;
 
-    fn check(line: &[u8]) -> (Vec<String>, Option<Broken>) {
-        let mut given = Vec::new();
-        let broken = each(trim(line), &["{\"n\":"], &mut |bytes| {
+    fn check(line: &[u8]) -> (Vec<String>, Option<BrokenLine>) {
+        let mut passed_any = Vec::new();
+        let broken = each_object(trim(line), &["{\"n\":"], &mut |bytes| {
             let value: serde_json::Value = serde_json::from_slice(bytes)?;
-            given.push(value.to_string());
+            passed_any.push(value.to_string());
             Ok(())
         });
-        (given, broken)
+        (passed_any, broken)
     }
 
     #[test]
-    fn whole_and_glued_objects_are_all_given() {
+    fn whole_and_adjacent_objects_are_all_passed_on() {
         assert_eq!(
             check(b"\xef\xbb\xbf{\"n\":1}\0\0"),
             (vec!["{\"n\":1}".to_owned()], None)
         );
-        let (given, broken) = check(b"{\"n\":1}{\"n\":2} {\"n\":3}");
-        assert_eq!((given.len(), broken), (3, None));
+        let (passed_any, broken) = check(b"{\"n\":1}{\"n\":2} {\"n\":3}");
+        assert_eq!((passed_any.len(), broken), (3, None));
     }
 
     #[test]
-    fn a_whole_object_behind_a_torn_one_is_given_and_the_tear_is_told() {
-        let (given, broken) = check(b"{\"n\":{\"a\":\"{\"n\":2}");
-        assert_eq!(given, ["{\"n\":2}"]);
+    fn a_whole_object_after_a_torn_one_is_passed_on_and_the_fault_is_reported() {
+        let (passed_any, broken) = check(b"{\"n\":{\"a\":\"{\"n\":2}");
+        assert_eq!(passed_any, ["{\"n\":2}"]);
         assert!(broken.is_some_and(|broken| broken.mended && broken.reason.starts_with("torn record skipped")));
     }
 
     #[test]
-    fn a_wrong_byte_is_mended_and_nonsense_is_told() {
-        let (given, broken) = check(b"{\"n\":\"\xff\"}");
-        assert_eq!(given.len(), 1);
+    fn an_invalid_byte_is_repaired_and_nonsense_is_reported() {
+        let (passed_any, broken) = check(b"{\"n\":\"\xff\"}");
+        assert_eq!(passed_any.len(), 1);
         assert!(broken.is_some_and(|broken| broken.mended));
-        let (given, broken) = check(b"[1,2]");
-        assert_eq!((given.len(), broken.is_some_and(|broken| !broken.mended)), (0, true));
-        let (given, broken) = check(b"{\"n\":1} tail");
-        assert_eq!((given.len(), broken.is_some_and(|broken| broken.mended)), (1, true));
+        let (passed_any, broken) = check(b"[1,2]");
+        assert_eq!(
+            (passed_any.len(), broken.is_some_and(|broken| !broken.mended)),
+            (0, true)
+        );
+        let (passed_any, broken) = check(b"{\"n\":1} tail");
+        assert_eq!(
+            (passed_any.len(), broken.is_some_and(|broken| broken.mended)),
+            (1, true)
+        );
     }
 }

@@ -11,14 +11,14 @@ pub(crate) fn repair(line: &[u8]) -> Option<Vec<u8>> {
     let mut at = 0;
     while at < bytes.len() {
         let byte = bytes[at];
-        let mut taken = 1;
+        let mut length = 1;
         match byte {
             b'"' => in_string = !in_string,
             b'\\' if in_string => {
-                taken = escape_length(&bytes[at..]);
-                if is_lone_surrogate(&bytes[at..], &mut taken) {
+                length = escape_length(&bytes[at..]);
+                if is_lone_surrogate(&bytes[at..], &mut length) {
                     out.extend_from_slice(b"\\ufffd");
-                    (at, changed) = (at + taken, true);
+                    (at, changed) = (at + length, true);
                     continue;
                 }
             }
@@ -33,8 +33,8 @@ pub(crate) fn repair(line: &[u8]) -> Option<Vec<u8>> {
             }
             _ => {}
         }
-        out.extend_from_slice(&bytes[at..at + taken]);
-        at += taken;
+        out.extend_from_slice(&bytes[at..at + length]);
+        at += length;
     }
     changed.then_some(out)
 }
@@ -45,12 +45,12 @@ fn escape_length(bytes: &[u8]) -> usize {
 }
 
 /// Returns `true` if the escape is one half of a surrogate pair without the other. A whole pair is skipped at once.
-fn is_lone_surrogate(bytes: &[u8], taken: &mut usize) -> bool {
+fn is_lone_surrogate(bytes: &[u8], length: &mut usize) -> bool {
     match hex_escape(bytes) {
         Some(0xD800..0xDC00) => {
             let paired = matches!(bytes.get(6..).and_then(hex_escape), Some(0xDC00..0xE000));
             if paired {
-                *taken = 12;
+                *length = 12;
             }
             !paired
         }
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_with_nothing_to_mend_is_left_alone() {
+    fn a_line_with_nothing_to_repair_is_unchanged() {
         assert_eq!(mended(br#"{"a":"b"#), None);
         assert_eq!(mended(br#"{"a":"\"#), None);
         assert_eq!(mended(br#"{"a":"\u12"#), None);

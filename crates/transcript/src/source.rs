@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_place_tells_the_id_of_each_agents_sessions() {
+    fn the_path_contains_the_id_of_each_agents_sessions() {
         let id = |agent, path: &str| Source::new(agent, path, Vec::new()).native_id;
         let thread = "019d4700-0000-7000-8000-00000000c0de";
         assert_eq!(id(Agent::Claude, "/p/5e55.jsonl"), "5e55");

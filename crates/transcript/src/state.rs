@@ -15,21 +15,21 @@ use crate::event::PartKind;
 use crate::grok;
 use crate::lines::{Line, LineBody, Lines};
 use crate::reading::Delta;
-use crate::texts::{Tell, tell_texts};
+use crate::texts::{Tell, send_texts};
 
 /// Everything a reader remembers between two pieces of a log. Small, and versioned: see [`State::to_bytes`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
     /// The number of lines read of each part that has lines.
     lines: BTreeMap<PartKind, u64>,
-    reader: Reader,
+    reader: AgentReader,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-enum Reader {
-    Claude(Box<claude::State>),
-    Codex(Box<codex::State>),
-    Grok(Box<grok::State>),
+enum AgentReader {
+    Claude(Box<claude::ClaudeState>),
+    Codex(Box<codex::CodexState>),
+    Grok(Box<grok::GrokState>),
 }
 
 /// Each reader has its own version number, so these bits say which reader wrote a state.
@@ -50,9 +50,9 @@ impl State {
     /// Returns a reader at the start of a log.
     pub fn new(agent: Agent, origin: Origin) -> Self {
         let reader = match agent {
-            Agent::Claude => Reader::Claude(Box::new(claude::State::new(origin))),
-            Agent::Grok => Reader::Grok(Box::new(grok::State::new(origin))),
-            Agent::Codex => Reader::Codex(Box::new(codex::State::new(origin))),
+            Agent::Claude => AgentReader::Claude(Box::new(claude::ClaudeState::new(origin))),
+            Agent::Grok => AgentReader::Grok(Box::new(grok::GrokState::new(origin))),
+            Agent::Codex => AgentReader::Codex(Box::new(codex::CodexState::new(origin))),
         };
         Self {
             lines: BTreeMap::new(),
@@ -70,10 +70,10 @@ impl State {
     /// should be read first: see [`State::is_stale`].
     pub fn companion(&mut self, part: PartKind, bytes: &[u8]) {
         match &mut self.reader {
-            Reader::Claude(reader) if part == PartKind::Meta => reader.meta(bytes),
-            Reader::Claude(_) => {}
-            Reader::Codex(reader) => reader.companion(part, bytes),
-            Reader::Grok(reader) => reader.companion(part, bytes),
+            AgentReader::Claude(reader) if part == PartKind::Meta => reader.read_meta(bytes),
+            AgentReader::Claude(_) => {}
+            AgentReader::Codex(reader) => reader.read_companion(part, bytes),
+            AgentReader::Grok(reader) => reader.read_companion(part, bytes),
         }
     }
 
@@ -81,17 +81,17 @@ impl State {
     /// session must then be read again from its start.
     pub fn is_stale(&self) -> bool {
         match &self.reader {
-            Reader::Claude(_) | Reader::Codex(_) => false,
-            Reader::Grok(reader) => reader.is_stale(),
+            AgentReader::Claude(_) | AgentReader::Codex(_) => false,
+            AgentReader::Grok(reader) => reader.is_stale(),
         }
     }
 
     /// Returns `true` if no further line can change which session this is.
     pub fn is_named(&self) -> bool {
         match &self.reader {
-            Reader::Claude(reader) => reader.is_named(),
-            Reader::Codex(reader) => reader.is_named(),
-            Reader::Grok(_) => false,
+            AgentReader::Claude(reader) => reader.is_identified(),
+            AgentReader::Codex(reader) => reader.is_identified(),
+            AgentReader::Grok(_) => false,
         }
     }
 
@@ -101,28 +101,28 @@ impl State {
     }
 
     /// Like [`State::take`], and also passes the searchable texts of the line to `sink`, if there is one.
-    pub fn take_telling(&mut self, part: PartKind, line: &Line<'_>, delta: &mut Delta, tell: Option<&mut Tell<'_>>) {
+    pub fn take_telling(&mut self, part: PartKind, line: &Line<'_>, delta: &mut Delta, sink: Option<&mut Tell<'_>>) {
         self.lines.insert(part, line.number);
         match line.body {
             LineBody::Bytes(bytes) => match &mut self.reader {
                 // Claude's reader passes the texts on itself, because most of its lines are texts and parsing them
                 // twice is slow.
-                Reader::Claude(reader) => reader.take(line.number, bytes, delta, tell),
-                Reader::Codex(reader) => {
-                    tell_texts(Agent::Codex, bytes, tell);
-                    reader.take(line.number, bytes, delta);
+                AgentReader::Claude(reader) => reader.read_line(line.number, bytes, delta, sink),
+                AgentReader::Codex(reader) => {
+                    send_texts(Agent::Codex, bytes, sink);
+                    reader.read_line(line.number, bytes, delta);
                 }
-                Reader::Grok(reader) => {
-                    tell_texts(Agent::Grok, bytes, tell);
-                    reader.take(part, line.number, bytes, delta);
+                AgentReader::Grok(reader) => {
+                    send_texts(Agent::Grok, bytes, sink);
+                    reader.read_line(part, line.number, bytes, delta);
                 }
             },
             LineBody::Oversized { length, hash } => {
                 let reason = format!("line of {length} bytes is too long to read (blake3 {})", hash.to_hex());
                 match &mut self.reader {
-                    Reader::Claude(reader) => reader.pass_over(line.number, reason, delta),
-                    Reader::Codex(reader) => reader.pass_over(line.number, reason, delta),
-                    Reader::Grok(reader) => reader.pass_over(part, line.number, reason, delta),
+                    AgentReader::Claude(reader) => reader.skip_line(line.number, reason, delta),
+                    AgentReader::Codex(reader) => reader.skip_line(line.number, reason, delta),
+                    AgentReader::Grok(reader) => reader.skip_line(part, line.number, reason, delta),
                 }
             }
         }
@@ -131,9 +131,9 @@ impl State {
     /// Ends a piece: adds the session and the open turn to the delta.
     pub fn close(&self, delta: &mut Delta) {
         match &self.reader {
-            Reader::Claude(reader) => reader.close(delta),
-            Reader::Codex(reader) => reader.close(delta),
-            Reader::Grok(reader) => reader.close(delta),
+            AgentReader::Claude(reader) => reader.finish_piece(delta),
+            AgentReader::Codex(reader) => reader.finish_piece(delta),
+            AgentReader::Grok(reader) => reader.finish_piece(delta),
         }
     }
 
@@ -151,13 +151,13 @@ impl State {
     /// memory twice.
     pub fn write(&self, mut out: impl Write) -> io::Result<()> {
         out.write_all(&self.version().to_le_bytes())?;
-        let mut sealed = Sealed {
+        let mut writer = HashingWriter {
             out,
             hasher: blake3::Hasher::new(),
         };
-        postcard::to_io(self, &mut sealed).map_err(io::Error::other)?;
-        let sum = checksum(&sealed.hasher.finalize());
-        sealed.out.write_all(&sum)
+        postcard::to_io(self, &mut writer).map_err(io::Error::other)?;
+        let sum = checksum(&writer.hasher.finalize());
+        writer.out.write_all(&sum)
     }
 
     /// Returns the state as bytes for storage.
@@ -189,9 +189,9 @@ impl State {
 
     fn version(&self) -> u16 {
         reader_version(match self.reader {
-            Reader::Claude(_) => Agent::Claude,
-            Reader::Codex(_) => Agent::Codex,
-            Reader::Grok(_) => Agent::Grok,
+            AgentReader::Claude(_) => Agent::Claude,
+            AgentReader::Codex(_) => Agent::Codex,
+            AgentReader::Grok(_) => Agent::Grok,
         })
     }
 }
@@ -206,12 +206,12 @@ pub fn reader_version(agent: Agent) -> u16 {
 }
 
 /// A writer that hashes the bytes it passes on.
-struct Sealed<W> {
+struct HashingWriter<W> {
     out: W,
     hasher: blake3::Hasher,
 }
 
-impl<W: Write> Write for Sealed<W> {
+impl<W: Write> Write for HashingWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.out.write(bytes)?;
         self.hasher.update(&bytes[..written]);

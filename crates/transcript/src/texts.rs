@@ -69,34 +69,34 @@ pub fn texts(agent: Agent, line: &[u8]) -> Vec<Text> {
 }
 
 /// Passes the texts of a line to `sink`, if there is one.
-pub(crate) fn tell_texts(agent: Agent, line: &[u8], tell: Option<&mut Tell<'_>>) {
-    if let Some(tell) = tell {
-        texts(agent, line).iter().for_each(|text| tell(&text.text));
+pub(crate) fn send_texts(agent: Agent, line: &[u8], sink: Option<&mut Tell<'_>>) {
+    if let Some(sink) = sink {
+        texts(agent, line).iter().for_each(|text| sink(&text.text));
     }
 }
 
 /// A block of a line, before it is formatted for display or search.
 #[derive(Debug)]
-pub(crate) struct Block {
+pub(crate) struct TextBlock {
     pub(crate) field: Field,
     pub(crate) role: Role,
     pub(crate) tool: Option<Box<str>>,
-    pub(crate) told: Told,
+    pub(crate) content: BlockContent,
     /// The human's words inside it, if there is more around them.
     pub(crate) words: Option<String>,
 }
 
 /// The content of a block.
 #[derive(Debug)]
-pub(crate) enum Told {
+pub(crate) enum BlockContent {
     Text(String),
     /// The input of a tool: JSON, or free text if the agent wrote some.
     Input(String),
     /// A placeholder for something without text, such as a picture.
-    Sign(String),
+    Placeholder(String),
 }
 
-impl Block {
+impl TextBlock {
     pub(crate) fn new(field: Field, text: String) -> Self {
         let role = match field {
             Field::Prompt => Role::User,
@@ -108,7 +108,7 @@ impl Block {
             field,
             role,
             tool: None,
-            told: Told::Text(text),
+            content: BlockContent::Text(text),
             words: None,
         }
     }
@@ -116,17 +116,17 @@ impl Block {
     pub(crate) fn input(tool: &str, json: &str) -> Self {
         Self {
             tool: (!tool.is_empty()).then(|| tool.into()),
-            told: Told::Input(json.to_owned()),
+            content: BlockContent::Input(json.to_owned()),
             ..Self::new(Field::ToolInput, String::new())
         }
     }
 }
 
-fn text(at: usize, block: Block) -> Option<Text> {
-    let text = match block.told {
-        Told::Text(text) => text,
-        Told::Input(json) => values(&json),
-        Told::Sign(_) => return None,
+fn text(at: usize, block: TextBlock) -> Option<Text> {
+    let text = match block.content {
+        BlockContent::Text(text) => text,
+        BlockContent::Input(json) => values(&json),
+        BlockContent::Placeholder(_) => return None,
     };
     (!text.is_empty()).then_some(Text {
         block: u32::try_from(at).ok()?,
@@ -140,34 +140,34 @@ fn text(at: usize, block: Block) -> Option<Text> {
 /// Returns the strings and numbers inside a JSON text, one per line. Codex puts JSON into a string, so one nested
 /// level is decoded as well; what is not JSON is returned unchanged.
 pub(crate) fn values(json: &str) -> String {
-    let mut gathered = Values::default();
+    let mut collected = ValueCollector::default();
     let mut parser = serde_json::Deserializer::from_str(json);
-    let whole = gathered.deserialize_into(&mut parser).is_ok() && parser.end().is_ok();
+    let whole = collected.deserialize_into(&mut parser).is_ok() && parser.end().is_ok();
     if !whole {
         return json.to_owned();
     }
-    if gathered.count == 1
+    if collected.count == 1
         && json.trim_start().starts_with('"')
-        && matches!(gathered.text.trim_start().as_bytes().first(), Some(b'{' | b'['))
+        && matches!(collected.text.trim_start().as_bytes().first(), Some(b'{' | b'['))
     {
-        let mut inner = Values::default();
-        let mut parser = serde_json::Deserializer::from_str(&gathered.text);
+        let mut inner = ValueCollector::default();
+        let mut parser = serde_json::Deserializer::from_str(&collected.text);
         if inner.deserialize_into(&mut parser).is_ok() && parser.end().is_ok() {
             return inner.text;
         }
     }
-    gathered.text
+    collected.text
 }
 
 #[derive(Default)]
-struct Values {
+struct ValueCollector {
     text: String,
     count: usize,
 }
 
-impl Values {
+impl ValueCollector {
     fn deserialize_into<'de, D: Deserializer<'de>>(&mut self, deserializer: D) -> Result<(), D::Error> {
-        Into(self).deserialize(deserializer)
+        ValueSeed(self).deserialize(deserializer)
     }
 
     fn push(&mut self, text: &str) {
@@ -180,16 +180,16 @@ impl Values {
 }
 
 /// Collects the values of any JSON value into a text.
-struct Into<'v>(&'v mut Values);
+struct ValueSeed<'v>(&'v mut ValueCollector);
 
-impl<'de> DeserializeSeed<'de> for Into<'_> {
+impl<'de> DeserializeSeed<'de> for ValueSeed<'_> {
     type Value = ();
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for Into<'_> {
+impl<'de> Visitor<'de> for ValueSeed<'_> {
     type Value = ();
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("anything")
@@ -217,12 +217,12 @@ impl<'de> Visitor<'de> for Into<'_> {
         Ok(())
     }
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        while seq.next_element_seed(Into(&mut *self.0))?.is_some() {}
+        while seq.next_element_seed(ValueSeed(&mut *self.0))?.is_some() {}
         Ok(())
     }
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while map.next_key::<IgnoredAny>()?.is_some() {
-            map.next_value_seed(Into(&mut *self.0))?;
+            map.next_value_seed(ValueSeed(&mut *self.0))?;
         }
         Ok(())
     }
@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_values_of_an_input_are_decoded_and_its_keys_are_not_told() {
+    fn the_values_of_an_input_are_decoded_and_its_keys_left_out() {
         assert_eq!(
             values(r#"{"command":"a\nb","n":[1,-2,true,null],"o":{"k":"é"}}"#),
             "a\nb\n1\n-2\né"
@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(values(""), "");
     }
 
-    fn told(agent: Agent, line: &str) -> String {
+    fn print_texts(agent: Agent, line: &str) -> String {
         let texts = texts(agent, line.as_bytes()).into_iter().map(|text| {
             let tool = text.tool.map(|tool| format!(" {tool}")).unwrap_or_default();
             format!(
@@ -260,8 +260,8 @@ mod tests {
     }
 
     #[test]
-    fn claudes_blocks_are_told_by_field_and_tool() {
-        let claude = |line: &str| told(Agent::Claude, line);
+    fn claude_blocks_have_a_field_and_a_tool() {
+        let claude = |line: &str| print_texts(Agent::Claude, line);
         assert_eq!(
             claude(r#"{"type":"user","message":{"content":"fix it"}}"#),
             "0 Prompt/user: fix it"
@@ -289,10 +289,10 @@ mod tests {
     }
 
     #[test]
-    fn codexs_payloads_are_told_by_field_and_tool() {
+    fn codex_payloads_have_a_field_and_a_tool() {
         let codex = |payload: &str| {
             let line = format!(r#"{{"timestamp":"2026-01-01T00:00:00Z","type":"response_item","payload":{payload}}}"#);
-            told(Agent::Codex, &line)
+            print_texts(Agent::Codex, &line)
         };
         assert_eq!(
             codex(r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"fix it"}]}"#),
@@ -334,10 +334,10 @@ mod tests {
     }
 
     #[test]
-    fn groks_updates_are_told_by_field_and_tool() {
+    fn grok_updates_have_a_field_and_a_tool() {
         let grok = |update: &str| {
             let line = format!(r#"{{"timestamp":1,"method":"session/update","params":{{"update":{update}}}}}"#);
-            told(Agent::Grok, &line)
+            print_texts(Agent::Grok, &line)
         };
         assert_eq!(
             grok(r#"{"sessionUpdate":"user_message_chunk","content":{"type":"text","text":"fix it"}}"#),

@@ -8,37 +8,37 @@ use serde::{Deserialize, Serialize};
 
 use crate::command::test_runner;
 use crate::event::{Actor, Kind, Kinds, PartKind, Role, SessionEvent};
-use crate::joins::{Ending, OpenCall, Tools, kinds_of_call};
+use crate::joins::{CallJoiner, CallResult, OpenCall, call_kinds};
 use crate::reading::{Delta, Fate, Fault, Unknown};
-use crate::records::{each, trim};
-use crate::turns::Turns;
-use crate::wire::{Number, Text, wire};
+use crate::records::{each_object, trim};
+use crate::turns::TurnTracker;
+use crate::wire::{WireNumber, WireText, wire};
 use crate::wording::summary;
 
 wire! {
-    struct Record<'a> {
-        who: Text<'a> = "who",
-        say: Text<'a> = "say",
-        run: Text<'a> = "run",
-        id: Text<'a> = "id",
-        code: Number = "code",
+    struct ToyRecord<'a> {
+        who: WireText<'a> = "who",
+        say: WireText<'a> = "say",
+        run: WireText<'a> = "run",
+        id: WireText<'a> = "id",
+        code: WireNumber = "code",
     }
 }
 
 /// Everything the reader remembers between two pieces of a log.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct State {
+struct ToyState {
     next_seq: u64,
-    tools: Tools,
-    turns: Turns,
+    tools: CallJoiner,
+    turns: TurnTracker,
 }
 
-impl State {
+impl ToyState {
     fn take(&mut self, line: u64, bytes: &[u8], delta: &mut Delta) {
         let bytes = trim(bytes);
         let mut fate = if bytes.is_empty() { Fate::Blank } else { Fate::Fault };
-        let broken = each(bytes, &["{\"who\":"], &mut |json| {
-            let record: Record<'_> = serde_json::from_slice(json)?;
+        let broken = each_object(bytes, &["{\"who\":"], &mut |json| {
+            let record: ToyRecord<'_> = serde_json::from_slice(json)?;
             fate = self.record(line, &record, delta);
             Ok(())
         });
@@ -47,14 +47,14 @@ impl State {
             delta.faults.push(Fault { line, reason, mended });
         }
         delta.fates.count(fate);
-        self.turns.line_over(line);
+        self.turns.finish_line(line);
     }
 
     fn close(&self, delta: &mut Delta) {
-        self.turns.show(delta);
+        self.turns.push_open_turn(delta);
     }
 
-    fn record(&mut self, line: u64, record: &Record<'_>, delta: &mut Delta) -> Fate {
+    fn record(&mut self, line: u64, record: &ToyRecord<'_>, delta: &mut Delta) -> Fate {
         let first = delta.events.len();
         let id = record.id.or_empty();
         match (record.who.or_empty(), record.run.get()) {
@@ -68,19 +68,19 @@ impl State {
             }
             ("bot", Some(command)) => {
                 let mut event = event(line, Kind::ToolCall, Actor::Agent, command);
-                event.kinds = kinds_of_call(
+                event.kinds = call_kinds(
                     false,
                     test_runner(command).is_some(),
                     self.tools.is_retry("run", command),
                 );
                 let open = OpenCall::new(self.next_seq, None, "run", command);
                 self.push(event, delta);
-                self.tools.call(id, open, delta);
+                self.tools.add_call(id, open, delta);
             }
             ("tool", _) => {
                 let exit_code = record.code.0.and_then(|code| i32::try_from(code).ok());
                 let success = exit_code.map(|code| code == 0);
-                let ending = Ending {
+                let ending = CallResult {
                     seq: self.next_seq,
                     ts: None,
                     success,
@@ -89,7 +89,7 @@ impl State {
                 };
                 let event = event(line, Kind::ToolResult, Actor::Tool, record.say.or_empty());
                 self.push(SessionEvent { success, ..event }, delta);
-                self.tools.result(id, ending, delta);
+                self.tools.add_result(id, ending, delta);
             }
             (who, _) => {
                 let unknown = Unknown {
@@ -100,7 +100,7 @@ impl State {
                 return Fate::Unknown;
             }
         }
-        self.turns.seal(first, delta, &mut self.tools);
+        self.turns.assign_turns(first, delta, &mut self.tools);
         Fate::Event
     }
 
@@ -159,7 +159,7 @@ mod tests {
 
     /// Reads the log, serializing the state after every `lines_per_piece` lines.
     fn read(lines_per_piece: u64) -> Reading {
-        let mut state = State::default();
+        let mut state = ToyState::default();
         let mut reading = Reading::default();
         let mut delta = Delta::default();
         let mut lines = Lines::new(LOG.as_bytes());
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_toy_agent_reads_on_what_all_readers_share() {
+    fn a_toy_agent_reads_with_the_shared_code() {
         let reading = read(100);
         let events = reading.events.iter().map(|event| {
             let turn = event.turn.unwrap_or_default();

@@ -3,13 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use crate::event::{Kind, SessionEvent};
-use crate::joins::Tools;
+use crate::joins::CallJoiner;
 use crate::reading::{Amendment, Delta};
 use crate::session::Turn;
 
 /// The turns of a log so far. Only the last one can still change.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Turns {
+pub(crate) struct TurnTracker {
     open: Option<Turn>,
     /// The trigger of each turn, to find the turns that a rewind affects.
     triggers: Vec<u64>,
@@ -17,43 +17,43 @@ pub(crate) struct Turns {
     rewind_from: Option<u64>,
     pub(crate) retries: u32,
     line: u64,
-    tail: Option<Tail>,
+    preparation: Option<TurnPreparation>,
     /// The turns that are not rewound, in order.
-    standing: Vec<u32>,
+    kept: Vec<u32>,
 }
 
 /// Records that prepare the next turn. They belong to the open turn unless another one starts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Tail {
+struct TurnPreparation {
     /// The open turn without them.
     before: Option<Turn>,
     first_seq: u64,
 }
 
-impl Turns {
+impl TurnTracker {
     /// Marks the next record, whose first event would be `seq`, as preparation of a turn.
-    pub(crate) fn set_up(&mut self, seq: u64) {
-        if self.tail.is_none() {
+    pub(crate) fn prepare_next(&mut self, seq: u64) {
+        if self.preparation.is_none() {
             let before = self.open.clone();
-            self.tail = Some(Tail { before, first_seq: seq });
+            self.preparation = Some(TurnPreparation { before, first_seq: seq });
         }
     }
 
     /// Marks the next record as work of the open turn.
-    pub(crate) fn go_on(&mut self) {
-        self.tail = None;
+    pub(crate) fn continue_open(&mut self) {
+        self.preparation = None;
     }
 
     /// Rewinds the last `count` turns that are not rewound yet.
-    pub(crate) fn roll_back(&mut self, count: u64, delta: &mut Delta) {
-        for _ in 0..count.min(self.standing.len() as u64) {
-            self.leave_last(delta);
+    pub(crate) fn rewind_turns(&mut self, count: u64, delta: &mut Delta) {
+        for _ in 0..count.min(self.kept.len() as u64) {
+            self.rewind_last(delta);
         }
     }
 
     /// Rewinds the last turn that is not rewound yet.
-    fn leave_last(&mut self, delta: &mut Delta) {
-        let Some(turn) = self.standing.pop() else { return };
+    fn rewind_last(&mut self, delta: &mut Delta) {
+        let Some(turn) = self.kept.pop() else { return };
         match &mut self.open {
             Some(open) if open.turn == turn => open.rewound = true,
             _ => delta.amend(Amendment::Rewound { turn }),
@@ -71,7 +71,7 @@ impl Turns {
     }
 
     /// Notes that the next trigger rewinds to the start. Returns `false` if there is no turn to rewind.
-    pub(crate) fn rewind_to_the_beginning(&mut self) -> bool {
+    pub(crate) fn rewind_to_start(&mut self) -> bool {
         self.rewind_from = self.triggers.first().copied();
         self.rewind_from.is_some()
     }
@@ -84,13 +84,13 @@ impl Turns {
     }
 
     /// Assigns the events of a record to a turn, and starts a new turn at a trigger.
-    pub(crate) fn seal(&mut self, first: usize, delta: &mut Delta, tools: &mut Tools) {
+    pub(crate) fn assign_turns(&mut self, first: usize, delta: &mut Delta, tools: &mut CallJoiner) {
         if let Some(at) = delta.events[first..].iter().position(|event| event.trigger) {
             for event in &mut delta.events[first + at + 1..] {
                 event.trigger = false;
             }
-            self.begin(first + at, delta);
-            tools.turn_over();
+            self.start_turn(first + at, delta);
+            tools.start_turn();
         }
         let Some(turn) = &mut self.open else { return };
         for event in &mut delta.events[first..] {
@@ -107,28 +107,28 @@ impl Turns {
     }
 
     /// Ends the open turn and starts the one of `delta.events[at]`.
-    fn begin(&mut self, at: usize, delta: &mut Delta) {
-        let tail = self.tail.take();
+    fn start_turn(&mut self, at: usize, delta: &mut Delta) {
+        let preparation = self.preparation.take();
         let ended = self.open.take();
-        delta.turns.extend(match &tail {
-            Some(tail) => tail.before.clone(),
+        delta.turns.extend(match &preparation {
+            Some(preparation) => preparation.before.clone(),
             None => ended,
         });
         if let Some(from) = self.rewind_from.take() {
             let trigger_of = |turn: &u32| self.triggers[*turn as usize - 1];
             let left = self
-                .standing
+                .kept
                 .iter()
                 .rev()
                 .take_while(|turn| trigger_of(turn) >= from)
                 .count();
             for _ in 0..left {
-                self.leave_last(delta);
+                self.rewind_last(delta);
             }
         }
         let trigger: &SessionEvent = &delta.events[at];
         self.triggers.push(trigger.seq);
-        self.standing.push(self.triggers.len() as u32);
+        self.kept.push(self.triggers.len() as u32);
         self.open = Some(Turn {
             turn: self.triggers.len() as u32,
             trigger_seq: trigger.seq,
@@ -142,13 +142,13 @@ impl Turns {
             errors: 0,
             rewound: false,
         });
-        if let Some(tail) = tail {
-            self.take_over(tail.first_seq, delta.events[at].seq, delta);
+        if let Some(preparation) = preparation {
+            self.move_events(preparation.first_seq, delta.events[at].seq, delta);
         }
     }
 
     /// Moves the events from `first` up to the trigger to the turn that they prepared.
-    fn take_over(&mut self, first: u64, trigger: u64, delta: &mut Delta) {
+    fn move_events(&mut self, first: u64, trigger: u64, delta: &mut Delta) {
         let Some(turn) = &mut self.open else { return };
         for seq in first..trigger {
             let turn = turn.turn;
@@ -157,7 +157,7 @@ impl Turns {
     }
 
     /// Notes that a line was read completely.
-    pub(crate) fn line_over(&mut self, line: u64) {
+    pub(crate) fn finish_line(&mut self, line: u64) {
         self.line = line;
         if let Some(turn) = &mut self.open {
             turn.end_line = line;
@@ -165,7 +165,7 @@ impl Turns {
     }
 
     /// Adds the open turn to the delta.
-    pub(crate) fn show(&self, delta: &mut Delta) {
+    pub(crate) fn push_open_turn(&self, delta: &mut Delta) {
         delta.turns.extend(self.open.clone());
     }
 }

@@ -11,8 +11,8 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 /// Visitor methods that return the default of a lenient field, for values of an unexpected type.
-macro_rules! otherwise {
-    ($($visit:ident)*) => { $($crate::wire::otherwise!(@$visit);)* };
+macro_rules! default_visits {
+    ($($visit:ident)*) => { $($crate::wire::default_visits!(@$visit);)* };
     (@bool) => { fn visit_bool<E: Error>(self, _: bool) -> Result<Self::Value, E> { Ok(Default::default()) } };
     (@numbers) => {
         fn visit_u64<E: Error>(self, _: u64) -> Result<Self::Value, E> { Ok(Default::default()) }
@@ -34,7 +34,7 @@ macro_rules! otherwise {
         }
     };
 }
-pub(crate) use otherwise;
+pub(crate) use default_visits;
 
 /// Declares a record of a log: `field: Type = "key"`. Unknown keys are ignored, the last of equal keys counts, and
 /// anything but an object is the empty record.
@@ -54,38 +54,38 @@ macro_rules! wire {
                 use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess};
 
                 #[allow(non_camel_case_types)]
-                enum Key { $($field,)* Other }
-                struct Keys;
-                impl serde::de::Visitor<'_> for Keys {
-                    type Value = Key;
+                enum FieldKey { $($field,)* Other }
+                struct KeyVisitor;
+                impl serde::de::Visitor<'_> for KeyVisitor {
+                    type Value = FieldKey;
                     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { f.write_str("a key") }
-                    fn visit_str<E: Error>(self, key: &str) -> Result<Key, E> {
-                        Ok(match key { $($key => Key::$field,)* _ => Key::Other })
+                    fn visit_str<E: Error>(self, key: &str) -> Result<FieldKey, E> {
+                        Ok(match key { $($key => FieldKey::$field,)* _ => FieldKey::Other })
                     }
                 }
-                impl<'de> serde::Deserialize<'de> for Key {
+                impl<'de> serde::Deserialize<'de> for FieldKey {
                     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                        deserializer.deserialize_identifier(Keys)
+                        deserializer.deserialize_identifier(KeyVisitor)
                     }
                 }
-                struct Fields<$life, H>(std::marker::PhantomData<(&$life (), H)>);
-                impl<'de: $life, $life, H: Default + std::borrow::BorrowMut<$name<$life>>> serde::de::Visitor<'de> for Fields<$life, H> {
+                struct RecordVisitor<$life, H>(std::marker::PhantomData<(&$life (), H)>);
+                impl<'de: $life, $life, H: Default + std::borrow::BorrowMut<$name<$life>>> serde::de::Visitor<'de> for RecordVisitor<$life, H> {
                     type Value = H;
                     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { f.write_str("anything") }
                     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                         let mut holder = H::default();
                         let record = holder.borrow_mut();
-                        while let Some(key) = map.next_key::<Key>()? {
+                        while let Some(key) = map.next_key::<FieldKey>()? {
                             match key {
-                                $(Key::$field => record.$field = map.next_value()?,)*
-                                Key::Other => { map.next_value::<IgnoredAny>()?; }
+                                $(FieldKey::$field => record.$field = map.next_value()?,)*
+                                FieldKey::Other => { map.next_value::<IgnoredAny>()?; }
                             }
                         }
                         Ok(holder)
                     }
-                    $crate::wire::otherwise!(bool numbers str null seq);
+                    $crate::wire::default_visits!(bool numbers str null seq);
                 }
-                deserializer.deserialize_any(Fields(std::marker::PhantomData))
+                deserializer.deserialize_any(RecordVisitor(std::marker::PhantomData))
             }
         }
 
@@ -95,9 +95,9 @@ macro_rules! wire {
             }
         }
 
-        impl<'de: $life, $life> serde::Deserialize<'de> for $crate::wire::Boxed<$name<$life>> {
+        impl<'de: $life, $life> serde::Deserialize<'de> for $crate::wire::BoxedRecord<$name<$life>> {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                $name::read_into(deserializer).map($crate::wire::Boxed)
+                $name::read_into(deserializer).map($crate::wire::BoxedRecord)
             }
         }
     };
@@ -106,13 +106,13 @@ pub(crate) use wire;
 
 /// A record that is parsed directly into a box, because moving one of several kilobytes is slow.
 #[derive(Debug)]
-pub(crate) struct Boxed<T>(pub(crate) Box<T>);
+pub(crate) struct BoxedRecord<T>(pub(crate) Box<T>);
 
 /// A string, or nothing.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub(crate) struct Text<'a>(pub(crate) Option<Cow<'a, str>>);
+pub(crate) struct WireText<'a>(pub(crate) Option<Cow<'a, str>>);
 
-impl Text<'_> {
+impl WireText<'_> {
     /// Returns the string unless it is empty.
     pub(crate) fn get(&self) -> Option<&str> {
         self.0.as_deref().filter(|text| !text.is_empty())
@@ -124,123 +124,123 @@ impl Text<'_> {
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for WireText<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct V<'a>(PhantomData<&'a ()>);
-        impl<'de: 'a, 'a> Visitor<'de> for V<'a> {
-            type Value = Text<'a>;
+        struct WireTextVisitor<'a>(PhantomData<&'a ()>);
+        impl<'de: 'a, 'a> Visitor<'de> for WireTextVisitor<'a> {
+            type Value = WireText<'a>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("anything")
             }
             fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(Text(Some(Cow::Borrowed(text))))
+                Ok(WireText(Some(Cow::Borrowed(text))))
             }
             fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(Text(Some(Cow::Owned(text.to_owned()))))
+                Ok(WireText(Some(Cow::Owned(text.to_owned()))))
             }
-            otherwise!(bool numbers null seq map);
+            default_visits!(bool numbers null seq map);
         }
-        deserializer.deserialize_any(V(PhantomData))
+        deserializer.deserialize_any(WireTextVisitor(PhantomData))
     }
 }
 
 /// An optional reference. An explicit null means that there is no target; a missing key means nothing.
 #[derive(Debug, Default)]
-pub(crate) struct Link<'a> {
-    to: Text<'a>,
+pub(crate) struct WireLink<'a> {
+    target_text: WireText<'a>,
     pub(crate) is_null: bool,
 }
 
-impl Link<'_> {
+impl WireLink<'_> {
     /// Returns the target, if there is one.
     pub(crate) fn get(&self) -> Option<&str> {
-        self.to.get()
+        self.target_text.get()
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Link<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for WireLink<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let told = Option::<Text<'a>>::deserialize(deserializer)?;
-        let is_null = told.is_none();
-        let to = told.unwrap_or_default();
-        Ok(Self { to, is_null })
+        let target = Option::<WireText<'a>>::deserialize(deserializer)?;
+        let is_null = target.is_none();
+        let target_text = target.unwrap_or_default();
+        Ok(Self { target_text, is_null })
     }
 }
 
 /// A non-negative integer in any notation, or nothing.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
-pub(crate) struct Number(pub(crate) Option<u64>);
+pub(crate) struct WireNumber(pub(crate) Option<u64>);
 
-impl<'de> Deserialize<'de> for Number {
+impl<'de> Deserialize<'de> for WireNumber {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct V;
-        impl<'de> Visitor<'de> for V {
-            type Value = Number;
+        struct WireNumberVisitor;
+        impl<'de> Visitor<'de> for WireNumberVisitor {
+            type Value = WireNumber;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("anything")
             }
-            fn visit_u64<E: Error>(self, number: u64) -> Result<Number, E> {
-                Ok(Number(Some(number)))
+            fn visit_u64<E: Error>(self, number: u64) -> Result<WireNumber, E> {
+                Ok(WireNumber(Some(number)))
             }
-            fn visit_i64<E: Error>(self, number: i64) -> Result<Number, E> {
-                Ok(Number(u64::try_from(number).ok()))
+            fn visit_i64<E: Error>(self, number: i64) -> Result<WireNumber, E> {
+                Ok(WireNumber(u64::try_from(number).ok()))
             }
-            fn visit_f64<E: Error>(self, number: f64) -> Result<Number, E> {
+            fn visit_f64<E: Error>(self, number: f64) -> Result<WireNumber, E> {
                 // Above 2^53, a float no longer represents every integer.
                 let holds = (0.0..=9_007_199_254_740_992.0).contains(&number) && number.fract() == 0.0;
-                Ok(Number(holds.then_some(number as u64)))
+                Ok(WireNumber(holds.then_some(number as u64)))
             }
-            otherwise!(bool str null seq map);
+            default_visits!(bool str null seq map);
         }
-        deserializer.deserialize_any(V)
+        deserializer.deserialize_any(WireNumberVisitor)
     }
 }
 
 /// A boolean; anything else is false.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
-pub(crate) struct Flag(pub(crate) bool);
+pub(crate) struct WireFlag(pub(crate) bool);
 
-impl<'de> Deserialize<'de> for Flag {
+impl<'de> Deserialize<'de> for WireFlag {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct V;
-        impl<'de> Visitor<'de> for V {
-            type Value = Flag;
+        struct WireFlagVisitor;
+        impl<'de> Visitor<'de> for WireFlagVisitor {
+            type Value = WireFlag;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("anything")
             }
-            fn visit_bool<E: Error>(self, flag: bool) -> Result<Flag, E> {
-                Ok(Flag(flag))
+            fn visit_bool<E: Error>(self, flag: bool) -> Result<WireFlag, E> {
+                Ok(WireFlag(flag))
             }
-            otherwise!(numbers str null seq map);
+            default_visits!(numbers str null seq map);
         }
-        deserializer.deserialize_any(V)
+        deserializer.deserialize_any(WireFlagVisitor)
     }
 }
 
 /// An object, or nothing.
 #[derive(Debug, Clone)]
-pub(crate) struct Maybe<T>(pub(crate) Option<T>);
+pub(crate) struct WireObject<T>(pub(crate) Option<T>);
 
-impl<T> Default for Maybe<T> {
+impl<T> Default for WireObject<T> {
     fn default() -> Self {
         Self(None)
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Maybe<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for WireObject<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct V<T>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for V<T> {
-            type Value = Maybe<T>;
+        struct WireObjectVisitor<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for WireObjectVisitor<T> {
+            type Value = WireObject<T>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("anything")
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-                T::deserialize(MapAccessDeserializer::new(map)).map(|value| Maybe(Some(value)))
+                T::deserialize(MapAccessDeserializer::new(map)).map(|value| WireObject(Some(value)))
             }
-            otherwise!(bool numbers str null seq);
+            default_visits!(bool numbers str null seq);
         }
-        deserializer.deserialize_any(V(PhantomData))
+        deserializer.deserialize_any(WireObjectVisitor(PhantomData))
     }
 }
 
@@ -249,19 +249,19 @@ const MANY_MAX: usize = 1 << 16;
 
 /// The elements of an array; anything else is empty.
 #[derive(Debug, Clone)]
-pub(crate) struct Many<T>(pub(crate) Vec<T>);
+pub(crate) struct WireArray<T>(pub(crate) Vec<T>);
 
-impl<T> Default for Many<T> {
+impl<T> Default for WireArray<T> {
     fn default() -> Self {
         Self(Vec::new())
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Many<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for WireArray<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct V<T>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for V<T> {
-            type Value = Many<T>;
+        struct WireArrayVisitor<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for WireArrayVisitor<T> {
+            type Value = WireArray<T>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("anything")
             }
@@ -272,27 +272,27 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Many<T> {
                         many.push(element);
                     }
                 }
-                Ok(Many(many))
+                Ok(WireArray(many))
             }
-            otherwise!(bool numbers str null map);
+            default_visits!(bool numbers str null map);
         }
-        deserializer.deserialize_any(V(PhantomData))
+        deserializer.deserialize_any(WireArrayVisitor(PhantomData))
     }
 }
 
 /// Any value as written in the line, to be parsed later or not at all.
 #[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct Raw<'a>(pub(crate) Option<&'a serde_json::value::RawValue>);
+pub(crate) struct RawJson<'a>(pub(crate) Option<&'a serde_json::value::RawValue>);
 
-impl Raw<'_> {
+impl RawJson<'_> {
     /// Returns the JSON text, or an empty one if there is no value.
     pub(crate) fn json(&self) -> &str {
         self.0.map(serde_json::value::RawValue::get).unwrap_or_default()
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Raw<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for RawJson<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        <&'a serde_json::value::RawValue>::deserialize(deserializer).map(|raw| Raw(Some(raw)))
+        <&'a serde_json::value::RawValue>::deserialize(deserializer).map(|raw| RawJson(Some(raw)))
     }
 }

@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::wire::{Text, wire};
+use crate::wire::{WireText, wire};
 
 /// Maximum number of characters of a summary.
 pub(crate) const SUMMARY_CHARS_MAX: usize = 500;
@@ -46,7 +46,7 @@ pub fn runs_commands(tool: &str) -> bool {
 
 /// Returns the wording of a call of `tool` with `input` as JSON text.
 pub(crate) fn word(tool: &str, input: &str) -> Wording {
-    let known: Input<'_> = serde_json::from_str(input).unwrap_or_default();
+    let known: KnownToolInput<'_> = serde_json::from_str(input).unwrap_or_default();
     let file = || known.file_path.get().or(known.notebook_path.get());
     match (tool, file()) {
         ("Bash" | "PowerShell", _) if known.command.get().is_some() => shell(&known),
@@ -78,12 +78,12 @@ const PRETTY_BYTES_MAX: usize = 64 << 10;
 
 /// Returns the input of a tool as indented JSON, or unchanged if it is not JSON.
 pub(crate) fn pretty(json: &str) -> String {
-    let laid_out = || {
+    let indented = || {
         let value: serde_json::Value = serde_json::from_str(json).ok()?;
         serde_json::to_string_pretty(&value).ok()
     };
     let short = json.len() <= PRETTY_BYTES_MAX;
-    short.then(laid_out).flatten().unwrap_or_else(|| json.to_owned())
+    short.then(indented).flatten().unwrap_or_else(|| json.to_owned())
 }
 
 /// Returns the summary of a message.
@@ -106,7 +106,7 @@ fn edit(file: &str, text: String) -> Wording {
     }
 }
 
-fn shell(input: &Input<'_>) -> Wording {
+fn shell(input: &KnownToolInput<'_>) -> Wording {
     let command = input.command.or_empty();
     let text = match input.description.get() {
         Some(description) => summary(&format!("{} # {description}", cut(command, SUMMARY_CHARS_MAX))),
@@ -119,7 +119,7 @@ fn shell(input: &Input<'_>) -> Wording {
     }
 }
 
-fn task(input: &Input<'_>) -> Wording {
+fn task(input: &KnownToolInput<'_>) -> Wording {
     let what = input.description.get().or(input.prompt.get()).unwrap_or_default();
     match input.subagent_type.get() {
         Some(kind) => plain(&format!("[{kind}] {}", cut(what, SUMMARY_CHARS_MAX))),
@@ -163,16 +163,16 @@ fn short(value: &Value) -> String {
 
 wire! {
     /// The keys of the tools with a known wording.
-    struct Input<'a> {
-        command: Text<'a> = "command",
-        description: Text<'a> = "description",
-        file_path: Text<'a> = "file_path",
-        notebook_path: Text<'a> = "notebook_path",
-        content: Text<'a> = "content",
-        pattern: Text<'a> = "pattern",
-        path: Text<'a> = "path",
-        prompt: Text<'a> = "prompt",
-        subagent_type: Text<'a> = "subagent_type",
+    struct KnownToolInput<'a> {
+        command: WireText<'a> = "command",
+        description: WireText<'a> = "description",
+        file_path: WireText<'a> = "file_path",
+        notebook_path: WireText<'a> = "notebook_path",
+        content: WireText<'a> = "content",
+        pattern: WireText<'a> = "pattern",
+        path: WireText<'a> = "path",
+        prompt: WireText<'a> = "prompt",
+        subagent_type: WireText<'a> = "subagent_type",
     }
 }
 
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wording_is_cut_on_a_character_border() {
+    fn a_wording_is_cut_on_a_character_boundary() {
         let long = "é".repeat(600);
         let worded = word("Bash", &format!(r#"{{"command":"{long}"}}"#));
         assert_eq!(worded.text.chars().count(), SUMMARY_CHARS_MAX);

@@ -8,34 +8,36 @@ use super::{Change, How, Hunk, Row, Side};
 pub(super) const BEGIN: &str = "*** Begin Patch";
 
 /// Returns the changes of all patches inside a text.
-pub(super) fn of_text(text: &str) -> Vec<Change> {
+pub(super) fn parse_embedded(text: &str) -> Vec<Change> {
     let mut changes = Vec::new();
     let mut rest = text;
     while let Some(at) = rest.find(BEGIN) {
-        let (patch, behind) = match rest[at..].split_once("*** End Patch") {
-            Some((patch, behind)) => (patch, behind),
+        let (patch, after) = match rest[at..].split_once("*** End Patch") {
+            Some((patch, after)) => (patch, after),
             None => (&rest[at..], ""),
         };
         // In a program, the patch is a string literal with `\n` written as two characters.
         match patch[BEGIN.len()..].starts_with("\\n") {
-            true => read(&unescaped(patch), &mut changes),
-            false => read(patch, &mut changes),
+            true => parse_patch(&unescape(patch), &mut changes),
+            false => parse_patch(patch, &mut changes),
         }
-        rest = behind;
+        rest = after;
     }
     changes
 }
 
-fn read(patch: &str, changes: &mut Vec<Change>) {
+fn parse_patch(patch: &str, changes: &mut Vec<Change>) {
     for line in patch.lines().skip(1) {
         let header = |words: &str| line.strip_prefix(words).map(|path| path.trim().to_owned());
-        let begun = [
+        let header_kind = [
             ("*** Add File: ", How::Whole(String::new())),
             ("*** Update File: ", How::Patched(Vec::new())),
             ("*** Delete File: ", How::Deleted),
         ];
-        let begun = begun.into_iter().find_map(|(words, how)| Some((header(words)?, how)));
-        if let Some((path, how)) = begun {
+        let header_kind = header_kind
+            .into_iter()
+            .find_map(|(words, how)| Some((header(words)?, how)));
+        if let Some((path, how)) = header_kind {
             changes.push(Change {
                 path,
                 moved_to: None,
@@ -47,12 +49,12 @@ fn read(patch: &str, changes: &mut Vec<Change>) {
         if let Some(path) = header("*** Move to: ") {
             change.moved_to = Some(path);
         } else if !line.starts_with("*** ") {
-            take(&mut change.how, line);
+            push_line(&mut change.how, line);
         }
     }
 }
 
-fn take(how: &mut How, line: &str) {
+fn push_line(how: &mut How, line: &str) {
     match how {
         How::Whole(text) => {
             if let Some(line) = line.strip_prefix('+') {
@@ -67,12 +69,12 @@ fn take(how: &mut How, line: &str) {
                     below: (!below.is_empty()).then(|| below.to_owned()),
                     ..Hunk::default()
                 });
-            } else if let Some(row) = row(line) {
+            } else if let Some(hunk_row) = hunk_row(line) {
                 if hunks.is_empty() {
                     hunks.push(Hunk::default());
                 }
                 if let Some(hunk) = hunks.last_mut() {
-                    hunk.rows.push(row);
+                    hunk.rows.push(hunk_row);
                 }
             }
         }
@@ -81,7 +83,7 @@ fn take(how: &mut How, line: &str) {
 }
 
 /// Parses a line of a patch by its sign. An empty line is an unchanged one.
-fn row(line: &str) -> Option<Row> {
+fn hunk_row(line: &str) -> Option<Row> {
     let side = match line.as_bytes().first() {
         Some(b'+') => Side::New,
         Some(b'-') => Side::Old,
@@ -93,7 +95,7 @@ fn row(line: &str) -> Option<Row> {
 }
 
 /// Parses the hunks of a unified diff.
-pub(super) fn of_unified(diff: &str) -> Vec<Hunk> {
+pub(super) fn parse_unified(diff: &str) -> Vec<Hunk> {
     let mut hunks: Vec<Hunk> = Vec::new();
     for line in diff.lines() {
         if let Some(header) = line.strip_prefix("@@ -") {
@@ -102,25 +104,25 @@ pub(super) fn of_unified(diff: &str) -> Vec<Hunk> {
                 old_line: number.parse().ok(),
                 ..Hunk::default()
             });
-        } else if let (Some(hunk), Some(row)) = (hunks.last_mut(), row(line)) {
-            hunk.rows.push(row);
+        } else if let (Some(hunk), Some(hunk_row)) = (hunks.last_mut(), hunk_row(line)) {
+            hunk.rows.push(hunk_row);
         }
     }
     hunks
 }
 
 /// Parses one of Claude's structured hunks.
-pub(super) fn of_structured(hunk: &Value) -> Option<Hunk> {
+pub(super) fn parse_structured(hunk: &Value) -> Option<Hunk> {
     let lines = hunk.get("lines")?.as_array()?.iter().filter_map(Value::as_str);
     Some(Hunk {
         old_line: hunk.get("oldStart").and_then(Value::as_u64),
         below: None,
-        rows: lines.filter_map(row).collect(),
+        rows: lines.filter_map(hunk_row).collect(),
     })
 }
 
 /// Returns a notebook cell's source as the notebook's file stores it: one JSON string per line.
-pub(super) fn of_cell(source: &str) -> Hunk {
+pub(super) fn cell_hunk(source: &str) -> Hunk {
     let lines: Vec<&str> = source.split_inclusive('\n').collect();
     let last = lines.len().saturating_sub(1);
     let rows = lines.iter().enumerate().map(|(at, line)| Row {
@@ -133,7 +135,7 @@ pub(super) fn of_cell(source: &str) -> Hunk {
     }
 }
 
-fn unescaped(text: &str) -> String {
+fn unescape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars();
     while let Some(c) = chars.next() {

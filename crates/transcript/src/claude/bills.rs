@@ -4,21 +4,21 @@ use jiff::Timestamp;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::record::{CacheCreation, Iteration, Usage};
+use super::record::{CacheCreation, ClaudeUsage, UsageIteration};
 use crate::call::{Call, Tokens};
-use crate::ids::{MaybeSeq, from_entries, hash, hash_pair, in_order};
+use crate::ids::{OptionalSeq, from_entries, hash, hash_pair, in_order};
 use crate::reading::{Amendment, Delta};
-use crate::wire::{Maybe, Number};
+use crate::wire::{WireNumber, WireObject};
 use crate::wording::{NAME_CHARS_MAX, cut};
 
 /// One row that reports an API call.
-pub(super) struct Row<'r> {
+pub(super) struct UsageRow<'r> {
     pub(super) message_id: Option<&'r str>,
     pub(super) request_id: Option<&'r str>,
     /// Identifies the message if it has no id.
     pub(super) fallback_id: u64,
     pub(super) model: Option<&'r str>,
-    pub(super) usage: &'r Usage<'r>,
+    pub(super) usage: &'r ClaudeUsage<'r>,
     pub(super) ts: Option<Timestamp>,
     pub(super) line: u64,
     pub(super) turn: Option<u32>,
@@ -30,10 +30,10 @@ pub(super) struct Row<'r> {
 
 /// What is remembered of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Bill {
+struct BilledCall {
     rank: (bool, bool, u64, u64),
     request: Option<u64>,
-    seq: MaybeSeq,
+    seq: OptionalSeq,
     turn: Option<u32>,
     line: u64,
     first_ts: Option<Timestamp>,
@@ -41,39 +41,39 @@ struct Bill {
 
 /// The rows in which a message was seen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Seen {
+struct SeenMessage {
     /// The key of its newest row, used for rows without a request id.
     key: u64,
     in_main: bool,
     /// The event that carries the tokens of a sidechain row until the main row arrives.
-    side_seq: MaybeSeq,
+    side_seq: OptionalSeq,
 }
 
 /// All API calls of a log so far.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Bills {
+pub(super) struct ClaudeBilling {
     #[serde(serialize_with = "in_order", deserialize_with = "from_entries")]
-    bills: FxHashMap<u64, Bill>,
+    bills: FxHashMap<u64, BilledCall>,
     #[serde(serialize_with = "in_order", deserialize_with = "from_entries")]
-    messages: FxHashMap<u64, Seen>,
+    messages: FxHashMap<u64, SeenMessage>,
 }
 
-impl Bills {
+impl ClaudeBilling {
     /// Adds one row of a call.
-    pub(super) fn take(&mut self, row: &Row<'_>, delta: &mut Delta) {
+    pub(super) fn add_row(&mut self, row: &UsageRow<'_>, delta: &mut Delta) {
         let message = row.message_id.map_or(row.fallback_id, hash);
         let request = row.request_id.map(hash);
-        self.bill(row, message, request, tokens_of(row.usage), row.model, delta);
+        self.add_call(row, message, request, usage_tokens(row.usage), row.model, delta);
         for (n, iteration) in row.usage.iterations.0.iter().enumerate() {
             // A second model advised the first one, and the usage of the message itself excludes that.
             if iteration.kind.or_empty() == "advisor_message" {
                 let advisor = hash_pair(message, n as u64 + 1);
-                let row = Row { seq: None, ..*row };
-                self.bill(
+                let row = UsageRow { seq: None, ..*row };
+                self.add_call(
                     &row,
                     advisor,
                     request,
-                    tokens_of_iteration(iteration),
+                    iteration_tokens(iteration),
                     iteration.model.get(),
                     delta,
                 );
@@ -81,9 +81,9 @@ impl Bills {
         }
     }
 
-    fn bill(
+    fn add_call(
         &mut self,
-        row: &Row<'_>,
+        row: &UsageRow<'_>,
         message: u64,
         request: Option<u64>,
         tokens: Tokens,
@@ -91,12 +91,12 @@ impl Bills {
         delta: &mut Delta,
     ) {
         let seen = self.messages.entry(message).or_default();
-        let Some(key) = seen.key_of(row, message, request, delta) else {
+        let Some(key) = seen.call_key(row, message, request, delta) else {
             return;
         };
         let mut call = call(row, key, message, request, tokens, model);
         let rank = call.rank();
-        let bill = self.bills.entry(key).or_insert(Bill {
+        let bill = self.bills.entry(key).or_insert(BilledCall {
             rank,
             request,
             seq: row.seq.into(),
@@ -124,16 +124,16 @@ impl Bills {
     }
 }
 
-impl Seen {
+impl SeenMessage {
     /// Returns the key of the call that a row belongs to, or `None` if the row only replays a row of the main log.
-    fn key_of(&mut self, row: &Row<'_>, message: u64, request: Option<u64>, delta: &mut Delta) -> Option<u64> {
+    fn call_key(&mut self, row: &UsageRow<'_>, message: u64, request: Option<u64>, delta: &mut Delta) -> Option<u64> {
         // A row without a request id belongs to the call of its message, whichever came first.
-        let nameless = message.max(1);
+        let message_only_key = message.max(1);
         let key = match request {
-            Some(_) if self.key == nameless => nameless,
+            Some(_) if self.key == message_only_key => message_only_key,
             Some(request) => hash_pair(message, request),
             None if self.key != 0 => self.key,
-            None => nameless,
+            None => message_only_key,
         };
         // If the main log has rows of a message, its sidechain rows are replays, whichever came first.
         if row.is_sidechain && self.in_main && key != self.key {
@@ -152,12 +152,12 @@ impl Seen {
 }
 
 /// Shortens a name that is stored with every call.
-fn name(text: &str) -> Box<str> {
+fn short_name(text: &str) -> Box<str> {
     cut(text, NAME_CHARS_MAX).into()
 }
 
 /// Returns the call that one row describes.
-fn call(row: &Row<'_>, key: u64, message: u64, request: Option<u64>, tokens: Tokens, model: Option<&str>) -> Call {
+fn call(row: &UsageRow<'_>, key: u64, message: u64, request: Option<u64>, tokens: Tokens, model: Option<&str>) -> Call {
     Call {
         key,
         message,
@@ -165,11 +165,11 @@ fn call(row: &Row<'_>, key: u64, message: u64, request: Option<u64>, tokens: Tok
         seq: row.seq,
         turn: row.turn,
         line: row.line,
-        model: model.map(name).map(Into::into),
+        model: model.map(short_name).map(Into::into),
         first_ts: row.ts,
         ts: row.ts,
         tokens,
-        speed: row.usage.speed.get().map(name).map(Into::into),
+        speed: row.usage.speed.get().map(short_name).map(Into::into),
         web_searches: row.usage.server_tools.web_searches.0.unwrap_or_default(),
         cost_usd_ticks: None,
         is_sidechain: row.is_sidechain,
@@ -186,7 +186,7 @@ fn upsert(calls: &mut Vec<Call>, call: Call) {
     }
 }
 
-fn tokens_of(usage: &Usage<'_>) -> Tokens {
+fn usage_tokens(usage: &ClaudeUsage<'_>) -> Tokens {
     let (five_minutes, one_hour) = cache_writes(&usage.cache_creation, usage.cache_write);
     Tokens {
         input: usage.input.0.unwrap_or_default(),
@@ -198,7 +198,7 @@ fn tokens_of(usage: &Usage<'_>) -> Tokens {
     }
 }
 
-fn tokens_of_iteration(iteration: &Iteration<'_>) -> Tokens {
+fn iteration_tokens(iteration: &UsageIteration<'_>) -> Tokens {
     let (five_minutes, one_hour) = cache_writes(&iteration.cache_creation, iteration.cache_write);
     Tokens {
         input: iteration.input.0.unwrap_or_default(),
@@ -211,12 +211,12 @@ fn tokens_of_iteration(iteration: &Iteration<'_>) -> Tokens {
 }
 
 /// Returns cache writes as (5 minutes, 1 hour): the split by lifetime if the log has one, or else the plain sum.
-fn cache_writes(split: &Maybe<CacheCreation<'_>>, sum: Number) -> (u64, u64) {
+fn cache_writes(split: &WireObject<CacheCreation<'_>>, sum: WireNumber) -> (u64, u64) {
     let sum = sum.0.unwrap_or_default();
     match &split.0 {
         Some(CacheCreation {
-            five_minutes: Number(five),
-            one_hour: Number(hour),
+            five_minutes: WireNumber(five),
+            one_hour: WireNumber(hour),
             ..
         }) if five.is_some() || hour.is_some() => (five.unwrap_or_default(), hour.unwrap_or_default()),
         _ => (sum, 0),

@@ -7,22 +7,22 @@ use std::mem::take;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 
-use super::record::{Block, Content, Record};
-use super::said::{Said, denial_words, judge, judge_queued};
-use super::whole_behind_a_tear;
+use super::record::{ClaudeBlock, ClaudeContent, ClaudeRecord};
+use super::record_after_tear;
+use super::said::{ClaudeUserText, classify, classify_queued, denial_words};
 use crate::event::Role;
 use crate::repair::repair;
 use crate::state::Body;
-use crate::texts::{self as told, Field, Tell, Told};
-use crate::wire::{Boxed, Text};
+use crate::texts::{self, BlockContent, Field, Tell, TextBlock};
+use crate::wire::{BoxedRecord, WireText};
 use crate::wording::{pretty, summary};
 
 /// Returns the texts of all blocks of a line, in the order in which the reader numbers them.
 pub(crate) fn bodies(line: &[u8]) -> Vec<Body> {
-    let body = |block: told::Block| Body {
-        text: match block.told {
-            Told::Text(text) | Told::Sign(text) => text,
-            Told::Input(json) => pretty(&json),
+    let body = |block: TextBlock| Body {
+        text: match block.content {
+            BlockContent::Text(text) | BlockContent::Placeholder(text) => text,
+            BlockContent::Input(json) => pretty(&json),
         },
         words: block.words,
     };
@@ -31,14 +31,14 @@ pub(crate) fn bodies(line: &[u8]) -> Vec<Body> {
 
 /// Like [`bodies`], but leaves the inputs of tools as they are written.
 pub(crate) fn bare_bodies(line: &[u8]) -> Vec<String> {
-    let text = |block: told::Block| match block.told {
-        Told::Text(text) | Told::Sign(text) | Told::Input(text) => text,
+    let text = |block: TextBlock| match block.content {
+        BlockContent::Text(text) | BlockContent::Placeholder(text) | BlockContent::Input(text) => text,
     };
     blocks(line).into_iter().map(text).collect()
 }
 
 /// Returns the blocks of a line, in the order in which the reader numbers them.
-pub(crate) fn blocks(line: &[u8]) -> Vec<told::Block> {
+pub(crate) fn blocks(line: &[u8]) -> Vec<TextBlock> {
     let line = super::trim(line);
     let mut blocks = Vec::new();
     let Err(broken_at) = collect(line, &mut blocks) else {
@@ -48,15 +48,15 @@ pub(crate) fn blocks(line: &[u8]) -> Vec<told::Block> {
     let mended = repair(rest).is_some_and(|mended| collect(&mended, &mut blocks).is_ok());
     if !mended {
         blocks.truncate(whole);
-        if let Some((record, _)) = whole_behind_a_tear(rest) {
-            of_record(record, &mut blocks);
+        if let Some((record, _)) = record_after_tear(rest) {
+            record_blocks(record, &mut blocks);
         }
     }
     blocks
 }
 
 /// Collects the blocks of the records on a line. On error, returns the offset at which parsing stopped.
-fn collect(line: &[u8], blocks: &mut Vec<told::Block>) -> Result<(), usize> {
+fn collect(line: &[u8], blocks: &mut Vec<TextBlock>) -> Result<(), usize> {
     match std::str::from_utf8(line) {
         Ok(text) => collect_from(serde_json::Deserializer::from_str(text), blocks),
         Err(_) => collect_from(serde_json::Deserializer::from_slice(line), blocks),
@@ -65,41 +65,41 @@ fn collect(line: &[u8], blocks: &mut Vec<told::Block>) -> Result<(), usize> {
 
 fn collect_from<'r>(
     records: serde_json::Deserializer<impl serde_json::de::Read<'r>>,
-    blocks: &mut Vec<told::Block>,
+    blocks: &mut Vec<TextBlock>,
 ) -> Result<(), usize> {
-    let mut records = records.into_iter::<Boxed<Record<'_>>>();
+    let mut records = records.into_iter::<BoxedRecord<ClaudeRecord<'_>>>();
     loop {
         let at = records.byte_offset();
         match records.next() {
-            Some(Ok(Boxed(record))) => of_record(*record, blocks),
+            Some(Ok(BoxedRecord(record))) => record_blocks(*record, blocks),
             Some(Err(_)) => return Err(at),
             None => return Ok(()),
         }
     }
 }
 
-fn of_record(mut record: Record<'_>, blocks: &mut Vec<told::Block>) {
+fn record_blocks(mut record: ClaudeRecord<'_>, blocks: &mut Vec<TextBlock>) {
     if let Some(message) = &mut record.message.0 {
         let content = take(&mut message.content);
-        return of_content(content, blocks, |text| match record.kind.or_empty() {
+        return content_blocks(content, blocks, |text| match record.kind.or_empty() {
             "assistant" => (Field::Answer, Role::Assistant),
-            "user" => of_user(&judge(&record, text, record.is_sidechain.0, false)),
+            "user" => user_field(&classify(&record, text, record.is_sidechain.0, false)),
             _ => (Field::Other, Role::System),
         });
     }
-    let queued = |text: &str| of_user(&judge_queued(text));
+    let queued = |text: &str| user_field(&classify_queued(text));
     if !record.attachment.prompt.is_nothing() {
-        return of_content(take(&mut record.attachment.prompt), blocks, queued);
+        return content_blocks(take(&mut record.attachment.prompt), blocks, queued);
     }
     let content = take(&mut record.content);
     match record.kind.or_empty() {
-        "queue-operation" => of_content(content, blocks, queued),
-        _ => of_content(content, blocks, |_| (Field::Other, Role::System)),
+        "queue-operation" => content_blocks(content, blocks, queued),
+        _ => content_blocks(content, blocks, |_| (Field::Other, Role::System)),
     }
 }
 
 /// Passes the searchable texts of a record to `sink`: those of [`blocks`], unchanged.
-pub(super) fn each_text(record: &Record<'_>, tell: &mut Tell<'_>) {
+pub(super) fn each_text(record: &ClaudeRecord<'_>, sink: &mut Tell<'_>) {
     let attached = &record.attachment.prompt;
     let content = match &record.message.0 {
         Some(message) => &message.content,
@@ -107,16 +107,16 @@ pub(super) fn each_text(record: &Record<'_>, tell: &mut Tell<'_>) {
         None => &record.content,
     };
     match content {
-        Content::Nothing => {}
-        Content::Text(text) => tell(text),
-        Content::Blocks(all) => {
+        ClaudeContent::Nothing => {}
+        ClaudeContent::Text(text) => sink(text),
+        ClaudeContent::Blocks(all) => {
             for block in all {
-                match lies_in(block) {
-                    Lies::Thinking => tell(block.thinking.or_empty()),
-                    Lies::Input => tell(&told::values(block.input.json())),
-                    Lies::Nowhere => {}
-                    Lies::Text => tell(block.text.or_empty()),
-                    Lies::Result | Lies::Content => tell(&result_text(block)),
+                match text_location(block) {
+                    TextLocation::Thinking => sink(block.thinking.or_empty()),
+                    TextLocation::Input => sink(&texts::values(block.input.json())),
+                    TextLocation::Nowhere => {}
+                    TextLocation::Text => sink(block.text.or_empty()),
+                    TextLocation::Result | TextLocation::Content => sink(&result_text(block)),
                 }
             }
         }
@@ -124,30 +124,30 @@ pub(super) fn each_text(record: &Record<'_>, tell: &mut Tell<'_>) {
 }
 
 /// Texts of role `user` are written by a human, or by the harness in the human's name.
-fn of_user(said: &Said<'_>) -> (Field, Role) {
+fn user_field(said: &ClaudeUserText<'_>) -> (Field, Role) {
     match said {
-        Said::Harness(_) | Said::Interrupt | Said::Nothing => (Field::Other, Role::User),
+        ClaudeUserText::Harness(_) | ClaudeUserText::Interrupt | ClaudeUserText::Nothing => (Field::Other, Role::User),
         _ => (Field::Prompt, Role::User),
     }
 }
 
-fn of_content(content: Content<'_>, blocks: &mut Vec<told::Block>, judge: impl Fn(&str) -> (Field, Role)) {
+fn content_blocks(content: ClaudeContent<'_>, blocks: &mut Vec<TextBlock>, classify: impl Fn(&str) -> (Field, Role)) {
     let said = |text: Cow<'_, str>| {
-        let (field, role) = judge(&text);
-        told::Block {
+        let (field, role) = classify(&text);
+        TextBlock {
             role,
-            ..told::Block::new(field, text.into_owned())
+            ..TextBlock::new(field, text.into_owned())
         }
     };
     match content {
-        Content::Nothing => {}
-        Content::Text(text) => blocks.push(said(text)),
-        Content::Blocks(all) => blocks.extend(all.into_iter().map(|block| of_block(block, &said))),
+        ClaudeContent::Nothing => {}
+        ClaudeContent::Text(text) => blocks.push(said(text)),
+        ClaudeContent::Blocks(all) => blocks.extend(all.into_iter().map(|block| text_block(block, &said))),
     }
 }
 
 /// Which field of a block holds its text.
-enum Lies {
+enum TextLocation {
     Thinking,
     Input,
     /// The block has no text.
@@ -157,52 +157,52 @@ enum Lies {
     Content,
 }
 
-fn lies_in(block: &Block<'_>) -> Lies {
+fn text_location(block: &ClaudeBlock<'_>) -> TextLocation {
     match block.kind.or_empty() {
-        "thinking" => Lies::Thinking,
-        "tool_use" | "server_tool_use" | "mcp_tool_use" => Lies::Input,
-        "image" | "document" => Lies::Nowhere,
-        kind if kind.ends_with("tool_result") => Lies::Result,
-        _ if block.text.get().is_some() => Lies::Text,
-        _ => Lies::Content,
+        "thinking" => TextLocation::Thinking,
+        "tool_use" | "server_tool_use" | "mcp_tool_use" => TextLocation::Input,
+        "image" | "document" => TextLocation::Nowhere,
+        kind if kind.ends_with("tool_result") => TextLocation::Result,
+        _ if block.text.get().is_some() => TextLocation::Text,
+        _ => TextLocation::Content,
     }
 }
 
-fn of_block(block: Block<'_>, said: &dyn Fn(Cow<'_, str>) -> told::Block) -> told::Block {
-    match lies_in(&block) {
-        Lies::Thinking => told::Block::new(Field::Thinking, text(block.thinking)),
-        Lies::Input => told::Block::input(block.name.or_empty(), block.input.json()),
-        Lies::Nowhere => told::Block {
-            told: Told::Sign(format!("[{}]", block.kind.or_empty())),
+fn text_block(block: ClaudeBlock<'_>, said: &dyn Fn(Cow<'_, str>) -> TextBlock) -> TextBlock {
+    match text_location(&block) {
+        TextLocation::Thinking => TextBlock::new(Field::Thinking, text(block.thinking)),
+        TextLocation::Input => TextBlock::input(block.name.or_empty(), block.input.json()),
+        TextLocation::Nowhere => TextBlock {
+            content: BlockContent::Placeholder(format!("[{}]", block.kind.or_empty())),
             ..said("".into())
         },
-        Lies::Result => of_result(&block),
-        Lies::Text => said(block.text.0.unwrap_or_default()),
-        Lies::Content => said(block.content.text()),
+        TextLocation::Result => result_block(&block),
+        TextLocation::Text => said(block.text.0.unwrap_or_default()),
+        TextLocation::Content => said(block.content.text()),
     }
 }
 
-fn result_text<'b>(block: &'b Block<'_>) -> Cow<'b, str> {
+fn result_text<'b>(block: &'b ClaudeBlock<'_>) -> Cow<'b, str> {
     block.text.get().map_or_else(|| block.content.text(), Cow::Borrowed)
 }
 
-fn of_result(block: &Block<'_>) -> told::Block {
+fn result_block(block: &ClaudeBlock<'_>) -> TextBlock {
     let text = result_text(block).into_owned();
     let denied = block.kind.or_empty() == "tool_result" && block.is_error.0;
     let words = denial_words(&text).filter(|_| denied);
-    told::Block {
+    TextBlock {
         words: words.map(|(words, _)| words.to_owned()),
-        ..told::Block::new(Field::ToolOutput, text)
+        ..TextBlock::new(Field::ToolOutput, text)
     }
 }
 
-fn text(text: Text<'_>) -> String {
+fn text(text: WireText<'_>) -> String {
     text.0.map(Cow::into_owned).unwrap_or_default()
 }
 
 /// Returns the summary of a human's answers: the answers alone, or the tool's sentence if they are not listed
 /// separately.
-pub(super) fn answers(json: &str, text: &str) -> Box<str> {
+pub(super) fn answer_summary(json: &str, text: &str) -> Box<str> {
     let Ok(Answers(answers)) = serde_json::from_str(json) else {
         return summary(text);
     };
@@ -214,8 +214,8 @@ struct Answers(Vec<String>);
 
 impl<'de> Deserialize<'de> for Answers {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct V;
-        impl<'de> Visitor<'de> for V {
+        struct AnswersVisitor;
+        impl<'de> Visitor<'de> for AnswersVisitor {
             type Value = Answers;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("answers by question")
@@ -228,6 +228,6 @@ impl<'de> Deserialize<'de> for Answers {
                 Ok(Answers(answers))
             }
         }
-        deserializer.deserialize_map(V)
+        deserializer.deserialize_map(AnswersVisitor)
     }
 }

@@ -3,13 +3,13 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::meta::Meta;
-use super::nodes::Nodes;
-use super::record::Record;
+use super::meta::SubagentMeta;
+use super::nodes::RecordGraph;
+use super::record::ClaudeRecord;
 use crate::agent::{Agent, Origin};
 use crate::ids::uuid;
 use crate::session::{Cost, Lineage, LineageKind, Outcome, SCHEMA_VERSION, Session, SessionUid, wall_clock_s};
-use crate::turns::Turns;
+use crate::turns::TurnTracker;
 use crate::wording::{NAME_CHARS_MAX, cut};
 
 /// Limits the links that one log can make us remember.
@@ -17,7 +17,7 @@ const LINKS_MAX: usize = 2_000;
 
 /// A link to another session, by native id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Link {
+struct SessionLink {
     kind: LineageKind,
     other: Box<str>,
     call_id: Option<Box<str>>,
@@ -28,7 +28,7 @@ struct Link {
 
 /// Facts gathered so far.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Facts {
+pub(super) struct ClaudeFacts {
     origin: Origin,
     session_id: Option<String>,
     agent_id: Option<String>,
@@ -44,11 +44,11 @@ pub(super) struct Facts {
     custom_title: Option<String>,
     ai_title: Option<String>,
     summary: Option<String>,
-    links: Vec<Link>,
-    pub(super) meta: Meta,
+    links: Vec<SessionLink>,
+    pub(super) meta: SubagentMeta,
 }
 
-impl Facts {
+impl ClaudeFacts {
     pub(super) fn new(origin: Origin) -> Self {
         Self {
             origin,
@@ -57,35 +57,35 @@ impl Facts {
     }
 
     /// Records the facts that any record may carry.
-    pub(super) fn heard(&mut self, record: &Record<'_>, ts: Option<Timestamp>) {
+    pub(super) fn note_record(&mut self, record: &ClaudeRecord<'_>, ts: Option<Timestamp>) {
         if let Some(ts) = ts {
             self.started_at = Some(self.started_at.map_or(ts, |known| known.min(ts)));
             self.ended_at = Some(self.ended_at.map_or(ts, |known| known.max(ts)));
         }
-        first(&mut self.session_id, record.session_id.get().map(name));
-        first(&mut self.cwd, record.cwd.get());
-        first(&mut self.entrypoint, record.entrypoint.get());
-        last(&mut self.git_branch, record.git_branch.get());
-        last(&mut self.version, record.version.get());
+        keep_first(&mut self.session_id, record.session_id.get().map(name));
+        keep_first(&mut self.cwd, record.cwd.get());
+        keep_first(&mut self.entrypoint, record.entrypoint.get());
+        keep_last(&mut self.git_branch, record.git_branch.get());
+        keep_last(&mut self.version, record.version.get());
         if self.begins_sidechain.is_none() && matches!(record.kind.or_empty(), "user" | "assistant") {
             let agent_id = record.agent_id.get().filter(|_| record.is_sidechain.0);
-            first(&mut self.agent_id, agent_id.map(name));
+            keep_first(&mut self.agent_id, agent_id.map(name));
             self.begins_sidechain = Some(agent_id.is_some());
         }
     }
 
     /// Records a title, by the type of its record.
-    pub(super) fn title(&mut self, record: &Record<'_>, nodes: &Nodes) {
-        last(&mut self.custom_title, record.custom_title.get());
-        last(&mut self.ai_title, record.ai_title.get());
+    pub(super) fn read_title(&mut self, record: &ClaudeRecord<'_>, nodes: &RecordGraph) {
+        keep_last(&mut self.custom_title, record.custom_title.get());
+        keep_last(&mut self.ai_title, record.ai_title.get());
         // Summaries at the start of a log belong to other sessions. Only one that names a known record is ours.
         let ours = record.leaf_uuid.get().is_some_and(|leaf| nodes.seq(leaf).is_some());
-        last(&mut self.summary, record.summary.get().filter(|_| ours));
+        keep_last(&mut self.summary, record.summary.get().filter(|_| ours));
     }
 
     /// Records a title that the human set with `/rename`.
-    pub(super) fn renamed(&mut self, title: &str) {
-        last(&mut self.custom_title, Some(title).filter(|title| !title.is_empty()));
+    pub(super) fn set_title(&mut self, title: &str) {
+        keep_last(&mut self.custom_title, Some(title).filter(|title| !title.is_empty()));
     }
 
     /// Returns the last known agent version.
@@ -94,12 +94,12 @@ impl Facts {
     }
 
     /// Returns `true` if `id` names the session whose directory holds the spilled results.
-    pub(super) fn is_tree(&self, id: &str) -> bool {
+    pub(super) fn owns_spill_directory(&self, id: &str) -> bool {
         self.native_ids().0 == id
     }
 
-    pub(super) fn model(&mut self, model: Option<&str>) {
-        last(&mut self.model, model);
+    pub(super) fn set_model(&mut self, model: Option<&str>) {
+        keep_last(&mut self.model, model);
     }
 
     /// Returns `true` if the whole log belongs to a subagent.
@@ -108,9 +108,9 @@ impl Facts {
     }
 
     /// Adds a session that this one started.
-    pub(super) fn child(&mut self, kind: LineageKind, other: &str, call_id: &str, line: u64, label: Option<&str>) {
+    pub(super) fn add_child(&mut self, kind: LineageKind, other: &str, call_id: &str, line: u64, label: Option<&str>) {
         let call_id = Some(call_id).filter(|id| !id.is_empty()).map(Into::into);
-        self.link(Link {
+        self.add_link(SessionLink {
             kind,
             other: other.into(),
             call_id,
@@ -121,8 +121,8 @@ impl Facts {
     }
 
     /// Adds a session that this one comes from.
-    pub(super) fn parent(&mut self, kind: LineageKind, other: &str, line: u64) {
-        self.link(Link {
+    pub(super) fn add_parent(&mut self, kind: LineageKind, other: &str, line: u64) {
+        self.add_link(SessionLink {
             kind,
             other: other.into(),
             call_id: None,
@@ -132,11 +132,11 @@ impl Facts {
         });
     }
 
-    fn link(&mut self, mut link: Link) {
+    fn add_link(&mut self, mut link: SessionLink) {
         link.other = name(&link.other).into();
         link.call_id = link.call_id.map(|id| name(&id).into());
         link.label = link.label.map(|label| name(&label).into());
-        let same = |known: &Link| known.other == link.other && known.is_child == link.is_child;
+        let same = |known: &SessionLink| known.other == link.other && known.is_child == link.is_child;
         match self.links.iter().rposition(same) {
             Some(at) => {
                 let known = &mut self.links[at];
@@ -149,7 +149,7 @@ impl Facts {
     }
 
     /// Returns the session as known so far.
-    pub(super) fn session(&self, turns: &Turns) -> Session {
+    pub(super) fn session(&self, turns: &TurnTracker) -> Session {
         let (parent_id, native) = self.native_ids();
         let uid = SessionUid::new(Agent::Claude, &native);
         Session {
@@ -193,7 +193,7 @@ impl Facts {
     }
 
     /// Returns `true` once the session's identity is fixed: later records cannot change it.
-    pub(super) fn is_named(&self) -> bool {
+    pub(super) fn is_identified(&self) -> bool {
         self.session_id.is_some() && self.begins_sidechain.is_some()
     }
 
@@ -202,8 +202,8 @@ impl Facts {
     fn native_ids(&self) -> (String, String) {
         let stem = self.origin.stem.as_str();
         if self.is_subagent() {
-            let told = self.origin.parent_session.as_deref().or(self.session_id.as_deref());
-            let parent = told.unwrap_or("unknown").to_owned();
+            let id = self.origin.parent_session.as_deref().or(self.session_id.as_deref());
+            let parent = id.unwrap_or("unknown").to_owned();
             let named = stem.strip_prefix("agent-").map(str::to_owned);
             let agent = named
                 .or_else(|| self.agent_id.clone())
@@ -212,7 +212,7 @@ impl Facts {
             return (parent, native);
         }
         let id = match &self.session_id {
-            Some(told) if uuid(stem).is_none() => told.clone(),
+            Some(id) if uuid(stem).is_none() => id.clone(),
             _ => stem.to_owned(),
         };
         (id.clone(), id)
@@ -220,7 +220,7 @@ impl Facts {
 
     fn lineage(&self, parent_id: &str, uid: &SessionUid) -> Vec<Lineage> {
         let name = |native: &str| SessionUid::new(Agent::Claude, native);
-        let above = |kind, parent_uid| Lineage {
+        let parent_link = |kind, parent_uid| Lineage {
             kind,
             parent_uid,
             child_uid: uid.clone(),
@@ -240,11 +240,11 @@ impl Facts {
             lineage.push(Lineage {
                 label,
                 call_id,
-                ..above(LineageKind::Subagent, name(parent_id))
+                ..parent_link(LineageKind::Subagent, name(parent_id))
             });
-        } else if let Some(told) = self.session_id.as_deref().filter(|told| *told != parent_id) {
+        } else if let Some(id) = self.session_id.as_deref().filter(|id| *id != parent_id) {
             // Old versions resumed a session into a new file that keeps the previous session's id.
-            lineage.push(above(LineageKind::Resume, name(told)));
+            lineage.push(parent_link(LineageKind::Resume, name(id)));
         }
         for link in &self.links {
             let other = match link.kind {
@@ -277,16 +277,16 @@ fn name(text: &str) -> &str {
 }
 
 /// Sets `known` unless it is already set.
-fn first(known: &mut Option<String>, told: Option<&str>) {
+fn keep_first(known: &mut Option<String>, value: Option<&str>) {
     if known.is_none() {
-        *known = told.map(str::to_owned);
+        *known = value.map(str::to_owned);
     }
 }
 
 /// Replaces `known` if there is a new value.
-fn last(known: &mut Option<String>, told: Option<&str>) {
-    if told.is_some() && known.as_deref() != told {
-        *known = told.map(str::to_owned);
+fn keep_last(known: &mut Option<String>, value: Option<&str>) {
+    if value.is_some() && known.as_deref() != value {
+        *known = value.map(str::to_owned);
     }
 }
 

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::said::{Said, judge_queued};
+use super::said::{ClaudeUserText, classify_queued};
 use crate::ids::hash;
 use crate::wording::{SUMMARY_CHARS_MAX, cut};
 
@@ -15,7 +15,7 @@ const ECHO_LINES_MAX: u64 = 40;
 
 /// A text in the queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Queued {
+pub(super) struct QueuedPrompt {
     /// The line where it was typed.
     pub(super) line: u64,
     /// Its start, or `None` if the log does not contain it, as with pictures.
@@ -28,30 +28,30 @@ pub(super) struct Queued {
 
 /// The queue, as far as the log describes it.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Queue {
-    waiting: Vec<Queued>,
+pub(super) struct PromptQueue {
+    waiting: Vec<QueuedPrompt>,
     /// The number of texts that left the queue to become records that have not been read yet.
     leaving: u32,
     /// Texts inserted into the running turn, kept to recognize their echo.
-    delivered: Vec<Delivered>,
+    delivered: Vec<DeliveredPrompt>,
 }
 
 /// A text inserted into the running turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Delivered {
+struct DeliveredPrompt {
     hash: u64,
     /// The event it became, and its line.
     seq: u64,
     line: u64,
 }
 
-impl Queue {
+impl PromptQueue {
     /// Adds a text to the queue.
     pub(super) fn enqueue(&mut self, line: u64, text: &str) {
-        let said = judge_queued(text);
+        let said = classify_queued(text);
         let (by_human, is_trigger) = match said {
-            Said::Prompt(_) | Said::Nothing => (true, true),
-            Said::Command { .. } => (true, false),
+            ClaudeUserText::Prompt(_) | ClaudeUserText::Nothing => (true, true),
+            ClaudeUserText::Command { .. } => (true, false),
             _ => (false, false),
         };
         let shown = Some(text.trim())
@@ -60,7 +60,7 @@ impl Queue {
         if self.waiting.len() == WAITING_MAX {
             self.waiting.remove(0);
         }
-        self.waiting.push(Queued {
+        self.waiting.push(QueuedPrompt {
             line,
             text: shown,
             hash: hash(text.trim()),
@@ -71,24 +71,24 @@ impl Queue {
 
     /// Removes the text that leaves the queue into the running turn. If the log does not say which, a human's goes
     /// first.
-    pub(super) fn remove(&mut self, told: &str) -> Option<Queued> {
+    pub(super) fn remove(&mut self, text: &str) -> Option<QueuedPrompt> {
         if self.waiting.is_empty() {
             return None;
         }
-        let told = Some(told.trim()).filter(|told| !told.is_empty()).map(hash);
-        let named = self.waiting.iter().position(|queued| Some(queued.hash) == told);
+        let text = Some(text.trim()).filter(|text| !text.is_empty()).map(hash);
+        let named = self.waiting.iter().position(|queued| Some(queued.hash) == text);
         let humans = || self.waiting.iter().position(|queued| queued.by_human);
         let at = named.or_else(humans).unwrap_or(0);
         Some(self.waiting.remove(at))
     }
 
     /// Remembers the event of a text inserted into the running turn.
-    pub(super) fn delivered(&mut self, queued: &Queued, seq: u64, line: u64) {
+    pub(super) fn add_delivered(&mut self, queued: &QueuedPrompt, seq: u64, line: u64) {
         if self.delivered.len() == DELIVERED_MAX {
             self.delivered.remove(0);
         }
         let hash = queued.hash;
-        self.delivered.push(Delivered { hash, seq, line });
+        self.delivered.push(DeliveredPrompt { hash, seq, line });
     }
 
     /// Notes that a text leaves the queue to become a record of its own.
@@ -105,7 +105,7 @@ impl Queue {
     }
 
     /// Removes a text that arrived as a record of its own.
-    pub(super) fn arrived(&mut self, text: &str) {
+    pub(super) fn record_arrived(&mut self, text: &str) {
         if self.waiting.is_empty() {
             return;
         }
@@ -118,9 +118,9 @@ impl Queue {
 
     /// Removes a human's text that arrived as a record of its own. It may differ from the queued text because pasted
     /// text is expanded and pictures are removed.
-    pub(super) fn came(&mut self, text: &str) {
+    pub(super) fn prompt_arrived(&mut self, text: &str) {
         let (waited, leaving) = (self.waiting.len(), self.leaving);
-        self.arrived(text);
+        self.record_arrived(text);
         if leaving == 0 || self.waiting.len() < waited {
             return;
         }
@@ -136,13 +136,14 @@ impl Queue {
 
     /// Returns the event that a text repeats because it was inserted into the running turn shortly before. Each event
     /// is repeated at most once.
-    pub(super) fn echo(&mut self, text: &str, line: u64) -> Option<u64> {
+    pub(super) fn take_echo(&mut self, text: &str, line: u64) -> Option<u64> {
         if self.delivered.is_empty() {
             return None;
         }
         let hash = hash(text.trim());
-        let repeats =
-            |delivered: &Delivered| delivered.hash == hash && line.saturating_sub(delivered.line) <= ECHO_LINES_MAX;
+        let repeats = |delivered: &DeliveredPrompt| {
+            delivered.hash == hash && line.saturating_sub(delivered.line) <= ECHO_LINES_MAX
+        };
         let at = self.delivered.iter().position(repeats)?;
         Some(self.delivered.remove(at).seq)
     }

@@ -7,228 +7,228 @@ use std::marker::PhantomData;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use crate::wire::{Flag, Link, Many, Maybe, Number, Raw, Text, otherwise, wire};
+use crate::wire::{RawJson, WireArray, WireFlag, WireLink, WireNumber, WireObject, WireText, default_visits, wire};
 
 wire! {
     /// One record. Which fields are present depends on `kind` and the version.
-    struct Record<'a> {
-        kind: Text<'a> = "type",
-        subtype: Text<'a> = "subtype",
-        uuid: Text<'a> = "uuid",
-        parent_uuid: Link<'a> = "parentUuid",
-        logical_parent_uuid: Text<'a> = "logicalParentUuid",
-        session_id: Text<'a> = "sessionId",
-        timestamp: Text<'a> = "timestamp",
-        cwd: Text<'a> = "cwd",
-        git_branch: Text<'a> = "gitBranch",
-        version: Text<'a> = "version",
-        entrypoint: Text<'a> = "entrypoint",
-        agent_id: Text<'a> = "agentId",
-        is_sidechain: Flag = "isSidechain",
-        is_meta: Flag = "isMeta",
-        is_compact_summary: Flag = "isCompactSummary",
-        is_api_error: Flag = "isApiErrorMessage",
-        is_aborted: Flag = "isAbortedMidStream",
-        prompt_source: Text<'a> = "promptSource",
-        origin: OriginOf<'a> = "origin",
-        denial: Text<'a> = "toolDenialKind",
-        request_id: Text<'a> = "requestId",
-        message: Maybe<Message<'a>> = "message",
+    struct ClaudeRecord<'a> {
+        kind: WireText<'a> = "type",
+        subtype: WireText<'a> = "subtype",
+        uuid: WireText<'a> = "uuid",
+        parent_uuid: WireLink<'a> = "parentUuid",
+        logical_parent_uuid: WireText<'a> = "logicalParentUuid",
+        session_id: WireText<'a> = "sessionId",
+        timestamp: WireText<'a> = "timestamp",
+        cwd: WireText<'a> = "cwd",
+        git_branch: WireText<'a> = "gitBranch",
+        version: WireText<'a> = "version",
+        entrypoint: WireText<'a> = "entrypoint",
+        agent_id: WireText<'a> = "agentId",
+        is_sidechain: WireFlag = "isSidechain",
+        is_meta: WireFlag = "isMeta",
+        is_compact_summary: WireFlag = "isCompactSummary",
+        is_api_error: WireFlag = "isApiErrorMessage",
+        is_aborted: WireFlag = "isAbortedMidStream",
+        prompt_source: WireText<'a> = "promptSource",
+        origin: RecordOrigin<'a> = "origin",
+        denial: WireText<'a> = "toolDenialKind",
+        request_id: WireText<'a> = "requestId",
+        message: WireObject<ClaudeMessage<'a>> = "message",
         tool_result: ToolUseResult<'a> = "toolUseResult",
-        attachment: Attachment<'a> = "attachment",
-        data: Progress<'a> = "data",
-        parent_tool_use_id: Text<'a> = "parentToolUseID",
-        content: Content<'a> = "content",
-        tool_use_id: Text<'a> = "toolUseID",
-        hook_errors: Many<Text<'a>> = "hookErrors",
-        operation: Text<'a> = "operation",
-        summary: Text<'a> = "summary",
-        leaf_uuid: Text<'a> = "leafUuid",
-        ai_title: Text<'a> = "aiTitle",
-        custom_title: Text<'a> = "customTitle",
-        agent_name: Text<'a> = "agentName",
-        permission_mode: Text<'a> = "permissionMode",
-        mode: Text<'a> = "mode",
-        pr_url: Text<'a> = "prUrl",
-        duration_ms: Number = "durationMs",
-        retry_attempt: Number = "retryAttempt",
-        max_retries: Number = "maxRetries",
-        error: Maybe<ErrorObject<'a>> = "error",
-        compaction: Compaction<'a> = "compactMetadata",
-        microcompaction: Compaction<'a> = "microcompactMetadata",
-        fallback_model: Text<'a> = "fallbackModel",
-        parent_session_id: Text<'a> = "parentSessionId",
-        continued_in: Text<'a> = "continuedInSessionId",
+        attachment: AttachmentData<'a> = "attachment",
+        data: ProgressData<'a> = "data",
+        parent_tool_use_id: WireText<'a> = "parentToolUseID",
+        content: ClaudeContent<'a> = "content",
+        tool_use_id: WireText<'a> = "toolUseID",
+        hook_errors: WireArray<WireText<'a>> = "hookErrors",
+        operation: WireText<'a> = "operation",
+        summary: WireText<'a> = "summary",
+        leaf_uuid: WireText<'a> = "leafUuid",
+        ai_title: WireText<'a> = "aiTitle",
+        custom_title: WireText<'a> = "customTitle",
+        agent_name: WireText<'a> = "agentName",
+        permission_mode: WireText<'a> = "permissionMode",
+        mode: WireText<'a> = "mode",
+        pr_url: WireText<'a> = "prUrl",
+        duration_ms: WireNumber = "durationMs",
+        retry_attempt: WireNumber = "retryAttempt",
+        max_retries: WireNumber = "maxRetries",
+        error: WireObject<ErrorObject<'a>> = "error",
+        compaction: CompactionMetadata<'a> = "compactMetadata",
+        microcompaction: CompactionMetadata<'a> = "microcompactMetadata",
+        fallback_model: WireText<'a> = "fallbackModel",
+        parent_session_id: WireText<'a> = "parentSessionId",
+        continued_in: WireText<'a> = "continuedInSessionId",
         // Keys of the two companion files that are not logs but may be read as one.
-        display: Text<'a> = "display",
-        agent_type: Text<'a> = "agentType",
+        display: WireText<'a> = "display",
+        agent_type: WireText<'a> = "agentType",
     }
 }
 
 wire! {
-    struct OriginOf<'a> {
-        kind: Text<'a> = "kind",
+    struct RecordOrigin<'a> {
+        kind: WireText<'a> = "kind",
     }
 }
 
 wire! {
-    struct Message<'a> {
-        id: Text<'a> = "id",
-        model: Text<'a> = "model",
-        content: Content<'a> = "content",
-        usage: Maybe<Usage<'a>> = "usage",
-        stop_reason: Text<'a> = "stop_reason",
+    struct ClaudeMessage<'a> {
+        id: WireText<'a> = "id",
+        model: WireText<'a> = "model",
+        content: ClaudeContent<'a> = "content",
+        usage: WireObject<ClaudeUsage<'a>> = "usage",
+        stop_reason: WireText<'a> = "stop_reason",
     }
 }
 
 wire! {
-    struct Usage<'a> {
-        input: Number = "input_tokens",
-        output: Number = "output_tokens",
-        cache_read: Number = "cache_read_input_tokens",
-        cache_write: Number = "cache_creation_input_tokens",
-        cache_creation: Maybe<CacheCreation<'a>> = "cache_creation",
+    struct ClaudeUsage<'a> {
+        input: WireNumber = "input_tokens",
+        output: WireNumber = "output_tokens",
+        cache_read: WireNumber = "cache_read_input_tokens",
+        cache_write: WireNumber = "cache_creation_input_tokens",
+        cache_creation: WireObject<CacheCreation<'a>> = "cache_creation",
         server_tools: ServerTools<'a> = "server_tool_use",
-        speed: Text<'a> = "speed",
-        iterations: Many<Iteration<'a>> = "iterations",
+        speed: WireText<'a> = "speed",
+        iterations: WireArray<UsageIteration<'a>> = "iterations",
     }
 }
 
 wire! {
     struct CacheCreation<'a> {
-        five_minutes: Number = "ephemeral_5m_input_tokens",
-        one_hour: Number = "ephemeral_1h_input_tokens",
+        five_minutes: WireNumber = "ephemeral_5m_input_tokens",
+        one_hour: WireNumber = "ephemeral_1h_input_tokens",
     }
 }
 
 wire! {
     struct ServerTools<'a> {
-        web_searches: Number = "web_search_requests",
+        web_searches: WireNumber = "web_search_requests",
     }
 }
 
 wire! {
     /// One of several model calls behind one message.
-    struct Iteration<'a> {
-        kind: Text<'a> = "type",
-        model: Text<'a> = "model",
-        input: Number = "input_tokens",
-        output: Number = "output_tokens",
-        cache_read: Number = "cache_read_input_tokens",
-        cache_write: Number = "cache_creation_input_tokens",
-        cache_creation: Maybe<CacheCreation<'a>> = "cache_creation",
+    struct UsageIteration<'a> {
+        kind: WireText<'a> = "type",
+        model: WireText<'a> = "model",
+        input: WireNumber = "input_tokens",
+        output: WireNumber = "output_tokens",
+        cache_read: WireNumber = "cache_read_input_tokens",
+        cache_write: WireNumber = "cache_creation_input_tokens",
+        cache_creation: WireObject<CacheCreation<'a>> = "cache_creation",
     }
 }
 
 wire! {
     /// A content block of a message.
-    struct Block<'a> {
-        kind: Text<'a> = "type",
-        text: Text<'a> = "text",
-        thinking: Text<'a> = "thinking",
-        id: Text<'a> = "id",
-        name: Text<'a> = "name",
-        input: Raw<'a> = "input",
-        tool_use_id: Text<'a> = "tool_use_id",
-        content: Content<'a> = "content",
-        is_error: Flag = "is_error",
-        tool_name: Text<'a> = "tool_name",
+    struct ClaudeBlock<'a> {
+        kind: WireText<'a> = "type",
+        text: WireText<'a> = "text",
+        thinking: WireText<'a> = "thinking",
+        id: WireText<'a> = "id",
+        name: WireText<'a> = "name",
+        input: RawJson<'a> = "input",
+        tool_use_id: WireText<'a> = "tool_use_id",
+        content: ClaudeContent<'a> = "content",
+        is_error: WireFlag = "is_error",
+        tool_name: WireText<'a> = "tool_name",
         to: FallbackTo<'a> = "to",
     }
 }
 
 wire! {
     struct FallbackTo<'a> {
-        model: Text<'a> = "model",
+        model: WireText<'a> = "model",
     }
 }
 
 wire! {
-    struct Attachment<'a> {
-        kind: Text<'a> = "type",
-        command_mode: Text<'a> = "commandMode",
-        prompt: Content<'a> = "prompt",
-        is_meta: Flag = "isMeta",
-        origin: OriginOf<'a> = "origin",
-        tool_use_id: Text<'a> = "toolUseID",
-        hook_event: Text<'a> = "hookEvent",
-        hook_name: Text<'a> = "hookName",
-        filename: Text<'a> = "filename",
-        stderr: Text<'a> = "stderr",
+    struct AttachmentData<'a> {
+        kind: WireText<'a> = "type",
+        command_mode: WireText<'a> = "commandMode",
+        prompt: ClaudeContent<'a> = "prompt",
+        is_meta: WireFlag = "isMeta",
+        origin: RecordOrigin<'a> = "origin",
+        tool_use_id: WireText<'a> = "toolUseID",
+        hook_event: WireText<'a> = "hookEvent",
+        hook_name: WireText<'a> = "hookName",
+        filename: WireText<'a> = "filename",
+        stderr: WireText<'a> = "stderr",
         blocking_error: BlockingError<'a> = "blockingError",
     }
 }
 
 wire! {
     struct BlockingError<'a> {
-        text: Text<'a> = "blockingError",
+        text: WireText<'a> = "blockingError",
     }
 }
 
 wire! {
     /// The `data` of a progress record: a subagent's message may be wrapped in it.
-    struct Progress<'a> {
-        kind: Text<'a> = "type",
-        agent_id: Text<'a> = "agentId",
-        message: Wrapped<'a> = "message",
+    struct ProgressData<'a> {
+        kind: WireText<'a> = "type",
+        agent_id: WireText<'a> = "agentId",
+        message: WrappedMessage<'a> = "message",
     }
 }
 
 wire! {
-    struct Wrapped<'a> {
-        kind: Text<'a> = "type",
-        timestamp: Text<'a> = "timestamp",
-        request_id: Text<'a> = "requestId",
-        message: Maybe<Usages<'a>> = "message",
+    struct WrappedMessage<'a> {
+        kind: WireText<'a> = "type",
+        timestamp: WireText<'a> = "timestamp",
+        request_id: WireText<'a> = "requestId",
+        message: WireObject<MessageUsage<'a>> = "message",
     }
 }
 
 wire! {
     /// A wrapped message, reduced to its usage.
-    struct Usages<'a> {
-        id: Text<'a> = "id",
-        model: Text<'a> = "model",
-        usage: Maybe<Usage<'a>> = "usage",
+    struct MessageUsage<'a> {
+        id: WireText<'a> = "id",
+        model: WireText<'a> = "model",
+        usage: WireObject<ClaudeUsage<'a>> = "usage",
     }
 }
 
 wire! {
-    struct Compaction<'a> {
-        trigger: Text<'a> = "trigger",
-        pre_tokens: Number = "preTokens",
-        post_tokens: Number = "postTokens",
+    struct CompactionMetadata<'a> {
+        trigger: WireText<'a> = "trigger",
+        pre_tokens: WireNumber = "preTokens",
+        post_tokens: WireNumber = "postTokens",
     }
 }
 
 wire! {
     /// The tool's own description of its result. A plain string is the text of an error.
     struct ResultObject<'a> {
-        agent_id: Text<'a> = "agentId",
-        agent_type: Text<'a> = "agentType",
-        interrupted: Flag = "interrupted",
-        background: Text<'a> = "backgroundTaskId",
-        spilled_to: Text<'a> = "persistedOutputPath",
-        exit_code: Number = "exitCode",
-        duration_ms: Number = "durationMs",
-        total_duration_ms: Number = "totalDurationMs",
-        answers: Raw<'a> = "answers",
-        stdout: Text<'a> = "stdout",
+        agent_id: WireText<'a> = "agentId",
+        agent_type: WireText<'a> = "agentType",
+        interrupted: WireFlag = "interrupted",
+        background: WireText<'a> = "backgroundTaskId",
+        spill_path: WireText<'a> = "persistedOutputPath",
+        exit_code: WireNumber = "exitCode",
+        duration_ms: WireNumber = "durationMs",
+        total_duration_ms: WireNumber = "totalDurationMs",
+        answers: RawJson<'a> = "answers",
+        stdout: WireText<'a> = "stdout",
     }
 }
 
 wire! {
     /// A background task, as registered in the queue.
-    struct Task<'a> {
-        id: Text<'a> = "task_id",
-        kind: Text<'a> = "task_type",
-        call_id: Text<'a> = "tool_use_id",
-        description: Text<'a> = "description",
+    struct TaskRegistration<'a> {
+        id: WireText<'a> = "task_id",
+        kind: WireText<'a> = "task_type",
+        call_id: WireText<'a> = "tool_use_id",
+        description: WireText<'a> = "description",
     }
 }
 
-impl<'a> Task<'a> {
+impl<'a> TaskRegistration<'a> {
     /// Parses a queued text as the registration of a task.
-    pub(crate) fn read(text: &'a str) -> Option<Self> {
+    pub(crate) fn parse(text: &'a str) -> Option<Self> {
         let text = text.trim();
         let task: Self = text.starts_with('{').then(|| serde_json::from_str(text).ok())??;
         (task.id.get().is_some() && task.kind.get().is_some()).then_some(task)
@@ -239,26 +239,26 @@ impl<'a> Task<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct ToolUseResult<'a> {
     pub(crate) object: ResultObject<'a>,
-    pub(crate) text: Text<'a>,
+    pub(crate) text: WireText<'a>,
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for ToolUseResult<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct V<'a>(PhantomData<&'a ()>);
-        impl<'de: 'a, 'a> Visitor<'de> for V<'a> {
+        struct ToolUseResultVisitor<'a>(PhantomData<&'a ()>);
+        impl<'de: 'a, 'a> Visitor<'de> for ToolUseResultVisitor<'a> {
             type Value = ToolUseResult<'a>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("anything")
             }
             fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
                 Ok(ToolUseResult {
-                    text: Text(Some(Cow::Borrowed(text))),
+                    text: WireText(Some(Cow::Borrowed(text))),
                     ..Default::default()
                 })
             }
             fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
                 Ok(ToolUseResult {
-                    text: Text(Some(Cow::Owned(text.to_owned()))),
+                    text: WireText(Some(Cow::Owned(text.to_owned()))),
                     ..Default::default()
                 })
             }
@@ -269,16 +269,16 @@ impl<'de: 'a, 'a> Deserialize<'de> for ToolUseResult<'a> {
                     ..Default::default()
                 })
             }
-            otherwise!(bool numbers null seq);
+            default_visits!(bool numbers null seq);
         }
-        deserializer.deserialize_any(V(PhantomData))
+        deserializer.deserialize_any(ToolUseResultVisitor(PhantomData))
     }
 }
 
 wire! {
     struct ErrorObject<'a> {
-        status: Number = "status",
-        message: Text<'a> = "message",
+        status: WireNumber = "status",
+        message: WireText<'a> = "message",
     }
 }
 
@@ -287,14 +287,14 @@ const BLOCKS_MAX: usize = 1 << 16;
 
 /// Content: a string, an array of blocks, or one block on its own.
 #[derive(Debug, Default)]
-pub(crate) enum Content<'a> {
+pub(crate) enum ClaudeContent<'a> {
     #[default]
     Nothing,
     Text(Cow<'a, str>),
-    Blocks(Vec<Block<'a>>),
+    Blocks(Vec<ClaudeBlock<'a>>),
 }
 
-impl<'a> Content<'a> {
+impl<'a> ClaudeContent<'a> {
     /// Returns its text: the string itself, or the joined texts of its blocks.
     pub(crate) fn text(&self) -> Cow<'_, str> {
         match self {
@@ -324,57 +324,57 @@ impl<'a> Content<'a> {
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for ClaudeContent<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct V<'a>(PhantomData<&'a ()>);
-        impl<'de: 'a, 'a> Visitor<'de> for V<'a> {
-            type Value = Content<'a>;
+        struct ClaudeContentVisitor<'a>(PhantomData<&'a ()>);
+        impl<'de: 'a, 'a> Visitor<'de> for ClaudeContentVisitor<'a> {
+            type Value = ClaudeContent<'a>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("anything")
             }
             fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(Content::Text(Cow::Borrowed(text)))
+                Ok(ClaudeContent::Text(Cow::Borrowed(text)))
             }
             fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(Content::Text(Cow::Owned(text.to_owned())))
+                Ok(ClaudeContent::Text(Cow::Owned(text.to_owned())))
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
                 let mut blocks = Vec::new();
-                while let Some(Element(block)) = seq.next_element()? {
+                while let Some(BlockElement(block)) = seq.next_element()? {
                     // A block takes far more memory than its shortest text, so the number of blocks is limited.
                     if blocks.len() < BLOCKS_MAX {
                         blocks.push(block);
                     }
                 }
-                Ok(Content::Blocks(blocks))
+                Ok(ClaudeContent::Blocks(blocks))
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-                let block = Block::deserialize(MapAccessDeserializer::new(map))?;
-                Ok(Content::Blocks(vec![block]))
+                let block = ClaudeBlock::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(ClaudeContent::Blocks(vec![block]))
             }
-            otherwise!(bool numbers null);
+            default_visits!(bool numbers null);
         }
-        deserializer.deserialize_any(V(PhantomData))
+        deserializer.deserialize_any(ClaudeContentVisitor(PhantomData))
     }
 }
 
 /// An element of a content array: a block, or a bare string that is short for a text block.
-struct Element<'a>(Block<'a>);
+struct BlockElement<'a>(ClaudeBlock<'a>);
 
-impl<'de: 'a, 'a> Deserialize<'de> for Element<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for BlockElement<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct V<'a>(PhantomData<&'a ()>);
-        impl<'a> V<'a> {
-            fn text(text: Cow<'a, str>) -> Block<'a> {
-                Block {
-                    kind: Text(Some(Cow::Borrowed("text"))),
-                    text: Text(Some(text)),
-                    ..Block::default()
+        struct BlockElementVisitor<'a>(PhantomData<&'a ()>);
+        impl<'a> BlockElementVisitor<'a> {
+            fn text(text: Cow<'a, str>) -> ClaudeBlock<'a> {
+                ClaudeBlock {
+                    kind: WireText(Some(Cow::Borrowed("text"))),
+                    text: WireText(Some(text)),
+                    ..ClaudeBlock::default()
                 }
             }
         }
-        impl<'de: 'a, 'a> Visitor<'de> for V<'a> {
-            type Value = Block<'a>;
+        impl<'de: 'a, 'a> Visitor<'de> for BlockElementVisitor<'a> {
+            type Value = ClaudeBlock<'a>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("anything")
             }
@@ -385,10 +385,12 @@ impl<'de: 'a, 'a> Deserialize<'de> for Element<'a> {
                 Ok(Self::text(Cow::Owned(text.to_owned())))
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-                Block::deserialize(MapAccessDeserializer::new(map))
+                ClaudeBlock::deserialize(MapAccessDeserializer::new(map))
             }
-            otherwise!(bool numbers null seq);
+            default_visits!(bool numbers null seq);
         }
-        deserializer.deserialize_any(V(PhantomData)).map(Element)
+        deserializer
+            .deserialize_any(BlockElementVisitor(PhantomData))
+            .map(BlockElement)
     }
 }

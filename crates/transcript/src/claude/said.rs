@@ -3,11 +3,11 @@
 //! Most such records are not written by a human. Claude Code does not mark the author reliably, so the shape of the
 //! text decides first; the fields `origin`, `promptSource` and `isMeta` decide if the text does not.
 
-use super::record::{Record, Task};
+use super::record::{ClaudeRecord, TaskRegistration};
 
 /// A classified text of role `user`.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Said<'a> {
+pub(super) enum ClaudeUserText<'a> {
     /// A human asks or directs.
     Prompt(&'a str),
     /// A human's slash command; `local` ones never reach the model.
@@ -132,19 +132,24 @@ const PREFIXES: &[(&str, &str)] = &[
 
 /// Classifies one text of a user record. `delegated` is true if the record is a subagent's, `after_caveat` if its
 /// parent is the caveat that precedes local commands.
-pub(super) fn judge<'a>(record: &Record<'_>, text: &'a str, delegated: bool, after_caveat: bool) -> Said<'a> {
+pub(super) fn classify<'a>(
+    record: &ClaudeRecord<'_>,
+    text: &'a str,
+    delegated: bool,
+    after_caveat: bool,
+) -> ClaudeUserText<'a> {
     let said = text.trim();
     if is_interrupt(said) {
-        return Said::Interrupt;
+        return ClaudeUserText::Interrupt;
     }
     if record.is_compact_summary.0 || HARNESS_OPENINGS.iter().any(|opening| said.starts_with(opening)) {
-        return Said::Harness(said);
+        return ClaudeUserText::Harness(said);
     }
     if delegated {
         return if said == "Warmup" || record.is_meta.0 {
-            Said::Harness(said)
+            ClaudeUserText::Harness(said)
         } else {
-            Said::Delegated(said)
+            ClaudeUserText::Delegated(said)
         };
     }
     let by_other = record.is_meta.0 || record.origin.kind.get().is_some_and(|kind| kind != "human");
@@ -152,24 +157,24 @@ pub(super) fn judge<'a>(record: &Record<'_>, text: &'a str, delegated: bool, aft
         return command(said, after_caveat);
     }
     if let Some(shell) = inside(said, "<bash-input>", "</bash-input>") {
-        return Said::Shell(shell);
+        return ClaudeUserText::Shell(shell);
     }
     if let Some(note) = inside(said, "<user-memory-input>", "</user-memory-input>") {
-        return Said::Note(note);
+        return ClaudeUserText::Note(note);
     }
     let words = strip_prefixes(said);
     if words.is_empty() {
         return if said.is_empty() {
-            Said::Nothing
+            ClaudeUserText::Nothing
         } else {
-            Said::Harness(said)
+            ClaudeUserText::Harness(said)
         };
     }
-    by_fields(record, words)
+    classify_by_fields(record, words)
 }
 
 /// Classifies by the fields of the record, if the text alone does not decide.
-fn by_fields<'a>(record: &Record<'_>, words: &'a str) -> Said<'a> {
+fn classify_by_fields<'a>(record: &ClaudeRecord<'_>, words: &'a str) -> ClaudeUserText<'a> {
     let origin = record.origin.kind.get();
     let entrypoint = record.entrypoint.or_empty();
     // The desktop app and the editors name themselves `claude-…`, but so does the GitHub Action.
@@ -178,36 +183,38 @@ fn by_fields<'a>(record: &Record<'_>, words: &'a str) -> Said<'a> {
     let teammate =
         words.starts_with("<teammate-message") || words.starts_with("Another Claude session sent a message:");
     if teammate || matches!(origin, Some("peer" | "coordinator")) {
-        Said::OtherAgent(words)
+        ClaudeUserText::OtherAgent(words)
     } else if record.is_meta.0 || origin.is_some_and(|kind| kind != "human") {
-        Said::Harness(words)
+        ClaudeUserText::Harness(words)
     } else {
         match record.prompt_source.get() {
-            Some("system") if origin != Some("human") => Said::Harness(words),
-            Some("sdk") if !by_hand => Said::Program(words),
-            _ => Said::Prompt(words),
+            Some("system") if origin != Some("human") => ClaudeUserText::Harness(words),
+            Some("sdk") if !by_hand => ClaudeUserText::Program(words),
+            _ => ClaudeUserText::Prompt(words),
         }
     }
 }
 
 /// Classifies a queued text, which has no record of its own.
-pub(super) fn judge_queued(text: &str) -> Said<'_> {
+pub(super) fn classify_queued(text: &str) -> ClaudeUserText<'_> {
     let said = text.trim();
     let word = said.split_whitespace().next().unwrap_or_default();
     if said.is_empty() {
-        Said::Nothing
-    } else if HARNESS_OPENINGS.iter().any(|opening| said.starts_with(opening)) || Task::read(said).is_some() {
-        Said::Harness(said)
+        ClaudeUserText::Nothing
+    } else if HARNESS_OPENINGS.iter().any(|opening| said.starts_with(opening))
+        || TaskRegistration::parse(said).is_some()
+    {
+        ClaudeUserText::Harness(said)
     } else if said.starts_with("<teammate-message") {
-        Said::OtherAgent(said)
+        ClaudeUserText::OtherAgent(said)
     } else if is_local(word) {
-        Said::Command {
+        ClaudeUserText::Command {
             name: word,
             args: said[word.len()..].trim(),
             local: true,
         }
     } else {
-        Said::Prompt(strip_prefixes(said))
+        ClaudeUserText::Prompt(strip_prefixes(said))
     }
 }
 
@@ -219,12 +226,12 @@ pub(super) fn is_interrupt(text: &str) -> bool {
     )
 }
 
-fn command(said: &str, after_caveat: bool) -> Said<'_> {
+fn command(said: &str, after_caveat: bool) -> ClaudeUserText<'_> {
     let name = inside(said, "<command-name>", "</command-name>").unwrap_or_default();
     let args = inside(said, "<command-args>", "</command-args>").unwrap_or_default();
     // Commands for the model start with their message; local ones start with their name and follow a caveat.
     let named_first = said.starts_with("<command-name>");
-    Said::Command {
+    ClaudeUserText::Command {
         name,
         args,
         local: is_local(name) || (named_first && after_caveat),
@@ -268,7 +275,7 @@ pub(super) fn denial_words(text: &str) -> Option<(&str, bool)> {
 }
 
 /// Returns `true` if a failed result is a human's refusal.
-pub(super) fn is_denial(record: &Record<'_>, text: &str) -> bool {
+pub(super) fn is_denial(record: &ClaudeRecord<'_>, text: &str) -> bool {
     text.starts_with("The user doesn't want to proceed with this tool use")
         || text.starts_with("The user doesn't want to take this action right now")
         || text.starts_with("The agent proposed a plan that was rejected by the user")
@@ -280,19 +287,19 @@ pub(super) fn is_denial(record: &Record<'_>, text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn said(record: &str) -> String {
-        let record: Record<'_> = serde_json::from_str(record).unwrap();
+    fn classified(record: &str) -> String {
+        let record: ClaudeRecord<'_> = serde_json::from_str(record).unwrap();
         let text = record
             .message
             .0
             .as_ref()
             .map(|message| message.content.text())
             .unwrap_or_default();
-        format!("{:?}", judge(&record, &text, record.is_sidechain.0, false))
+        format!("{:?}", classify(&record, &text, record.is_sidechain.0, false))
     }
 
     #[test]
-    fn the_local_commands_are_sorted_for_the_search() {
+    fn the_local_commands_are_sorted() {
         assert!(LOCAL_COMMANDS.is_sorted());
     }
 
@@ -301,7 +308,7 @@ mod tests {
         let name_first = "<command-name>/model</command-name>\n  <command-message>model</command-message>";
         assert_eq!(
             command(name_first, false),
-            Said::Command {
+            ClaudeUserText::Command {
                 name: "/model",
                 args: "",
                 local: true
@@ -310,7 +317,7 @@ mod tests {
         let unknown = "<command-name>/frob</command-name>\n  <command-args>it</command-args>";
         assert_eq!(
             command(unknown, true),
-            Said::Command {
+            ClaudeUserText::Command {
                 name: "/frob",
                 args: "it",
                 local: true
@@ -318,7 +325,7 @@ mod tests {
         );
         assert_eq!(
             command(unknown, false),
-            Said::Command {
+            ClaudeUserText::Command {
                 name: "/frob",
                 args: "it",
                 local: false
@@ -327,7 +334,7 @@ mod tests {
         let message_first = "<command-message>ship</command-message>\n<command-name>/ship</command-name>";
         assert_eq!(
             command(message_first, true),
-            Said::Command {
+            ClaudeUserText::Command {
                 name: "/ship",
                 args: "",
                 local: false
@@ -336,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn words_behind_an_editors_prefix_are_the_prompt() {
+    fn text_after_an_editors_prefix_is_the_prompt() {
         assert_eq!(strip_prefixes("<ide_selection>x</ide_selection>\nfix it"), "fix it");
         assert_eq!(
             strip_prefixes("<system-reminder>a</system-reminder><system-reminder>b"),
@@ -345,9 +352,9 @@ mod tests {
     }
 
     #[test]
-    fn a_program_speaks_through_the_sdk_unless_a_person_typed_it() {
+    fn an_sdk_prompt_is_a_programs_unless_a_person_typed_it() {
         let by = |extra: &str| {
-            said(&format!(
+            classified(&format!(
                 r#"{{"type":"user","promptSource":"sdk","message":{{"content":"go on"}}{extra}}}"#
             ))
         };
@@ -357,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_humans_words_of_a_denial_are_taken() {
+    fn only_the_humans_words_of_a_denial_are_returned() {
         let text = "… the user said:\nuse tabs\n\nNote: The user's next message may contain a correction";
         assert_eq!(denial_words(text), Some(("use tabs", true)));
         assert_eq!(denial_words("STOP what you are doing"), None);

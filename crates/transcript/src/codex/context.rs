@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What is known of the context.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Context {
+pub(super) struct TurnContext {
     pub(super) model: Option<Box<str>>,
     pub(super) effort: Option<Box<str>>,
     pub(super) approval: Option<Box<str>>,
@@ -12,25 +12,25 @@ pub(super) struct Context {
     pub(super) cwd: Option<Box<str>>,
 }
 
-impl Context {
+impl TurnContext {
     /// Overwrites the fields that `newer` has.
-    pub(super) fn change(&mut self, told: Self) {
+    pub(super) fn merge(&mut self, newer: Self) {
         let pairs = [
-            (&mut self.model, told.model),
-            (&mut self.effort, told.effort),
-            (&mut self.approval, told.approval),
-            (&mut self.sandbox, told.sandbox),
-            (&mut self.cwd, told.cwd),
+            (&mut self.model, newer.model),
+            (&mut self.effort, newer.effort),
+            (&mut self.approval, newer.approval),
+            (&mut self.sandbox, newer.sandbox),
+            (&mut self.cwd, newer.cwd),
         ];
-        for (known, told) in pairs {
-            if told.is_some() {
-                *known = told;
+        for (known, newer) in pairs {
+            if newer.is_some() {
+                *known = newer;
             }
         }
     }
 
     /// Describes the context in one line.
-    pub(super) fn words(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         let named = [
             ("model", &self.model),
             ("effort", &self.effort),
@@ -38,9 +38,9 @@ impl Context {
             ("sandbox", &self.sandbox),
             ("cwd", &self.cwd),
         ];
-        let told = named
+        let described = named
             .into_iter()
             .filter_map(|(name, value)| Some(format!("{name} {}", value.as_ref()?)));
-        told.collect::<Vec<_>>().join(", ")
+        described.collect::<Vec<_>>().join(", ")
     }
 }

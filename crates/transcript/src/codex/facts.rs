@@ -3,21 +3,21 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::inherit::Inheritance;
-use super::record::{Payload, Source, Subagent, word_in};
+use super::inherit::InheritanceTracker;
+use super::record::{CodexPayload, SubagentSource, ThreadSource, word_in};
 use crate::agent::{Agent, Origin};
 use crate::ids::{hash, uuid};
 use crate::session::{
     Cost, Lineage, LineageKind, Outcome, RateLimits, SCHEMA_VERSION, Session, SessionUid, wall_clock_s,
 };
-use crate::turns::Turns;
+use crate::turns::TurnTracker;
 
 /// Limits the links that one log can make us remember.
 const LINKS_MAX: usize = 2_000;
 
 /// Who gives a thread its prompts.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Asker {
+pub(super) enum PromptAuthor {
     #[default]
     Human,
     /// The thread that started this one.
@@ -30,7 +30,7 @@ pub(super) enum Asker {
 
 /// A thread that this one started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Child {
+struct ChildThread {
     id: Box<str>,
     call_id: Option<Box<str>>,
     line: u64,
@@ -39,12 +39,12 @@ struct Child {
 
 /// Facts gathered so far.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Facts {
+pub(super) struct CodexFacts {
     origin: Origin,
     pub(super) id: Option<String>,
     /// The oldest thread whose history this log contains.
     root: Option<String>,
-    pub(super) asker: Asker,
+    pub(super) prompt_author: PromptAuthor,
     is_subagent: bool,
     /// True if finished items are in the log.
     pub(super) is_paginated: bool,
@@ -54,7 +54,7 @@ pub(super) struct Facts {
     label: Option<String>,
     cwd: Option<String>,
     /// The directory from the context of a turn, used if nothing better is known.
-    told_cwd: Option<String>,
+    context_cwd: Option<String>,
     git_branch: Option<String>,
     pub(super) version: Option<String>,
     entrypoint: Option<String>,
@@ -65,10 +65,10 @@ pub(super) struct Facts {
     pub(super) rate_limits: Option<RateLimits>,
     /// The names of threads, from the list of all threads.
     index: Vec<(u64, Box<str>)>,
-    children: Vec<Child>,
+    children: Vec<ChildThread>,
 }
 
-impl Facts {
+impl CodexFacts {
     pub(super) fn new(origin: Origin) -> Self {
         Self {
             origin,
@@ -77,7 +77,7 @@ impl Facts {
     }
 
     /// Reads the first header of the thread. Later headers are copies, or belong to another thread.
-    pub(super) fn head(&mut self, head: &Payload<'_>) {
+    pub(super) fn read_header(&mut self, head: &CodexPayload<'_>) {
         self.id = head.id.get().map(str::to_owned);
         self.cwd = head.cwd.get().map(str::to_owned).or(self.cwd.take());
         self.version = head.cli_version.get().map(str::to_owned);
@@ -91,8 +91,8 @@ impl Facts {
             .map(str::to_owned);
         self.is_paginated = head.history_mode.or_empty() == "paginated";
         self.root = head.forked_from_id.get().map(str::to_owned);
-        let source: Source<'_> = serde_json::from_str(head.source.json()).unwrap_or_default();
-        let subagent: Subagent<'_> = serde_json::from_str(source.subagent.json()).unwrap_or_default();
+        let source: ThreadSource<'_> = serde_json::from_str(head.source.json()).unwrap_or_default();
+        let subagent: SubagentSource<'_> = serde_json::from_str(source.subagent.json()).unwrap_or_default();
         let spawn = subagent.spawn.0.as_ref();
         let by_source = source.subagent.0.is_some() || source.internal.0.is_some();
         let thread_source = head.thread_source.get();
@@ -122,25 +122,25 @@ impl Facts {
             .take()
             .or_else(|| word_in(source.subagent))
             .or_else(|| word_in(source.internal));
-        self.asker = match head.originator.or_empty() {
-            _ if self.is_subagent => Asker::Thread,
-            "Claude Code" => Asker::OtherAgent,
-            _ if !matches!(thread_source, None | Some("user" | "cli" | "vscode" | "exec")) => Asker::Program,
-            originator if is_program(originator) => Asker::Program,
-            _ => Asker::Human,
+        self.prompt_author = match head.originator.or_empty() {
+            _ if self.is_subagent => PromptAuthor::Thread,
+            "Claude Code" => PromptAuthor::OtherAgent,
+            _ if !matches!(thread_source, None | Some("user" | "cli" | "vscode" | "exec")) => PromptAuthor::Program,
+            originator if is_program(originator) => PromptAuthor::Program,
+            _ => PromptAuthor::Human,
         };
-        self.forget_others();
+        self.drop_other_names();
     }
 
     /// Updates the facts from a later header of the same thread.
-    pub(super) fn again(&mut self, head: &Payload<'_>) {
+    pub(super) fn update_from_header(&mut self, head: &CodexPayload<'_>) {
         let branch = head.git.0.as_ref().and_then(|git| git.branch.get());
-        for (known, told) in [
+        for (known, newer) in [
             (&mut self.version, head.cli_version.get()),
             (&mut self.git_branch, branch),
         ] {
-            if told.is_some() {
-                *known = told.map(str::to_owned);
+            if newer.is_some() {
+                *known = newer.map(str::to_owned);
             }
         }
     }
@@ -151,7 +151,7 @@ impl Facts {
     }
 
     /// Reads the header of another thread whose history was copied into this log.
-    pub(super) fn foreign_head(&mut self, head: &Payload<'_>) {
+    pub(super) fn read_foreign_header(&mut self, head: &CodexPayload<'_>) {
         let Some(id) = head.id.get() else { return };
         self.root = Some(id.to_owned());
         if self.parent.is_none() {
@@ -160,39 +160,39 @@ impl Facts {
     }
 
     /// Records the time of a record.
-    pub(super) fn heard(&mut self, ts: Option<Timestamp>) {
+    pub(super) fn note_time(&mut self, ts: Option<Timestamp>) {
         if let Some(ts) = ts {
             self.started_at = Some(self.started_at.map_or(ts, |known| known.min(ts)));
             self.ended_at = Some(self.ended_at.map_or(ts, |known| known.max(ts)));
         }
     }
 
-    pub(super) fn cwd(&mut self, cwd: Option<&str>) {
+    pub(super) fn set_cwd(&mut self, cwd: Option<&str>) {
         if self.cwd.is_none() {
             self.cwd = cwd.map(str::to_owned);
         }
     }
 
-    pub(super) fn surroundings(&mut self, cwd: Option<&str>) {
-        if self.cwd.is_none() && self.told_cwd.is_none() {
-            self.told_cwd = cwd.map(str::to_owned);
+    pub(super) fn set_context_cwd(&mut self, cwd: Option<&str>) {
+        if self.cwd.is_none() && self.context_cwd.is_none() {
+            self.context_cwd = cwd.map(str::to_owned);
         }
     }
 
-    pub(super) fn title(&mut self, title: Option<&str>) {
+    pub(super) fn set_title(&mut self, title: Option<&str>) {
         if let Some(title) = title {
             self.title = Some(title.to_owned());
         }
     }
 
     /// Stores the list of thread names. One file lists all threads, and only the newest name of each counts.
-    pub(super) fn index(&mut self, names: Vec<(u64, Box<str>)>) {
+    pub(super) fn set_index(&mut self, names: Vec<(u64, Box<str>)>) {
         self.index = names;
-        self.forget_others();
+        self.drop_other_names();
     }
 
     /// Drops the names of other threads once the thread's own id is known.
-    fn forget_others(&mut self) {
+    fn drop_other_names(&mut self) {
         if let Some(id) = &self.id {
             let own = hash(id);
             self.index.retain(|(known, _)| *known == own);
@@ -200,14 +200,14 @@ impl Facts {
     }
 
     /// Adds a thread that this one started.
-    pub(super) fn child(&mut self, id: &str, call_id: Option<&str>, line: u64, label: Option<&str>) {
+    pub(super) fn add_child(&mut self, id: &str, call_id: Option<&str>, line: u64, label: Option<&str>) {
         match self.children.iter().position(|child| &*child.id == id) {
             Some(at) => {
                 let child = &mut self.children[at];
                 child.call_id = child.call_id.take().or(call_id.map(Into::into));
                 child.label = child.label.take().or(label.map(Into::into));
             }
-            None if self.children.len() < LINKS_MAX => self.children.push(Child {
+            None if self.children.len() < LINKS_MAX => self.children.push(ChildThread {
                 id: id.into(),
                 call_id: call_id.map(Into::into),
                 line,
@@ -229,21 +229,21 @@ impl Facts {
     fn thread_id(&self) -> String {
         match &self.id {
             Some(id) => id.clone(),
-            None => named(&self.origin.stem).0.to_owned(),
+            None => parse_file_name(&self.origin.stem).0.to_owned(),
         }
     }
 
     /// Returns the session as known so far.
-    pub(super) fn session(&self, turns: &Turns, inheritance: &Inheritance) -> Session {
+    pub(super) fn session(&self, turns: &TurnTracker, inheritance: &InheritanceTracker) -> Session {
         let thread = self.thread_id();
         // A revert continues in another file under the same thread id.
-        let rollout = named(&self.origin.stem).1.filter(|_| self.id.is_some());
+        let rollout = parse_file_name(&self.origin.stem).1.filter(|_| self.id.is_some());
         let native = match rollout {
             Some(rollout) => format!("{thread}_{rollout}"),
             None => thread.clone(),
         };
         let uid = SessionUid::new(Agent::Codex, &native);
-        let cwd = self.cwd.as_ref().or(self.told_cwd.as_ref());
+        let cwd = self.cwd.as_ref().or(self.context_cwd.as_ref());
         let listed = self.index.iter().find(|(id, _)| *id == hash(&thread));
         Session {
             lineage: self.lineage(&uid, &thread, rollout.is_some()),
@@ -276,7 +276,7 @@ impl Facts {
             title: listed.map(|(_, name)| name.to_string()).or_else(|| self.title.clone()),
             is_subagent: self.is_subagent,
             is_hidden: false,
-            inherited: inheritance.told(),
+            inherited: inheritance.lines(),
             rate_limits: self.rate_limits.clone(),
         }
     }
@@ -319,7 +319,7 @@ impl Facts {
 }
 
 /// Returns the thread and, after a revert, the rollout that a file name contains.
-fn named(stem: &str) -> (&str, Option<&str>) {
+fn parse_file_name(stem: &str) -> (&str, Option<&str>) {
     let stem = stem.strip_suffix(".json").unwrap_or(stem);
     let ends_in_id = |text: &str| {
         let at = text.len().checked_sub(36)?;
@@ -349,14 +349,20 @@ fn last_component(path: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::named;
+    use super::parse_file_name;
 
     #[test]
-    fn a_file_name_tells_the_thread_and_the_rollout() {
+    fn a_file_name_contains_the_thread_and_the_rollout() {
         let id = "019d7e3d-0164-79d1-af76-e4ee6689b94f";
-        assert_eq!(named(&format!("rollout-2026-04-11T20-30-20-{id}")), (id, None));
-        assert_eq!(named(&format!("rollout-2026-04-11T20-30-20-{id}_r2")), (id, Some("r2")));
-        assert_eq!(named("full"), ("full", None));
-        assert_eq!(named("my_log"), ("my_log", None));
+        assert_eq!(
+            parse_file_name(&format!("rollout-2026-04-11T20-30-20-{id}")),
+            (id, None)
+        );
+        assert_eq!(
+            parse_file_name(&format!("rollout-2026-04-11T20-30-20-{id}_r2")),
+            (id, Some("r2"))
+        );
+        assert_eq!(parse_file_name("full"), ("full", None));
+        assert_eq!(parse_file_name("my_log"), ("my_log", None));
     }
 }

@@ -17,7 +17,7 @@ const PAUSE_MS: i64 = 60_000;
 
 /// The position of the reader.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-enum Phase {
+enum InheritancePhase {
     /// Before the header of the thread, or after it with no record of its own read yet.
     #[default]
     Head,
@@ -29,10 +29,10 @@ enum Phase {
 
 /// What is known about copied history.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Inheritance {
-    phase: Phase,
+pub(super) struct InheritanceTracker {
+    phase: InheritancePhase,
     /// When the thread was created, from its id.
-    born_ms: Option<u64>,
+    created_ms: Option<u64>,
     /// True if the log says that the thread comes from another one.
     has_parent: bool,
     /// The first ordinal of the thread's own records, if the log has it.
@@ -47,7 +47,7 @@ pub(super) struct Inheritance {
 }
 
 /// The fields of a record that show whether it was copied.
-pub(super) struct Sign<'r> {
+pub(super) struct CopyEvidence<'r> {
     pub(super) line: u64,
     pub(super) ts: Option<Timestamp>,
     pub(super) ordinal: Option<u64>,
@@ -56,33 +56,37 @@ pub(super) struct Sign<'r> {
     pub(super) foreign_head: bool,
 }
 
-impl Inheritance {
+impl InheritanceTracker {
     /// Stores the header of the thread.
-    pub(super) fn head(&mut self, id: &str, has_parent: bool, own_ordinal: Option<u64>) {
-        self.born_ms = time_of(id);
+    pub(super) fn read_header(&mut self, id: &str, has_parent: bool, own_ordinal: Option<u64>) {
+        self.created_ms = uuid_time_ms(id);
         self.has_parent = has_parent;
         self.own_ordinal = own_ordinal;
     }
 
     /// Returns `true` if the record is copied. Call it once per record, in order.
-    pub(super) fn covers(&mut self, sign: &Sign<'_>) -> bool {
-        let copied = self.judge(sign);
+    pub(super) fn covers(&mut self, evidence: &CopyEvidence<'_>) -> bool {
+        let copied = self.is_copied(evidence);
         if copied {
             if self.first_line == 0 {
-                self.first_line = sign.line;
+                self.first_line = evidence.line;
             }
-            self.last_line = sign.line;
+            self.last_line = evidence.line;
         }
-        self.last_ts = sign.ts.or(self.last_ts);
+        self.last_ts = evidence.ts.or(self.last_ts);
         copied
     }
 
-    fn judge(&mut self, sign: &Sign<'_>) -> bool {
-        if let Some(turn) = sign.turn {
+    fn is_copied(&mut self, evidence: &CopyEvidence<'_>) -> bool {
+        if let Some(turn) = evidence.turn {
             let imported = turn.starts_with("external-import-turn-");
             if imported != self.imported {
                 self.imported = imported;
-                self.phase = if imported { Phase::Copied } else { Phase::Own };
+                self.phase = if imported {
+                    InheritancePhase::Copied
+                } else {
+                    InheritancePhase::Own
+                };
             }
             if imported {
                 self.rule = Some(InheritedRule::Import);
@@ -91,58 +95,58 @@ impl Inheritance {
         if self.imported {
             return true;
         }
-        if let (Some(own), Some(ordinal)) = (self.own_ordinal, sign.ordinal) {
+        if let (Some(own), Some(ordinal)) = (self.own_ordinal, evidence.ordinal) {
             if ordinal < own {
                 self.rule = Some(InheritedRule::Ordinal);
             }
             return ordinal < own;
         }
         match self.phase {
-            Phase::Own => false,
-            Phase::Head => {
-                let older = self.is_older(sign.turn);
-                if sign.foreign_head || (older == Some(true) && self.has_parent) {
-                    self.phase = Phase::Copied;
+            InheritancePhase::Own => false,
+            InheritancePhase::Head => {
+                let older = self.is_older(evidence.turn);
+                if evidence.foreign_head || (older == Some(true) && self.has_parent) {
+                    self.phase = InheritancePhase::Copied;
                     self.older_turns = older == Some(true);
                     self.rule = Some(InheritedRule::Burst);
                 } else if older == Some(false) {
-                    self.phase = Phase::Own;
+                    self.phase = InheritancePhase::Own;
                 }
-                self.phase == Phase::Copied
+                self.phase == InheritancePhase::Copied
             }
-            Phase::Copied => {
-                if let Some(rule) = self.end(sign) {
-                    self.phase = Phase::Own;
+            InheritancePhase::Copied => {
+                if let Some(rule) = self.end_rule(evidence) {
+                    self.phase = InheritancePhase::Own;
                     self.rule = Some(rule);
                 }
-                self.phase == Phase::Copied
+                self.phase == InheritancePhase::Copied
             }
         }
     }
 
     /// Returns the rule by which copied history ends at this record, or `None` if it continues.
-    fn end(&mut self, sign: &Sign<'_>) -> Option<InheritedRule> {
-        if sign.foreign_head {
+    fn end_rule(&mut self, evidence: &CopyEvidence<'_>) -> Option<InheritedRule> {
+        if evidence.foreign_head {
             return None;
         }
-        match self.is_older(sign.turn) {
+        match self.is_older(evidence.turn) {
             Some(false) => return Some(InheritedRule::TurnTime),
             Some(true) => self.older_turns = true,
             None => {}
         }
-        let gap = sign.ts?.as_millisecond() - self.last_ts?.as_millisecond();
+        let gap = evidence.ts?.as_millisecond() - self.last_ts?.as_millisecond();
         let pause = if self.older_turns { PAUSE_MS } else { BURST_GAP_MS };
         (gap > pause).then_some(InheritedRule::Burst)
     }
 
     /// Returns `true` if a turn started before the thread, or `None` if the ids contain no time.
     fn is_older(&self, turn: Option<&str>) -> Option<bool> {
-        let (turn, born) = (time_of(turn?)?, self.born_ms?);
+        let (turn, born) = (uuid_time_ms(turn?)?, self.created_ms?);
         Some(turn < born)
     }
 
     /// Returns the copied lines, if there are any.
-    pub(super) fn told(&self) -> Option<Inherited> {
+    pub(super) fn lines(&self) -> Option<Inherited> {
         let rule = self.rule.filter(|_| self.first_line > 0)?;
         Some(Inherited {
             rule,
@@ -153,7 +157,7 @@ impl Inheritance {
 }
 
 /// Returns the creation time of a version 7 UUID, in milliseconds.
-fn time_of(id: &str) -> Option<u64> {
+fn uuid_time_ms(id: &str) -> Option<u64> {
     let value = uuid(id)?;
     let version = (value >> 76) & 0xf;
     (version == 7).then_some((value >> 80) as u64)
@@ -169,11 +173,11 @@ mod tests {
 
     /// Feeds records written as (`ms`, turn), `F` for a header of another thread, and marks the copied ones.
     fn check(thread: &str, records: &[(i64, &str)]) -> (String, Option<&'static str>) {
-        let mut inheritance = Inheritance::default();
-        inheritance.head(thread, false, None);
+        let mut inheritance = InheritanceTracker::default();
+        inheritance.read_header(thread, false, None);
         let mut marks = String::new();
         for (at, (ms, turn)) in records.iter().enumerate() {
-            let copied = inheritance.covers(&Sign {
+            let copied = inheritance.covers(&CopyEvidence {
                 line: at as u64 + 2,
                 ts: Timestamp::from_millisecond(*ms).ok(),
                 ordinal: None,
@@ -182,7 +186,7 @@ mod tests {
             });
             marks.push(if copied { 'c' } else { '.' });
         }
-        (marks, inheritance.told().map(|told| told.rule.as_str()))
+        (marks, inheritance.lines().map(|lines| lines.rule.as_str()))
     }
 
     #[test]
@@ -192,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn without_turns_the_first_pause_ends_it() {
+    fn without_turns_the_first_pause_ends_copied_history() {
         let records = [(0, "F"), (1, ""), (990, ""), (9_000, ""), (9_001, "")];
         assert_eq!(
             check("613a9a68-8816-40b2-a2d4-041ade599da6", &records),
@@ -209,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn imported_turns_are_another_agents() {
+    fn imported_turns_belong_to_another_agent() {
         let records = [(0, "external-import-turn-1"), (0, ""), (5, YOUNGER), (6, "")];
         assert_eq!(check(THREAD, &records), ("cc..".into(), Some("import")));
     }

@@ -1,26 +1,32 @@
 //! The conversation: messages to the agent, its replies and its reasoning.
 
-use super::echoes::Voice;
-use super::record::{Content, Payload};
-use super::said::{Said, cwd_in, judge, words};
-use super::{Place, State};
+use super::echoes::TextChannel;
+use super::record::{CodexContent, CodexPayload};
+use super::said::{CodexUserText, classify, cwd_in, words};
+use super::{CodexPosition, CodexState};
 use crate::event::{Actor, Kind, Kinds, Role};
 use crate::reading::Delta;
 use crate::wording::summary;
 
-impl State {
+impl CodexState {
     /// Reads a message of the conversation, by its role.
-    pub(super) fn message(&mut self, place: &mut Place, payload: &Payload<'_>, delta: &mut Delta) {
+    pub(super) fn message(&mut self, position: &mut CodexPosition, payload: &CodexPayload<'_>, delta: &mut Delta) {
         match payload.role.or_empty() {
-            "user" => self.user(place, &payload.content, payload.id.get(), Voice::Item, delta),
-            "assistant" => self.reply(place, &words(&payload.content), payload.id.get(), Voice::Item, delta),
+            "user" => self.user(position, &payload.content, payload.id.get(), TextChannel::Item, delta),
+            "assistant" => self.reply(
+                position,
+                &words(&payload.content),
+                payload.id.get(),
+                TextChannel::Item,
+                delta,
+            ),
             // Developer and system messages are always the harness's.
             _ => {
                 let text = payload.content.text();
                 if text.trim_start().starts_with("<turn_aborted>") {
-                    return self.interrupt(place, Voice::Item, delta);
+                    return self.interrupt(position, TextChannel::Item, delta);
                 }
-                self.harness(place, &text, true, delta);
+                self.harness(position, &text, true, delta);
             }
         }
     }
@@ -28,46 +34,53 @@ impl State {
     /// Reads a text of role `user`, which may have another author than the human.
     pub(super) fn user(
         &mut self,
-        place: &mut Place,
-        content: &Content<'_>,
+        position: &mut CodexPosition,
+        content: &CodexContent<'_>,
         id: Option<&str>,
-        voice: Voice,
+        channel: TextChannel,
         delta: &mut Delta,
     ) {
-        match judge(content) {
-            Said::Prompt(words) => self.prompt(place, &words, id, voice, delta),
-            Said::Setup => {
+        match classify(content) {
+            CodexUserText::Prompt(words) => self.prompt(position, &words, id, channel, delta),
+            CodexUserText::Setup => {
                 let text = content.text();
-                self.facts.surroundings(cwd_in(&text));
-                self.harness(place, &text, true, delta);
+                self.facts.set_context_cwd(cwd_in(&text));
+                self.harness(position, &text, true, delta);
             }
-            Said::Harness => self.harness(place, &content.text(), false, delta),
-            Said::Interrupt => self.interrupt(place, voice, delta),
-            Said::Shell(command) => {
-                self.goes_on();
-                let mut event = place.event(Kind::UserMsg, Role::User, self.asks());
+            CodexUserText::Harness => self.harness(position, &content.text(), false, delta),
+            CodexUserText::Interrupt => self.interrupt(position, channel, delta),
+            CodexUserText::Shell(command) => {
+                self.continue_turn();
+                let mut event = position.event(Kind::UserMsg, Role::User, self.prompt_actor());
                 if event.actor == Actor::Human {
                     event.kinds = event.kinds.and(Kind::HumanIntervention);
                 }
                 event.summary = summary(&format!("! {command}"));
-                self.push(place, event, delta);
+                self.push(position, event, delta);
             }
-            Said::OtherAgent => {
-                self.goes_on();
-                let mut event = place.event(Kind::UserMsg, Role::User, Actor::OtherAgent);
+            CodexUserText::OtherAgent => {
+                self.continue_turn();
+                let mut event = position.event(Kind::UserMsg, Role::User, Actor::OtherAgent);
                 event.summary = summary(&content.text());
-                self.push(place, event, delta);
+                self.push(position, event, delta);
             }
         }
     }
 
-    fn prompt(&mut self, place: &mut Place, words: &str, id: Option<&str>, voice: Voice, delta: &mut Delta) {
-        if self.echoes.is_prompt_echo(words, voice) {
-            place.block += 1;
+    fn prompt(
+        &mut self,
+        position: &mut CodexPosition,
+        words: &str,
+        id: Option<&str>,
+        channel: TextChannel,
+        delta: &mut Delta,
+    ) {
+        if self.echoes.is_prompt_echo(words, channel) {
+            position.block += 1;
             return;
         }
-        let actor = self.asks();
-        let mut event = place.event(Kind::UserMsg, Role::User, actor);
+        let actor = self.prompt_actor();
+        let mut event = position.event(Kind::UserMsg, Role::User, actor);
         if let Some(id) = id {
             event.id = id.into();
         }
@@ -78,8 +91,8 @@ impl State {
             event.kinds = event.kinds.and(Kind::HumanIntervention);
         }
         self.prompted = true;
-        self.meter.forget();
-        self.push(place, event, delta);
+        self.meter.forget_call();
+        self.push(position, event, delta);
     }
 
     /// Returns `true` if the agent is working on a prompt.
@@ -87,27 +100,27 @@ impl State {
         self.running && self.prompted
     }
 
-    fn harness(&mut self, place: &mut Place, text: &str, sets_up: bool, delta: &mut Delta) {
-        if sets_up {
-            self.sets_up(place);
+    fn harness(&mut self, position: &mut CodexPosition, text: &str, prepare_turn: bool, delta: &mut Delta) {
+        if prepare_turn {
+            self.prepare_turn(position);
         } else {
-            self.goes_on();
+            self.continue_turn();
         }
-        let mut event = place.event(Kind::Lifecycle, Role::System, Actor::Harness);
+        let mut event = position.event(Kind::Lifecycle, Role::System, Actor::Harness);
         event.summary = summary(text);
-        self.push(place, event, delta);
+        self.push(position, event, delta);
     }
 
     /// Reads the interrupt of a turn. Two records report it, in any order.
-    pub(super) fn interrupt(&mut self, place: &mut Place, voice: Voice, delta: &mut Delta) {
-        self.turns.go_on();
+    pub(super) fn interrupt(&mut self, position: &mut CodexPosition, channel: TextChannel, delta: &mut Delta) {
+        self.turns.continue_open();
         (self.running, self.prompted) = (false, false);
-        if self.echoes.is_interrupt_echo(voice) {
-            place.block += 1;
+        if self.echoes.is_interrupt_echo(channel) {
+            position.block += 1;
             return;
         }
-        let by_human = self.asks() == Actor::Human;
-        let mut event = place.event(Kind::Lifecycle, Role::System, Actor::Harness);
+        let by_human = self.prompt_actor() == Actor::Human;
+        let mut event = position.event(Kind::Lifecycle, Role::System, Actor::Harness);
         if by_human {
             event.actor = Actor::Human;
             event.kinds = Kinds::of(Kind::Lifecycle).and(Kind::HumanIntervention);
@@ -118,72 +131,79 @@ impl State {
             "interrupted"
         }
         .into();
-        self.push(place, event, delta);
+        self.push(position, event, delta);
     }
 
     /// Reads a reply of the agent.
-    pub(super) fn reply(&mut self, place: &mut Place, text: &str, id: Option<&str>, voice: Voice, delta: &mut Delta) {
-        self.goes_on();
-        if text.is_empty() || self.echoes.is_echo(text, voice) {
-            place.block += 1;
+    pub(super) fn reply(
+        &mut self,
+        position: &mut CodexPosition,
+        text: &str,
+        id: Option<&str>,
+        channel: TextChannel,
+        delta: &mut Delta,
+    ) {
+        self.continue_turn();
+        if text.is_empty() || self.echoes.is_echo(text, channel) {
+            position.block += 1;
             return;
         }
-        let mut event = place.event(Kind::AssistantMsg, Role::Assistant, Actor::Agent);
+        let mut event = position.event(Kind::AssistantMsg, Role::Assistant, Actor::Agent);
         if let Some(id) = id {
             event.id = id.into();
         }
         event.summary = summary(text);
-        self.push_by_agent(place, event, delta);
+        self.push_agent_event(position, event, delta);
     }
 
     /// Reads the readable parts of the agent's reasoning. Each part may be an echo.
     pub(super) fn reasoning(
         &mut self,
-        place: &mut Place,
-        parts: &[&Content<'_>],
+        position: &mut CodexPosition,
+        parts: &[&CodexContent<'_>],
         id: Option<&str>,
-        voice: Voice,
+        channel: TextChannel,
         delta: &mut Delta,
     ) {
-        self.goes_on();
-        let mut told = Vec::new();
+        self.continue_turn();
+        let mut new_texts = Vec::new();
         let mut echoes = 0;
         for content in parts {
             let texts: Vec<String> = match content {
-                Content::Nothing => Vec::new(),
-                Content::Text(text) => vec![text.to_string()],
-                Content::Parts(parts) => parts.iter().map(|part| part.words().into_owned()).collect(),
+                CodexContent::Nothing => Vec::new(),
+                CodexContent::Text(text) => vec![text.to_string()],
+                CodexContent::Parts(parts) => parts.iter().map(|part| part.words().into_owned()).collect(),
             };
             for text in texts.into_iter().filter(|text| !text.trim().is_empty()) {
-                if self.echoes.is_echo(&text, voice) {
+                if self.echoes.is_echo(&text, channel) {
                     echoes += 1;
                 } else {
-                    told.push(text);
+                    new_texts.push(text);
                 }
             }
         }
         // The item already gave an event for encrypted reasoning, so an event without text is its echo.
-        if told.is_empty() && (echoes > 0 || voice == Voice::Event) {
-            place.block += 1;
+        if new_texts.is_empty() && (echoes > 0 || channel == TextChannel::Event) {
+            position.block += 1;
             return;
         }
-        let mut event = place.event(Kind::Thinking, Role::Assistant, Actor::Agent);
+        let mut event = position.event(Kind::Thinking, Role::Assistant, Actor::Agent);
         if let Some(id) = id {
             event.id = id.into();
         }
-        event.summary = summary(&told.join("\n"));
-        self.push_by_agent(place, event, delta);
+        event.summary = summary(&new_texts.join("\n"));
+        self.push_agent_event(position, event, delta);
     }
 
     /// Reads a message between this agent and another one.
-    pub(super) fn other_agent(&mut self, place: &mut Place, payload: &Payload<'_>, delta: &mut Delta) {
-        self.goes_on();
-        let mut event = place.event(Kind::UserMsg, Role::User, Actor::OtherAgent);
+    pub(super) fn other_agent(&mut self, position: &mut CodexPosition, payload: &CodexPayload<'_>, delta: &mut Delta) {
+        self.continue_turn();
+        let mut event = position.event(Kind::UserMsg, Role::User, Actor::OtherAgent);
         if let Some(id) = payload.id.get() {
             event.id = id.into();
         }
         let (from, to) = (payload.author.or_empty(), payload.recipient.or_empty());
         event.summary = summary(&format!("{from} → {to}: {}", payload.content.text()));
-        self.push(place, event, delta);
+        self.push(position, event, delta);
     }
 }

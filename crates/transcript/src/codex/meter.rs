@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, VecDeque};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::record::{Info, Usage};
+use super::record::{CodexUsage, TokenInfo};
 use crate::call::{Call, Tokens};
 use crate::ids::{hash, hash_pair};
 use crate::reading::{Amendment, Delta};
@@ -21,7 +21,7 @@ const NAMELESS_MAX: usize = 64;
 
 /// Counters of the model's API. Cached input is part of the input, reasoning is part of the output.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Counts {
+struct TokenCounts {
     input: u64,
     cached: u64,
     cache_write: u64,
@@ -30,9 +30,9 @@ struct Counts {
     total: u64,
 }
 
-impl Counts {
-    fn of(usage: &Usage<'_>) -> Self {
-        let number = |number: crate::wire::Number| number.0.unwrap_or_default();
+impl TokenCounts {
+    fn from_usage(usage: &CodexUsage<'_>) -> Self {
+        let number = |number: crate::wire::WireNumber| number.0.unwrap_or_default();
         Self {
             input: number(usage.input),
             cached: number(usage.cached),
@@ -80,13 +80,13 @@ impl Counts {
 
 /// The token counters of a log so far.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Meter {
-    total: Option<Counts>,
-    last: Option<Counts>,
+pub(super) struct TokenMeter {
+    total: Option<TokenCounts>,
+    last: Option<TokenCounts>,
     /// Hashes of the most recent totals.
     recent: VecDeque<u64>,
     /// The first event of the current or last API call.
-    first: Option<First>,
+    first: Option<FirstEvent>,
     /// True if the model received a result since: the agent's next event belongs to another call.
     answered: bool,
     /// A call that was counted before the first of its events was read.
@@ -97,19 +97,19 @@ pub(super) struct Meter {
     /// Compactions already counted, by response id.
     billed: BTreeSet<u64>,
     /// Calls without the name of their model.
-    nameless: Vec<Call>,
+    without_model: Vec<Call>,
 }
 
 /// The first event of an API call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct First {
+struct FirstEvent {
     seq: u64,
     ts: Option<Timestamp>,
     billed: bool,
 }
 
 /// The context of a token count.
-pub(super) struct At<'r> {
+pub(super) struct CountContext<'r> {
     /// The thread from which all copies of the history descend.
     pub(super) root: u64,
     pub(super) model: Option<&'r str>,
@@ -120,26 +120,26 @@ pub(super) struct At<'r> {
     pub(super) inherited: bool,
 }
 
-impl Meter {
+impl TokenMeter {
     /// Notes an event of the agent. A call is counted before or after the last of its events, and results may arrive
     /// while it still runs. So the next call starts only when the last one is counted and has a result.
     pub(super) fn begin(&mut self, seq: u64, ts: Option<Timestamp>) {
         if self.first.is_none_or(|first| first.billed && self.answered) {
             let billed = false;
-            self.first = Some(First { seq, ts, billed });
+            self.first = Some(FirstEvent { seq, ts, billed });
             self.answered = false;
         }
     }
 
     /// Assigns a call that was counted early to the event passed to [`Self::begin`], once that event is pushed.
-    pub(super) fn begun(&mut self, seq: u64, delta: &mut Delta) {
+    pub(super) fn claim_early_call(&mut self, seq: u64, delta: &mut Delta) {
         let Some(first) = self.first.as_mut().filter(|first| first.seq == seq) else {
             return;
         };
         let Some(mut call) = self.early.take() else { return };
         first.billed = true;
         call.seq = Some(seq);
-        for known in self.nameless.iter_mut().filter(|known| known.key == call.key) {
+        for known in self.without_model.iter_mut().filter(|known| known.key == call.key) {
             known.seq = Some(seq);
         }
         let tokens = Some(call.tokens);
@@ -148,44 +148,44 @@ impl Meter {
     }
 
     /// Notes a result of a tool.
-    pub(super) fn answered(&mut self) {
+    pub(super) fn note_result(&mut self) {
         self.answered = true;
         self.early = None;
     }
 
     /// Forgets the current call because its events belong to another thread, or to a call without a counter.
-    pub(super) fn forget(&mut self) {
+    pub(super) fn forget_call(&mut self) {
         self.first = None;
         self.early = None;
     }
 
     /// Sets the service tier of the following calls, or `None` if the tier is unknown.
-    pub(super) fn tier(&mut self, tier: Option<&str>) {
-        self.tier = tier.and_then(speed).map(Into::into);
+    pub(super) fn set_tier(&mut self, tier: Option<&str>) {
+        self.tier = tier.and_then(tier_name).map(Into::into);
     }
 
     /// Reads one record of the counters.
-    pub(super) fn count(&mut self, info: &Info<'_>, at: &At<'_>, delta: &mut Delta) {
-        let total = info.total.0.as_ref().map(Counts::of);
-        let last = info.last.0.as_ref().map(Counts::of);
-        let moved = self.moved(total, last);
-        let at = &At {
+    pub(super) fn read_counters(&mut self, info: &TokenInfo<'_>, at: &CountContext<'_>, delta: &mut Delta) {
+        let total = info.total.0.as_ref().map(TokenCounts::from_usage);
+        let last = info.last.0.as_ref().map(TokenCounts::from_usage);
+        let spent = self.spent_since_last(total, last);
+        let at = &CountContext {
             model: at.model.or(info.model.get()),
             ..*at
         };
-        match moved {
-            Some(_) if at.inherited => self.forget(),
+        match spent {
+            Some(_) if at.inherited => self.forget_call(),
             Some(counts) if counts.spent() > 0 => {
                 self.compacted = false;
                 let counters = hash_pair(total.unwrap_or_default().hash(), counts.hash());
-                self.bill(hash_pair(at.root, counters), counts, at, delta);
+                self.push_call(hash_pair(at.root, counters), counts, at, delta);
             }
             _ => {}
         }
     }
 
     /// Returns the tokens spent since the last record, or `None` if the counters did not change.
-    fn moved(&mut self, total: Option<Counts>, last: Option<Counts>) -> Option<Counts> {
+    fn spent_since_last(&mut self, total: Option<TokenCounts>, last: Option<TokenCounts>) -> Option<TokenCounts> {
         let Some(total) = total else {
             let last = last.filter(|last| self.last != Some(*last))?;
             self.last = Some(last);
@@ -217,40 +217,52 @@ impl Meter {
 
     /// Returns `true` if a total is an old one repeated late: it was seen before, or it is slightly below the last
     /// one. If it is far below, or equal to the last call alone, the counter was reset.
-    fn is_stale(&self, before: &Counts, total: &Counts, last: Option<&Counts>) -> bool {
+    fn is_stale(&self, before: &TokenCounts, total: &TokenCounts, last: Option<&TokenCounts>) -> bool {
         if self.recent.contains(&total.hash()) {
             return true;
         }
         let fall = before.spent().saturating_sub(total.spent());
         let two_calls = self.last.map_or(0, |last| last.spent().saturating_mul(2));
-        let began_anew = total.spent() == 0 || last.is_some_and(|last| last.spent() == total.spent());
-        fall > 0 && !began_anew && (fall <= before.spent() / 50 || fall <= two_calls)
+        let was_reset = total.spent() == 0 || last.is_some_and(|last| last.spent() == total.spent());
+        fall > 0 && !was_reset && (fall <= before.spent() / 50 || fall <= two_calls)
     }
 
     /// Notes a compaction: the next usage record belongs to it.
-    pub(super) fn compacted(&mut self) {
+    pub(super) fn note_compaction(&mut self) {
         self.compacted = true;
     }
 
     /// Reads the usage of one request. The counters include all requests but compactions.
-    pub(super) fn request(&mut self, response_id: &str, usage: &Usage<'_>, at: &At<'_>, delta: &mut Delta) {
+    pub(super) fn read_request(
+        &mut self,
+        response_id: &str,
+        usage: &CodexUsage<'_>,
+        at: &CountContext<'_>,
+        delta: &mut Delta,
+    ) {
         if self.compacted {
-            self.compaction(response_id, usage, at, delta);
+            self.count_compaction(response_id, usage, at, delta);
         }
     }
 
     /// Counts a compaction on the server, which is an API call that no counter includes.
-    pub(super) fn compaction(&mut self, response_id: &str, usage: &Usage<'_>, at: &At<'_>, delta: &mut Delta) {
-        let counts = Counts::of(usage);
+    pub(super) fn count_compaction(
+        &mut self,
+        response_id: &str,
+        usage: &CodexUsage<'_>,
+        at: &CountContext<'_>,
+        delta: &mut Delta,
+    ) {
+        let counts = TokenCounts::from_usage(usage);
         let response = hash(response_id);
         if counts.spent() > 0 && self.billed.insert(response) && !at.inherited {
             let first = self.first.take();
-            self.bill(response, counts, at, delta);
+            self.push_call(response, counts, at, delta);
             (self.first, self.early) = (first, None);
         }
     }
 
-    fn bill(&mut self, key: u64, counts: Counts, at: &At<'_>, delta: &mut Delta) {
+    fn push_call(&mut self, key: u64, counts: TokenCounts, at: &CountContext<'_>, delta: &mut Delta) {
         let first = self.first.filter(|first| !first.billed);
         if let Some(first) = &mut self.first {
             first.billed = true;
@@ -279,18 +291,18 @@ impl Meter {
             delta.amend(Amendment::Billed { seq, tokens });
         }
         self.early = seq.is_none().then(|| call.clone());
-        if call.model.is_none() && self.nameless.len() < NAMELESS_MAX {
-            self.nameless.push(call.clone());
+        if call.model.is_none() && self.without_model.len() < NAMELESS_MAX {
+            self.without_model.push(call.clone());
         }
         delta.calls.push(call);
     }
 
     /// Sets the model of the calls that were counted before the first model was known.
-    pub(super) fn name(&mut self, model: &str, delta: &mut Delta) {
+    pub(super) fn set_model(&mut self, model: &str, delta: &mut Delta) {
         if let Some(early) = &mut self.early {
             early.model.get_or_insert_with(|| model.into());
         }
-        for mut call in self.nameless.drain(..) {
+        for mut call in self.without_model.drain(..) {
             call.model = Some(model.into());
             upsert(call, delta);
         }
@@ -306,7 +318,7 @@ fn upsert(call: Call, delta: &mut Delta) {
 }
 
 /// Returns our name of a service tier.
-fn speed(tier: &str) -> Option<&'static str> {
+fn tier_name(tier: &str) -> Option<&'static str> {
     match tier {
         "priority" | "fast" => Some("fast"),
         "default" | "standard" | "auto" => Some("standard"),

@@ -2,11 +2,11 @@
 //!
 //! The header of the output changed with nearly every shell tool, so every format is handled here, newest first.
 
-use crate::wire::{Maybe, Raw, Text, wire};
+use crate::wire::{RawJson, WireObject, WireText, wire};
 
 /// What an output says about its call.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
-pub(super) struct Outcome {
+pub(super) struct OutputOutcome {
     pub(super) success: Option<bool>,
     pub(super) exit_code: Option<i32>,
     pub(super) duration_ms: Option<u64>,
@@ -40,37 +40,37 @@ const FAILURES: [&str; 17] = [
 ];
 
 /// Parses the outcome from the text of an output.
-pub(super) fn outcome(text: &str) -> Outcome {
+pub(super) fn parse_outcome(text: &str) -> OutputOutcome {
     let trimmed = text.trim_start();
     if trimmed.starts_with('{')
-        && let Ok(told) = serde_json::from_str::<Shell<'_>>(trimmed)
-        && let Some(metadata) = told.metadata.0
+        && let Ok(parsed) = serde_json::from_str::<ShellOutput<'_>>(trimmed)
+        && let Some(metadata) = parsed.metadata.0
     {
-        return of_metadata(&metadata, told.output.or_empty());
+        return outcome_from_metadata(&metadata, parsed.output.or_empty());
     }
     let head = header(trimmed);
-    if let Some(outcome) = of_header(head, trimmed) {
+    if let Some(outcome) = outcome_from_header(head, trimmed) {
         return outcome;
     }
     if trimmed.starts_with("aborted by user") || head.lines().any(|line| line == "aborted by user") {
-        return Outcome {
+        return OutputOutcome {
             success: Some(false),
             aborted: true,
             duration_ms: seconds(trimmed.strip_prefix("aborted by user after ").unwrap_or_default()),
-            ..Outcome::default()
+            ..OutputOutcome::default()
         };
     }
     if is_denial(trimmed) {
-        return Outcome {
+        return OutputOutcome {
             success: Some(false),
             denied: true,
-            ..Outcome::default()
+            ..OutputOutcome::default()
         };
     }
     let failed = FAILURES.iter().any(|failure| trimmed.starts_with(failure));
-    Outcome {
+    OutputOutcome {
         success: failed.then_some(false),
-        ..Outcome::default()
+        ..OutputOutcome::default()
     }
 }
 
@@ -85,11 +85,11 @@ pub(super) fn is_denial(text: &str) -> bool {
 
 /// Returns the header that a tool wrote before the output, or else the first line.
 fn header(text: &str) -> &str {
-    framed(text).unwrap_or_else(|| text.lines().next().unwrap_or_default())
+    tool_header(text).unwrap_or_else(|| text.lines().next().unwrap_or_default())
 }
 
 /// Returns the header, if a tool wrote one before the output.
-fn framed(text: &str) -> Option<&str> {
+fn tool_header(text: &str) -> Option<&str> {
     const HEADER_BYTES_MAX: usize = 16 << 10;
     const OPENINGS: [&str; 6] = [
         "Chunk ID: ",
@@ -104,8 +104,8 @@ fn framed(text: &str) -> Option<&str> {
     Some(text.find("\nOutput:").map_or(text, |at| &text[..at]))
 }
 
-fn of_header(head: &str, text: &str) -> Option<Outcome> {
-    let mut outcome = Outcome::default();
+fn outcome_from_header(head: &str, text: &str) -> Option<OutputOutcome> {
+    let mut outcome = OutputOutcome::default();
     for line in head.lines() {
         if let Some(code) = line
             .strip_prefix("Process exited with code ")
@@ -133,20 +133,20 @@ fn of_header(head: &str, text: &str) -> Option<Outcome> {
     if output.starts_with("command timed out after") {
         outcome.success = Some(false);
     }
-    let told = outcome.success.is_some() || outcome.running.is_some();
-    told.then_some(outcome)
+    let is_known = outcome.success.is_some() || outcome.running.is_some();
+    is_known.then_some(outcome)
 }
 
-fn of_metadata(metadata: &Metadata<'_>, output: &str) -> Outcome {
+fn outcome_from_metadata(metadata: &ShellMetadata<'_>, output: &str) -> OutputOutcome {
     let exit_code: Option<i32> = serde_json::from_str(metadata.exit_code.json()).ok();
     let seconds: Option<f64> = serde_json::from_str(metadata.duration_seconds.json()).ok();
     let denied = exit_code.is_none_or(|code| code != 0) && is_denial(output);
-    Outcome {
+    OutputOutcome {
         success: exit_code.map(|code| code == 0).or(denied.then_some(false)),
         exit_code,
         duration_ms: seconds.and_then(ms),
         denied,
-        ..Outcome::default()
+        ..OutputOutcome::default()
     }
 }
 
@@ -165,22 +165,22 @@ fn ms(seconds: f64) -> Option<u64> {
 
 wire! {
     /// The output of the first shell tool: JSON inside a string.
-    struct Shell<'a> {
-        output: Text<'a> = "output",
-        metadata: Maybe<Metadata<'a>> = "metadata",
+    struct ShellOutput<'a> {
+        output: WireText<'a> = "output",
+        metadata: WireObject<ShellMetadata<'a>> = "metadata",
     }
 }
 
 wire! {
-    struct Metadata<'a> {
-        exit_code: Raw<'a> = "exit_code",
-        duration_seconds: Raw<'a> = "duration_seconds",
+    struct ShellMetadata<'a> {
+        exit_code: RawJson<'a> = "exit_code",
+        duration_seconds: RawJson<'a> = "duration_seconds",
     }
 }
 
 /// Returns what the command itself printed, without the header of the tool, unless it printed nothing.
-pub(super) fn shown(text: &str) -> &str {
-    let head = framed(text).unwrap_or(text);
+pub(super) fn printed_output(text: &str) -> &str {
+    let head = tool_header(text).unwrap_or(text);
     let output = text[head.len()..].strip_prefix("\nOutput:").unwrap_or_default();
     match output.trim().is_empty() {
         true => text,
@@ -189,13 +189,13 @@ pub(super) fn shown(text: &str) -> &str {
 }
 
 /// Returns the text of an output without the JSON that some tools wrap around it.
-pub(super) fn bare(text: &str) -> std::borrow::Cow<'_, str> {
+pub(super) fn plain_output(text: &str) -> std::borrow::Cow<'_, str> {
     let trimmed = text.trim_start();
     if trimmed.starts_with('{')
-        && let Ok(told) = serde_json::from_str::<Shell<'_>>(trimmed)
-        && told.metadata.0.is_some()
+        && let Ok(parsed) = serde_json::from_str::<ShellOutput<'_>>(trimmed)
+        && parsed.metadata.0.is_some()
     {
-        return told.output.or_empty().to_owned().into();
+        return parsed.output.or_empty().to_owned().into();
     }
     text.into()
 }
@@ -205,29 +205,32 @@ mod tests {
     use super::*;
 
     fn check(text: &str) -> String {
-        let told = outcome(text);
-        let mut words = vec![format!("{:?}", told.success)];
-        words.extend(told.exit_code.map(|code| format!("exit {code}")));
-        words.extend(told.duration_ms.map(|ms| format!("{ms} ms")));
-        words.extend(told.running.map(|number| format!("runs as {number}")));
-        words.extend(told.denied.then(|| "denied".to_owned()));
-        words.extend(told.aborted.then(|| "aborted".to_owned()));
+        let parsed = parse_outcome(text);
+        let mut words = vec![format!("{:?}", parsed.success)];
+        words.extend(parsed.exit_code.map(|code| format!("exit {code}")));
+        words.extend(parsed.duration_ms.map(|ms| format!("{ms} ms")));
+        words.extend(parsed.running.map(|number| format!("runs as {number}")));
+        words.extend(parsed.denied.then(|| "denied".to_owned()));
+        words.extend(parsed.aborted.then(|| "aborted".to_owned()));
         words.join(", ")
     }
 
     #[test]
     fn the_header_of_an_output_is_not_what_the_command_printed() {
-        assert_eq!(shown("Exit code: 0\nWall time: 1 seconds\nOutput:\nhello\n"), "hello\n");
         assert_eq!(
-            shown("Exit code: 1\nWall time: 1 seconds\nOutput:\n"),
+            printed_output("Exit code: 0\nWall time: 1 seconds\nOutput:\nhello\n"),
+            "hello\n"
+        );
+        assert_eq!(
+            printed_output("Exit code: 1\nWall time: 1 seconds\nOutput:\n"),
             "Exit code: 1\nWall time: 1 seconds\nOutput:\n"
         );
-        assert_eq!(shown("hello\nOutput:\nworld"), "hello\nOutput:\nworld");
-        assert_eq!(shown(""), "");
+        assert_eq!(printed_output("hello\nOutput:\nworld"), "hello\nOutput:\nworld");
+        assert_eq!(printed_output(""), "");
     }
 
     #[test]
-    fn every_form_of_an_output_tells_its_outcome() {
+    fn every_form_of_an_output_has_an_outcome() {
         let cases = [
             (
                 "Chunk ID: a1b2c3\nWall time: 0.1000 seconds\nProcess exited with code 1\nOutput:\nExit code: 0",
@@ -274,8 +277,8 @@ mod tests {
             (r#"{"agent_id":"x"}"#, "None"),
             ("", "None"),
         ];
-        for (text, told) in cases {
-            assert_eq!(check(text), told, "{text}");
+        for (text, parsed) in cases {
+            assert_eq!(check(text), parsed, "{text}");
         }
     }
 }

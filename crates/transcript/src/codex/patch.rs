@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn text_about_patches_is_no_patch() {
+    fn text_about_patches_is_not_a_patch() {
         assert!(files("*** Add File: a.rs").is_empty());
         assert!(files("").is_empty());
     }

@@ -5,11 +5,11 @@
 
 use std::borrow::Cow;
 
-use super::record::Content;
+use super::record::CodexContent;
 
 /// A classified message of role `user`.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Said<'a> {
+pub(super) enum CodexUserText<'a> {
     /// A prompt for the agent.
     Prompt(Cow<'a, str>),
     /// The context of a turn, which belongs to the prompt that follows.
@@ -25,32 +25,32 @@ pub(super) enum Said<'a> {
 }
 
 /// Classifies a message by its parts.
-pub(super) fn judge<'a>(content: &'a Content<'_>) -> Said<'a> {
-    let told = match content {
-        Content::Nothing => None,
-        Content::Text(text) => of_marker(text),
-        Content::Parts(parts) => parts.iter().find_map(|part| of_marker(part.text.or_empty())),
+pub(super) fn classify<'a>(content: &'a CodexContent<'_>) -> CodexUserText<'a> {
+    let marked = match content {
+        CodexContent::Nothing => None,
+        CodexContent::Text(text) => classify_marked(text),
+        CodexContent::Parts(parts) => parts.iter().find_map(|part| classify_marked(part.text.or_empty())),
     };
-    told.unwrap_or_else(|| Said::Prompt(prompt(words(content))))
+    marked.unwrap_or_else(|| CodexUserText::Prompt(prompt(words(content))))
 }
 
 /// Returns the text of a message. Images and the tags around them only count if there is nothing else.
-pub(super) fn words<'a>(content: &'a Content<'_>) -> Cow<'a, str> {
-    let Content::Parts(parts) = content else {
+pub(super) fn words<'a>(content: &'a CodexContent<'_>) -> Cow<'a, str> {
+    let CodexContent::Parts(parts) = content else {
         return content.text();
     };
     let texts = parts.iter().filter_map(|part| part.text.get());
     let is_tag = |text: &str| text.starts_with("<image") || text.starts_with("</image");
-    let said: Vec<&str> = texts.filter(|text| !is_tag(text.trim())).collect();
-    match said[..] {
+    let texts_without_tags: Vec<&str> = texts.filter(|text| !is_tag(text.trim())).collect();
+    match texts_without_tags[..] {
         [] => content.text(),
         [only] => only.into(),
-        _ => said.join("\n").into(),
+        _ => texts_without_tags.join("\n").into(),
     }
 }
 
 /// Classifies a text by the marker around it, if there is one.
-fn of_marker(text: &str) -> Option<Said<'_>> {
+fn classify_marked(text: &str) -> Option<CodexUserText<'_>> {
     const SETUP: [&str; 12] = [
         "# AGENTS.md instructions",
         "<environment_context>",
@@ -75,18 +75,18 @@ fn of_marker(text: &str) -> Option<Said<'_>> {
     let text = text.trim();
     let starts = |marker: &&str| text.starts_with(*marker);
     if let Some(inside) = text.strip_prefix("<user_shell_command>") {
-        return Some(Said::Shell(command(inside)));
+        return Some(CodexUserText::Shell(command(inside)));
     }
     if text.starts_with("<turn_aborted>") {
-        return Some(Said::Interrupt);
+        return Some(CodexUserText::Interrupt);
     }
     if text.starts_with("<subagent_notification>") {
-        return Some(Said::OtherAgent);
+        return Some(CodexUserText::OtherAgent);
     }
     if HARNESS.iter().any(starts) {
-        return Some(Said::Harness);
+        return Some(CodexUserText::Harness);
     }
-    (SETUP.iter().any(starts) || is_external(text)).then_some(Said::Setup)
+    (SETUP.iter().any(starts) || is_external(text)).then_some(CodexUserText::Setup)
 }
 
 /// Returns `true` for context from a client: `<external_KEY> … </external_KEY>`.
@@ -107,11 +107,11 @@ fn command(text: &str) -> &str {
 /// Returns the working directory from the context of a turn, which is its only place in the oldest versions.
 pub(super) fn cwd_in(text: &str) -> Option<&str> {
     let inside = text.split_once("<environment_context>")?.1;
-    let told = match inside.split_once("<cwd>") {
+    let directory = match inside.split_once("<cwd>") {
         Some((_, rest)) => rest.split("</cwd>").next(),
         None => inside.split_once("Current working directory: ")?.1.lines().next(),
     };
-    told.map(str::trim).filter(|cwd| !cwd.is_empty())
+    directory.map(str::trim).filter(|cwd| !cwd.is_empty())
 }
 
 /// Returns the human's own words of a prompt, without the open files and selections that editors insert before them.
@@ -130,12 +130,12 @@ mod tests {
     use super::*;
 
     fn check(json: &str) -> String {
-        let content: Content<'_> = serde_json::from_str(json).unwrap();
-        format!("{:?}", judge(&content))
+        let content: CodexContent<'_> = serde_json::from_str(json).unwrap();
+        format!("{:?}", classify(&content))
     }
 
     #[test]
-    fn each_marker_tells_who_speaks() {
+    fn each_marker_identifies_the_author() {
         let cases = [
             (r#""fix the login""#, r#"Prompt("fix the login")"#),
             (
@@ -163,13 +163,13 @@ mod tests {
                 r#"Shell("ls -l")"#,
             ),
         ];
-        for (json, said) in cases {
-            assert_eq!(check(json), said, "{json}");
+        for (json, texts_without_tags) in cases {
+            assert_eq!(check(json), texts_without_tags, "{json}");
         }
     }
 
     #[test]
-    fn the_surroundings_of_a_turn_tell_where_it_runs() {
+    fn the_context_of_a_turn_contains_the_directory() {
         let cases = [
             (
                 "<environment_context>\n  <cwd>/home/ada/app</cwd>\n</environment_context>",
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_editor_puts_before_a_prompt_is_taken_off() {
+    fn what_an_editor_inserts_before_a_prompt_is_removed() {
         let text = r##""# Context from my IDE setup:\n\n## Open tabs:\n- a.rs\n\n## My request for Codex:\nfix it\n""##;
         assert_eq!(check(text), r#"Prompt("fix it")"#);
         assert_eq!(

@@ -5,14 +5,14 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::patch;
-use crate::wire::{Raw, Text, wire};
+use crate::wire::{RawJson, WireText, wire};
 use crate::wording::{SUMMARY_CHARS_MAX, Wording, cut, summary, word};
 
 /// Maximum number of commands per program.
 const COMMANDS_MAX: usize = 32;
 
 /// Returns the wording of a call of `tool` with its arguments or free-form input.
-pub(super) fn of_call(tool: &str, input: &str) -> Wording {
+pub(super) fn word_call(tool: &str, input: &str) -> Wording {
     let name = tool.split(['<', '?']).next().unwrap_or(tool);
     let input: Cow<'_, str> = match input.starts_with('"') {
         true => serde_json::from_str(input).unwrap_or(input.into()),
@@ -21,7 +21,7 @@ pub(super) fn of_call(tool: &str, input: &str) -> Wording {
     if input == "null" {
         return Wording::default();
     }
-    let known: Input<'_> = serde_json::from_str(&input).unwrap_or_default();
+    let known: CodexToolInput<'_> = serde_json::from_str(&input).unwrap_or_default();
     match name {
         "shell" | "shell_command" | "exec_command" | "local_shell" | "container.exec" | "unified_exec" => {
             let command = command_in(known.command).or_else(|| command_in(known.cmd));
@@ -30,22 +30,22 @@ pub(super) fn of_call(tool: &str, input: &str) -> Wording {
                 None => word(tool, &input),
             }
         }
-        "apply_patch" => of_patch(known.input.get().or(known.patch.get()).unwrap_or(&input)),
+        "apply_patch" => word_patch(known.input.get().or(known.patch.get()).unwrap_or(&input)),
         "exec" if !input.trim_start().starts_with('{') => program(&input),
         "spawn_agent" if known.message.get().is_some() => task(&known),
-        "view_image" if known.path.get().is_some() => plain(known.path.or_empty()),
+        "view_image" if known.path.get().is_some() => word_text(known.path.or_empty()),
         _ => word(tool, &input),
     }
 }
 
 /// Returns the wording of a command given as a list of arguments.
-pub(super) fn of_command(arguments: &[Text<'_>]) -> Wording {
-    let words: Vec<&str> = arguments.iter().map(Text::or_empty).collect();
+pub(super) fn word_command(arguments: &[WireText<'_>]) -> Wording {
+    let words: Vec<&str> = arguments.iter().map(WireText::or_empty).collect();
     shell(&script(&words), None)
 }
 
 /// Returns the wording of an edit of `files`.
-pub(super) fn of_files(files: Vec<Box<str>>) -> Wording {
+pub(super) fn word_files(files: Vec<Box<str>>) -> Wording {
     Wording {
         text: summary(&patch::wording(&files)),
         files,
@@ -54,7 +54,7 @@ pub(super) fn of_files(files: Vec<Box<str>>) -> Wording {
 }
 
 /// Returns a wording that is just `text`.
-pub(super) fn plain(text: &str) -> Wording {
+pub(super) fn word_text(text: &str) -> Wording {
     Wording {
         text: summary(text),
         ..Wording::default()
@@ -78,19 +78,19 @@ fn shell(command: &str, description: Option<&str>) -> Wording {
     }
 }
 
-fn of_patch(text: &str) -> Wording {
+fn word_patch(text: &str) -> Wording {
     let files = patch::files(text);
     match files.is_empty() {
-        true => plain(text),
-        false => of_files(files),
+        true => word_text(text),
+        false => word_files(files),
     }
 }
 
-fn task(input: &Input<'_>) -> Wording {
+fn task(input: &CodexToolInput<'_>) -> Wording {
     let message = cut(input.message.or_empty(), SUMMARY_CHARS_MAX);
     match input.agent_type.get() {
-        Some(kind) => plain(&format!("[{kind}] {message}")),
-        None => plain(message),
+        Some(kind) => word_text(&format!("[{kind}] {message}")),
+        None => word_text(message),
     }
 }
 
@@ -202,7 +202,7 @@ fn unescape(text: &str) -> String {
 }
 
 /// Returns the command in an argument: a shell command line, or a list of words.
-fn command_in(raw: Raw<'_>) -> Option<String> {
+fn command_in(raw: RawJson<'_>) -> Option<String> {
     match serde_json::from_str(raw.json()).ok()? {
         Value::String(line) => Some(line),
         Value::Array(words) => {
@@ -234,8 +234,8 @@ fn is_shell(program: &str) -> bool {
 }
 
 fn quote(word: &str) -> Cow<'_, str> {
-    let plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
+    let word_text = |c: char| c.is_alphanumeric() || "-_./:=@%+,".contains(c);
+    match !word.is_empty() && word.chars().all(word_text) {
         true => word.into(),
         false => format!("'{}'", word.replace('\'', r"'\''")).into(),
     }
@@ -243,15 +243,15 @@ fn quote(word: &str) -> Cow<'_, str> {
 
 wire! {
     /// The arguments of the tools with a known wording.
-    struct Input<'a> {
-        command: Raw<'a> = "command",
-        cmd: Raw<'a> = "cmd",
-        justification: Text<'a> = "justification",
-        input: Text<'a> = "input",
-        patch: Text<'a> = "patch",
-        message: Text<'a> = "message",
-        agent_type: Text<'a> = "agent_type",
-        path: Text<'a> = "path",
+    struct CodexToolInput<'a> {
+        command: RawJson<'a> = "command",
+        cmd: RawJson<'a> = "cmd",
+        justification: WireText<'a> = "justification",
+        input: WireText<'a> = "input",
+        patch: WireText<'a> = "patch",
+        message: WireText<'a> = "message",
+        agent_type: WireText<'a> = "agent_type",
+        path: WireText<'a> = "path",
     }
 }
 
@@ -260,7 +260,7 @@ mod tests {
     use super::*;
 
     fn check(tool: &str, input: &str) -> String {
-        let worded = of_call(tool, input);
+        let worded = word_call(tool, input);
         let files = worded.files.iter().map(|file| format!(" [{file}]")).collect::<String>();
         let command = worded
             .command
@@ -341,7 +341,7 @@ text(r);"#;
         );
         assert_eq!(check("exec", "text(1)"), "text(1)");
         for cut in 0..source.len() {
-            of_call("exec", &source[..cut]);
+            word_call("exec", &source[..cut]);
         }
     }
 }

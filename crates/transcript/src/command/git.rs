@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::shell::{SimpleCommand, Word, simple_commands};
+use super::shell::{ShellWord, SimpleCommand, simple_commands};
 
 /// Maximum number of bytes of a command line that are examined. Agents write whole files before they commit them.
 const EXAMINED_BYTES_MAX: usize = 256 << 10;
@@ -112,7 +112,7 @@ impl CommitScan {
         match value {
             Value::String(script) => self.script(script, 0),
             Value::Array(words) => {
-                let words: Vec<Word<'_>> = words.iter().filter_map(Value::as_str).map(Into::into).collect();
+                let words: Vec<ShellWord<'_>> = words.iter().filter_map(Value::as_str).map(Into::into).collect();
                 self.words(&words, None, 0);
             }
             Value::Object(fields) => {
@@ -157,8 +157,8 @@ impl CommitScan {
         }
     }
 
-    fn words(&mut self, words: &[Word<'_>], stdin: Option<&str>, depth: u8) {
-        let is_before = |word: &&Word<'_>| PREFIXES.contains(&word.as_ref()) || word.contains('=');
+    fn words(&mut self, words: &[ShellWord<'_>], stdin: Option<&str>, depth: u8) {
+        let is_before = |word: &&ShellWord<'_>| PREFIXES.contains(&word.as_ref()) || word.contains('=');
         let rest = &words[words.iter().take_while(is_before).count()..];
         let Some((program, arguments)) = rest.split_first() else {
             return;
@@ -166,7 +166,7 @@ impl CommitScan {
         match program.rsplit(['/', '\\']).next().unwrap_or(program) {
             "git" | "git.exe" => self.git(arguments, stdin),
             "bash" | "sh" | "zsh" => {
-                let is_script_flag = |word: &Word<'_>| word.starts_with('-') && word.ends_with('c');
+                let is_script_flag = |word: &ShellWord<'_>| word.starts_with('-') && word.ends_with('c');
                 let script = arguments
                     .iter()
                     .position(is_script_flag)
@@ -179,7 +179,7 @@ impl CommitScan {
         }
     }
 
-    fn git(&mut self, arguments: &[Word<'_>], stdin: Option<&str>) {
+    fn git(&mut self, arguments: &[ShellWord<'_>], stdin: Option<&str>) {
         let mut rest = arguments;
         while let Some((option, behind)) = rest.split_first().filter(|(word, _)| word.starts_with('-')) {
             let has_value = matches!(
@@ -226,7 +226,7 @@ fn literals(program: &str) -> Vec<String> {
 }
 
 /// Returns the first message among the arguments of `git commit`.
-fn message(arguments: &[Word<'_>], stdin: Option<&str>) -> Option<String> {
+fn message(arguments: &[ShellWord<'_>], stdin: Option<&str>) -> Option<String> {
     for (at, word) in arguments.iter().enumerate() {
         let next = || arguments.get(at + 1).map(|word| word.to_string());
         let is_short = word.starts_with('-') && !word.starts_with("--");
@@ -308,11 +308,11 @@ mod tests {
     fn announced_commits_are_read_from_the_whole_output() {
         let output = "hooks ran\n[main 1a2b3c4] one: [x] y\n 1 file changed\n\u{1b}[1m[main (root-commit) 0123456789] two\u{1b}[0m\n\
                       [detached HEAD abcdef0] three\n[INFO 12:00] no\n[1a2b3c4] no\n[main xyz] no\n";
-        let told: Vec<String> = announced_commits(output)
+        let printed: Vec<String> = announced_commits(output)
             .into_iter()
             .map(|commit| format!("{} {}", commit.hash.unwrap(), commit.subject.unwrap()))
             .collect();
-        assert_eq!(told, ["1a2b3c4 one: [x] y", "0123456789 two", "abcdef0 three"]);
+        assert_eq!(printed, ["1a2b3c4 one: [x] y", "0123456789 two", "abcdef0 three"]);
         assert!(may_announce_commits(br#"{"a":"x\n[main 1a2b3c4] one"}"#));
         assert!(!may_announce_commits(br#"{"a":"[1a2b3c4] one [main 1a2b3c] two"}"#));
     }

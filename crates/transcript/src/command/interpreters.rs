@@ -2,16 +2,16 @@
 //!
 //! Finds what is run, not whether it is a test.
 
-use self::Language::{Other, Python, Shell};
-use super::shell::Word;
+use self::ScriptLanguage::{Other, Python, Shell};
+use super::shell::ShellWord;
 
 /// What an interpreter runs.
 #[derive(Debug)]
-pub(super) enum Source<'w> {
+pub(super) enum InterpreterSource<'w> {
     /// A file and its arguments.
-    File(&'w [Word<'w>]),
+    File(&'w [ShellWord<'w>]),
     /// A module and its arguments, as after `python -m`.
-    Module(&'w [Word<'w>]),
+    Module(&'w [ShellWord<'w>]),
     /// A shell script given as an argument.
     Script(&'w str),
     /// Nothing was named, so it reads its standard input.
@@ -20,7 +20,7 @@ pub(super) enum Source<'w> {
     Tests,
 }
 
-pub(super) struct Interpreter {
+pub(super) struct InterpreterRule {
     pub(super) program: &'static str,
     /// A required first argument, if any.
     word: &'static str,
@@ -30,18 +30,18 @@ pub(super) struct Interpreter {
     code: &'static str,
     /// Options with which the file is only checked.
     idle: &'static str,
-    pub(super) language: Language,
+    pub(super) language: ScriptLanguage,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Language {
+pub(super) enum ScriptLanguage {
     Shell,
     Python,
     Other,
 }
 
 #[rustfmt::skip]
-const INTERPRETERS: &[Interpreter] = &[
+const INTERPRETERS: &[InterpreterRule] = &[
     row("bash", "", "-o +o -O +O --rcfile --init-file", "", "-n", Shell),
     row("sh", "", "-o +o", "", "-n", Shell),
     row("zsh", "", "-o +o", "", "-n", Shell),
@@ -82,9 +82,9 @@ const fn row(
     valued: &'static str,
     code: &'static str,
     idle: &'static str,
-    language: Language,
-) -> Interpreter {
-    Interpreter {
+    language: ScriptLanguage,
+) -> InterpreterRule {
+    InterpreterRule {
         program,
         word,
         valued,
@@ -97,8 +97,8 @@ const fn row(
 /// Returns the interpreter called `program`, with the arguments after its required first one.
 pub(super) fn interpreter<'w>(
     program: &str,
-    arguments: &'w [Word<'w>],
-) -> Option<(&'static Interpreter, &'w [Word<'w>])> {
+    arguments: &'w [ShellWord<'w>],
+) -> Option<(&'static InterpreterRule, &'w [ShellWord<'w>])> {
     let interpreter = INTERPRETERS.iter().find(|interpreter| interpreter.program == program)?;
     if interpreter.word.is_empty() {
         return Some((interpreter, arguments));
@@ -107,9 +107,9 @@ pub(super) fn interpreter<'w>(
     (first == interpreter.word).then_some((interpreter, rest))
 }
 
-impl Interpreter {
+impl InterpreterRule {
     /// Returns what is run, or `None` if it is code in a language we do not parse, or if nothing runs.
-    pub(super) fn source<'w>(&self, arguments: &'w [Word<'w>]) -> Option<Source<'w>> {
+    pub(super) fn source<'w>(&self, arguments: &'w [ShellWord<'w>]) -> Option<InterpreterSource<'w>> {
         let mut rest = arguments;
         while let Some((word, others)) = rest.split_first() {
             let word = word.as_ref();
@@ -118,24 +118,24 @@ impl Interpreter {
                 return None;
             }
             if !word.starts_with(['-', '+']) {
-                return Some(Source::File(rest));
+                return Some(InterpreterSource::File(rest));
             }
             let ends_cluster = |letter| is_cluster(word) && word.ends_with(letter);
             match self.language {
                 Shell if ends_cluster('c') || word == "--command" => {
-                    return others.first().map(|script| Source::Script(script));
+                    return others.first().map(|script| InterpreterSource::Script(script));
                 }
-                Shell if word == "-s" => return Some(Source::Stdin),
-                Python if ends_cluster('m') => return Some(Source::Module(others)),
-                Other if word == "--test" => return Some(Source::Tests),
-                Python if word == "-" => return Some(Source::Stdin),
+                Shell if word == "-s" => return Some(InterpreterSource::Stdin),
+                Python if ends_cluster('m') => return Some(InterpreterSource::Module(others)),
+                Other if word == "--test" => return Some(InterpreterSource::Tests),
+                Python if word == "-" => return Some(InterpreterSource::Stdin),
                 _ => {}
             }
             // `bash -euo pipefail -c` has an option with a value inside a cluster.
             let takes_value = is_in(self.valued) || (self.language == Shell && ends_cluster('o'));
             rest = others.get(usize::from(takes_value)..).unwrap_or_default();
         }
-        Some(Source::Stdin)
+        Some(InterpreterSource::Stdin)
     }
 }
 

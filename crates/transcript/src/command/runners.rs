@@ -9,7 +9,7 @@ use super::is_one_of;
 use super::names::{
     is_check_target, is_gradle_test, is_maven_test, is_scala_test, is_test_module, is_test_script, is_test_task,
 };
-use super::shell::Word;
+use super::shell::ShellWord;
 
 /// Program, its first arguments after options (`|` separates alternatives), and our name for the runner. Without
 /// arguments the program alone is a test run.
@@ -246,79 +246,79 @@ const RUNNERS: &[(&str, &str, &str)] = &[
 /// Programs that run the tasks, goals or scripts named in their arguments: where the names are, and our name for the
 /// runner.
 #[rustfmt::skip]
-const TASK_RUNNERS: &[(&str, Tasks, &str)] = &[
-    ("make", Tasks::Targets, "make test"),
-    ("gmake", Tasks::Targets, "make test"),
-    ("mingw32-make", Tasks::Targets, "make test"),
-    ("nmake", Tasks::Targets, "make test"),
-    ("remake", Tasks::Targets, "make test"),
-    ("ninja", Tasks::Targets, "ninja test"),
-    ("samu", Tasks::Targets, "ninja test"),
-    ("cmake", Tasks::Targets, "make test"),
-    ("ant", Tasks::Targets, "ant test"),
-    ("just", Tasks::First, "just test"),
-    ("task", Tasks::Any, "task test"),
-    ("go-task", Tasks::Any, "task test"),
-    ("invoke", Tasks::First, "invoke test"),
-    ("inv", Tasks::First, "invoke test"),
-    ("rake", Tasks::Any, "rake test"),
-    ("rails", Tasks::First, "rails test"),
-    ("thor", Tasks::First, "thor test"),
-    ("poe", Tasks::First, "poe test"),
-    ("poethepoet", Tasks::First, "poe test"),
-    ("taskipy", Tasks::First, "taskipy test"),
-    ("doit", Tasks::Any, "doit test"),
-    ("mage", Tasks::Any, "mage test"),
-    ("gulp", Tasks::Any, "gulp test"),
-    ("grunt", Tasks::Any, "grunt test"),
-    ("mise", Tasks::Scripts, "mise test"),
-    ("devbox", Tasks::Scripts, "devbox test"),
-    ("hatch", Tasks::Scripts, "hatch test"),
-    ("pdm", Tasks::Scripts, "pdm test"),
-    ("rye", Tasks::Scripts, "rye test"),
-    ("pixi", Tasks::Scripts, "pixi test"),
-    ("pipenv", Tasks::Scripts, "pipenv test"),
-    ("melos", Tasks::Scripts, "melos test"),
-    ("npm", Tasks::Scripts, "npm test"),
-    ("cnpm", Tasks::Scripts, "npm test"),
-    ("yarn", Tasks::Scripts, "yarn test"),
-    ("yarnpkg", Tasks::Scripts, "yarn test"),
-    ("pnpm", Tasks::Scripts, "pnpm test"),
-    ("bun", Tasks::Scripts, "bun test"),
-    ("vp", Tasks::Scripts, "vp test"),
-    ("nr", Tasks::First, "npm test"),
-    ("deno", Tasks::Scripts, "deno test"),
-    ("node", Tasks::Flag("--run"), "npm test"),
-    ("composer", Tasks::Scripts, "composer test"),
-    ("lerna", Tasks::FirstOrRun, "lerna test"),
-    ("rush", Tasks::First, "rush test"),
-    ("rushx", Tasks::First, "rush test"),
-    ("turbo", Tasks::FirstOrRun, "turbo test"),
-    ("moon", Tasks::FirstOrRun, "moon test"),
-    ("nx", Tasks::FirstOrRun, "nx test"),
-    ("npm-run-all", Tasks::Any, "npm test"),
-    ("run-s", Tasks::Any, "npm test"),
-    ("run-p", Tasks::Any, "npm test"),
-    ("wireit", Tasks::Any, "npm test"),
-    ("zig", Tasks::After("build"), "zig test"),
-    ("lein", Tasks::Any, "lein test"),
-    ("xcodebuild", Tasks::Exactly("test|test-without-building"), "xcodebuild test"),
-    ("mvn", Tasks::Maven, "mvn test"),
-    ("mvnw", Tasks::Maven, "mvn test"),
-    ("mvnd", Tasks::Maven, "mvn test"),
-    ("gradle", Tasks::Gradle, "gradle test"),
-    ("gradlew", Tasks::Gradle, "gradle test"),
-    ("sbt", Tasks::Scala, "sbt test"),
-    ("sbtn", Tasks::Scala, "sbt test"),
-    ("mill", Tasks::Scala, "mill test"),
-    ("bleep", Tasks::Exactly("test"), "bleep test"),
-    ("scala-cli", Tasks::Exactly("test"), "scala-cli test"),
-    ("nox", Tasks::Sessions, "nox"),
+const TASK_RUNNERS: &[(&str, TaskPosition, &str)] = &[
+    ("make", TaskPosition::Targets, "make test"),
+    ("gmake", TaskPosition::Targets, "make test"),
+    ("mingw32-make", TaskPosition::Targets, "make test"),
+    ("nmake", TaskPosition::Targets, "make test"),
+    ("remake", TaskPosition::Targets, "make test"),
+    ("ninja", TaskPosition::Targets, "ninja test"),
+    ("samu", TaskPosition::Targets, "ninja test"),
+    ("cmake", TaskPosition::Targets, "make test"),
+    ("ant", TaskPosition::Targets, "ant test"),
+    ("just", TaskPosition::First, "just test"),
+    ("task", TaskPosition::Any, "task test"),
+    ("go-task", TaskPosition::Any, "task test"),
+    ("invoke", TaskPosition::First, "invoke test"),
+    ("inv", TaskPosition::First, "invoke test"),
+    ("rake", TaskPosition::Any, "rake test"),
+    ("rails", TaskPosition::First, "rails test"),
+    ("thor", TaskPosition::First, "thor test"),
+    ("poe", TaskPosition::First, "poe test"),
+    ("poethepoet", TaskPosition::First, "poe test"),
+    ("taskipy", TaskPosition::First, "taskipy test"),
+    ("doit", TaskPosition::Any, "doit test"),
+    ("mage", TaskPosition::Any, "mage test"),
+    ("gulp", TaskPosition::Any, "gulp test"),
+    ("grunt", TaskPosition::Any, "grunt test"),
+    ("mise", TaskPosition::Scripts, "mise test"),
+    ("devbox", TaskPosition::Scripts, "devbox test"),
+    ("hatch", TaskPosition::Scripts, "hatch test"),
+    ("pdm", TaskPosition::Scripts, "pdm test"),
+    ("rye", TaskPosition::Scripts, "rye test"),
+    ("pixi", TaskPosition::Scripts, "pixi test"),
+    ("pipenv", TaskPosition::Scripts, "pipenv test"),
+    ("melos", TaskPosition::Scripts, "melos test"),
+    ("npm", TaskPosition::Scripts, "npm test"),
+    ("cnpm", TaskPosition::Scripts, "npm test"),
+    ("yarn", TaskPosition::Scripts, "yarn test"),
+    ("yarnpkg", TaskPosition::Scripts, "yarn test"),
+    ("pnpm", TaskPosition::Scripts, "pnpm test"),
+    ("bun", TaskPosition::Scripts, "bun test"),
+    ("vp", TaskPosition::Scripts, "vp test"),
+    ("nr", TaskPosition::First, "npm test"),
+    ("deno", TaskPosition::Scripts, "deno test"),
+    ("node", TaskPosition::Flag("--run"), "npm test"),
+    ("composer", TaskPosition::Scripts, "composer test"),
+    ("lerna", TaskPosition::FirstOrRun, "lerna test"),
+    ("rush", TaskPosition::First, "rush test"),
+    ("rushx", TaskPosition::First, "rush test"),
+    ("turbo", TaskPosition::FirstOrRun, "turbo test"),
+    ("moon", TaskPosition::FirstOrRun, "moon test"),
+    ("nx", TaskPosition::FirstOrRun, "nx test"),
+    ("npm-run-all", TaskPosition::Any, "npm test"),
+    ("run-s", TaskPosition::Any, "npm test"),
+    ("run-p", TaskPosition::Any, "npm test"),
+    ("wireit", TaskPosition::Any, "npm test"),
+    ("zig", TaskPosition::After("build"), "zig test"),
+    ("lein", TaskPosition::Any, "lein test"),
+    ("xcodebuild", TaskPosition::Exactly("test|test-without-building"), "xcodebuild test"),
+    ("mvn", TaskPosition::Maven, "mvn test"),
+    ("mvnw", TaskPosition::Maven, "mvn test"),
+    ("mvnd", TaskPosition::Maven, "mvn test"),
+    ("gradle", TaskPosition::Gradle, "gradle test"),
+    ("gradlew", TaskPosition::Gradle, "gradle test"),
+    ("sbt", TaskPosition::Scala, "sbt test"),
+    ("sbtn", TaskPosition::Scala, "sbt test"),
+    ("mill", TaskPosition::Scala, "mill test"),
+    ("bleep", TaskPosition::Exactly("test"), "bleep test"),
+    ("scala-cli", TaskPosition::Exactly("test"), "scala-cli test"),
+    ("nox", TaskPosition::Sessions, "nox"),
 ];
 
 /// Where the task names are among the arguments of a task runner.
 #[derive(Clone, Copy)]
-enum Tasks {
+enum TaskPosition {
     /// The first argument; the following ones belong to the task.
     First,
     /// Every argument.
@@ -346,7 +346,7 @@ enum Tasks {
 }
 
 /// Programs that run tests if one of their arguments contains this text.
-const TELLTALES: &[(&str, &str, &str)] = &[
+const CODE_MARKERS: &[(&str, &str, &str)] = &[
     ("python", "pytest.main(", "pytest"),
     ("python", "unittest.main(", "unittest"),
     ("python", "unittest.TextTestRunner", "unittest"),
@@ -382,7 +382,7 @@ const TELLTALES: &[(&str, &str, &str)] = &[
 /// Options with which a runner builds, lists or explains tests, but runs none. `*` means every runner. An entry
 /// without a dash is a subcommand.
 #[rustfmt::skip]
-const IDLE: &[(&str, &[&str])] = &[
+const NO_RUN_OPTIONS: &[(&str, &[&str])] = &[
     ("*", &["--help", "--version", "--collect-only", "--collectonly", "--co", "--listTests", "--list-tests",
         "--list", "--no-run",
         "--dry-run", "--show-config", "--showConfig"]),
@@ -471,7 +471,7 @@ const VALUED: &[(&str, &[&str])] = &[
 ];
 
 /// Returns the test runner started by `program` with `arguments`, from the tables or by the name of its file.
-pub(super) fn runner(program: &str, arguments: &[Word<'_>]) -> Option<&'static str> {
+pub(super) fn runner(program: &str, arguments: &[ShellWord<'_>]) -> Option<&'static str> {
     let name = program_name(program);
     let name = name.as_ref();
     let by_words = (RUNNERS.iter())
@@ -482,33 +482,33 @@ pub(super) fn runner(program: &str, arguments: &[Word<'_>]) -> Option<&'static s
         let row = TASK_RUNNERS.iter().find(|row| row.0 == name)?;
         names_test_task(row.1, name, arguments).then_some((row.2, 0))
     };
-    let by_code = || telltale(name, arguments.iter().map(Cow::as_ref)).map(|found| (found, 0));
+    let by_code = || runner_in_code(name, arguments.iter().map(Cow::as_ref)).map(|found| (found, 0));
     let by_path = || {
         let is_test = is_file_path(program) && is_test_script(program) && !has_subcommand(program, arguments);
         is_test.then_some(("test script", 0))
     };
     let (found, words) = by_words.or_else(by_task).or_else(by_code).or_else(by_path)?;
-    (!is_idle(found, words, arguments)).then_some(found)
+    (!runs_nothing(found, words, arguments)).then_some(found)
 }
 
 /// Returns the runner that the code in one of `texts` starts if `program` runs it: `python -c 'pytest.main()'`.
-pub(super) fn telltale<'t>(program: &str, texts: impl Iterator<Item = &'t str>) -> Option<&'static str> {
+pub(super) fn runner_in_code<'t>(program: &str, texts: impl Iterator<Item = &'t str>) -> Option<&'static str> {
     let mut texts = texts;
-    let rows = || TELLTALES.iter().filter(|row| row.0 == program);
+    let rows = || CODE_MARKERS.iter().filter(|row| row.0 == program);
     rows().next()?;
     texts.find_map(|text| rows().find(|row| text.contains(row.1)).map(|row| row.2))
 }
 
 /// Returns the runner started by `python -m module` if the module is a test: `app.tests.test_login`.
-pub(super) fn module_runner(words: &[Word<'_>]) -> Option<&'static str> {
+pub(super) fn module_runner(words: &[ShellWord<'_>]) -> Option<&'static str> {
     let (module, arguments) = words.split_first()?;
-    (is_test_module(module) && !is_idle("test module", 0, arguments)).then_some("test module")
+    (is_test_module(module) && !runs_nothing("test module", 0, arguments)).then_some("test module")
 }
 
 /// Returns the runner started by an interpreter with this file, whatever the file's extension: `bash run_tests`.
-pub(super) fn script_runner(words: &[Word<'_>]) -> Option<&'static str> {
+pub(super) fn script_runner(words: &[ShellWord<'_>]) -> Option<&'static str> {
     let (file, arguments) = words.split_first()?;
-    (is_test_script(file) && !is_idle("test script", 0, arguments)).then_some("test script")
+    (is_test_script(file) && !runs_nothing("test script", 0, arguments)).then_some("test script")
 }
 
 /// Returns the name of a program as the tables have it: in lower case, without directories, extensions of Windows and
@@ -548,7 +548,7 @@ pub(super) fn program_name(program: &str) -> Cow<'_, str> {
 }
 
 /// Returns the arguments that are neither options nor their values.
-fn operands<'w>(program: &str, arguments: &'w [Word<'w>]) -> impl Iterator<Item = &'w str> {
+fn operands<'w>(program: &str, arguments: &'w [ShellWord<'w>]) -> impl Iterator<Item = &'w str> {
     let valued = VALUED.iter().find(|row| row.0 == program).map_or(&[][..], |row| row.1);
     let mut arguments = arguments.iter().map(Cow::as_ref);
     std::iter::from_fn(move || {
@@ -574,12 +574,12 @@ fn matches_words<'w>(pattern: &str, mut words: impl Iterator<Item = &'w str>) ->
         .all(|step| words.next().is_some_and(|word| is_one_of(word, step)))
 }
 
-fn names_test_task(tasks: Tasks, program: &str, arguments: &[Word<'_>]) -> bool {
+fn names_test_task(tasks: TaskPosition, program: &str, arguments: &[ShellWord<'_>]) -> bool {
     let mut names = operands(program, arguments);
     match tasks {
-        Tasks::First => names.next().is_some_and(is_test_task),
-        Tasks::Any => names.any(is_test_task),
-        Tasks::FirstOrRun => match names.next() {
+        TaskPosition::First => names.next().is_some_and(is_test_task),
+        TaskPosition::Any => names.any(is_test_task),
+        TaskPosition::FirstOrRun => match names.next() {
             Some("run" | "run-many" | "affected") => {
                 let targets = arguments.iter().filter_map(|argument| argument.split_once('='));
                 let mut targets = targets
@@ -590,19 +590,19 @@ fn names_test_task(tasks: Tasks, program: &str, arguments: &[Word<'_>]) -> bool 
             }
             name => name.is_some_and(is_test_task),
         },
-        Tasks::Targets => names.any(|name| is_test_task(name) || is_check_target(name)),
+        TaskPosition::Targets => names.any(|name| is_test_task(name) || is_check_target(name)),
         // `yarn jest` is a wrapped program, and is recognized by its own name.
-        Tasks::Scripts => script_name(program, names).is_some_and(|name| is_test_task(name) && !is_runner(name)),
-        Tasks::After(word) => names.next() == Some(word) && names.any(is_test_task),
-        Tasks::Flag(flag) => {
+        TaskPosition::Scripts => script_name(program, names).is_some_and(|name| is_test_task(name) && !is_runner(name)),
+        TaskPosition::After(word) => names.next() == Some(word) && names.any(is_test_task),
+        TaskPosition::Flag(flag) => {
             let mut rest = arguments.iter().skip_while(|argument| *argument != flag);
             rest.nth(1).is_some_and(|name| is_test_task(name))
         }
-        Tasks::Exactly(words) => names.any(|name| is_one_of(name, words)),
-        Tasks::Maven => names.any(is_maven_test),
-        Tasks::Gradle => names.any(is_gradle_test),
-        Tasks::Scala => names.any(is_scala_test),
-        Tasks::Sessions => {
+        TaskPosition::Exactly(words) => names.any(|name| is_one_of(name, words)),
+        TaskPosition::Maven => names.any(is_maven_test),
+        TaskPosition::Gradle => names.any(is_gradle_test),
+        TaskPosition::Scala => names.any(is_scala_test),
+        TaskPosition::Sessions => {
             let mut rest = arguments
                 .iter()
                 .skip_while(|argument| !is_one_of(argument, "-s|--session|--sessions|-e"));
@@ -614,14 +614,14 @@ fn names_test_task(tasks: Tasks, program: &str, arguments: &[Word<'_>]) -> bool 
 /// Returns the package script that is run: `yarn test`, `npm run -w web test:unit`, `pnpm -r run test`.
 fn script_name<'w>(program: &str, names: impl Iterator<Item = &'w str>) -> Option<&'w str> {
     let mut names = names;
-    let mut told_to_run = !matches!(program, "npm" | "cnpm" | "deno" | "pipenv" | "hatch" | "rye");
+    let mut may_run = !matches!(program, "npm" | "cnpm" | "deno" | "pipenv" | "hatch" | "rye");
     loop {
         match names.next()? {
             "workspace" | "w" if program.starts_with("yarn") => drop(names.next()),
-            "run" | "run-script" | "rum" | "urn" | "r" | "task" => told_to_run = true,
+            "run" | "run-script" | "rum" | "urn" | "r" | "task" => may_run = true,
             "workspaces" | "foreach" | "recursive" | "multi" | "m" => {}
             "t" | "tst" | "it" | "cit" | "install-test" if matches!(program, "npm" | "pnpm") => return Some("test"),
-            name if told_to_run || name == "test" => return Some(name),
+            name if may_run || name == "test" => return Some(name),
             _ => return None,
         }
     }
@@ -629,8 +629,8 @@ fn script_name<'w>(program: &str, names: impl Iterator<Item = &'w str>) -> Optio
 
 /// `/tmp/app-test login` is the app itself, built under a temporary name: test binaries have options, not
 /// subcommands.
-fn has_subcommand(program: &str, arguments: &[Word<'_>]) -> bool {
-    let is_word = |word: &Word<'_>| word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
+fn has_subcommand(program: &str, arguments: &[ShellWord<'_>]) -> bool {
+    let is_word = |word: &ShellWord<'_>| word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
     let first = arguments.first().filter(|word| !word.starts_with('-'));
     program.ends_with("-test") && first.is_some_and(is_word)
 }
@@ -649,10 +649,10 @@ fn is_file_path(program: &str) -> bool {
 
 /// Returns `true` if the runner only lists, builds or explains tests. Its own subcommand follows the `words` that
 /// identified it.
-fn is_idle(runner: &str, words: usize, arguments: &[Word<'_>]) -> bool {
+fn runs_nothing(runner: &str, words: usize, arguments: &[ShellWord<'_>]) -> bool {
     arguments.iter().enumerate().any(|(index, argument)| {
         let (option, value) = argument.split_once('=').unwrap_or((argument, ""));
-        let mut rows = IDLE.iter().filter(|row| row.0 == "*" || row.0 == runner);
+        let mut rows = NO_RUN_OPTIONS.iter().filter(|row| row.0 == "*" || row.0 == runner);
         let is_in_place = index == words || argument.starts_with('-');
         is_in_place && value != "false" && rows.any(|row| row.1.contains(&option))
     })

@@ -8,49 +8,49 @@
 
 use std::borrow::Cow;
 
-pub(super) type Word<'a> = Cow<'a, str>;
+pub(super) type ShellWord<'a> = Cow<'a, str>;
 
 /// A program with its arguments, between two operators.
 #[derive(Debug, Default)]
 pub(super) struct SimpleCommand<'a> {
     /// Without quotes and redirections, but with leading assignments and keywords.
-    pub(super) words: Vec<Word<'a>>,
+    pub(super) words: Vec<ShellWord<'a>>,
     /// The contents of `$(…)`, `` `…` `` and `<(…)`: scripts that run before the command itself.
     pub(super) substitutions: Vec<&'a str>,
     /// The text of a here-document or a here-string.
-    pub(super) stdin: Option<Word<'a>>,
+    pub(super) stdin: Option<ShellWord<'a>>,
 }
 
 /// Splits `text` at every operator. Groups and keywords are not nested because callers only ask whether a command
 /// occurs anywhere, which needs no tree.
 pub(super) fn simple_commands(text: &str) -> Vec<SimpleCommand<'_>> {
-    let mut lexer = Lexer {
+    let mut lexer = ShellLexer {
         text,
         at: 0,
         word: None,
         next_word: NextWord::Argument,
         command: SimpleCommand::default(),
-        announced: Vec::new(),
+        pending: Vec::new(),
         commands: Vec::new(),
     };
     lexer.run();
     lexer.commands
 }
 
-struct Lexer<'a> {
+struct ShellLexer<'a> {
     text: &'a str,
     at: usize,
     word: Option<OpenWord<'a>>,
     next_word: NextWord,
     command: SimpleCommand<'a>,
     /// Here-documents whose bodies start after the next newline, each with the index of its command.
-    announced: Vec<(usize, &'a str)>,
+    pending: Vec<(usize, &'a str)>,
     commands: Vec<SimpleCommand<'a>>,
 }
 
 /// A word under construction: borrowed as long as its parts are adjacent in the text.
 struct OpenWord<'a> {
-    text: Word<'a>,
+    text: ShellWord<'a>,
     start: usize,
     end: usize,
 }
@@ -63,7 +63,7 @@ enum NextWord {
     HereString,
 }
 
-impl<'a> Lexer<'a> {
+impl<'a> ShellLexer<'a> {
     fn run(&mut self) {
         while let Some(byte) = self.byte(0) {
             match byte {
@@ -74,7 +74,7 @@ impl<'a> Lexer<'a> {
                 b'\n' => {
                     self.at += 1;
                     self.end_command();
-                    self.take_heredocs();
+                    self.read_heredocs();
                 }
                 b'&' if self.byte(1) == Some(b'>') => self.redirection(),
                 b';' | b'|' | b'&' | b')' => {
@@ -170,7 +170,7 @@ impl<'a> Lexer<'a> {
 
     fn parenthesis(&mut self) {
         if self.word.as_ref().is_some_and(|word| word.text.ends_with('=')) {
-            self.push_to(close_of(self.text, self.at + 1).1); // an array: `tests=(unit pytest)`
+            self.push_to(find_close(self.text, self.at + 1).1); // an array: `tests=(unit pytest)`
         } else if self.byte(1) == Some(b')') {
             // The name of a function that is only defined here does not run.
             self.word = None;
@@ -210,11 +210,11 @@ impl<'a> Lexer<'a> {
         self.at = end;
         // The command must be in the list when its body is read, so it gets its standard input here.
         self.command.stdin = Some(Cow::Borrowed(""));
-        self.announced.push((self.commands.len(), delimiter));
+        self.pending.push((self.commands.len(), delimiter));
     }
 
-    fn take_heredocs(&mut self) {
-        for (command, delimiter) in std::mem::take(&mut self.announced) {
+    fn read_heredocs(&mut self) {
+        for (command, delimiter) in std::mem::take(&mut self.pending) {
             let (body, end) = heredoc_body(self.text, self.at, delimiter);
             self.at = end;
             if let Some(command) = self.commands.get_mut(command) {
@@ -309,7 +309,7 @@ impl<'a> Lexer<'a> {
     /// `$(…)`, `<(…)`, `>(…)`: two bytes, a script, and a parenthesis.
     fn substitution(&mut self) {
         let inner = self.at + 2;
-        let (close, end) = close_of(self.text, inner);
+        let (close, end) = find_close(self.text, inner);
         self.command
             .substitutions
             .push(self.text.get(inner..close).unwrap_or_default());
@@ -360,10 +360,10 @@ fn line_end(text: &str, from: usize) -> usize {
 ///
 /// Quotes and here-documents are skipped because commit messages are full of apostrophes and brackets. The open
 /// brackets are kept in a list because recursion on untrusted nesting could overflow the stack.
-fn close_of(text: &str, from: usize) -> (usize, usize) {
+fn find_close(text: &str, from: usize) -> (usize, usize) {
     let bytes = text.as_bytes();
     let mut open = vec![b'('];
-    let mut announced = Vec::new();
+    let mut pending = Vec::new();
     let mut at = from;
     while let Some(&byte) = bytes.get(at) {
         let next = bytes.get(at + 1).copied();
@@ -393,13 +393,13 @@ fn close_of(text: &str, from: usize) -> (usize, usize) {
             b'#' if bytes.get(at.wrapping_sub(2)).is_some_and(u8::is_ascii_whitespace) => at = line_end(text, at),
             b'<' if next == Some(b'<') => match heredoc_delimiter(text, at - 1) {
                 Some((delimiter, end)) => {
-                    announced.push(delimiter);
+                    pending.push(delimiter);
                     at = end;
                 }
                 None => at += 1,
             },
             b'\n' => {
-                for delimiter in announced.drain(..) {
+                for delimiter in pending.drain(..) {
                     at = heredoc_body(text, at, delimiter).1;
                 }
             }

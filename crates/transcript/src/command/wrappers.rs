@@ -5,30 +5,30 @@
 
 use std::borrow::Cow;
 
-use self::Inside::{Script, ScriptAfter, Scripts, TextAfter, TextAfterWithout, Words, WordsAfter};
+use self::InnerPosition::{Script, ScriptAfter, Scripts, TextAfter, TextAfterWithout, Words, WordsAfter};
 use super::is_one_of;
-use super::shell::Word;
+use super::shell::ShellWord;
 
 /// The command inside a wrapper.
-pub(super) enum Inner<'w> {
+pub(super) enum InnerCommand<'w> {
     /// A program and its arguments.
-    Words(&'w [Word<'w>]),
+    Words(&'w [ShellWord<'w>]),
     /// A script for a shell.
     Script(Cow<'w, str>),
 }
 
-struct Wrapper {
+struct WrapperRule {
     program: &'static str,
     /// The arguments that must follow the program, ignoring options; `|` separates alternatives.
     words: &'static str,
     /// Options whose next argument is their value, separated by spaces.
     valued: &'static str,
-    inside: Inside,
+    inside: InnerPosition,
 }
 
 /// Where the inner command is.
 #[derive(Clone, Copy)]
-enum Inside {
+enum InnerPosition {
     /// After options and this many operands.
     Words(usize),
     /// The same, but the words are joined and parsed by a shell.
@@ -45,8 +45,8 @@ enum Inside {
     TextAfterWithout(&'static str, &'static str),
 }
 
-const fn row(program: &'static str, words: &'static str, valued: &'static str, inside: Inside) -> Wrapper {
-    Wrapper {
+const fn row(program: &'static str, words: &'static str, valued: &'static str, inside: InnerPosition) -> WrapperRule {
+    WrapperRule {
         program,
         words,
         valued,
@@ -67,7 +67,7 @@ const PACKAGE_MANAGER: &str =
     "-p --package --prefix -C --dir --filter -F --cwd -w --workspace --node-options --workspace-concurrency --loglevel";
 
 #[rustfmt::skip]
-const WRAPPERS: &[Wrapper] = &[
+const WRAPPERS: &[WrapperRule] = &[
     // The system
     row("sudo", "", "-u --user -g --group -h -p -C -D -R -T -U -r -t --chdir --prompt", Words(0)),
     row("doas", "", "-u -C", Words(0)),
@@ -253,13 +253,13 @@ const WRAPPERS: &[Wrapper] = &[
 ];
 
 /// Returns every command inside `program` with `arguments`. Rows overlap if a program has several forms.
-pub(super) fn inner_commands<'w>(program: &str, arguments: &'w [Word<'w>]) -> Vec<Inner<'w>> {
+pub(super) fn inner_commands<'w>(program: &str, arguments: &'w [ShellWord<'w>]) -> Vec<InnerCommand<'w>> {
     let mut found = Vec::new();
     for wrapper in WRAPPERS.iter().filter(|wrapper| wrapper.program == program) {
         let mut rest = arguments;
         let mut steps = wrapper.words.split_ascii_whitespace();
         let matches = steps.all(|step| {
-            rest = after_options(rest, wrapper.valued);
+            rest = skip_options(rest, wrapper.valued);
             let matches = rest.first().is_some_and(|word| is_one_of(word, step));
             rest = rest.get(1..).unwrap_or_default();
             matches
@@ -271,10 +271,10 @@ pub(super) fn inner_commands<'w>(program: &str, arguments: &'w [Word<'w>]) -> Ve
     found
 }
 
-impl Inside {
-    fn collect<'w>(self, words: &'w [Word<'w>], valued: &str, found: &mut Vec<Inner<'w>>) {
+impl InnerPosition {
+    fn collect<'w>(self, words: &'w [ShellWord<'w>], valued: &str, found: &mut Vec<InnerCommand<'w>>) {
         let operands = |count: usize| {
-            let rest = after_options(words, valued).get(count..).unwrap_or_default();
+            let rest = skip_options(words, valued).get(count..).unwrap_or_default();
             // `--` may separate the wrapper's operands from the command: `kubectl exec pod -- …`.
             if rest.first().is_some_and(|word| word == "--") {
                 rest.get(1..).unwrap_or_default()
@@ -287,29 +287,29 @@ impl Inside {
             words.get(at + 1..).filter(|rest| !rest.is_empty())
         };
         match self {
-            Words(count) => found.push(Inner::Words(operands(count))),
-            Script(count) => found.push(Inner::Script(operands(count).join(" ").into())),
+            Words(count) => found.push(InnerCommand::Words(operands(count))),
+            Script(count) => found.push(InnerCommand::Script(operands(count).join(" ").into())),
             Scripts => found.extend(
                 operands(0)
                     .iter()
-                    .map(|word| Inner::Script(Cow::Borrowed(word.as_ref()))),
+                    .map(|word| InnerCommand::Script(Cow::Borrowed(word.as_ref()))),
             ),
-            WordsAfter(flags) => found.extend(after(flags).map(Inner::Words)),
-            ScriptAfter(flags) => found.extend(after(flags).map(|rest| Inner::Script(rest.join(" ").into()))),
+            WordsAfter(flags) => found.extend(after(flags).map(InnerCommand::Words)),
+            ScriptAfter(flags) => found.extend(after(flags).map(|rest| InnerCommand::Script(rest.join(" ").into()))),
             TextAfter(flags) => {
-                let text = after(flags).and_then(<[Word<'_>]>::first);
-                found.extend(text.map(|text| Inner::Script(Cow::Borrowed(text.as_ref()))));
+                let text = after(flags).and_then(<[ShellWord<'_>]>::first);
+                found.extend(text.map(|text| InnerCommand::Script(Cow::Borrowed(text.as_ref()))));
             }
             TextAfterWithout(flags, first) => {
-                let text = after(flags).and_then(<[Word<'_>]>::first);
-                found.extend(text.map(|text| Inner::Script(format!("{first} {text}").into())));
+                let text = after(flags).and_then(<[ShellWord<'_>]>::first);
+                found.extend(text.map(|text| InnerCommand::Script(format!("{first} {text}").into())));
             }
         }
     }
 }
 
 /// Skips options, and the values of those in `valued`. `--` ends them.
-pub(super) fn after_options<'w>(words: &'w [Word<'w>], valued: &str) -> &'w [Word<'w>] {
+pub(super) fn skip_options<'w>(words: &'w [ShellWord<'w>], valued: &str) -> &'w [ShellWord<'w>] {
     let mut rest = words;
     while let Some((word, others)) = rest.split_first() {
         if word == "--" {

@@ -11,20 +11,20 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Place;
-use super::children::{Child, Children, session_key};
-use super::record::{Params, Usage};
+use super::RowPosition;
+use super::children::{RunningSubagent, SubagentBills, session_key};
+use super::record::{GrokUsage, RowBody};
 use crate::call::{Call, Tokens};
 use crate::ids::{from_entries, hash, hash_pair, in_order, uuid};
 use crate::reading::{Amendment, Delta};
-use crate::wire::Number;
+use crate::wire::WireNumber;
 
 /// Maximum number of models per prompt.
 const MODELS_MAX: usize = 64;
 
 /// What is remembered of a billed prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Bill {
+struct BilledPrompt {
     /// The row that reported it.
     row: u64,
     /// The event that carries the tokens.
@@ -36,7 +36,7 @@ struct Bill {
 
 /// How much the context grew during a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Growth {
+struct ContextGrowth {
     prompt: u64,
     tokens: u64,
     seq: Option<u64>,
@@ -47,33 +47,33 @@ struct Growth {
 
 /// The calls of a log so far.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Bills {
+pub(super) struct GrokBilling {
     #[serde(serialize_with = "in_order", deserialize_with = "from_entries")]
-    bills: FxHashMap<u64, Bill>,
+    bills: FxHashMap<u64, BilledPrompt>,
     /// The prompt whose rows are being read.
     prompt: Option<Box<str>>,
     has_usage: bool,
     context_tokens: u64,
-    growth: Option<Growth>,
-    children: Children,
+    growth: Option<ContextGrowth>,
+    children: SubagentBills,
 }
 
-impl Bills {
+impl GrokBilling {
     /// Reads a row that reports that a subagent was started or finished.
-    pub(super) fn subagent(&mut self, params: &Params<'_>, place: &Place<'_>) {
+    pub(super) fn read_subagent(&mut self, params: &RowBody<'_>, position: &RowPosition<'_>) {
         let update = &params.update;
         let Some(id) = update.child_session_id.get() else {
             return;
         };
         match (update.kind.or_empty(), update.parent_prompt_id.get()) {
-            ("subagent_spawned", Some(prompt)) => self.children.started(id, key_of(prompt, params), place.ts),
-            ("subagent_finished", _) => self.children.done(id, place.line, place.ts),
+            ("subagent_spawned", Some(prompt)) => self.children.add(id, prompt_key_of(prompt, params), position.ts),
+            ("subagent_finished", _) => self.children.mark_done(id, position.line, position.ts),
             _ => {}
         }
     }
 
     /// Returns `true` if the same row was read before.
-    pub(super) fn is_copy(&self, params: &Params<'_>) -> bool {
+    pub(super) fn is_copy(&self, params: &RowBody<'_>) -> bool {
         let row = params.meta.event_id.get().map(hash);
         let bill = self.bills.get(&self.prompt_key(params));
         row.is_some() && bill.map(|bill| bill.row) == row
@@ -81,10 +81,10 @@ impl Bills {
 
     /// Adds the usage of a finished prompt. A later row of the same prompt replaces an earlier one.
     #[expect(clippy::too_many_arguments, reason = "the facts of one call")]
-    pub(super) fn usage(
+    pub(super) fn add_usage(
         &mut self,
-        params: &Params<'_>,
-        place: &Place<'_>,
+        params: &RowBody<'_>,
+        position: &RowPosition<'_>,
         seq: u64,
         turn: Option<u32>,
         model: Option<&str>,
@@ -92,9 +92,10 @@ impl Bills {
         delta: &mut Delta,
     ) {
         let prompt = self.prompt_key(params);
-        let held = self.children.over(prompt);
+        let children = self.children.finish_prompt(prompt);
         let Some(usage) = &params.update.usage.0 else { return };
-        delta.calls.extend(held.iter().map(|child| note_of(child, turn, place)));
+        let notes = children.iter().map(|child| child_note(child, turn, position));
+        delta.calls.extend(notes);
         self.forget_growth(prompt, delta);
         self.has_usage = true;
         let before = self.bills.remove(&prompt);
@@ -104,10 +105,10 @@ impl Bills {
                 tokens: None,
             });
         }
-        let first_ts = before.as_ref().and_then(|before| before.first_ts).or(place.ts);
+        let first_ts = before.as_ref().and_then(|before| before.first_ts).or(position.ts);
         let mut sum = Tokens::default();
         let mut keys = Vec::new();
-        for (at, share) in shares(usage, model).into_iter().enumerate() {
+        for (at, share) in split_by_model(usage, model).into_iter().enumerate() {
             // The first model replaces the estimate, if there was one.
             let key = if at == 0 {
                 prompt_slot(prompt)
@@ -123,10 +124,10 @@ impl Bills {
                 request: is_sidechain.then(|| session_key(params.session_id.or_empty())),
                 seq: Some(seq),
                 turn,
-                line: place.line,
+                line: position.line,
                 model: share.model.map(Into::into),
                 first_ts,
-                ts: place.ts,
+                ts: position.ts,
                 tokens: share.tokens,
                 speed: None,
                 web_searches: 0,
@@ -138,14 +139,14 @@ impl Bills {
         // A model that the later row no longer names is not billed.
         for key in before.into_iter().flat_map(|before| before.keys) {
             if !keys.contains(&key) {
-                delta.calls.push(nothing(key, place));
+                delta.calls.push(empty_call(key, position));
             }
         }
         delta.amend(Amendment::Billed { seq, tokens: Some(sum) });
-        let row = params.meta.event_id.get().map_or(place.line, hash);
+        let row = params.meta.event_id.get().map_or(position.line, hash);
         self.bills.insert(
             prompt,
-            Bill {
+            BilledPrompt {
                 row,
                 seq,
                 first_ts,
@@ -155,7 +156,13 @@ impl Bills {
     }
 
     /// Reads the size of the context. As long as a log has no usage, its growth is an estimate.
-    pub(super) fn total(&mut self, params: &Params<'_>, place: &Place<'_>, turn: Option<u32>, delta: &mut Delta) {
+    pub(super) fn read_context_size(
+        &mut self,
+        params: &RowBody<'_>,
+        position: &RowPosition<'_>,
+        turn: Option<u32>,
+        delta: &mut Delta,
+    ) {
         if let Some(prompt) = params.meta.prompt_id.get()
             && self.prompt.as_deref() != Some(prompt)
         {
@@ -170,15 +177,15 @@ impl Bills {
             return;
         }
         let prompt = self.prompt_key(params);
-        let seq = delta.events[place.first..].first().map(|event| event.seq);
+        let seq = delta.events[position.first..].first().map(|event| event.seq);
         if self.growth.as_ref().is_none_or(|growth| growth.prompt != prompt) {
-            self.growth = Some(Growth {
+            self.growth = Some(ContextGrowth {
                 prompt,
                 tokens: 0,
                 seq,
-                line: place.line,
+                line: position.line,
                 turn,
-                first_ts: place.ts,
+                first_ts: position.ts,
             });
         }
         let Some(growth) = &mut self.growth else { return };
@@ -200,7 +207,7 @@ impl Bills {
             turn: growth.turn,
             line: growth.line,
             first_ts: growth.first_ts,
-            ..nothing(prompt_slot(prompt), place)
+            ..empty_call(prompt_slot(prompt), position)
         };
         match delta.calls.last_mut() {
             Some(last) if last.key == call.key => *last = call,
@@ -219,76 +226,76 @@ impl Bills {
 
     /// Returns the key of a prompt, in this log and in its copies: a fork changes the session's id and keeps the
     /// prompt's.
-    fn prompt_key(&self, params: &Params<'_>) -> u64 {
-        let told = params.update.prompt_id.get().or(params.meta.prompt_id.get());
-        let prompt = told.or(self.prompt.as_deref());
+    fn prompt_key(&self, params: &RowBody<'_>) -> u64 {
+        let id = params.update.prompt_id.get().or(params.meta.prompt_id.get());
+        let prompt = id.or(self.prompt.as_deref());
         match (prompt, params.meta.event_id.get()) {
-            (Some(prompt), _) => key_of(prompt, params),
+            (Some(prompt), _) => prompt_key_of(prompt, params),
             (None, row) => hash(row.unwrap_or(params.session_id.or_empty())),
         }
     }
 }
 
 /// Returns the key of the prompt with this id.
-fn key_of(prompt: &str, params: &Params<'_>) -> u64 {
+fn prompt_key_of(prompt: &str, params: &RowBody<'_>) -> u64 {
     match params.meta.event_id.get() {
-        _ if is_unique(prompt) => hash(prompt),
+        _ if ends_in_uuid(prompt) => hash(prompt),
         // A client may number its prompts from 1: such an id is only unique within its session.
-        Some(row) => hash_pair(hash(writer(row)), hash(prompt)),
+        Some(row) => hash_pair(hash(writer_session(row)), hash(prompt)),
         None => hash_pair(hash(params.session_id.or_empty()), hash(prompt)),
     }
 }
 
 /// Returns the note that the bill of this row includes the cost of a subagent.
-fn note_of(child: &Child, turn: Option<u32>, place: &Place<'_>) -> Call {
-    let (line, done) = child.done.unwrap_or((place.line, place.ts));
+fn child_note(child: &RunningSubagent, turn: Option<u32>, position: &RowPosition<'_>) -> Call {
+    let (line, done) = child.done.unwrap_or((position.line, position.ts));
     Call {
         request: Some(child.session),
         turn,
         first_ts: child.started,
         ts: done,
         is_echo: true,
-        ..nothing(hash_pair(child.session, line), place)
+        ..empty_call(hash_pair(child.session, line), position)
     }
 }
 
 /// One model's share of a prompt.
-struct Share {
+struct ModelShare {
     model: Option<String>,
     tokens: Tokens,
     cost_ticks: Option<u64>,
 }
 
 /// Splits a prompt's usage by model. If there is no split, all of it belongs to the session's model.
-fn shares(usage: &Usage<'_>, model: Option<&str>) -> Vec<Share> {
+fn split_by_model(usage: &GrokUsage<'_>, model: Option<&str>) -> Vec<ModelShare> {
     let is_whole = !usage.is_incomplete.0 && !usage.is_cost_partial.0;
-    let cost = |part: &Usage<'_>| {
-        let told = part
+    let cost = |part: &GrokUsage<'_>| {
+        let reported = part
             .cost_ticks
             .0
             .filter(|_| !part.is_incomplete.0 && !part.is_cost_partial.0);
-        told.filter(|_| is_whole)
+        reported.filter(|_| is_whole)
     };
     let split: Result<BTreeMap<String, Value>, _> = serde_json::from_str(usage.models.json());
-    let mut shares: Vec<Share> = split
+    let mut shares: Vec<ModelShare> = split
         .unwrap_or_default()
         .into_iter()
         .take(MODELS_MAX)
         .filter(|(_, part)| part.is_object())
         .map(|(model, part)| {
             let json = part.to_string();
-            let part: Usage<'_> = serde_json::from_str(&json).unwrap_or_default();
-            Share {
+            let part: GrokUsage<'_> = serde_json::from_str(&json).unwrap_or_default();
+            ModelShare {
                 model: Some(model),
-                tokens: tokens_of(&part),
+                tokens: usage_tokens(&part),
                 cost_ticks: cost(&part),
             }
         })
         .collect();
     match shares.as_mut_slice() {
-        [] => shares.push(Share {
+        [] => shares.push(ModelShare {
             model: model.map(str::to_owned),
-            tokens: tokens_of(usage),
+            tokens: usage_tokens(usage),
             cost_ticks: cost(usage),
         }),
         [only] => only.cost_ticks = only.cost_ticks.or(cost(usage)),
@@ -298,8 +305,8 @@ fn shares(usage: &Usage<'_>, model: Option<&str>) -> Vec<Share> {
 }
 
 /// What Grok calls input is everything the model was shown, from the cache or not.
-fn tokens_of(usage: &Usage<'_>) -> Tokens {
-    let count = |number: Number| number.0.unwrap_or_default();
+fn usage_tokens(usage: &GrokUsage<'_>) -> Tokens {
+    let count = |number: WireNumber| number.0.unwrap_or_default();
     let (cache_read, cache_write) = (count(usage.cache_read), count(usage.cache_write));
     Tokens {
         input: count(usage.input)
@@ -322,17 +329,17 @@ fn add(sum: &mut Tokens, tokens: &Tokens) {
 }
 
 /// Returns a call without tokens.
-fn nothing(key: u64, place: &Place<'_>) -> Call {
+fn empty_call(key: u64, position: &RowPosition<'_>) -> Call {
     Call {
         key,
         message: key,
         request: None,
         seq: None,
         turn: None,
-        line: place.line,
+        line: position.line,
         model: None,
-        first_ts: place.ts,
-        ts: place.ts,
+        first_ts: position.ts,
+        ts: position.ts,
         tokens: Tokens::default(),
         speed: None,
         web_searches: 0,
@@ -351,12 +358,14 @@ fn model_hash(model: Option<&str>) -> u64 {
 }
 
 /// Returns the session that wrote a row, taken from the row's id.
-fn writer(event_id: &str) -> &str {
-    event_id.rsplit_once('-').map_or(event_id, |(writer, _)| writer)
+fn writer_session(event_id: &str) -> &str {
+    event_id
+        .rsplit_once('-')
+        .map_or(event_id, |(writer_session, _)| writer_session)
 }
 
 /// Returns `true` if an id is, or ends with, a UUID.
-fn is_unique(id: &str) -> bool {
+fn ends_in_uuid(id: &str) -> bool {
     id.len()
         .checked_sub(36)
         .and_then(|at| id.get(at..))

@@ -1,70 +1,70 @@
 //! `chat_history.jsonl`: what the model was shown last. It is rewritten when the conversation is compacted and has no
 //! times, so it is only used if the log is missing. There are two formats, which one file may mix.
 
-use super::record::{Block, Item, ItemCall, blocks, text_of};
-use super::said::{Marks, judge};
-use super::tools::{Asked, Gave};
-use super::{Place, State, Taken, unknown};
+use super::record::{ChatItem, ChatToolCall, GrokBlock, blocks, text_of};
+use super::said::{RowMarks, classify};
+use super::tools::{GrokResult, GrokToolCall};
+use super::{GrokLineProgress, GrokState, RowPosition, unknown};
 use crate::event::{Actor, Kind, PartKind, Role};
 use crate::reading::{Delta, Fate};
 use crate::session::InheritedRule;
 use crate::wording::summary;
 
-impl State {
-    pub(super) fn take_item(&mut self, item: &Item<'_>, taken: &mut Taken, delta: &mut Delta) {
+impl GrokState {
+    pub(super) fn read_chat_item(&mut self, item: &ChatItem<'_>, progress: &mut GrokLineProgress, delta: &mut Delta) {
         // The log contains the same conversation with more detail.
         if self.conversation != Some(PartKind::ChatHistory) {
-            taken.was(Fate::Skipped);
+            progress.add_fate(Fate::Skipped);
             return;
         }
-        let mut place = Place::new(PartKind::ChatHistory, taken, self.next_seq, delta);
-        place.is_inherited =
-            place.line <= self.facts.inherited_items() && self.facts.inherits(InheritedRule::Prefix, place.line);
-        self.facts.model(item.model_id.get());
+        let mut position = RowPosition::new(PartKind::ChatHistory, progress, self.next_seq, delta);
+        position.is_inherited = position.line <= self.facts.inherited_items()
+            && self.facts.mark_inherited(InheritedRule::Prefix, position.line);
+        self.facts.set_model(item.model_id.get());
         let kind = item.kind.get().or(item.role.get()).unwrap_or_default();
         let is_known = match kind {
             "system" => true,
-            "user" => self.user_item(&mut place, item, delta),
-            "assistant" => self.assistant_item(&mut place, item, delta),
+            "user" => self.user_item(&mut position, item, delta),
+            "assistant" => self.assistant_item(&mut position, item, delta),
             "reasoning" => {
-                self.thought(&mut place, &text_of(&item.summary.0), delta);
+                self.thought(&mut position, &text_of(&item.summary.0), delta);
                 true
             }
             "tool_result" | "tool" => {
-                let gave = Gave {
+                let result = GrokResult {
                     id: item.call_id.or_empty(),
                     text: &text_of(&blocks(item.content)),
                     success: None,
                     exit_code: None,
                 };
-                self.result(&mut place, &gave, delta);
+                self.push_result(&mut position, &result, delta);
                 true
             }
-            "backend_tool_call" => self.backend_call(&mut place, item, delta),
+            "backend_tool_call" => self.backend_call(&mut position, item, delta),
             _ => false,
         };
         if !is_known {
             unknown(None, &format!("chat_history/{kind}"), delta);
         }
-        self.row_over(&place, is_known, taken, delta);
+        self.finish_row(&position, is_known, progress, delta);
     }
 
-    fn user_item(&mut self, place: &mut Place<'_>, item: &Item<'_>, delta: &mut Delta) -> bool {
+    fn user_item(&mut self, position: &mut RowPosition<'_>, item: &ChatItem<'_>, delta: &mut Delta) -> bool {
         let all = blocks(item.content);
         let text = match text_of(&all) {
-            text if text.is_empty() && !all.is_empty() => picture(&all).into(),
+            text if text.is_empty() && !all.is_empty() => placeholder(&all).into(),
             text => text,
         };
         let reason = item.synthetic_reason.or_empty();
-        let marks = Marks {
+        let marks = RowMarks {
             is_interjection: reason == "interjection",
             is_from_agent: matches!(reason, "agent_message" | "parent_agent_message"),
-            is_made_up: !matches!(reason, "" | "interjection" | "agent_message" | "parent_agent_message"),
-            ..Marks::default()
+            is_generated: !matches!(reason, "" | "interjection" | "agent_message" | "parent_agent_message"),
+            ..RowMarks::default()
         };
-        let said = judge(&text, &marks, self.facts.speaker());
-        let id = place.id(place.block);
-        let is_trigger = self.say(place, said, &id, false, delta);
+        let user_text = classify(&text, &marks, self.facts.prompt_source());
+        let id = position.id(position.block);
+        let is_trigger = self.push_user_text(position, user_text, &id, false, delta);
         if is_trigger
             && item.prior_turn_interrupt.get().is_some()
             && let Some(event) = delta.events.last_mut()
@@ -75,48 +75,48 @@ impl State {
         true
     }
 
-    fn assistant_item(&mut self, place: &mut Place<'_>, item: &Item<'_>, delta: &mut Delta) -> bool {
+    fn assistant_item(&mut self, position: &mut RowPosition<'_>, item: &ChatItem<'_>, delta: &mut Delta) -> bool {
         if let Some(thought) = item.reasoning_content.get() {
-            self.thought(place, thought, delta);
+            self.thought(position, thought, delta);
         }
         let text = text_of(&blocks(item.content));
         if !text.trim().is_empty() {
-            let mut event = place.event(Kind::AssistantMsg, Role::Assistant, Actor::Agent);
+            let mut event = position.event(Kind::AssistantMsg, Role::Assistant, Actor::Agent);
             event.summary = summary(&text);
-            self.push(place, event, delta);
+            self.push(position, event, delta);
         }
         for call in &item.tool_calls.0 {
             let (name, input) = name_and_input(call);
-            let asked = Asked {
+            let call = GrokToolCall {
                 id: call.id.get(),
                 tool: name,
                 kind: "",
                 input,
                 title: name,
             };
-            self.call(place, &asked, Vec::new(), delta);
+            self.push_call(position, &call, Vec::new(), delta);
         }
         true
     }
 
-    fn thought(&mut self, place: &mut Place<'_>, text: &str, delta: &mut Delta) {
-        let mut event = place.event(Kind::Thinking, Role::Assistant, Actor::Agent);
+    fn thought(&mut self, position: &mut RowPosition<'_>, text: &str, delta: &mut Delta) {
+        let mut event = position.event(Kind::Thinking, Role::Assistant, Actor::Agent);
         event.summary = summary(text);
-        self.push(place, event, delta);
+        self.push(position, event, delta);
     }
 
     /// Reads a call of a tool that ran on the server. Its result is not in the file.
-    fn backend_call(&mut self, place: &mut Place<'_>, item: &Item<'_>, delta: &mut Delta) -> bool {
+    fn backend_call(&mut self, position: &mut RowPosition<'_>, item: &ChatItem<'_>, delta: &mut Delta) -> bool {
         let backend = &item.backend;
         let tool = backend.tool.get().unwrap_or("backend tool");
-        let asked = Asked {
+        let call = GrokToolCall {
             id: None,
             tool,
             kind: "",
             input: backend.action.json(),
             title: tool,
         };
-        self.call(place, &asked, Vec::new(), delta);
+        self.push_call(position, &call, Vec::new(), delta);
         if let Some(event) = delta.events.last_mut() {
             event.call_id = backend.id.get().map(Into::into);
             event.success = match backend.status.or_empty() {
@@ -130,14 +130,14 @@ impl State {
 }
 
 /// Returns the name and the input of a call, in either format.
-pub(super) fn name_and_input<'r>(call: &'r ItemCall<'r>) -> (&'r str, &'r str) {
+pub(super) fn name_and_input<'r>(call: &'r ChatToolCall<'r>) -> (&'r str, &'r str) {
     let name = call.name.get().or(call.function.name.get()).unwrap_or("tool");
     let input = call.arguments.get().or(call.function.arguments.get());
     (name, input.unwrap_or_default())
 }
 
 /// Returns the placeholder for a message without text.
-pub(super) fn picture(all: &[Block<'_>]) -> String {
+pub(super) fn placeholder(all: &[GrokBlock<'_>]) -> String {
     let kind = all.first().and_then(|block| block.kind.get());
     format!("[{}]", kind.unwrap_or("attachment"))
 }

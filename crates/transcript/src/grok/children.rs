@@ -12,7 +12,7 @@ const CHILDREN_MAX: usize = 256;
 
 /// A subagent that was started and not billed yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Child {
+pub(super) struct RunningSubagent {
     /// The key of its calls.
     pub(super) session: u64,
     /// The prompt that started it.
@@ -24,11 +24,11 @@ pub(super) struct Child {
 
 /// The subagents of a log.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Children(Vec<Child>);
+pub(super) struct SubagentBills(Vec<RunningSubagent>);
 
-impl Children {
+impl SubagentBills {
     /// Adds a subagent that a prompt started.
-    pub(super) fn started(&mut self, id: &str, prompt: u64, ts: Option<Timestamp>) {
+    pub(super) fn add(&mut self, id: &str, prompt: u64, ts: Option<Timestamp>) {
         let session = session_key(id);
         let known = self.0.iter().position(|child| child.session == session);
         // A finished subagent that the same prompt starts again continues.
@@ -36,7 +36,7 @@ impl Children {
         if self.0.len() == CHILDREN_MAX {
             self.0.remove(0);
         }
-        self.0.push(Child {
+        self.0.push(RunningSubagent {
             session,
             prompt,
             started: before.map_or(ts, |child| child.started),
@@ -45,7 +45,7 @@ impl Children {
     }
 
     /// Marks a subagent as finished: its cost is now part of the running prompt's.
-    pub(super) fn done(&mut self, id: &str, line: u64, ts: Option<Timestamp>) {
+    pub(super) fn mark_done(&mut self, id: &str, line: u64, ts: Option<Timestamp>) {
         let session = session_key(id);
         if let Some(child) = self.0.iter_mut().find(|child| child.session == session) {
             child.done = Some((line, ts));
@@ -54,12 +54,12 @@ impl Children {
 
     /// Ends a prompt. Returns the subagents whose cost it includes, and removes all that are finished. The cost of a
     /// subagent started by an earlier prompt is included in no bill.
-    pub(super) fn over(&mut self, prompt: u64) -> Vec<Child> {
+    pub(super) fn finish_prompt(&mut self, prompt: u64) -> Vec<RunningSubagent> {
         let (done, open) = std::mem::take(&mut self.0)
             .into_iter()
             .partition(|child| child.done.is_some());
         self.0 = open;
-        let done: Vec<Child> = done;
+        let done: Vec<RunningSubagent> = done;
         done.into_iter().filter(|child| child.prompt == prompt).collect()
     }
 }

@@ -3,22 +3,22 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::said::Speaker;
+use super::said::PromptSource;
 use crate::agent::{Agent, Origin};
 use crate::event::PartKind;
 use crate::ids::uuid;
 use crate::session::{
     Cost, Inherited, InheritedRule, Lineage, LineageKind, Outcome, SCHEMA_VERSION, Session, SessionUid, wall_clock_s,
 };
-use crate::turns::Turns;
-use crate::wire::{Flag, Number, Text, wire};
+use crate::turns::TurnTracker;
+use crate::wire::{WireFlag, WireNumber, WireText, wire};
 
 /// Limits the links that one log can make us remember.
 const LINKS_MAX: usize = 2_000;
 
 /// A session that this one started.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Child {
+struct ChildSession {
     id: Box<str>,
     /// From the log.
     line: Option<u64>,
@@ -29,7 +29,7 @@ struct Child {
 
 /// The contents of `summary.json`.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Summary {
+struct SessionSummary {
     id: Option<String>,
     cwd: Option<String>,
     title: Option<String>,
@@ -46,7 +46,7 @@ struct Summary {
 
 /// Facts gathered so far.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Facts {
+pub(super) struct GrokFacts {
     origin: Origin,
     session_id: Option<String>,
     model: Option<String>,
@@ -55,19 +55,19 @@ pub(super) struct Facts {
     title: Option<String>,
     started_at: Option<Timestamp>,
     ended_at: Option<Timestamp>,
-    summary: Summary,
+    summary: SessionSummary,
     /// `is_non_interactive` of `prompt_context.json`.
     is_headless: bool,
     build: Option<String>,
     working_directory: Option<String>,
     primary_model: Option<String>,
-    children: Vec<Child>,
+    children: Vec<ChildSession>,
     /// The session whose rows were copied here, and the first copied line.
     forked_from: Option<(String, u64)>,
     inherited: Option<Inherited>,
 }
 
-impl Facts {
+impl GrokFacts {
     pub(super) fn new(origin: Origin) -> Self {
         Self {
             origin,
@@ -76,24 +76,24 @@ impl Facts {
     }
 
     /// Reads a file beside the log. Fields that cannot be parsed stay empty.
-    pub(super) fn companion(&mut self, part: PartKind, bytes: &[u8]) {
+    pub(super) fn read_companion(&mut self, part: PartKind, bytes: &[u8]) {
         match part {
-            PartKind::Summary => self.summary = Summary::read(bytes),
+            PartKind::Summary => self.summary = SessionSummary::parse(bytes),
             PartKind::PromptContext => {
-                let file: PromptContext<'_> = serde_json::from_slice(bytes).unwrap_or_default();
+                let file: PromptContextFile<'_> = serde_json::from_slice(bytes).unwrap_or_default();
                 self.is_headless = file.is_non_interactive.0;
                 self.build = owned(&file.build);
                 self.working_directory = owned(&file.working_directory);
             }
             PartKind::Signals => {
-                let file: Signals<'_> = serde_json::from_slice(bytes).unwrap_or_default();
+                let file: SignalsFile<'_> = serde_json::from_slice(bytes).unwrap_or_default();
                 self.primary_model = owned(&file.primary_model);
             }
             PartKind::Meta => {
-                let file: SubagentMeta<'_> = serde_json::from_slice(bytes).unwrap_or_default();
+                let file: GrokSubagentFile<'_> = serde_json::from_slice(bytes).unwrap_or_default();
                 if let Some(id) = file.child.get() {
                     let label = file.description.get().or(file.kind.get());
-                    if let Some(child) = self.child(id) {
+                    if let Some(child) = self.child_entry(id) {
                         child.file_label = label.map(Into::into);
                     }
                 }
@@ -103,23 +103,23 @@ impl Facts {
     }
 
     /// Returns who writes the prompts of this session.
-    pub(super) fn speaker(&self) -> Speaker {
+    pub(super) fn prompt_source(&self) -> PromptSource {
         if self.is_subagent() {
-            Speaker::Agent
+            PromptSource::Agent
         } else if self.is_headless {
-            Speaker::Program
+            PromptSource::Program
         } else {
-            Speaker::Human
+            PromptSource::Human
         }
     }
 
     /// Returns the facts from companions that decide how lines are read.
-    pub(super) fn grounds(&self) -> impl PartialEq + use<> {
-        (self.speaker(), self.summary.forked_at, self.inherited_items())
+    pub(super) fn reading_conditions(&self) -> impl PartialEq + use<> {
+        (self.prompt_source(), self.summary.forked_at, self.inherited_items())
     }
 
     pub(super) fn is_human(&self) -> bool {
-        self.speaker() == Speaker::Human
+        self.prompt_source() == PromptSource::Human
     }
 
     pub(super) fn is_subagent(&self) -> bool {
@@ -129,29 +129,29 @@ impl Facts {
             .is_some_and(|kind| kind.starts_with("subagent"))
     }
 
-    pub(super) fn session_id(&mut self, told: Option<&str>) {
+    pub(super) fn set_session_id(&mut self, value: Option<&str>) {
         if self.session_id.is_none() {
-            self.session_id = told.map(str::to_owned);
+            self.session_id = value.map(str::to_owned);
         }
     }
 
-    pub(super) fn model(&mut self, told: Option<&str>) {
-        last(&mut self.model, told);
+    pub(super) fn set_model(&mut self, value: Option<&str>) {
+        keep_last(&mut self.model, value);
     }
 
-    pub(super) fn model_beside(&mut self, told: Option<&str>) {
-        last(&mut self.model_beside, told);
+    pub(super) fn set_model_beside(&mut self, value: Option<&str>) {
+        keep_last(&mut self.model_beside, value);
     }
 
-    pub(super) fn model_heard(&self) -> Option<&str> {
+    pub(super) fn known_model(&self) -> Option<&str> {
         self.model.as_deref()
     }
 
-    pub(super) fn title(&mut self, told: Option<&str>) {
-        last(&mut self.title, told);
+    pub(super) fn set_title(&mut self, value: Option<&str>) {
+        keep_last(&mut self.title, value);
     }
 
-    pub(super) fn time(&mut self, ts: Option<Timestamp>) {
+    pub(super) fn note_time(&mut self, ts: Option<Timestamp>) {
         if let Some(ts) = ts {
             self.started_at = Some(self.started_at.map_or(ts, |known| known.min(ts)));
             self.ended_at = self.ended_at.max(Some(ts));
@@ -159,8 +159,8 @@ impl Facts {
     }
 
     /// Adds a session that this one started, as reported by a row of the log.
-    pub(super) fn spawned(&mut self, id: &str, line: u64, label: Option<&str>) {
-        if let Some(child) = self.child(id) {
+    pub(super) fn add_child(&mut self, id: &str, line: u64, label: Option<&str>) {
+        if let Some(child) = self.child_entry(id) {
             child.line = child.line.or(Some(line));
             child.label = child.label.take().or(label.map(Into::into));
         }
@@ -168,13 +168,13 @@ impl Facts {
 
     /// Returns the session that this one started, adding it if needed. They are sorted by id because files and rows
     /// arrive in any order.
-    fn child(&mut self, id: &str) -> Option<&mut Child> {
+    fn child_entry(&mut self, id: &str) -> Option<&mut ChildSession> {
         let at = match self.children.binary_search_by(|known| (*known.id).cmp(id)) {
             Ok(at) => at,
             Err(at) if self.children.len() < LINKS_MAX => {
-                let child = Child {
+                let child = ChildSession {
                     id: id.into(),
-                    ..Child::default()
+                    ..ChildSession::default()
                 };
                 self.children.insert(at, child);
                 at
@@ -185,14 +185,14 @@ impl Facts {
     }
 
     /// Stores the session whose rows were copied here.
-    pub(super) fn forked_from(&mut self, parent: &str, line: u64) {
+    pub(super) fn set_parent(&mut self, parent: &str, line: u64) {
         if self.forked_from.is_none() {
             self.forked_from = Some((parent.to_owned(), line));
         }
     }
 
     /// Returns `true` if `ts` is before this session was forked.
-    pub(super) fn is_older_than_the_fork(&self, ts: Option<Timestamp>) -> bool {
+    pub(super) fn is_before_fork(&self, ts: Option<Timestamp>) -> bool {
         self.summary
             .forked_at
             .zip(ts)
@@ -205,7 +205,7 @@ impl Facts {
     }
 
     /// Marks a line as copied and returns `true`. Copied lines are together at the start of a log.
-    pub(super) fn inherits(&mut self, rule: InheritedRule, line: u64) -> bool {
+    pub(super) fn mark_inherited(&mut self, rule: InheritedRule, line: u64) -> bool {
         match &mut self.inherited {
             Some(inherited) => inherited.last_line = line,
             None => {
@@ -220,7 +220,7 @@ impl Facts {
     }
 
     /// Returns the session as known so far.
-    pub(super) fn session(&self, turns: &Turns) -> Session {
+    pub(super) fn session(&self, turns: &TurnTracker) -> Session {
         let native = self.native_id();
         let uid = SessionUid::new(Agent::Grok, &native);
         let summary = &self.summary;
@@ -273,16 +273,16 @@ impl Facts {
     /// Returns the session's id. The directory is named after it, but a copy of a log may be in any directory.
     fn native_id(&self) -> String {
         let directory = self.origin.directory.as_deref();
-        let told = self.session_id.as_deref().or(self.summary.id.as_deref());
+        let id_in_records = self.session_id.as_deref().or(self.summary.id.as_deref());
         match directory {
             Some(directory) if uuid(directory).is_some() => directory,
-            _ => told.or(directory).unwrap_or(&self.origin.stem),
+            _ => id_in_records.or(directory).unwrap_or(&self.origin.stem),
         }
         .to_owned()
     }
 
     fn cwd(&self) -> Option<String> {
-        let group = || self.origin.group.as_deref().and_then(decoded);
+        let group = || self.origin.group.as_deref().and_then(decode_directory);
         self.summary
             .cwd
             .clone()
@@ -301,9 +301,9 @@ impl Facts {
             .forked_from
             .as_ref()
             .map(|(parent, line)| (parent.as_str(), Some(*line)));
-        let told = self.summary.parent.as_deref().map(|parent| (parent, None));
+        let parent_in_summary = self.summary.parent.as_deref().map(|parent| (parent, None));
         let mut lineage = Vec::new();
-        if let Some((parent, line)) = told.or(forked) {
+        if let Some((parent, line)) = parent_in_summary.or(forked) {
             lineage.push(Lineage {
                 kind,
                 parent_uid: name(parent),
@@ -327,11 +327,11 @@ impl Facts {
     }
 }
 
-impl Summary {
-    fn read(bytes: &[u8]) -> Self {
+impl SessionSummary {
+    fn parse(bytes: &[u8]) -> Self {
         let file: SummaryFile<'_> = serde_json::from_slice(bytes).unwrap_or_default();
-        let time = |text: &Text<'_>| text.get().and_then(|text| text.parse().ok());
-        let first = |texts: &[&Text<'_>]| texts.iter().find_map(|text| owned(text));
+        let time = |text: &WireText<'_>| text.get().and_then(|text| text.parse().ok());
+        let first = |texts: &[&WireText<'_>]| texts.iter().find_map(|text| owned(text));
         Self {
             id: first(&[&file.info.id, &file.id]),
             cwd: first(&[&file.info.cwd, &file.cwd]),
@@ -356,14 +356,14 @@ impl Summary {
     }
 }
 
-fn owned(text: &Text<'_>) -> Option<String> {
+fn owned(text: &WireText<'_>) -> Option<String> {
     text.get().map(str::to_owned)
 }
 
 /// Replaces `known` if there is a new value.
-fn last(known: &mut Option<String>, told: Option<&str>) {
-    if told.is_some() && known.as_deref() != told {
-        *known = told.map(str::to_owned);
+fn keep_last(known: &mut Option<String>, value: Option<&str>) {
+    if value.is_some() && known.as_deref() != value {
+        *known = value.map(str::to_owned);
     }
 }
 
@@ -374,7 +374,7 @@ fn last_component(path: &str) -> Option<String> {
 
 /// Decodes the percent-encoded path in the name of a directory. Returns `None` for a path that was too long, because
 /// then the name is only a hash.
-pub(crate) fn decoded(name: &str) -> Option<String> {
+pub(crate) fn decode_directory(name: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(name.len());
     let mut rest = name;
     while let Some((plain, code)) = rest.split_once('%') {
@@ -392,57 +392,57 @@ pub(crate) fn decoded(name: &str) -> Option<String> {
 wire! {
     struct SummaryFile<'a> {
         info: SummaryInfo<'a> = "info",
-        id: Text<'a> = "id",
-        cwd: Text<'a> = "cwd",
-        session_summary: Text<'a> = "session_summary",
-        generated_title: Text<'a> = "generated_title",
-        generated_title_camel: Text<'a> = "generatedTitle",
-        title: Text<'a> = "title",
-        current_model_id: Text<'a> = "current_model_id",
-        current_model_id_camel: Text<'a> = "currentModelId",
-        head_branch: Text<'a> = "head_branch",
-        session_kind: Text<'a> = "session_kind",
-        session_kind_camel: Text<'a> = "sessionKind",
-        parent_session_id: Text<'a> = "parent_session_id",
-        parent_session_id_camel: Text<'a> = "parentSessionId",
-        created_at: Text<'a> = "created_at",
-        created_at_camel: Text<'a> = "createdAt",
-        updated_at: Text<'a> = "updated_at",
-        updated_at_camel: Text<'a> = "updatedAt",
-        last_active_at: Text<'a> = "last_active_at",
-        forked_at: Text<'a> = "forked_at",
-        inherited_prefix_len: Number = "inherited_prefix_len",
-        hidden: Flag = "hidden",
+        id: WireText<'a> = "id",
+        cwd: WireText<'a> = "cwd",
+        session_summary: WireText<'a> = "session_summary",
+        generated_title: WireText<'a> = "generated_title",
+        generated_title_camel: WireText<'a> = "generatedTitle",
+        title: WireText<'a> = "title",
+        current_model_id: WireText<'a> = "current_model_id",
+        current_model_id_camel: WireText<'a> = "currentModelId",
+        head_branch: WireText<'a> = "head_branch",
+        session_kind: WireText<'a> = "session_kind",
+        session_kind_camel: WireText<'a> = "sessionKind",
+        parent_session_id: WireText<'a> = "parent_session_id",
+        parent_session_id_camel: WireText<'a> = "parentSessionId",
+        created_at: WireText<'a> = "created_at",
+        created_at_camel: WireText<'a> = "createdAt",
+        updated_at: WireText<'a> = "updated_at",
+        updated_at_camel: WireText<'a> = "updatedAt",
+        last_active_at: WireText<'a> = "last_active_at",
+        forked_at: WireText<'a> = "forked_at",
+        inherited_prefix_len: WireNumber = "inherited_prefix_len",
+        hidden: WireFlag = "hidden",
     }
 }
 
 wire! {
     struct SummaryInfo<'a> {
-        id: Text<'a> = "id",
-        cwd: Text<'a> = "cwd",
+        id: WireText<'a> = "id",
+        cwd: WireText<'a> = "cwd",
     }
 }
 
 wire! {
-    struct PromptContext<'a> {
-        is_non_interactive: Flag = "is_non_interactive",
-        build: Text<'a> = "build_timestamp_utc",
-        working_directory: Text<'a> = "working_directory",
+    struct PromptContextFile<'a> {
+        is_non_interactive: WireFlag = "is_non_interactive",
+        build: WireText<'a> = "build_timestamp_utc",
+        working_directory: WireText<'a> = "working_directory",
     }
 }
 
 wire! {
-    struct Signals<'a> {
-        primary_model: Text<'a> = "primaryModelId",
+    struct SignalsFile<'a> {
+        primary_model: WireText<'a> = "primaryModelId",
     }
 }
 
 wire! {
     /// `subagents/<id>/meta.json`.
-    struct SubagentMeta<'a> {
-        child: Text<'a> = "child_session_id",
-        kind: Text<'a> = "subagent_type",
-        description: Text<'a> = "description",
+    struct GrokSubagentFile<'a> {
+        child: WireText<'a> = "child_session_id",
+        kind: WireText<'a> = "subagent_type",
+        description: WireText<'a> = "description",
     }
 }
 
@@ -451,26 +451,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_directory_tells_the_path_it_was_named_after() {
-        assert_eq!(decoded("%2Fsrv%2Fmy%20app").as_deref(), Some("/srv/my app"));
-        assert_eq!(decoded("C%3A%5Capp").as_deref(), Some("C:\\app"));
-        assert_eq!(decoded("srv-app-0123456789abcdef"), None);
-        assert_eq!(decoded("%2"), None);
-        assert_eq!(decoded("%é"), None);
+    fn a_directory_name_decodes_to_its_path() {
+        assert_eq!(decode_directory("%2Fsrv%2Fmy%20app").as_deref(), Some("/srv/my app"));
+        assert_eq!(decode_directory("C%3A%5Capp").as_deref(), Some("C:\\app"));
+        assert_eq!(decode_directory("srv-app-0123456789abcdef"), None);
+        assert_eq!(decode_directory("%2"), None);
+        assert_eq!(decode_directory("%é"), None);
     }
 
     #[test]
-    fn a_summary_is_read_nested_flat_and_damaged() {
-        let nested = Summary::read(br#"{"info":{"id":"s","cwd":"/w"},"session_summary":"words","generated_title":""}"#);
+    fn a_summary_parses_nested_flat_and_damaged() {
+        let nested =
+            SessionSummary::parse(br#"{"info":{"id":"s","cwd":"/w"},"session_summary":"words","generated_title":""}"#);
         assert_eq!((nested.id.as_deref(), nested.cwd.as_deref()), (Some("s"), Some("/w")));
         assert_eq!(nested.title.as_deref(), Some("words"));
-        let flat =
-            Summary::read(br#"{"id":"s","cwd":"/w","createdAt":"2026-08-16T04:08:29Z","sessionKind":"subagent"}"#);
+        let flat = SessionSummary::parse(
+            br#"{"id":"s","cwd":"/w","createdAt":"2026-08-16T04:08:29Z","sessionKind":"subagent"}"#,
+        );
         assert_eq!(
             (flat.cwd.as_deref(), flat.kind.as_deref()),
             (Some("/w"), Some("subagent"))
         );
         assert!(flat.created_at.is_some());
-        assert_eq!(Summary::read(b"{\"info\":"), Summary::default());
+        assert_eq!(SessionSummary::parse(b"{\"info\":"), SessionSummary::default());
     }
 }

@@ -1,9 +1,9 @@
 //! Rows outside of the conversation: changes of the session's state, and messages to Grok's own window. Some give
 //! events, the others are known and skipped.
 
-use super::record::{Task, Time, Update, exit_code};
-use super::said::is_made_up;
-use super::{Place, State, changed};
+use super::record::{BackgroundTask, EpochTime, GrokUpdate, exit_code};
+use super::said::is_generated;
+use super::{GrokState, RowPosition, changed};
 use crate::event::{Actor, Kind, Role};
 use crate::reading::Delta;
 use crate::wording::summary;
@@ -44,66 +44,71 @@ const SKIPPED: &[&str] = &[
     "usage_update",
 ];
 
-impl State {
+impl GrokState {
     /// Reads a row that is not a message. Returns `false` if its type is unknown.
-    pub(super) fn state_update(&mut self, place: &mut Place<'_>, update: &Update<'_>, delta: &mut Delta) -> bool {
+    pub(super) fn state_update(
+        &mut self,
+        position: &mut RowPosition<'_>,
+        update: &GrokUpdate<'_>,
+        delta: &mut Delta,
+    ) -> bool {
         match update.kind.or_empty() {
-            "hook_execution" => self.hooks(place, update, delta),
-            "rewind_marker" => self.rewind(place, update, delta),
-            "plan" => self.plan(place, update, delta),
+            "hook_execution" => self.hooks(position, update, delta),
+            "rewind_marker" => self.rewind(position, update, delta),
+            "plan" => self.plan(position, update, delta),
             "current_mode_update" => {
                 if changed(&mut self.mode, update.mode_id.get()) {
-                    self.note(place, &format!("mode: {}", update.mode_id.or_empty()), delta);
+                    self.push_note(position, &format!("mode: {}", update.mode_id.or_empty()), delta);
                 }
             }
             "model_changed" | "model_auto_switched" => {
                 let model = update.new_model_id.get().or(update.model_id.get());
-                self.facts.model(model);
-                self.note(place, &format!("model: {}", model.unwrap_or("not told")), delta);
+                self.facts.set_model(model);
+                self.push_note(position, &format!("model: {}", model.unwrap_or("not told")), delta);
             }
-            "retry_state" | "auto_recovery_started" | "auto_recovery_exhausted" => self.retry(place, update, delta),
-            "auto_compact_completed" => self.note(place, &compaction(update), delta),
-            "auto_compact_failed" => self.failure(place, "compaction failed", update.error.get(), delta),
+            "retry_state" | "auto_recovery_started" | "auto_recovery_exhausted" => self.retry(position, update, delta),
+            "auto_compact_completed" => self.push_note(position, &compaction(update), delta),
+            "auto_compact_failed" => self.failure(position, "compaction failed", update.error.get(), delta),
             "auto_compact_cancelled" => {
-                let mut event = place.event(Kind::Lifecycle, Role::System, Actor::Human);
+                let mut event = position.event(Kind::Lifecycle, Role::System, Actor::Human);
                 event.kinds = event.kinds.and(Kind::HumanIntervention);
                 event.summary = "compaction cancelled".into();
-                self.push(place, event, delta);
+                self.push(position, event, delta);
             }
-            "subagent_spawned" | "subagent_finished" => self.subagent(place, update, delta),
+            "subagent_spawned" | "subagent_finished" => self.subagent(position, update, delta),
             "subagent_permission_decision" => {
                 let text = format!(
                     "subagent: {} {}",
                     update.tool_name.or_empty(),
                     update.outcome.or_empty()
                 );
-                self.note(place, text.trim_end(), delta);
+                self.push_note(position, text.trim_end(), delta);
             }
             "task_backgrounded" => {
                 let what = update.description.get().unwrap_or(update.command.or_empty());
-                self.backgrounded(update.task_call_id.or_empty(), update.task_id.or_empty());
-                self.note(place, &format!("in the background: {what}"), delta);
+                self.add_background(update.task_call_id.or_empty(), update.task_id.or_empty());
+                self.push_note(position, &format!("in the background: {what}"), delta);
             }
-            "task_completed" => self.task_completed(place, &update.task, delta),
+            "task_completed" => self.task_completed(position, &update.task, delta),
             "scheduled_task_created" => {
                 let text = format!("scheduled: {}", update.human_schedule.or_empty());
-                self.note(place, &text, delta);
+                self.push_note(position, &text, delta);
             }
-            "scheduled_task_fired" => self.note(place, "scheduled task fired", delta),
-            "scheduled_task_deleted" => self.note(place, "scheduled task deleted", delta),
-            "monitor_event" => self.note(place, &format!("monitor: {}", update.event_text.or_empty()), delta),
+            "scheduled_task_fired" => self.push_note(position, "scheduled task fired", delta),
+            "scheduled_task_deleted" => self.push_note(position, "scheduled task deleted", delta),
+            "monitor_event" => self.push_note(position, &format!("monitor: {}", update.event_text.or_empty()), delta),
             "goal_updated" => {
                 let text = format!("goal {}: {}", update.status.or_empty(), update.objective.or_empty());
-                self.note(place, &text, delta);
+                self.push_note(position, &text, delta);
             }
             "workflow_updated" => {
                 let text = format!("workflow {}: {}", update.name.or_empty(), update.status.or_empty());
-                self.note(place, &text, delta);
+                self.push_note(position, &text, delta);
             }
-            "session_recap" => self.note(place, &format!("recap: {}", update.summary.or_empty()), delta),
+            "session_recap" => self.push_note(position, &format!("recap: {}", update.summary.or_empty()), delta),
             "session_summary_generated" => {
-                let told = [&update.session_summary, &update.summary, &update.title];
-                self.facts.title(told.into_iter().find_map(|text| text.get()));
+                let titles = [&update.session_summary, &update.summary, &update.title];
+                self.facts.set_title(titles.into_iter().find_map(|text| text.get()));
             }
             kind if SKIPPED.contains(&kind) => {}
             _ => return false,
@@ -113,10 +118,10 @@ impl State {
 
     /// Reads a run of hooks, which gives an event if one failed or blocked. Its row may precede the message that it
     /// follows.
-    fn hooks(&mut self, place: &mut Place<'_>, update: &Update<'_>, delta: &mut Delta) {
+    fn hooks(&mut self, position: &mut RowPosition<'_>, update: &GrokUpdate<'_>, delta: &mut Delta) {
         let name = update.event_name.or_empty();
         if name == "user_prompt_submit" {
-            self.submitted = update.prompt_id.get().map(is_made_up);
+            self.submitted = update.prompt_id.get().map(is_generated);
         }
         for run in &update.runs.0 {
             let (what, why) = match run.status.status.or_empty() {
@@ -124,37 +129,41 @@ impl State {
                 "failed" => ("failed", run.status.error.get()),
                 _ => continue,
             };
-            let mut event = place.event(Kind::Lifecycle, Role::System, Actor::Harness);
+            let mut event = position.event(Kind::Lifecycle, Role::System, Actor::Harness);
             if what == "failed" {
                 (event.kinds, event.success) = (event.kinds.and(Kind::Error), Some(false));
             }
             let why = why.map(|why| format!(": {why}")).unwrap_or_default();
             event.summary = summary(&format!("{name} hook {what}{why}"));
-            self.push(place, event, delta);
+            self.push(position, event, delta);
         }
     }
 
-    fn plan(&mut self, place: &mut Place<'_>, update: &Update<'_>, delta: &mut Delta) {
+    fn plan(&mut self, position: &mut RowPosition<'_>, update: &GrokUpdate<'_>, delta: &mut Delta) {
         let entries = &update.entries.0;
         let done = entries
             .iter()
             .filter(|entry| entry.status.or_empty() == "completed")
             .count();
-        self.note(place, &format!("plan: {done} of {} steps done", entries.len()), delta);
+        self.push_note(
+            position,
+            &format!("plan: {done} of {} steps done", entries.len()),
+            delta,
+        );
     }
 
     /// Reports an API error, after which Grok retries by itself or gives up.
-    fn retry(&mut self, place: &mut Place<'_>, update: &Update<'_>, delta: &mut Delta) {
+    fn retry(&mut self, position: &mut RowPosition<'_>, update: &GrokUpdate<'_>, delta: &mut Delta) {
         let gave_up = match update.kind.or_empty() {
             "retry_state" => matches!(update.retry.or_empty(), "exhausted" | "failed"),
             kind => kind == "auto_recovery_exhausted",
         };
         let why = update.message.get().or(update.error.get());
         if gave_up {
-            return self.failure(place, "API error, gave up", why, delta);
+            return self.failure(position, "API error, gave up", why, delta);
         }
         self.turns.retries += 1;
-        let mut event = place.event(Kind::Lifecycle, Role::System, Actor::Harness);
+        let mut event = position.event(Kind::Lifecycle, Role::System, Actor::Harness);
         event.kinds = event.kinds.and(Kind::Error).and(Kind::Retry);
         event.success = Some(false);
         let attempt = match (update.attempt.0, update.max_retries.0) {
@@ -164,17 +173,17 @@ impl State {
         };
         let why = why.map(|why| format!(": {why}")).unwrap_or_default();
         event.summary = summary(&format!("API error{attempt}{why}"));
-        self.push(place, event, delta);
+        self.push(position, event, delta);
     }
 
-    fn subagent(&mut self, place: &mut Place<'_>, update: &Update<'_>, delta: &mut Delta) {
+    fn subagent(&mut self, position: &mut RowPosition<'_>, update: &GrokUpdate<'_>, delta: &mut Delta) {
         let label = update.description.get().or(update.subagent_type.get());
-        if let Some(id) = update.child_session_id.get().filter(|_| !place.is_inherited) {
-            self.facts.spawned(id, place.line, label);
+        if let Some(id) = update.child_session_id.get().filter(|_| !position.is_inherited) {
+            self.facts.add_child(id, position.line, label);
         }
         if update.kind.or_empty() == "subagent_spawned" {
-            self.note(
-                place,
+            self.push_note(
+                position,
                 &format!("subagent started: {}", label.unwrap_or("no description")),
                 delta,
             );
@@ -182,50 +191,50 @@ impl State {
         }
         let status = update.status.get().unwrap_or("finished");
         if status == "failed" {
-            return self.failure(place, "subagent failed", update.error.get(), delta);
+            return self.failure(position, "subagent failed", update.error.get(), delta);
         }
-        let mut event = place.event(Kind::Lifecycle, Role::System, Actor::Harness);
+        let mut event = position.event(Kind::Lifecycle, Role::System, Actor::Harness);
         event.duration_ms = update.duration_ms.0;
         event.summary = summary(&format!("subagent {status}"));
-        self.push(place, event, delta);
+        self.push(position, event, delta);
     }
 
-    fn task_completed(&mut self, place: &mut Place<'_>, task: &Task<'_>, delta: &mut Delta) {
+    fn task_completed(&mut self, position: &mut RowPosition<'_>, task: &BackgroundTask<'_>, delta: &mut Delta) {
         let code = exit_code(task.exit_code);
         let killed = task.was_killed.0 || !matches!(task.signal.json(), "" | "null");
         let success = code.is_none_or(|code| code == 0) && !killed;
         let duration_ms = milliseconds(&task.end).zip(milliseconds(&task.start));
         let duration_ms = duration_ms.and_then(|(end, start)| end.checked_sub(start));
-        self.task_over(task.task_id.or_empty(), success, code, duration_ms, delta);
-        let mut event = place.event(Kind::Lifecycle, Role::System, Actor::Harness);
+        self.finish_task(task.task_id.or_empty(), success, code, duration_ms, delta);
+        let mut event = position.event(Kind::Lifecycle, Role::System, Actor::Harness);
         (event.success, event.exit_code, event.duration_ms) = (Some(success), code, duration_ms);
         if !success {
             event.kinds = event.kinds.and(Kind::Error);
         }
         event.summary = summary(&format!("background command ended: {}", task.command.or_empty()));
-        self.push(place, event, delta);
+        self.push(position, event, delta);
     }
 
     /// Pushes an event for a failure.
-    pub(super) fn failure(&mut self, place: &mut Place<'_>, what: &str, why: Option<&str>, delta: &mut Delta) {
-        let mut event = place.event(Kind::Lifecycle, Role::System, Actor::Harness);
+    pub(super) fn failure(&mut self, position: &mut RowPosition<'_>, what: &str, why: Option<&str>, delta: &mut Delta) {
+        let mut event = position.event(Kind::Lifecycle, Role::System, Actor::Harness);
         (event.kinds, event.success) = (event.kinds.and(Kind::Error), Some(false));
         event.summary = match why {
             Some(why) => summary(&format!("{what}: {why}")),
             None => what.into(),
         };
-        self.push(place, event, delta);
+        self.push(position, event, delta);
     }
 }
 
-fn compaction(update: &Update<'_>) -> String {
+fn compaction(update: &GrokUpdate<'_>) -> String {
     match (update.tokens_before.0, update.tokens_after.0) {
         (Some(before), Some(after)) => format!("conversation compacted ({before} to {after} tokens)"),
         _ => "conversation compacted".to_owned(),
     }
 }
 
-fn milliseconds(time: &Time<'_>) -> Option<u64> {
+fn milliseconds(time: &EpochTime<'_>) -> Option<u64> {
     let nanoseconds = time.nanoseconds.0.unwrap_or_default() / 1_000_000;
     time.seconds.0?.checked_mul(1_000)?.checked_add(nanoseconds)
 }

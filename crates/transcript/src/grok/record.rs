@@ -6,24 +6,25 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::wire::{Flag, Many, Maybe, Number, Raw, Text, otherwise, wire};
+use crate::wire::{RawJson, WireArray, WireFlag, WireNumber, WireObject, WireText, default_visits, wire};
 
 /// Maximum number of bytes of one output that are decoded.
 const OUTPUT_BYTES_MAX: usize = 4 << 20;
 
 wire! {
     /// A line of `updates.jsonl`.
-    struct Envelope<'a> {
-        timestamp: Number = "timestamp",
-        method: Text<'a> = "method",
-        params: Params<'a> = "params",
+    struct UpdateRow<'a> {
+        timestamp: WireNumber = "timestamp",
+        method: WireText<'a> = "method",
+        params: RowBody<'a> = "params",
     }
 }
 
 wire! {
-    struct Params<'a> {
-        session_id: Text<'a> = "sessionId",
-        update: Update<'a> = "update",
+    /// The JSON-RPC parameters of a row.
+    struct RowBody<'a> {
+        session_id: WireText<'a> = "sessionId",
+        update: GrokUpdate<'a> = "update",
         meta: RowMeta<'a> = "_meta",
     }
 }
@@ -31,275 +32,279 @@ wire! {
 wire! {
     /// Metadata of every row.
     struct RowMeta<'a> {
-        event_id: Text<'a> = "eventId",
-        timestamp_ms: Number = "agentTimestampMs",
-        prompt_id: Text<'a> = "promptId",
-        stream_start_ms: Number = "streamStartMs",
-        total_tokens: Number = "totalTokens",
+        event_id: WireText<'a> = "eventId",
+        timestamp_ms: WireNumber = "agentTimestampMs",
+        prompt_id: WireText<'a> = "promptId",
+        stream_start_ms: WireNumber = "streamStartMs",
+        total_tokens: WireNumber = "totalTokens",
     }
 }
 
 wire! {
     /// An update. Which fields are present depends on `kind`.
-    struct Update<'a> {
-        kind: Text<'a> = "sessionUpdate",
-        content: Raw<'a> = "content",
+    struct GrokUpdate<'a> {
+        kind: WireText<'a> = "sessionUpdate",
+        content: RawJson<'a> = "content",
         meta: UpdateMeta<'a> = "_meta",
-        call_id: Text<'a> = "toolCallId",
-        title: Text<'a> = "title",
-        tool_kind: Text<'a> = "kind",
-        status: Text<'a> = "status",
-        raw_input: Raw<'a> = "rawInput",
+        call_id: WireText<'a> = "toolCallId",
+        title: WireText<'a> = "title",
+        tool_kind: WireText<'a> = "kind",
+        status: WireText<'a> = "status",
+        raw_input: RawJson<'a> = "rawInput",
         raw_output: RawOutput<'a> = "rawOutput",
-        prompt_id: Text<'a> = "prompt_id",
-        stop_reason: Text<'a> = "stop_reason",
-        agent_result: Text<'a> = "agent_result",
-        elapsed_ms: Number = "elapsed_ms",
-        usage: Maybe<Usage<'a>> = "usage",
-        target_prompt_index: Number = "target_prompt_index",
-        event_name: Text<'a> = "event_name",
-        runs: Many<HookRun<'a>> = "runs",
-        retry: Text<'a> = "type",
-        message: Text<'a> = "message",
-        error: Text<'a> = "error",
-        attempt: Number = "attempt",
-        max_retries: Number = "max_retries",
-        tokens_before: Number = "tokens_before",
-        tokens_after: Number = "tokens_after",
-        child_session_id: Text<'a> = "child_session_id",
-        parent_prompt_id: Text<'a> = "parent_prompt_id",
-        subagent_type: Text<'a> = "subagent_type",
-        description: Text<'a> = "description",
-        duration_ms: Number = "duration_ms",
-        task_id: Text<'a> = "task_id",
-        task_call_id: Text<'a> = "tool_call_id",
-        command: Text<'a> = "command",
-        task: Task<'a> = "task_snapshot",
-        model_id: Text<'a> = "model_id",
-        new_model_id: Text<'a> = "new_model_id",
-        mode_id: Text<'a> = "currentModeId",
-        agent_name: Text<'a> = "agent_name",
-        entries: Many<PlanEntry<'a>> = "entries",
-        summary: Text<'a> = "summary",
-        session_summary: Text<'a> = "session_summary",
-        objective: Text<'a> = "objective",
-        name: Text<'a> = "name",
-        human_schedule: Text<'a> = "human_schedule",
-        event_text: Text<'a> = "event_text",
-        outcome: Text<'a> = "outcome",
-        tool_name: Text<'a> = "tool_name",
+        prompt_id: WireText<'a> = "prompt_id",
+        stop_reason: WireText<'a> = "stop_reason",
+        agent_result: WireText<'a> = "agent_result",
+        elapsed_ms: WireNumber = "elapsed_ms",
+        usage: WireObject<GrokUsage<'a>> = "usage",
+        target_prompt_index: WireNumber = "target_prompt_index",
+        event_name: WireText<'a> = "event_name",
+        runs: WireArray<HookRun<'a>> = "runs",
+        retry: WireText<'a> = "type",
+        message: WireText<'a> = "message",
+        error: WireText<'a> = "error",
+        attempt: WireNumber = "attempt",
+        max_retries: WireNumber = "max_retries",
+        tokens_before: WireNumber = "tokens_before",
+        tokens_after: WireNumber = "tokens_after",
+        child_session_id: WireText<'a> = "child_session_id",
+        parent_prompt_id: WireText<'a> = "parent_prompt_id",
+        subagent_type: WireText<'a> = "subagent_type",
+        description: WireText<'a> = "description",
+        duration_ms: WireNumber = "duration_ms",
+        task_id: WireText<'a> = "task_id",
+        task_call_id: WireText<'a> = "tool_call_id",
+        command: WireText<'a> = "command",
+        task: BackgroundTask<'a> = "task_snapshot",
+        model_id: WireText<'a> = "model_id",
+        new_model_id: WireText<'a> = "new_model_id",
+        mode_id: WireText<'a> = "currentModeId",
+        agent_name: WireText<'a> = "agent_name",
+        entries: WireArray<PlanEntry<'a>> = "entries",
+        summary: WireText<'a> = "summary",
+        session_summary: WireText<'a> = "session_summary",
+        objective: WireText<'a> = "objective",
+        name: WireText<'a> = "name",
+        human_schedule: WireText<'a> = "human_schedule",
+        event_text: WireText<'a> = "event_text",
+        outcome: WireText<'a> = "outcome",
+        tool_name: WireText<'a> = "tool_name",
     }
 }
 
 wire! {
     struct UpdateMeta<'a> {
-        prompt_index: Number = "promptIndex",
-        model_id: Text<'a> = "modelId",
-        is_hidden: Flag = "hideFromScrollback",
-        is_host_turn: Flag = "hostTurn",
-        is_interjection: Flag = "interjection",
+        prompt_index: WireNumber = "promptIndex",
+        model_id: WireText<'a> = "modelId",
+        is_hidden: WireFlag = "hideFromScrollback",
+        is_host_turn: WireFlag = "hostTurn",
+        is_interjection: WireFlag = "interjection",
         tool: ToolMeta<'a> = "x.ai/tool",
     }
 }
 
 wire! {
     struct ToolMeta<'a> {
-        name: Text<'a> = "name",
-        kind: Text<'a> = "kind",
+        name: WireText<'a> = "name",
+        kind: WireText<'a> = "kind",
     }
 }
 
 wire! {
     struct HookRun<'a> {
-        name: Text<'a> = "name",
+        name: WireText<'a> = "name",
         status: HookStatus<'a> = "status",
     }
 }
 
 wire! {
     struct HookStatus<'a> {
-        status: Text<'a> = "status",
-        detail: Text<'a> = "detail",
-        error: Text<'a> = "error",
+        status: WireText<'a> = "status",
+        detail: WireText<'a> = "detail",
+        error: WireText<'a> = "error",
     }
 }
 
 wire! {
     struct PlanEntry<'a> {
-        status: Text<'a> = "status",
+        status: WireText<'a> = "status",
     }
 }
 
 wire! {
     /// A command that ran in the background.
-    struct Task<'a> {
-        task_id: Text<'a> = "task_id",
-        command: Text<'a> = "command",
-        exit_code: Raw<'a> = "exit_code",
-        signal: Raw<'a> = "signal",
-        was_killed: Flag = "explicitly_killed",
-        start: Time<'a> = "start_time",
-        end: Time<'a> = "end_time",
-        output: Text<'a> = "output",
+    struct BackgroundTask<'a> {
+        task_id: WireText<'a> = "task_id",
+        command: WireText<'a> = "command",
+        exit_code: RawJson<'a> = "exit_code",
+        signal: RawJson<'a> = "signal",
+        was_killed: WireFlag = "explicitly_killed",
+        start: EpochTime<'a> = "start_time",
+        end: EpochTime<'a> = "end_time",
+        output: WireText<'a> = "output",
     }
 }
 
 wire! {
-    struct Time<'a> {
-        seconds: Number = "secs_since_epoch",
-        nanoseconds: Number = "nanos_since_epoch",
+    struct EpochTime<'a> {
+        seconds: WireNumber = "secs_since_epoch",
+        nanoseconds: WireNumber = "nanos_since_epoch",
     }
 }
 
 wire! {
     /// The usage of a prompt, for one model or for all.
-    struct Usage<'a> {
-        input: Number = "inputTokens",
-        output: Number = "outputTokens",
-        cache_read: Number = "cachedReadTokens",
-        cache_write: Number = "cacheCreationTokens",
-        reasoning: Number = "reasoningTokens",
-        cost_ticks: Number = "costUsdTicks",
-        is_incomplete: Flag = "usageIsIncomplete",
-        is_cost_partial: Flag = "costIsPartial",
-        models: Raw<'a> = "modelUsage",
+    struct GrokUsage<'a> {
+        input: WireNumber = "inputTokens",
+        output: WireNumber = "outputTokens",
+        cache_read: WireNumber = "cachedReadTokens",
+        cache_write: WireNumber = "cacheCreationTokens",
+        reasoning: WireNumber = "reasoningTokens",
+        cost_ticks: WireNumber = "costUsdTicks",
+        is_incomplete: WireFlag = "usageIsIncomplete",
+        is_cost_partial: WireFlag = "costIsPartial",
+        models: RawJson<'a> = "modelUsage",
     }
 }
 
 wire! {
     /// The output of a tool, tagged by the tool.
     struct RawOutput<'a> {
-        kind: Text<'a> = "type",
-        output: Output = "output",
-        output_for_prompt: Text<'a> = "output_for_prompt",
-        exit_code: Raw<'a> = "exit_code",
-        exit_code_camel: Raw<'a> = "exitCode",
-        signal: Raw<'a> = "signal",
-        timed_out: Flag = "timed_out",
-        file: Given<'a> = "FileContent",
-        listing: Given<'a> = "Content",
-        edits: Given<'a> = "EditsApplied",
-        read_error: Text<'a> = "FileReadError",
-        error: Text<'a> = "Error",
-        content: Text<'a> = "content",
-        text: Text<'a> = "text",
-        message: Text<'a> = "message",
+        kind: WireText<'a> = "type",
+        output: CommandOutput = "output",
+        output_for_prompt: WireText<'a> = "output_for_prompt",
+        exit_code: RawJson<'a> = "exit_code",
+        exit_code_camel: RawJson<'a> = "exitCode",
+        signal: RawJson<'a> = "signal",
+        timed_out: WireFlag = "timed_out",
+        file: ToolContent<'a> = "FileContent",
+        listing: ToolContent<'a> = "Content",
+        edits: ToolContent<'a> = "EditsApplied",
+        read_error: WireText<'a> = "FileReadError",
+        error: WireText<'a> = "Error",
+        content: WireText<'a> = "content",
+        text: WireText<'a> = "text",
+        message: WireText<'a> = "message",
     }
 }
 
 wire! {
-    struct Given<'a> {
-        content: Text<'a> = "content",
-        for_prompt: Text<'a> = "tool_output_for_prompt",
+    struct ToolContent<'a> {
+        content: WireText<'a> = "content",
+        for_prompt: WireText<'a> = "tool_output_for_prompt",
     }
 }
 
 wire! {
     /// A block of a message, or of a tool's output.
-    struct Block<'a> {
-        kind: Text<'a> = "type",
-        text: Text<'a> = "text",
+    struct GrokBlock<'a> {
+        kind: WireText<'a> = "type",
+        text: WireText<'a> = "text",
         meta: BlockMeta<'a> = "_meta",
-        content: Raw<'a> = "content",
-        path: Text<'a> = "path",
+        content: RawJson<'a> = "content",
+        path: WireText<'a> = "path",
     }
 }
 
 wire! {
     struct BlockMeta<'a> {
-        display_text: Text<'a> = "displayText",
-        bash_command: Text<'a> = "bash_command",
-        bash_command_camel: Text<'a> = "bashCommand",
-        is_cron: Flag = "displayAsCron",
-        is_hidden: Flag = "hideFromScrollback",
+        display_text: WireText<'a> = "displayText",
+        bash_command: WireText<'a> = "bash_command",
+        bash_command_camel: WireText<'a> = "bashCommand",
+        is_cron: WireFlag = "displayAsCron",
+        is_hidden: WireFlag = "hideFromScrollback",
     }
 }
 
 wire! {
     /// A line of `events.jsonl`.
-    struct Happening<'a> {
-        ts: Text<'a> = "ts",
-        kind: Text<'a> = "type",
-        model_id: Text<'a> = "model_id",
-        schema_version: Text<'a> = "schema_version",
-        outcome: Text<'a> = "outcome",
-        category: Text<'a> = "cancellation_category",
-        tool_name: Text<'a> = "tool_name",
-        call_id: Text<'a> = "tool_call_id",
-        duration_ms: Number = "duration_ms",
-        source: Text<'a> = "source",
-        decision: Text<'a> = "decision",
-        enabled: Flag = "enabled",
-        reason: Text<'a> = "reason",
-        verdict: Text<'a> = "verdict",
-        achieved: Flag = "achieved",
-        server_name: Text<'a> = "server_name",
-        error_message: Text<'a> = "error_message",
+    struct EventRow<'a> {
+        ts: WireText<'a> = "ts",
+        kind: WireText<'a> = "type",
+        model_id: WireText<'a> = "model_id",
+        schema_version: WireText<'a> = "schema_version",
+        outcome: WireText<'a> = "outcome",
+        category: WireText<'a> = "cancellation_category",
+        tool_name: WireText<'a> = "tool_name",
+        call_id: WireText<'a> = "tool_call_id",
+        duration_ms: WireNumber = "duration_ms",
+        source: WireText<'a> = "source",
+        decision: WireText<'a> = "decision",
+        enabled: WireFlag = "enabled",
+        reason: WireText<'a> = "reason",
+        verdict: WireText<'a> = "verdict",
+        achieved: WireFlag = "achieved",
+        server_name: WireText<'a> = "server_name",
+        error_message: WireText<'a> = "error_message",
     }
 }
 
 wire! {
     /// A line of `chat_history.jsonl`, in either of its formats.
-    struct Item<'a> {
-        kind: Text<'a> = "type",
-        role: Text<'a> = "role",
-        content: Raw<'a> = "content",
-        tool_calls: Many<ItemCall<'a>> = "tool_calls",
-        reasoning_content: Text<'a> = "reasoning_content",
-        model_id: Text<'a> = "model_id",
-        call_id: Text<'a> = "tool_call_id",
-        summary: Many<Block<'a>> = "summary",
-        synthetic_reason: Text<'a> = "synthetic_reason",
-        prior_turn_interrupt: Text<'a> = "prior_turn_interrupt",
-        prompt_index: Number = "prompt_index",
-        backend: Backend<'a> = "kind",
-        id: Text<'a> = "id",
+    struct ChatItem<'a> {
+        kind: WireText<'a> = "type",
+        role: WireText<'a> = "role",
+        content: RawJson<'a> = "content",
+        tool_calls: WireArray<ChatToolCall<'a>> = "tool_calls",
+        reasoning_content: WireText<'a> = "reasoning_content",
+        model_id: WireText<'a> = "model_id",
+        call_id: WireText<'a> = "tool_call_id",
+        summary: WireArray<GrokBlock<'a>> = "summary",
+        synthetic_reason: WireText<'a> = "synthetic_reason",
+        prior_turn_interrupt: WireText<'a> = "prior_turn_interrupt",
+        prompt_index: WireNumber = "prompt_index",
+        backend: BackendCall<'a> = "kind",
+        id: WireText<'a> = "id",
     }
 }
 
 wire! {
-    struct ItemCall<'a> {
-        id: Text<'a> = "id",
-        name: Text<'a> = "name",
-        arguments: Text<'a> = "arguments",
-        function: Function<'a> = "function",
+    struct ChatToolCall<'a> {
+        id: WireText<'a> = "id",
+        name: WireText<'a> = "name",
+        arguments: WireText<'a> = "arguments",
+        function: ChatFunction<'a> = "function",
     }
 }
 
 wire! {
-    struct Function<'a> {
-        name: Text<'a> = "name",
-        arguments: Text<'a> = "arguments",
+    struct ChatFunction<'a> {
+        name: WireText<'a> = "name",
+        arguments: WireText<'a> = "arguments",
     }
 }
 
 wire! {
-    struct Backend<'a> {
-        tool: Text<'a> = "tool_type",
-        id: Text<'a> = "id",
-        status: Text<'a> = "status",
-        action: Raw<'a> = "action",
+    struct BackendCall<'a> {
+        tool: WireText<'a> = "tool_type",
+        id: WireText<'a> = "id",
+        status: WireText<'a> = "status",
+        action: RawJson<'a> = "action",
     }
 }
 
 /// Returns the JSON text of a value, with the lifetime of its line.
-pub(super) fn json_of<'a>(raw: Raw<'a>) -> &'a str {
+pub(super) fn json_of<'a>(raw: RawJson<'a>) -> &'a str {
     raw.0.map(RawValue::get).unwrap_or_default()
 }
 
 /// Returns the blocks of a message: one object, several, or a bare string.
-pub(super) fn blocks<'a>(raw: Raw<'a>) -> Vec<Block<'a>> {
+pub(super) fn blocks<'a>(raw: RawJson<'a>) -> Vec<GrokBlock<'a>> {
     let json = json_of(raw);
     match json.as_bytes().first() {
         Some(b'{') => serde_json::from_str(json).map(|block| vec![block]).unwrap_or_default(),
-        Some(b'[') => serde_json::from_str::<Many<Block<'a>>>(json).unwrap_or_default().0,
+        Some(b'[') => {
+            serde_json::from_str::<WireArray<GrokBlock<'a>>>(json)
+                .unwrap_or_default()
+                .0
+        }
         Some(b'"') => {
-            let text: Text<'a> = serde_json::from_str(json).unwrap_or_default();
-            let kind = Text(Some(Cow::Borrowed("text")));
-            vec![Block {
+            let text: WireText<'a> = serde_json::from_str(json).unwrap_or_default();
+            let kind = WireText(Some(Cow::Borrowed("text")));
+            vec![GrokBlock {
                 kind,
                 text,
-                ..Block::default()
+                ..GrokBlock::default()
             }]
         }
         _ => Vec::new(),
@@ -307,7 +312,7 @@ pub(super) fn blocks<'a>(raw: Raw<'a>) -> Vec<Block<'a>> {
 }
 
 /// Returns the texts of blocks, joined by line breaks.
-pub(super) fn text_of<'a>(blocks: &[Block<'a>]) -> Cow<'a, str> {
+pub(super) fn text_of<'a>(blocks: &[GrokBlock<'a>]) -> Cow<'a, str> {
     let texts: Vec<&Cow<'a, str>> = blocks.iter().filter_map(|block| block.text.0.as_ref()).collect();
     match texts.as_slice() {
         [] => Cow::Borrowed(""),
@@ -317,7 +322,7 @@ pub(super) fn text_of<'a>(blocks: &[Block<'a>]) -> Cow<'a, str> {
 }
 
 /// Parses an exit code, which may be negative. Windows writes it as an unsigned 32-bit number.
-pub(super) fn exit_code(raw: Raw<'_>) -> Option<i32> {
+pub(super) fn exit_code(raw: RawJson<'_>) -> Option<i32> {
     let code: i64 = raw.json().parse().ok()?;
     i32::try_from(code)
         .or_else(|_| u32::try_from(code).map(u32::cast_signed))
@@ -326,33 +331,33 @@ pub(super) fn exit_code(raw: Raw<'_>) -> Option<i32> {
 
 /// The output of a command: an array of byte values, or a string.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(crate) struct Output(pub(crate) Option<String>);
+pub(crate) struct CommandOutput(pub(crate) Option<String>);
 
-impl<'de> Deserialize<'de> for Output {
+impl<'de> Deserialize<'de> for CommandOutput {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct V;
-        impl<'de> Visitor<'de> for V {
-            type Value = Output;
+        struct OutputVisitor;
+        impl<'de> Visitor<'de> for OutputVisitor {
+            type Value = CommandOutput;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("anything")
             }
-            fn visit_str<E: Error>(self, text: &str) -> Result<Output, E> {
-                Ok(Output(Some(text.to_owned())))
+            fn visit_str<E: Error>(self, text: &str) -> Result<CommandOutput, E> {
+                Ok(CommandOutput(Some(text.to_owned())))
             }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Output, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<CommandOutput, A::Error> {
                 let mut bytes = Vec::new();
-                while let Some(Number(value)) = seq.next_element()? {
+                while let Some(WireNumber(value)) = seq.next_element()? {
                     if let Some(byte) = value.and_then(|value| u8::try_from(value).ok())
                         && bytes.len() < OUTPUT_BYTES_MAX
                     {
                         bytes.push(byte);
                     }
                 }
-                Ok(Output(Some(String::from_utf8_lossy(&bytes).into_owned())))
+                Ok(CommandOutput(Some(String::from_utf8_lossy(&bytes).into_owned())))
             }
-            otherwise!(bool numbers null map);
+            default_visits!(bool numbers null map);
         }
-        deserializer.deserialize_any(V)
+        deserializer.deserialize_any(OutputVisitor)
     }
 }
 
@@ -361,8 +366,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_output_is_decoded_whichever_way_it_is_written() {
-        let output = |json: &str| serde_json::from_str::<Output>(json).unwrap().0;
+    fn an_output_is_decoded_from_bytes_and_from_text() {
+        let output = |json: &str| serde_json::from_str::<CommandOutput>(json).unwrap().0;
         assert_eq!(output("[104,105,10]").as_deref(), Some("hi\n"));
         assert_eq!(output("[255,104,300,-1,\"x\",null]").as_deref(), Some("\u{fffd}h"));
         assert_eq!(output("\"plain\"").as_deref(), Some("plain"));

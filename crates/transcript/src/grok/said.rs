@@ -5,7 +5,7 @@
 
 /// Who writes the prompts of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Speaker {
+pub(super) enum PromptSource {
     #[default]
     Human,
     /// A script started the session.
@@ -16,7 +16,7 @@ pub(super) enum Speaker {
 
 /// A classified text of role `user`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Said<'a> {
+pub(super) enum GrokUserText<'a> {
     /// A human asks or directs.
     Prompt(&'a str),
     /// A human sends a message into the running turn.
@@ -39,9 +39,9 @@ pub(super) enum Said<'a> {
 
 /// The marks of a row of role `user`.
 #[derive(Debug, Default)]
-pub(super) struct Marks<'a> {
+pub(super) struct RowMarks<'a> {
     /// True if Grok generated the prompt: a wake-up, a reminder, a schedule.
-    pub(super) is_made_up: bool,
+    pub(super) is_generated: bool,
     /// True for an echo of something Grok did without the model.
     pub(super) is_host_turn: bool,
     /// True if it was inserted into a running turn.
@@ -56,7 +56,7 @@ pub(super) struct Marks<'a> {
 const INTERJECTION: &str = "The user sent a message while you were working:";
 
 /// Prefixes of the ids of prompts that Grok generated.
-const MADE_UP: &[&str] = &[
+const GENERATED_PREFIXES: &[&str] = &[
     "task-completed-",
     "subagent-completed-",
     "workflow-completed-",
@@ -81,51 +81,51 @@ const CONTEXT: &[(&str, &str)] = &[
 ];
 
 /// Returns `true` if Grok generated the prompt with this id.
-pub(super) fn is_made_up(prompt_id: &str) -> bool {
-    MADE_UP.iter().any(|prefix| prompt_id.starts_with(prefix))
+pub(super) fn is_generated(prompt_id: &str) -> bool {
+    GENERATED_PREFIXES.iter().any(|prefix| prompt_id.starts_with(prefix))
 }
 
 /// Classifies a text.
-pub(super) fn judge<'a>(text: &'a str, marks: &Marks<'a>, speaker: Speaker) -> Said<'a> {
+pub(super) fn classify<'a>(text: &'a str, marks: &RowMarks<'a>, prompt_source: PromptSource) -> GrokUserText<'a> {
     let said = text.trim();
-    if marks.is_made_up || said.starts_with("<monitor-event") {
-        return Said::Harness(said);
+    if marks.is_generated || said.starts_with("<monitor-event") {
+        return GrokUserText::Harness(said);
     }
     if marks.is_from_agent {
-        return Said::OtherAgent(said);
+        return GrokUserText::OtherAgent(said);
     }
-    let (is_framed, words) = words(said);
+    let (is_framed, words) = own_words(said);
     if words.is_empty() {
         return if said.is_empty() {
-            Said::Nothing
+            GrokUserText::Nothing
         } else {
-            Said::Harness(said)
+            GrokUserText::Harness(said)
         };
     }
-    match speaker {
-        Speaker::Agent => return Said::Delegated(words),
-        Speaker::Program => return Said::Program(words),
-        Speaker::Human => {}
+    match prompt_source {
+        PromptSource::Agent => return GrokUserText::Delegated(words),
+        PromptSource::Program => return GrokUserText::Program(words),
+        PromptSource::Human => {}
     }
     if let Some(command) = marks.shell {
-        return Said::Shell(command);
+        return GrokUserText::Shell(command);
     }
     if marks.is_host_turn {
         // An echo belongs to the human only if it is a command the human typed.
         return if words.starts_with('/') {
-            Said::Local(words)
+            GrokUserText::Local(words)
         } else {
-            Said::Harness(words)
+            GrokUserText::Harness(words)
         };
     }
     if is_framed || marks.is_interjection {
-        return Said::Steering(words);
+        return GrokUserText::Steering(words);
     }
-    Said::Prompt(words)
+    GrokUserText::Prompt(words)
 }
 
 /// Returns whether a text arrived while the model worked, and the human's own words in it.
-pub(super) fn words(text: &str) -> (bool, &str) {
+pub(super) fn own_words(text: &str) -> (bool, &str) {
     let text = text.trim();
     let (is_framed, text) = match text.strip_prefix(INTERJECTION) {
         Some(rest) => (true, rest),
@@ -156,58 +156,64 @@ mod tests {
 
     #[test]
     fn only_a_humans_own_words_are_a_prompt() {
-        let by = |text| judge(text, &Marks::default(), Speaker::Human);
-        assert_eq!(by(" fix it "), Said::Prompt("fix it"));
+        let by = |text| classify(text, &RowMarks::default(), PromptSource::Human);
+        assert_eq!(by(" fix it "), GrokUserText::Prompt("fix it"));
         assert_eq!(
             by("<user_info>\nOS</user_info>\n<git_status>x</git_status>fix it"),
-            Said::Prompt("fix it")
+            GrokUserText::Prompt("fix it")
         );
         assert_eq!(
             by("<user_info>\nOS</user_info>"),
-            Said::Harness("<user_info>\nOS</user_info>")
+            GrokUserText::Harness("<user_info>\nOS</user_info>")
         );
         assert_eq!(
             by("note\n<user_query>\nfix it\n</user_query>\ntail"),
-            Said::Prompt("fix it")
+            GrokUserText::Prompt("fix it")
         );
         let steering = "The user sent a message while you were working:\n<user_query>\nstop that\n</user_query>";
-        assert_eq!(by(steering), Said::Steering("stop that"));
-        assert_eq!(by("  "), Said::Nothing);
+        assert_eq!(by(steering), GrokUserText::Steering("stop that"));
+        assert_eq!(by("  "), GrokUserText::Nothing);
         assert_eq!(
             by("<system-reminder>never closed"),
-            Said::Harness("<system-reminder>never closed")
+            GrokUserText::Harness("<system-reminder>never closed")
         );
     }
 
     #[test]
-    fn marks_and_speakers_decide_what_the_text_leaves_open() {
-        let made_up = Marks {
-            is_made_up: true,
-            ..Marks::default()
+    fn marks_and_authors_decide_if_the_text_does_not() {
+        let generated = RowMarks {
+            is_generated: true,
+            ..RowMarks::default()
         };
-        assert_eq!(judge("wake up", &made_up, Speaker::Human), Said::Harness("wake up"));
-        let echo = Marks {
+        assert_eq!(
+            classify("wake up", &generated, PromptSource::Human),
+            GrokUserText::Harness("wake up")
+        );
+        let echo = RowMarks {
             is_host_turn: true,
-            ..Marks::default()
+            ..RowMarks::default()
         };
-        assert_eq!(judge("/context", &echo, Speaker::Human), Said::Local("/context"));
         assert_eq!(
-            judge("Context: 3 %", &echo, Speaker::Human),
-            Said::Harness("Context: 3 %")
+            classify("/context", &echo, PromptSource::Human),
+            GrokUserText::Local("/context")
         );
-        let shell = Marks {
+        assert_eq!(
+            classify("Context: 3 %", &echo, PromptSource::Human),
+            GrokUserText::Harness("Context: 3 %")
+        );
+        let shell = RowMarks {
             shell: Some("ls"),
-            ..Marks::default()
+            ..RowMarks::default()
         };
-        assert_eq!(judge("!ls", &shell, Speaker::Human), Said::Shell("ls"));
+        assert_eq!(classify("!ls", &shell, PromptSource::Human), GrokUserText::Shell("ls"));
         assert_eq!(
-            judge("count", &Marks::default(), Speaker::Agent),
-            Said::Delegated("count")
+            classify("count", &RowMarks::default(), PromptSource::Agent),
+            GrokUserText::Delegated("count")
         );
         assert_eq!(
-            judge("count", &Marks::default(), Speaker::Program),
-            Said::Program("count")
+            classify("count", &RowMarks::default(), PromptSource::Program),
+            GrokUserText::Program("count")
         );
-        assert!(is_made_up("subagent-completed-7") && !is_made_up("019f-7"));
+        assert!(is_generated("subagent-completed-7") && !is_generated("019f-7"));
     }
 }

@@ -6,19 +6,19 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::record::{Block, Params, RawOutput, Update, blocks, exit_code, json_of, text_of};
-use super::{Place, State};
+use super::record::{GrokBlock, GrokUpdate, RawOutput, RowBody, blocks, exit_code, json_of, text_of};
+use super::{GrokState, RowPosition};
 use crate::command::test_runner;
 use crate::event::{Actor, Kind, Kinds, Role};
 use crate::ids::{from_entries, hash, in_order};
-use crate::joins::{Ending, OpenCall, kinds_of_call};
+use crate::joins::{CallResult, OpenCall, call_kinds};
 use crate::reading::{Amendment, Delta};
-use crate::wire::Raw;
+use crate::wire::RawJson;
 use crate::wording::{Wording, cut, summary, word};
 
 /// A call without a result so far.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Open {
+struct OpenToolCall {
     seq: u64,
     ts: Option<Timestamp>,
     tool: Box<str>,
@@ -30,7 +30,7 @@ struct Open {
 
 /// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct Done {
+struct FinishedCall {
     seq: u64,
     success: Option<bool>,
     exit_code: Option<i32>,
@@ -40,28 +40,28 @@ struct Done {
 
 /// The measurements of a call in `events.jsonl`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Measured {
+pub(super) struct CallMeasurement {
     pub(super) duration_ms: Option<u64>,
-    pub(super) worked: Option<bool>,
+    pub(super) succeeded: Option<bool>,
 }
 
 /// The calls of a log.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Calls {
+pub(super) struct GrokCalls {
     #[serde(serialize_with = "in_order", deserialize_with = "from_entries")]
-    open: FxHashMap<u64, Open>,
+    open: FxHashMap<u64, OpenToolCall>,
     #[serde(serialize_with = "in_order", deserialize_with = "from_entries")]
-    done: FxHashMap<u64, Done>,
+    done: FxHashMap<u64, FinishedCall>,
     /// Measurements of calls whose end is not in the log yet.
     #[serde(serialize_with = "in_order", deserialize_with = "from_entries")]
-    measured: FxHashMap<u64, Measured>,
+    measured: FxHashMap<u64, CallMeasurement>,
     /// The call that started each background command.
     #[serde(serialize_with = "in_order", deserialize_with = "from_entries")]
     tasks: FxHashMap<u64, u64>,
 }
 
 /// A tool call before it becomes an event.
-pub(super) struct Asked<'r> {
+pub(super) struct GrokToolCall<'r> {
     pub(super) id: Option<&'r str>,
     pub(super) tool: &'r str,
     /// `execute`, `edit`, …: Grok's classification of the tool.
@@ -72,30 +72,30 @@ pub(super) struct Asked<'r> {
 }
 
 /// The result of a call.
-pub(super) struct Gave<'r> {
+pub(super) struct GrokResult<'r> {
     pub(super) id: &'r str,
     pub(super) text: &'r str,
     pub(super) success: Option<bool>,
     pub(super) exit_code: Option<i32>,
 }
 
-impl State {
-    pub(super) fn tool_row(&mut self, place: &mut Place<'_>, params: &Params<'_>, delta: &mut Delta) -> bool {
+impl GrokState {
+    pub(super) fn tool_row(&mut self, position: &mut RowPosition<'_>, params: &RowBody<'_>, delta: &mut Delta) -> bool {
         let update = &params.update;
         let Some(id) = update.call_id.get() else { return true };
         let key = hash(id);
-        (self.run, self.after_user) = (None, false);
+        (self.streamed, self.after_user) = (None, false);
         if self.calls.done.contains_key(&key) {
             return true;
         }
         let all = blocks(update.content);
         let edited = edited_files(&all);
-        let asked = asked(update, id);
-        let is_told = !asked.input.is_empty() || update.title.get().is_some();
+        let call = parse_call(update, id);
+        let is_described = !call.input.is_empty() || update.title.get().is_some();
         if self.calls.open.contains_key(&key) {
-            self.reword(&asked, edited, delta);
-        } else if update.kind.or_empty() == "tool_call" || is_told {
-            self.call(place, &asked, edited, delta);
+            self.reword(&call, edited, delta);
+        } else if update.kind.or_empty() == "tool_call" || is_described {
+            self.push_call(position, &call, edited, delta);
         }
         let success = match update.status.or_empty() {
             "completed" => true,
@@ -111,75 +111,81 @@ impl State {
             || output.read_error.get().is_some()
             || output.error.get().is_some();
         let text = output_text(output, &all);
-        let gave = Gave {
+        let result = GrokResult {
             id,
             text: &text,
             success: Some(success && !failed),
             exit_code: exit,
         };
-        self.result(place, &gave, delta);
+        self.push_result(position, &result, delta);
         true
     }
 
     /// Pushes the event of a call.
-    pub(super) fn call(&mut self, place: &mut Place<'_>, asked: &Asked<'_>, edited: Vec<Box<str>>, delta: &mut Delta) {
-        let worded = worded(asked);
-        let files = if edited.is_empty() { worded.files } else { edited };
-        let tests = runs_tests(worded.command.as_deref());
-        let retries = self.tools.is_retry(asked.tool, &worded.text);
+    pub(super) fn push_call(
+        &mut self,
+        position: &mut RowPosition<'_>,
+        call: &GrokToolCall<'_>,
+        edited: Vec<Box<str>>,
+        delta: &mut Delta,
+    ) {
+        let wording = word_tool_call(call);
+        let files = if edited.is_empty() { wording.files } else { edited };
+        let tests = runs_tests(wording.command.as_deref());
+        let retries = self.tools.is_retry(call.tool, &wording.text);
         self.turns.retries += u32::from(retries);
         let actor = if self.shell_by_human {
             Actor::Human
         } else {
             Actor::Agent
         };
-        let mut event = place.event(Kind::ToolCall, Role::Assistant, actor);
-        event.kinds = kinds_of_call(!files.is_empty(), tests, retries);
-        event.tool = Some(asked.tool.into());
-        event.call_id = asked.id.map(Into::into);
-        event.summary = worded.text.clone();
+        let mut event = position.event(Kind::ToolCall, Role::Assistant, actor);
+        event.kinds = call_kinds(!files.is_empty(), tests, retries);
+        event.tool = Some(call.tool.into());
+        event.call_id = call.id.map(Into::into);
+        event.summary = wording.text.clone();
         event.files = files.clone();
         let seq = self.next_seq;
-        self.push(place, event, delta);
-        let Some(id) = asked.id else { return };
-        let open = Open {
+        self.push(position, event, delta);
+        let Some(id) = call.id else { return };
+        let open = OpenToolCall {
             seq,
-            ts: place.ts,
-            tool: asked.tool.into(),
-            wording: worded.text,
+            ts: position.ts,
+            tool: call.tool.into(),
+            wording: wording.text,
             files,
-            has_input: !asked.input.is_empty(),
+            has_input: !call.input.is_empty(),
         };
         self.tools
-            .call(id, OpenCall::new(seq, place.ts, &open.tool, &open.wording), delta);
+            .add_call(id, OpenCall::new(seq, position.ts, &open.tool, &open.wording), delta);
         self.calls.open.insert(hash(id), open);
     }
 
     /// Updates a call when Grok adds its input, if only a title was known, or the files it writes.
-    fn reword(&mut self, asked: &Asked<'_>, edited: Vec<Box<str>>, delta: &mut Delta) {
-        let id = asked.id.unwrap_or_default();
+    fn reword(&mut self, call: &GrokToolCall<'_>, edited: Vec<Box<str>>, delta: &mut Delta) {
+        let id = call.id.unwrap_or_default();
         let Some(open) = self.calls.open.get_mut(&hash(id)) else {
             return;
         };
         let mut kinds = Kinds::default();
         let mut is_new = false;
-        if !open.has_input && !asked.input.is_empty() {
-            let worded = worded(asked);
-            if self.tools.is_retry(asked.tool, &worded.text) {
+        if !open.has_input && !call.input.is_empty() {
+            let wording = word_tool_call(call);
+            if self.tools.is_retry(call.tool, &wording.text) {
                 self.turns.retries += 1;
                 kinds = kinds.and(Kind::Retry);
             }
-            if runs_tests(worded.command.as_deref()) {
+            if runs_tests(wording.command.as_deref()) {
                 kinds = kinds.and(Kind::TestRun);
             }
             is_new = true;
             open.has_input = true;
-            (open.tool, open.wording) = (asked.tool.into(), worded.text);
-            if !worded.files.is_empty() {
-                open.files = worded.files;
+            (open.tool, open.wording) = (call.tool.into(), wording.text);
+            if !wording.files.is_empty() {
+                open.files = wording.files;
             }
             self.tools
-                .call(id, OpenCall::new(open.seq, open.ts, &open.tool, &open.wording), delta);
+                .add_call(id, OpenCall::new(open.seq, open.ts, &open.tool, &open.wording), delta);
         }
         if !edited.is_empty() && open.files != edited {
             (open.files, is_new) = (edited, true);
@@ -199,51 +205,51 @@ impl State {
     }
 
     /// Pushes the result of a call, and joins it with the call.
-    pub(super) fn result(&mut self, place: &mut Place<'_>, gave: &Gave<'_>, delta: &mut Delta) {
-        let key = hash(gave.id);
+    pub(super) fn push_result(&mut self, position: &mut RowPosition<'_>, result: &GrokResult<'_>, delta: &mut Delta) {
+        let key = hash(result.id);
         let open = self.calls.open.remove(&key);
-        let mut event = place.event(Kind::ToolResult, Role::Tool, Actor::Tool);
+        let mut event = position.event(Kind::ToolResult, Role::Tool, Actor::Tool);
         event.tool = open.as_ref().map(|open| open.tool.clone());
-        event.call_id = Some(gave.id.into());
-        event.summary = summary(gave.text);
-        (event.success, event.exit_code) = (gave.success, gave.exit_code);
-        let denied = gave.success == Some(false) && gave.exit_code.is_none() && is_denial(gave.text);
+        event.call_id = Some(result.id.into());
+        event.summary = summary(result.text);
+        (event.success, event.exit_code) = (result.success, result.exit_code);
+        let denied = result.success == Some(false) && result.exit_code.is_none() && is_denial(result.text);
         if denied && self.facts.is_human() {
             // The tool never ran: the human acted here.
             (event.actor, event.kinds) = (Actor::Human, event.kinds.and(Kind::HumanIntervention));
             self.denials += 1;
             self.is_stale |= self.denials_beside > 0;
-        } else if gave.success == Some(false) {
+        } else if result.success == Some(false) {
             event.kinds = event.kinds.and(Kind::Error);
         }
         if let Some(open) = &open {
             event.parent_seq = Some(open.seq);
         }
-        let ending = Ending {
+        let ending = CallResult {
             seq: self.next_seq,
-            ts: place.ts,
-            success: gave.success,
-            exit_code: gave.exit_code,
+            ts: position.ts,
+            success: result.success,
+            exit_code: result.exit_code,
             denied,
         };
-        self.push(place, event, delta);
-        self.tools.result(gave.id, ending, delta);
+        self.push(position, event, delta);
+        self.tools.add_result(result.id, ending, delta);
         if let Some(open) = open {
-            let done = Done {
+            let done = FinishedCall {
                 seq: open.seq,
-                success: gave.success,
-                exit_code: gave.exit_code,
+                success: result.success,
+                exit_code: result.exit_code,
                 is_task_over: false,
             };
             self.calls.done.insert(key, done);
             if let Some(measured) = self.calls.measured.remove(&key) {
-                delta.amend(done.measured(measured));
+                delta.amend(done.with_measurement(measured));
             }
         }
     }
 
     /// Notes that a command continues in the background: its task reports the result.
-    pub(super) fn backgrounded(&mut self, call_id: &str, task_id: &str) {
+    pub(super) fn add_background(&mut self, call_id: &str, task_id: &str) {
         let key = hash(call_id);
         if self.calls.done.contains_key(&key) || self.calls.open.contains_key(&key) {
             self.calls.tasks.insert(hash(task_id), key);
@@ -251,7 +257,7 @@ impl State {
     }
 
     /// Ends a background command and joins the result with its call.
-    pub(super) fn task_over(
+    pub(super) fn finish_task(
         &mut self,
         task_id: &str,
         success: bool,
@@ -279,24 +285,24 @@ impl State {
 
     /// Adds measurements of `events.jsonl` to a call. They exclude the time that the human took to approve it, and
     /// they include failures that the log calls completed. The log may not have the result yet.
-    pub(super) fn measured(&mut self, call_id: &str, measured: Measured, delta: &mut Delta) {
+    pub(super) fn add_measurement(&mut self, call_id: &str, measured: CallMeasurement, delta: &mut Delta) {
         let key = hash(call_id);
         match self.calls.done.get(&key) {
             // This measured only how long it took to start the task.
             Some(done) if done.is_task_over => {}
-            Some(done) => delta.amend(done.measured(measured)),
+            Some(done) => delta.amend(done.with_measurement(measured)),
             None => _ = self.calls.measured.insert(key, measured),
         }
     }
 }
 
-impl Done {
-    fn measured(self, measured: Measured) -> Amendment {
+impl FinishedCall {
+    fn with_measurement(self, measured: CallMeasurement) -> Amendment {
         Amendment::Joined {
             seq: self.seq,
-            success: match (self.success, measured.worked) {
+            success: match (self.success, measured.succeeded) {
                 (Some(false), _) | (_, Some(false)) => Some(false),
-                (success, worked) => success.or(worked),
+                (success, succeeded) => success.or(succeeded),
             },
             exit_code: self.exit_code,
             duration_ms: measured.duration_ms,
@@ -306,23 +312,23 @@ impl Done {
 }
 
 /// Returns the call that a row describes.
-fn asked<'r>(update: &'r Update<'r>, id: &'r str) -> Asked<'r> {
+fn parse_call<'r>(update: &'r GrokUpdate<'r>, id: &'r str) -> GrokToolCall<'r> {
     let meta = &update.meta.tool;
     let title = update.title.or_empty();
     let kind = meta.kind.get().or(update.tool_kind.get()).unwrap_or_default();
     let plain = Some(title).filter(|title| !title.is_empty() && !title.contains(char::is_whitespace));
     let named = meta.name.get().or(plain).or(Some(kind).filter(|kind| !kind.is_empty()));
-    Asked {
+    GrokToolCall {
         id: Some(id),
         tool: named.unwrap_or("tool"),
         kind,
-        input: told(update.raw_input),
+        input: nonempty_input(update.raw_input),
         title,
     }
 }
 
 /// Returns the input, or an empty text if it is an empty value.
-fn told(input: Raw<'_>) -> &str {
+fn nonempty_input(input: RawJson<'_>) -> &str {
     match json_of(input).trim() {
         "null" | "{}" | "\"\"" => "",
         json => json,
@@ -331,15 +337,15 @@ fn told(input: Raw<'_>) -> &str {
 
 /// Returns the wording of a call from the table that all agents share. Grok's names and keys are mapped to those of
 /// the table; a call that has no entry there is worded by its keys.
-fn worded(asked: &Asked<'_>) -> Wording {
-    if asked.input.is_empty() {
+fn word_tool_call(call: &GrokToolCall<'_>) -> Wording {
+    if call.input.is_empty() {
         return Wording {
-            text: summary(asked.title),
+            text: summary(call.title),
             ..Wording::default()
         };
     }
-    let Ok(Value::Object(mut input)) = serde_json::from_str(asked.input) else {
-        return word(asked.tool, asked.input);
+    let Ok(Value::Object(mut input)) = serde_json::from_str(call.input) else {
+        return word(call.tool, call.input);
     };
     // Grok's own name for the input's type.
     input.remove("variant");
@@ -347,7 +353,7 @@ fn worded(asked: &Asked<'_>) -> Wording {
     let path = text(&["file_path", "target_file", "path", "filePath"]);
     let pattern = text(&["pattern", "query", "regex", "glob_pattern"]);
     let described = text(&["description", "prompt"]);
-    let table = match (asked.tool, asked.kind) {
+    let table = match (call.tool, call.kind) {
         ("run_terminal_command" | "run_terminal_cmd" | "bash" | "Bash" | "shell", _) | (_, "execute")
             if text(&["command"]).is_some() =>
         {
@@ -362,8 +368,8 @@ fn worded(asked: &Asked<'_>) -> Wording {
             path.map(|path| ("Edit", json!({"file_path": path})))
         }
         ("grep" | "grep_search" | "Grep", _) => pattern.map(|pattern| {
-            let place = text(&["path", "target_directory"]);
-            ("Grep", json!({"pattern": pattern, "path": place}))
+            let position = text(&["path", "target_directory"]);
+            ("Grep", json!({"pattern": pattern, "path": position}))
         }),
         ("glob" | "glob_file_search" | "Glob", _) => pattern.map(|pattern| ("Glob", json!({"pattern": pattern}))),
         ("task" | "Task" | "spawn_subagent", _) => {
@@ -374,12 +380,12 @@ fn worded(asked: &Asked<'_>) -> Wording {
     };
     match table {
         Some((tool, input)) => word(tool, &input.to_string()),
-        None => word(asked.tool, &Value::Object(without_nothing(input)).to_string()),
+        None => word(call.tool, &Value::Object(without_nulls(input)).to_string()),
     }
 }
 
 /// Removes null values, because Grok writes every field that it left empty.
-fn without_nothing(input: Map<String, Value>) -> Map<String, Value> {
+fn without_nulls(input: Map<String, Value>) -> Map<String, Value> {
     input.into_iter().filter(|(_, value)| !value.is_null()).collect()
 }
 
@@ -388,7 +394,7 @@ fn runs_tests(command: Option<&str>) -> bool {
 }
 
 /// Returns the files whose changes a row shows.
-fn edited_files(all: &[Block<'_>]) -> Vec<Box<str>> {
+fn edited_files(all: &[GrokBlock<'_>]) -> Vec<Box<str>> {
     let mut files: Vec<Box<str>> = Vec::new();
     for block in all.iter().filter(|block| block.kind.or_empty() == "diff") {
         if let Some(path) = block.path.get()
@@ -402,7 +408,7 @@ fn edited_files(all: &[Block<'_>]) -> Vec<Box<str>> {
 
 /// Returns the text of a tool's output: the bytes that a command printed, else what the row shows, else what the
 /// model was shown.
-pub(super) fn output_text(output: &RawOutput<'_>, all: &[Block<'_>]) -> String {
+pub(super) fn output_text(output: &RawOutput<'_>, all: &[GrokBlock<'_>]) -> String {
     if let Some(text) = output.output.0.as_deref().filter(|text| !text.is_empty()) {
         return text.to_owned();
     }
@@ -414,7 +420,7 @@ pub(super) fn output_text(output: &RawOutput<'_>, all: &[Block<'_>]) -> String {
     if !shown.is_empty() {
         return shown.join("\n");
     }
-    let told = [
+    let candidates = [
         &output.edits.for_prompt,
         &output.file.content,
         &output.listing.content,
@@ -425,8 +431,8 @@ pub(super) fn output_text(output: &RawOutput<'_>, all: &[Block<'_>]) -> String {
         &output.text,
         &output.message,
     ];
-    let told = told.into_iter().find_map(|text| text.get()).unwrap_or_default();
-    told.to_owned()
+    let candidates = candidates.into_iter().find_map(|text| text.get()).unwrap_or_default();
+    candidates.to_owned()
 }
 
 /// Phrases that say that a human denied a tool call.
@@ -454,18 +460,18 @@ mod tests {
     use super::*;
 
     fn text(tool: &str, kind: &str, input: &str) -> String {
-        let asked = Asked {
+        let call = GrokToolCall {
             id: None,
             tool,
             kind,
             input,
             title: "A title",
         };
-        worded(&asked).text.into()
+        word_tool_call(&call).text.into()
     }
 
     #[test]
-    fn groks_tools_are_worded_by_the_table_of_all_agents() {
+    fn grok_tools_are_worded_by_the_shared_table() {
         let cases = [
             (
                 "run_terminal_command",

@@ -34,21 +34,25 @@ fn check(log: &str) -> String {
 }
 
 fn check_bytes(path: &str, log: &[u8]) -> String {
-    tell(&read(Agent::Claude, path, log).0)
+    print_reading(&read(Agent::Claude, path, log).0)
 }
 
 /// Prints only the events, for tests that do not depend on turns and lines.
 fn events(log: &str) -> String {
     let log = log.strip_prefix('\n').unwrap_or(log);
     let (reading, _) = read(Agent::Claude, &format!("{SESSION}.jsonl"), log.as_bytes());
-    let lines: Vec<String> = reading.events.iter().map(|event| told(event, &reading)).collect();
+    let lines: Vec<String> = reading
+        .events
+        .iter()
+        .map(|event| print_event(event, &reading))
+        .collect();
     lines.join("\n")
 }
 
 /// Prints the session of a log, and its lineage.
 fn session(path: &str, log: &str) -> String {
     let log = log.strip_prefix('\n').unwrap_or(log);
-    tell_session(&read(Agent::Claude, path, log.as_bytes()).0)
+    print_session(&read(Agent::Claude, path, log.as_bytes()).0)
 }
 
 /// Like [`session`], with the metadata file beside a subagent's log.
@@ -59,13 +63,13 @@ fn session_with_meta(path: &str, log: &str, meta: &str) -> String {
     state.close(&mut delta);
     reading.apply(delta);
     reading.settle();
-    tell_session(&reading)
+    print_session(&reading)
 }
 
-fn tell(reading: &Reading) -> String {
+fn print_reading(reading: &Reading) -> String {
     let mut out = String::new();
     for event in &reading.events {
-        line(&mut out, told(event, reading));
+        line(&mut out, print_event(event, reading));
     }
     for turn in &reading.turns {
         let counts = format!(
@@ -125,8 +129,8 @@ fn tell(reading: &Reading) -> String {
 }
 
 /// Prints one event in one line.
-fn told(event: &SessionEvent, reading: &Reading) -> String {
-    let mut out = place(event);
+fn print_event(event: &SessionEvent, reading: &Reading) -> String {
+    let mut out = print_position(event);
     match event.turn {
         Some(turn) => write!(out, " t{turn}"),
         None => write!(out, " -"),
@@ -145,7 +149,7 @@ fn told(event: &SessionEvent, reading: &Reading) -> String {
     let before = event.seq.checked_sub(1);
     if event.parent_seq != before {
         match event.parent_seq.and_then(|seq| reading.events.get(seq as usize)) {
-            Some(parent) => write!(out, " ^{}", place(parent)),
+            Some(parent) => write!(out, " ^{}", print_position(parent)),
             None => write!(out, " ^root"),
         }
         .expect("text can be written");
@@ -170,7 +174,7 @@ fn outcome(event: &SessionEvent) -> String {
     facts.join(", ")
 }
 
-fn tell_session(reading: &Reading) -> String {
+fn print_session(reading: &Reading) -> String {
     let session = reading.session.as_ref().expect("a closed reading has a session");
     let mut out = String::new();
     let or_none = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
@@ -218,11 +222,11 @@ fn tell_session(reading: &Reading) -> String {
             .as_deref()
             .map(|label| format!(" {label:?}"))
             .unwrap_or_default();
-        let told = link.line.map(|line| format!(" line {line}")).unwrap_or_default();
+        let print_event = link.line.map(|line| format!(" line {line}")).unwrap_or_default();
         line(
             &mut out,
             format!(
-                "{} {} -> {}{call}{label}{told}",
+                "{} {} -> {}{call}{label}{print_event}",
                 link.kind.as_str(),
                 link.parent_uid,
                 link.child_uid
@@ -233,7 +237,7 @@ fn tell_session(reading: &Reading) -> String {
 }
 
 /// Prints the position of an event.
-fn place(event: &SessionEvent) -> String {
+fn print_position(event: &SessionEvent) -> String {
     let block = if event.block > 0 {
         format!("#{}", event.block)
     } else {

@@ -61,7 +61,7 @@ fn fixture(name: &str) -> Reading {
 }
 
 /// Prints a reading: the session, its events one per line, its turns, and its faults.
-fn told(reading: &Reading) -> String {
+fn print_reading(reading: &Reading) -> String {
     let mut out = String::new();
     let session = reading.session.as_ref().expect("a reading has its session");
     let words = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());

@@ -105,7 +105,7 @@ fn every_real_log_reads_the_same_in_pieces() {
 }
 
 #[test]
-fn triggers_equal_the_prompts_found_by_eye() {
+fn triggers_equal_the_prompts_found_by_hand() {
     let truth = table(include_str!("corpus/triggers.tsv"));
     for (name, bytes) in claude_logs() {
         let Some(row) = truth.get(key(&name).as_str()) else {

@@ -102,10 +102,10 @@ fn fixture(number: u32) -> Directory {
 }
 
 /// Prints a reading: one event per line, then turns, calls, faults and unknown types.
-fn told(reading: &Reading) -> String {
+fn print_reading(reading: &Reading) -> String {
     let mut out = String::new();
     for event in &reading.events {
-        writeln!(out, "{}", told_event(event)).expect("a string takes all");
+        writeln!(out, "{}", print_event(event)).expect("a string takes all");
     }
     for turn in &reading.turns {
         let rewound = if turn.rewound { ", rewound" } else { "" };
@@ -149,7 +149,7 @@ fn told(reading: &Reading) -> String {
 }
 
 /// Prints the session as a whole, one fact per line.
-fn told_session(reading: &Reading) -> String {
+fn print_session(reading: &Reading) -> String {
     let session = reading.session.as_ref().expect("a reading has a session");
     let facts = [
         ("cwd", session.cwd.clone()),
@@ -192,7 +192,7 @@ fn told_session(reading: &Reading) -> String {
     out
 }
 
-fn told_event(event: &SessionEvent) -> String {
+fn print_event(event: &SessionEvent) -> String {
     let part = match event.part {
         PartKind::Log => "",
         part => part.as_str(),

@@ -126,7 +126,7 @@ proptest! {
     }
 
     #[test]
-    fn no_heap_of_words_panics_and_pieces_equal_the_whole(
+    fn no_mix_of_words_panics_and_pieces_equal_the_whole(
         words in proptest::collection::vec(proptest::sample::select(WORDS), 0..60),
         cuts in proptest::collection::vec(any::<proptest::sample::Index>(), 0..8),
     ) {
@@ -139,7 +139,7 @@ proptest! {
     }
 
     #[test]
-    fn a_damaged_state_is_refused_or_read_but_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+    fn a_damaged_state_is_rejected_or_read_but_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         if let Ok(mut state) = State::from_bytes(&bytes) {
             let log = b"{\"type\":\"user\",\"message\":{\"content\":\"go on\"}}\n";
             let mut lines = Lines::resume(&log[..], state.lines(PartKind::Log), 0);

@@ -28,7 +28,7 @@ fn totals<'a>(calls: impl IntoIterator<Item = &'a Call>) -> Totals {
 }
 
 #[test]
-fn every_file_alone_adds_up_to_its_truth() {
+fn every_file_alone_sums_to_its_known_count() {
     for seed in 1..=8 {
         let corpus = truth::claude(seed, 10);
         for (path, bytes) in &corpus.files {
@@ -67,7 +67,7 @@ fn the_order_of_files_changes_no_number() {
 }
 
 #[test]
-fn the_cost_block_and_the_events_tell_the_same_tokens() {
+fn the_cost_block_and_the_events_have_the_same_tokens() {
     let corpus = truth::claude(5, 10);
     for (path, bytes) in &corpus.files {
         let (reading, _) = read(Agent::Claude, path, bytes);

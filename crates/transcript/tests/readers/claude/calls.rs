@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use super::{check, session};
 
 #[test]
-fn the_tokens_of_a_call_sit_on_its_first_event_and_the_fullest_row_counts() {
+fn the_first_event_of_a_call_has_its_tokens_and_the_fullest_row_counts() {
     let log = r#"
 {"type":"user","uuid":"u1","parentUuid":null,"message":{"content":"fix the login"}}
 {"type":"assistant","uuid":"a1","parentUuid":"u1","requestId":"req_1","message":{"id":"m1","model":"claude-opus-5","stop_reason":null,"content":[{"type":"thinking","thinking":"hm"}],"usage":{"input_tokens":2,"output_tokens":3,"cache_read_input_tokens":50,"cache_creation_input_tokens":90,"cache_creation":{"ephemeral_5m_input_tokens":10,"ephemeral_1h_input_tokens":80}}}}
@@ -28,7 +28,7 @@ fn the_tokens_of_a_call_sit_on_its_first_event_and_the_fullest_row_counts() {
 }
 
 #[test]
-fn a_call_told_after_its_results_began_still_sits_on_its_first_event() {
+fn a_call_counted_after_its_results_is_assigned_to_its_first_event() {
     let log = r#"
 {"type":"assistant","uuid":"a1","message":{"id":"m1","model":"claude-opus-5","content":[{"type":"tool_use","id":"t1","name":"Read","input":{"file_path":"/a"}}],"usage":{"output_tokens":1}}}
 {"type":"user","uuid":"r1","parentUuid":"a1","message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":"A"}]}}
@@ -44,7 +44,7 @@ fn a_call_told_after_its_results_began_still_sits_on_its_first_event() {
 }
 
 #[test]
-fn what_the_harness_made_up_costs_nothing() {
+fn synthetic_messages_cost_nothing() {
     let log = r#"
 {"type":"assistant","uuid":"a1","isApiErrorMessage":true,"message":{"id":"m1","model":"<synthetic>","content":[{"type":"text","text":"API Error"}],"usage":{"input_tokens":7,"output_tokens":7}}}
 "#;

@@ -11,7 +11,7 @@ fn bytes(log: &[u8]) -> String {
 }
 
 #[test]
-fn a_torn_line_costs_one_fault_and_nothing_else() {
+fn a_torn_line_gives_one_fault_and_loses_nothing_else() {
     let log = r#"
 {"type":"user","uuid":"u1","message":{"content":"fix the login"}}
 {"type":"assist
@@ -27,7 +27,7 @@ fn a_torn_line_costs_one_fault_and_nothing_else() {
 }
 
 #[test]
-fn the_whole_record_behind_a_torn_one_is_read() {
+fn the_whole_record_after_a_torn_one_is_read() {
     let torn = r#"{"type":"assistant","uuid":"a0","message":{"content":[{"type":"text","text":"I wi"#;
     assert_snapshot!(check(&format!("{torn}{GOOD}\n")), @r#"
     1 t1 user_msg human! "fix the login"
@@ -50,7 +50,7 @@ fn marks_and_line_ends_of_other_systems_are_not_part_of_a_line() {
 }
 
 #[test]
-fn zero_bytes_around_a_record_are_no_fault_and_inside_it_are_mended() {
+fn zero_bytes_around_a_record_are_no_fault_and_inside_it_are_repaired() {
     let mut log = b"\0\0\0\0".to_vec();
     log.extend_from_slice(GOOD.as_bytes());
     log.extend_from_slice(b"\n\0\0\0\n");
@@ -66,7 +66,7 @@ fn zero_bytes_around_a_record_are_no_fault_and_inside_it_are_mended() {
 }
 
 #[test]
-fn wrong_bytes_are_replaced_and_the_rest_of_the_line_stands() {
+fn invalid_bytes_are_replaced_and_the_rest_of_the_line_is_read() {
     let mut log = br#"{"type":"user","uuid":"u1","message":{"content":"caf"#.to_vec();
     log.extend_from_slice(b"\xe9 and \xff\xfe\"}}\n");
     assert_snapshot!(bytes(&log), @r#"
@@ -91,7 +91,7 @@ fn half_a_pair_of_surrogates_is_replaced() {
 }
 
 #[test]
-fn separators_of_unicode_and_lone_carriage_returns_end_no_line() {
+fn unicode_separators_and_lone_carriage_returns_end_no_line() {
     let log =
         "{\"type\":\"user\",\"uuid\":\"u1\",\"message\":{\"content\":\"one\u{2028}two\u{2029}three\u{85}four\"}}\n";
     assert_snapshot!(bytes(log.as_bytes()), @r#"
@@ -108,7 +108,7 @@ fn separators_of_unicode_and_lone_carriage_returns_end_no_line() {
 }
 
 #[test]
-fn control_characters_inside_a_string_are_mended() {
+fn control_characters_inside_a_string_are_repaired() {
     assert_snapshot!(bytes(b"{\"type\":\"user\",\"uuid\":\"u1\",\"message\":{\"content\":\"bell \x07 tab \x09 esc \x1b\"}}"), @r#"
     1 t1 user_msg human! "bell \u{7} tab \t esc \u{1b}"
     turn 1 lines 1-1 "bell \u{7} tab \t esc \u{1b}": 1 events, 0 tool calls, 0 errors
@@ -118,7 +118,7 @@ fn control_characters_inside_a_string_are_mended() {
 }
 
 #[test]
-fn what_is_no_object_is_a_fault_even_when_it_is_mended() {
+fn a_line_without_an_object_is_a_fault_even_if_it_is_repaired() {
     let mut log = b"plain words\n[1,2]\n\"text\"\n17\nnull\n\n   \n".to_vec();
     log.extend_from_slice(b"\"caf\xe9\"\n[\"\xff\"]\n{}\n");
     assert_snapshot!(bytes(&log), @"
@@ -135,7 +135,7 @@ fn what_is_no_object_is_a_fault_even_when_it_is_mended() {
 }
 
 #[test]
-fn a_record_before_rubbish_is_kept() {
+fn a_record_before_garbage_is_kept() {
     assert_snapshot!(check(&format!("{GOOD} trailing rubbish\n{} ]\n", GOOD.replace("u1", "u2"))), @r#"
     1 t1 user_msg human! "fix the login"
     2 t2 user_msg human! "fix the login" ^root
@@ -179,7 +179,7 @@ fn deep_nesting_neither_overflows_nor_stops_the_log() {
 }
 
 #[test]
-fn huge_numbers_cost_at_most_their_line() {
+fn huge_numbers_lose_at_most_their_line() {
     let log = r#"
 {"type":"system","subtype":"turn_duration","uuid":"d1","durationMs":18446744073709551616}
 {"type":"system","subtype":"turn_duration","uuid":"d2","durationMs":-5}
@@ -283,7 +283,7 @@ fn the_full_text_of_an_event_is_found_on_a_damaged_line_too() {
 }
 
 #[test]
-fn only_a_denial_holds_words_of_a_human_inside_a_text() {
+fn only_a_denial_contains_words_of_a_human() {
     let words = |line: &str| {
         let bodies = transcript::bodies(transcript::Agent::Claude, line.as_bytes());
         bodies.into_iter().map(|body| body.words).collect::<Vec<_>>()

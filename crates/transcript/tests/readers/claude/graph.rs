@@ -41,7 +41,7 @@ fn a_chain_runs_through_records_that_give_no_event() {
 }
 
 #[test]
-fn a_missing_parent_is_the_event_before() {
+fn a_missing_parent_is_replaced_by_the_previous_event() {
     let log = r#"
 {"type":"user","uuid":"u1","parentUuid":"not-in-this-copy","message":{"content":"look"}}
 {"type":"user","uuid":"u2","parentUuid":null,"message":{"content":"a new root"}}
@@ -80,7 +80,7 @@ fn a_prompt_edited_before_the_reply_is_a_rewind() {
 }
 
 #[test]
-fn a_rewind_leaves_every_turn_behind_it() {
+fn a_rewind_marks_every_later_turn() {
     let log = r#"
 {"type":"user","uuid":"u1","parentUuid":null,"message":{"content":"one"}}
 {"type":"assistant","uuid":"a1","parentUuid":"u1","message":{"content":[{"type":"text","text":"1"}]}}
@@ -128,7 +128,7 @@ fn a_rewind_by_a_skill_is_one_too() {
 }
 
 #[test]
-fn a_compaction_follows_from_what_it_replaces_and_is_no_rewind() {
+fn a_compaction_follows_what_it_replaces_and_is_no_rewind() {
     let log = r#"
 {"type":"user","uuid":"u1","parentUuid":null,"message":{"content":"fix the login"}}
 {"type":"assistant","uuid":"a1","parentUuid":"u1","message":{"content":[{"type":"text","text":"done"}]}}
@@ -149,7 +149,7 @@ fn a_compaction_follows_from_what_it_replaces_and_is_no_rewind() {
 }
 
 #[test]
-fn a_manual_compaction_stands_before_its_command() {
+fn a_manual_compaction_precedes_its_command() {
     let log = r#"
 {"type":"user","uuid":"u1","parentUuid":null,"message":{"content":"fix the login"}}
 {"type":"system","subtype":"compact_boundary","uuid":"b1","parentUuid":null,"logicalParentUuid":"u1","content":"Conversation compacted","compactMetadata":{"trigger":"manual","preTokens":50000}}
@@ -171,7 +171,7 @@ fn a_manual_compaction_stands_before_its_command() {
 }
 
 #[test]
-fn a_record_written_twice_counts_once_even_where_only_its_surroundings_differ() {
+fn a_record_written_twice_counts_once_even_if_other_fields_differ() {
     let log = r#"
 {"type":"user","uuid":"u1","parentUuid":null,"timestamp":"2026-01-01T09:00:00Z","cwd":"/home/ada/app","version":"2.1.7","message":{"content":"fix the login"}}
 {"type":"assistant","uuid":"a1","parentUuid":"u1","timestamp":"2026-01-01T09:00:02Z","cwd":"/home/ada/app","version":"2.1.7","message":{"content":[{"type":"text","text":"done"}]}}{"type":"summary","summary":"Login fixed","leafUuid":"a1"}
@@ -207,7 +207,7 @@ fn records_that_share_an_id_and_nothing_else_are_all_kept() {
 }
 
 #[test]
-fn two_records_glued_on_one_line_are_both_read_and_keep_their_own_ids() {
+fn two_records_on_one_line_are_both_read_and_keep_their_own_ids() {
     let glued = r#"{"type":"user","uuid":"u1","message":{"content":"one"}}{"type":"user","uuid":"u2","parentUuid":"u1","message":{"content":[{"type":"text","text":"two"}]}}"#;
     assert_snapshot!(check(glued), @r#"
     1 t1 user_msg human! "one"
@@ -251,8 +251,9 @@ fn the_title_is_the_humans_then_the_agents_then_the_summary_of_this_log() {
     ];
     let titles: Vec<String> = (1..=lines.len())
         .map(|n| session("x.jsonl", &lines[..n].join("\n")))
-        .map(|told| {
-            told.lines()
+        .map(|printed| {
+            printed
+                .lines()
                 .find(|line| line.starts_with("title"))
                 .unwrap_or_default()
                 .to_owned()
@@ -272,7 +273,7 @@ fn the_title_is_the_humans_then_the_agents_then_the_summary_of_this_log() {
 }
 
 #[test]
-fn a_prompt_under_the_records_before_the_first_one_goes_back_to_the_beginning() {
+fn a_prompt_whose_parent_precedes_the_first_one_rewinds_to_the_start() {
     let log = r#"{"type":"attachment","uuid":"h1","parentUuid":null,"attachment":{"type":"hook_success"}}
 {"type":"user","uuid":"a1","parentUuid":"h1","message":{"content":"fix the login"}}
 {"type":"assistant","uuid":"a2","parentUuid":"a1","message":{"content":[{"type":"text","text":"done"}]}}
@@ -287,7 +288,7 @@ fn a_prompt_under_the_records_before_the_first_one_goes_back_to_the_beginning() 
 }
 
 #[test]
-fn a_prompt_that_hangs_on_nothing_goes_back_to_the_first_one() {
+fn a_prompt_without_a_parent_rewinds_to_the_first_one() {
     let rewound = |log: &str| -> Vec<bool> {
         let (reading, _) = crate::read(transcript::Agent::Claude, "x.jsonl", log.as_bytes());
         reading.turns.iter().map(|turn| turn.rewound).collect()

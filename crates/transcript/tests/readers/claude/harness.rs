@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use super::{check, events, session};
 
 #[test]
-fn a_session_that_wakes_up_is_no_reaction_to_the_last_prompt() {
+fn a_scheduled_wake_up_is_no_reaction_to_the_last_prompt() {
     let log = r#"
 {"type":"user","uuid":"u1","parentUuid":null,"timestamp":"2026-04-01T09:00:00Z","message":{"content":"fix the login"}}
 {"type":"assistant","uuid":"a1","parentUuid":"u1","timestamp":"2026-04-01T09:00:05Z","message":{"content":[{"type":"text","text":"done"}]}}
@@ -25,7 +25,7 @@ fn a_session_that_wakes_up_is_no_reaction_to_the_last_prompt() {
 }
 
 #[test]
-fn an_edit_is_told_once_though_the_file_is_copied_before() {
+fn an_edit_gives_one_event_though_the_file_is_copied_before() {
     let log = r#"
 {"type":"user","uuid":"u1","parentUuid":null,"timestamp":"2026-04-01T09:00:00Z","message":{"content":"fix the login"}}
 {"type":"assistant","uuid":"a1","parentUuid":"u1","timestamp":"2026-04-01T09:00:05Z","message":{"content":[{"type":"tool_use","id":"t1","name":"Edit","input":{"file_path":"/home/ada/app/src/login.rs","old_string":"a","new_string":"b"}}]}}
@@ -42,7 +42,7 @@ fn an_edit_is_told_once_though_the_file_is_copied_before() {
 }
 
 #[test]
-fn a_mode_that_does_not_change_is_told_once() {
+fn a_mode_that_does_not_change_gives_one_event() {
     let log = r#"
 {"type":"permission-mode","permissionMode":"default","sessionId":"s"}
 {"type":"permission-mode","permissionMode":"default","sessionId":"s"}
@@ -60,7 +60,7 @@ fn a_mode_that_does_not_change_is_told_once() {
 }
 
 #[test]
-fn the_api_that_fails_is_tried_again_and_each_try_is_a_retry() {
+fn each_retry_after_an_api_error_is_a_retry() {
     let log = r#"
 {"type":"user","uuid":"u1","parentUuid":null,"message":{"content":"fix the login"}}
 {"type":"system","subtype":"api_error","uuid":"e1","parentUuid":"u1","level":"error","error":{"status":529,"headers":{}},"retryInMs":600,"retryAttempt":1,"maxRetries":10}
@@ -96,7 +96,7 @@ fn a_reply_cut_by_the_human_is_an_intervention_whatever_it_held() {
 }
 
 #[test]
-fn a_reply_nobody_asked_for_is_the_harness() {
+fn a_synthetic_reply_is_the_harness() {
     let log = r#"
 {"type":"assistant","uuid":"a1","parentUuid":null,"message":{"model":"<synthetic>","stop_reason":"end_turn","content":[{"type":"text","text":"No response requested."}]}}
 "#;
@@ -104,7 +104,7 @@ fn a_reply_nobody_asked_for_is_the_harness() {
 }
 
 #[test]
-fn only_words_that_end_the_turn_complete_it() {
+fn only_text_that_ends_the_turn_completes_it() {
     let log = r#"
 {"type":"assistant","uuid":"a1","message":{"id":"m1","model":"claude-opus-5","stop_reason":null,"content":[{"type":"text","text":"first"}]}}
 {"type":"assistant","uuid":"a2","message":{"id":"m1","model":"claude-opus-5","stop_reason":"tool_use","content":[{"type":"tool_use","id":"t1","name":"Read","input":{"file_path":"/a"}}]}}
@@ -122,7 +122,7 @@ fn only_words_that_end_the_turn_complete_it() {
 }
 
 #[test]
-fn a_model_that_falls_back_is_told() {
+fn a_model_fallback_gives_an_event() {
     let log = r#"
 {"type":"system","subtype":"model_fallback","uuid":"f1","originalModel":"claude-opus-5","fallbackModel":"claude-sonnet-5","trigger":"overloaded"}
 {"type":"assistant","uuid":"a1","parentUuid":"f1","message":{"model":"claude-sonnet-5","content":[{"type":"fallback","from":{"model":"claude-opus-5"},"to":{"model":"claude-sonnet-5"}},{"type":"text","text":"done"}]}}
@@ -136,7 +136,7 @@ fn a_model_that_falls_back_is_told() {
 }
 
 #[test]
-fn hooks_that_fail_say_which_and_why() {
+fn failed_hooks_report_their_name_and_reason() {
     let log = r#"
 {"type":"attachment","uuid":"h1","attachment":{"type":"hook_non_blocking_error","hookName":"UserPromptSubmit","hookEvent":"UserPromptSubmit","stderr":"no such file","exitCode":1,"durationMs":12}}
 {"type":"attachment","uuid":"h2","attachment":{"type":"hook_blocking_error","hookName":"PreToolUse:Bash","toolUseID":"t1","hookEvent":"PreToolUse","blockingError":{"blockingError":"[guard]: no rm","command":"guard"}}}
@@ -150,7 +150,7 @@ fn hooks_that_fail_say_which_and_why() {
 }
 
 #[test]
-fn a_human_who_stops_agents_steps_in() {
+fn stopping_agents_is_an_intervention() {
     let log = r#"
 {"type":"system","subtype":"agents_killed","uuid":"k1","content":"2 agents stopped"}
 "#;
@@ -172,7 +172,7 @@ fn a_command_whose_dialog_was_dismissed_is_human_once_per_act() {
 }
 
 #[test]
-fn what_nobody_told_us_of_is_counted_by_the_version_that_wrote_it() {
+fn unknown_types_are_counted_by_agent_version() {
     let log = r#"
 {"type":"user","uuid":"u1","version":"2.1.400","message":{"content":[{"type":"text","text":"look"},{"type":"hologram","data":"x"}]}}
 {"type":"weather","sessionId":"s"}
@@ -196,7 +196,7 @@ fn what_nobody_told_us_of_is_counted_by_the_version_that_wrote_it() {
 }
 
 #[test]
-fn a_line_of_the_prompt_history_is_known_and_passed_over() {
+fn a_line_of_the_prompt_history_is_known_and_skipped() {
     let log = r#"
 {"display":"fix the login","pastedContents":{},"timestamp":1775034000000,"project":"/home/ada/app","sessionId":"s"}
 "#;
@@ -204,7 +204,7 @@ fn a_line_of_the_prompt_history_is_known_and_passed_over() {
 }
 
 #[test]
-fn the_session_tells_who_where_and_when() {
+fn the_session_has_its_id_directory_and_times() {
     let log = r#"
 {"type":"user","uuid":"u1","sessionId":"5e551000-0000-4000-8000-000000000001","timestamp":"2026-04-01T09:00:00Z","cwd":"/home/ada/app","gitBranch":"main","version":"2.1.229","entrypoint":"cli","message":{"content":"fix the login"}}
 {"type":"assistant","uuid":"a1","parentUuid":"u1","timestamp":"2026-04-01T09:00:10.900Z","cwd":"/home/ada/app/web","gitBranch":"login","version":"2.1.230","message":{"id":"m1","model":"claude-opus-5","content":[{"type":"text","text":"done"}],"usage":{"input_tokens":3,"output_tokens":5,"cache_read_input_tokens":7,"cache_creation_input_tokens":11}}}
@@ -231,7 +231,7 @@ fn the_file_names_the_session_unless_its_name_is_no_uuid() {
 }
 
 #[test]
-fn a_hook_that_failed_at_the_end_of_a_turn_is_an_error_and_told_once() {
+fn a_failed_stop_hook_is_an_error_and_reported_once() {
     let log = r#"
 {"type":"user","uuid":"u1","parentUuid":null,"message":{"content":"fix the login"}}
 {"type":"assistant","uuid":"a1","parentUuid":"u1","message":{"id":"m1","content":[{"type":"text","text":"done"}]}}

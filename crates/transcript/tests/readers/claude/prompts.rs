@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use super::{check, events};
 
 #[test]
-fn a_prompt_and_all_it_caused_are_one_turn() {
+fn a_prompt_and_everything_it_caused_are_one_turn() {
     let log = r#"
 {"type":"user","uuid":"u1","parentUuid":null,"timestamp":"2026-04-01T09:00:00Z","message":{"role":"user","content":"fix the login"}}
 {"type":"assistant","uuid":"a1","parentUuid":"u1","timestamp":"2026-04-01T09:00:02Z","message":{"id":"m1","content":[{"type":"thinking","thinking":"where is it?"}]}}
@@ -30,7 +30,7 @@ fn a_prompt_and_all_it_caused_are_one_turn() {
 }
 
 #[test]
-fn what_stands_before_the_first_prompt_is_in_no_turn() {
+fn events_before_the_first_prompt_are_in_no_turn() {
     let log = r#"
 {"type":"permission-mode","permissionMode":"default","sessionId":"s"}
 {"type":"attachment","uuid":"h1","parentUuid":null,"attachment":{"type":"hook_success","hookEvent":"SessionStart"}}
@@ -106,7 +106,7 @@ fn a_shell_command_and_a_note_are_human_and_no_triggers() {
 }
 
 #[test]
-fn an_interrupt_is_human_and_the_better_prompt_behind_it_a_turn_of_its_own() {
+fn an_interrupt_is_human_and_the_next_prompt_starts_a_turn() {
     let log = r#"
 {"type":"user","uuid":"u1","parentUuid":null,"message":{"role":"user","content":"fix teh"}}
 {"type":"user","uuid":"i1","parentUuid":"u1","message":{"role":"user","content":[{"type":"text","text":"[Request interrupted by user]"}]}}
@@ -170,13 +170,13 @@ fn the_same_words_twice_are_two_prompts() {
 }
 
 #[test]
-fn leading_blanks_and_form_feeds_are_not_part_of_the_words() {
+fn leading_blanks_and_form_feeds_are_not_part_of_the_text() {
     let log = "\n{\"type\":\"user\",\"uuid\":\"u1\",\"message\":{\"content\":\"\\f\\f\\f  why?\\n\"}}\n";
     assert_snapshot!(events(log), @r#"1 t1 user_msg human! "why?""#);
 }
 
 #[test]
-fn a_resumed_session_holds_several_exits_and_goes_on() {
+fn a_resumed_session_has_several_exits_and_continues() {
     let log = r#"
 {"type":"user","uuid":"u1","parentUuid":null,"message":{"role":"user","content":"fix the login"}}
 {"type":"user","uuid":"c1","parentUuid":"u1","message":{"role":"user","content":"<command-name>/exit</command-name>\n            <command-message>exit</command-message>\n            <command-args></command-args>"}}

@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 use super::{check, check_bytes, events};
 
 #[test]
-fn a_removed_prompt_was_put_into_the_running_turn() {
+fn a_removed_prompt_was_inserted_into_the_running_turn() {
     let log = r#"
 {"type":"user","uuid":"u1","parentUuid":null,"message":{"role":"user","content":"fix the login"}}
 {"type":"queue-operation","operation":"enqueue","timestamp":"2026-01-10T09:00:05Z","sessionId":"s","content":"and the logout"}
@@ -101,7 +101,7 @@ fn the_same_words_typed_after_a_steering_prompt_are_a_new_prompt() {
 }
 
 #[test]
-fn a_prompt_taken_back_or_never_delivered_is_nothing() {
+fn a_prompt_withdrawn_or_never_delivered_gives_no_event() {
     let log = r#"
 {"type":"user","uuid":"u1","parentUuid":null,"message":{"role":"user","content":"fix the login"}}
 {"type":"queue-operation","operation":"enqueue","sessionId":"s","content":"no, wait"}
@@ -117,7 +117,7 @@ fn a_prompt_taken_back_or_never_delivered_is_nothing() {
 }
 
 #[test]
-fn a_queued_picture_is_a_trigger_whose_words_the_log_does_not_hold() {
+fn a_queued_picture_is_a_trigger_without_text_in_the_log() {
     let log = r#"
 {"type":"user","uuid":"u1","parentUuid":null,"message":{"role":"user","content":"fix the login"}}
 {"type":"queue-operation","operation":"enqueue","sessionId":"s"}
@@ -204,7 +204,7 @@ fn a_queued_local_command_that_ran_no_longer_waits() {
 }
 
 #[test]
-fn a_dequeued_prompt_whose_record_reads_otherwise_no_longer_waits() {
+fn a_dequeued_prompt_whose_record_differs_no_longer_waits() {
     let log = r#"
 {"type":"user","uuid":"u1","parentUuid":null,"message":{"role":"user","content":"fix the login"}}
 {"type":"queue-operation","operation":"enqueue","sessionId":"s","content":"like this [Pasted text #1]"}
@@ -221,7 +221,7 @@ fn a_dequeued_prompt_whose_record_reads_otherwise_no_longer_waits() {
 }
 
 #[test]
-fn a_local_command_put_into_the_turn_is_human_and_no_trigger() {
+fn a_local_command_inserted_into_the_turn_is_human_and_no_trigger() {
     let log = r#"
 {"type":"user","uuid":"u1","parentUuid":null,"message":{"role":"user","content":"fix the login"}}
 {"type":"queue-operation","operation":"enqueue","sessionId":"s","content":"/model opus"}
@@ -260,7 +260,7 @@ fn a_queue_in_a_subagents_log_is_not_a_humans() {
 }
 
 #[test]
-fn a_prompt_right_behind_a_steering_one_is_no_rewind() {
+fn a_prompt_right_after_a_steering_one_is_no_rewind() {
     let log = r#"
 {"type":"user","uuid":"u1","parentUuid":null,"message":{"role":"user","content":"fix the login"}}
 {"type":"assistant","uuid":"a1","parentUuid":"u1","message":{"content":[{"type":"text","text":"on it"}]}}

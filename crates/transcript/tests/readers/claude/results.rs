@@ -34,7 +34,7 @@ fn a_shell_that_worked_has_exit_code_zero_and_its_call_the_time_it_took() {
 }
 
 #[test]
-fn a_shell_that_failed_tells_its_exit_code() {
+fn a_failed_shell_has_its_exit_code() {
     let result =
         r#"[{"type":"tool_result","tool_use_id":"t1","content":"Exit code 2\nmake: *** no rule","is_error":true}]"#;
     let log = bash(result, r#","toolUseResult":"Error: Exit code 2\nmake: *** no rule""#);
@@ -48,7 +48,7 @@ fn a_shell_that_failed_tells_its_exit_code() {
 }
 
 #[test]
-fn a_shell_of_old_versions_tells_it_behind_the_word_error() {
+fn old_versions_write_the_exit_code_after_the_word_error() {
     let result = r#"[{"type":"tool_result","tool_use_id":"t1","content":"Error: Exit code 127","is_error":true}]"#;
     assert_snapshot!(events(&bash(result, "")), @r#"
     1 t1 user_msg human! "fix the login"
@@ -83,7 +83,7 @@ fn a_shell_cut_off_has_no_exit_code_and_is_no_success() {
 }
 
 #[test]
-fn a_result_before_its_call_is_joined_all_the_same() {
+fn a_result_before_its_call_is_joined_too() {
     let log = r#"
 {"type":"user","uuid":"u1","parentUuid":null,"timestamp":"2026-04-01T09:00:00Z","message":{"role":"user","content":"fix the login"}}
 {"type":"user","uuid":"r1","parentUuid":"a1","timestamp":"2026-04-01T09:00:04Z","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"built"}]},"toolUseResult":{"stdout":"built","stderr":"","interrupted":false}}
@@ -99,7 +99,7 @@ fn a_result_before_its_call_is_joined_all_the_same() {
 }
 
 #[test]
-fn a_result_without_a_link_follows_from_its_call() {
+fn a_result_without_a_link_follows_its_call() {
     let log = r#"
 {"type":"assistant","uuid":"a1","parentUuid":null,"message":{"content":[{"type":"tool_use","id":"t1","name":"Read","input":{"file_path":"/a"}}]}}
 {"type":"assistant","uuid":"a2","parentUuid":"a1","message":{"content":[{"type":"tool_use","id":"t2","name":"Read","input":{"file_path":"/b"}}]}}
@@ -184,7 +184,7 @@ fn a_rule_of_the_settings_that_denies_is_an_error_and_not_human() {
 }
 
 #[test]
-fn a_refusal_where_nobody_sits_is_an_error_and_not_human() {
+fn a_denial_in_a_noninteractive_session_is_an_error_and_not_human() {
     let result = r#"[{"type":"tool_result","tool_use_id":"t1","is_error":true,"content":"Permission for this tool use was denied. It requires approval, and this session has no approval surface."}]"#;
     assert_snapshot!(events(&bash(result, r#","toolDenialKind":"no-approval-surface""#)), @r#"
     1 t1 user_msg human! "fix the login"
@@ -323,15 +323,16 @@ fn a_shell_that_prints_the_words_of_an_approval_approves_nothing() {
 }
 
 #[test]
-fn a_spilled_result_names_its_file_inside_the_sessions_tree_only() {
+fn a_spilled_result_names_a_file_of_the_session_only() {
     let spilled = |path: &str| {
         let fields = format!(
             r#","sessionId":"5e551000-0000-4000-8000-000000000001","toolUseResult":{{"stdout":"","persistedOutputPath":"{path}","persistedOutputSize":70000}}"#
         );
         let result = r#"[{"type":"tool_result","tool_use_id":"t1","content":"<persisted-output>\nOutput too large (68.4KB). Preview (first 2KB):\n…\n</persisted-output>"}]"#;
         let log = bash(result, &fields);
-        let told = events(&log);
-        told.rsplit_once("spilled to ")
+        let printed = events(&log);
+        printed
+            .rsplit_once("spilled to ")
             .map_or("-".to_owned(), |(_, name)| name.to_owned())
     };
     let tree = "/home/ada/.claude/projects/-home-ada-app/5e551000-0000-4000-8000-000000000001/tool-results";
@@ -358,7 +359,7 @@ fn a_spilled_result_names_its_file_inside_the_sessions_tree_only() {
 }
 
 #[test]
-fn a_spilled_result_told_only_in_its_text_is_found_too() {
+fn a_spilled_result_named_only_in_its_text_is_found_too() {
     let result = r#"[{"type":"tool_result","tool_use_id":"t1","content":"<persisted-output>\nOutput too large (68.4KB). Full output saved to: /home/ada/.claude/projects/-home-ada-app/5e551000-0000-4000-8000-000000000001/tool-results/toolu_1.txt\n\nPreview (first 2KB):\n…\n</persisted-output>"}]"#;
     assert_snapshot!(events(&bash(result, r#","sessionId":"5e551000-0000-4000-8000-000000000001""#)), @r#"
     1 t1 user_msg human! "fix the login"
@@ -382,13 +383,13 @@ fn tries(tries: &[(&str, bool)]) -> String {
         log.push_str(&records);
         log.push('\n');
     }
-    let told = events(&log);
-    let calls: Vec<&str> = told.lines().filter(|line| !line.contains("tool_result")).collect();
+    let printed = events(&log);
+    let calls: Vec<&str> = printed.lines().filter(|line| !line.contains("tool_result")).collect();
     calls.join("\n").replace(" ^root", "")
 }
 
 #[test]
-fn an_equal_call_after_an_error_is_a_retry_until_it_works_or_the_human_speaks() {
+fn an_equal_call_after_an_error_is_a_retry_until_it_works_or_a_prompt_comes() {
     let make = ("make all", false);
     let log = tries(&[make, make, ("ls", true), ("make all", true), make, ("", true), make]);
     assert_snapshot!(log, @r#"
@@ -432,7 +433,7 @@ fn a_call_the_human_denied_did_not_fail_and_is_not_retried() {
 }
 
 #[test]
-fn a_call_without_an_id_and_a_result_without_a_call_stand_for_themselves() {
+fn a_call_without_an_id_and_a_result_without_a_call_are_kept() {
     let log = r#"
 {"type":"assistant","uuid":"a1","message":{"content":[{"type":"tool_use","name":"Bash","input":{"command":"make"}}]}}
 {"type":"user","uuid":"r1","message":{"content":[{"type":"tool_result","content":"built"}]}}

@@ -92,7 +92,7 @@ fn a_workflows_agent_belongs_to_the_session_around_the_workflow() {
 }
 
 #[test]
-fn the_parents_log_names_its_subagents_in_every_way_a_version_has() {
+fn the_parents_log_names_its_subagents_in_every_version() {
     let log = r#"
 {"type":"user","uuid":"u1","sessionId":"5e551000-0000-4000-8000-000000000001","parentUuid":null,"message":{"content":"how many files?"}}
 {"type":"progress","uuid":"p1","parentUuid":"u1","parentToolUseID":"toolu_1","toolUseID":"agent_msg_1","data":{"type":"agent_progress","agentId":"a1","prompt":"Count"}}

@@ -348,7 +348,7 @@ fn every_pattern_of_a_user_record_has_its_class() {
 }
 
 #[test]
-fn a_log_below_subagents_holds_no_words_of_a_human() {
+fn a_log_below_subagents_has_no_text_of_a_human() {
     let rows = [
         ("the task", user("count the files"), "agent user_msg"),
         ("a warm-up", user("Warmup"), HARNESS),
@@ -660,8 +660,12 @@ fn every_tool_is_worded_by_the_table() {
         ("Read", json!("a string"), "a string", "tool_call"),
     ];
     for (tool, input, summary, kinds) in rows {
-        let (told, told_kinds, files) = worded(tool, input.clone());
-        assert_eq!((told.as_str(), told_kinds.as_str()), (summary, kinds), "{tool} {input}");
+        let (text, actual_kinds, files) = worded(tool, input.clone());
+        assert_eq!(
+            (text.as_str(), actual_kinds.as_str()),
+            (summary, kinds),
+            "{tool} {input}"
+        );
         let file = input["file_path"]
             .as_str()
             .or(input["notebook_path"].as_str())
@@ -671,7 +675,7 @@ fn every_tool_is_worded_by_the_table() {
 }
 
 #[test]
-fn a_wording_ends_at_500_characters_on_the_border_of_one() {
+fn a_wording_is_cut_at_500_characters() {
     let (summary, _, _) = worded("Bash", json!({"command": "é".repeat(700)}));
     assert_eq!(summary, "é".repeat(500));
     let (summary, _, _) = worded("Odd", json!({"a": "ü".repeat(700), "b": "x"}));

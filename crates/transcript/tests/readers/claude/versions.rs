@@ -26,7 +26,7 @@ fn text(name: &str) -> String {
     String::from_utf8(bytes(name)).expect("the fixture is text")
 }
 
-fn told(name: &str) -> String {
+fn print_fixture(name: &str) -> String {
     check_bytes(name, &bytes(name))
 }
 
@@ -51,7 +51,7 @@ fn logs() -> Vec<String> {
 
 #[test]
 fn a_log_of_1_0_29_has_sidechains_inside_and_summaries_without_a_boundary() {
-    assert_snapshot!(told("1.0.29.jsonl"), @r#"
+    assert_snapshot!(print_fixture("1.0.29.jsonl"), @r#"
     3 - lifecycle harness "This session is being continued from a previous conversation…"
     4 t1 user_msg human! "find every place where prices are rounded"
     5 t1 assistant_msg agent "I will send a helper." → 3+1000+200+0/40 tokens
@@ -99,7 +99,7 @@ fn a_log_of_1_0_29_has_sidechains_inside_and_summaries_without_a_boundary() {
 
 #[test]
 fn a_log_of_2_0_has_notifications_of_shells_and_queued_blocks() {
-    assert_snapshot!(told("2.0.71.jsonl"), @r#"
+    assert_snapshot!(print_fixture("2.0.71.jsonl"), @r#"
     2 - lifecycle harness "snapshot of changed files"
     3 t1 user_msg human! "start the server in the background and run the tests" ^root
     4 t1 tool_call agent Bash "npm start" → ok, 1037 ms, 3+1000+200+0/40 tokens
@@ -137,8 +137,8 @@ fn a_log_of_2_0_has_notifications_of_shells_and_queued_blocks() {
 }
 
 #[test]
-fn the_agents_of_2_0_lie_beside_their_parent() {
-    assert_snapshot!(told("agent-c0ffee01.jsonl"), @r#"
+fn the_agents_of_2_0_are_beside_their_parent() {
+    assert_snapshot!(print_fixture("agent-c0ffee01.jsonl"), @r#"
     1 - user_msg agent "Look at the logs" → sidechain
     2 - tool_call agent Read "/home/ada/shop/server.log" → ok, 1037 ms, 3+1000+200+0/40 tokens, sidechain
     3 - tool_result tool Read "     1→ok" → ok, sidechain
@@ -147,7 +147,7 @@ fn the_agents_of_2_0_lie_beside_their_parent() {
     call of line 4 claude-haiku-4-5-20251001 3+1000+200+0/40 tokens sidechain before any turn
     lines: 4 event
     "#);
-    assert_snapshot!(told("agent-c0ffee00.jsonl"), @r#"
+    assert_snapshot!(print_fixture("agent-c0ffee00.jsonl"), @r#"
     1 - lifecycle harness "Warmup" → sidechain
     2 - assistant_msg+completion agent "Ready." → 3+1000+200+0/40 tokens, sidechain
     call of line 2 claude-haiku-4-5-20251001 3+1000+200+0/40 tokens sidechain before any turn
@@ -173,7 +173,7 @@ fn the_agents_of_2_0_lie_beside_their_parent() {
 
 #[test]
 fn a_log_of_2_1_4_to_2_1_41_has_steering_denials_answers_and_plans() {
-    assert_snapshot!(told("2.1.4.jsonl"), @r#"
+    assert_snapshot!(print_fixture("2.1.4.jsonl"), @r#"
     2 t1 user_msg human! "move the prices into a table"
     3 t1 tool_call agent Bash "psql -f drop.sql" → failed, 1037 ms, 3+1000+200+0/40 tokens
     4 t1 error+tool_result tool Bash "Permission to use Bash with command psql -f drop.sql has bee…" → failed
@@ -264,7 +264,7 @@ fn a_log_of_2_1_4_to_2_1_41_has_steering_denials_answers_and_plans() {
 
 #[test]
 fn a_plan_approved_with_a_clear_context_begins_a_log() {
-    assert_snapshot!(told("2.1.41-plan.jsonl"), @r#"
+    assert_snapshot!(print_fixture("2.1.41-plan.jsonl"), @r#"
     2 - lifecycle harness "snapshot of changed files"
     3 t1 user_msg human! "Implement the following plan:\n\n# Import\n1. Copy the file" ^root
     4 t1 assistant_msg+completion agent "On it." → 3+1000+200+0/40 tokens
@@ -276,7 +276,7 @@ fn a_plan_approved_with_a_clear_context_begins_a_log() {
 
 #[test]
 fn a_log_of_2_1_62_to_2_1_91_has_progress_and_results_before_calls() {
-    assert_snapshot!(told("2.1.62.jsonl"), @r#"
+    assert_snapshot!(print_fixture("2.1.62.jsonl"), @r#"
     2 t1 user_msg human! "who calls the old price function?"
     3 t1 tool_call agent Task "[Explore] Find callers" → ok, 3111 ms, 3+1000+200+0/40 tokens
     6 t1 tool_result tool Task "two callers" → ok
@@ -309,7 +309,7 @@ fn a_log_of_2_1_62_to_2_1_91_has_progress_and_results_before_calls() {
 
 #[test]
 fn a_log_of_2_1_108_to_2_1_183_has_attachments_rewinds_retries_and_compactions() {
-    assert_snapshot!(told("2.1.108.jsonl"), @r#"
+    assert_snapshot!(print_fixture("2.1.108.jsonl"), @r#"
     1 - lifecycle harness "permission mode: default"
     5 - lifecycle harness "snapshot of changed files"
     6 t1 user_msg human! "make the cart faster" ^root
@@ -400,8 +400,8 @@ fn a_log_of_2_1_108_to_2_1_183_has_attachments_rewinds_retries_and_compactions()
 }
 
 #[test]
-fn a_log_of_2_1_199_and_later_has_programs_teammates_schedules_and_types_nobody_knows() {
-    assert_snapshot!(told("2.1.230.jsonl"), @r#"
+fn a_log_of_2_1_199_and_later_has_programs_teammates_schedules_and_unknown_types() {
+    assert_snapshot!(print_fixture("2.1.230.jsonl"), @r#"
     8 t1 user_msg human! "tidy the shop"
     9 t1 assistant_msg+completion agent "Tidied." → 3+1000+200+0/40 tokens
     10 t1 user_msg harness "nightly check"
@@ -473,7 +473,7 @@ const TREE: &str = "tree/5e550400-0000-4000-8000-000000000001";
 #[test]
 fn a_session_with_subagents_names_them_and_keeps_their_work_apart() {
     let log = format!("{TREE}.jsonl");
-    assert_snapshot!(told(&log), @r#"
+    assert_snapshot!(print_fixture(&log), @r#"
     1 t1 user_msg human! "count the teapots and the cups"
     2 t1 tool_call agent Agent "[Explore] Count teapots" → ok, 2074 ms, 3+1000+200+0/40 tokens
     3 t1 tool_call agent Agent "[general-purpose] Count cups" → ok, 2074 ms, 3+1000+200+0/40 tokens
@@ -542,8 +542,8 @@ fn subagents_of_subagents_and_of_workflows_belong_to_the_session() {
 }
 
 #[test]
-fn a_subagents_log_is_told_without_turns() {
-    assert_snapshot!(told(&format!("{TREE}/subagents/agent-a4cup.jsonl")), @r#"
+fn a_subagents_log_has_no_turns() {
+    assert_snapshot!(print_fixture(&format!("{TREE}/subagents/agent-a4cup.jsonl")), @r#"
     1 - user_msg agent "Count the cups" → sidechain
     2 - tool_call agent Agent "[Explore] Count blue cups" → ok, 1037 ms, 3+1000+200+0/40 tokens, sidechain
     3 - tool_result tool Agent "2 blue" → ok, sidechain
@@ -553,14 +553,14 @@ fn a_subagents_log_is_told_without_turns() {
     call of line 5 claude-haiku-4-5-20251001 3+1000+200+0/40 tokens sidechain before any turn
     lines: 5 event
     "#);
-    assert_snapshot!(told(&format!("{TREE}/subagents/agent-a4blue.jsonl")), @r#"
+    assert_snapshot!(print_fixture(&format!("{TREE}/subagents/agent-a4blue.jsonl")), @r#"
     2 - lifecycle harness "<fork-boilerplate>\nYou are a forked agent.\n</fork-boilerplat…" → sidechain
     3 - user_msg agent "Count the blue cups" → sidechain
     4 - assistant_msg+completion agent "2 blue" → 3+1000+200+0/40 tokens, sidechain
     call of line 4 claude-haiku-4-5-20251001 3+1000+200+0/40 tokens sidechain before any turn
     lines: 3 event, 1 skipped
     "#);
-    assert_snapshot!(told(&format!("{TREE}/subagents/workflows/wf_4/journal.jsonl")), @"lines: 4 skipped");
+    assert_snapshot!(print_fixture(&format!("{TREE}/subagents/workflows/wf_4/journal.jsonl")), @"lines: 4 skipped");
 }
 
 #[test]
@@ -576,7 +576,7 @@ fn a_fork_repeats_events_and_calls_under_the_same_ids_and_they_count_once() {
 
 #[test]
 fn only_results_spilled_into_the_sessions_own_tree_are_named() {
-    assert_snapshot!(told("spilled/5e550700-0000-4000-8000-000000000001.jsonl"), @r#"
+    assert_snapshot!(print_fixture("spilled/5e550700-0000-4000-8000-000000000001.jsonl"), @r#"
     1 t1 user_msg human! "list every number"
     2 t1 tool_call agent Bash "seq 1 99999" → ok, exit 0, 1037 ms, 3+1000+200+0/40 tokens
     3 t1 tool_result tool Bash "<persisted-output>\nOutput too large (575KB). Full output sav…" → ok, exit 0, spilled to b7.txt
@@ -602,7 +602,7 @@ fn only_results_spilled_into_the_sessions_own_tree_are_named() {
 
 #[test]
 fn a_log_with_every_damage_gives_what_is_whole() {
-    assert_snapshot!(told("damaged.jsonl"), @r#"
+    assert_snapshot!(print_fixture("damaged.jsonl"), @r#"
     1 t1 user_msg human! "a mark of bytes before me and a carriage return behind me"
     5 t2 human_intervention+user_msg human! "zeros before me" ^root
     7 t3 human_intervention+user_msg human! "caf�" ^root
@@ -698,7 +698,7 @@ const ATTACHMENTS: &str = "queued_command file directory edited_text_file nested
     deferred_tools_delta prompt_snapshot structured_output date_change model";
 
 #[test]
-fn every_type_of_the_specification_stands_in_some_fixture() {
+fn every_type_of_the_specification_is_in_some_fixture() {
     let mut seen = BTreeSet::new();
     for name in logs() {
         for line in bytes(&name).split(|byte| *byte == b'\n') {

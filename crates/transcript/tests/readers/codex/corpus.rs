@@ -149,7 +149,7 @@ fn a_log_that_grew_reads_as_if_it_had_always_been_whole() {
 }
 
 #[test]
-fn triggers_equal_the_prompts_found_by_eye() {
+fn triggers_equal_the_prompts_found_by_hand() {
     let truth = table(include_str!("../corpus/codex_triggers.tsv"));
     let numbers = |cell: &str| -> Vec<u64> { cell.split(',').filter_map(|cell| cell.parse().ok()).collect() };
     for (name, bytes) in logs() {
@@ -204,7 +204,7 @@ fn row_of(event: &SessionEvent) -> String {
 }
 
 #[test]
-fn every_record_is_what_it_was_found_to_be_by_eye() {
+fn every_record_matches_its_class_found_by_hand() {
     let truth = include_str!("../corpus/codex_events.tsv");
     let mut read_logs = 0;
     let logs = logs();
@@ -215,10 +215,13 @@ fn every_record_is_what_it_was_found_to_be_by_eye() {
         }
         read_logs += 1;
         let (reading, _) = read(Agent::Codex, name, bytes);
-        let told: Vec<String> = reading.events.iter().map(row_of).collect();
-        let other = told.iter().zip(&rows).find(|(told, row)| told != *row);
+        let print_reading: Vec<String> = reading.events.iter().map(row_of).collect();
+        let other = print_reading
+            .iter()
+            .zip(&rows)
+            .find(|(print_reading, row)| print_reading != *row);
         assert_eq!(other, None, "{name}: read, and by eye");
-        assert_eq!(told.len(), rows.len(), "{name}");
+        assert_eq!(print_reading.len(), rows.len(), "{name}");
     }
     assert!(
         logs.is_empty() || read_logs >= 6,
@@ -227,7 +230,7 @@ fn every_record_is_what_it_was_found_to_be_by_eye() {
 }
 
 #[test]
-fn sessions_are_what_they_were_found_to_be_by_eye() {
+fn sessions_match_the_facts_found_by_hand() {
     let truth = table(include_str!("../corpus/codex_sessions.tsv"));
     for (name, bytes) in logs() {
         let Some(row) = truth.get(key(&name).as_str()) else {
@@ -239,7 +242,7 @@ fn sessions_are_what_they_were_found_to_be_by_eye() {
         let hashed = |text: &Option<String>| text.as_deref().map_or("-".to_owned(), key);
         let fates = reading.fates;
         let calls: Vec<&Call> = reading.calls.iter().collect();
-        let told = [
+        let print_reading = [
             cell(&session.agent_version),
             cell(&session.entrypoint),
             cell(&session.model),
@@ -251,7 +254,7 @@ fn sessions_are_what_they_were_found_to_be_by_eye() {
             fates.event.to_string(),
             fates.skipped.to_string(),
         ];
-        assert_eq!(told.each_ref().map(String::as_str), row[..], "{name}");
+        assert_eq!(print_reading.each_ref().map(String::as_str), row[..], "{name}");
         assert_eq!((fates.unknown, fates.fault, fates.blank), (0, 0, 0), "{name}");
     }
 }

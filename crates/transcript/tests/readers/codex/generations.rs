@@ -2,11 +2,11 @@
 
 use insta::assert_snapshot;
 
-use super::{fixture, told};
+use super::{fixture, print_reading};
 
 #[test]
 fn the_first_generation_is_one_object_over_many_lines() {
-    assert_snapshot!(told(&fixture("g0.json")), @"
+    assert_snapshot!(print_reading(&fixture("g0.json")), @"
     codex:0a0a0a0a-0000-4000-8000-000000000000 - - - - -
     2 - lifecycle harness - | session started
     13 1 user_msg human! - | list the files
@@ -19,7 +19,7 @@ fn the_first_generation_is_one_object_over_many_lines() {
 
 #[test]
 fn a_bare_log_has_a_header_and_no_times() {
-    assert_snapshot!(told(&fixture("g1.jsonl")), @"
+    assert_snapshot!(print_reading(&fixture("g1.jsonl")), @"
     codex:1a1a1a1a-0000-4000-8000-000000000001 - - - - -
     1 - lifecycle harness - | session started
     2 1 lifecycle harness - | <user_instructions>⏎⏎Be brief.⏎⏎</user_instructions>
@@ -40,7 +40,7 @@ fn a_bare_log_has_a_header_and_no_times() {
 
 #[test]
 fn a_bare_log_of_summer_has_states_between() {
-    assert_snapshot!(told(&fixture("g2.jsonl")), @"
+    assert_snapshot!(print_reading(&fixture("g2.jsonl")), @"
     codex:2a2a2a2a-0000-4000-8000-000000000002 - - - /home/ada/app -
     1 - lifecycle harness - | session started
     3 1 lifecycle harness - | <environment_context>⏎  <cwd>/home/ada/app</cwd>⏎  <shell>zsh</shell>⏎</environment_context>
@@ -56,8 +56,8 @@ fn a_bare_log_of_summer_has_states_between() {
 }
 
 #[test]
-fn wrapped_records_tell_their_words_twice() {
-    assert_snapshot!(told(&fixture("g3.jsonl")), @"
+fn wrapped_records_contain_their_text_twice() {
+    assert_snapshot!(print_reading(&fixture("g3.jsonl")), @"
     codex:01990000-0000-7000-8000-000000000003 codex_cli_rs 0.34.0 - /home/ada/app -
     1 - lifecycle harness - | session started: codex_cli_rs 0.34.0
     2 1 lifecycle harness - | <environment_context>⏎  <cwd>/home/ada/app</cwd>⏎  <shell>zsh</shell>⏎</environment_context>
@@ -72,8 +72,8 @@ fn wrapped_records_tell_their_words_twice() {
 }
 
 #[test]
-fn contexts_and_interrupts_are_told() {
-    assert_snapshot!(told(&fixture("g4.jsonl")), @"
+fn contexts_and_interrupts_give_events() {
+    assert_snapshot!(print_reading(&fixture("g4.jsonl")), @"
     codex:01990000-0000-7000-8000-000000000004 codex_vscode 0.63.0 gpt-5.4 /home/ada/app -
     1 - lifecycle harness - | session started: codex_vscode 0.63.0
     2 1 lifecycle harness - | # AGENTS.md instructions for /home/ada/app⏎⏎<INSTRUCTIONS>⏎Be brief.⏎</INSTRUCTIONS>
@@ -100,8 +100,8 @@ fn contexts_and_interrupts_are_told() {
 }
 
 #[test]
-fn turns_have_bounds() {
-    assert_snapshot!(told(&fixture("g5.jsonl")), @"
+fn turns_have_a_start_and_an_end() {
+    assert_snapshot!(print_reading(&fixture("g5.jsonl")), @"
     codex:01990000-0000-7000-8000-000000000005 codex-tui 0.118.0 gpt-5.5 /home/ada/app Login and logout
     1 - lifecycle harness - | session started: codex-tui 0.118.0
     2 1 lifecycle harness - | turn started
@@ -138,8 +138,8 @@ fn turns_have_bounds() {
 }
 
 #[test]
-fn other_threads_and_ends_of_tools_are_told() {
-    assert_snapshot!(told(&fixture("g6.jsonl")), @r#"
+fn other_threads_and_ends_of_tools_give_events() {
+    assert_snapshot!(print_reading(&fixture("g6.jsonl")), @r#"
     codex:01990000-0000-7000-8000-000000000006 codex_exec 0.142.0 gpt-5.6-sol /home/ada/app -
     subagent codex:01990000-0000-7000-8000-000000000006 -> codex:01990000-0000-7000-8000-000000000061 explorer
     subagent codex:01990000-0000-7000-8000-000000000006 -> codex:01990000-0000-7000-8000-000000000062 /lead/b
@@ -170,8 +170,8 @@ fn other_threads_and_ends_of_tools_are_told() {
 }
 
 #[test]
-fn a_paginated_log_tells_items() {
-    assert_snapshot!(told(&fixture("g7.jsonl")), @"
+fn a_paginated_log_has_items() {
+    assert_snapshot!(print_reading(&fixture("g7.jsonl")), @"
     codex:01990000-0000-7000-8000-000000000007 codex-tui 0.149.0 gpt-5.6-sol /home/ada/app -
     subagent codex:01990000-0000-7000-8000-000000000007 -> codex:01990000-0000-7000-8000-000000000071 /lead/a
     1 - lifecycle harness - | session started: codex-tui 0.149.0

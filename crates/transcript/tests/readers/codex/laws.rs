@@ -38,7 +38,7 @@ fn every_event_finds_its_full_text_again() {
 }
 
 #[test]
-fn the_words_of_a_log_that_is_one_object_stand_at_their_lines() {
+fn the_texts_of_a_single_object_log_are_at_their_lines() {
     let (name, bytes) = FIXTURES[0];
     let lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
     let events = read(Agent::Codex, name, bytes).0.events;
@@ -51,7 +51,7 @@ fn the_words_of_a_log_that_is_one_object_stand_at_their_lines() {
 }
 
 #[test]
-fn a_thread_has_the_newest_name_of_the_index_whenever_it_comes() {
+fn a_thread_has_the_newest_name_of_the_index_in_any_order() {
     let index = b"{\"id\":\"01990000-0000-7000-8000-000000000005\",\"thread_name\":\"Old\"}\ntorn\n\
         {\"id\":\"x\",\"thread_name\":\"Other\"}\n{\"id\":\"01990000-0000-7000-8000-000000000005\",\"thread_name\":\"Fix the login\"}\n";
     let (_, log) = FIXTURES[5];
@@ -122,7 +122,7 @@ proptest! {
     }
 
     #[test]
-    fn no_heap_of_words_panics_and_pieces_equal_the_whole(
+    fn no_mix_of_words_panics_and_pieces_equal_the_whole(
         words in proptest::collection::vec(proptest::sample::select(WORDS), 0..60),
         cuts in proptest::collection::vec(any::<proptest::sample::Index>(), 0..8),
     ) {

@@ -2,11 +2,11 @@
 
 use insta::assert_snapshot;
 
-use super::{fixture, told};
+use super::{fixture, print_reading};
 
 #[test]
-fn every_item_of_the_conversation_has_its_place() {
-    assert_snapshot!(told(&fixture("items.jsonl")), @r#"
+fn every_item_of_the_conversation_is_known() {
+    assert_snapshot!(print_reading(&fixture("items.jsonl")), @r#"
     codex:01990000-0000-7000-8000-000000000008 Codex Desktop 0.145.0 gpt-5.4 /home/ada/app -
     1 - lifecycle harness - | session started: Codex Desktop 0.145.0
     2 1 lifecycle harness - | turn started
@@ -38,8 +38,8 @@ fn every_item_of_the_conversation_has_its_place() {
 }
 
 #[test]
-fn every_event_has_its_place() {
-    assert_snapshot!(told(&fixture("events.jsonl")), @"
+fn every_event_is_known() {
+    assert_snapshot!(print_reading(&fixture("events.jsonl")), @"
     codex:01990000-0000-7000-8000-000000000009 Codex Desktop 0.126.0 gpt-5.4 /home/ada/app -
     1 - lifecycle harness - | session started: Codex Desktop 0.126.0
     2 1 lifecycle harness - | turn started
@@ -80,7 +80,7 @@ fn every_event_has_its_place() {
 
 #[test]
 fn a_fork_counts_only_its_own_work() {
-    assert_snapshot!(told(&fixture("fork.jsonl")), @"
+    assert_snapshot!(print_reading(&fixture("fork.jsonl")), @"
     codex:01990009-0000-7000-8000-000000000001 codex-tui 0.118.0 gpt-5.4 /home/ada/app -
     copied 2..10 by turn_time
     fork codex:01990000-0000-7000-8000-000000000005 -> codex:01990009-0000-7000-8000-000000000001 -
@@ -100,7 +100,7 @@ fn a_fork_counts_only_its_own_work() {
 
 #[test]
 fn a_subagent_has_no_human() {
-    assert_snapshot!(told(&fixture("subagent.jsonl")), @r#"
+    assert_snapshot!(print_reading(&fixture("subagent.jsonl")), @r#"
     codex:01990000-0000-7000-8000-000000000010 codex-tui 0.139.0 gpt-5.4 /home/ada/app -
     subagent codex:01990000-0000-7000-8000-000000000006 -> codex:01990000-0000-7000-8000-000000000010 explorer
     1 - lifecycle harness - | session started: codex-tui 0.139.0
@@ -117,8 +117,8 @@ fn a_subagent_has_no_human() {
 }
 
 #[test]
-fn an_imported_session_is_another_agents_work() {
-    assert_snapshot!(told(&fixture("import.jsonl")), @"
+fn an_imported_session_is_the_work_of_another_agent() {
+    assert_snapshot!(print_reading(&fixture("import.jsonl")), @"
     codex:01990000-0000-7000-8000-000000000011 codex-tui 0.146.0 gpt-5.4 /home/ada/app -
     copied 2..9 by import
     1 - lifecycle harness - | session started: codex-tui 0.146.0
@@ -138,7 +138,7 @@ fn an_imported_session_is_another_agents_work() {
 
 #[test]
 fn a_damaged_log_gives_what_is_whole() {
-    assert_snapshot!(told(&fixture("damaged.jsonl")), @r#"
+    assert_snapshot!(print_reading(&fixture("damaged.jsonl")), @r#"
     codex:01990000-0000-7000-8000-000000000012 codex-tui 0.118.0 - /home/ada/app -
     1 - lifecycle harness - | session started: codex-tui 0.118.0
     2 1 user_msg human! - | fix it
@@ -156,7 +156,7 @@ fn a_damaged_log_gives_what_is_whole() {
 
 #[test]
 fn other_names_of_the_same_records_are_known() {
-    assert_snapshot!(told(&fixture("aliases.jsonl")), @"
+    assert_snapshot!(print_reading(&fixture("aliases.jsonl")), @"
     codex:01990000-0000-7000-8000-0000000000a1 codex-tui 0.149.0 - /home/ada/app -
     1 - lifecycle harness - | session started: codex-tui 0.149.0
     2 1 lifecycle harness - | turn started
@@ -171,8 +171,8 @@ fn other_names_of_the_same_records_are_known() {
 }
 
 #[test]
-fn to_ask_after_a_command_is_no_retry_and_to_ask_for_leave_is_one() {
-    assert_snapshot!(told(&fixture("polls.jsonl")), @"
+fn polling_a_command_is_no_retry_and_asking_for_permission_is_one() {
+    assert_snapshot!(print_reading(&fixture("polls.jsonl")), @"
     codex:01990000-0000-7000-8000-0000000000b1 codex-tui 0.130.0 - /home/ada/app -
     1 - lifecycle harness - | session started: codex-tui 0.130.0
     2 1 lifecycle harness - | turn started
@@ -202,8 +202,8 @@ fn to_ask_after_a_command_is_no_retry_and_to_ask_for_leave_is_one() {
 }
 
 #[test]
-fn settings_that_tell_less_than_the_turn_change_nothing() {
-    assert_snapshot!(told(&fixture("settings.jsonl")), @"
+fn settings_with_fewer_fields_than_the_turn_change_nothing() {
+    assert_snapshot!(print_reading(&fixture("settings.jsonl")), @"
     codex:01990000-0000-7000-8000-0000000000b2 codex-tui 0.147.0 gpt-5.6-sol /home/ada/app -
     1 - lifecycle harness - | session started: codex-tui 0.147.0
     2 1 lifecycle harness - | model gpt-5.6-sol, effort high, approval on-request, cwd /home/ada/app

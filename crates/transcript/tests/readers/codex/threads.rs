@@ -3,13 +3,13 @@
 use insta::assert_snapshot;
 use transcript::Agent;
 
-use super::told;
+use super::print_reading;
 use crate::read;
 
 const THREAD: &str = "01990000-0000-7000-8000-000000000001";
 
-fn told_of(path: &str, log: &str) -> String {
-    told(&read(Agent::Codex, path, log.trim().as_bytes()).0)
+fn print_log(path: &str, log: &str) -> String {
+    print_reading(&read(Agent::Codex, path, log.trim().as_bytes()).0)
 }
 
 /// Returns who writes the prompts of a thread with this header.
@@ -55,7 +55,7 @@ fn only_a_humans_thread_has_triggers() {
 }
 
 #[test]
-fn a_revert_goes_on_in_a_file_of_its_own() {
+fn a_revert_continues_in_a_file_of_its_own() {
     let path =
         format!("sessions/2026/08/20/rollout-2026-08-20T10-00-00-{THREAD}_01990000-0000-7000-8000-0000000000aa.jsonl");
     let log = format!(
@@ -63,7 +63,7 @@ fn a_revert_goes_on_in_a_file_of_its_own() {
 {{"timestamp":"2026-08-20T10:00:00Z","ordinal":41,"type":"session_meta","payload":{{"id":"{THREAD}","history_mode":"paginated","history_base":{{"thread_id":"{THREAD}","end_ordinal_exclusive":41}}}}}}
 "#
     );
-    assert_snapshot!(told_of(&path, &log), @"
+    assert_snapshot!(print_log(&path, &log), @"
     codex:01990000-0000-7000-8000-000000000001_01990000-0000-7000-8000-0000000000aa - - - - -
     revert codex:01990000-0000-7000-8000-000000000001 -> codex:01990000-0000-7000-8000-000000000001_01990000-0000-7000-8000-0000000000aa -
     1 - lifecycle harness - | session started
@@ -71,7 +71,7 @@ fn a_revert_goes_on_in_a_file_of_its_own() {
 }
 
 #[test]
-fn a_subagents_copy_ends_where_its_head_says() {
+fn a_subagents_copied_history_ends_where_its_header_says() {
     let log = format!(
         r#"
 {{"timestamp":"2026-08-20T10:00:00Z","ordinal":0,"type":"session_meta","payload":{{"id":"{THREAD}","parent_thread_id":"01980000-0000-7000-8000-000000000001","subagent_history_start_ordinal":3}}}}
@@ -82,7 +82,7 @@ fn a_subagents_copy_ends_where_its_head_says() {
 {{"timestamp":"2026-08-20T10:00:05Z","ordinal":5,"type":"event_msg","payload":{{"type":"token_count","info":{{"total_token_usage":{{"input_tokens":150,"output_tokens":15}},"last_token_usage":{{"input_tokens":50,"output_tokens":5}}}}}}}}
 "#
     );
-    assert_snapshot!(told_of("x.jsonl", &log), @"
+    assert_snapshot!(print_log("x.jsonl", &log), @"
     codex:01990000-0000-7000-8000-000000000001 - - - - -
     copied 2..3 by ordinal
     subagent codex:01980000-0000-7000-8000-000000000001 -> codex:01990000-0000-7000-8000-000000000001 -
@@ -94,14 +94,14 @@ fn a_subagents_copy_ends_where_its_head_says() {
 }
 
 #[test]
-fn a_command_in_the_background_ends_its_call_by_an_event() {
+fn an_event_ends_the_call_of_a_background_command() {
     let log = r#"
 {"timestamp":"2026-03-01T10:00:00Z","type":"event_msg","payload":{"type":"user_message","message":"test it"}}
 {"timestamp":"2026-03-01T10:00:01Z","type":"response_item","payload":{"type":"function_call","name":"exec_command","arguments":"{\"cmd\":\"cargo test\"}","call_id":"c1"}}
 {"timestamp":"2026-03-01T10:00:11Z","type":"response_item","payload":{"type":"function_call_output","call_id":"c1","output":"Wall time: 10.0 seconds\nProcess running with session ID 9\nOutput:\n"}}
 {"timestamp":"2026-03-01T10:01:01Z","type":"event_msg","payload":{"type":"exec_command_end","call_id":"c1","command":["bash","-lc","cargo test"],"exit_code":101,"status":"failed"}}
 "#;
-    assert_snapshot!(told_of("x.jsonl", log), @"
+    assert_snapshot!(print_log("x.jsonl", log), @"
     codex:x - - - - -
     1 1 user_msg human! - | test it
     2 1 test_run+tool_call agent exec_command failed exit 101 60000 ms | cargo test

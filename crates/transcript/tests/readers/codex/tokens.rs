@@ -29,7 +29,7 @@ fn totals<'a>(calls: impl IntoIterator<Item = &'a Call>) -> Totals {
 }
 
 #[test]
-fn every_file_alone_adds_up_to_its_truth() {
+fn every_file_alone_sums_to_its_known_count() {
     for seed in 1..=12 {
         let corpus = truth::codex(seed, 6);
         for (path, bytes) in &corpus.files {
@@ -55,7 +55,7 @@ fn all_files_together_count_each_call_once_in_any_order() {
 }
 
 #[test]
-fn a_copy_that_no_rule_in_the_file_tells_is_dropped_by_its_counters() {
+fn a_copy_that_no_rule_recognizes_is_dropped_by_its_counters() {
     let corpus = truth::codex(3, 2);
     let (path, bytes) = &corpus.files[3];
     let whole = read(Agent::Codex, path, bytes).0;
@@ -66,7 +66,7 @@ fn a_copy_that_no_rule_in_the_file_tells_is_dropped_by_its_counters() {
 }
 
 #[test]
-fn the_cost_block_and_the_events_tell_the_same_tokens() {
+fn the_cost_block_and_the_events_have_the_same_tokens() {
     let corpus = truth::codex(5, 6);
     for (path, bytes) in &corpus.files {
         let (reading, _) = read(Agent::Codex, path, bytes);

@@ -129,7 +129,7 @@ fn made_up_sessions_read_the_same_in_pieces() {
 }
 
 #[test]
-fn companions_tell_the_same_before_and_after_the_lines() {
+fn companions_give_the_same_result_before_and_after_the_lines() {
     for number in [1, 2, 3, 8] {
         let directory = fixture(number);
         let (before, _) = directory.read();
@@ -152,7 +152,7 @@ fn companions_tell_the_same_before_and_after_the_lines() {
 }
 
 #[test]
-fn a_companion_that_tells_late_who_speaks_or_what_was_copied_makes_the_reading_stale() {
+fn a_late_companion_that_changes_authors_or_copies_makes_the_reading_stale() {
     for (number, has_human) in [(4, false), (5, true), (6, false)] {
         let directory = fixture(number);
         let log = &directory.lines[0].1;
@@ -222,20 +222,20 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 300 } else { 5_000 }))]
 
     #[test]
-    fn files_that_grow_side_by_side_read_as_one_after_the_other(
+    fn files_that_grow_in_parallel_read_like_one_after_the_other(
         log in proptest::collection::vec((0..LOG_ROWS.len(), 0..60_u32), 0..14),
         beside in proptest::collection::vec((0..EVENT_ROWS.len(), 0..60_u32), 0..14),
         has_log in any::<bool>(),
     ) {
         let mut rows = [String::new(), String::new()];
         for (row, second) in log {
-            let told = LOG_ROWS[row].replace("NN", &second.to_string());
-            rows[0] += &format!(r#"{{"timestamp":{second},"method":"session/update","params":{{"sessionId":"s","update":{{{told}}}}}}}"#);
+            let fields = LOG_ROWS[row].replace("NN", &second.to_string());
+            rows[0] += &format!(r#"{{"timestamp":{second},"method":"session/update","params":{{"sessionId":"s","update":{{{fields}}}}}}}"#);
             rows[0].push('\n');
         }
         for (row, second) in beside {
-            let told = EVENT_ROWS[row].replace("NN", &second.to_string());
-            rows[1] += &format!(r#"{{"ts":"1970-01-01T00:00:{second:02}Z",{told}}}"#);
+            let fields = EVENT_ROWS[row].replace("NN", &second.to_string());
+            rows[1] += &format!(r#"{{"ts":"1970-01-01T00:00:{second:02}Z",{fields}}}"#);
             rows[1].push('\n');
         }
         let [log, beside] = rows.map(String::into_bytes);
@@ -262,7 +262,7 @@ proptest! {
     }
 
     #[test]
-    fn no_heap_of_words_panics_and_pieces_equal_the_whole(
+    fn no_mix_of_words_panics_and_pieces_equal_the_whole(
         words in proptest::collection::vec(proptest::sample::select(WORDS), 0..40),
         cuts in proptest::collection::vec(any::<proptest::sample::Index>(), 0..8),
     ) {

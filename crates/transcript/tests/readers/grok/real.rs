@@ -110,7 +110,7 @@ fn every_real_session_reads_the_same_in_pieces() {
 }
 
 #[test]
-fn triggers_equal_the_prompts_found_by_eye() {
+fn triggers_equal_the_prompts_found_by_hand() {
     let truth = table(include_str!("../corpus/grok_triggers.tsv"));
     let mut found = 0;
     for (name, directory) in sessions() {

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use insta::assert_snapshot;
 use transcript::{Agent, Kind, bodies, detect};
 
-use super::{fixture, told, told_session};
+use super::{fixture, print_reading, print_session};
 
 #[test]
 fn a_session_with_tools_hooks_out_of_order_and_events() {
     let (reading, _) = fixture(1).read();
-    assert_snapshot!(told(&reading), @r#"
+    assert_snapshot!(print_reading(&reading), @r#"
     3 user_msg human TRIGGER t1: Fix the failing test in calc.py
     5 thinking agent t1: Let me look at the file first.
     6 assistant_msg agent t1: I'll read the file.
@@ -39,7 +39,7 @@ fn a_session_with_tools_hooks_out_of_order_and_events() {
     unknown 1.0 events/an_event_of_tomorrow: 1
     fates: 22 events, 25 skipped, 1 unknown, 0 faults, 0 blank
     "#);
-    assert_snapshot!(told_session(&reading), @r#"
+    assert_snapshot!(print_session(&reading), @r#"
     grok:0199a000-0000-7000-8000-000000000001
     cwd: /home/ada/app
     branch: main
@@ -54,7 +54,7 @@ fn a_session_with_tools_hooks_out_of_order_and_events() {
 #[test]
 fn every_kind_of_update_is_known() {
     let (reading, _) = fixture(2).read();
-    assert_snapshot!(told(&reading), @"
+    assert_snapshot!(print_reading(&reading), @"
     2 lifecycle harness: mode: plan
     4 user_msg human TRIGGER t1: Migrate the database
     5 lifecycle harness t1: plan: 1 of 2 steps done
@@ -95,7 +95,7 @@ fn every_kind_of_update_is_known() {
     unknown - x.ai/other: 1
     fates: 34 events, 34 skipped, 2 unknown, 0 faults, 0 blank
     ");
-    assert_snapshot!(told_session(&reading), @r#"
+    assert_snapshot!(print_session(&reading), @r#"
     grok:0199a000-0000-7000-8000-000000000002
     cwd: /home/ada/app
     branch: main
@@ -109,9 +109,9 @@ fn every_kind_of_update_is_known() {
 }
 
 #[test]
-fn what_humans_do_and_what_only_looks_like_it() {
+fn human_actions_and_what_only_looks_like_them() {
     let (reading, _) = fixture(3).read();
-    assert_snapshot!(told(&reading), @"
+    assert_snapshot!(print_reading(&reading), @"
     1 user_msg human TRIGGER t1: Write a parser
     2 assistant_msg agent t1: Done.
     3 completion+lifecycle harness t1 out=10: turn finished
@@ -153,13 +153,13 @@ fn what_humans_do_and_what_only_looks_like_it() {
 #[test]
 fn a_subagents_session_has_no_human_in_it() {
     let (reading, _) = fixture(4).read();
-    assert_snapshot!(told(&reading), @r#"
+    assert_snapshot!(print_reading(&reading), @r#"
     1 user_msg agent: Count the tables and report
     2 assistant_msg agent: There are 7.
     3 completion+lifecycle harness: turn finished
     fates: 3 events, 0 skipped, 0 unknown, 0 faults, 0 blank
     "#);
-    assert_snapshot!(told_session(&reading), @r#"
+    assert_snapshot!(print_session(&reading), @r#"
     grok:0199a000-0000-7000-8000-000000000004
     cwd: /home/ada/app
     branch: main
@@ -173,9 +173,9 @@ fn a_subagents_session_has_no_human_in_it() {
 }
 
 #[test]
-fn a_fork_does_not_do_its_parents_work_again() {
+fn a_fork_does_not_repeat_its_parents_work() {
     let (reading, _) = fixture(5).read();
-    assert_snapshot!(told(&reading), @r#"
+    assert_snapshot!(print_reading(&reading), @r#"
     1 user_msg human: Write a parser
     2 assistant_msg agent: Done.
     3 completion+lifecycle harness: turn finished
@@ -186,7 +186,7 @@ fn a_fork_does_not_do_its_parents_work_again() {
     call m: in 50 out 5 read 0 write 0 thought 0
     fates: 6 events, 0 skipped, 0 unknown, 0 faults, 0 blank
     "#);
-    assert_snapshot!(told_session(&reading), @r#"
+    assert_snapshot!(print_session(&reading), @r#"
     grok:0199a000-0000-7000-8000-000000000005
     cwd: /home/ada/app
     branch: main
@@ -200,15 +200,15 @@ fn a_fork_does_not_do_its_parents_work_again() {
 }
 
 #[test]
-fn where_nobody_sits_nobody_asks() {
+fn a_noninteractive_session_has_no_human_prompts() {
     let (reading, _) = fixture(6).read();
-    assert_snapshot!(told(&reading), @r#"
+    assert_snapshot!(print_reading(&reading), @r#"
     1 user_msg harness: Summarize the changes
     2 assistant_msg agent: None.
     3 lifecycle harness: turn cancelled
     fates: 3 events, 0 skipped, 0 unknown, 0 faults, 0 blank
     "#);
-    assert_snapshot!(told_session(&reading), @r#"
+    assert_snapshot!(print_session(&reading), @r#"
     grok:0199a000-0000-7000-8000-000000000006
     cwd: /home/ada/app
     branch: main
@@ -221,9 +221,9 @@ fn where_nobody_sits_nobody_asks() {
 }
 
 #[test]
-fn the_models_context_stands_for_a_missing_log() {
+fn the_models_context_replaces_a_missing_log() {
     let (reading, _) = fixture(7).read();
-    assert_snapshot!(told(&reading), @r#"
+    assert_snapshot!(print_reading(&reading), @r#"
     chat_history2 lifecycle harness: <user_info>⏎OS: linux⏎</user_info>
     chat_history3 lifecycle harness: policy
     chat_history4 user_msg human TRIGGER t1: Review the parser
@@ -249,9 +249,9 @@ fn the_models_context_stands_for_a_missing_log() {
 }
 
 #[test]
-fn the_old_format_of_the_context_reads_alike() {
+fn the_old_format_of_the_context_gives_the_same_result() {
     let (reading, _) = fixture(8).read();
-    assert_snapshot!(told(&reading), @r#"
+    assert_snapshot!(print_reading(&reading), @r#"
     chat_history2 user_msg human TRIGGER t1: Review the parser
     chat_history3 thinking agent t1: Look first
     chat_history3 assistant_msg agent t1: Reading.
@@ -264,9 +264,9 @@ fn the_old_format_of_the_context_reads_alike() {
 }
 
 #[test]
-fn damage_costs_the_damaged_lines_and_nothing_else() {
+fn damage_loses_the_damaged_lines_and_nothing_else() {
     let (reading, _) = fixture(9).read();
-    assert_snapshot!(told(&reading), @r#"
+    assert_snapshot!(print_reading(&reading), @r#"
     1 user_msg human TRIGGER t1: Fix it
     4 assistant_msg agent t1: Two.
     6 assistant_msg agent t1: Three.
@@ -285,9 +285,9 @@ fn damage_costs_the_damaged_lines_and_nothing_else() {
 }
 
 #[test]
-fn before_usage_was_told_the_growth_of_the_context_stands_for_it() {
+fn without_usage_the_growth_of_the_context_is_the_estimate() {
     let (reading, _) = fixture(10).read();
-    assert_snapshot!(told(&reading), @r#"
+    assert_snapshot!(print_reading(&reading), @r#"
     1 user_msg human TRIGGER t1: Old times
     2 thinking agent t1 out=0: Hm.
     3 assistant_msg agent t1: Yes.
@@ -305,7 +305,7 @@ fn before_usage_was_told_the_growth_of_the_context_stands_for_it() {
 }
 
 #[test]
-fn pieces_of_one_message_are_blocks_of_it_and_every_event_has_an_id_of_its_own() {
+fn chunks_of_one_message_are_its_blocks_and_every_event_has_a_unique_id() {
     let (reading, _) = fixture(1).read();
     let messages: Vec<&str> = reading
         .events
@@ -323,7 +323,7 @@ fn pieces_of_one_message_are_blocks_of_it_and_every_event_has_an_id_of_its_own()
 }
 
 #[test]
-fn the_shape_of_a_log_tells_that_it_is_groks() {
+fn a_grok_log_is_detected_by_its_keys() {
     for number in 1..=14 {
         for (part, bytes) in &fixture(number).lines {
             assert_eq!(detect(bytes), Some(Agent::Grok), "session {number}, {}", part.as_str());
@@ -332,7 +332,7 @@ fn the_shape_of_a_log_tells_that_it_is_groks() {
 }
 
 #[test]
-fn what_a_tool_gave_and_a_human_said_is_found_at_its_line() {
+fn tool_outputs_and_human_texts_are_found_at_their_lines() {
     let directory = fixture(1);
     let lines: Vec<&[u8]> = directory.lines[0].1.split(|byte| *byte == b'\n').collect();
     let text = |number: usize| bodies(Agent::Grok, lines[number - 1]).remove(0).text;

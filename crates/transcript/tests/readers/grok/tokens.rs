@@ -45,7 +45,7 @@ fn directories(corpus: &truth::Corpus) -> Vec<(&String, Directory)> {
 }
 
 #[test]
-fn every_file_alone_adds_up_to_its_truth() {
+fn every_file_alone_sums_to_its_known_count() {
     for seed in 1..=12 {
         let corpus = truth::grok(seed, 8);
         for (path, directory) in directories(&corpus) {
@@ -89,7 +89,7 @@ fn all_files_together_count_each_prompt_once_in_any_order() {
 /// The parent's bill includes a subagent's cost. The sum over the available logs is what was spent in them, whichever
 /// of the two is missing.
 #[test]
-fn a_missing_log_takes_away_only_what_no_other_log_tells() {
+fn a_missing_log_loses_only_calls_that_no_other_log_has() {
     for seed in 1..=12 {
         let corpus = truth::grok(seed, 8);
         let readings: Vec<Reading> = directories(&corpus)
@@ -127,7 +127,7 @@ fn a_missing_log_takes_away_only_what_no_other_log_tells() {
 /// A prompt (11) is billed with the subagent that ended in it (12), which is billed with its own (13). Another one
 /// (14) ended too late for any bill.
 #[test]
-fn a_subagent_counts_in_the_bill_that_holds_it_or_by_itself() {
+fn a_subagent_counts_in_the_bill_that_includes_it_or_by_itself() {
     let readings = [11, 12, 13, 14].map(|number| fixture(number).read().0);
     let alone = readings
         .each_ref()
