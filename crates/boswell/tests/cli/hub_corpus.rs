@@ -105,6 +105,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("watch", "goes on until it is ended; what it reads a sweep reads"),
     ("completions", "asks no memory"),
     ("man", "asks no memory"),
+    ("schema", "does not open the memory"),
 ];
 
 /// Searches: the same turns are found, in whichever order.
