@@ -44,7 +44,7 @@ fn is_styled(text: &str) -> bool {
 }
 
 /// A terminal's text run by run, each with the pen it was written with. Line breaks stand in the runs.
-pub(crate) fn each_styled(text: &str, mut take: impl FnMut(&str, Pen)) {
+pub fn each_styled(text: &str, mut take: impl FnMut(&str, Pen)) {
     let mut pen = Pen::default();
     each_run(text, |run| match run {
         Run::Text(text) => take(text, pen),
@@ -53,7 +53,7 @@ pub(crate) fn each_styled(text: &str, mut take: impl FnMut(&str, Pen)) {
 }
 
 /// A terminal's text as plain text.
-pub(crate) fn plain(text: &str) -> String {
+pub fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     each_run(text, |run| {
         if let Run::Text(text) = run {
@@ -137,13 +137,13 @@ fn string_length(text: &str) -> usize {
 
 /// How a terminal writes: colours are the sixteen it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Pen {
-    pub(crate) color: Option<u8>,
-    pub(crate) ground: Option<u8>,
-    pub(crate) is_bold: bool,
-    pub(crate) is_faint: bool,
+pub struct Pen {
+    pub color: Option<u8>,
+    pub ground: Option<u8>,
+    pub is_bold: bool,
+    pub is_faint: bool,
     is_italic: bool,
-    pub(crate) is_underlined: bool,
+    pub is_underlined: bool,
 }
 
 impl Pen {

@@ -308,7 +308,7 @@ pub(crate) fn nested(sheet: &mut Sheet, subagent: &Subagent, place: Place<'_>) {
 }
 
 /// Changes of a session's state that nobody looks for, and thoughts that the agent keeps to itself.
-pub(crate) fn is_quiet(step: &Step<'_>) -> bool {
+pub fn is_quiet(step: &Step<'_>) -> bool {
     let event = &step.told.event;
     match step.look() {
         Look::Note => matches!(event.kind(), Kind::Lifecycle | Kind::Completion),

@@ -11,7 +11,7 @@ const AROUND: usize = 3;
 
 /// One line of a difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Line<'t> {
+pub enum Line<'t> {
     Same(&'t str),
     Out(&'t str),
     In(&'t str),
@@ -22,7 +22,7 @@ pub(crate) enum Line<'t> {
 }
 
 /// The lines of the difference of two texts.
-pub(crate) fn lines<'t>(old: &'t str, new: &'t str) -> Vec<Line<'t>> {
+pub fn lines<'t>(old: &'t str, new: &'t str) -> Vec<Line<'t>> {
     let old: Vec<&str> = old.lines().collect();
     let new: Vec<&str> = new.lines().collect();
     let mut lines = Vec::new();
@@ -56,7 +56,7 @@ pub(crate) fn lines<'t>(old: &'t str, new: &'t str) -> Vec<Line<'t>> {
 }
 
 /// How many lines came and went.
-pub(crate) fn counts(lines: &[Line<'_>]) -> (usize, usize) {
+pub fn counts(lines: &[Line<'_>]) -> (usize, usize) {
     let added = lines.iter().filter(|line| matches!(line, Line::In(_))).count();
     let removed = lines.iter().filter(|line| matches!(line, Line::Out(_))).count();
     (added, removed)

@@ -162,7 +162,7 @@ fn code_class(sheet: &mut Sheet, class: &str, text: &str, language: &str) {
 }
 
 /// The files that a call changes; none where it changes none that we can tell.
-pub(crate) fn changes<'t>(tool: &str, asked: &'t str, input: Option<&'t Value>) -> Option<Vec<FileChange<'t>>> {
+pub fn changes<'t>(tool: &str, asked: &'t str, input: Option<&'t Value>) -> Option<Vec<FileChange<'t>>> {
     let patch = input.and_then(|input| text_of(input, &["input", "patch", "command"]));
     if let Some(files) = patch::of_patch(patch.unwrap_or(asked)) {
         return Some(files);
@@ -205,7 +205,7 @@ pub(crate) fn changes<'t>(tool: &str, asked: &'t str, input: Option<&'t Value>) 
 }
 
 /// What a call changes, as the text of a difference.
-pub(crate) fn difference(tool: &str, asked: &str, input: Option<&Value>) -> Option<String> {
+pub fn difference(tool: &str, asked: &str, input: Option<&Value>) -> Option<String> {
     let files = changes(tool, asked, input)?;
     let mut text = String::new();
     for file in &files {

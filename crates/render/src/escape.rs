@@ -98,7 +98,7 @@ fn visible(c: char) -> Option<Cow<'static, str>> {
 }
 
 /// Text without unseen characters, for whoever escapes the rest himself: Markdown.
-pub(crate) fn reveal(text: &str) -> Cow<'_, str> {
+pub fn reveal(text: &str) -> Cow<'_, str> {
     let is_odd = |c: char| c == '\r' || visible(c).is_some();
     let first = text.bytes().position(|byte| UNSEEN[usize::from(byte)]);
     if first.is_none_or(|first| !text[first..].contains(is_odd)) {
@@ -116,7 +116,7 @@ pub(crate) fn reveal(text: &str) -> Cow<'_, str> {
 }
 
 /// Text on one line, cut after so many characters.
-pub(crate) fn one_line(text: &str, chars_max: usize) -> String {
+pub fn one_line(text: &str, chars_max: usize) -> String {
     let mut line = String::new();
     let mut chars = 0;
     for word in text.split_whitespace() {

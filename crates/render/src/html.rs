@@ -21,7 +21,7 @@ use self::blocks::Blocks;
 use crate::escape::{escape, one_line};
 use crate::transcript_in::Transcript;
 
-pub(crate) use self::head::title;
+pub use self::head::title;
 
 /// The palette, light and dark, and the type of all pages. Other pages than those of this crate begin their style with it.
 pub const STYLE_BASE: &str = include_str!("html/base.css");

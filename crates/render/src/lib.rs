@@ -6,29 +6,27 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
-mod ansi;
+pub mod ansi;
 pub mod budget;
-mod cards;
-mod diff;
-mod dress;
-mod escape;
-mod film;
+pub mod cards;
+pub mod diff;
+pub mod dress;
+pub mod escape;
 mod highlights;
 mod html;
-mod markdown;
-mod measure;
+pub mod markdown;
+pub mod measure;
 mod of_log;
-mod patch;
+pub mod patch;
 #[cfg(test)]
 mod properties;
 mod site;
-mod steps;
-mod tools;
-mod transcript_in;
+pub mod steps;
+pub mod tools;
+pub mod transcript_in;
 mod words;
 
-pub use film::{Chapter, Cuts, Film, FilmOptions, Progress, Theme, cast, gif, mp4};
-pub(crate) use html::title as html_title;
+pub use html::title as html_title;
 pub use html::{PageOptions, STYLE_BASE, html};
 pub use markdown::{Depth, LeftOut, MarkdownOptions, markdown};
 pub use measure::dollars;

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 /// `840 ms`, `1.2 s`, `3 min 20 s`, `2 h 5 min`.
-pub(crate) fn duration(ms: u64) -> String {
+pub fn duration(ms: u64) -> String {
     let seconds = ms / 1000;
     match seconds {
         0 => format!("{ms} ms"),
@@ -16,7 +16,7 @@ pub(crate) fn duration(ms: u64) -> String {
 }
 
 /// `950`, `12.3k`, `4.5M`.
-pub(crate) fn count(number: u64) -> String {
+pub fn count(number: u64) -> String {
     let tenths = |unit: u64, letter: char| {
         let tenths = number / (unit / 10);
         format!("{}.{}{letter}", tenths / 10, tenths % 10)
@@ -61,17 +61,17 @@ pub fn dollars(micros: u64) -> String {
 }
 
 /// `12:03:04`.
-pub(crate) fn clock(at: Timestamp, zone: &TimeZone) -> String {
+pub fn clock(at: Timestamp, zone: &TimeZone) -> String {
     at.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string()
 }
 
 /// `2026-04-01 12:03`.
-pub(crate) fn date_time(at: Timestamp, zone: &TimeZone) -> String {
+pub fn date_time(at: Timestamp, zone: &TimeZone) -> String {
     at.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string()
 }
 
 /// `1 event`, `2 events`.
-pub(crate) fn plural(number: u64, word: &str) -> String {
+pub fn plural(number: u64, word: &str) -> String {
     match number {
         1 => format!("1 {word}"),
         _ => format!("{number} {word}s"),

@@ -6,14 +6,14 @@ use crate::diff::{self, Line};
 
 /// What happens to one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FileChange<'t> {
-    pub(crate) path: &'t str,
-    pub(crate) what: What<'t>,
-    pub(crate) lines: Vec<Line<'t>>,
+pub struct FileChange<'t> {
+    pub path: &'t str,
+    pub what: What<'t>,
+    pub lines: Vec<Line<'t>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum What<'t> {
+pub enum What<'t> {
     Added,
     Changed,
     Deleted,

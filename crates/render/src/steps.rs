@@ -12,15 +12,15 @@ const OPEN_MAX: usize = 64;
 
 /// One step of a transcript.
 #[derive(Debug)]
-pub(crate) struct Step<'t> {
-    pub(crate) told: &'t Told,
-    pub(crate) result: Option<&'t Told>,
-    pub(crate) subagents: Vec<&'t Subagent>,
+pub struct Step<'t> {
+    pub told: &'t Told,
+    pub result: Option<&'t Told>,
+    pub subagents: Vec<&'t Subagent>,
 }
 
 /// What a step is, as colours and filters tell it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Look {
+pub enum Look {
     Prompt,
     Answer,
     Thought,
@@ -51,7 +51,7 @@ impl Look {
 }
 
 impl Step<'_> {
-    pub(crate) fn look(&self) -> Look {
+    pub fn look(&self) -> Look {
         let event = &self.told.event;
         let is = |kind| event.kinds.has(kind);
         if is(Kind::ToolCall) {
@@ -83,29 +83,29 @@ impl Step<'_> {
     }
 
     /// What is shown of what was said. A command to the agent is written as a record; its summary is what was typed.
-    pub(crate) fn words(&self) -> &str {
+    pub fn words(&self) -> &str {
         let text = self.told.text();
         let is_command = text.trim_start().starts_with("<command-") && self.is_mine();
         if is_command { &self.told.event.summary } else { text }
     }
 
     /// Whether these are a human's own words.
-    pub(crate) fn is_mine(&self) -> bool {
+    pub fn is_mine(&self) -> bool {
         let event = &self.told.event;
         event.trigger || (event.actor == Actor::Human && event.kinds.has(Kind::UserMsg))
     }
 
-    pub(crate) fn is_error(&self) -> bool {
+    pub fn is_error(&self) -> bool {
         let failed = |told: &Told| told.event.kinds.has(Kind::Error) || told.event.success == Some(false);
         failed(self.told) || self.result.is_some_and(failed)
     }
 
-    pub(crate) fn exit_code(&self) -> Option<i32> {
+    pub fn exit_code(&self) -> Option<i32> {
         let of = |told: &Told| told.event.exit_code;
         of(self.told).or_else(|| self.result.and_then(of))
     }
 
-    pub(crate) fn duration_ms(&self) -> Option<u64> {
+    pub fn duration_ms(&self) -> Option<u64> {
         let of = |told: &Told| told.event.duration_ms;
         let told = of(self.told).or_else(|| self.result.and_then(of));
         told.or_else(|| {
@@ -160,7 +160,7 @@ pub fn calls_of_results<'e>(events: impl Iterator<Item = &'e SessionEvent>) -> V
 }
 
 /// The steps of a transcript, in order.
-pub(crate) fn steps(transcript: &Transcript) -> Vec<Step<'_>> {
+pub fn steps(transcript: &Transcript) -> Vec<Step<'_>> {
     let mut steps: Vec<Step<'_>> = Vec::new();
     let calls = calls_of_results(transcript.events.iter().map(|told| &told.event));
     let mut step_of: Vec<usize> = Vec::with_capacity(calls.len());

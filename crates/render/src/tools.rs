@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// What a tool does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Family {
+pub enum Family {
     Shell,
     Edit,
     Read,
@@ -18,7 +18,7 @@ pub(crate) enum Family {
 }
 
 /// The family of a tool. Names from other servers are prefixed: `mcp__server__tool`.
-pub(crate) fn family(tool: &str) -> Family {
+pub fn family(tool: &str) -> Family {
     match tool {
         "write_stdin" | "BashOutput" | "KillShell" => Family::Shell,
         _ if transcript::runs_commands(tool) => Family::Shell,
@@ -39,19 +39,19 @@ pub(crate) fn family(tool: &str) -> Family {
 }
 
 /// The input of a tool call, where it is JSON.
-pub(crate) fn input(text: &str) -> Option<Value> {
+pub fn input(text: &str) -> Option<Value> {
     let text = text.trim_start();
     let is_json = text.starts_with('{') || text.starts_with('[');
     is_json.then(|| serde_json::from_str(text).ok()).flatten()
 }
 
 /// A text in the input, under the first of some keys that has one.
-pub(crate) fn text_of<'v>(input: &'v Value, keys: &[&str]) -> Option<&'v str> {
+pub fn text_of<'v>(input: &'v Value, keys: &[&str]) -> Option<&'v str> {
     keys.iter().find_map(|key| input.get(key)?.as_str())
 }
 
 /// A call in one line, where it can be told better than by its keys.
-pub(crate) fn wording(tool: &str, asked: &str) -> Option<String> {
+pub fn wording(tool: &str, asked: &str) -> Option<String> {
     let family = family(tool);
     let is_known = matches!(
         family,
@@ -82,7 +82,7 @@ pub(crate) fn wording(tool: &str, asked: &str) -> Option<String> {
 }
 
 /// The list of things to do in an input: Claude's `todos`, Codex's `plan`, Grok's of either form.
-pub(crate) fn list_of(input: &Value) -> Option<&Vec<Value>> {
+pub fn list_of(input: &Value) -> Option<&Vec<Value>> {
     let list = ["todos", "plan", "items", "steps"]
         .into_iter()
         .find_map(|key| input.get(key)?.as_array());
@@ -94,7 +94,7 @@ fn is_done(one: &Value) -> bool {
 }
 
 /// The command that a shell runs.
-pub(crate) fn command(input: &Value) -> Option<String> {
+pub fn command(input: &Value) -> Option<String> {
     if let Some(command) = text_of(input, &["command", "cmd", "chars", "script"]) {
         return Some(command.to_owned());
     }

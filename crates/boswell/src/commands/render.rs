@@ -201,7 +201,7 @@ struct Made {
     path: PathBuf,
     bytes: u64,
     left_out: Option<render::LeftOut>,
-    film: Option<render::Film>,
+    film: Option<film::Film>,
 }
 
 impl Source {

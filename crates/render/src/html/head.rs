@@ -12,7 +12,7 @@ use crate::transcript_in::Transcript;
 use crate::words;
 
 /// What a session is called: by its human, by its agent, or by its first prompt.
-pub(crate) fn title(transcript: &Transcript) -> String {
+pub fn title(transcript: &Transcript) -> String {
     let head = &transcript.head;
     let named = head.name.clone().or_else(|| head.session.title.clone());
     let named = named.filter(|name| !name.trim().is_empty());

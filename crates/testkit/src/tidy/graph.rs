@@ -108,7 +108,6 @@ pub(super) const KNOWN: &[KnownEdge] = &[
     KnownEdge { krate: "memory", from: "spool", to: "sweep" },
     KnownEdge { krate: "memory", from: "store", to: "digest" },
     KnownEdge { krate: "render", from: "dress", to: "cards" },
-    KnownEdge { krate: "render", from: "film", to: "the root" },
     KnownEdge { krate: "render", from: "markdown", to: "the root" },
     KnownEdge { krate: "transcript", from: "claude", to: "state" },
     KnownEdge { krate: "transcript", from: "codex", to: "state" },

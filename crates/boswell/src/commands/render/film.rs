@@ -1,32 +1,21 @@
 //! `boswell render --to mp4|gif|cast`: a session as a film.
 
+#[cfg(feature = "film")]
+mod make;
+#[cfg(not(feature = "film"))]
+#[path = "film/no_film.rs"]
+mod make;
+
 use std::fmt;
-use std::io;
 use std::str::FromStr;
 
 use clap::ValueEnum;
-use indicatif::{ProgressBar, ProgressStyle};
-use jiff::SignedDuration;
-use render::{Film, FilmOptions, Transcript};
-use serde_json::{Value, json};
 
-use super::write::Sink;
-use super::{RenderArgs, To, depth_of};
+use super::{RenderArgs, To};
 use crate::error::CommandError;
-use crate::render::depth::Depth;
-use crate::render::text::plural;
-use crate::ui::{Format, Ui, measure};
+use crate::ui::Ui;
 
-/// A GIF is large: unless it is asked for more, it is smaller, slower and shorter than a film.
-const GIF: FilmOptions = FilmOptions {
-    width: 960,
-    height: 540,
-    fps: 10,
-    max_duration_ms: 60_000,
-    speed: 1_000,
-    theme: render::Theme::Dark,
-    depth: render::Depth::Tools,
-};
+pub(super) use make::{Film, bar, make, of_json, tell};
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct FilmArgs {
@@ -139,25 +128,6 @@ impl FilmArgs {
         ];
         flags.into_iter().find_map(|(is, flag)| is.then_some(flag))
     }
-
-    fn options(&self, to: To, depth: Option<Depth>) -> FilmOptions {
-        let usual = if to == To::Gif { GIF } else { FilmOptions::default() };
-        let (width, height) = self
-            .size
-            .map_or((usual.width, usual.height), |Size(width, height)| (width, height));
-        FilmOptions {
-            width,
-            height,
-            fps: self.fps.unwrap_or(usual.fps),
-            speed: self.speed.map_or(usual.speed, |Speed(speed)| speed),
-            max_duration_ms: self.max_duration.map_or(usual.max_duration_ms, |Time(ms)| ms),
-            theme: match self.theme {
-                Some(Theme::Light) => render::Theme::Light,
-                Some(Theme::Dark) | None => render::Theme::Dark,
-            },
-            depth: depth.map_or(usual.depth, depth_of),
-        }
-    }
 }
 
 /// Whether a form is a film.
@@ -181,73 +151,9 @@ pub(super) fn check(ui: &Ui, args: &RenderArgs, to: To) -> Result<(), CommandErr
         (true, _) if args.all => usage(format_args!("`--all` makes pages, no films")),
         (true, _) if args.watch => usage(format_args!("a film is made once: `--watch` is for pages and texts")),
         (true, _) if args.max_tokens.is_some() => usage(format_args!("`--max-tokens` is for a text")),
+        (true, _) => make::check_support(),
         _ => Ok(()),
     }
-}
-
-/// Makes a film, and shows how far it is.
-pub(super) fn make(
-    bar: &ProgressBar,
-    args: &RenderArgs,
-    transcript: &Transcript,
-    mut out: &mut dyn Sink,
-) -> io::Result<Film> {
-    let to = args.to();
-    let options = args.film.options(to, args.depth);
-    let mut progress = |done: u64, all: u64| {
-        bar.set_length(all);
-        bar.set_position(done);
-    };
-    let film = match to {
-        To::Gif => render::gif(transcript, &options, &mut out, &mut progress),
-        To::Cast => render::cast(transcript, &options, &mut out),
-        _ => render::mp4(transcript, &options, &mut out, &mut progress),
-    };
-    bar.finish_and_clear();
-    film
-}
-
-pub(super) fn bar(ui: &Ui) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(None, ui.progress_target());
-    let style = ProgressStyle::with_template("Filming {bar:30} {percent:>3} %  {eta} left");
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar
-}
-
-/// How long it is, and what is not in it.
-pub(super) fn tell(ui: &mut Ui, film: &Film) {
-    if ui.format != Format::Text {
-        return;
-    }
-    let chapters = plural(film.chapters.len() as u64, "chapter");
-    ui.status(format_args!("Film: {}, {chapters}", span(film.duration_ms)));
-    let cuts = &film.cuts;
-    if cuts.waits_ms >= 1_000 {
-        ui.status(format_args!("Waiting cut: {}", span(cuts.waits_ms)));
-    }
-    if cuts.steps > 0 {
-        let steps = plural(cuts.steps, "step");
-        match cuts.turns.len() as u64 {
-            0 => ui.status(format_args!("Left out: {steps}")),
-            turns => ui.status(format_args!("Left out: {}, {steps}", plural(turns, "turn"))),
-        }
-        ui.hint("`--max-duration` lets it be longer, `--turns` chooses what is shown");
-    }
-}
-
-fn span(ms: u64) -> String {
-    measure::duration(SignedDuration::from_millis(i64::try_from(ms).unwrap_or(i64::MAX)))
-}
-
-pub(super) fn of_json(film: &Film) -> Value {
-    json!({
-        "duration_ms": film.duration_ms,
-        "frames": film.frames,
-        "chapters": film.chapters.iter().map(|chapter| json!({ "at_ms": chapter.at_ms, "title": chapter.title })).collect::<Vec<_>>(),
-        "speed_thousandths": film.speed,
-        "waits_cut_ms": film.cuts.waits_ms,
-        "left_out": { "turns": film.cuts.turns, "steps": film.cuts.steps },
-    })
 }
 
 #[cfg(test)]

@@ -6,14 +6,14 @@ use jiff::Timestamp;
 
 use super::card;
 use super::cells::of;
-use super::scene::{Beat, Chapter, Ground, Ink, Row, Style, Timed};
+use super::scene::{Beat, Chapter, Cuts, Ground, Ink, Row, Style, Timed};
 use super::tell::{Manner, takes, tell};
-use crate::budget::{Block, choose};
-use crate::escape::one_line;
-use crate::html_title;
-use crate::measure::{duration, plural};
-use crate::steps::{Step, steps};
-use crate::transcript_in::Transcript;
+use render::budget::{Block, choose};
+use render::escape::one_line;
+use render::html_title;
+use render::measure::{duration, plural};
+use render::steps::{Step, steps};
+use render::transcript_in::Transcript;
 
 /// A wait is shown no longer than this.
 const WAIT_MS_MAX: u64 = 1_200;
@@ -39,15 +39,6 @@ pub(crate) struct Scene<'t> {
     pub(crate) chapters: Vec<Chapter>,
     pub(crate) duration_ms: u64,
     pub(crate) cuts: Cuts,
-}
-
-/// What of a session a film does not show.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Cuts {
-    pub turns: Vec<u32>,
-    pub steps: u64,
-    /// How much waiting.
-    pub waits_ms: u64,
 }
 
 /// One stretch of a film, from when on, at its own pace.
@@ -143,7 +134,7 @@ impl<'t> Scene<'t> {
         };
         let own = self.shots.iter().filter_map(|shot| {
             let title = match shot.what {
-                What::Title => one_line(&crate::escape::reveal(&html_title(self.transcript)), CHAPTER_CHARS),
+                What::Title => one_line(&render::escape::reveal(&html_title(self.transcript)), CHAPTER_CHARS),
                 What::Turn(turn) => title(turn),
                 _ => return None,
             };
@@ -165,7 +156,11 @@ impl<'t> Scene<'t> {
         let now = |beat| Timed { at_ms, beat };
         match shot.what {
             What::Title => vec![now(Beat::Card(card::title(self.transcript, self.manner.columns)))],
-            What::End => vec![now(Beat::Card(card::end(self, self.manner.columns)))],
+            What::End => vec![now(Beat::Card(card::end(
+                self.transcript,
+                &self.cuts,
+                self.manner.columns,
+            )))],
             What::Turn(turn) => vec![now(Beat::Turn(turn, prompt_of(self.transcript, turn)))],
             What::Wait(0..CAPTION_MS_MIN) => Vec::new(),
             What::Wait(real_ms) => {
@@ -227,7 +222,7 @@ impl<'t> Scene<'t> {
 fn prompt_of(transcript: &Transcript, turn: u32) -> String {
     let known = transcript.turns.iter().find(|known| known.turn == turn);
     let prompt = known
-        .map(|known| crate::escape::reveal(&known.prompt))
+        .map(|known| render::escape::reveal(&known.prompt))
         .unwrap_or_default();
     one_line(&prompt, CHAPTER_CHARS)
 }

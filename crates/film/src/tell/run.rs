@@ -4,13 +4,13 @@ use transcript::Kind;
 
 use super::change::files_changed;
 use super::{Manner, Told, lead};
-use crate::dress;
-use crate::film::cells::{self, Wrap, of, of_terminal, wrap};
-use crate::film::scene::{Cell, Ground, Ink, Style};
-use crate::markdown::Depth;
-use crate::measure::{duration, plural};
-use crate::steps::{Look, Step};
-use crate::tools::{command, input};
+use crate::cells::{self, Wrap, of, of_terminal, wrap};
+use crate::scene::{Cell, Ground, Ink, Style};
+use render::dress;
+use render::markdown::Depth;
+use render::measure::{duration, plural};
+use render::steps::{Look, Step};
+use render::tools::{command, input};
 
 /// A command is waited for no longer than this.
 const COMMAND_MS_MAX: u64 = 1_200;

@@ -1,7 +1,7 @@
 //! What ffmpeg decodes is, point by point, what the encoder believes to be seen.
 
 use super::*;
-use crate::film::probe;
+use crate::probe;
 
 /// Numbers that look random and are the same every time.
 struct Dice(u64);

@@ -1,4 +1,4 @@
-//! Another program makes a film of a log: `cargo run --release -p boswell-render --example film -- claude LOG FILM`.
+//! Another program makes a film of a log: `cargo run --release -p boswell-film --example film -- claude LOG FILM`.
 //!
 //! The ending of FILM says what it becomes: `.mp4`, `.gif` or `.cast`. Nothing is masked here: `boswell render` does that before
 //! it hands texts over.
@@ -7,8 +7,9 @@ use std::error::Error;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 
+use film::{FilmOptions, cast, gif, mp4};
 use jiff::tz::TimeZone;
-use render::{FilmOptions, Transcript, cast, gif, mp4};
+use render::Transcript;
 use transcript::Agent;
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -8,8 +8,8 @@ use super::pace::Scene;
 use super::scene::{Card, Cell, Ground, Ink, Row, Style};
 use super::stage::Stage;
 use super::theme::{Color, Theme};
-use crate::escape::{one_line, reveal};
-use crate::html_title;
+use render::escape::{one_line, reveal};
+use render::html_title;
 
 /// Rows above and below the body: the bar and a line, the caption.
 const ABOVE: usize = 2;

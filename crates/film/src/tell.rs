@@ -11,13 +11,13 @@ use self::run::{ending, output, shell};
 use super::cells::{self, Wrap, of, wrap};
 use super::scene::{Cell, Ground, Ink, Row, Style};
 use super::words;
-use crate::ansi;
-use crate::cards::is_quiet;
-use crate::escape::one_line;
-use crate::markdown::Depth;
-use crate::measure::plural;
-use crate::steps::{Look, Step};
-use crate::tools::{Family, family, input, list_of, text_of, wording};
+use render::ansi;
+use render::cards::is_quiet;
+use render::escape::one_line;
+use render::markdown::Depth;
+use render::measure::plural;
+use render::steps::{Look, Step};
+use render::tools::{Family, family, input, list_of, text_of, wording};
 
 /// A step as it is shown.
 #[derive(Debug, Default)]

@@ -4,6 +4,8 @@
 //! picture is in memory at a time. Everything happens in this process: no other program, no system's fonts, no clock. The log's
 //! text is drawn, whatever it holds. The same session gives the same bytes.
 
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
 mod card;
 mod cast;
 mod cells;
@@ -15,6 +17,8 @@ mod mp4;
 mod pace;
 #[cfg(test)]
 mod probe;
+#[cfg(test)]
+mod properties;
 mod scene;
 mod stage;
 mod tell;
@@ -31,13 +35,12 @@ use self::h264::Encoder;
 use self::pace::Scene;
 use self::stage::Stage;
 use self::tell::Manner;
-use crate::escape::{one_line, reveal};
-use crate::html_title;
-use crate::markdown::Depth;
-use crate::transcript_in::Transcript;
+use render::escape::{one_line, reveal};
+use render::html_title;
+use render::markdown::Depth;
+use render::transcript_in::Transcript;
 
-pub use self::pace::Cuts;
-pub use self::scene::Chapter;
+pub use self::scene::{Chapter, Cuts};
 pub use self::theme::Theme;
 
 /// How fine pictures are: letters keep their edges, and a film of ten minutes stays small.

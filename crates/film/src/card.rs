@@ -3,13 +3,12 @@
 use transcript::Outcome;
 
 use super::cells::{self, Wrap, of, wrap};
-use super::pace::Scene;
-use super::scene::{Card, Cell, Ground, Ink, Row, Style};
-use crate::escape::{one_line, reveal};
-use crate::html_title;
-use crate::measure::{count, date_time, dollars, duration, plural};
-use crate::steps::{Look, Step, steps};
-use crate::transcript_in::Transcript;
+use super::scene::{Card, Cell, Cuts, Ground, Ink, Row, Style};
+use render::escape::{one_line, reveal};
+use render::html_title;
+use render::measure::{count, date_time, dollars, duration, plural};
+use render::steps::{Look, Step, steps};
+use render::transcript_in::Transcript;
 
 /// Large letters take two columns each.
 const LARGE_COLUMNS: usize = 2;
@@ -47,8 +46,7 @@ pub(crate) fn title(transcript: &Transcript, columns: usize) -> Card {
     }
 }
 
-pub(crate) fn end(scene: &Scene<'_>, columns: usize) -> Card {
-    let transcript = scene.transcript;
+pub(crate) fn end(transcript: &Transcript, cuts: &Cuts, columns: usize) -> Card {
     let head = &transcript.head;
     let mut facts = Vec::new();
     let outcome = match head.outcome {
@@ -84,7 +82,7 @@ pub(crate) fn end(scene: &Scene<'_>, columns: usize) -> Card {
     told.extend((tokens > 0).then(|| format!("{} tokens", count(tokens))));
     told.extend(head.money.map(|told| dollars(told.micros)));
     facts.push(row(of(&told.join(" · "), Style::DIM)));
-    facts.push(row(of(&cut_words(scene), Style::DIM)));
+    facts.push(row(of(&cut_words(cuts), Style::DIM)));
     let masked = some(head.masked, "secret").map(|secrets| format!("{secrets} masked"));
     facts.extend(masked.map(|masked| row(of(&masked, Style::of(Ink::Warn)))));
     facts.retain(|row| !row.cells.is_empty() || row.ground == Ground::Page);
@@ -107,12 +105,12 @@ fn tests(steps: &[Step<'_>], last: &Step<'_>, failed: u64) -> Vec<Cell> {
 }
 
 /// What of the session's time is not in the film.
-fn cut_words(scene: &Scene<'_>) -> String {
+fn cut_words(cuts: &Cuts) -> String {
     let mut told = Vec::new();
-    if scene.cuts.waits_ms >= 1_000 {
-        told.push(format!("{} of waiting cut", duration(scene.cuts.waits_ms)));
+    if cuts.waits_ms >= 1_000 {
+        told.push(format!("{} of waiting cut", duration(cuts.waits_ms)));
     }
-    told.extend(some(scene.cuts.turns.len() as u64, "turn").map(|turns| format!("{turns} left out")));
+    told.extend(some(cuts.turns.len() as u64, "turn").map(|turns| format!("{turns} left out")));
     told.join(" · ")
 }
 

@@ -10,8 +10,8 @@ use jiff::tz::TimeZone;
 use super::cells::{self, between, of};
 use super::pace::Scene;
 use super::scene::{Beat, Card, Cell, Ground, Ink, Row, Style, Timed};
-use crate::escape::{one_line, reveal};
-use crate::measure::clock;
+use render::escape::{one_line, reveal};
+use render::measure::clock;
 
 /// A screen of so many rows.
 pub(crate) struct Stage<'s> {

@@ -4,6 +4,15 @@
 
 use jiff::Timestamp;
 
+/// What of a session a film does not show.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Cuts {
+    pub turns: Vec<u32>,
+    pub steps: u64,
+    /// How much waiting.
+    pub waits_ms: u64,
+}
+
 /// What a sign is drawn in, by its meaning: a theme says which colour that is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Ink {

@@ -12,12 +12,12 @@ use zeno::{Command, Mask, Point};
 
 /// Which fonts are looked at for a sign, in an order of its own: the usual two, symbols, emoji, Chinese and Japanese, Korean.
 const FILES: [&[u8]; 6] = [
-    include_bytes!("../../fonts/JetBrainsMono-Regular.ttf"),
-    include_bytes!("../../fonts/JetBrainsMono-Bold.ttf"),
-    include_bytes!("../../fonts/DejaVuSansMono.ttf"),
-    include_bytes!("../../fonts/NotoEmoji-Medium.ttf"),
-    include_bytes!("../../fonts/DroidSansFallback.ttf"),
-    include_bytes!("../../fonts/NotoSansKR-Regular.ttf"),
+    include_bytes!("../fonts/JetBrainsMono-Regular.ttf"),
+    include_bytes!("../fonts/JetBrainsMono-Bold.ttf"),
+    include_bytes!("../fonts/DejaVuSansMono.ttf"),
+    include_bytes!("../fonts/NotoEmoji-Medium.ttf"),
+    include_bytes!("../fonts/DroidSansFallback.ttf"),
+    include_bytes!("../fonts/NotoSansKR-Regular.ttf"),
 ];
 const REGULAR: usize = 0;
 const BOLD: usize = 1;

@@ -2,16 +2,16 @@
 
 use super::run::{ending, output};
 use super::{Manner, Told, lead, tool};
-use crate::diff::{self, Line};
-use crate::dress;
-use crate::escape::one_line;
-use crate::film::cells::{self, Wrap, of, wrap};
-use crate::film::scene::{Ground, Ink, Style};
-use crate::markdown::Depth;
-use crate::measure::plural;
-use crate::patch::{FileChange, What};
-use crate::steps::Step;
-use crate::tools::input;
+use crate::cells::{self, Wrap, of, wrap};
+use crate::scene::{Ground, Ink, Style};
+use render::diff::{self, Line};
+use render::dress;
+use render::escape::one_line;
+use render::markdown::Depth;
+use render::measure::plural;
+use render::patch::{FileChange, What};
+use render::steps::Step;
+use render::tools::input;
 
 pub(super) fn edit(told: &mut Told, step: &Step<'_>, manner: Manner<'_>) {
     let asked = step.told.text();

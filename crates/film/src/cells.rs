@@ -8,8 +8,8 @@ use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::scene::{Cell, Ground, Ink, Row, Style};
-use crate::ansi;
-use crate::escape::reveal;
+use render::ansi;
+use render::escape::reveal;
 
 /// A tab goes to the next multiple of this.
 const TAB_COLUMNS: usize = 4;

@@ -1,0 +1,36 @@
+//! Films in a build without the feature `film`: none can be made.
+
+use std::io;
+
+use indicatif::ProgressBar;
+use render::Transcript;
+use serde_json::Value;
+
+use super::super::RenderArgs;
+use super::super::write::Sink;
+use crate::error::CommandError;
+use crate::ui::Ui;
+
+pub(crate) enum Film {}
+
+/// Returns an error that names the missing feature.
+pub(super) fn check_support() -> Result<(), CommandError> {
+    let error = CommandError::user("unsupported", "this build of boswell has no film support");
+    Err(error.with_hint("build it with `--features film`, or use `--to html` or `--to md`"))
+}
+
+pub(crate) fn bar(_: &Ui) -> ProgressBar {
+    ProgressBar::hidden()
+}
+
+pub(crate) fn make(_: &ProgressBar, _: &RenderArgs, _: &Transcript, _: &mut dyn Sink) -> io::Result<Film> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+pub(crate) fn tell(_: &mut Ui, film: &Film) {
+    match *film {}
+}
+
+pub(crate) fn of_json(film: &Film) -> Value {
+    match *film {}
+}
