@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fmt::Write;
 
 use clap::builder::StyledStr;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
 
 use crate::arguments::normalise;
@@ -84,8 +84,23 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
     if let Some(parsed) = parse_by_one_verb(&arguments) {
         return parsed;
     }
-    let matches = command().try_get_matches_from(arguments)?;
+    let matches = command().try_get_matches_from(arguments).map_err(nearest_first)?;
     Cli::from_arg_matches(&matches)
+}
+
+/// Puts the suggestion with the fewest typos first. clap sorts by a likeness that favours a common beginning: it suggests `secrets` before
+/// `search` for `serch`.
+fn nearest_first(mut error: clap::Error) -> clap::Error {
+    let (Some(ContextValue::String(wrong)), Some(ContextValue::Strings(suggested))) = (
+        error.get(ContextKind::InvalidSubcommand),
+        error.get(ContextKind::SuggestedSubcommand),
+    ) else {
+        return error;
+    };
+    let mut suggested = suggested.clone();
+    suggested.sort_by_cached_key(|verb| strsim::osa_distance(verb, wrong));
+    error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(suggested));
+    error
 }
 
 /// Reads arguments as if there were no other verb than the one they name: most of a start would go into verbs that nobody asked for. What
@@ -219,7 +234,9 @@ mod tests {
         };
         for line in lines {
             let arguments: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-            let matches = command().try_get_matches_from(normalise(&arguments));
+            let matches = command()
+                .try_get_matches_from(normalise(&arguments))
+                .map_err(nearest_first);
             let whole = matches.and_then(|matches| Cli::from_arg_matches(&matches));
             assert_eq!(told(parse(&arguments)), told(whole), "{line}");
         }

@@ -35,10 +35,12 @@ const WAIT_ASKING: Duration = Duration::from_millis(15);
 const WAIT_IDLE: Duration = Duration::from_millis(200);
 
 /// How the finder was left.
+#[derive(PartialEq, Eq)]
 enum End {
     Left,
     /// The session is resumed with its agent.
     Resume(String),
+    Setup,
     Sweep,
     Demo,
 }
@@ -69,8 +71,8 @@ pub(crate) fn run(ui: &mut Ui, surroundings: &Surroundings, global: &GlobalArgs)
     };
     match end {
         End::Left => Ok(Outcome::Done),
-        End::Sweep => {
-            verb(&["sweep"])?;
+        End::Setup | End::Sweep => {
+            verb(&[if end == End::Setup { "setup" } else { "sweep" }])?;
             // Where something was kept, it can be found now.
             let store = Store::open_existing(&context.places.data_dir)?;
             match store.map_or(Ok(Vec::new()), |store| store.reads().listed())?.is_empty() {
@@ -171,6 +173,7 @@ impl Finder<'_> {
             Action::Ask => ask(desk, &mut self.state),
             Action::Look => look_closer(desk, &self.state),
             Action::Leave => return Ok(Some(End::Left)),
+            Action::Setup => return Ok(Some(End::Setup)),
             Action::Sweep => return Ok(Some(End::Sweep)),
             Action::Demo => return Ok(Some(End::Demo)),
             Action::Open => self.open(),

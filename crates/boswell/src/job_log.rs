@@ -1,8 +1,8 @@
 //! The log of sweeps that run in the background, started by the machine's scheduler or by a hook. It is private, next to the
 //! memory, and limited in size: when it is full, its older half is dropped.
 //!
-//! Boswell writes it itself. A redirection in a crontab would create it with the mode of the user's umask, and would keep the
-//! sweep from running at all if the directory did not exist.
+//! Boswell writes it itself. The line in a crontab also appends its standard error here, so that a program that cannot start is not silent;
+//! it sets the umask first, and `schedule install` creates the directory.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -18,16 +18,16 @@ pub(crate) fn path(directory: &Path) -> PathBuf {
     directory.join(NAME)
 }
 
-/// Appends what a run printed, below a line with its time and what it was. Best effort: a full disk must not fail a sweep.
-pub(crate) fn append(directory: &Path, at: Timestamp, what: &str, text: &str) {
+/// Appends what a run printed, below a line with its time and what it was. Returns whether it is in the log: a full disk must not fail a sweep.
+pub(crate) fn append(directory: &Path, at: Timestamp, what: &str, text: &str) -> bool {
     if text.trim().is_empty() {
-        return;
+        return true;
     }
     let mut entry = format!("{at} {what}\n");
     for line in text.lines() {
         entry += &format!("  {}\n", line.trim_end());
     }
-    _ = write(&path(directory), &entry);
+    write(&path(directory), &entry).is_ok()
 }
 
 fn write(path: &Path, entry: &str) -> io::Result<()> {

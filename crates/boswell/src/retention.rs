@@ -37,12 +37,12 @@ pub(crate) fn order(context: &Context) -> Retention<'_> {
 }
 
 /// Returns why a session is evicted, for people.
-pub(crate) fn why(reason: Reason) -> String {
+pub(crate) fn why(reason: Reason) -> &'static str {
     match reason {
-        Reason::Age { days } => format!("age (last read {} ago)", plural(days.into(), "day")),
-        Reason::Budget => "budget (over the soft cap)".to_owned(),
-        Reason::HardCap => "budget (over the hard cap)".to_owned(),
-        Reason::Overflow => "overflow (over the hard cap, no digest)".to_owned(),
+        Reason::Age { .. } => "age (days since it was last read)",
+        Reason::Budget => "budget (over the soft cap)",
+        Reason::HardCap => "budget (over the hard cap)",
+        Reason::Overflow => "overflow (over the hard cap, no digest)",
     }
 }
 

@@ -50,13 +50,14 @@ pub(crate) fn end(transcript: &Transcript, cuts: &Cuts, columns: usize) -> Card 
     let head = &transcript.head;
     let mut facts = Vec::new();
     let outcome = match head.outcome {
-        Outcome::Success => Some((" ✓ success ", Ink::Good, Ground::Good)),
-        Outcome::Fail => Some((" ✗ failed ", Ink::Bad, Ground::Bad)),
-        Outcome::Abandoned => Some((" abandoned ", Ink::Dim, Ground::Code)),
+        Outcome::Success => Some(("✓ ", Ink::Good, Ground::Good)),
+        Outcome::Fail => Some(("✗ ", Ink::Bad, Ground::Bad)),
+        Outcome::Abandoned => Some(("", Ink::Dim, Ground::Code)),
         Outcome::Unknown => None,
     };
-    if let Some((word, ink, ground)) = outcome {
-        facts.push(row(of(word, Style::of(ink).bold().on(ground))));
+    if let Some((mark, ink, ground)) = outcome {
+        let word = format!(" {mark}{} ", head.outcome.as_str());
+        facts.push(row(of(&word, Style::of(ink).bold().on(ground))));
         facts.push(Row::default());
     }
     let steps = steps(transcript);

@@ -75,14 +75,9 @@ impl Judgement {
     }
 }
 
-/// The word for an outcome that is used in JSON.
+/// Returns the name of an outcome, in JSON and for people.
 pub fn outcome_word(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Success => "success",
-        Outcome::Fail => "fail",
-        Outcome::Abandoned => "abandoned",
-        Outcome::Unknown => "unknown",
-    }
+    outcome.as_str()
 }
 
 /// What decided.
@@ -133,6 +128,25 @@ impl Reason {
             Self::Committed => "committed",
             Self::GoalReached => "goal_reached",
             Self::ExitStatus => "exit_status",
+            Self::Completed => "completed",
+        }
+    }
+
+    /// Returns the reason as text for people, the same in a digest and in a report.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Self::Empty => "nothing to judge",
+            Self::Recent => "still at work",
+            Self::ApiError => "ended with an API error",
+            Self::FailedToolCalls => "ended with failing tool calls",
+            Self::FailingTests => "tests fail",
+            Self::UnansweredPrompt => "last prompt not answered",
+            Self::Interrupted => "interrupted",
+            Self::CutOff => "cut off",
+            Self::TestsPassed => "tests passed",
+            Self::Committed => "committed",
+            Self::GoalReached => "goal reached",
+            Self::ExitStatus => "its command failed",
             Self::Completed => "completed",
         }
     }

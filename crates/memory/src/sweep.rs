@@ -104,7 +104,9 @@ pub struct Report {
     pub bytes_read: u64,
     /// Bytes read only to see what a file is, or that it did not change.
     pub bytes_checked: u64,
+    /// New sessions as lists show them: without subagents and without copies of other sessions.
     pub sessions_new: u64,
+    pub subagents_new: u64,
     pub sessions_updated: u64,
     /// Sessions made anew from what was kept.
     pub sessions_refreshed: u64,
@@ -134,7 +136,7 @@ pub struct Report {
 impl Report {
     /// How many sessions were touched.
     pub(crate) fn sessions(&self) -> u64 {
-        self.sessions_new + self.sessions_updated + self.sessions_refreshed
+        self.sessions_new + self.subagents_new + self.sessions_updated + self.sessions_refreshed
     }
 }
 

@@ -77,10 +77,8 @@ impl SiteSession {
             tokens: cost.input_tokens + cost.output_tokens + cost.cache_tokens,
             cost_micros: head.money.map(|told| told.micros),
             outcome: match head.outcome {
-                transcript::Outcome::Success => "success",
-                transcript::Outcome::Fail => "failed",
-                transcript::Outcome::Abandoned => "abandoned",
                 transcript::Outcome::Unknown => "",
+                outcome => outcome.as_str(),
             }
             .to_owned(),
         }

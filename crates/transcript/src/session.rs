@@ -45,6 +45,18 @@ pub enum Outcome {
     Unknown,
 }
 
+impl Outcome {
+    /// Returns the name of the outcome: the only one, in JSON, in tables, on pages and as a value of `--outcome`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Fail => "fail",
+            Self::Abandoned => "abandoned",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
 /// The cost block of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Cost {

@@ -19,6 +19,7 @@ pub(crate) struct SweepAnswer {
     /// Bytes read only to see what a file is, or that it did not change.
     pub(crate) bytes_checked: u64,
     pub(crate) sessions_new: u64,
+    pub(crate) subagents_new: u64,
     pub(crate) sessions_updated: u64,
     pub(crate) sessions_refreshed: u64,
     pub(crate) events: u64,

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Answer;
+use super::keep::SweepAnswer;
 
 /// `boswell completions`.
 #[derive(Serialize, JsonSchema)]
@@ -50,4 +51,38 @@ pub(crate) struct SchemaAnswer {
 
 impl Answer for SchemaAnswer {
     const SCHEMA: &'static str = "boswell.schema/1";
+}
+
+/// `boswell setup --yes`.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct SetupAnswer {
+    /// Where the memory is.
+    pub(crate) directory: String,
+    pub(crate) roots: Vec<AgentRoot>,
+    pub(crate) raw_max_age_days: Option<u32>,
+    pub(crate) raw_soft_cap_bytes: u64,
+    pub(crate) sweep: SweepAnswer,
+    pub(crate) cadence: &'static str,
+    pub(crate) schedule: Installation,
+    /// Absent unless `--hooks` was given.
+    pub(crate) hooks: Option<Installation>,
+}
+
+impl Answer for SetupAnswer {
+    const SCHEMA: &'static str = "boswell.setup/1";
+}
+
+/// A directory in which an agent writes its logs.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct AgentRoot {
+    pub(crate) agent: &'static str,
+    pub(crate) path: String,
+    pub(crate) exists: bool,
+}
+
+/// Whether a part was installed, and the error if it was not.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Installation {
+    pub(crate) is_installed: bool,
+    pub(crate) error: Option<String>,
 }

@@ -8,7 +8,7 @@ use super::keep::{
 };
 use super::schema::answer_schema;
 use super::share::{DaysAnswer, ExportAnswer, RestoreAnswer, ResumeAnswer};
-use super::start::{CompletionsAnswer, ManAnswer, SchemaAnswer};
+use super::start::{CompletionsAnswer, ManAnswer, SchemaAnswer, SetupAnswer};
 use super::usage::{StatsAnswer, StatuslineAnswer, UsageAnswer};
 
 /// Derives the schema of one answer.
@@ -16,6 +16,7 @@ pub(crate) type SchemaFunction = fn() -> Value;
 
 /// The verbs in the order of the help, each with the function that derives the schema of its answer.
 pub(crate) const SCHEMAS: &[(&str, SchemaFunction)] = &[
+    ("setup", answer_schema::<SetupAnswer>),
     ("completions", answer_schema::<CompletionsAnswer>),
     ("man", answer_schema::<ManAnswer>),
     ("search", answer_schema::<SearchAnswer<'static>>),

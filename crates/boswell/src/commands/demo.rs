@@ -37,6 +37,9 @@ const CONFIG: &str = ".config/boswell/config.toml";
 /// The width of the output if there is no terminal.
 const COLUMNS: usize = 80;
 
+/// The longest path of a made-up log below the home, at least.
+const PATH_COLUMNS: usize = 160;
+
 /// One command of the tour.
 struct TourStep {
     /// What the command is for.
@@ -64,7 +67,7 @@ const STEPS: &[TourStep] = &[
         lines_max: 9,
     },
     TourStep {
-        about: "Tokens and cost; each API call counts once.",
+        about: "Tokens and cost; each API call counts once. `*`: the cost is in the log.",
         line: "usage --by agent",
         lines_max: 5,
     },
@@ -84,7 +87,7 @@ const STEPS: &[TourStep] = &[
 const RESTORE: TourStep = TourStep {
     about: "The agent deleted its log. Boswell still has it.",
     line: "restore 5e55 --in-place",
-    lines_max: 3,
+    lines_max: 2,
 };
 
 pub(crate) fn run(ui: &mut Ui, surroundings: &Surroundings, args: &DemoArgs) -> Result<Outcome, CommandError> {
@@ -164,7 +167,11 @@ fn run_step(ui: &mut Ui, surroundings: &Surroundings, home: &Path, step: &TourSt
     let command = parsed
         .command
         .ok_or_else(|| CommandError::internal("a step of the demo has no command"))?;
-    let (mut captured, printed) = ui.captured(columns);
+    // The path of the home is removed below; before that it must not break lines.
+    let (mut captured, printed) = match step.line.starts_with("restore") {
+        true => ui.captured(columns + home.as_os_str().len() + PATH_COLUMNS),
+        false => ui.captured(columns),
+    };
     super::run(&mut captured, surroundings, &parsed.global, command)?;
     captured.flush()?;
     // The command names its files relative to the home, so its output does too.

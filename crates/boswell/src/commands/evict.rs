@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use memory::retention::{self, Command, Done, Plan, count_reasons, reasons_in_words};
+use memory::retention::{self, Command, Done, Drop, Plan, Reason, count_reasons, reasons_in_words};
 use memory::store::{Patience, Store};
 
 use super::sweep::say_waiting;
@@ -83,15 +83,16 @@ fn evict(context: &Context, patience: Patience<'_>) -> Result<Done, CommandError
 }
 
 fn show(ui: &mut Ui, plan: &Plan, is_dry: bool) -> Result<(), CommandError> {
-    for drop in &plan.drops {
-        let first = if drop.needs_digest { ", its digest first" } else { "" };
-        let row = format!(
-            "{:>10}  {}  {}",
-            measure::bytes(drop.bytes),
-            ui.paint(STRONG, escape(&drop.session_uid)),
-            ui.paint(FAINT, format!("{}{first}", why(drop.reason)))
-        );
-        ui.row_wrapped(row, 12)?;
+    for (reason, drops) in groups(&plan.drops) {
+        ui.row_wrapped(ui.paint(FAINT, reason), 2)?;
+        for drop in drops {
+            let age = match drop.reason {
+                Reason::Age { days } => ui.paint(FAINT, format!("  {}", plural(days.into(), "day"))).to_string(),
+                Reason::Budget | Reason::HardCap | Reason::Overflow => String::new(),
+            };
+            let uid = ui.paint(STRONG, escape(&drop.session_uid));
+            ui.row_wrapped(format!("{:>10}  {uid}{age}", measure::bytes(drop.bytes)), 12)?;
+        }
     }
     let (sessions, freed) = (
         plural(plan.drops.len() as u64, "session"),
@@ -116,6 +117,24 @@ fn show(ui: &mut Ui, plan: &Plan, is_dry: bool) -> Result<(), CommandError> {
         (false, false) => ui.status(format_args!("Evicted {freed} of {sessions} ({reasons}); {left}")),
     }
     Ok(())
+}
+
+/// Returns the sessions by the reason for which they go, each reason once, in the order in which they go.
+fn groups(drops: &[Drop]) -> Vec<(String, Vec<&Drop>)> {
+    let mut groups: Vec<(String, Vec<&Drop>)> = Vec::new();
+    for drop in drops {
+        let first = if drop.needs_digest {
+            "; digests are written first"
+        } else {
+            ""
+        };
+        let reason = format!("{}{first}", why(drop.reason));
+        match groups.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, group)) => group.push(drop),
+            None => groups.push((reason, vec![drop])),
+        }
+    }
+    groups
 }
 
 /// Warns if distilled memory is above its cap.

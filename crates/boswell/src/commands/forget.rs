@@ -19,8 +19,6 @@ use crate::render::text::{date_time, plural};
 use crate::session_arg::{open_memory, resolve};
 use crate::ui::{FAINT, Format, STRONG, Ui, escape, measure};
 
-/// How many sessions the question names.
-const TITLES_SHOWN: usize = 10;
 /// Maximum width of a title, so that it fits next to its time on a narrow terminal.
 const TITLE_CHARS_MAX: usize = 34;
 
@@ -73,7 +71,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ForgetArgs) -> Result<O
     let copies = Copies::find(context, &store, &reports_root, remains, args.with_digest)?;
     drop(store);
     if ui.format == Format::Text {
-        list(ui, args, remains, &copies.rows())?;
+        list(ui, args, &chosen, &copies.rows())?;
     }
     let is_to_go = !args.dry_run && !remains.is_empty();
     if is_to_go && !confirm(ui, args, &chosen)? {
@@ -116,12 +114,8 @@ fn confirm(ui: &mut Ui, args: &ForgetArgs, chosen: &ForgetSelection) -> Result<b
     }
     let sessions = plural(chosen.remains.len() as u64, "session");
     let bytes = measure::bytes(chosen.remains.iter().map(|one| one.bytes).sum());
-    let mut question = chosen.titles.iter().take(TITLES_SHOWN).cloned().collect::<Vec<_>>();
-    if let Some(more) = chosen.titles.len().checked_sub(TITLES_SHOWN).filter(|more| *more > 0) {
-        question.push(format!("  and {} more", measure::count(more as u64)));
-    }
-    question.push(format!("Forget {sessions} ({bytes} of raw text) for good?"));
-    ui.ask(question.join("\n")).ok_or_else(|| {
+    let question = format!("Forget {sessions} ({bytes} of raw text) for good?");
+    ui.ask(question).ok_or_else(|| {
         CommandError::usage(format_args!(
             "forgetting {sessions} needs `--yes` where Boswell cannot ask"
         ))
@@ -132,16 +126,16 @@ fn confirm(ui: &mut Ui, args: &ForgetArgs, chosen: &ForgetSelection) -> Result<b
 /// The sessions to forget.
 struct ForgetSelection {
     remains: Vec<Remains>,
-    /// Uid, time and title of each session, without subagents.
-    titles: Vec<String>,
+    /// Time and title of the sessions of which they are known, by uid and without subagents.
+    titles: BTreeMap<String, String>,
     /// How many sessions the filters left out because they are kept.
     kept: u64,
 }
 
-/// Returns text that lets a person recognise a session: its uid, when it began and its title.
-fn title_line(store: &Store, context: &Context, uid: &str) -> Result<String, CommandError> {
+/// Returns text that lets a person recognise a session: when it began and its title. `None` if neither is known.
+fn title_line(store: &Store, context: &Context, uid: &str) -> Result<Option<String>, CommandError> {
     let Some(listed) = store.reads().listed_one(uid)? else {
-        return Ok(format!("  {uid}"));
+        return Ok(None);
     };
     let micros = listed.started_micros.or(listed.last_micros);
     let at = micros.and_then(|micros| Timestamp::from_microsecond(micros).ok());
@@ -151,10 +145,7 @@ fn title_line(store: &Store, context: &Context, uid: &str) -> Result<String, Com
     let title = listed.said.name.or(listed.title).or(prompt);
     let title = title.map(|title| in_one_line(&title).chars().take(TITLE_CHARS_MAX).collect::<String>());
     let known: Vec<String> = at.into_iter().chain(title).collect();
-    Ok(match known.is_empty() {
-        true => format!("  {uid}"),
-        false => format!("  {uid}\n    {}", known.join("  ")),
-    })
+    Ok((!known.is_empty()).then(|| known.join("  ")))
 }
 
 /// Returns the sessions that are named or that the filters select, with their subagents.
@@ -190,10 +181,12 @@ fn select_sessions(store: &Store, context: &Context, args: &ForgetArgs) -> Resul
     let mains = uids
         .iter()
         .filter(|uid| args.sessions.contains(uid) || !uid.contains('/'));
+    let mut titles = BTreeMap::new();
+    for uid in mains {
+        titles.extend(title_line(store, context, uid)?.map(|title| (uid.clone(), title)));
+    }
     Ok(ForgetSelection {
-        titles: mains
-            .map(|uid| title_line(store, context, uid))
-            .collect::<Result<_, _>>()?,
+        titles,
         remains: retention::remains(&store.reads(), &uids)?,
         kept,
     })
@@ -269,9 +262,9 @@ fn paths(copies: &[CopyRow]) -> BTreeMap<&str, (&str, Vec<&str>)> {
     paths
 }
 
-/// Lists what there is.
-fn list(ui: &mut Ui, args: &ForgetArgs, remains: &[Remains], copies: &[CopyRow]) -> Result<(), CommandError> {
-    for one in remains {
+/// Lists the sessions, each with its time and title, and their copies.
+fn list(ui: &mut Ui, args: &ForgetArgs, chosen: &ForgetSelection, copies: &[CopyRow]) -> Result<(), CommandError> {
+    for one in &chosen.remains {
         let digest = match (one.has_digest, args.with_digest) {
             (true, true) => "with its digest",
             (true, false) => "its digest stays",
@@ -285,6 +278,9 @@ fn list(ui: &mut Ui, args: &ForgetArgs, remains: &[Remains], copies: &[CopyRow])
             ui.paint(STRONG, escape(&one.session_uid)),
             ui.paint(FAINT, digest)
         ))?;
+        if let Some(title) = chosen.titles.get(&one.session_uid) {
+            ui.row_wrapped(format!("            {}", escape(title)), 12)?;
+        }
     }
     for (path, (kind, uids)) in paths(copies) {
         let of = match uids.as_slice() {

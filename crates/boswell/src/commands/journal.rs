@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::render::text::date_time;
 use crate::session_arg::open_memory;
-use crate::ui::{FAINT, Format, STRONG, Ui, escape};
+use crate::ui::{FAINT, Format, STRONG, Ui, escape, measure};
 
 /// Show the operation log of the memory, newest first
 ///
@@ -31,17 +31,23 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &JournalArgs) -> Result<
             operations: operations.iter().map(Into::into).collect(),
         })?,
         Format::Text => {
+            let names = operations
+                .iter()
+                .map(|operation| measure::width(&escape(&operation.command)));
+            let width = names.max().unwrap_or(0);
             for operation in &operations {
                 let at = when(operation)
                     .map(|at| date_time(at, &context.zone))
                     .unwrap_or_default();
+                let name = format!("{:width$}", escape(&operation.command));
+                let indent = measure::width(&at) + 2 + width + 2;
                 let row = format!(
                     "{}  {}  {}",
                     ui.paint(FAINT, at),
-                    ui.paint(STRONG, format!("{:8}", escape(&operation.command))),
+                    ui.paint(STRONG, name),
                     escape(&operation.sentence)
                 );
-                ui.row_wrapped(row, 21)?;
+                ui.row_wrapped(row, indent)?;
             }
         }
     }

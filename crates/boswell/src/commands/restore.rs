@@ -118,15 +118,19 @@ pub(super) fn told(error: RestoreError) -> CommandError {
 }
 
 fn show(ui: &mut Ui, plan: &Plan, is_dry: bool) -> Result<(), CommandError> {
-    for file in &plan.files {
+    // What is written is the answer; a long list of files that are there already must not hide it.
+    let (there, new): (Vec<&Planned>, Vec<&Planned>) = plan.files.iter().partition(|file| file.is_there);
+    for file in new.iter().chain(&there) {
         let size = measure::bytes(file.bytes);
         let path = ui.path(&escape(&file.path.display().to_string()));
-        let beside = match (file.is_there, is_dry) {
-            (true, _) => "  already there, left as it is",
-            (false, true) => "  would be written",
-            (false, false) => "",
+        let state = match (file.is_there, is_dry) {
+            (true, _) => "already there",
+            (false, true) => "would restore",
+            (false, false) => "restored",
         };
-        ui.row(format_args!("{size:>10}  {path}{}", ui.paint(FAINT, beside)))?;
+        // Before the path, which is often wider than a terminal.
+        let state = ui.paint(FAINT, format!("{state:<13}"));
+        ui.row_wrapped(format!("{size:>10}  {state}  {path}"), 12)?;
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use self::entry::Entry;
 use self::machine::{Found, Scheduler};
 use crate::config::{Cadence, write_key};
-use crate::context::Context;
+use crate::context::{Context, create_private_dir};
 use crate::error::{CommandError, Outcome};
 use crate::job_log;
 use crate::ui::{Format, Ui, escape};
@@ -93,6 +93,7 @@ impl Plan {
         let entry = Entry {
             program: context.program.clone(),
             variables: context.own_variables.clone(),
+            log: job_log::path(&context.places.data_dir),
         };
         let files = scheduler.files(&context.places.home, &context.places.config_dir, &entry);
         Self { entry, files }
@@ -124,6 +125,11 @@ fn install(ui: &mut Ui, context: &Context, args: &InstallArgs) -> Result<Outcome
             cadence,
         )?;
     }
+    // Cron's shell does not run the sweep if it cannot open the log.
+    create_private_dir(&context.places.data_dir).map_err(|error| {
+        let path = context.places.data_dir.display();
+        CommandError::user("schedule", format_args!("cannot create `{path}`: {error}"))
+    })?;
     scheduler.install(&plan.files, &plan.entry).map_err(|error| {
         CommandError::user("schedule", format_args!("{} refuses: {error}", scheduler.as_str()))
             .with_hint("`--with` names another scheduler; `--dry-run` shows what would be written")

@@ -5,19 +5,23 @@ mod week;
 use memory::doctor;
 
 use super::sweep::{self, Order};
+use crate::answers::start::{AgentRoot, Installation, SetupAnswer};
 use crate::cli::{GlobalArgs, parse_verb};
 use crate::config::{Assignment, Retention, size_bytes, write_key};
 use crate::context::{Context, Surroundings};
 use crate::error::{CommandError, Outcome};
-use crate::render::text::plural;
+use crate::render::text::{plural, sessions_and_subagents};
 use crate::retention::tell_loss;
-use crate::ui::{DefaultAnswer, FAINT, STRONG, Ui, escape, measure};
+use crate::ui::{DefaultAnswer, FAINT, Format, STRONG, Ui, escape, measure};
 
 /// The size of a memory as a percentage of the logs it was read from, as measured: packs, rows and filters.
 const SHARE_PERCENT: u64 = 25;
 
 /// A new size limit above the hard limit raises the hard limit to this percentage of it, like the defaults.
 const HARD_CAP_PERCENT: u64 = 150;
+
+/// Columns of the output of other verbs that is not shown.
+const JSON_COLUMNS: usize = 80;
 
 const RETENTION: [&str; 2] = ["session_memory", "retention"];
 const MAX_AGE: &str = "raw_max_age_days";
@@ -29,7 +33,7 @@ const HARD_CAP: &str = "raw_hard_cap_bytes";
 /// Shows where the agents keep their sessions, how much that is and how long Boswell keeps it. Then asks three
 /// questions whose default answer is yes: keep text that long, read the logs now, sweep on a schedule. Ends with the
 /// sessions of the last week. Hooks are installed only with `--hooks`, because they change the agents' settings. Every
-/// answer can be changed later.
+/// answer can be changed later. `--json` prints one object and needs `--yes`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell setup
@@ -50,6 +54,9 @@ pub(crate) fn run(
     global: &GlobalArgs,
     args: &SetupArgs,
 ) -> Result<Outcome, CommandError> {
+    if ui.format == Format::Json {
+        return run_json(ui, surroundings, global, args);
+    }
     let mut context = Context::load(ui, surroundings, &global.config)?;
     let found = show_logs(ui, &context)?;
     show_retention(ui, &context)?;
@@ -77,6 +84,54 @@ pub(crate) fn run(
     }
     week::show(ui, &context)?;
     ui.status("Ready. Type `boswell` to search your sessions, `boswell diary` for yesterday");
+    Ok(outcome)
+}
+
+/// Does the same for a program and prints one object. A program cannot be asked, so it has to pass `--yes`.
+fn run_json(
+    ui: &mut Ui,
+    surroundings: &Surroundings,
+    global: &GlobalArgs,
+    args: &SetupArgs,
+) -> Result<Outcome, CommandError> {
+    if !args.yes {
+        return Err(
+            CommandError::usage("setup with `--json` needs `--yes`, because it cannot ask")
+                .with_hint("`boswell status` shows what there is and changes nothing"),
+        );
+    }
+    let context = Context::load(ui, surroundings, &global.config)?;
+    let started = context.clock();
+    let (roots, masker) = (context.memory_roots(), context.masker(true)?);
+    let report = sweep::sweep(ui, &context, &order(&context, &roots, &masker))?;
+    let outcome = tell_loss(ui, &context, &report.let_go);
+    let installed = |words: &[&str]| {
+        let (mut captured, _) = ui.captured(JSON_COLUMNS);
+        let command = parse_verb(words).ok_or_else(|| CommandError::internal("no such verb"));
+        let ran = command.and_then(|command| super::run(&mut captured, surroundings, global, command));
+        Installation {
+            is_installed: ran.is_ok(),
+            error: ran.err().map(|error| error.message),
+        }
+    };
+    let schedule = installed(&["schedule", "install"]);
+    let hooks = args.hooks.then(|| installed(&["hooks", "install"]));
+    let roots = roots.iter().map(|root| AgentRoot {
+        agent: root.agent.as_str(),
+        path: root.path.to_string_lossy().into_owned(),
+        exists: root.path.is_dir(),
+    });
+    let retention = &context.config.retention;
+    ui.answer(&SetupAnswer {
+        directory: context.places.data_dir.to_string_lossy().into_owned(),
+        roots: roots.collect(),
+        raw_max_age_days: retention.raw_max_age_days,
+        raw_soft_cap_bytes: retention.raw_soft_cap_bytes,
+        sweep: sweep::to_answer(&report, started.elapsed_ms()),
+        cadence: retention.cadence.as_str(),
+        schedule,
+        hooks,
+    })?;
     Ok(outcome)
 }
 
@@ -260,7 +315,7 @@ fn read_logs(ui: &mut Ui, context: &Context) -> Result<Outcome, CommandError> {
     let line = format!(
         "Read {}: {}, {} masked, {} in memory",
         plural(report.files_read, "file"),
-        plural(report.sessions_new, "new session"),
+        sessions_and_subagents(report.sessions_new, "new session", report.subagents_new),
         plural(report.redactions, "secret"),
         measure::bytes(report.tier1_bytes),
     );

@@ -1,4 +1,4 @@
-//! `boswell stats`: what sessions were like, taken together.
+//! `boswell stats`: statistics of sessions.
 
 mod charts;
 pub(in crate::commands) mod page;
@@ -25,7 +25,7 @@ use crate::prices;
 use crate::session_arg::open_memory;
 use crate::ui::{Format, Ui};
 
-/// Show statistics across sessions
+/// Show session statistics
 ///
 /// Sessions, turns, active hours, outcomes, tools with their errors and durations, tests, the most frequent files and
 /// errors, interventions, hours of the day, and weeks. `--to html` writes one page with the same numbers, which needs

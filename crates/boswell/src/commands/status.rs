@@ -17,7 +17,7 @@ use crate::answers::shared::OperationRecord;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::job_log;
-use crate::render::text::{date_time, plural};
+use crate::render::text::{date_time, plural, sessions_and_subagents};
 use crate::retention::policy;
 use crate::ui::{BAD, FAINT, Format, GOOD, STRONG, Ui, escape, measure};
 
@@ -128,10 +128,9 @@ fn show_memory(ui: &mut Ui, context: &Context, overview: &Overview) -> Result<()
             count => format!("; prompts only of {} more", measure::count(count)),
         };
         ui.row(format_args!(
-            "  keeps     {}: {}, {}{evicted}{prompts_only}",
+            "  keeps     {}: {}{evicted}{prompts_only}",
             escape(title(flavor)),
-            plural(share.sessions, "session"),
-            plural(share.subagents, "subagent")
+            sessions_and_subagents(share.sessions, "session", share.subagents)
         ))?;
     }
     if let (Some(oldest), Some(newest)) = (time(overview.oldest), time(overview.newest)) {

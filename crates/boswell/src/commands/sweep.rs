@@ -20,7 +20,7 @@ use crate::answers::shared::UnreadFile;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::job_log;
-use crate::render::text::plural;
+use crate::render::text::{plural, sessions_and_subagents};
 use crate::retention::{order as retention_order, tell_loss};
 use crate::surface;
 use crate::ui::{BAD, FAINT, Format, STRONG, Ui, escape, measure};
@@ -81,8 +81,12 @@ fn run_scheduled(ui: &mut Ui, context: &Context, args: &SweepArgs) -> Result<Out
         }
     }
     _ = log.flush();
-    job_log::append(directory, context.now, "scheduled sweep", &printed.text());
-    swept.map(|(outcome, _)| outcome)
+    let is_logged = job_log::append(directory, context.now, "scheduled sweep", &printed.text());
+    match swept {
+        // Cron appends standard error to the same log: the error stands there once.
+        Err(error) if is_logged => Ok(Outcome::Exit(error.exit_code())),
+        swept => swept.map(|(outcome, _)| outcome),
+    }
 }
 
 /// Sweeps, and tells in a sentence what came of it; none where somebody else was sweeping.
@@ -118,7 +122,7 @@ fn sweep_once(ui: &mut Ui, context: &Context, args: &SweepArgs) -> Result<(Outco
     let sentence = format!(
         "{} read, {} new, {} updated",
         plural(report.files_read, "file"),
-        plural(report.sessions_new, "session"),
+        sessions_and_subagents(report.sessions_new, "session", report.subagents_new),
         measure::count(report.sessions_updated)
     );
     Ok((tell_loss(ui, context, &report.let_go), Some(sentence)))
@@ -248,7 +252,7 @@ fn show_numbers(ui: &mut Ui, report: &Report, is_dry: bool) -> Result<(), Comman
     if !is_dry {
         ui.row(format_args!(
             "  {} new, {} updated, {}",
-            plural(report.sessions_new, "session"),
+            sessions_and_subagents(report.sessions_new, "session", report.subagents_new),
             measure::count(report.sessions_updated),
             plural(report.events, "event"),
         ))?;
@@ -296,7 +300,7 @@ fn show_numbers(ui: &mut Ui, report: &Report, is_dry: bool) -> Result<(), Comman
     Ok(())
 }
 
-fn to_answer(report: &Report, duration_ms: u64) -> SweepAnswer {
+pub(super) fn to_answer(report: &Report, duration_ms: u64) -> SweepAnswer {
     let agents = report.agents.iter().map(|(agent, part)| SweptAgent {
         agent: agent.as_str(),
         files_seen: part.files_seen,
@@ -315,6 +319,7 @@ fn to_answer(report: &Report, duration_ms: u64) -> SweepAnswer {
         bytes_read: report.bytes_read,
         bytes_checked: report.bytes_checked,
         sessions_new: report.sessions_new,
+        subagents_new: report.subagents_new,
         sessions_updated: report.sessions_updated,
         sessions_refreshed: report.sessions_refreshed,
         events: report.events,

@@ -364,7 +364,7 @@ pub(super) fn draw_keys(
 fn draw_empty(frame: &mut Frame<'_>, area: Rect, look: &Look) {
     let key = |key: &'static str, command: &'static str, does: &'static str| {
         Line::from(vec![
-            Span::styled(format!("  {key}  "), look.selected),
+            Span::styled(format!("  {key:<5}  "), look.selected),
             Span::styled(format!("{command:<15}"), look.strong),
             Span::styled(does, look.faint),
         ])
@@ -372,7 +372,8 @@ fn draw_empty(frame: &mut Frame<'_>, area: Rect, look: &Look) {
     let lines = vec![
         Line::from(Span::styled("  There is no session in the memory yet", look.strong)),
         Line::default(),
-        key("s", "boswell sweep", "keep what your agents wrote"),
+        key("Enter", "boswell setup", "guided setup: three questions, then search"),
+        key("s", "boswell sweep", "read the logs of your agents, no questions"),
         key("d", "boswell demo", "see it on made-up logs"),
         key("q", "", "leave"),
     ];

@@ -115,6 +115,7 @@ pub(crate) enum Action {
     Open,
     CopyId,
     CopyResume,
+    Setup,
     Sweep,
     Demo,
     Leave,
@@ -213,6 +214,7 @@ fn push(query: &mut String, c: char) {
 
 fn on_empty(state: &mut State, code: KeyCode) -> Action {
     match code {
+        KeyCode::Enter => Action::Setup,
         KeyCode::Char('s') => Action::Sweep,
         KeyCode::Char('d') => Action::Demo,
         KeyCode::Esc | KeyCode::Char('q') => Action::Leave,
@@ -465,9 +467,10 @@ mod tests {
         assert!(!state.is_help);
         state.stage = Stage::Empty;
         assert_eq!(
-            press(&mut state, "xsdq<esc>^c"),
+            press(&mut state, "x<enter>sdq<esc>^c"),
             [
                 Action::Nothing,
+                Action::Setup,
                 Action::Sweep,
                 Action::Demo,
                 Action::Leave,

@@ -153,7 +153,7 @@ fn ingest(ui: &mut Ui, context: &Context, logs: &BTreeSet<PathBuf>, is_whole: bo
         Err(error) => _ = log.error(error),
     }
     _ = log.flush();
-    job_log::append(&context.places.data_dir, context.now, "hook", &printed.text());
+    _ = job_log::append(&context.places.data_dir, context.now, "hook", &printed.text());
     swept.map(|_| ())
 }
 

@@ -277,7 +277,7 @@ pub(crate) fn event_outcome(event: &SessionEvent) -> String {
     for (kind, word) in [
         (Kind::TestRun, "test"),
         (Kind::Retry, "retry"),
-        (Kind::HumanIntervention, "stepped in"),
+        (Kind::HumanIntervention, "intervention"),
     ] {
         if event.kinds.has(kind) {
             tail.push(word.to_owned());
@@ -369,4 +369,13 @@ pub(crate) fn date_time(at: Timestamp, zone: &TimeZone) -> String {
 
 pub(crate) fn plural(count: u64, word: &str) -> String {
     format!("{} {word}{}", measure::count(count), if count == 1 { "" } else { "s" })
+}
+
+/// Returns how many sessions and how many subagents there are: `227 new sessions and 57 subagents`. `word` is `session`, or an adjective and
+/// that. Every count of sessions that does not leave subagents out is worded here.
+pub(crate) fn sessions_and_subagents(sessions: u64, word: &str, subagents: u64) -> String {
+    match subagents {
+        0 => plural(sessions, word),
+        subagents => format!("{} and {}", plural(sessions, word), plural(subagents, "subagent")),
+    }
 }

@@ -28,7 +28,7 @@ fn alone_it_shows_its_verbs_in_their_groups() {
       show          Show a session, or the session that made a commit [aliases: log]
       why           Show which turns edited a file or wrote a line, with their prompts
       usage         Count tokens and money, each API call once [aliases: cost]
-      stats         Show statistics across sessions
+      stats         Show session statistics
       statusline    Print one line for a status line: today, this session, context used
       digest        Show a session on one page: prompts, result and effort
       signals       Show patterns in sessions: loops, retries, interruptions, tests left failing

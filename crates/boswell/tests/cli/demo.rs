@@ -19,6 +19,8 @@ fn the_demo_shows_each_step_on_one_screen_and_a_half_and_leaves_nothing_behind()
     let printed = sandbox.run("demo");
     for text in [
         "$ boswell sweep\n4 files of 4 read",
+        "3 sessions and 1 subagent new",
+        "`*`: the cost is in the log",
         "$ boswell search cookie reload\n5e55a0ad  claude  shop",
         "$ boswell why /home/ada/shop/src/session.ts\n",
         "+setCookie(res, \"sid\", id, { maxAge: 86400 })",
@@ -27,6 +29,7 @@ fn the_demo_shows_each_step_on_one_screen_and_a_half_and_leaves_nothing_behind()
         "-o film.gif --max-duration 15s\nfilm.gif\nWrote ",
         // The log is deleted, and it is there again.
         "$ rm .claude/projects/-home-ada-shop/5e55a0ad-0001-4000-8000-0000000000aa.jsonl\n$ boswell restore 5e55 --in-place\n",
+        "22.3 KiB  restored       .claude/projects/-home-ada-shop/5e55a0ad",
         "`boswell demo -o DIR` keeps all this",
         "`boswell setup` starts with your own logs",
     ] {

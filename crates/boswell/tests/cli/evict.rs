@@ -61,8 +61,9 @@ fn evict_shows_what_would_go_and_lets_it_go_only_when_told() {
     Nothing to evict: 3 sessions with [SIZE] left
     ");
     assert_snapshot!(sized(&sandbox.run(&format!("evict --dry-run {CAPS}"))), @"
-     [SIZE]  claude:5e550001-0000-4000-8000-000000000000  budget (over the soft cap)
-     [SIZE]  claude:5e550002-0000-4000-8000-000000000000  budget (over the soft cap)
+    budget (over the soft cap)
+     [SIZE]  claude:5e550001-0000-4000-8000-000000000000
+     [SIZE]  claude:5e550002-0000-4000-8000-000000000000
     --- stderr ---
     Would evict [SIZE] of 2 sessions (by budget); 1 session with [SIZE] left
     Hint: run again without `--dry-run` to evict them
@@ -74,8 +75,9 @@ fn evict_shows_what_would_go_and_lets_it_go_only_when_told() {
         "{plan}"
     );
     assert_snapshot!(sized(&sandbox.run(&format!("evict {CAPS}"))), @"
-     [SIZE]  claude:5e550001-0000-4000-8000-000000000000  budget (over the soft cap)
-     [SIZE]  claude:5e550002-0000-4000-8000-000000000000  budget (over the soft cap)
+    budget (over the soft cap)
+     [SIZE]  claude:5e550001-0000-4000-8000-000000000000
+     [SIZE]  claude:5e550002-0000-4000-8000-000000000000
     --- stderr ---
     Evicted [SIZE] of 2 sessions (by budget); 1 session with [SIZE] left
     ");
@@ -84,7 +86,7 @@ fn evict_shows_what_would_go_and_lets_it_go_only_when_told() {
     Nothing to evict: 1 session with [SIZE] left
     ");
     let journal = sandbox.run("journal");
-    assert!(journal.contains("evict     evicted "), "{journal}");
+    assert!(journal.contains("evict  evicted "), "{journal}");
     let told = json(&sandbox.run("sessions --json --no-sweep"));
     let told: Vec<&str> = told["sessions"]
         .as_array()
@@ -191,7 +193,8 @@ fn what_is_kept_for_good_never_goes() {
     ");
     assert_snapshot!(sandbox.run("keep 5e550001 --json"), @r#"{"is_kept":true,"is_news":false,"schema":"boswell.keep/1","session_uid":"claude:5e550001-0000-4000-8000-000000000000"}"#);
     assert_snapshot!(sized(&sandbox.run(&format!("evict {CAPS}"))), @"
-     [SIZE]  claude:5e550002-0000-4000-8000-000000000000  budget (over the soft cap)
+    budget (over the soft cap)
+     [SIZE]  claude:5e550002-0000-4000-8000-000000000000
     --- stderr ---
     Evicted [SIZE] of 1 session (by budget); 2 sessions with [SIZE] left, 1 of them kept
     ");
@@ -206,16 +209,17 @@ fn what_is_kept_for_good_never_goes() {
     May be let go when its time comes: claude:5e550001-0000-4000-8000-000000000000
     ");
     assert_snapshot!(sized(&sandbox.run(&format!("evict {CAPS}"))), @"
-     [SIZE]  claude:5e550001-0000-4000-8000-000000000000  budget (over the soft cap)
+    budget (over the soft cap)
+     [SIZE]  claude:5e550001-0000-4000-8000-000000000000
     --- stderr ---
     Evicted [SIZE] of 1 session (by budget); 1 session with [SIZE] left
     ");
     assert_snapshot!(sized(&sandbox.run("journal")), @"
-    2026-04-01 09:00:00  evict     evicted [SIZE] of raw text of 1 session (by budget)
-    2026-04-01 09:00:00  keep      no longer keeps claude:5e550001-0000-4000-8000-000000000000 for good
-    2026-04-01 09:00:00  evict     evicted [SIZE] of raw text of 1 session (by budget)
-    2026-04-01 09:00:00  keep      keeps claude:5e550001-0000-4000-8000-000000000000 for good
-    2026-04-01 09:00:00  sweep     read 18579 new bytes of 3 sessions, and wrote 3 digests
+    2026-04-01 09:00:00  evict  evicted [SIZE] of raw text of 1 session (by budget)
+    2026-04-01 09:00:00  keep   no longer keeps claude:5e550001-0000-4000-8000-000000000000 for good
+    2026-04-01 09:00:00  evict  evicted [SIZE] of raw text of 1 session (by budget)
+    2026-04-01 09:00:00  keep   keeps claude:5e550001-0000-4000-8000-000000000000 for good
+    2026-04-01 09:00:00  sweep  read 18579 new bytes of 3 sessions, and wrote 3 digests
     ");
 }
 
@@ -225,6 +229,7 @@ fn what_is_forgotten_stays_forgotten() {
     sandbox.run("restore 5e550001 -o out");
     assert_snapshot!(sized(&sandbox.run("forget 5e550001 --dry-run")), @"
      [SIZE]  claude:5e550001-0000-4000-8000-000000000000  its digest stays
+                2026-03-01 09:00:00  mend number 1
           copy  [HOME]/out/5e550001-0000-4000-8000-000000000000.jsonl  restored of claude:5e550001-0000-4000-8000-000000000000
     --- stderr ---
     Would forget: 1 session
@@ -233,6 +238,7 @@ fn what_is_forgotten_stays_forgotten() {
     ");
     assert_snapshot!(sized(&sandbox.run("forget 5e550001 --yes")), @"
      [SIZE]  claude:5e550001-0000-4000-8000-000000000000  its digest stays
+                2026-03-01 09:00:00  mend number 1
           copy  [HOME]/out/5e550001-0000-4000-8000-000000000000.jsonl  restored of claude:5e550001-0000-4000-8000-000000000000
     --- stderr ---
     Forgotten: 1 session
@@ -241,6 +247,7 @@ fn what_is_forgotten_stays_forgotten() {
     assert!(sandbox.home.join("out").exists());
     assert_snapshot!(sized(&sandbox.run("forget 5e550001 --with-digest --copies --yes")), @"
      [SIZE]  claude:5e550001-0000-4000-8000-000000000000  with its digest
+                2026-03-01 09:00:00  mend number 1
           copy  [HOME]/out/5e550001-0000-4000-8000-000000000000.jsonl  restored of claude:5e550001-0000-4000-8000-000000000000
     --- stderr ---
     Forgotten: 1 session
@@ -266,6 +273,7 @@ fn what_is_forgotten_stays_forgotten() {
     ");
     assert_snapshot!(sized(&sandbox.run("forget --until 2026-03-03 --yes")), @"
      [SIZE]  claude:5e550002-0000-4000-8000-000000000000  its digest stays
+                2026-03-02 09:00:00  mend number 2
     --- stderr ---
     Forgotten: 1 session
     ");
@@ -347,7 +355,8 @@ fn a_loss_is_told_loudly_to_everybody() {
     let soft = "session_memory.retention.raw_soft_cap_bytes=1";
     let told = sandbox.run_args(&["evict", "--config", &notify, "--config", hard, "--config", soft]);
     assert_snapshot!(sized(&told), @"
-     [SIZE]  claude:5e550001-0000-4000-8000-000000000000  overflow (over the hard cap, no digest)
+    overflow (over the hard cap, no digest)
+     [SIZE]  claude:5e550001-0000-4000-8000-000000000000
     --- stderr ---
     Evicted [SIZE] of 1 session (by overflow); 0 sessions with [SIZE] left
     warning: DATA LOSS: [SIZE] of 1 session evicted without a digest, because raw text was over its hard cap of [SIZE]

@@ -356,9 +356,18 @@ fn a_signal_gives_the_terminal_back_and_ends_as_signals_end() {
     let Some(terminal) = Terminal::open(with_demo(Sandbox::new())) else {
         return;
     };
-    for (signal, code) in [("TERM", 143), ("HUP", 129)] {
+    for (signal, code, is_reading) in [
+        ("TERM", 143, false),
+        ("HUP", 129, false),
+        ("TERM", 143, true),
+        ("HUP", 129, true),
+    ] {
         terminal.start();
         terminal.wait_for("3 sessions");
+        if is_reading {
+            terminal.press(&["Enter"]);
+            terminal.wait_for("q back");
+        }
         let pid = fs::read_to_string(terminal.sandbox.home.join("pid")).unwrap();
         let killed = Command::new("kill").args(["-s", signal, pid.trim()]).status().unwrap();
         assert!(killed.success());
@@ -369,11 +378,41 @@ fn a_signal_gives_the_terminal_back_and_ends_as_signals_end() {
 
 #[test]
 fn a_terminal_that_is_closed_ends_the_finder() {
+    close_terminal(&[]);
+}
+
+#[test]
+fn a_terminal_that_is_closed_ends_the_reader() {
+    close_terminal(&["Enter"]);
+}
+
+#[test]
+fn ctrl_c_leaves_the_reader_and_gives_the_terminal_back() {
+    let Some(terminal) = Terminal::open(with_demo(Sandbox::new())) else {
+        return;
+    };
+    let before = memory(&terminal.sandbox);
+    terminal.start();
+    terminal.wait_for("3 sessions");
+    terminal.press(&["Enter"]);
+    terminal.wait_for("q back");
+    terminal.press(&["C-c"]);
+    terminal.wait_for("ended 0");
+    terminal.assert_is_itself();
+    assert!(memory(&terminal.sandbox) == before, "the memory was written");
+}
+
+/// Closes the terminal after some keys and checks that the finder ends.
+fn close_terminal(keys: &[&str]) {
     let Some(terminal) = Terminal::open(with_demo(Sandbox::new())) else {
         return;
     };
     terminal.start();
     terminal.wait_for("3 sessions");
+    if !keys.is_empty() {
+        terminal.press(keys);
+        terminal.wait_for("q back");
+    }
     let pid = fs::read_to_string(terminal.sandbox.home.join("pid")).unwrap();
     let is_there = || {
         let asked = Command::new("kill").args(["-0", pid.trim()]).output().unwrap();
@@ -387,7 +426,7 @@ fn a_terminal_that_is_closed_ends_the_finder() {
         }
         park_timeout(BETWEEN_LOOKS);
     }
-    panic!("the finder goes on without a terminal");
+    panic!("the finder goes on without a terminal, after {keys:?}");
 }
 
 #[test]
@@ -409,6 +448,31 @@ fn an_empty_memory_offers_a_sweep_and_then_finds_what_was_swept() {
     terminal.press(&["Escape"]);
     terminal.wait_for("ended 0");
     terminal.assert_is_itself();
+}
+
+#[test]
+fn an_empty_memory_offers_the_guided_setup_and_then_finds_what_was_read() {
+    let sandbox = Sandbox::new();
+    sandbox.run("demo --json -o made-up");
+    fs::rename(sandbox.home.join("made-up/.codex"), sandbox.home.join(".codex")).unwrap();
+    let Some(terminal) = Terminal::open(sandbox) else {
+        return;
+    };
+    terminal.start();
+    terminal.wait_for("boswell setup");
+    terminal.press(&["Enter"]);
+    for (question, answer) in [
+        ("GiB? [Y/n]", "y"),
+        ("logs now? [Y/n]", "y"),
+        ("schedule (daily)? [Y/n]", "n"),
+    ] {
+        terminal.wait_for(question);
+        terminal.write(answer);
+        terminal.press(&["Enter"]);
+    }
+    terminal.wait_for("Enter read");
+    terminal.press(&["Escape"]);
+    terminal.wait_for("ended 0");
 }
 
 #[test]

@@ -82,6 +82,7 @@ fn days_reports_bundles_and_tables_are_listed_and_deleted_with_a_session() {
     let before = files(&sandbox.home).len();
     assert_snapshot!(told(&sandbox, "forget 5e550001 --copies --dry-run"), @"
      [SIZE]  claude:[1]  its digest stays
+                2026-03-31 09:00:00  the heron stands in the reeds
           copy  [DAY]  workspace of claude:[1]
           copy  [DAY]/report.md  report of claude:[1]
           copy  [HOME]/day.zip  bundle of claude:[1]
@@ -96,6 +97,7 @@ fn days_reports_bundles_and_tables_are_listed_and_deleted_with_a_session() {
     assert_eq!(files(&sandbox.home).len(), before);
     assert_snapshot!(told(&sandbox, "forget 5e550001 --copies --with-digest --yes"), @"
      [SIZE]  claude:[1]  with its digest
+                2026-03-31 09:00:00  the heron stands in the reeds
           copy  [DAY]  workspace of claude:[1]
           copy  [DAY]/report.md  report of claude:[1]
           copy  [HOME]/day.zip  bundle of claude:[1]
@@ -235,7 +237,9 @@ fn what_filters_take_is_forgotten_only_by_whoever_says_yes() {
     let sandbox = sandbox();
     assert_snapshot!(told(&sandbox, "forget --project app"), @"
      [SIZE]  claude:[1]  its digest stays
+                2026-03-31 09:00:00  the heron stands in the reeds
      [SIZE]  claude:[2]  its digest stays
+                2026-03-31 09:00:00  mend the parser
     --- stderr ---
     error: forgetting 2 sessions needs `--yes` where Boswell cannot ask
     Hint: `--dry-run` shows what would be deleted
@@ -253,7 +257,9 @@ fn what_filters_take_is_forgotten_only_by_whoever_says_yes() {
     );
     assert_snapshot!(told(&sandbox, "forget --project app --yes"), @"
      [SIZE]  claude:[1]  its digest stays
+                2026-03-31 09:00:00  the heron stands in the reeds
      [SIZE]  claude:[2]  its digest stays
+                2026-03-31 09:00:00  mend the parser
     --- stderr ---
     Forgotten: 2 sessions
     ");
@@ -280,6 +286,7 @@ fn filters_leave_out_sessions_that_are_kept() {
     sandbox.run("keep 5e550001");
     assert_snapshot!(told(&sandbox, "forget --project app --yes"), @"
      [SIZE]  claude:[2]  its digest stays
+                2026-03-31 09:00:00  mend the parser
     --- stderr ---
     Left out: 1 session protected by `keep`
     Forgotten: 1 session

@@ -150,7 +150,7 @@ fn what_came_of_a_session_is_told_of_a_bare_log_as_of_a_kept_one() {
     );
     for (log, word) in [
         (begun().tool("Bash", command(), passed), "success"),
-        (begun().failed_tool("Bash", command(), failed), "failed"),
+        (begun().failed_tool("Bash", command(), failed), "fail"),
     ] {
         let log = log.reply("That is how it stands.");
         sandbox.write("log.jsonl", &log.jsonl());

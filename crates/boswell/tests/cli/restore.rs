@@ -63,19 +63,19 @@ fn a_session_is_given_back_with_all_its_parts_equal_to_cat() {
     let sandbox = sandbox();
     fs::remove_dir_all(sandbox.home.join(".claude")).unwrap();
     assert_snapshot!(sandbox.run("restore last -o out --dry-run"), @"
-       1.2 KiB  [HOME]/out/5e550000-0000-4000-8000-000000000001/subagents/agent-a1.jsonl  would be written
-          23 B  [HOME]/out/5e550000-0000-4000-8000-000000000001/subagents/agent-a1.meta.json  would be written
-          10 B  [HOME]/out/5e550000-0000-4000-8000-000000000001/tool-results/b2.txt  would be written
-       1.2 KiB  [HOME]/out/5e550000-0000-4000-8000-000000000001.jsonl  would be written
+       1.2 KiB  would restore  [HOME]/out/5e550000-0000-4000-8000-000000000001/subagents/agent-a1.jsonl
+          23 B  would restore  [HOME]/out/5e550000-0000-4000-8000-000000000001/subagents/agent-a1.meta.json
+          10 B  would restore  [HOME]/out/5e550000-0000-4000-8000-000000000001/tool-results/b2.txt
+       1.2 KiB  would restore  [HOME]/out/5e550000-0000-4000-8000-000000000001.jsonl
     --- stderr ---
     These files differ from what the agent wrote: they hold 1 masked secret
     ");
     assert_eq!(files(&sandbox.home.join("out")), Vec::<PathBuf>::new());
     assert_snapshot!(sandbox.run("restore last -o out"), @"
-       1.2 KiB  [HOME]/out/5e550000-0000-4000-8000-000000000001/subagents/agent-a1.jsonl
-          23 B  [HOME]/out/5e550000-0000-4000-8000-000000000001/subagents/agent-a1.meta.json
-          10 B  [HOME]/out/5e550000-0000-4000-8000-000000000001/tool-results/b2.txt
-       1.2 KiB  [HOME]/out/5e550000-0000-4000-8000-000000000001.jsonl
+       1.2 KiB  restored       [HOME]/out/5e550000-0000-4000-8000-000000000001/subagents/agent-a1.jsonl
+          23 B  restored       [HOME]/out/5e550000-0000-4000-8000-000000000001/subagents/agent-a1.meta.json
+          10 B  restored       [HOME]/out/5e550000-0000-4000-8000-000000000001/tool-results/b2.txt
+       1.2 KiB  restored       [HOME]/out/5e550000-0000-4000-8000-000000000001.jsonl
     --- stderr ---
     These files differ from what the agent wrote: they hold 1 masked secret
     ");
@@ -117,10 +117,10 @@ fn what_is_there_is_never_overwritten() {
     fs::write(&log, "another one\n").unwrap();
     fs::remove_file(sandbox.home.join(format!("{PROJECT}/{SESSION}/tool-results/b2.txt"))).unwrap();
     assert_snapshot!(sandbox.run("restore last --in-place"), @"
-    1.2 KiB  [HOME]/.claude/projects/-home-ada-app/5e550000-0000-4000-8000-000000000001/subagents/agent-a1.jsonl  already there, left as it is
-       23 B  [HOME]/.claude/projects/-home-ada-app/5e550000-0000-4000-8000-000000000001/subagents/agent-a1.meta.json  already there, left as it is
-       10 B  [HOME]/.claude/projects/-home-ada-app/5e550000-0000-4000-8000-000000000001/tool-results/b2.txt
-    1.2 KiB  [HOME]/.claude/projects/-home-ada-app/5e550000-0000-4000-8000-000000000001.jsonl  already there, left as it is
+       10 B  restored       [HOME]/.claude/projects/-home-ada-app/5e550000-0000-4000-8000-000000000001/tool-results/b2.txt
+    1.2 KiB  already there  [HOME]/.claude/projects/-home-ada-app/5e550000-0000-4000-8000-000000000001/subagents/agent-a1.jsonl
+       23 B  already there  [HOME]/.claude/projects/-home-ada-app/5e550000-0000-4000-8000-000000000001/subagents/agent-a1.meta.json
+    1.2 KiB  already there  [HOME]/.claude/projects/-home-ada-app/5e550000-0000-4000-8000-000000000001.jsonl
     ");
     assert_eq!(fs::read_to_string(&log).unwrap(), "another one\n");
     let spilled = sandbox.home.join(format!("{PROJECT}/{SESSION}/tool-results/b2.txt"));

@@ -57,6 +57,52 @@ fn without_a_terminal_setup_explains_how_to_continue_and_changes_nothing() {
 }
 
 #[test]
+fn setup_counts_sessions_and_subagents_as_status_does() {
+    let mut sandbox = sandbox();
+    let subagent = ClaudeLog::subagent("5e550000-0000-4000-8000-000000000001", "a0ada5e55")
+        .at("2026-03-31T09:01:00Z")
+        .prompt("look for the slow test")
+        .reply("It is the third one.")
+        .jsonl();
+    sandbox.write(
+        ".claude/projects/-home-ada-app/5e550000-0000-4000-8000-000000000001/subagents/agent-a0ada5e55.jsonl",
+        &subagent,
+    );
+    let nothing = sandbox.path("nothing");
+    sandbox.set("PATH", &nothing);
+    let printed = sandbox.run("setup --yes");
+    assert!(
+        printed.contains("Read 2 files: 1 new session and 1 subagent, "),
+        "{printed}"
+    );
+    let status = sandbox.run("status");
+    assert!(status.contains("1 session and 1 subagent"), "{status}");
+    let swept = sandbox.run("sweep");
+    assert!(swept.contains("0 sessions new"), "{swept}");
+}
+
+#[test]
+fn json_is_one_object_and_asks_nothing() {
+    let mut sandbox = sandbox();
+    let refused = sandbox.run("setup --json");
+    assert!(refused.contains("needs `--yes`"), "{refused}");
+    assert!(refused.ends_with("--- exit 2 ---\n"), "{refused}");
+    assert!(!sandbox.home.join(".local").exists());
+    let nothing = sandbox.path("nothing");
+    sandbox.set("PATH", &nothing);
+    let output = sandbox.command("setup --yes --json").output().unwrap();
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"));
+    assert_eq!(answer["schema"], "boswell.setup/1");
+    assert_eq!(answer["sweep"]["sessions_new"], 1, "{answer}");
+    // No scheduler is found on this search path, and hooks were not asked for.
+    assert_eq!(answer["schedule"]["is_installed"], false, "{answer}");
+    assert!(
+        answer["schedule"]["error"].is_string() && answer["hooks"].is_null(),
+        "{answer}"
+    );
+}
+
+#[test]
 fn the_explanation_of_retention_has_the_numbers_of_the_configuration() {
     let sandbox = sandbox();
     sandbox.write_user_config(

@@ -68,7 +68,7 @@ fn statistics_are_told_on_a_terminal_and_in_json() {
     tools       4 calls, 1 retry
     errors      1, 1 resolved
     tests       1 passed, 1 failed, 0 unclear
-    stepped in  0 interruptions, 0 denials, 0 changes of course, 0 rewinds
+    interventions0 interruptions, 0 denials, 0 changes of course, 0 rewinds
     usage       6,120 tokens, $0.11
 
     Tools

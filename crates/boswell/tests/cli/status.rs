@@ -64,7 +64,7 @@ fn the_status_tells_what_is_kept_and_what_is_not() {
     assert_snapshot!(without_sizes(&sandbox.run("status")), @"
     Memory  here
       store     [HOME]/.local/share/boswell
-      keeps     Claude Code: 1 session, 0 subagents
+      keeps     Claude Code: 1 session
       sessions  from 2026-03-31 09:00:00 to 2026-03-31 09:00:01
       sweep     last wrote just now, 2026-04-01 09:00:00
       raw text  [#...................] [SIZE] of 4.0 GiB (hard cap 6.0 GiB), evicted 45 days after it was last read
@@ -147,8 +147,8 @@ fn the_journal_has_a_sentence_for_every_change() {
     sandbox.run("sweep");
     sandbox.run("rebuild");
     assert_snapshot!(sandbox.run("journal"), @"
-    2026-04-01 09:00:00  rebuild   made the rows of 1 session anew
-    2026-04-01 09:00:00  sweep     read 1206 new bytes of 1 session, and wrote 1 digest
+    2026-04-01 09:00:00  rebuild  made the rows of 1 session anew
+    2026-04-01 09:00:00  sweep    read 1206 new bytes of 1 session, and wrote 1 digest
     ");
     let told: Value = serde_json::from_str(&sandbox.run("journal --limit 1 --json")).unwrap();
     assert_eq!(told["operations"].as_array().unwrap().len(), 1, "{told}");

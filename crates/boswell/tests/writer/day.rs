@@ -97,7 +97,7 @@ fn an_agent_writes_a_day_and_the_page_says_who_did() {
 
     ### The login &lt;b>works&lt;/b> again
 
-    **done** · 10:00–22:00 · Claude Code · 3 turns · 1 min active · <$0.01
+    **success** · 10:00–22:00 · Claude Code · 3 turns · 1 min active · <$0.01
 
     **Asked**
 
@@ -107,7 +107,7 @@ fn an_agent_writes_a_day_and_the_page_says_who_did() {
 
     - Edited `src/login.rs` (app, S0001, T0001, line 1)
 
-    **Came of it**
+    **Result**
 
     - Completed: the tests pass (app, S0001, T0001, line 1)
 

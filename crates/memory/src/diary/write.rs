@@ -22,6 +22,10 @@ use super::{Ask, DiaryError, Made, WORK};
 /// In so many directories copies wait: threads that make files in one and the same wait for each other.
 const WAITING_DIRECTORIES: usize = 16;
 
+/// What directories are called that a run needs only until it is done, after the day.
+const ASIDE: [&str; 3] = [OLD, "new", "copies"];
+const OLD: &str = "old";
+
 /// Where the copy of a number waits.
 pub(super) fn waiting_place(copies: &Path, kind: &str, number: usize) -> PathBuf {
     let directory = number % WAITING_DIRECTORIES;
@@ -63,17 +67,18 @@ impl Site {
         }
         let path = root.join("private/prepare.lock");
         let lock = lock_file(&path).map_err(failed(&path))?;
-        match lock.try_lock() {
+        let is_locked = match lock.try_lock() {
             Err(TryLockError::WouldBlock) => return Err(DiaryError::Busy(root)),
+            Ok(()) => true,
             // Where the file system knows no locks, nobody is kept out.
-            Ok(()) | Err(TryLockError::Error(_)) => {}
-        }
+            Err(TryLockError::Error(_)) => false,
+        };
         let site = Self {
             root,
             date: date.to_string(),
             _lock: lock,
         };
-        site.mend().map_err(failed(&site.root))?;
+        site.mend(is_locked).map_err(failed(&site.root))?;
         Ok(site)
     }
 
@@ -107,14 +112,24 @@ impl Site {
         Ok(path)
     }
 
-    /// A run that died may have put the old workspace aside and not the new one in its place.
-    fn mend(&self) -> io::Result<()> {
-        let (old, workspace) = (self.aside("old"), self.workspace());
-        if old.exists() && !workspace.exists() {
-            fs::rename(&old, &workspace)?;
-        }
-        for what in ["old", "new", "copies"] {
-            remove(&self.aside(what))?;
+    /// Removes what runs left behind when they were killed, and puts an old workspace back if it has no successor. With the lock, this is done
+    /// for every day: no other run can be writing below this root.
+    fn mend(&self, is_locked: bool) -> io::Result<()> {
+        let work = self.root.join(WORK);
+        for entry in fs::read_dir(&work)?.flatten() {
+            let name = entry.file_name();
+            let Some((day, what)) = name.to_str().and_then(|name| name.strip_prefix('.')?.split_once('.')) else {
+                continue;
+            };
+            let is_ours = day.parse::<Date>().is_ok_and(|date| date.to_string() == day) && ASIDE.contains(&what);
+            if !is_ours || !(is_locked || day == self.date) {
+                continue;
+            }
+            let workspace = work.join(day);
+            match what == OLD && !workspace.exists() {
+                true => fs::rename(entry.path(), &workspace)?,
+                false => remove(&entry.path())?,
+            }
         }
         Ok(())
     }

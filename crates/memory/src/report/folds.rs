@@ -28,21 +28,12 @@ pub(super) fn in_short(piece: &Piece) -> String {
     parts.join(", ")
 }
 
-/// The rung of the ladder, where it says something that other parts do not.
+/// Returns the reason of the outcome, unless other parts of the line say it.
 fn came(reason: Reason) -> Option<&'static str> {
-    Some(match reason {
-        Reason::TestsPassed => "tests passed",
-        Reason::GoalReached => "goal reached",
-        Reason::FailingTests => "tests fail",
-        Reason::FailedToolCalls => "ended with failing tool calls",
-        Reason::ApiError => "broke off with an error",
-        Reason::Interrupted => "stopped by the human",
-        Reason::UnansweredPrompt => "not answered",
-        Reason::CutOff => "broke off",
-        Reason::ExitStatus => "its command failed",
-        Reason::Recent => "still at work",
-        Reason::Committed | Reason::Completed | Reason::Empty => return None,
-    })
+    match reason {
+        Reason::Committed | Reason::Completed | Reason::Empty => None,
+        reason => Some(reason.in_words()),
+    }
 }
 
 /// One line for each of the first pieces, and one for all others.

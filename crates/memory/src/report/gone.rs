@@ -365,7 +365,7 @@ impl Gone {
             Reason::UnansweredPrompt => "The last prompt has no answer",
             Reason::CutOff => "The log ends in the middle of the work",
             Reason::FailedToolCalls => "The last tool calls failed",
-            Reason::ApiError => "Broke off with an error of the API or the agent",
+            Reason::ApiError => "Ended with an error of the API or the agent",
             _ => return Vec::new(),
         };
         match evidence.is_empty() {

@@ -82,7 +82,7 @@ fn tests(facts: &Facts, piece: &Piece) -> Vec<Statement> {
         .collect()
 }
 
-/// How it broke off.
+/// Returns how the work ended if it is not complete.
 fn ending(facts: &Facts, piece: &Piece) -> Option<Statement> {
     let judgement = &piece.judgement;
     let last = *piece.turns.last()?;
@@ -96,8 +96,8 @@ fn ending(facts: &Facts, piece: &Piece) -> Option<Statement> {
         Reason::Interrupted => say("Stopped by the human, and not taken up again that day: ").quote(words()),
         Reason::UnansweredPrompt => say("The last prompt has no answer in the log: ").quote(words()),
         Reason::ApiError => match first.filter(|evidence| !evidence.text.is_empty()) {
-            Some(evidence) => say("Broke off with an error: ").quote(quoted(&evidence.text, 120)),
-            None => say("Broke off with an error of the API or the agent"),
+            Some(evidence) => say("Ended with an error: ").quote(quoted(&evidence.text, 120)),
+            None => say("Ended with an error of the API or the agent"),
         },
         Reason::CutOff => command(say("The log ends in the middle of the work")),
         Reason::FailedToolCalls => command(say("The last tool calls failed")),

@@ -62,7 +62,7 @@ fn corrected(facts: &Facts, pieces: &[&Piece]) -> Vec<Statement> {
     let more = &all[all.len().min(CORRECTED_MAX)..];
     if !more.is_empty() {
         let lines = more.iter().map(|one| facts.cite_line(one.turn, one.line));
-        told.push(say(format!("Stepped in {} more", times(more.len()))).cite(lines));
+        told.push(say(format!("Intervened {} more", times(more.len()))).cite(lines));
     }
     told
 }

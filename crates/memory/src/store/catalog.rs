@@ -3,6 +3,7 @@
 //!
 //! A list of all sessions asks little of each; what has to be counted is asked only of those that are shown.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use transcript::{Call, counted};
@@ -11,6 +12,9 @@ use super::annotations::Annotations;
 use super::engine::{Row, Value};
 use super::names::Names;
 use super::{Reads, StoreError, paths};
+
+/// Up to this many sessions are read one by one; more than these by one query over all.
+const SINGLE_READS_MAX: usize = 64;
 
 /// What is left of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,6 +129,21 @@ impl Reads<'_> {
         };
         session.said = self.annotations_of(session_uid)?;
         Ok(Some(session))
+    }
+
+    /// Returns how many of these sessions are listed as sessions and how many as subagents. Copies of other sessions are not listed.
+    pub(crate) fn count_listed(&self, uids: &HashSet<String>) -> Result<(u64, u64), StoreError> {
+        let mut listed = Vec::new();
+        if uids.len() > SINGLE_READS_MAX {
+            listed = self.listed_where("1 = 1", &[])?;
+            listed.retain(|session| uids.contains(&session.session_uid));
+        } else {
+            for uid in uids {
+                listed.extend(self.listed_where("session_uid = $1", &[Value::Text(uid)])?);
+            }
+        }
+        let subagents = listed.iter().filter(|session| session.is_subagent).count();
+        Ok(((listed.len() - subagents) as u64, subagents as u64))
     }
 
     /// The sessions of a condition that have or had a log, by uid. Two runs over two tables take half the time of a look into

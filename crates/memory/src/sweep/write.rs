@@ -374,7 +374,7 @@ impl<'w> Writer<'w> {
         report.unfinished.extend(done.unfinished);
         report.unread.extend(done.unread);
         report.let_go = done.let_go;
-        report.sessions_new = self.new.len() as u64;
+        (report.sessions_new, report.subagents_new) = self.store.reads().count_listed(&self.new)?;
         report.sessions_updated = self.updated.len() as u64;
         for (agent, done) in done.agents {
             let agent = report.agents.entry(agent).or_default();

@@ -86,6 +86,9 @@ fn what_a_dead_run_left_is_mended() {
     // It died between the two renames: the old workspace is the only one.
     fs::rename(work.join(DATE), work.join(format!(".{DATE}.old"))).unwrap();
     fs::create_dir(work.join(format!(".{DATE}.new"))).unwrap();
+    // Runs of other days died, too.
+    fs::create_dir_all(work.join(".2026-01-02.copies/3")).unwrap();
+    fs::create_dir(work.join(".2026-01-03.new")).unwrap();
     assert!(matches!(home.try_prepare(DATE, None).unwrap(), Prepared::There(_)));
     assert_eq!(fs::read_dir(&work).unwrap().count(), 1);
     // Half a workspace is none.

@@ -64,7 +64,7 @@ fn a_sweep_leaves_one_sentence_in_the_journal_and_notes_that_it_looked() {
     let report = home.sweep_at(now);
     let told = home.store().reads().operations(10).unwrap();
     assert_eq!(told.len(), 1, "{told:?}");
-    let sessions = report.sessions_new;
+    let sessions = report.sessions_new + report.subagents_new;
     assert_eq!(
         told[0].sentence,
         format!("read {} new bytes of {sessions} sessions", report.bytes_read)

@@ -160,7 +160,10 @@ fn facts(transcript: &Transcript, blocks: &Blocks) -> [(&'static str, Option<Str
     let head = &transcript.head;
     let session = &head.session;
     let text = |text: &Option<String>| text.as_deref().map(escape);
-    let project_of = |cwd: &str| format!("<span title=\"{}\">{}</span>", escape(cwd), escape(project(cwd)));
+    let project_of = |cwd: &str| {
+        let name = session.repo.as_deref().unwrap_or_else(|| project(cwd));
+        format!("<span title=\"{}\">{}</span>", escape(cwd), escape(name))
+    };
     let took = session
         .started_at
         .zip(session.ended_at)
@@ -236,22 +239,20 @@ fn landmarks(blocks: &Blocks) -> String {
     html
 }
 
-fn outcome(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Success => " <span class=\"outcome good\">success</span>",
-        Outcome::Fail => " <span class=\"outcome bad\">failed</span>",
-        Outcome::Abandoned => " <span class=\"outcome\">abandoned</span>",
-        Outcome::Unknown => "",
-    }
+fn outcome(outcome: Outcome) -> String {
+    let class = match outcome {
+        Outcome::Success => "outcome good",
+        Outcome::Fail => "outcome bad",
+        Outcome::Abandoned => "outcome",
+        Outcome::Unknown => return String::new(),
+    };
+    format!(" <span class=\"{class}\">{}</span>", outcome.as_str())
 }
 
-/// The last two parts of a path are enough to know it by.
+/// Returns the last part of a path: the name of a project whose repository is not known.
 fn project(path: &str) -> &str {
-    let parts: Vec<_> = path.match_indices(['/', '\\']).map(|(at, _)| at).collect();
-    match parts.as_slice() {
-        [.., second, _] if *second > 0 => &path[second + 1..],
-        _ => path,
-    }
+    let path = path.trim_end_matches(['/', '\\']);
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
 /// The player and the keys, which the script shows.

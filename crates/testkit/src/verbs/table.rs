@@ -130,11 +130,11 @@ pub(super) const ROWS: &[Row] = &[
     Row::new("", Output::Screen).ends(Ending::Keys { after: "Esc", keys: "\x03" }),
     json("--json").exits(2),
     text("help"), text("--help"), text("help search"), text("help hooks install"), text("search --help"), text("--version"),
-    text("serach").exits(2), json("serach --json").exits(2), text("sessions --agnet claude").exits(2),
+    text("serach").exits(2), text("serch").exits(2), json("serach --json").exits(2), text("sessions --agnet claude").exits(2),
     both("show nothing-like-it").exits(1),
 
     text("setup").ends(Ending::Answer("\n")).exits_plain(2),
-    text("setup --yes"), text("setup --yes --hooks"),
+    json("setup --json").exits(2), both("setup --yes"), text("setup --yes --hooks"),
     both("demo"), text("demo -o {out}/made-up"),
     both("status"),
     both("doctor"), both("doctor --deep"), both("doctor --repair"), text("doctor --quiet"),

@@ -152,7 +152,7 @@ fn outcome(ui: &Ui, context: &Context, digest: &Digest) -> Vec<String> {
         Confidence::Medium => "fairly sure",
         Confidence::Low => "not sure",
     };
-    let why = judged.reason.as_str().replace('_', " ");
+    let why = judged.reason.in_words();
     let mut lines = vec![labelled("outcome", &format!("{painted}: {why} ({sure})"))];
     for evidence in &judged.evidence {
         let line = format!("line {}: {}", measure::count(evidence.line), escape(&evidence.text));

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use memory::outcome::outcome_word;
 use memory::report::{Day, Statement, Word};
 
 use super::cited::CitationStyle;
@@ -47,7 +48,7 @@ pub(super) fn day(day: &Day, style: CitationStyle<'_>) -> String {
             _ = writeln!(
                 page,
                 "\n### {title}\n\n**{}**{mark} · {}",
-                shown::outcome(work),
+                outcome_word(work.outcome),
                 shown::effort(work, &zone)
             );
             for (heading, statements) in shown::lists(work) {

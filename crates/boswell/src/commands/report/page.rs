@@ -141,7 +141,7 @@ fn work(work: &Work, places: &Places, zone: &TimeZone) -> String {
         "<article class=\"work\"><h3>{}</h3><p class=\"faint\"><span class=\"badge {}\">{}</span>{mark}{}</p>",
         words(&work.title.words),
         outcome_word(work.outcome),
-        shown::outcome(work),
+        outcome_word(work.outcome),
         escape(&shown::effort(work, zone))
     );
     for (heading, statements) in shown::lists(work) {

@@ -4,7 +4,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use memory::report::{Day, Totals, Work};
-use transcript::{Agent, Outcome};
+use transcript::Agent;
 
 use crate::commands::usage::dollars;
 use crate::render::text::plural;
@@ -84,16 +84,6 @@ pub(super) fn numbers(totals: &Totals, with_projects: bool) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }
 
-/// How a piece of work came out, in a word or two.
-pub(super) fn outcome(work: &Work) -> &'static str {
-    match work.outcome {
-        Outcome::Success => "done",
-        Outcome::Fail => "failed",
-        Outcome::Abandoned => "left",
-        Outcome::Unknown => "unproven",
-    }
-}
-
 /// When, by whom, how long and for how much.
 pub(super) fn effort(work: &Work, zone: &TimeZone) -> String {
     let agents: Vec<&str> = work.agents.iter().map(|word| agent(word)).collect();
@@ -125,7 +115,7 @@ pub(super) fn lists(work: &Work) -> [(&'static str, &[memory::report::Statement]
     [
         ("Asked", &work.asked),
         ("Done", &work.done),
-        ("Came of it", &work.came),
+        ("Result", &work.came),
         ("Left open", &work.open),
         ("Decided", &work.decided),
     ]
@@ -134,7 +124,7 @@ pub(super) fn lists(work: &Work) -> [(&'static str, &[memory::report::Statement]
 /// What the day shows as a whole, with its headings.
 pub(super) fn whole(day: &Day) -> [(&'static str, &[memory::report::Statement]); 3] {
     [
-        ("Where the human stepped in", &day.whole.corrected),
+        ("Interventions", &day.whole.corrected),
         ("What was repeated", &day.whole.repeated),
         ("What worked", &day.whole.worked),
     ]

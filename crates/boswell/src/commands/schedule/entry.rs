@@ -18,6 +18,8 @@ const MINUTE: u8 = 23;
 pub(super) struct Entry {
     pub(super) program: PathBuf,
     pub(super) variables: Vec<(&'static str, String)>,
+    /// The log of background runs. Cron's shell writes there what keeps the program from starting.
+    pub(super) log: PathBuf,
 }
 
 const ARGUMENTS: [&str; 3] = ["sweep", "--scheduled", "--quiet"];
@@ -71,7 +73,8 @@ impl Entry {
         )
     }
 
-    /// The line of a crontab.
+    /// Returns the line of a crontab. Its standard error is appended to the log of background runs, because cron sends it by mail, which few
+    /// machines deliver: a program that was moved away would fail silently every hour. The log is private even if the shell creates it.
     pub(super) fn cron_line(&self) -> String {
         let variables: String = self
             .variables
@@ -79,9 +82,10 @@ impl Entry {
             .map(|(name, value)| format!("{name}={} ", cron_quoted(value)))
             .collect();
         format!(
-            "{MINUTE} * * * * {variables}{} {} >/dev/null 2>&1 {CRON_MARK}",
+            "{MINUTE} * * * * umask 077; {variables}{} {} >/dev/null 2>>{} {CRON_MARK}",
             cron_quoted(&self.program.to_string_lossy()),
             ARGUMENTS.join(" "),
+            cron_quoted(&self.log.to_string_lossy()),
         )
     }
 }
@@ -148,6 +152,7 @@ mod tests {
         Entry {
             program: "/opt/bo swell/it's 5%/boswell".into(),
             variables: vec![("BOSWELL_HOME", "/home/ada/a \"b\" & $c".to_owned())],
+            log: "/home/ada/a b/background.log".into(),
         }
     }
 
@@ -172,8 +177,8 @@ mod tests {
     fn odd_characters_reach_the_command_as_they_are() {
         assert_eq!(
             entry().cron_line(),
-            "23 * * * * BOSWELL_HOME='/home/ada/a \"b\" & $c' '/opt/bo swell/it'\\''s 5'\\%'/boswell' \
-             sweep --scheduled --quiet >/dev/null 2>&1 # boswell-sweep"
+            "23 * * * * umask 077; BOSWELL_HOME='/home/ada/a \"b\" & $c' '/opt/bo swell/it'\\''s 5'\\%'/boswell' \
+             sweep --scheduled --quiet >/dev/null 2>>'/home/ada/a b/background.log' # boswell-sweep"
         );
         let service = entry().service();
         assert!(

@@ -121,7 +121,7 @@ fn summary(ui: &mut Ui, stats: &Stats) -> Result<(), CommandError> {
             ),
         ),
         (
-            "stepped in",
+            "interventions",
             format!(
                 "{}, {}, {} of course, {}",
                 plural(stats.interrupts, "interruption"),
@@ -134,7 +134,7 @@ fn summary(ui: &mut Ui, stats: &Stats) -> Result<(), CommandError> {
     let tokens = count(stats.usage.tokens.total());
     rows.push(("usage", format!("{tokens} tokens, {}", cost(&stats.usage))));
     for (name, value) in rows {
-        ui.row(format_args!("{}{value}", ui.paint(HEADING, format!("{name:12}"))))?;
+        ui.row(format_args!("{}{value}", ui.paint(HEADING, format!("{name:15}"))))?;
     }
     Ok(())
 }
@@ -252,7 +252,7 @@ fn weeks(ui: &mut Ui, stats: &Stats) -> Result<(), CommandError> {
         ("cost", weeks.iter().map(|week| week.usage.money.micros()).collect()),
     ];
     for (name, values) in rows {
-        ui.row(format_args!("{name:12}{}", sparks(&values)))?;
+        ui.row(format_args!("{name:15}{}", sparks(&values)))?;
     }
     Ok(())
 }

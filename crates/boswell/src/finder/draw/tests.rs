@@ -266,9 +266,10 @@ fn an_empty_memory_says_what_to_do() {
     insta::assert_snapshot!(screen(&state, 80, 10), @"
     There is no session in the memory yet
 
-    s  boswell sweep  keep what your agents wrote
-    d  boswell demo   see it on made-up logs
-    q                 leave
+    Enter  boswell setup  guided setup: three questions, then search
+    s      boswell sweep  read the logs of your agents, no questions
+    d      boswell demo   see it on made-up logs
+    q                     leave
     ");
 }
 

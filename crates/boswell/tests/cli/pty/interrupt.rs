@@ -4,11 +4,12 @@ use std::fs::File;
 use std::path::PathBuf;
 
 use testkit::home::{FixtureHome, LogSource};
+use testkit::logs::ClaudeLog;
 use testkit::verbs::{Ending, Exit, ExpectedExit, Invocation, Output};
 
 use super::LIMIT;
 use super::screen::Screen;
-use super::terminal::{TerminalRun, find, hang_up, run};
+use super::terminal::{TerminalRun, find, hang_up, interrupt_unread, run};
 
 /// What runs until it is stopped or waits for an answer, and a text that is there by then.
 const WAITING_FOR_SOMEBODY: &[(&str, &str)] = &[
@@ -89,13 +90,17 @@ fn check_terminal(run: &TerminalRun) -> Vec<String> {
     problems
 }
 
+fn check_store(home: &FixtureHome) -> Vec<String> {
+    let doctor = home.command().args(["doctor", "--deep", "--quiet"]).output().unwrap();
+    match doctor.status.success() {
+        true => Vec::new(),
+        false => vec![format!("the memory is not clean: {doctor:?}")],
+    }
+}
+
 /// Returns what is wrong with the memory and the files after a run that was stopped.
 fn check_home(home: &FixtureHome) -> Vec<String> {
-    let mut problems = Vec::new();
-    let doctor = home.command().args(["doctor", "--deep", "--quiet"]).output().unwrap();
-    if !doctor.status.success() {
-        problems.push(format!("the memory is not clean: {doctor:?}"));
-    }
+    let mut problems = check_store(home);
     let changes = home.changes().unwrap();
     let names = changes.iter().map(|change| change.path.to_string_lossy().into_owned());
     let is_temporary = |name: &String| {
@@ -174,6 +179,81 @@ fn a_closed_terminal_ends_what_waits() {
                 .map(|problem| format!("boswell {line}: {problem}")),
         );
         home.reset().unwrap();
+    }
+    assert_none(&problems);
+}
+
+/// What reads and prints much, and a text near the beginning of its output.
+const PRINTING: &[(&str, &str)] = &[
+    ("search kestrel --limit 0", "kestrel"),
+    ("search kestrel --limit 0 --json", "kestrel"),
+    ("secrets --all", "claude"),
+    ("secrets --all --json", "claude"),
+];
+
+/// A home with so many hits and secrets that no terminal holds the answer in its buffer.
+fn home_with_much_to_print(place: &tempfile::TempDir) -> FixtureHome {
+    let home = home(place);
+    let logs = home.path().join(".claude/projects/-home-ada-birds");
+    std::fs::create_dir_all(&logs).unwrap();
+    for session in 0..SESSIONS {
+        let id = format!("5e{session:06}-0000-4000-8000-{session:012}");
+        let mut log = ClaudeLog::new(&id).at("2026-04-01T08:00:00Z");
+        for turn in 0..TURNS {
+            // Put together here, so that no scanner finds a token in the repository.
+            let token = format!("ghp_{}{:036}", "", session * TURNS + turn).replace('0', "aB3");
+            let token: String = token.chars().take(40).collect();
+            let prompt = format!(
+                "kestrel {turn} of nest {session}: look at it with {token}, and count what is in nest {session}{turn}"
+            );
+            log = log.prompt(&prompt).reply("A kestrel has four eggs.");
+        }
+        std::fs::write(logs.join(format!("{id}.jsonl")), log.jsonl()).unwrap();
+    }
+    let swept = home.command().arg("sweep").output().unwrap();
+    assert!(swept.status.success(), "{swept:?}");
+    home
+}
+
+const SESSIONS: usize = 200;
+const TURNS: usize = 5;
+
+#[test]
+fn ctrl_c_ends_a_search_and_a_list_of_secrets_that_still_print() {
+    let place = tempfile::tempdir().unwrap();
+    let home = home_with_much_to_print(&place);
+    let mut problems = Vec::new();
+    for (line, after) in PRINTING {
+        let Some(run) = interrupt_unread(&home, &invocation(line, after), after, LIMIT) else {
+            problems.push(format!("boswell {line}: never prints {after:?}"));
+            continue;
+        };
+        let mut found = check_terminal(&run);
+        if !matches!(run.exit, Exit::Signal(2) | Exit::Code(130)) {
+            found.push(format!("ends with {} after {} bytes", run.exit, run.bytes.len()));
+        }
+        found.extend(check_store(&home));
+        problems.extend(found.iter().map(|problem| format!("boswell {line}: {problem}")));
+    }
+    assert_none(&problems);
+}
+
+#[test]
+fn a_closed_terminal_ends_a_search_and_a_list_of_secrets() {
+    let place = tempfile::tempdir().unwrap();
+    let home = home_with_much_to_print(&place);
+    let mut problems = Vec::new();
+    for (line, after) in PRINTING {
+        if !hang_up(&home, &invocation(line, after), after, LIMIT) {
+            problems.push(format!(
+                "boswell {line}: never prints {after:?}, or continues without a terminal"
+            ));
+        }
+        problems.extend(
+            check_store(&home)
+                .iter()
+                .map(|problem| format!("boswell {line}: {problem}")),
+        );
     }
     assert_none(&problems);
 }

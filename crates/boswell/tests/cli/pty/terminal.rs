@@ -162,6 +162,57 @@ pub fn hang_up(home: &FixtureHome, invocation: &Invocation, after: &str, limit: 
     is_there && is_ended
 }
 
+/// Runs an invocation whose output is far larger than the buffer of a terminal. Once it has written `after`, nothing is read any more, so that
+/// it cannot end; then Ctrl-C is typed, and the rest is read. Returns `None` if the text never comes.
+pub fn interrupt_unread(
+    home: &FixtureHome,
+    invocation: &Invocation,
+    after: &str,
+    limit: Duration,
+) -> Option<TerminalRun> {
+    let started = Instant::now();
+    let (pty, pts) = open().unwrap();
+    pty.resize(Size::new(ROWS, 80)).unwrap();
+    let mut command = home.command();
+    command.args(home.arguments(invocation));
+    command.env("TERM", "xterm-256color").env("PAGER", "cat");
+    let mut child = Command::from(command).spawn(pts).unwrap();
+    let mut bytes = Vec::new();
+    // Small pieces, so that most of the output is still to come when the text is there.
+    let mut buffer = [0; 1024];
+    while find(&bytes, after).is_none() {
+        match (&pty).read(&mut buffer) {
+            Ok(read @ 1..) => bytes.extend(&buffer[..read]),
+            _ => break,
+        }
+    }
+    let is_there = find(&bytes, after).is_some();
+    write(&pty, INTERRUPT);
+    let pid = Pid::from_child(&child);
+    let (sender, ended) = channel();
+    thread::spawn(move || _ = sender.send(child.wait()));
+    let reader = thread::spawn(move || {
+        let mut rest: Vec<u8> = Vec::new();
+        while let Ok(read @ 1..) = (&pty).read(&mut buffer) {
+            rest.extend(&buffer[..read]);
+        }
+        rest
+    });
+    let exit = match ended.recv_timeout(limit) {
+        Ok(status) => status.unwrap().into(),
+        Err(_) => {
+            _ = kill_process_group(pid, Signal::KILL);
+            Exit::TimedOut
+        }
+    };
+    bytes.extend(reader.join().unwrap());
+    is_there.then(|| TerminalRun {
+        bytes,
+        exit,
+        took: started.elapsed(),
+    })
+}
+
 /// Ignores errors: the program may have ended.
 fn write(mut pty: &Pty, text: &str) {
     _ = pty.write_all(text.as_bytes());
