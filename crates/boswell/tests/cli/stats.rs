@@ -61,15 +61,15 @@ fn sandbox() -> Sandbox {
 fn statistics_are_told_on_a_terminal_and_in_json() {
     let sandbox = sandbox();
     assert_snapshot!(sandbox.run("stats --no-sweep"), @r"
-    sessions    2 and 0 subagents
-    turns       2
-    time        10.0 s active of 10.0 s
-    outcomes    1 success, 0 fail, 0 abandoned, 1 unknown
-    tools       4 calls, 1 retry
-    errors      1, 1 resolved
-    tests       1 passed, 1 failed, 0 unclear
-    interventions0 interruptions, 0 denials, 0 changes of course, 0 rewinds
-    usage       6,120 tokens, $0.11
+    sessions       2 and 0 subagents
+    turns          2
+    time           10.0 s active of 10.0 s
+    outcomes       1 success, 0 fail, 0 abandoned, 1 unknown
+    tools          4 calls, 1 retry
+    errors         1, 1 resolved
+    tests          1 passed, 1 failed, 0 unclear
+    interventions  0 interruptions, 0 denials, 0 changes of course, 0 rewinds
+    usage          6,120 tokens, $0.11
 
     Tools
     tool   calls    errors  in all  on average
@@ -106,10 +106,10 @@ fn statistics_are_told_on_a_terminal_and_in_json() {
     Sun  · · · · · · · · · · · · · · · · · · · · · · · ·
 
     Weeks, 2026-03-23 to 2026-03-30
-    sessions    ██
-    turns       ██
-    active time █▄
-    cost        ██
+    sessions       ██
+    turns          ██
+    active time    █▄
+    cost           ██
     ");
     assert_snapshot!(sandbox.run("stats --since 2026-03-30 --no-sweep --json"), @r#"{"active_s":3,"commands":[],"error_kinds":[],"errors":0,"errors_resolved":0,"files":[{"count":1,"name":"/home/ada/</script><script>alert(1)</script>\u001b[31m.rs","sessions":1}],"heat":[[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0],[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,2,0],[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0],[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0],[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0],[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0],[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0]],"interventions":{"denials":0,"interrupts":0,"rewinds":0,"steerings":0},"outcomes":{"abandoned":0,"fail":0,"success":0,"unknown":1},"projects":[{"count":1,"name":"site","sessions":1}],"retries":0,"schema":"boswell.stats/1","sessions":1,"subagents":0,"tests":{"failed":0,"passed":0,"unclear":0},"tool_calls":1,"tools":[{"calls":1,"duration_ms":1000,"errors":0,"tool":"Write"}],"turns":1,"usage":{"cache_read_tokens":0,"cache_write_tokens":0,"calls":2,"cost_microusd":55550,"input_tokens":1010,"output_tokens":2020,"reasoning_tokens":0,"reported_microusd":0,"unpriced_calls":0},"wall_s":3,"weeks":[{"active_s":3,"cost_microusd":55550,"monday":"2026-03-30","sessions":1,"tokens":3030,"turns":1}],"without_digest":0,"stale":true}"#);
     assert_snapshot!(sandbox.run("stats --agent grok --no-sweep"), @"
