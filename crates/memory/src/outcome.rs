@@ -147,7 +147,7 @@ impl Reason {
             Self::Committed => "committed",
             Self::GoalReached => "goal reached",
             Self::ExitStatus => "its command failed",
-            Self::Completed => "completed",
+            Self::Completed => "finished, but nothing proves the result",
         }
     }
 }

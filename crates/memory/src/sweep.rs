@@ -134,7 +134,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// How many sessions were touched.
+    /// Returns how many sessions and subagents were read: each has a transcript of its own.
     pub(crate) fn sessions(&self) -> u64 {
         self.sessions_new + self.subagents_new + self.sessions_updated + self.sessions_refreshed
     }
@@ -145,7 +145,7 @@ pub(crate) fn sentence(bytes: u64, sessions: u64, prompts: u64, digests: u64, le
     let mut told = format!(
         "read {} of {}",
         several(bytes, "new byte"),
-        several(sessions, "session")
+        several(sessions, "transcript")
     );
     if prompts > 0 {
         told += &format!(" and {} of histories", several(prompts, "prompt"));

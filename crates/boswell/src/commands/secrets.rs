@@ -154,8 +154,8 @@ fn conclude(ui: &mut Ui, found: &Secrets, masker: &Masker) {
         measure::bytes(found.bytes)
     ));
     if !found.secrets.is_empty() {
-        ui.hint("give out new secrets for those that still work: Boswell does not touch the agents' logs");
-        ui.hint("what is no secret can be named in `session_memory.masking.allow`");
+        ui.hint("replace secrets that are still valid; Boswell does not change the agents' logs");
+        ui.hint("list false alarms in `session_memory.masking.allow`");
     }
 }
 

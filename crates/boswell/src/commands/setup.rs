@@ -82,8 +82,11 @@ pub(crate) fn run(
         true => run_verb(ui, surroundings, global, &["hooks", "install"]),
         false => ui.hint("`boswell hooks install` adds hooks, which read each session as it ends"),
     }
-    week::show(ui, &context)?;
-    ui.status("Ready. Type `boswell` to search your sessions, `boswell diary` for yesterday");
+    let newest = week::show(ui, &context)?;
+    let diary = newest.map_or("`boswell diary` for yesterday".to_owned(), |day| {
+        format!("`boswell diary {day}` for that day")
+    });
+    ui.status(format_args!("Ready. Type `boswell` to search your sessions, {diary}"));
     Ok(outcome)
 }
 

@@ -121,6 +121,11 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &WhyArgs) -> Result<Outc
     if is_nothing && line.is_none() && filters.are_given() {
         ui.hint("fewer filters ask more sessions");
     }
+    if is_nothing && line.is_none() && args.place.is_relative() && recorded.is_empty() && ui.format == Format::Text {
+        let mut others = why::recorded_paths(&store, &place.to_string_lossy(), &takes)?;
+        others.retain(|other| Path::new(&other.path) != path);
+        hint_at_others(ui, &place, &others);
+    }
     Ok(if is_nothing {
         Outcome::NothingFound
     } else {
@@ -136,6 +141,16 @@ fn needs_lookup(found: &Result<Answer, WhyError>, path: &Path, args: &WhyArgs) -
     };
     let is_name = args.place.is_relative() && !path.exists();
     is_unknown && (is_name || args.filters.repo.is_some())
+}
+
+/// A file that exists here may share its name with files of other projects: names the one that was edited last.
+fn hint_at_others(ui: &mut Ui, place: &Path, others: &[RecordedPath]) {
+    let Some(newest) = others.first() else { return };
+    let name = escape(&place.to_string_lossy()).into_owned();
+    let command = shell_word(&newest.path);
+    ui.hint(format_args!(
+        "sessions edited other files that end with `{name}`, such as `boswell why {command}`"
+    ));
 }
 
 /// Lists the recorded paths that match a name.

@@ -57,7 +57,7 @@ fn a_sweep_writes_digests_and_says_so() {
     assert_eq!(told["digests"], 1);
     assert_eq!(json_of(&sandbox.run("sweep --json"))["digests"], 0);
     assert_snapshot!(sandbox.run("journal"), @"
-    2026-04-01 09:00:00  sweep  read 7684 new bytes of 1 session, and wrote 1 digest
+    2026-04-01 09:00:00  sweep  read 7684 new bytes of 1 transcript, and wrote 1 digest
     ");
 }
 

@@ -113,7 +113,7 @@ fn an_evicted_session_says_what_is_left_and_why() {
       asked       mend number 1 (line 1)
       last asked  thanks (line 6)
       answered    You are welcome. (line 7)
-      outcome     unknown: completed (fairly sure)
+      outcome     unknown: finished, but nothing proves the result
                   line 7: You are welcome.
 
       time        6.0 s active of 6.0 s
@@ -219,7 +219,7 @@ fn what_is_kept_for_good_never_goes() {
     2026-04-01 09:00:00  keep   no longer keeps claude:5e550001-0000-4000-8000-000000000000 for good
     2026-04-01 09:00:00  evict  evicted [SIZE] of raw text of 1 session (by budget)
     2026-04-01 09:00:00  keep   keeps claude:5e550001-0000-4000-8000-000000000000 for good
-    2026-04-01 09:00:00  sweep  read 18579 new bytes of 3 sessions, and wrote 3 digests
+    2026-04-01 09:00:00  sweep  read 18579 new bytes of 3 transcripts, and wrote 3 digests
     ");
 }
 
@@ -293,7 +293,7 @@ fn what_is_forgotten_stays_forgotten() {
       asked       mend number 2 (line 1)
       last asked  thanks (line 6)
       answered    You are welcome. (line 7)
-      outcome     unknown: completed (fairly sure)
+      outcome     unknown: finished, but nothing proves the result
                   line 7: You are welcome.
 
       time        6.0 s active of 6.0 s

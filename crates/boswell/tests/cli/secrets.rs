@@ -79,8 +79,8 @@ fn one_secret_in_many_places_is_told_once_and_never_shown() {
       [HOME]/.claude/projects/-home-ada-app/5e550000-0000-4000-8000-000000000001.jsonl:3
     --- stderr ---
     2 secrets in 4 places; looked into 3 files, 1.9 KiB
-    Hint: give out new secrets for those that still work: Boswell does not touch the agents' logs
-    Hint: what is no secret can be named in `session_memory.masking.allow`
+    Hint: replace secrets that are still valid; Boswell does not change the agents' logs
+    Hint: list false alarms in `session_memory.masking.allow`
     ");
     assert_snapshot!(still(&sandbox.run("secrets --all -q"), &fingerprints), @"
     [HOME]/.claude/history.jsonl:1  github-token  fingerprint-0

@@ -157,7 +157,7 @@ fn show_of_an_evicted_session_without_its_log_prints_its_digest() {
       asked       mend the anchor with [REDACTED:github-token:[KEY]] (line 1)
       last asked  and the second thing (line 4)
       answered    The anchor is mended. (line 5)
-      outcome     unknown: completed (fairly sure)
+      outcome     unknown: finished, but nothing proves the result
                   line 5: The anchor is mended.
 
       time        4.0 s active of 4.0 s

@@ -67,7 +67,7 @@ fn a_sweep_leaves_one_sentence_in_the_journal_and_notes_that_it_looked() {
     let sessions = report.sessions_new + report.subagents_new;
     assert_eq!(
         told[0].sentence,
-        format!("read {} new bytes of {sessions} sessions", report.bytes_read)
+        format!("read {} new bytes of {sessions} transcripts", report.bytes_read)
     );
     home.sweep_at(now + SignedDuration::from_mins(5));
     assert_eq!(home.store().reads().operations(10).unwrap().len(), 1, "nothing was new");

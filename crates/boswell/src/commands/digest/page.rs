@@ -147,13 +147,15 @@ fn outcome(ui: &Ui, context: &Context, digest: &Digest) -> Vec<String> {
         Outcome::Fail => ui.paint(BAD, word).to_string(),
         Outcome::Abandoned | Outcome::Unknown => word.to_owned(),
     };
+    // An unknown outcome is not a claim, so there is nothing to be sure of.
     let sure = match judged.confidence {
-        Confidence::High => "sure",
-        Confidence::Medium => "fairly sure",
-        Confidence::Low => "not sure",
+        _ if judged.outcome == Outcome::Unknown => "",
+        Confidence::High => " (sure)",
+        Confidence::Medium => " (fairly sure)",
+        Confidence::Low => " (not sure)",
     };
     let why = judged.reason.in_words();
-    let mut lines = vec![labelled("outcome", &format!("{painted}: {why} ({sure})"))];
+    let mut lines = vec![labelled("outcome", &format!("{painted}: {why}{sure}"))];
     for evidence in &judged.evidence {
         let line = format!("line {}: {}", measure::count(evidence.line), escape(&evidence.text));
         lines.push(labelled("", &ui.paint(FAINT, line).to_string()));

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
 use memory::digest;
 use memory::outcome::outcome_word;
@@ -25,10 +26,10 @@ const PROMPT_COLUMNS_MIN: usize = 12;
 const PROMPT_COLUMNS: usize = 60;
 
 /// Prints the newest sessions of the last seven days, or the newest of all if there are none. Prints nothing if the
-/// memory is empty.
-pub(super) fn show(ui: &mut Ui, context: &Context) -> Result<(), CommandError> {
+/// memory is empty. Returns the day of the newest session if it was not in the last week.
+pub(super) fn show(ui: &mut Ui, context: &Context) -> Result<Option<Date>, CommandError> {
     let Some(store) = Store::open_existing(&context.places.data_dir)? else {
-        return Ok(());
+        return Ok(None);
     };
     let sessions = store.reads().listed()?;
     let costs = costs_by_session(context, &store, &sessions)?;
@@ -42,6 +43,8 @@ pub(super) fn show(ui: &mut Ui, context: &Context) -> Result<(), CommandError> {
         .copied()
         .filter(|session| session.last_micros.is_some_and(|last| last >= since))
         .collect();
+    let newest = own.iter().find_map(|session| day_of(context, session));
+    let newest = newest.filter(|_| recent.is_empty());
     let (heading, shown) = if recent.is_empty() {
         ("No sessions in the last week; the newest are".to_owned(), own)
     } else {
@@ -52,7 +55,7 @@ pub(super) fn show(ui: &mut Ui, context: &Context) -> Result<(), CommandError> {
         (format!("The last week: {count}, {}", cost(&total)), recent)
     };
     if shown.is_empty() {
-        return Ok(());
+        return Ok(None);
     }
     ui.row(ui.paint(STRONG, heading))?;
     for session in shown.iter().take(LINES) {
@@ -63,7 +66,12 @@ pub(super) fn show(ui: &mut Ui, context: &Context) -> Result<(), CommandError> {
         let more = format!("  and {} more: `boswell sessions`", shown.len() - LINES);
         ui.row(ui.paint(FAINT, more))?;
     }
-    Ok(())
+    Ok(newest)
+}
+
+fn day_of(context: &Context, session: &Listed) -> Option<Date> {
+    let last = Timestamp::from_microsecond(session.last_micros?).ok()?;
+    Some(last.to_zoned(context.zone.clone()).date())
 }
 
 /// Sums the cost of each session with its subagents.
@@ -84,12 +92,7 @@ fn costs_by_session(
 }
 
 fn row(ui: &Ui, context: &Context, store: &Store, session: &Listed, sum: Option<&Sum>) -> Result<String, CommandError> {
-    let day = session
-        .last_micros
-        .and_then(|last| Timestamp::from_microsecond(last).ok())
-        .map_or("-".to_owned(), |at| {
-            at.to_zoned(context.zone.clone()).strftime("%a %d %b").to_string()
-        });
+    let day = day_of(context, session).map_or("-".to_owned(), |day| day.strftime("%a %d %b").to_string());
     let counted = store.reads().counted(&session.session_uid)?;
     let digest = digest::current(store, &session.session_uid)?;
     let outcome = digest.map_or(Outcome::Unknown, |digest| {

@@ -9,7 +9,7 @@ use testkit::verbs::{Ending, Exit, ExpectedExit, Invocation, Output};
 
 use super::LIMIT;
 use super::screen::Screen;
-use super::terminal::{TerminalRun, find, hang_up, interrupt_unread, run};
+use super::terminal::{TerminalRun, find, hang_up, hang_up_when, interrupt_unread, run, run_with};
 
 /// What runs until it is stopped or waits for an answer, and a text that is there by then.
 const WAITING_FOR_SOMEBODY: &[(&str, &str)] = &[
@@ -180,6 +180,45 @@ fn a_closed_terminal_ends_what_waits() {
         );
         home.reset().unwrap();
     }
+    assert_none(&problems);
+}
+
+/// A text that the list shows once it holds a session that Enter can open.
+const SESSION_IN_LIST: &str = "claude";
+/// A text of the reader's last line that the list does not have.
+const READER_KEYS: &str = "expand";
+
+#[test]
+fn ctrl_c_and_a_closed_terminal_end_the_reader_of_the_finder() {
+    let place = tempfile::tempdir().unwrap();
+    let home = home(&place);
+    let typing = |keys| Invocation {
+        ending: Ending::Keys {
+            after: SESSION_IN_LIST,
+            keys,
+        },
+        ..invocation("", SESSION_IN_LIST)
+    };
+    // A full screen writes only the cells that changed, so the text is searched on the screen.
+    let is_in_reader = |bytes: &[u8]| {
+        let lines = Screen::parse(bytes).lines();
+        lines.iter().any(|line| line.contains(READER_KEYS))
+    };
+    let mut is_reader_seen = false;
+    let run = run_with(&home, &typing("\r\x03"), 80, LIMIT, &[], &mut |bytes| {
+        is_reader_seen |= is_in_reader(bytes);
+    });
+    let mut problems = check_terminal(&run);
+    if !is_reader_seen {
+        problems.push("Enter does not open the reader".to_owned());
+    }
+    if run.exit != Exit::Code(0) {
+        problems.push(format!("Ctrl-C in the reader ends with {}", run.exit));
+    }
+    if !hang_up_when(&home, &typing("\r"), LIMIT, &is_in_reader) {
+        problems.push("the reader continues without a terminal, or never opens".to_owned());
+    }
+    problems.extend(check_home(&home));
     assert_none(&problems);
 }
 

@@ -132,26 +132,45 @@ pub fn find(bytes: &[u8], text: &str) -> Option<usize> {
     bytes.windows(text.len()).position(|window| window == text.as_bytes())
 }
 
-/// Runs an invocation until it has written a text, then closes the terminal. Returns `false` if it does not end within `limit`.
-pub fn hang_up(home: &FixtureHome, invocation: &Invocation, after: &str, limit: Duration) -> bool {
-    let started = Instant::now();
+/// Runs an invocation until `is_ready` says so of its output, then closes the terminal. Returns `false` if it is never ready, or does not
+/// end within `limit` after that.
+pub fn hang_up_when(
+    home: &FixtureHome,
+    invocation: &Invocation,
+    limit: Duration,
+    is_ready: &dyn Fn(&[u8]) -> bool,
+) -> bool {
     let (pty, pts) = open().unwrap();
     pty.resize(Size::new(ROWS, 80)).unwrap();
     let mut command = home.command();
     command.args(home.arguments(invocation));
     command.env("TERM", "xterm-256color").env("PAGER", "cat");
     let mut child = Command::from(command).spawn(pts).unwrap();
+    let pid = Pid::from_child(&child);
+    // Kills a program that never writes what is waited for, because the read below would then wait for ever.
+    let (done, is_done) = channel::<()>();
+    let watchdog = thread::spawn(move || {
+        if is_done.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
+            _ = kill_process_group(pid, Signal::KILL);
+        }
+    });
     let mut bytes = Vec::new();
     let mut buffer = [0; 64 * 1024];
-    // Reading ends when the program does, so that a text that never comes is no hang here.
-    while find(&bytes, after).is_none() && started.elapsed() < limit {
+    // An interrupt would end the program before the terminal closes.
+    let mut typist = Typist::new(match invocation.ending {
+        Ending::Interrupt { .. } => Ending::Itself,
+        ending => ending,
+    });
+    while !is_ready(&bytes) {
         match (&pty).read(&mut buffer) {
             Ok(read @ 1..) => bytes.extend(&buffer[..read]),
             _ => break,
         }
+        typist.answer(&pty, &bytes);
     }
-    let is_there = find(&bytes, after).is_some();
-    let pid = Pid::from_child(&child);
+    let is_there = is_ready(&bytes);
+    drop(done);
+    watchdog.join().unwrap();
     drop(pty);
     let (sender, ended) = channel();
     thread::spawn(move || _ = sender.send(child.wait().is_ok()));
@@ -160,6 +179,11 @@ pub fn hang_up(home: &FixtureHome, invocation: &Invocation, after: &str, limit: 
         _ = kill_process_group(pid, Signal::KILL);
     }
     is_there && is_ended
+}
+
+/// The same for a text that is written in one piece.
+pub fn hang_up(home: &FixtureHome, invocation: &Invocation, after: &str, limit: Duration) -> bool {
+    hang_up_when(home, invocation, limit, &|bytes| find(bytes, after).is_some())
 }
 
 /// Runs an invocation whose output is far larger than the buffer of a terminal. Once it has written `after`, nothing is read any more, so that
