@@ -204,11 +204,24 @@ impl Settings {
         if self.knows_key(&flag.key) || is_open(&flag.key.table()) {
             return self.put_text(&flag.key, &flag.text, Origin::Flag);
         }
+        if let Some(key) = self.resolve_short_key(&flag.key).cloned() {
+            return self.put_text(&key, &flag.text, Origin::Flag);
+        }
         let nearest = nearest(&flag.key, self.settings.iter().map(|setting| &setting.key)).cloned();
         Err(ConfigError::UnknownFlagKey {
             key: flag.key.to_string(),
             nearest,
         })
+    }
+
+    /// Returns the key that a name without its tables stands for, or `None` if no key or more than one has that name.
+    fn resolve_short_key(&self, short: &KeyPath) -> Option<&KeyPath> {
+        if short.table() != KeyPath::root() {
+            return None;
+        }
+        let mut keys = self.settings.iter().map(|setting| &setting.key);
+        let key = keys.by_ref().find(|key| key.name() == short.name())?;
+        keys.all(|other| other.name() != short.name()).then_some(key)
     }
 
     /// Variables and flags are plain text: the type of the default decides how they are parsed.
@@ -217,12 +230,12 @@ impl Settings {
         let value = match default.map(|setting| &setting.value) {
             Some(Value::Integer(_)) => text
                 .parse()
-                .map_or_else(|_| Value::String(text.to_owned()), Value::Integer),
+                .map_or_else(|_| Value::String(unquote(text)), Value::Integer),
             Some(Value::Array(_)) => list(text).map_err(|error| ConfigError::Syntax {
                 place: origin.to_string(),
                 message: error.message().to_owned(),
             })?,
-            _ => Value::String(text.to_owned()),
+            _ => Value::String(unquote(text)),
         };
         self.put(Setting {
             key: key.clone(),
@@ -275,6 +288,17 @@ fn read_setting<T>(setting: &Setting, read: impl Fn(&Value) -> Result<T, Expecte
 
 pub(super) fn is_open(table: &KeyPath) -> bool {
     OPEN_TABLES.contains(&table.to_string().as_str())
+}
+
+/// Returns the text of a quoted TOML string, because people copy values with their quotes from a file. Other text is
+/// returned as it is.
+fn unquote(text: &str) -> String {
+    let is_quoted = |quote| text.len() > 1 && text.starts_with(quote) && text.ends_with(quote);
+    let parsed = || String::deserialize(ValueDeserializer::parse(text).ok()?).ok();
+    (is_quoted('"') || is_quoted('\''))
+        .then(parsed)
+        .flatten()
+        .unwrap_or_else(|| text.to_owned())
 }
 
 /// Parses a list in TOML syntax, or plain texts separated by commas.
