@@ -1,5 +1,5 @@
-//! What commands do before they answer from memory: a short look for what is new, within a budget that nobody
-//! notices. It never waits for another writer, and it never makes a memory where there is none.
+//! Reads new log text before a command answers from the memory, within a time limit that the user does not notice. It
+//! never waits for another writer, and never creates a memory.
 
 use jiff::SignedDuration;
 use memory::spool;
@@ -11,14 +11,14 @@ use crate::error::CommandError;
 use crate::render::text::plural;
 use crate::ui::Ui;
 
-/// A look that is younger than this is good enough.
+/// The logs are not checked again within this time.
 const FRESH_FOR: SignedDuration = SignedDuration::from_mins(1);
-/// How long a look may take.
+/// Maximum time to spend.
 const BUDGET_MS: u64 = 200;
-/// A session with more to read is left to `boswell sweep`.
+/// A session with more new text than this is left to `boswell sweep`.
 const SESSION_BYTES_MAX: u64 = 8 << 20;
 
-/// Reads what is new. Where that was not done to its end, the answer is marked as stale.
+/// Reads new text. If it could not read everything, the answer is marked as stale.
 pub(crate) fn catch_up(ui: &mut Ui, context: &Context, is_skipped: bool) -> Result<(), CommandError> {
     let directory = &context.places.data_dir;
     if directory.server().is_none() && !directory.join(Store::DATABASE).exists() {
@@ -29,9 +29,9 @@ pub(crate) fn catch_up(ui: &mut Ui, context: &Context, is_skipped: bool) -> Resu
         return Ok(());
     }
     let age = Store::last_walk(directory).map(|last| context.now.duration_since(last));
-    // A look from the future is none: a clock was set back.
+    // A time in the future means that the clock was set back, so it does not count.
     let is_fresh = age.is_some_and(|age| age >= SignedDuration::ZERO && age < FRESH_FOR);
-    // What a hook told is news at any time.
+    // Notes of hooks are always processed.
     if is_fresh && !spool::is_waiting(directory) {
         return Ok(());
     }
@@ -45,7 +45,7 @@ pub(crate) fn catch_up(ui: &mut Ui, context: &Context, is_skipped: bool) -> Resu
             ));
             Ok(())
         }
-        // Somebody else reads it, or it cannot be written here: what is kept answers all the same.
+        // Another process is writing, or the memory is read-only: the command answers from what is stored.
         Err(StoreError::Busy | StoreError::Io { .. } | StoreError::Database(_) | StoreError::Server(_)) => {
             ui.set_stale();
             Ok(())
@@ -56,7 +56,7 @@ pub(crate) fn catch_up(ui: &mut Ui, context: &Context, is_skipped: bool) -> Resu
 
 fn look(context: &Context) -> Result<Report, StoreError> {
     let clock = context.clock();
-    // Without a key nothing may be written: a sweep makes one.
+    // Without a masking key nothing may be written; `boswell sweep` creates one.
     let Ok(masker) = context.masker(true) else {
         return Err(StoreError::Busy);
     };

@@ -1,7 +1,7 @@
-//! The configuration: what it says after all layers, typed and checked.
+//! The configuration: the result of all layers, typed and checked.
 //!
-//! `defaults.toml` is the documentation of the keys and `config/layers.rs` merges the layers. Here
-//! every key becomes a field. This file asks for nothing: files, variables and home are given to it.
+//! `defaults.toml` documents the keys, and `config/layers.rs` merges the layers. Here every key becomes a field. This
+//! file reads nothing: files, variables and home are arguments.
 
 mod edit;
 mod file;
@@ -30,7 +30,8 @@ pub(crate) use value::{LateRegex, expand_home, size_bytes};
 /// The compiled-in first layer.
 pub(crate) const DEFAULTS: &str = include_str!("defaults.toml");
 
-/// What is meant to be the URL of a database, without the name and the password in it: no message repeats one, however wrong it is written.
+/// A value that was meant as the URL of a database, without its name and password: no message repeats those, however
+/// malformed the URL is.
 pub(crate) fn without_credentials(url: &str) -> Cow<'_, str> {
     let Some(end) = url.rfind('@') else { return url.into() };
     let scheme = url
@@ -40,27 +41,27 @@ pub(crate) fn without_credentials(url: &str) -> Cow<'_, str> {
     format!("{}…{}", &url[..scheme], &url[end..]).into()
 }
 
-/// What the configuration says.
+/// The configuration.
 #[derive(Debug)]
 #[allow(dead_code, reason = "every key has its field, whichever verbs read it")]
 pub(crate) struct Config {
     pub(crate) retention: Retention,
-    /// Repository name and its domain.
+    /// Domains by the name of the repository.
     pub(crate) domains: Vec<(String, String)>,
     pub(crate) sources: Sources,
     pub(crate) ignore: Ignore,
-    /// What the user adds to what is masked, and takes from it.
+    /// The user's additions to the masking rules, and exceptions from them.
     pub(crate) masking: UserRules,
     pub(crate) task_ref: LateRegex,
-    /// What is run with an event on its standard input: a program and its arguments, or nothing.
+    /// The program and arguments that receive events on standard input; empty for none.
     pub(crate) notify: Vec<String>,
-    /// Where digests and decisions are written as files, too.
+    /// The directory in which digests and decisions are also written as files.
     pub(crate) surface_dir: Option<PathBuf>,
     pub(crate) diary: Diary,
     pub(crate) report: Report,
-    /// The database that holds the memory, where it is not in a directory of this machine.
+    /// The database of the memory, if it is not in a directory of this machine.
     pub(crate) store: Database,
-    /// What this machine and its user are called in a memory that many share, instead of what the system calls them.
+    /// The names of this machine and its user in a shared memory, instead of those of the system.
     pub(crate) machine: Option<String>,
     pub(crate) user: Option<String>,
     pub(crate) hub: Hub,
@@ -69,30 +70,30 @@ pub(crate) struct Config {
 /// How agents write reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Report {
-    /// The language they write in, as a tag such as `en`.
+    /// The language of reports, as a tag such as `en`.
     pub(crate) language: String,
-    /// How long one run of a writer may take.
+    /// The time limit of one run of a writer.
     pub(crate) timeout_s: u64,
-    /// So many runs without anything new are the end of it.
+    /// A report ends after this many runs without anything new.
     pub(crate) retries: u32,
-    /// So many runs at once.
+    /// Maximum number of concurrent runs.
     pub(crate) jobs: usize,
 }
 
-/// A memory of many machines that this one delivers to.
+/// A memory of many machines that this one pushes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Hub {
     pub(crate) database: Database,
-    /// What leaves this machine.
+    /// What is pushed.
     pub(crate) share: Share,
-    /// Repositories and directories of which all does.
+    /// Repositories and directories whose sessions are pushed as a whole.
     pub(crate) full_projects: Vec<String>,
-    /// Whether a sweep delivers what it read.
+    /// Whether a sweep pushes what it read.
     pub(crate) push_on_sweep: bool,
 }
 
 impl Hub {
-    /// Whether all of a project may leave the machine, by its name or a directory of it.
+    /// Returns whether the sessions of a project are pushed as a whole, by its name or a directory of it.
     pub(crate) fn is_full(&self, project: &str) -> bool {
         self.full_projects.iter().any(|full| {
             project
@@ -102,7 +103,7 @@ impl Hub {
     }
 }
 
-/// A database on a server. Its URL may hold a password, so that it is never shown as it is.
+/// A database on a server. Its URL may contain a password, so it is never printed as it is.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Database {
     pub(crate) url: Option<String>,
@@ -115,22 +116,22 @@ impl std::fmt::Debug for Database {
     }
 }
 
-/// The diary: where it is kept, and what it takes for granted.
+/// The settings of the diary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Diary {
-    /// `None` where it lies beside the store.
+    /// `None` if it is next to the store.
     pub(crate) reports_root: Option<PathBuf>,
-    /// The project of sessions that tell none, by agent.
+    /// The project of sessions that name none, by agent.
     pub(crate) fallback_roots: Vec<(Agent, PathBuf)>,
 }
 
-/// How much raw text is kept, and for how long.
+/// How much raw text is stored, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(dead_code, reason = "every key has its field, whichever verbs read it")]
 pub(crate) struct Retention {
     pub(crate) raw_soft_cap_bytes: u64,
     pub(crate) raw_hard_cap_bytes: u64,
-    /// `None` where raw text never grows too old.
+    /// `None` if raw text has no age limit.
     pub(crate) raw_max_age_days: Option<u32>,
     pub(crate) distilled_cap_bytes: u64,
     pub(crate) cadence: Cadence,
@@ -142,12 +143,12 @@ pub(crate) enum Cadence {
     Hourly,
     Daily,
     Weekly,
-    /// Only when an agent's hook says that a session ended.
+    /// Only when an agent's hook reports that a session ended.
     OnHook,
 }
 
 impl Cadence {
-    /// The word for it in the configuration.
+    /// Returns its name in the configuration.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Hourly => "hourly",
@@ -158,7 +159,7 @@ impl Cadence {
     }
 }
 
-/// Where the agents keep their sessions; an empty list means the agent's own place.
+/// The directories of the agents' sessions; an empty list means the agent's default.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sources {
     pub(crate) claude: Vec<PathBuf>,
@@ -167,7 +168,7 @@ pub(crate) struct Sources {
     pub(crate) extra: Vec<ExtraRoot>,
 }
 
-/// A further place with sessions of one agent.
+/// A further directory with sessions of one agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ExtraRoot {
     pub(crate) agent: Agent,
@@ -186,7 +187,7 @@ pub(crate) struct Ignore {
 }
 
 impl Config {
-    /// Types and checks what the layers say. `home` stands for `~` in paths.
+    /// Types and checks the result of the layers. `home` replaces `~` in paths.
     pub(crate) fn read(settings: &Settings, home: &Path) -> Result<Self, ConfigError> {
         let ignore = "session_memory.ignore";
         Ok(Self {
@@ -227,7 +228,7 @@ impl Config {
     }
 }
 
-/// Why the configuration cannot be used.
+/// Why the configuration is invalid.
 #[derive(Debug, Error)]
 pub(crate) enum ConfigError {
     #[error("cannot read the configuration file `{}`: {source}", .path.display())]
@@ -251,7 +252,7 @@ pub(crate) enum ConfigError {
 }
 
 impl ConfigError {
-    /// What to do next, where it is not plain from the message.
+    /// Returns what to do next, if the message does not make it clear.
     pub(crate) fn hint(&self) -> Option<String> {
         match self {
             Self::Missing { .. } => Some("`boswell config init` writes one".to_owned()),

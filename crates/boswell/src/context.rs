@@ -1,5 +1,5 @@
-//! The one place that asks for time, home, environment, terminal, current directory and configuration.
-//! Everything else gets them as arguments.
+//! The one place that reads the time, home, environment, terminal, current directory and configuration. Everything else
+//! gets them as arguments.
 
 mod private;
 mod roots;
@@ -32,10 +32,10 @@ pub(crate) use self::roots::{Reports, Root, RootOrigin};
 use self::roots::{find_reports, find_roots};
 pub(crate) use self::store::Passwords;
 
-/// A zone that is looked up when it is needed first.
+/// A time zone that is looked up on first use.
 pub(crate) type Zone = LazyLock<TimeZone, Box<dyn FnOnce() -> TimeZone + Send>>;
 
-/// Where Unix keeps the machine's own zone.
+/// The link to the machine's time zone on Unix.
 const LOCALTIME: &str = "/etc/localtime";
 
 /// What the process was started with.
@@ -69,25 +69,25 @@ impl Surroundings {
         self.stream(choice, self.stderr_is_terminal)
     }
 
-    /// Whether somebody sits at a terminal that can show a whole screen.
+    /// Returns whether there is a terminal that can show a full screen.
     pub(crate) fn has_screen(&self) -> bool {
         let is_dumb = self.environment.get(variables::TERM).is_some_and(|term| term == "dumb");
         self.stdin_is_terminal && self.stdout_is_terminal && !is_dumb
     }
 
-    /// Whether somebody sees a question and can answer it.
+    /// Returns whether a user can see and answer a question.
     pub(crate) fn can_answer(&self) -> bool {
         self.stdin_is_terminal && self.stderr_is_terminal
     }
 
-    /// How wide the terminal is, where there is one.
+    /// Returns the width of the terminal, if there is one.
     pub(crate) fn columns(&self) -> Option<usize> {
         let told = self.environment.get(variables::COLUMNS).and_then(OsStr::to_str);
         let asked = || terminal_size::terminal_size().map(|(columns, _)| usize::from(columns.0));
         told.and_then(|columns| columns.parse().ok()).or_else(asked)
     }
 
-    /// What shows text that is longer than the screen, where there is a screen.
+    /// Returns the pager for long text, if there is a screen.
     pub(crate) fn pager(&self) -> Option<Pager> {
         let (_, rows) = terminal_size::terminal_size().filter(|_| self.stdout_is_terminal)?;
         let is_dumb = self.environment.get(variables::TERM).is_some_and(|term| term == "dumb");
@@ -100,7 +100,7 @@ impl Surroundings {
         Some(Pager {
             program: words.next()?,
             arguments: words.collect(),
-            // Colours are shown, and Ctrl-C leaves the pager as it leaves us.
+            // These options show colours, and let Ctrl-C leave the pager.
             variables: if has_options {
                 Vec::new()
             } else {
@@ -113,7 +113,7 @@ impl Surroundings {
     fn stream(&self, choice: ColorChoice, is_terminal: bool) -> Stream {
         let has_color = choose_color(choice, is_terminal, &self.environment);
         if has_color && is_terminal {
-            // Older Windows consoles show colours only when told to; elsewhere this does nothing.
+            // Older Windows consoles need this to show colours; elsewhere it does nothing.
             _ = anstyle_query::windows::enable_ansi_colors();
         }
         Stream { is_terminal, has_color }
@@ -125,7 +125,7 @@ impl Surroundings {
         Some(base.home_dir().to_owned())
     }
 
-    /// Where things lie on this machine.
+    /// Returns the directories on this machine.
     pub(crate) fn places(&self) -> Result<Places, CommandError> {
         let base = etcetera::choose_base_strategy()
             .map_err(|_| CommandError::user("no-home", "cannot find your home directory").with_hint("set `HOME`"))?;
@@ -136,7 +136,7 @@ impl Surroundings {
             )
         })?;
         let given = |name| self.environment.get(name).map(|path| current_dir.join(path));
-        // A memory of gigabytes does not roam with a Windows profile.
+        // A memory of gigabytes must not roam with a Windows profile.
         let platform_data_dir = if cfg!(windows) {
             base.cache_dir()
         } else {
@@ -177,13 +177,13 @@ impl Surroundings {
         dir.join("boswell").join("config.toml")
     }
 
-    /// Those that are set of the variables which say where things lie.
+    /// Returns the variables that determine directories, as far as they are set.
     fn own_variables(&self) -> Vec<(&'static str, String)> {
         let value = |name: &'static str| Some((name, self.environment.get(name)?.to_str()?.to_owned()));
         variables::PLACES.iter().copied().filter_map(value).collect()
     }
 
-    /// Where the machine names its zone by a link, one file is read; every other way looks through all zones there are.
+    /// Returns the machine's time zone. If a link names it, one file is read; any other way would search all zones.
     fn zone(&self) -> Zone {
         let is_told = self.environment.get(variables::TZ).is_some();
         let linked = move || {
@@ -209,56 +209,56 @@ impl Surroundings {
     }
 }
 
-/// Where things lie on this machine.
+/// Directories on this machine.
 #[derive(Debug)]
 pub(crate) struct Places {
     pub(crate) home: PathBuf,
     pub(crate) current_dir: PathBuf,
     pub(crate) system_config: ConfigFile,
     pub(crate) user_config: ConfigFile,
-    /// Where the memory is kept: as a path, the directory of this machine's own files.
+    /// The directory of the memory; with a memory on a server, the one of this machine's own files.
     pub(crate) data_dir: Place,
-    /// Where programs of this user are configured.
+    /// The user's configuration directory.
     pub(crate) config_dir: PathBuf,
 }
 
-/// All that a command may know about the world around it.
+/// Everything a command may know of its environment.
 #[derive(Debug)]
 #[allow(dead_code, reason = "each verb uses its part")]
 pub(crate) struct Context {
     pub(crate) now: Timestamp,
     pub(crate) is_clock_still: bool,
-    /// The zone in which times are shown.
+    /// The time zone in which times are shown.
     pub(crate) zone: Zone,
-    /// This program.
+    /// The path of this program.
     pub(crate) program: PathBuf,
-    /// Variables that say where things lie, for whoever starts us from elsewhere.
+    /// The variables that determine directories, for programs that start Boswell from elsewhere.
     pub(crate) own_variables: Vec<(&'static str, String)>,
     pub(crate) threads: usize,
     pub(crate) places: Places,
     pub(crate) config: Config,
     /// The configuration as it was written, with the origin of each value.
     pub(crate) settings: Settings,
-    /// The roots of all agents, each once, existing or not.
+    /// The roots of all agents without duplicates, existing or not.
     pub(crate) roots: Vec<Root>,
-    /// Where programs are looked for.
+    /// The directories that are searched for programs.
     pub(crate) search_path: Vec<PathBuf>,
     pub(crate) reports: Reports,
-    /// The memory of many machines that this one delivers to.
+    /// The shared memory that this machine pushes to.
     pub(crate) hub: Option<Place>,
-    /// What is known of databases beside their URLs.
+    /// What is known of databases besides their URLs.
     pub(crate) passwords: Passwords,
 }
 
 impl Context {
-    /// The memory at a URL that somebody gave.
+    /// Returns the memory at a given URL.
     pub(crate) fn place_of(&self, url: &str) -> Result<Place, CommandError> {
         let own = &self.places.data_dir;
         let server = self.passwords.server(url, "URL", None)?;
         Ok(Place::on_server(own, server).written_by(own.writer().clone()))
     }
 
-    /// How digests are made.
+    /// Returns the settings of digests.
     pub(crate) fn digest_settings(&self) -> memory::digest::Settings<'_> {
         memory::digest::Settings {
             now: self.now,
@@ -266,7 +266,7 @@ impl Context {
         }
     }
 
-    /// The domain of a repository, by its name or by its remote's path.
+    /// Returns the domain of a repository, by its name or by the path of its remote.
     pub(crate) fn domain(&self, repo: Option<&str>, remote: Option<&str>) -> Option<&str> {
         let path = remote.and_then(|remote| remote.split_once('/')).map(|(_, path)| path);
         let is = |name: &str| [repo, remote, path].contains(&Some(name));
@@ -274,7 +274,7 @@ impl Context {
         found.map(|(_, domain)| domain.as_str())
     }
 
-    /// Reads all layers of the configuration; unknown keys are told as warnings.
+    /// Reads all layers of the configuration; unknown keys cause warnings.
     pub(crate) fn load(ui: &mut Ui, surroundings: &Surroundings, flags: &[Assignment]) -> Result<Self, CommandError> {
         let mut places = surroundings.places()?;
         let mut files = Vec::new();
@@ -321,8 +321,8 @@ impl Context {
 }
 
 impl Context {
-    /// What finds and masks secrets. The key of its fingerprints lies beside the configuration, never in the
-    /// store; it is made at the first run, unless nothing may be written.
+    /// Returns the masker. The key of its fingerprints is stored next to the configuration, never in the store. It is
+    /// created on the first run, unless nothing may be written.
     pub(crate) fn masker(&self, may_write: bool) -> Result<Masker, CommandError> {
         let path = self.places.user_config.path.with_file_name(MASK_KEY);
         let key = match fs::read(&path) {
@@ -333,14 +333,14 @@ impl Context {
                     .map_err(|error| CommandError::internal(format_args!("no random numbers: {error}")))?;
                 match may_write.then(|| write_first(&path, &key)) {
                     None | Some(Ok(())) => key,
-                    // Somebody else was faster: there is one key, and it is theirs.
+                    // Another process created the key first, so its key is used.
                     Some(Err(error)) if error.kind() == io::ErrorKind::AlreadyExists => {
                         fs::read(&path).map_err(|error| mask_key_error(&path, "read", &error))?
                     }
                     Some(Err(error)) => return Err(mask_key_error(&path, "write", &error)),
                 }
             }
-            // One that cannot be read just now is no reason to make another one: fingerprints would change.
+            // A key that cannot be read now must not be replaced, because the fingerprints would change.
             Err(error) => return Err(mask_key_error(&path, "read", &error)),
         };
         let key = key.try_into().map_err(|_| {
@@ -353,21 +353,21 @@ impl Context {
         Masker::new(&MaskKey::new(key), &self.config.masking).map_err(|error| CommandError::config("mask-rules", error))
     }
 
-    /// Whether a log is not to be read: by its own path, or by the directory its session worked in.
+    /// Returns whether a log is ignored: by its own path, or by the working directory of its session.
     pub(crate) fn is_ignored(&self, log: &Path) -> bool {
         let ignore = &self.config.ignore;
         if ignore.paths.is_match(log) {
             return true;
         }
-        // Only the log itself knows its directory, and looking into logs costs time.
+        // Only the log itself names that directory, and reading logs takes time.
         !ignore.projects.is_empty()
             && logs::cwd_of_head(log).iter().any(|cwd| {
-                // `~/private/**` is said by those who mean the directory as well.
+                // `~/private/**` is also meant for the directory itself.
                 cwd.ancestors().any(|above| ignore.projects.is_match(above)) || ignore.projects.is_match(cwd.join(""))
             })
     }
 
-    /// The roots as the memory knows them.
+    /// Returns the roots as the memory needs them.
     pub(crate) fn memory_roots(&self) -> Vec<memory::sources::Root> {
         let root = |root: &Root| memory::sources::Root {
             agent: root.agent,
@@ -377,7 +377,7 @@ impl Context {
         self.roots.iter().map(root).collect()
     }
 
-    /// What is wrong with who may look into the memory, if anything is.
+    /// Returns what is wrong with the permissions of the memory, if anything.
     pub(crate) fn open_to_others(&self) -> Option<String> {
         let mode = mode_of(&self.places.data_dir)?;
         let is_open = mode & 0o077 != 0;
@@ -385,7 +385,7 @@ impl Context {
         is_open.then(|| format!("others can look into the memory, its mode is {mode:o}: `{path}`"))
     }
 
-    /// What time it is by now, for what runs long. A still clock stands still.
+    /// Returns the current time, for long runs. A fixed clock stays fixed.
     pub(crate) fn now_again(&self) -> Timestamp {
         if self.is_clock_still {
             self.now
@@ -394,13 +394,13 @@ impl Context {
         }
     }
 
-    /// A watch that starts now, for how long a command takes.
+    /// Starts a stopwatch for the duration of a command.
     pub(crate) fn clock(&self) -> Clock {
         Clock::start()
     }
 }
 
-/// Who may do what with a directory, where the file system tells it.
+/// Returns the permissions of a directory, if the file system has them.
 #[cfg(unix)]
 fn mode_of(directory: &Path) -> Option<u32> {
     use std::os::unix::fs::PermissionsExt;
@@ -410,25 +410,25 @@ fn mode_of(directory: &Path) -> Option<u32> {
 
 #[cfg(not(unix))]
 fn mode_of(_: &Path) -> Option<u32> {
-    // The user's own directories are private by their place on other systems.
+    // On other systems the user's own directories are private because of their location.
     None
 }
 
-/// The file that holds the key of masked secrets' fingerprints.
+/// Returns the path of the masking key.
 const MASK_KEY: &str = "mask.key";
 
-/// The time for a hook, which has no context. A still clock holds for it, too.
+/// Returns the time for a hook, which has no context. A fixed clock applies to it, too.
 pub(crate) fn hook_time() -> Timestamp {
     let told = env::var(variables::BOSWELL_NOW).ok();
     told.and_then(|told| told.parse().ok()).unwrap_or_else(Timestamp::now)
 }
 
-/// What a hook starts, and what `boswell hooks` names: this very program.
+/// Returns the path of this program, which hooks call.
 pub(crate) fn own_program() -> Option<PathBuf> {
     env::current_exe().ok()
 }
 
-/// The time that the file system uses, whatever clock stands still.
+/// Returns the clock of the file system, even if the clock of the command is fixed.
 pub(crate) fn wall_clock() -> Timestamp {
     Timestamp::now()
 }
@@ -438,7 +438,7 @@ fn mask_key_error(path: &Path, what: &str, error: &io::Error) -> CommandError {
         .with_hint("the masking key must be yours to read; without it nothing is kept")
 }
 
-/// A watch.
+/// A stopwatch.
 pub(crate) struct Clock(std::time::Instant);
 
 impl Clock {
@@ -455,7 +455,7 @@ impl Clock {
     }
 }
 
-/// The flag decides, then the variables, then whether somebody looks.
+/// Returns whether colours are used: the flag decides, then the variables, then whether the stream is a terminal.
 fn choose_color(choice: ColorChoice, is_terminal: bool, environment: &Environment) -> bool {
     let is_forced = environment
         .get(variables::CLICOLOR_FORCE)

@@ -1,7 +1,8 @@
-//! What we made of sessions outside of the memory: noted when it is made, found again when they are forgotten, and
-//! deleted where that is asked for.
+//! Files that Boswell made of sessions outside the memory: recorded when they are made, found again when the sessions
+//! are forgotten, and deleted if the user asks for it.
 //!
-//! Workspaces are not noted: their own indexes tell what lies in them. Nor is what is surfaced: its name tells.
+//! Workspaces are not recorded, because their indexes name their sessions; nor are surfaced files, because their names
+//! do.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashSet};
@@ -18,7 +19,7 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::ui::Ui;
 
-/// Lets `boswell forget` know of what was just made. What was made is there all the same where that cannot be noted.
+/// Records a new file for `boswell forget`. The file stays even if it cannot be recorded.
 pub(crate) fn note(ui: &mut Ui, context: &Context, verb: &'static str, copies: &[CopyRow]) {
     let paths: BTreeSet<&str> = copies.iter().map(|copy| copy.path.as_str()).collect();
     let sentence = format!("made {}", paths.iter().copied().collect::<Vec<_>>().join(", "));
@@ -37,16 +38,16 @@ pub(crate) fn note(ui: &mut Ui, context: &Context, verb: &'static str, copies: &
     }
 }
 
-/// What there is of some sessions outside of the memory.
+/// The files outside the memory that were made of some sessions.
 pub(crate) struct Copies {
-    /// Files, and directories that are ours as a whole.
+    /// Files, and directories that Boswell made as a whole.
     files: Vec<CopyRow>,
     /// Days of the diary.
     days: Vec<Trace>,
 }
 
 impl Copies {
-    /// Looks for all that is still there. Files that carry digests count where the digests are to go.
+    /// Finds all that still exist. Files with digests count if the digests are to be deleted.
     pub(crate) fn find(
         context: &Context,
         store: &Store,
@@ -78,7 +79,7 @@ impl Copies {
         Ok(Self { files, days })
     }
 
-    /// All of it, a row for each session it was made of.
+    /// Returns all files, with one row for each session that a file was made of.
     pub(crate) fn rows(&self) -> Vec<CopyRow> {
         let mut rows = self.files.clone();
         for day in &self.days {
@@ -96,17 +97,17 @@ impl Copies {
         rows
     }
 
-    /// Paths of files that are noted in the memory.
+    /// Returns the paths of files that are recorded in the memory.
     pub(crate) fn files(&self) -> impl Iterator<Item = &str> {
         self.files.iter().map(|copy| copy.path.as_str())
     }
 
-    /// The days that go as a whole.
+    /// Returns the days that are deleted as a whole.
     pub(crate) fn days(&self) -> Vec<String> {
         self.days.iter().map(|day| day.date.to_string()).collect()
     }
 
-    /// Deletes all of it.
+    /// Deletes all of them.
     pub(crate) fn delete(&self, reports_root: &Path) -> Result<(), CommandError> {
         for path in self.files() {
             delete(Path::new(path))?;
@@ -122,7 +123,7 @@ impl Copies {
     }
 }
 
-/// Deletes something we made: a file, or a directory that is ours as a whole.
+/// Deletes a file, or a directory that Boswell made as a whole.
 fn delete(path: &Path) -> Result<(), CommandError> {
     let deleted = match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),

@@ -1,11 +1,11 @@
 //! Every environment variable that Boswell reads, in one list, which is also their documentation.
 //!
-//! The values themselves are asked for in `context.rs` and travel from there.
+//! `context.rs` reads the values and passes them on.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
-/// One variable and what it is for.
+/// An environment variable and its purpose.
 #[allow(dead_code, reason = "read by the test that writes `docs/config.md`")]
 pub(crate) struct Variable {
     pub(crate) name: &'static str,
@@ -39,7 +39,7 @@ pub(crate) const PROGRAMDATA: &str = "PROGRAMDATA";
 pub(crate) const TZ: &str = "TZ";
 pub(crate) const RUST_BACKTRACE: &str = "RUST_BACKTRACE";
 
-/// Variables that say where things lie.
+/// Variables that determine directories.
 pub(crate) const PLACES: [&str; 8] = [
     BOSWELL_CONFIG,
     BOSWELL_SYSTEM_CONFIG,
@@ -51,10 +51,10 @@ pub(crate) const PLACES: [&str; 8] = [
     "XDG_CONFIG_HOME",
 ];
 
-/// Variables that set a configuration key begin like this; the rest is the key's path in capitals.
+/// Prefix of variables that set a configuration key; the rest is the path of the key in capitals.
 pub(crate) const KEY_PREFIX: &str = "BOSWELL_";
 
-/// The list. A variable that is set to nothing counts as not set.
+/// All variables. An empty variable counts as not set.
 #[rustfmt::skip]
 #[allow(dead_code, reason = "read by the test that writes `docs/config.md`")]
 pub(crate) const VARIABLES: &[Variable] = &[
@@ -89,7 +89,7 @@ pub(crate) const VARIABLES: &[Variable] = &[
     Variable { name: RUST_BACKTRACE, help: "A backtrace if Boswell itself has a bug, for a bug report." },
 ];
 
-/// The variables of this process, as they were when it started.
+/// The variables of this process when it started.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Environment {
     values: BTreeMap<String, OsString>,
@@ -126,7 +126,7 @@ impl FromIterator<(OsString, OsString)> for Environment {
     }
 }
 
-/// Windows does not tell `Path` from `PATH`.
+/// Windows does not distinguish `Path` from `PATH`.
 fn spelled(name: String) -> String {
     if cfg!(windows) { name.to_uppercase() } else { name }
 }

@@ -30,7 +30,7 @@ use crate::ui::Ui;
 use crate::ui::markdown::Ink;
 use crate::ui::prose::{StyledLine, parse_ansi};
 
-/// How long a key is waited for while an answer is due, and while none is.
+/// How long to wait for a key while an answer is due, and while none is.
 const WAIT_ASKING: Duration = Duration::from_millis(15);
 const WAIT_IDLE: Duration = Duration::from_millis(200);
 
@@ -61,7 +61,7 @@ pub(crate) fn run(ui: &mut Ui, surroundings: &Surroundings, global: &GlobalArgs)
     let end = finder
         .show()
         .map_err(|error| error.in_store(&context.places.data_dir))?;
-    // Not every terminal takes what it is told to copy; printed, it can be copied by hand.
+    // Not every terminal supports copying, so the text is also printed for copying by hand.
     if let Some(copied) = finder.copied.take() {
         ui.row(copied)?;
     }
@@ -73,7 +73,7 @@ pub(crate) fn run(ui: &mut Ui, surroundings: &Surroundings, global: &GlobalArgs)
         End::Left => Ok(Outcome::Done),
         End::Setup | End::Sweep => {
             verb(&[if end == End::Setup { "setup" } else { "sweep" }])?;
-            // Where something was kept, it can be found now.
+            // If the memory has sessions now, the finder opens again.
             let store = Store::open_existing(&context.places.data_dir)?;
             match store.map_or(Ok(Vec::new()), |store| store.reads().listed())?.is_empty() {
                 true => Ok(Outcome::Done),
@@ -207,7 +207,7 @@ impl Finder<'_> {
         let needle = hit.map(|(text, _)| text.clone());
         reader.go_to(row.turn, row.line, needle);
         if reader.document.items.is_empty() {
-            // `show` prints what is left of it.
+            // `show` prints what the memory still has.
             let words = ["show".to_owned(), row.session_uid.clone()];
             let (_, lines) = self.run_captured(&words);
             reader.panel = Some(Panel {
@@ -322,7 +322,7 @@ fn cannot(error: io::Error) -> CommandError {
 }
 
 fn next_event(wait: Duration) -> io::Result<Option<Event>> {
-    // What was read with an earlier key may still wait inside.
+    // Bytes of an earlier read may still be buffered inside crossterm.
     let mut rest = screen::wait_for_input(Duration::ZERO)?;
     if !event::poll(Duration::ZERO).unwrap_or(false) {
         rest = screen::wait_for_input(wait)?;
@@ -338,7 +338,7 @@ fn next_event(wait: Duration) -> io::Result<Option<Event>> {
 
 fn take_event(state: &mut State, event: &Event) -> Action {
     match event {
-        // Some terminals tell of keys that are let go, too.
+        // Some terminals also report key releases.
         Event::Key(key) if key.kind != KeyEventKind::Release => update(state, *key),
         Event::Paste(text) => paste(state, text),
         _ => Action::Nothing,
@@ -380,7 +380,8 @@ fn take_answer(desk: &Desk, state: &mut State, answer: Answer) -> Result<(), Com
     Ok(())
 }
 
-/// What is copied of a row. Ids stand in logs: what a shell would take apart is never copied as a command.
+/// Returns the text to copy for a row. Ids come from logs, so an id that a shell would interpret is never copied as a
+/// command.
 fn to_copy(row: &Row, action: Action) -> Option<String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let id = row.id.as_str();

@@ -1,8 +1,8 @@
-//! `boswell hook AGENT`: what an agent's settings call. It notes that something happened to a session, starts the ingest
-//! behind its own back, and is gone.
+//! `boswell hook AGENT`: the command in an agent's settings. It writes a note that something happened to a session,
+//! starts the ingest in the background, and exits.
 //!
-//! An agent waits for it, so it knows neither the command line's grammar, nor the configuration, nor the store. It says
-//! nothing and never fails, whatever it is given and whatever state the memory is in.
+//! The agent waits for it, so it uses neither the command line's parser, nor the configuration, nor the store. It
+//! prints nothing and never fails, whatever its input and the state of the memory are.
 
 pub(crate) mod baked;
 mod ingest;
@@ -20,23 +20,23 @@ use transcript::{Agent, hook_call};
 use self::baked::Baked;
 use crate::context::{hook_time, own_program};
 
-/// The verb, the flag that says where the memory lies, and the word for what runs behind the agent's back.
+/// The verb, the flag with the directory of the memory, and the argument that starts the background ingest.
 pub(crate) const VERB: &str = "hook";
 pub(crate) const HOME_FLAG: &str = "--home";
 const INGEST: &str = "ingest";
-/// A last answer is part of what some agents hand over, and can be long.
+/// Maximum size of the input. Some agents include the last answer, which can be long.
 const INPUT_BYTES_MAX: u64 = 16 << 20;
-/// So much more is taken in and thrown away, so that nobody sees a closed pipe.
+/// This much more is read and discarded, so that the agent does not see a closed pipe.
 const SPARE_BYTES_MAX: u64 = 64 << 20;
 /// Held by the one ingest that runs.
 const LOCK: &str = "ingest.lock";
 
-/// Whether a process was started as a hook.
+/// Returns whether the process was started as a hook.
 pub(crate) fn is_meant(arguments: &[OsString]) -> bool {
     arguments.get(1).is_some_and(|verb| verb == VERB)
 }
 
-/// Does what a hook does. Nothing that goes wrong is anybody's business here.
+/// Runs the hook. Errors are not reported, because a hook must never disturb its agent.
 pub(crate) fn answer(arguments: &[OsString]) -> ExitCode {
     panic::set_hook(Box::new(|_| {}));
     _ = panic::catch_unwind(|| {
@@ -61,18 +61,19 @@ fn value_of<'a>(arguments: &'a [OsString], flag: &str) -> Option<&'a OsStr> {
     arguments.get(at + 1).map(OsString::as_os_str)
 }
 
-/// Notes what stands on standard input, and sees to it that somebody takes the note in.
+/// Writes a note with the standard input, and makes sure that an ingest will read it.
 fn note(made_for: Agent, home: &Path) -> Option<()> {
     let call = hook_call(&input()?, made_for)?;
     let baked = Baked::read(home);
     let at = hook_time();
     let note = Note::of(&call, baked.as_ref().map(|baked| baked.roots.as_slice()), at)?;
-    // Names sort by time, and no two calls of one moment share one.
+    // File names sort by time, and are unique even within one moment.
     let mut dice = [0; 4];
     _ = getrandom::fill(&mut dice);
     let dice = u32::from_le_bytes(dice);
     let name = format!("{:016x}-{:08x}-{dice:08x}", at.as_microsecond(), std::process::id());
-    // What could not be noted is counted; the session itself is in its log, so it is looked for all the same.
+    // If the note could not be written, the failure is counted; the ingest starts anyway, because the session is in its
+    // log.
     _ = spool::put(home, &name, &note);
     start_ingest(home, baked.as_ref());
     Some(())
@@ -92,7 +93,7 @@ fn input() -> Option<Vec<u8>> {
     read.ok().map(|_| bytes)
 }
 
-/// Starts the ingest, unless one runs: it looks for notes once more when it is done, so none is overlooked.
+/// Starts the ingest unless one is running. A running one checks for notes again before it ends, so no note is missed.
 fn start_ingest(home: &Path, baked: Option<&Baked>) -> Option<()> {
     let lock = open_lock(home)?;
     lock.try_lock().ok()?;
@@ -101,7 +102,7 @@ fn start_ingest(home: &Path, baked: Option<&Baked>) -> Option<()> {
     if let Some(baked) = baked {
         baked.surround(&mut command);
     }
-    // The lock goes over to whom it is held for: fifty hooks at once start one ingest.
+    // The child inherits the lock, so fifty hooks at once start only one ingest.
     command
         .stdin(Stdio::from(lock))
         .stdout(Stdio::null())
@@ -119,7 +120,7 @@ fn open_lock(home: &Path) -> Option<File> {
     options.open(home.join(spool::FOLDER).join(LOCK)).ok()
 }
 
-/// An agent that ends takes its hooks with it; what has a group of its own stays.
+/// An agent that ends kills its process group; a process in a group of its own survives.
 #[cfg(unix)]
 fn detach(command: &mut Command) {
     std::os::unix::process::CommandExt::process_group(command, 0);

@@ -1,4 +1,4 @@
-//! The door: arguments in, one command run, exit code out.
+//! The entry point: parses arguments, runs one command, and returns its exit code.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -46,7 +46,7 @@ use crate::ui::{Format, Ui, Volume};
 
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().collect();
-    // An agent waits for it: before anything else.
+    // An agent waits for the hook, so it comes before everything else.
     if hook::is_meant(&arguments) {
         return hook::answer(&arguments);
     }
@@ -90,7 +90,7 @@ fn run(ui: &mut Ui, surroundings: &Surroundings, cli: Cli) -> Result<Outcome, Co
     }
 }
 
-/// Help and version are data. Anything else clap says is an error: for people in clap's own words.
+/// Help and version are data. Everything else from clap is an error, which people see in clap's own words.
 fn answer_clap(ui: &mut Ui, error: clap::Error) -> u8 {
     let is_help = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
     match ui.format {
@@ -106,7 +106,7 @@ fn answer_clap(ui: &mut Ui, error: clap::Error) -> u8 {
     }
 }
 
-/// Hands over what is still buffered and says what went wrong, if anything did.
+/// Flushes the output and reports an error, if there was one.
 fn finish(ui: &mut Ui, result: Result<Outcome, CommandError>) -> u8 {
     let result = result.and_then(|outcome| Ok(ui.flush().map(|()| outcome)?));
     let error = match result {
@@ -114,14 +114,14 @@ fn finish(ui: &mut Ui, result: Result<Outcome, CommandError>) -> u8 {
         Err(error) => error,
     };
     if error.blame != Blame::Nobody {
-        // Where even this cannot be written, the exit code is all that is left to say.
+        // If even this cannot be written, only the exit code remains.
         _ = ui.error(&error);
         _ = ui.flush();
     }
     error.exit_code()
 }
 
-/// A bug of ours ends as an error like any other. The trace is shown to those who ask for it.
+/// Reports a panic like any other error. The backtrace is shown if it is requested.
 fn catch_panic<T>(environment: &Environment, run: impl FnOnce() -> Result<T, CommandError>) -> Result<T, CommandError> {
     let place = Arc::new(Mutex::new(String::new()));
     let is_traced = environment.get(env::RUST_BACKTRACE).is_some_and(|value| value != "0");

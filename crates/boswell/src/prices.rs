@@ -1,4 +1,4 @@
-//! The price rows: those compiled in, and those of the user's own `prices.toml` before them.
+//! The list of prices: the user's own `prices.toml` first, then the compiled-in rows.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -49,12 +49,12 @@ struct LongRow {
     marginal: bool,
 }
 
-/// Where the user's own rows stand: beside the configuration.
+/// Returns the path of the user's own rows, next to the configuration.
 pub(crate) fn user_file(context: &Context) -> PathBuf {
     context.places.user_config.path.with_file_name(FILE)
 }
 
-/// All rows that hold for this user.
+/// Returns all rows that apply for this user.
 pub(crate) fn load(user_file: Option<&Path>) -> Result<Prices, CommandError> {
     let mut rows = rows(EMBEDDED).map_err(CommandError::internal)?;
     let Some(path) = user_file else {
@@ -129,7 +129,7 @@ fn rates(input: f64, output: f64, cache: [f64; 3]) -> Result<Rates, String> {
     })
 }
 
-/// Dollars as whole micro-dollars.
+/// Parses dollars into whole micro-dollars.
 fn micros(dollars: f64) -> Result<u64, String> {
     whole(dollars * 1e6)
 }
@@ -238,11 +238,11 @@ mod tests {
             cache_read: count,
             ..Tokens::default()
         };
-        // The whole request, by what it reads in all.
+        // The whole request is charged at this rate, because of the size of its input.
         assert_eq!(dollars("gpt-5.5", day, MILLION, None), Some(10.0));
         assert_eq!(dollars("gpt-5.5", day, read(272_000), None), Some(0.136));
         assert_eq!(dollars("gpt-5.5", day, read(272_001), None), Some(0.272_001));
-        // Only what lies above.
+        // Only the part above the limit is charged at this rate.
         let tokens = Tokens {
             input: 300_000,
             ..Tokens::default()

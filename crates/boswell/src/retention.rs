@@ -12,10 +12,10 @@ use crate::error::Outcome;
 use crate::render::text::plural;
 use crate::ui::{Ui, measure};
 
-/// So many lost sessions are named.
+/// Maximum number of lost sessions that are named.
 const LOST_SHOWN: usize = 10;
 
-/// The caps, and when this day began here.
+/// Returns the caps and the time at which the present day began.
 pub(crate) fn policy(context: &Context) -> Policy {
     let retention = &context.config.retention;
     let today = context.now.to_zoned(context.zone.clone()).start_of_day();
@@ -28,7 +28,7 @@ pub(crate) fn policy(context: &Context) -> Policy {
     }
 }
 
-/// All that a retention run is told.
+/// The arguments of a retention run.
 pub(crate) fn order(context: &Context) -> Retention<'_> {
     Retention {
         policy: policy(context),
@@ -99,7 +99,7 @@ pub(crate) fn tell_loss(ui: &mut Ui, context: &Context, done: &Done) -> Outcome 
     Outcome::DataLost
 }
 
-/// Runs the command of the configuration with an event on its standard input. No shell is asked.
+/// Runs the configured command with an event on its standard input, without a shell.
 fn notify(words: &[String], event: &LossEvent) -> Result<(), String> {
     let event = answers::to_value(event).map_err(|error| error.to_string())?;
     let Some((program, arguments)) = words.split_first() else {
@@ -112,7 +112,7 @@ fn notify(words: &[String], event: &LossEvent) -> Result<(), String> {
         .spawn()
         .map_err(|error| format!("`{program}`: {error}"))?;
     if let Some(mut stdin) = child.stdin.take() {
-        // A command that does not listen is told all the same, by being run.
+        // A command may ignore its input: running it is notification enough.
         _ = writeln!(stdin, "{event}");
     }
     let status = child.wait().map_err(|error| format!("`{program}`: {error}"))?;

@@ -1,4 +1,4 @@
-//! Digests and decisions as files, where the settings name a directory for them.
+//! Writes digests and decisions as files, if the settings name a directory for them.
 
 use std::path::Path;
 
@@ -48,7 +48,7 @@ pub(crate) fn decision(ui: &mut Ui, context: &Context, decision: &Decision) {
     }
 }
 
-/// What is kept is kept, whether or not others can be told of it.
+/// The data is stored in the memory, whether or not the file can be written.
 fn tell(ui: &mut Ui, directory: &Path, error: &std::io::Error) {
     ui.warning(format_args!("cannot write into {}: {error}", directory.display()));
     ui.hint("`session_memory.surface.dir` names where digests and decisions are written");

@@ -1,7 +1,6 @@
 //! The two streams of a command: data on stdout, everything else on stderr, never mixed.
 //!
-//! Nothing else in this program prints. What this file does not know: where colours, terminals and
-//! flags come from; `context.rs` has asked for them.
+//! Nothing else in this program prints. This file does not decide about colours, terminals or flags: `context.rs` does.
 
 mod escape;
 pub(crate) mod markdown;
@@ -29,30 +28,30 @@ pub(crate) use pager::Pager;
 
 use pager::Paged;
 
-/// Marks what a person looks for first: ids, names, numbers.
+/// Style of what a person looks for first: ids, names, numbers.
 pub(crate) const STRONG: Style = Style::new().bold();
-/// Marks what may be skipped: origins, ages, line numbers.
+/// Style of details that may be skipped: origins, ages, line numbers.
 pub(crate) const FAINT: Style = Style::new().dimmed();
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
 pub(crate) const BAD: Style = AnsiColor::Red.on_default();
-/// Marks the headings of an answer.
+/// Style of the headings of an answer.
 pub(crate) const HEADING: Style = AnsiColor::Cyan.on_default().bold();
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 const HINT: Style = AnsiColor::Cyan.on_default();
 
-/// Data is gathered in pieces of this size before it is written.
+/// Data is buffered up to this size before it is written.
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// How a command answers.
+/// The format of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     Text,
     Json,
 }
 
-/// How much is said beside the data.
+/// Which messages are printed besides the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Volume {
     /// Status, hints, warnings and errors.
@@ -68,21 +67,21 @@ pub(crate) enum DefaultAnswer {
     No,
 }
 
-/// What one stream is and can do.
+/// One output stream and its capabilities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stream {
     pub(crate) is_terminal: bool,
     pub(crate) has_color: bool,
 }
 
-/// Where a command's words go.
+/// The output of a command: data and messages.
 pub(crate) struct Ui {
     pub(crate) format: Format,
     volume: Volume,
     stdout: Stream,
     stderr: Stream,
     columns: Option<usize>,
-    /// What shows text that is longer than the screen.
+    /// The pager for text that is longer than the screen.
     pager: Option<Pager>,
     is_stale: bool,
     can_ask: bool,
@@ -94,7 +93,7 @@ pub(crate) struct Ui {
 }
 
 impl Ui {
-    /// Speaks to the process's own streams.
+    /// Returns a `Ui` that writes to the streams of the process.
     pub(crate) fn new(format: Format, volume: Volume, stdout: Stream, stderr: Stream) -> Self {
         // Neither stream is locked for longer than one write: worker threads draw progress bars on stderr, and a
         // lock held by this thread while it waits for them would never be released.
@@ -135,25 +134,26 @@ impl Ui {
         (ui, captured)
     }
 
-    /// Tells how wide the terminal is.
+    /// Sets the width of the terminal.
     pub(crate) fn with_columns(mut self, columns: Option<usize>) -> Self {
         self.columns = columns;
         self
     }
 
-    /// Tells whether somebody is there who can answer; programs that read JSON are not asked.
+    /// Sets whether a user can answer questions. Programs that read JSON are never asked.
     pub(crate) fn with_answers(mut self, can_answer: bool) -> Self {
         self.can_ask = can_answer && self.format == Format::Text;
         self
     }
 
-    /// Tells what shows text that is longer than the screen; nothing does where nobody looks at one.
+    /// Sets the pager. Without a screen there is none.
     pub(crate) fn with_pager(mut self, pager: Option<Pager>) -> Self {
         self.pager = pager.filter(|_| self.stdout.is_terminal && self.format == Format::Text);
         self
     }
 
-    /// Lets data be shown page by page from here on, where it is longer than the screen. It ends with what is returned.
+    /// Sends data through the pager from here on, if it is longer than the screen. Paging ends when the returned value
+    /// is dropped.
     pub(crate) fn page(&mut self) -> Result<(), OutputError> {
         let Some(pager) = self.pager.take() else { return Ok(()) };
         self.out.flush()?;
@@ -162,18 +162,18 @@ impl Ui {
         Ok(())
     }
 
-    /// Hands over the last page, and waits until the reader has seen enough.
+    /// Sends the last page and waits until the user has left the pager.
     pub(crate) fn end_pages(&mut self) -> Result<(), OutputError> {
         let flushed = self.out.flush();
         if self.is_captured {
             return Ok(flushed?);
         }
-        // The pager ends when its writer is gone; from here on only its reader speaks to stdout.
+        // The pager ends when its input is closed; from here on it is the only writer to stdout.
         self.out = BufWriter::with_capacity(BUFFER_BYTES, Box::new(io::stdout()) as Box<dyn Write>);
         Ok(flushed?)
     }
 
-    /// Writes out what is buffered, so that another process or library can write to stdout next.
+    /// Flushes the buffer, so that another process or library can write to stdout next.
     pub(crate) fn leave_stdout(&mut self) -> Result<(), OutputError> {
         self.end_pages()
     }
@@ -203,22 +203,22 @@ impl Ui {
         }
     }
 
-    /// How wide a line of data should be at most; `None` where stdout is not a terminal.
+    /// Returns the maximum width of a line of data, or `None` if stdout is not a terminal.
     pub(crate) fn columns(&self) -> Option<usize> {
         self.columns.filter(|_| self.stdout.is_terminal)
     }
 
-    /// Whether stdout shows colours.
+    /// Returns whether stdout shows colours.
     pub(crate) fn has_color(&self) -> bool {
         self.stdout.has_color
     }
 
-    /// Whether nothing is to be said beside data, warnings and errors.
+    /// Returns whether only data, warnings and errors are printed.
     pub(crate) fn is_quiet(&self) -> bool {
         self.volume == Volume::Quiet
     }
 
-    /// Where a long work shows how far it is: only to somebody who watches.
+    /// Returns where a long operation shows its progress, or `None` if stderr is not a terminal.
     pub(crate) fn progress_target(&self) -> ProgressDrawTarget {
         if self.stderr.is_terminal && !self.is_captured && self.volume == Volume::Normal && self.format == Format::Text
         {
@@ -234,19 +234,19 @@ impl Ui {
         self.stderr.is_terminal && !self.is_captured && self.format == Format::Text
     }
 
-    /// Whether somebody looks at a screen that can be drawn over.
+    /// Returns whether stdout is a screen that can be redrawn.
     pub(crate) fn draws(&self) -> bool {
         self.stdout.is_terminal && self.format == Format::Text
     }
 
-    /// Shows lines in the place of those that were shown last, each cut to the width of the screen.
+    /// Replaces the lines that were drawn last. Each line is cut to the width of the screen.
     pub(crate) fn draw_over(&mut self, drawn: usize, lines: &[String]) -> Result<(), OutputError> {
         if drawn > 0 {
-            // Up to the first of them, and all of it away.
+            // Moves the cursor to the first of them and clears the rest of the screen.
             write!(self.out, "\x1b[{drawn}A\x1b[J")?;
         }
         for line in lines {
-            // A line that wraps would be two.
+            // A line that wraps would take two rows.
             writeln!(self.out, "\x1b[?7l{line}\x1b[?7h")?;
         }
         self.flush()
@@ -261,17 +261,17 @@ impl Ui {
         lines.iter().try_for_each(|line| self.row_whole(line))
     }
 
-    /// Prints one line for programs, or one to be copied: it stays one line however narrow the terminal is.
+    /// Prints one line for programs, or one to be copied. It is never broken, however narrow the terminal is.
     pub(crate) fn row_whole(&mut self, line: impl fmt::Display) -> Result<(), OutputError> {
         Ok(writeln!(self.out, "{line}")?)
     }
 
-    /// Lets `render` write data of any shape.
+    /// Lets `render` write data of any form.
     pub(crate) fn write(&mut self, render: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), OutputError> {
         Ok(render(&mut self.out)?)
     }
 
-    /// From here on answers say that something new may be missing in them.
+    /// Marks further answers as stale: something new in the logs may be missing in them.
     pub(crate) fn set_stale(&mut self) {
         self.is_stale = true;
     }
@@ -299,31 +299,31 @@ impl Ui {
         Ok(self.row_whole(text)?)
     }
 
-    /// Hands over all data so far. A command that forgets it loses nothing: `main` calls it last.
+    /// Flushes all data. `main` calls it at the end, so a command does not have to.
     pub(crate) fn flush(&mut self) -> Result<(), OutputError> {
         Ok(self.out.flush()?)
     }
 
-    /// Says what is being done or has been done. Starts with a capital.
+    /// Prints a status message: what is being done or has been done. It begins with a capital.
     pub(crate) fn status(&mut self, message: impl fmt::Display) {
         if self.volume == Volume::Normal {
             self.tell(format_args!("{}", escape_lines(&message.to_string())));
         }
     }
 
-    /// Says what to do next. A lowercase phrase.
+    /// Prints a hint: what to do next. A lower-case phrase.
     pub(crate) fn hint(&mut self, message: impl fmt::Display) {
         if self.volume == Volume::Normal {
             self.tell_labelled(HINT, "Hint:", &message.to_string());
         }
     }
 
-    /// Says what is wrong but does not stop the command. A lowercase phrase.
+    /// Prints a warning: what is wrong but does not stop the command. A lower-case phrase.
     pub(crate) fn warning(&mut self, message: impl fmt::Display) {
         self.tell_labelled(WARNING, "warning:", &message.to_string());
     }
 
-    /// Says why the command stopped: for people on stderr, for agents as JSON on stdout.
+    /// Prints why the command stopped: for people on stderr, for programs as JSON on stdout.
     pub(crate) fn error(&mut self, error: &CommandError) -> Result<(), CommandError> {
         if self.format == Format::Json {
             return self.json(&error.to_json());
@@ -335,7 +335,7 @@ impl Ui {
         Ok(())
     }
 
-    /// Asks a question that a yes or a no answers; `None` where nobody is there to answer. Silence means no.
+    /// Asks a yes/no question whose default is no. Returns `None` if there is no terminal to ask on.
     pub(crate) fn ask(&mut self, question: impl fmt::Display) -> Option<bool> {
         self.confirm(question, DefaultAnswer::No)
     }
@@ -384,7 +384,7 @@ impl Ui {
         (bytes > 0).then(|| answer.trim().to_owned())
     }
 
-    /// Data in colour, where stdout shows colours.
+    /// Returns data in colour, if stdout shows colours.
     pub(crate) fn paint<T: fmt::Display>(&self, style: Style, text: T) -> Painted<T> {
         Painted {
             style: if self.stdout.has_color { style } else { Style::new() },
@@ -392,7 +392,7 @@ impl Ui {
         }
     }
 
-    /// Prints text that has its colours in it already, such as clap's help.
+    /// Prints text that contains colours already, such as clap's help.
     pub(crate) fn styled(&mut self, text: &clap::builder::StyledStr) -> Result<(), OutputError> {
         let text = match self.stdout.has_color {
             true => text.ansi().to_string(),
@@ -401,7 +401,7 @@ impl Ui {
         text.lines().try_for_each(|line| self.row(line))
     }
 
-    /// The same on stderr.
+    /// Returns text in colour, if stderr shows colours.
     pub(crate) fn tell_styled(&mut self, text: &clap::builder::StyledStr) {
         let text = if self.stderr.has_color {
             text.ansi().to_string()
@@ -416,9 +416,9 @@ impl Ui {
         self.tell(format_args!("{style}{label}{style:#} {}", escape_lines(message)));
     }
 
-    /// A message that cannot be written is lost: nobody listens, and the data may still be wanted.
+    /// A message that cannot be written is dropped, because the data may still be wanted.
     fn tell(&mut self, message: impl fmt::Display) {
-        // Where both streams are one terminal, what was said first stands first.
+        // If both streams are one terminal, earlier data must appear first.
         _ = self.out.flush();
         let message = message.to_string();
         let message = match &self.home {
@@ -468,7 +468,7 @@ fn shorten_home<'t>(text: &'t str, home: &str) -> Cow<'t, str> {
     short.into()
 }
 
-/// What a captured `Ui` has printed.
+/// The output of a captured `Ui`.
 #[derive(Clone, Default)]
 pub(crate) struct CapturedOutput(Arc<Mutex<Vec<u8>>>);
 
@@ -491,7 +491,7 @@ impl Write for CapturedOutput {
     }
 }
 
-/// Text with a colour around it, or plain text where there are no colours.
+/// Text with a colour around it, or plain text if colours are off.
 pub(crate) struct Painted<T> {
     style: Style,
     text: T,

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::SystemTime;
 
 /// Where Debian keeps the servers of all versions.
 const DEBIAN: &str = "/usr/lib/postgresql";
@@ -156,8 +157,11 @@ impl Postgres {
     /// Creates an empty database and returns its URL.
     pub fn database(&self) -> String {
         let number = self.databases.fetch_add(1, Ordering::Relaxed);
-        // Test processes may share the server, so the name must be unique among them.
-        let name = format!("memory_{}_{number}", std::process::id());
+        // Test processes may share the server, so the name must be unique among them. The system gives a process id to a later
+        // process again, so the time is part of the name.
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let nanoseconds = now.map_or(0, |since| since.as_nanos());
+        let name = format!("memory_{}_{nanoseconds}_{number}", std::process::id());
         self.run(&format!("CREATE DATABASE {name}"));
         self.url(&name)
     }

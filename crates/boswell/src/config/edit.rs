@@ -1,5 +1,5 @@
-//! Writing one key into the user's configuration file, without touching anything else in it: comments, order and odd
-//! formatting stay as they are.
+//! Writes one key into the user's configuration file without changing anything else in it: comments, order and
+//! formatting are preserved.
 
 use std::fs;
 use std::io::Write;
@@ -9,7 +9,7 @@ use toml_edit::{DocumentMut, Item, Table, Value, value};
 
 use crate::error::CommandError;
 
-/// Sets a key. Creates the file if there is none, and follows a link to the file it names.
+/// Sets a key. Creates the file if there is none, and follows a symbolic link.
 pub(crate) fn write_key(path: &Path, key: &[&str], new: impl Into<Value>) -> Result<(), CommandError> {
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let cannot = |what: &str, error: &dyn std::fmt::Display| {
@@ -33,7 +33,7 @@ pub(crate) fn write_key(path: &Path, key: &[&str], new: impl Into<Value>) -> Res
     Ok(())
 }
 
-/// The file's text with the key set.
+/// Returns the text of the file with the key set.
 fn set(before: &str, key: &[&str], new: impl Into<Value>) -> Result<String, String> {
     let mut document: DocumentMut = before.parse().map_err(|error| format!("{error}"))?;
     let Some((name, tables)) = key.split_last() else {
@@ -43,7 +43,7 @@ fn set(before: &str, key: &[&str], new: impl Into<Value>) -> Result<String, Stri
     for part in tables {
         let made = || {
             let mut made = Table::new();
-            // A table that only holds tables needs no line of its own.
+            // A table that only contains tables needs no line of its own.
             made.set_implicit(true);
             Item::Table(made)
         };
@@ -53,7 +53,7 @@ fn set(before: &str, key: &[&str], new: impl Into<Value>) -> Result<String, Stri
             .ok_or_else(|| format!("`{part}` is not a table"))?;
     }
     match table.get_mut(name) {
-        // What stands around the old value stays.
+        // White space and comments around the old value are preserved.
         Some(Item::Value(old)) => {
             let decor = old.decor().clone();
             *old = new.into();

@@ -1,4 +1,4 @@
-//! A configuration file as a layer: which of its keys are known, and at which line each one stands.
+//! Reads a configuration file as a layer: which of its keys are known, and on which line each one is.
 
 use std::path::PathBuf;
 
@@ -25,14 +25,14 @@ pub(crate) struct ConfigFile {
     pub(crate) is_required: bool,
 }
 
-/// What a configuration file says.
+/// The contents of a configuration file.
 pub(crate) struct FileText {
     pub(crate) path: PathBuf,
     pub(crate) text: String,
 }
 
 impl ConfigFile {
-    /// Reads the file; `None` where there is none and need not be one.
+    /// Reads the file; returns `None` if it does not exist and is not required.
     pub(crate) fn read(&self) -> Result<Option<FileText>, ConfigError> {
         let path = self.path.clone();
         match std::fs::read_to_string(&path) {
@@ -46,13 +46,13 @@ impl ConfigFile {
     }
 }
 
-/// One file, read against what the defaults know.
+/// One file, compared with the known keys.
 pub(super) struct FileLayer<'a> {
     pub(super) file: &'a FileText,
     pub(super) known: &'a Settings,
 }
 
-/// A key of the file that is not a known table, and where in the text it stands.
+/// A key of the file that is not a known table, and its position in the text.
 struct Leaf<'t, 'i> {
     at: usize,
     key: KeyPath,
@@ -61,12 +61,12 @@ struct Leaf<'t, 'i> {
 
 impl FileLayer<'_> {
     pub(super) fn read(&self, unknown: &mut Vec<UnknownKey>) -> Result<Vec<Setting>, ConfigError> {
-        // Editors on Windows put a byte order mark first, which is not part of the text.
+        // Editors on Windows write a byte order mark first, which is not part of the text.
         let text = self.file.text.strip_prefix('\u{feff}').unwrap_or(&self.file.text);
         let table = DeTable::parse(text).map_err(|error| self.syntax_error(text, &error))?;
         let mut leaves = Vec::new();
         self.gather(&KeyPath::root(), table.get_ref(), &mut leaves);
-        // A parsed table knows no order; the places in the text do.
+        // A parsed table has no order, so the positions in the text decide.
         leaves.sort_by_key(|leaf| leaf.at);
         let mut settings = Vec::new();
         for leaf in leaves {
@@ -89,7 +89,7 @@ impl FileLayer<'_> {
         }
     }
 
-    /// A known key is a setting, an unknown one is told and left.
+    /// Adds a known key as a setting, and an unknown one as a warning.
     fn take(
         &self,
         text: &str,
@@ -147,7 +147,7 @@ impl FileLayer<'_> {
     }
 }
 
-/// The elements of a list of tables have keys of their own.
+/// Returns whether a key belongs to an element of a list of tables.
 fn check_elements(list: &Setting, fields: &[&str], unknown: &mut Vec<UnknownKey>) {
     let known: Vec<KeyPath> = fields.iter().map(|field| list.key.join(field)).collect();
     let elements = list.value.as_array().into_iter().flatten().map(Value::as_table);
@@ -164,7 +164,7 @@ fn check_elements(list: &Setting, fields: &[&str], unknown: &mut Vec<UnknownKey>
     }
 }
 
-/// Line and column of a byte, both from 1, the column in characters.
+/// Returns line and column of a byte, both from 1, the column in characters.
 fn place(text: &str, at: usize) -> (usize, usize) {
     let before = &text[..text.floor_char_boundary(at)];
     let line_at = before.rfind('\n').map_or(0, |newline| newline + 1);

@@ -1,4 +1,4 @@
-//! Keys, values, and where a value comes from.
+//! Keys, values, and the origin of a value.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use toml::Value;
 use super::without_credentials;
 use crate::env::KEY_PREFIX;
 
-/// A key with the tables it stands in.
+/// A key with the tables that contain it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeyPath(Vec<String>);
 
@@ -17,22 +17,22 @@ impl KeyPath {
         Self(names)
     }
 
-    /// The table that holds all others.
+    /// Returns the root table.
     pub(super) fn root() -> Self {
         Self(Vec::new())
     }
 
-    /// The key's own name.
+    /// Returns the last part of the key.
     pub(crate) fn name(&self) -> &str {
         self.0.last().map_or("", String::as_str)
     }
 
-    /// The table it stands in.
+    /// Returns the table that contains the key.
     pub(crate) fn table(&self) -> KeyPath {
         KeyPath(self.0[..self.0.len().saturating_sub(1)].to_vec())
     }
 
-    /// The key as it is written under its table.
+    /// Returns the key as it is written in its table.
     pub(crate) fn relative(&self) -> KeyPath {
         KeyPath(vec![self.name().to_owned()])
     }
@@ -61,12 +61,12 @@ impl fmt::Display for KeyPath {
     }
 }
 
-/// The variable that sets a key: its path in capitals.
+/// Returns the environment variable that sets a key: its path in capitals.
 pub(crate) fn variable_of(key: &KeyPath) -> String {
     format!("{KEY_PREFIX}{}", key.0.join("_").to_uppercase())
 }
 
-/// Where a value comes from.
+/// The origin of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Origin {
     Default,
@@ -86,18 +86,18 @@ impl fmt::Display for Origin {
     }
 }
 
-/// One key, its value and where that comes from.
+/// A key, its value and the origin of the value.
 #[derive(Debug, Clone)]
 pub(crate) struct Setting {
     pub(crate) key: KeyPath,
     pub(crate) value: Value,
     pub(crate) origin: Origin,
-    /// Where the elements of a list stand in a file; empty where that is not known.
+    /// The positions of the elements of a list in a file; empty if they are not known.
     pub(crate) element_lines: Vec<usize>,
 }
 
 impl Setting {
-    /// The value as a message may repeat it: the URL of a database may hold a password.
+    /// Returns the value for messages. The URL of a database may contain a password, which is left out.
     pub(super) fn told(&self) -> String {
         let text = self.value.to_string();
         match self.key.name() {
@@ -106,7 +106,7 @@ impl Setting {
         }
     }
 
-    /// Where one element of a list comes from.
+    /// Returns the origin of one element of a list.
     pub(super) fn element_origin(&self, at: usize) -> Origin {
         match (&self.origin, self.element_lines.get(at)) {
             (Origin::File { path, .. }, Some(line)) => Origin::File {
@@ -118,7 +118,7 @@ impl Setting {
     }
 }
 
-/// A key that no release knows.
+/// A key that is not in the defaults.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct UnknownKey {
     pub(crate) name: String,

@@ -1,8 +1,8 @@
-//! The layers of the configuration, merged key by key: defaults, system file, user file, environment,
-//! command line. Every value remembers where it came from.
+//! Merges the layers of the configuration key by key: defaults, system file, user file, environment, command line.
+//! Every value remembers its origin.
 //!
-//! Which keys exist is read from the defaults: a key that stands there is known, any other is a slip
-//! of somebody's fingers and gets a warning, never an error, so that an older binary reads a newer file.
+//! The defaults list the known keys. Any other key is probably a typing mistake: it causes a warning and never an
+//! error, so that an older binary can read a newer file.
 
 use std::str::FromStr;
 use std::sync::LazyLock;
@@ -35,7 +35,7 @@ impl FromStr for Assignment {
 
     fn from_str(argument: &str) -> Result<Self, String> {
         let (key, text) = argument.split_once('=').ok_or("expected `KEY=VALUE`")?;
-        // The key is written as in a file, so TOML itself says which names it has.
+        // The key is written as in a file, so the TOML parser decides which names are valid.
         let line = format!("{} = 0", key.trim());
         let table = DeTable::parse(&line).map_err(|error| format!("not a key: {}", error.message()))?;
         let mut names = Vec::new();
@@ -62,7 +62,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Puts the layers over each other. Files come in their order, the later one wins.
+    /// Merges the layers. Files are given in order of precedence; a later one wins.
     pub(crate) fn merge(
         files: &[FileText],
         environment: &Environment,
@@ -89,13 +89,13 @@ impl Settings {
         self.settings.iter()
     }
 
-    /// The tables in their order, each with its keys. Empty tables are left out.
+    /// Returns the tables in order, each with its keys. Empty tables are left out.
     pub(crate) fn by_table(&self) -> impl Iterator<Item = (&KeyPath, Vec<&Setting>)> {
         let with_keys = self.tables.iter().map(|table| (table, self.keys_of(table)));
         with_keys.filter(|(_, keys)| !keys.is_empty())
     }
 
-    /// The setting of a key that stands in the defaults.
+    /// Returns the setting of a key that is in the defaults.
     pub(super) fn at(&self, table: &str, name: &str) -> &Setting {
         let is_asked = |setting: &&Setting| setting.key.name() == name && setting.key.table().to_string() == table;
         self.settings
@@ -104,7 +104,7 @@ impl Settings {
             .expect("every key that is read stands in defaults.toml")
     }
 
-    /// Reads a key, and on a wrong value says where it came from and what was expected.
+    /// Parses the value of a key. The error names its origin and what was expected.
     pub(super) fn read<T>(
         &self,
         table: &str,
@@ -114,7 +114,7 @@ impl Settings {
         read_setting(self.at(table, name), read)
     }
 
-    /// Reads a list element by element; a wrong one is told with its own place.
+    /// Parses a list element by element, so that an error names the origin of the wrong element.
     pub(super) fn read_each<T>(
         &self,
         table: &str,
@@ -135,7 +135,7 @@ impl Settings {
         elements.iter().enumerate().map(read).collect()
     }
 
-    /// Reads all keys of an open table.
+    /// Reads all keys of a table whose keys the user chooses.
     pub(super) fn table<T>(
         &self,
         table: &str,
@@ -150,7 +150,7 @@ impl Settings {
             .collect()
     }
 
-    /// The first layer, which says what keys there are.
+    /// Returns the first layer, which defines the known keys.
     pub(crate) fn defaults() -> &'static Self {
         &DEFAULT_SETTINGS
     }
@@ -181,7 +181,7 @@ impl Settings {
             .collect();
         let names: Vec<String> = known.iter().map(|(name, _)| name.clone()).collect();
         let ours = format!("{KEY_PREFIX}SESSION_MEMORY_");
-        // Elsewhere under our prefix other programs have their say as well: there only a key's own name counts.
+        // Other programs may use the same prefix, so here only the name of a key counts.
         let is_ours = |name: &str| name.starts_with(&ours) || names.iter().any(|known| known == name);
         for (name, text) in environment.iter().filter(|(name, _)| is_ours(name)) {
             let origin = Origin::Variable(name.to_owned());
@@ -204,6 +204,9 @@ impl Settings {
         if self.knows_key(&flag.key) || is_open(&flag.key.table()) {
             return self.put_text(&flag.key, &flag.text, Origin::Flag);
         }
+        if let Some(key) = self.resolve_short_key(&flag.key).cloned() {
+            return self.put_text(&key, &flag.text, Origin::Flag);
+        }
         let nearest = nearest(&flag.key, self.settings.iter().map(|setting| &setting.key)).cloned();
         Err(ConfigError::UnknownFlagKey {
             key: flag.key.to_string(),
@@ -211,18 +214,28 @@ impl Settings {
         })
     }
 
-    /// Variables and flags are bare text: what they become is decided by what the default is.
+    /// Returns the key that a name without its tables stands for, or `None` if no key or more than one has that name.
+    fn resolve_short_key(&self, short: &KeyPath) -> Option<&KeyPath> {
+        if short.table() != KeyPath::root() {
+            return None;
+        }
+        let mut keys = self.settings.iter().map(|setting| &setting.key);
+        let key = keys.by_ref().find(|key| key.name() == short.name())?;
+        keys.all(|other| other.name() != short.name()).then_some(key)
+    }
+
+    /// Variables and flags are plain text: the type of the default decides how they are parsed.
     fn put_text(&mut self, key: &KeyPath, text: &str, origin: Origin) -> Result<(), ConfigError> {
         let default = Self::defaults().settings.iter().find(|setting| setting.key == *key);
         let value = match default.map(|setting| &setting.value) {
             Some(Value::Integer(_)) => text
                 .parse()
-                .map_or_else(|_| Value::String(text.to_owned()), Value::Integer),
+                .map_or_else(|_| Value::String(unquote(text)), Value::Integer),
             Some(Value::Array(_)) => list(text).map_err(|error| ConfigError::Syntax {
                 place: origin.to_string(),
                 message: error.message().to_owned(),
             })?,
-            _ => Value::String(text.to_owned()),
+            _ => Value::String(unquote(text)),
         };
         self.put(Setting {
             key: key.clone(),
@@ -249,7 +262,7 @@ fn read_defaults() -> Settings {
         }
         next += 1;
     }
-    // A parsed table knows no order; the places in the text do.
+    // A parsed table has no order, so the positions in the text decide.
     tables.sort_by_key(|(at, ..)| *at);
     settings.sort_by_key(|(at, ..)| *at);
     let settings = settings.into_iter().map(|(_, key, value)| Setting {
@@ -277,7 +290,18 @@ pub(super) fn is_open(table: &KeyPath) -> bool {
     OPEN_TABLES.contains(&table.to_string().as_str())
 }
 
-/// A list as TOML writes it, or bare texts between commas.
+/// Returns the text of a quoted TOML string, because people copy values with their quotes from a file. Other text is
+/// returned as it is.
+fn unquote(text: &str) -> String {
+    let is_quoted = |quote| text.len() > 1 && text.starts_with(quote) && text.ends_with(quote);
+    let parsed = || String::deserialize(ValueDeserializer::parse(text).ok()?).ok();
+    (is_quoted('"') || is_quoted('\''))
+        .then(parsed)
+        .flatten()
+        .unwrap_or_else(|| text.to_owned())
+}
+
+/// Parses a list in TOML syntax, or plain texts separated by commas.
 fn list(text: &str) -> Result<Value, toml::de::Error> {
     if text.starts_with('[') {
         return Value::deserialize(ValueDeserializer::parse(text)?);

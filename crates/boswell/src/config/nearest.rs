@@ -1,15 +1,15 @@
-//! Which known name a mistyped one was meant to be.
+//! Suggests the known name that a mistyped one was meant to be.
 
 use super::KeyPath;
 
-/// Below this likeness a guess would mislead.
+/// Below this similarity a suggestion would mislead.
 const LIKENESS_MIN: f64 = 0.84;
 
-/// Returns the name that is most like `wrong`: by its last word, and rather in the same table.
+/// Returns the name most similar to `wrong`, compared by the last part; names in the same table are preferred.
 pub(super) fn nearest<'a>(wrong: &KeyPath, known: impl Iterator<Item = &'a KeyPath>) -> Option<&'a KeyPath> {
     let likeness = |candidate: &KeyPath| {
         let words = strsim::jaro_winkler(wrong.name(), candidate.name());
-        // Enough to decide between equals, not enough to make a stranger look alike.
+        // The bonus decides between equally similar names, but does not make a dissimilar one similar.
         let is_neighbour = wrong.table() == candidate.table();
         if is_neighbour { words + 0.01 } else { words }
     };
@@ -20,7 +20,7 @@ pub(super) fn nearest<'a>(wrong: &KeyPath, known: impl Iterator<Item = &'a KeyPa
         .map(|(_, candidate)| candidate)
 }
 
-/// The same for names without tables, such as variables.
+/// Returns the most similar name among names without tables, such as variables.
 pub(super) fn nearest_name<'a>(wrong: &str, known: &'a [String]) -> Option<&'a str> {
     let like = known
         .iter()

@@ -1,4 +1,4 @@
-//! Single values of the configuration: what each kind of key accepts, and how it says what it expects.
+//! Parses single values of the configuration, and describes what each kind of key expects.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -12,7 +12,7 @@ use transcript::Agent;
 
 use super::{Cadence, ExtraRoot};
 
-/// What was expected, as it completes the sentence "must be …".
+/// What was expected; completes the sentence "must be …".
 pub(super) type Expected = String;
 
 /// The fields of an element of `session_memory.sources.extra`.
@@ -42,7 +42,7 @@ pub(super) fn text(found: &Value) -> Result<String, Expected> {
         .ok_or_else(|| "text in quotes".to_owned())
 }
 
-/// Text, or nothing where it is empty.
+/// Parses text; an empty text is `None`.
 pub(super) fn word(found: &Value) -> Result<Option<String>, Expected> {
     Ok(Some(text(found)?).filter(|text| !text.is_empty()))
 }
@@ -53,7 +53,7 @@ pub(super) fn share(found: &Value) -> Result<Share, Expected> {
     named.ok_or_else(|| "\"digests\" or \"full\"".to_owned())
 }
 
-/// Written as a word, so that every key is told of a wrong value in the same way.
+/// Parses `yes` or `no` as a word, so that a wrong value causes the same message as for any other key.
 pub(super) fn yes_or_no(found: &Value) -> Result<bool, Expected> {
     match found.as_str() {
         Some("yes") => Ok(true),
@@ -71,7 +71,7 @@ pub(super) fn size(found: &Value) -> Result<u64, Expected> {
     size.ok_or_else(|| "a size such as \"4GiB\" or \"500MB\", or a whole number of bytes".to_owned())
 }
 
-/// Reads a size such as `4GiB`, `1.5 GB` or `4096`. Whether `K` means 1000 or 1024 is not guessed.
+/// Parses a size such as `4GiB`, `1.5 GB` or `4096`. `K` alone is an error, because it can mean 1000 or 1024.
 pub(crate) fn size_bytes(text: &str) -> Option<u64> {
     let text = text.trim();
     let unit_at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
@@ -101,14 +101,14 @@ pub(super) fn age_days(found: &Value) -> Result<Option<u32>, Expected> {
         .ok_or_else(|| "a whole number of days from 1, or \"never\"".to_owned())
 }
 
-/// A whole number from 1.
+/// Parses a whole number from 1.
 pub(super) fn count<N: TryFrom<i64>>(found: &Value, most: i64) -> Result<N, Expected> {
     let number = found.as_integer().filter(|number| (1..=most).contains(number));
     let number = number.and_then(|number| N::try_from(number).ok());
     number.ok_or_else(|| format!("a whole number from 1 to {most}"))
 }
 
-/// A language's tag: it becomes a part of a prompt, so it is no sentence.
+/// Parses a language tag. It becomes part of a prompt, so it must not be a sentence.
 pub(super) fn language(found: &Value) -> Result<String, Expected> {
     let is_tag = |tag: &&str| {
         let parts = || tag.split('-');
@@ -143,7 +143,7 @@ pub(super) fn paths(found: &Value, home: &Path) -> Result<Vec<PathBuf>, Expected
         .ok_or_else(|| expected.to_owned())
 }
 
-/// A place that need not be given: an empty text names none.
+/// Parses an optional path: an empty text is `None`.
 pub(super) fn place(found: &Value, home: &Path) -> Result<Option<PathBuf>, Expected> {
     let expected = || "a path that is absolute or starts with `~/`, or empty".to_owned();
     match found.as_str().ok_or_else(expected)? {
@@ -152,13 +152,13 @@ pub(super) fn place(found: &Value, home: &Path) -> Result<Option<PathBuf>, Expec
     }
 }
 
-/// A path from a file has no directory it could be relative to.
+/// Parses a path, which must be absolute: a file has no directory that a relative path could refer to.
 fn path(text: &str, home: &Path) -> Option<PathBuf> {
     let path = expand_home(text, home);
     path.is_absolute().then_some(path)
 }
 
-/// Puts the home directory in place of a leading `~`.
+/// Replaces a leading `~` with the home directory.
 pub(crate) fn expand_home(text: &str, home: &Path) -> PathBuf {
     match text.strip_prefix('~') {
         Some("") => home.to_owned(),
@@ -215,10 +215,10 @@ fn glob(text: &str, home: &Path) -> Result<Glob, globset::Error> {
     globset::GlobBuilder::new(&pattern).literal_separator(true).build()
 }
 
-/// How tasks are named, as the defaults have it.
+/// The default pattern of task names.
 const TASK_PATTERN: &str = r"[A-Z][A-Z0-9]+-(?:WP-)?\d+(?:-T\d+)?";
 
-/// A regular expression. That of the defaults is made when it is first asked for: most commands never ask.
+/// A regular expression. The default one is compiled when it is first used, because most commands never use it.
 #[derive(Debug)]
 pub(crate) struct LateRegex(OnceLock<Regex>);
 
@@ -239,14 +239,14 @@ pub(super) fn task_pattern(found: &Value) -> Result<LateRegex, Expected> {
     Ok(LateRegex(regex.into()))
 }
 
-/// The last line of what a pattern is refused with; those before it draw the place.
+/// Returns the last line of the error for a pattern; the lines before it draw the position.
 fn regex_reason(error: &regex::Error) -> String {
     let told = error.to_string();
     let reason = told.lines().last().unwrap_or_default().trim_start_matches("error: ");
     reason.to_owned()
 }
 
-/// One rule of `session_memory.masking.rules`.
+/// Parses one rule of `session_memory.masking.rules`.
 pub(super) fn mask_rule(element: &Value) -> Result<UserRule, Expected> {
     let field = |name: &str| element.get(name).map(|value| value.as_str().ok_or(()));
     let expected = || "a table with `name`, `regex` and perhaps `keyword`, all in quotes".to_owned();
@@ -260,7 +260,7 @@ pub(super) fn mask_rule(element: &Value) -> Result<UserRule, Expected> {
         keywords: keyword.map(str::to_owned).into_iter().collect(),
         tier: Tier::A,
     };
-    // The masker itself says what it takes; the key does not matter for that.
+    // The masker itself checks the rule; the key does not matter for that.
     let alone = UserRules {
         rules: vec![rule.clone()],
         ..UserRules::default()
@@ -271,14 +271,14 @@ pub(super) fn mask_rule(element: &Value) -> Result<UserRule, Expected> {
     }
 }
 
-/// What is never masked.
+/// An exception from masking.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Allowed {
     Text(String),
     Pattern(String),
 }
 
-/// One element of `session_memory.masking.allow`.
+/// Parses one element of `session_memory.masking.allow`.
 pub(super) fn mask_allow(element: &Value) -> Result<Allowed, Expected> {
     if let Some(text) = element.as_str().filter(|text| !text.is_empty()) {
         return Ok(Allowed::Text(text.to_owned()));

@@ -1,4 +1,4 @@
-//! Files and directories that only their owner can read. Nothing here knows what is in them.
+//! Files and directories that only their owner can read.
 
 use std::fs;
 use std::io;
@@ -37,7 +37,7 @@ pub(crate) fn write_private_output(path: &Path, bytes: &[u8]) -> io::Result<()> 
     file.persist(path).map(|_| ()).map_err(|error| error.error)
 }
 
-/// The same, unless there is one already.
+/// Writes a file that only its owner can read, unless it exists.
 pub(super) fn write_first(path: &Path, bytes: &[u8]) -> io::Result<()> {
     create_private_dir(path.parent().unwrap_or(Path::new(".")))?;
     let (file, _unfinished) = written_aside(path, bytes)?;

@@ -1,5 +1,5 @@
-//! Where the agents keep their sessions and where the diary is kept: as the configuration says, else the variables, else where
-//! everybody has them. Nothing here asks the world: it is given.
+//! The directories of the agents' sessions and of the diary: from the configuration, else from variables, else the
+//! agents' defaults. Pure: all of these are arguments.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -21,10 +21,10 @@ pub(crate) struct Root {
     pub(crate) origin: RootOrigin,
 }
 
-/// Who says that a root is one.
+/// What names a root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RootOrigin {
-    /// The place the agent uses when nobody says otherwise.
+    /// The agent's default directory.
     Default,
     /// The agent's own variable, such as `CODEX_HOME`.
     Variable(&'static str),
@@ -32,16 +32,16 @@ pub(crate) enum RootOrigin {
     Config,
 }
 
-/// Where the diary's workspaces are kept, unless a flag says otherwise.
+/// The directory of the diary's workspaces, unless a flag names another one.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Reports {
     pub(crate) path: PathBuf,
-    /// Another tool's variable says so.
+    /// A variable of another tool.
     pub(crate) is_by_old_variable: bool,
 }
 
-/// Our own variable decides, then the other tool's, then the configuration. Else it is a directory of its own beside the
-/// store's: what is thrown away with one stays in the other.
+/// Returns the directory of the diary: from our own variable, else from the other tool's, else from the configuration.
+/// The default is a directory next to the store's, so that deleting one does not delete the other.
 pub(super) fn find_reports(config: &Config, environment: &Environment, places: &Places) -> Reports {
     let given = |name| environment.get(name).map(|path| places.current_dir.join(path));
     let own = given(variables::BOSWELL_REPORTS);
@@ -98,8 +98,8 @@ pub(super) fn find_roots(config: &Config, environment: &Environment, places: &Pl
     unique
 }
 
-/// Claude's variable holds several directories in the wild, with commas between them. A single
-/// directory whose name has a comma is still one directory.
+/// Splits the value of Claude's variable. In practice it can hold several directories with commas between them; a
+/// single directory whose name has a comma is still one directory.
 fn told_paths(agent: Agent, told: &OsStr, places: &Places) -> Vec<PathBuf> {
     let whole = places.current_dir.join(told);
     let listed = told

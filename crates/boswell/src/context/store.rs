@@ -1,5 +1,5 @@
-//! Where the memory is: in the data directory, or on a server that the settings name; with the password that is known for it, and who
-//! writes. Nothing of a password is ever told.
+//! Where the memory is: in the data directory, or on a server that the settings name; also the password of that server
+//! and the name of the writer. A password is never printed.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -13,11 +13,11 @@ use crate::env as variables;
 use crate::env::Environment;
 use crate::error::CommandError;
 
-/// What is known of databases beside their URLs.
+/// What is known of databases besides their URLs.
 #[derive(Default)]
 pub(crate) struct Passwords {
     told: Option<String>,
-    /// The file of passwords that PostgreSQL's own programs read.
+    /// The password file of PostgreSQL's own programs.
     file: PathBuf,
 }
 
@@ -37,7 +37,7 @@ impl Passwords {
         }
     }
 
-    /// The server that a URL names, with its password. `name` is where the URL stands.
+    /// Returns the server that a URL names, with its password. `name` is the setting that contains the URL.
     pub(super) fn server(&self, url: &str, name: &str, own_file: Option<&Path>) -> Result<Server, CommandError> {
         let server = Server::of_url(url).map_err(|error| {
             CommandError::config("config-value", format_args!("`{name}` names no database: {error}"))
@@ -63,7 +63,7 @@ impl Passwords {
     }
 }
 
-/// The memory of this machine, as the settings say.
+/// Returns the memory of this machine, according to the settings.
 pub(super) fn place(
     config: &Config,
     environment: &Environment,
@@ -86,7 +86,7 @@ pub(super) fn place(
     Ok(place.written_by(writer(config, environment)))
 }
 
-/// The memory that this machine delivers to.
+/// Returns the shared memory that this machine pushes to.
 pub(super) fn hub(config: &Config, passwords: &Passwords, places: &Places) -> Result<Option<Place>, CommandError> {
     let Some(url) = config.hub.database.url.as_deref() else {
         return Ok(None);
@@ -96,7 +96,7 @@ pub(super) fn hub(config: &Config, passwords: &Passwords, places: &Places) -> Re
     Ok(Some(place.written_by(places.data_dir.writer().clone())))
 }
 
-/// Who writes, by the settings, or as the system says.
+/// Returns the names of this machine and user: from the settings, else from the system.
 fn writer(config: &Config, environment: &Environment) -> Writer {
     let variable = |name| environment.get(name).and_then(OsStr::to_str).map(str::to_owned);
     let user = || {
@@ -120,11 +120,11 @@ fn host() -> Option<String> {
     None
 }
 
-/// Whose process this is, where no variable says so: what a scheduler or a container starts has none.
+/// Returns the user of this process if no variable names one: a process started by a scheduler or a container has none.
 #[cfg(unix)]
 fn account() -> Option<String> {
     let uid = rustix::process::geteuid().as_raw();
-    // The file first: where it knows the user, no other service of the system need be asked.
+    // The file comes first: if it lists the user, no other service of the system is needed.
     let known = fs::read_to_string("/etc/passwd").ok();
     let known = known.and_then(|file| named_in(&file, uid));
     let asked = || whoami::username().ok().filter(|name| !name.is_empty());
@@ -136,7 +136,7 @@ fn account() -> Option<String> {
     whoami::username().ok().filter(|name| !name.is_empty())
 }
 
-/// The name of a user in a file of them: lines of `name:password:uid:…`.
+/// Returns the name of a user from a password file: lines of `name:password:uid:…`.
 #[cfg(unix)]
 fn named_in(file: &str, uid: u32) -> Option<String> {
     file.lines().find_map(|line| {

@@ -1,5 +1,5 @@
-//! The finder's questions to the memory, on threads of their own, so that typing never waits. What a thread answers is
-//! safe to show. It only reads; it knows no screen.
+//! The finder's queries to the memory, on threads of their own, so that typing never waits. Everything they return is
+//! escaped. They only read, and know nothing of the screen.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,17 +23,17 @@ use crate::filters::{FilterArgs, When};
 use crate::render::text::plural;
 use crate::ui::escape;
 
-/// Whoever types faster than this is not done yet.
+/// A query is sent after this long without a key.
 const PAUSE: Duration = Duration::from_millis(60);
-/// Nobody goes further down a list than this; more words find it sooner.
+/// Maximum number of results. A longer list is not scrolled: a more specific query is faster.
 const ROWS_MAX: usize = 200;
-/// Events shown before the hit, and in all.
+/// Number of events shown before the match, and in total.
 const EVENTS_BEFORE: usize = 4;
 const EVENTS_MAX: usize = 60;
-/// Of a session without a hit its beginning is read.
+/// Number of log lines read of a session without a match.
 const BEGINNING_LINES: u64 = 400;
 
-/// What comes back.
+/// An answer of one of the threads.
 pub(crate) enum Answer {
     Rows {
         rows: Vec<Row>,
@@ -43,17 +43,17 @@ pub(crate) enum Answer {
     },
     /// How many matches the filters hide.
     Hidden(String),
-    /// The query that was probably meant, if nothing was found.
+    /// The query that was probably meant, if there are no results.
     Suggestion(String),
-    /// There is no session at all.
+    /// The memory has no sessions.
     Empty,
-    /// This cannot be asked, and why.
+    /// The query is invalid, with the reason.
     Refused(String),
     Preview(Preview),
     Failed(CommandError),
 }
 
-/// The two threads: one finds, one looks closer.
+/// The two threads: one searches, one reads previews.
 pub(crate) struct Desk {
     wishes: Sender<Wish>,
     looks: Sender<Row>,
@@ -74,7 +74,7 @@ impl Desk {
         let (looks, looked) = channel();
         let (answer, answers) = channel();
         let finder = (Arc::clone(context), Arc::clone(&newest), answer.clone());
-        // Nobody waits for these threads: whoever leaves has left. They end when the desk is gone.
+        // The threads are not joined, because the user should not wait for them. They end when the channel is closed.
         thread::spawn(move || find_all(&finder.0, &wished, &finder.1, &finder.2));
         let looker = Arc::clone(context);
         thread::spawn(move || look_at_all(&looker, &looked, &answer));
@@ -86,14 +86,14 @@ impl Desk {
         }
     }
 
-    /// Asks; whatever was asked before is no longer wanted.
+    /// Sends a query. Answers to earlier queries are discarded.
     pub(crate) fn ask(&self, query: &str, narrow: Narrow) {
         let wish = Wish {
             number: self.newest.fetch_add(1, Ordering::Relaxed) + 1,
             query: query.to_owned(),
             narrow,
         };
-        // A thread that is gone has left its last answer, or is missed by `answer`.
+        // If the thread has ended, `answer` reports it.
         _ = self.wishes.send(wish);
     }
 
@@ -101,7 +101,7 @@ impl Desk {
         _ = self.looks.send(row.clone());
     }
 
-    /// The next answer that is still wanted, if there is one.
+    /// Returns the next answer to the newest query, if there is one.
     pub(crate) fn answer(&self) -> Option<Answer> {
         loop {
             match self.answers.try_recv() {
@@ -122,10 +122,10 @@ impl Drop for Desk {
     }
 }
 
-/// Answers the newest question, once nobody types any more.
+/// Answers the newest query, once the user has stopped typing.
 fn find_all(context: &Context, wished: &Receiver<Wish>, newest: &AtomicU64, answers: &Sender<(u64, Answer)>) {
     while let Ok(mut wish) = wished.recv() {
-        // The first list is there at once.
+        // The first list is shown without a delay.
         while wish.number > 1 {
             match wished.recv_timeout(PAUSE) {
                 Ok(newer) => wish = newer,
@@ -139,7 +139,7 @@ fn find_all(context: &Context, wished: &Receiver<Wish>, newest: &AtomicU64, answ
         if answers.send((wish.number, answer)).is_err() {
             return;
         }
-        // These take as long as the answer itself, so they come after it.
+        // These take as long as the search itself, so they follow it.
         let more = [
             hidden(context, &wish, &is_cancelled),
             suggestion(context, &wish, is_nothing, &is_cancelled),
@@ -182,7 +182,7 @@ fn hidden(
     Ok((!count.starts_with("0 ")).then_some(Answer::Hidden(count)))
 }
 
-/// Returns the query that was probably meant, if nothing was found.
+/// Returns the query that was probably meant, if there are no results.
 fn suggestion(
     context: &Context,
     wish: &Wish,
@@ -219,7 +219,7 @@ fn question<'q>(
     }
 }
 
-/// Returns how much was found, in words.
+/// Returns the number of results as text.
 fn count_of(findings: &Findings) -> String {
     let mut uids: Vec<&str> = findings
         .found
@@ -236,7 +236,8 @@ fn count_of(findings: &Findings) -> String {
     )
 }
 
-/// Returns a message about how a word of the query was read. Where a key of the finder does what an option does, the message names the key.
+/// Returns a message about how a word of the query was read. If a key of the finder does the same as an option, the
+/// message names the key.
 fn note_text(note: &Note) -> Option<String> {
     let Note::UnknownField {
         typed,
@@ -257,7 +258,7 @@ fn note_text(note: &Note) -> Option<String> {
 
 fn answer(context: &Context, wish: &Wish, is_cancelled: &(dyn Fn() -> bool + Sync)) -> Result<Answer, CommandError> {
     let args = filters(wish.narrow);
-    // The keys filter by fields that every list has.
+    // The keys set filters that every list has.
     let filters = args.resolve_bare(context)?;
     let takes = |session: &Listed| filters.take(session);
     if wish.query.trim().is_empty() {
@@ -293,7 +294,7 @@ fn filters(narrow: Narrow) -> FilterArgs {
     }
 }
 
-/// The newest sessions, where nothing is asked. Subagents are found by their words alone.
+/// Returns the newest sessions, for an empty query. Subagents are listed only if their text matches a query.
 fn newest(context: &Context, takes: &(dyn Fn(&Listed) -> bool + Sync)) -> Result<Answer, CommandError> {
     let Some(store) = Store::open_existing(&context.places.data_dir)? else {
         return Ok(Answer::Empty);
@@ -325,7 +326,7 @@ fn newest(context: &Context, takes: &(dyn Fn(&Listed) -> bool + Sync)) -> Result
     Ok(Answer::Rows { rows, count, note })
 }
 
-/// Whether a session is listed by default.
+/// Returns whether a session is listed by default.
 fn is_own(session: &Listed) -> bool {
     !session.is_subagent && !session.is_hidden
 }
@@ -365,7 +366,7 @@ fn row_of_hit(found: &Found) -> Row {
     }
 }
 
-/// Looks at the newest row that somebody is at.
+/// Reads the preview of the newest selected row.
 fn look_at_all(context: &Context, looked: &Receiver<Row>, answers: &Sender<(u64, Answer)>) {
     while let Ok(row) = looked.recv() {
         let row = looked.try_iter().last().unwrap_or(row);
@@ -389,7 +390,7 @@ fn look(context: &Context, row: &Row) -> Result<Preview, StoreError> {
     })
 }
 
-/// What went on around the hit, or in the beginning.
+/// Returns the events around the match, or the first ones of the session.
 fn around(reads: &Reads<'_>, row: &Row) -> Result<Vec<Around>, StoreError> {
     let (first, last) = match row.line {
         Some(line) => (line.saturating_sub(EVENTS_BEFORE as u64), line + EVENTS_MAX as u64),
@@ -422,7 +423,7 @@ mod tests {
     use crate::context::Places;
     use crate::env::Environment;
 
-    /// A desk over a memory that is not there.
+    /// Returns the threads of a memory that does not exist.
     fn desk(directory: &Path) -> Desk {
         let none = ConfigFile {
             path: PathBuf::new(),

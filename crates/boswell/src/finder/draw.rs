@@ -1,5 +1,5 @@
-//! The finder's screen, drawn from its state alone. Every text in the state is safe to show already; here it is cut to
-//! the columns there are.
+//! Draws the finder's screen from its state alone. All texts in the state are escaped; here they are cut to the
+//! available columns.
 
 use jiff::Timestamp;
 use ratatui::Frame;
@@ -12,17 +12,17 @@ use super::reader::draw::screen_style;
 use super::state::{Mark, Place, Preview, Row, Since, Stage, State};
 use crate::ui::{escape, measure};
 
-/// Narrower, the preview goes below the list; lower, it goes away.
+/// On a narrower screen the preview is below the list; on a lower one it is hidden.
 const BESIDE_COLUMNS_MIN: u16 = 70;
 const BELOW_ROWS_MIN: u16 = 18;
-/// Each entry of the list: what and where, then its words.
+/// Rows of an entry of the list: its origin, then its snippet.
 const ROW_LINES: u16 = 2;
-/// Of an id, for a person to know it again.
+/// Characters of an id that are shown.
 const ID_CHARS: usize = 8;
-/// The name of a tool or role before an event.
+/// Columns for the name of a tool or role before an event.
 const LABEL_COLUMNS: usize = 10;
 
-/// How things look, and what time it is.
+/// Styles, and the current time for ages.
 pub(crate) struct Look {
     pub(super) strong: Style,
     pub(super) faint: Style,
@@ -40,7 +40,7 @@ impl Look {
         Self {
             strong: plain.add_modifier(Modifier::BOLD),
             faint: plain.add_modifier(Modifier::DIM),
-            // Marks are seen without colour, too.
+            // Matches are also visible without colour.
             mark: color(Color::Yellow).add_modifier(Modifier::BOLD | Modifier::UNDERLINED),
             selected: color(Color::Cyan).add_modifier(Modifier::BOLD),
             accent: color(Color::Cyan),
@@ -96,7 +96,7 @@ fn draw_query(frame: &mut Frame<'_>, area: Rect, state: &State, look: &Look) {
     }
 }
 
-/// The end of a text, where somebody types.
+/// Returns the end of a text, which is where the cursor is.
 fn end_of(text: &str, columns: usize) -> String {
     let mut from = 0;
     while measure::width(&text[from..]) > columns {
@@ -124,7 +124,7 @@ fn draw_filters(frame: &mut Frame<'_>, area: Rect, state: &State, look: &Look) {
     ];
     let mut spans = vec![Span::raw(" ")];
     for (name, is_set) in filters {
-        // Where there is little room, what is not filtered by is not said.
+        // If there is little room, unset filters are not shown.
         if is_set || area.width >= BESIDE_COLUMNS_MIN {
             let sign = if spans.len() > 1 { " · " } else { " " };
             spans.push(Span::styled(sign, look.faint));
@@ -187,7 +187,7 @@ fn draw_list(frame: &mut Frame<'_>, area: Rect, state: &State, look: &Look) {
     frame.render_widget(Paragraph::new(lines), area);
 }
 
-/// Returns the lines shown if nothing was found, with suggestions.
+/// Returns the lines shown if there are no results, with suggestions.
 fn nothing_found<'a>(state: &State, look: &Look) -> Vec<Line<'a>> {
     if state.is_asking {
         return Vec::new();
@@ -221,7 +221,7 @@ fn row_lines<'a>(row: &Row, is_selected: bool, columns: usize, look: &Look) -> [
     let turn = row.turn.map(|turn| format!("turn {turn}")).unwrap_or_default();
     let mut about = String::new();
     for fact in [turn.as_str(), &row.agent, &row.project, &age(row, look)] {
-        // What does not fit is left out: half a fact tells nothing.
+        // A field that does not fit is left out, because part of it would mislead.
         let taken = measure::width(&id) + measure::width(&about) + 2 + measure::width(fact);
         if !fact.is_empty() && taken <= room {
             about += "  ";
@@ -246,7 +246,7 @@ fn age(row: &Row, look: &Look) -> String {
     row.at.map(|at| measure::age(look.now, at)).unwrap_or_default()
 }
 
-/// A snippet in one line: where it is too long, it begins close before its first mark.
+/// Returns a snippet in one line. If it is too long, it begins shortly before its first match.
 fn fit_pieces<'a>(pieces: &[(String, Mark)], columns: usize, look: &Look) -> Vec<Span<'a>> {
     let all: usize = pieces.iter().map(|(text, _)| measure::width(text)).sum();
     let mut spans = Vec::new();
@@ -288,7 +288,7 @@ fn preview_lines<'a>(row: &'a Row, preview: Option<&'a Preview>, columns: u16, l
         lines.push(Line::default());
         lines.push(Line::from(vec![
             Span::styled(turn, look.accent),
-            // A prompt can be a book.
+            // A prompt can be very long.
             Span::raw(measure::fit(&row.prompt, columns * 4).into_owned()),
         ]));
     }
@@ -360,7 +360,7 @@ pub(super) fn draw_keys(
     frame.render_widget(Line::from(spans), area);
 }
 
-/// There is nothing to find yet: what to do about it.
+/// Draws what to do if the memory is empty.
 fn draw_empty(frame: &mut Frame<'_>, area: Rect, look: &Look) {
     let key = |key: &'static str, command: &'static str, does: &'static str| {
         Line::from(vec![
@@ -415,7 +415,7 @@ pub(super) fn draw_help(frame: &mut Frame<'_>, area: Rect, help: &[(&'static str
     };
     let lines: Vec<Line<'_>> = help.iter().map(line).collect();
     let block = Block::bordered().border_style(look.faint).title(" Keys ");
-    // Half of a character that is two columns wide would cover the border.
+    // A character of two columns that is cut in half would cover the border.
     for y in place.top()..place.bottom() {
         let left = Position::new(place.x.saturating_sub(1), y);
         if let Some(cell) = frame

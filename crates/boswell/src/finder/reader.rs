@@ -29,12 +29,12 @@ use crate::ui::prose::StyledLine;
 /// Reads the whole texts of events, by `seq`.
 pub(super) type ReadTexts = Box<dyn FnMut(&[SessionEvent]) -> Result<HashMap<u64, String>, CommandError>>;
 
-/// Texts of this many items are read at once, because they are in the same frames.
+/// Texts of this many items are read together, because they are in the same frames.
 const ITEMS_AT_ONCE: usize = 64;
-/// More laid-out items than this are dropped and laid out again when they are needed.
+/// Maximum number of laid-out items to keep; the others are laid out again when needed.
 const LAID_OUT_MAX: usize = 4_096;
 
-/// A place on the screen: a line of an item.
+/// A position in the document: a line of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 struct LinePlace {
     item: usize,
@@ -118,8 +118,8 @@ impl Reader {
         }
     }
 
-    /// Moves to the item that holds a line of the log, or to the beginning of a turn, and opens it if the text is in its
-    /// details.
+    /// Moves to the item that contains a line of the log, or to the beginning of a turn. Opens the item if the text is
+    /// in its details.
     pub(super) fn go_to(&mut self, turn: Option<u32>, line: Option<u64>, needle: Option<String>) {
         let at = self.document.find_item(turn, line).unwrap_or(0);
         self.search.needle = needle.filter(|needle| !needle.trim().is_empty());
@@ -138,7 +138,7 @@ impl Reader {
         self.document.items.len().saturating_sub(1)
     }
 
-    /// Reads the texts of an item and, where they are shown, of those around it.
+    /// Reads the texts of an item and, if they are shown, of its neighbours.
     fn load(&mut self, at: usize) {
         let Some(item) = self.document.items.get(at) else {
             return;

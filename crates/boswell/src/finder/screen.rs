@@ -1,5 +1,5 @@
-//! The terminal while the finder has it: another screen, keys as they are pressed, and all of it given back however the
-//! finder ends: by leaving, by a bug, or by a signal.
+//! The terminal while the finder uses it: the alternate screen and raw mode. It is restored however the finder ends:
+//! normally, by a panic, or by a signal.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use ratatui::backend::CrosstermBackend;
 #[cfg(unix)]
 use crate::interrupt::SignalDelegation;
 
-/// The screen. Dropped, the terminal is as it was.
+/// The alternate screen. Dropping it restores the terminal.
 pub(crate) struct Screen {
     pub(crate) terminal: Terminal<CrosstermBackend<io::Stdout>>,
     is_open: Arc<AtomicBool>,
@@ -28,7 +28,7 @@ impl Screen {
         let is_open = Arc::new(AtomicBool::new(true));
         restore_before_a_trace(&is_open);
         enable_raw_mode()?;
-        // From here on dropping gives the terminal back, whatever fails.
+        // From here on, dropping the value restores the terminal even if a later step fails.
         let screen = Self {
             terminal: Terminal::new(CrosstermBackend::new(io::stdout()))?,
             is_open,
@@ -39,7 +39,8 @@ impl Screen {
         Ok(screen)
     }
 
-    /// Hands a text to the clipboard of whoever sits at the terminal, wherever this runs. Not every terminal takes it.
+    /// Copies a text to the clipboard through the terminal (OSC 52), which also works over SSH. Not every terminal
+    /// supports it.
     pub(crate) fn copy(&self, text: &str) -> io::Result<()> {
         execute!(io::stdout(), CopyToClipboard::to_clipboard_from(text))
     }
@@ -51,17 +52,17 @@ impl Drop for Screen {
     }
 }
 
-/// Gives the terminal back, once.
+/// Restores the terminal, once.
 fn restore(is_open: &AtomicBool) {
     if is_open.swap(false, Ordering::Relaxed) {
-        // Where the terminal itself is gone there is nobody to tell.
+        // If the terminal is closed, the error cannot be reported.
         _ = execute!(io::stdout(), DisableBracketedPaste, LeaveAlternateScreen, cursor::Show);
         _ = io::stdout().flush();
         _ = disable_raw_mode();
     }
 }
 
-/// The trace of a bug would be lost with the other screen.
+/// Leaves the alternate screen before a panic is printed, because its text would be lost with that screen.
 fn restore_before_a_trace(is_open: &Arc<AtomicBool>) {
     let is_open = Arc::clone(is_open);
     let owner = thread::current().id();
@@ -106,8 +107,8 @@ fn end_when_terminal_closes() -> io::Result<()> {
         .map(|_| ())
 }
 
-/// Waits for a key, and says how long to wait on for one. A terminal that was closed reads as empty for ever, which
-/// whoever reads it for us would go on doing: it is an end.
+/// Waits for a key and returns how long to wait for the next one. A closed terminal is an error: it reads as end of
+/// input, which crossterm would read in a loop.
 #[cfg(unix)]
 pub(crate) fn wait_for_input(wait: Duration) -> io::Result<Duration> {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -122,7 +123,7 @@ pub(crate) fn wait_for_input(wait: Duration) -> io::Result<Duration> {
         {
             Err(io::ErrorKind::UnexpectedEof.into())
         }
-        // A signal is no key, but the terminal may have another size now.
+        // A signal is not a key, but it can mean that the terminal was resized.
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(Duration::ZERO),
         Err(error) => Err(error.into()),
     }
@@ -133,7 +134,7 @@ pub(crate) fn wait_for_input(wait: Duration) -> io::Result<Duration> {
     Ok(wait)
 }
 
-/// Notes a signal that ends the process, so that the terminal can be given back first.
+/// Records a signal that ends the process, so that the terminal can be restored first.
 pub(crate) struct Signals(Arc<AtomicUsize>);
 
 #[cfg(unix)]
@@ -153,7 +154,7 @@ impl Signals {
         self.0.load(Ordering::Relaxed) != 0
     }
 
-    /// Ends as the signal would have. To be called without a screen.
+    /// Ends the process as the signal would have. Call it only after the terminal is restored.
     pub(crate) fn obey(&self) {
         if let Ok(signal @ 1..) = i32::try_from(self.0.load(Ordering::Relaxed)) {
             _ = signal_hook::low_level::emulate_default_handler(signal);

@@ -1,4 +1,4 @@
-//! What the finder knows, and what a key makes of it. Pure: no terminal, no memory, no clock.
+//! The state of the finder, and how a key changes it. Pure: no terminal, no memory, no clock.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use jiff::Timestamp;
@@ -12,23 +12,23 @@ pub(crate) struct State {
     pub(crate) narrow: Narrow,
     pub(crate) rows: Vec<Row>,
     pub(crate) selected: usize,
-    /// Of the selected row, once it is there.
+    /// The preview of the selected row, once it has been read.
     pub(crate) preview: Option<Preview>,
     pub(crate) preview_scroll: u16,
     pub(crate) stage: Stage,
-    /// What was said last: something copied, or a question that cannot be asked.
+    /// The last message: what was copied, or why a query is invalid.
     pub(crate) message: Option<String>,
-    /// How much was found.
+    /// How many results there are.
     pub(crate) count: String,
     /// How many more matches the filters hide.
     pub(crate) hidden: Option<String>,
-    /// The query that was probably meant, if nothing was found.
+    /// The query that was probably meant, if there are no results.
     pub(crate) suggestion: Option<String>,
     pub(crate) is_asking: bool,
     pub(crate) is_help: bool,
 }
 
-/// Whether there is anything to find.
+/// Whether the memory has sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Stage {
     #[default]
@@ -37,7 +37,7 @@ pub(crate) enum Stage {
     Empty,
 }
 
-/// Which sessions are asked.
+/// The filters of the finder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Narrow {
     pub(crate) agent: Option<Agent>,
@@ -49,7 +49,7 @@ pub(crate) struct Narrow {
 pub(crate) enum Place {
     #[default]
     Everywhere,
-    /// The repository around the current directory.
+    /// The repository that contains the current directory.
     Here,
 }
 
@@ -61,7 +61,7 @@ pub(crate) enum Since {
     Days30,
 }
 
-/// A turn that was found, or a session. Texts are safe to show.
+/// A row of the list: a turn that matched, or a session. Texts are escaped.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Row {
     pub(crate) session_uid: String,
@@ -74,11 +74,11 @@ pub(crate) struct Row {
     pub(crate) title: String,
     pub(crate) turn: Option<u32>,
     pub(crate) prompt: String,
-    /// The line that holds the hit; none where a session is listed.
+    /// The line of the log with the match, or `None` if the row is a session.
     pub(crate) line: Option<u64>,
-    /// The tool or the field that holds the hit.
+    /// The tool or the field that matched.
     pub(crate) place: String,
-    /// The snippet in pieces, each marked or not.
+    /// The snippet in pieces; the flag marks a match.
     pub(crate) pieces: Vec<(String, Mark)>,
 }
 
@@ -88,7 +88,7 @@ pub(crate) enum Mark {
     Hit,
 }
 
-/// What stands beside the list. Texts are safe to show.
+/// The preview beside the list. Texts are escaped.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Preview {
     pub(crate) session_uid: String,
@@ -104,11 +104,11 @@ pub(crate) struct Around {
     pub(crate) mark: Mark,
 }
 
-/// What is to be done after a key.
+/// What the finder has to do after a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
     Nothing,
-    /// The question changed.
+    /// The query changed.
     Ask,
     /// Another row is selected.
     Look,
@@ -126,7 +126,8 @@ impl State {
         self.rows.get(self.selected)
     }
 
-    /// Shows another answer. Whoever had gone down the list stays on the turn they were at, if it is still there.
+    /// Shows other results. If the user has moved down the list, the same turn stays selected if it is still in the
+    /// results.
     pub(crate) fn take_rows(&mut self, rows: Vec<Row>, count: String) {
         let key = |row: &Row| (row.session_uid.clone(), row.line);
         let before = self.row().filter(|_| self.selected > 0).map(key);
@@ -140,7 +141,7 @@ impl State {
         self.preview_scroll = 0;
     }
 
-    /// Shows a preview, unless another row was selected meanwhile.
+    /// Shows a preview, unless another row has been selected meanwhile.
     pub(crate) fn take_preview(&mut self, preview: Preview) {
         let is_its = |row: &Row| row.session_uid == preview.session_uid && row.line == preview.line;
         if self.row().is_some_and(is_its) {
@@ -170,12 +171,12 @@ impl State {
     }
 }
 
-/// Rows that a page moves by.
+/// How many rows a page key moves by.
 const PAGE_ROWS: usize = 10;
-/// A question longer than this is nobody's own words.
+/// Maximum length of a query; a longer one was pasted by mistake.
 const QUERY_BYTES_MAX: usize = 1000;
 
-/// What a key does.
+/// Handles a key.
 pub(crate) fn update(state: &mut State, key: KeyEvent) -> Action {
     state.message = None;
     let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
@@ -183,7 +184,7 @@ pub(crate) fn update(state: &mut State, key: KeyEvent) -> Action {
         return Action::Leave;
     }
     if state.is_help {
-        // Whatever is pressed, the help has been read.
+        // Any key closes the help.
         state.is_help = false;
         return Action::Nothing;
     }
@@ -194,7 +195,7 @@ pub(crate) fn update(state: &mut State, key: KeyEvent) -> Action {
     }
 }
 
-/// Text that was pasted: line breaks are spaces.
+/// Returns pasted text with line breaks as spaces.
 pub(crate) fn paste(state: &mut State, text: &str) -> Action {
     if state.stage == Stage::Empty || state.is_help {
         return Action::Nothing;
@@ -233,7 +234,7 @@ fn on_control(state: &mut State, code: KeyCode) -> Action {
         KeyCode::Char('u') => state.edit(String::clear),
         KeyCode::Char('w') => state.edit(|query| {
             let kept = query.trim_end().rfind(char::is_whitespace).map_or(0, |at| at + 1);
-            // A space of more than one byte begins before its end.
+            // White space can be longer than one byte.
             let kept = (kept..=query.len()).find(|at| query.is_char_boundary(*at)).unwrap_or(0);
             query.truncate(kept);
         }),
@@ -291,7 +292,7 @@ fn show_help(state: &mut State) -> Action {
     Action::Nothing
 }
 
-/// The last character as people see it.
+/// Removes the last grapheme cluster.
 fn drop_last(query: &mut String) {
     let kept = query.grapheme_indices(true).next_back().map_or(0, |(at, _)| at);
     query.truncate(kept);
@@ -302,7 +303,7 @@ fn scroll(state: &mut State, to: u16) -> Action {
     Action::Nothing
 }
 
-/// Only where there is a row to do it with.
+/// Returns the action if a row is selected.
 fn on_row(state: &State, action: Action) -> Action {
     state.row().map_or(Action::Nothing, |_| action)
 }
@@ -331,7 +332,7 @@ mod tests {
         (0..count).map(row).collect()
     }
 
-    /// Presses keys one after the other: `^x` is Ctrl-X, words in `<>` are names, all else is typed.
+    /// Presses keys in order: `^x` is Ctrl-X, `<name>` is a named key, everything else is typed.
     fn press(state: &mut State, keys: &str) -> Vec<Action> {
         let mut actions = Vec::new();
         let mut rest = keys;

@@ -1,5 +1,5 @@
-//! What a hook has to know and cannot ask for: where the agents' logs lie, and what the environment was like in which
-//! it was installed. A small file beside the store says it.
+//! What a hook must know but cannot look up: the directories of the agents' logs, and the environment in which it was
+//! installed. They are stored in a small file next to the store.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,7 +15,7 @@ use crate::env;
 const FILE: &str = "hooks.json";
 const BYTES_MAX: usize = 1 << 20;
 
-/// What decides where things lie. An agent's environment may have other values of them, or none.
+/// The variables that determine directories. They can have other values in an agent's environment, or be missing.
 const VARIABLES: [&str; 9] = [
     env::BOSWELL_CONFIG,
     env::BOSWELL_SYSTEM_CONFIG,
@@ -32,12 +32,12 @@ const VARIABLES: [&str; 9] = [
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Baked {
     variables: BTreeMap<String, String>,
-    /// Each root as it is named, and as it really lies.
+    /// Each root as it is configured, and with links resolved.
     pub(crate) roots: Vec<(Agent, PathBuf)>,
 }
 
 impl Baked {
-    /// What this process knows. The place of the memory is told, whatever the variables say.
+    /// Returns what this process knows. The directory of the memory is stored explicitly, whatever the variables say.
     pub(crate) fn here(surroundings: &Surroundings, context: &Context) -> Self {
         let get = |name: &&str| {
             let value = surroundings.environment.get(name)?.to_str()?;
@@ -53,7 +53,7 @@ impl Baked {
         }
     }
 
-    /// What was written into the memory's directory, if that can be read.
+    /// Reads the file in the memory's directory; `None` if it cannot be read.
     pub(crate) fn read(home: &Path) -> Option<Self> {
         let bytes = std::fs::read(home.join(FILE)).ok()?;
         serde_json::from_slice(&bytes).ok().filter(|_| bytes.len() <= BYTES_MAX)
@@ -63,7 +63,7 @@ impl Baked {
         write_private(&home.join(FILE), &serde_json::to_vec(self)?)
     }
 
-    /// Takes what was written away.
+    /// Removes the file.
     pub(crate) fn remove(home: &Path) -> io::Result<()> {
         match std::fs::remove_file(home.join(FILE)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -71,12 +71,12 @@ impl Baked {
         }
     }
 
-    /// Settings may name other roots than they did: what hooks are told follows.
+    /// Updates the file if the settings name other roots than before.
     pub(crate) fn refresh(home: &Path, context: &Context) {
         let Some(before) = Self::read(home) else { return };
         let roots = roots(context);
         if before.roots != roots {
-            // Told again with the next ingest, if not now.
+            // If it cannot be written now, the next ingest writes it.
             _ = Self { roots, ..before }.write(home);
         }
     }
@@ -86,7 +86,7 @@ impl Baked {
         for name in VARIABLES {
             match self.variables.get(name) {
                 Some(value) => command.env(name, value),
-                // Somebody's home is where it is, even where nobody said so before.
+                // The home directory is kept even if no variable named it at installation.
                 None if name == "HOME" => command,
                 None => command.env_remove(name),
             };

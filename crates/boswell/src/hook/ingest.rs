@@ -21,11 +21,11 @@ use crate::job_log;
 use crate::retention::tell_loss;
 use crate::ui::{Format, Ui, Volume};
 
-/// How often is looked.
+/// How often the logs are checked.
 const EVERY: Duration = Duration::from_millis(100);
-/// A log that did not change for so long is quiet.
+/// A log that did not change for this long is quiet.
 const QUIET_MS: u64 = 300;
-/// No log is waited for longer than this.
+/// Maximum time to wait for a log.
 const WAIT_MS_MAX: u64 = 3_000;
 /// A log that grows is read again until this long after the last note.
 const LINGER_MS: u64 = 3_000;
@@ -157,10 +157,10 @@ fn ingest(ui: &mut Ui, context: &Context, logs: &BTreeSet<PathBuf>, is_whole: bo
     swept.map(|_| ())
 }
 
-/// What logs look like: their sizes and times, as text.
+/// The state of logs: their sizes and modification times, as text.
 type Look = Vec<String>;
 
-/// Waits until nobody writes to any of the logs, but not for ever, and says what they look like then.
+/// Waits until all the logs are quiet, for a limited time, and returns their state.
 fn when_quiet(logs: &BTreeSet<PathBuf>, clock: &Clock) -> Look {
     let began = clock.elapsed_ms();
     let mut seen = look(logs);

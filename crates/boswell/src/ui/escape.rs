@@ -1,26 +1,27 @@
-//! Text from strangers, made safe to show: whatever moves the cursor, turns the direction of writing
-//! or cannot be seen is shown as `\u{…}`. Plain text stays as it is, in every script.
+//! Escapes untrusted text: characters that move the cursor, change the direction of writing or are invisible are shown
+//! as `\u{…}`. Plain text is unchanged, in every script.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Escapes text that is to stand on one line. Line breaks and tabs become `\n`, `\r` and `\t`.
+/// Escapes text that must stay on one line. Line breaks and tabs become `
+/// `, `\r` and `\t`.
 pub(crate) fn escape(text: &str) -> Cow<'_, str> {
     escape_where(text, |_| false, push_for_people)
 }
 
-/// Escapes text that may have lines. Line feeds and tabs stay.
+/// Escapes text that may have several lines. Line feeds and tabs are unchanged.
 pub(crate) fn escape_lines(text: &str) -> Cow<'_, str> {
     escape_where(text, |c| matches!(c, '\n' | '\t'), push_for_people)
 }
 
-/// Escapes what a JSON text still shows raw. The JSON keeps its meaning.
+/// Escapes what JSON text leaves unescaped. The meaning of the JSON is unchanged.
 pub(crate) fn escape_json(text: &str) -> Cow<'_, str> {
     escape_where(text, |c| c.is_ascii(), push_for_json)
 }
 
-/// A character is shown by its neighbours: a joiner between two letters of a script is part of the
-/// word, alone it is a hidden mark.
+/// Escapes a text. Its neighbours decide about a joiner: between two letters of a script it is part of the word, alone
+/// it is a hidden mark.
 fn escape_where(text: &str, keeps: fn(char) -> bool, push: fn(&mut String, char)) -> Cow<'_, str> {
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return Cow::Borrowed(text);
@@ -60,8 +61,8 @@ fn push_for_json(escaped: &mut String, c: char) {
     }
 }
 
-/// Joiners and variation selectors are part of emoji, Persian, the scripts of India, and CJK variants.
-/// Next to ASCII, next to other hidden characters, or at an end they are not.
+/// Returns whether a joiner or variation selector is part of emoji, Persian, an Indic script or a CJK variant. Next to
+/// ASCII, next to other hidden characters, or at an end it is not.
 fn belongs(before: Option<char>, c: char, after: Option<char>) -> bool {
     let is_letter = |c: Option<char>| c.is_some_and(|c| !c.is_ascii() && !is_hidden(c));
     let is_drawn = |c: Option<char>| is_letter(c) || c == Some('\u{fe0f}');
@@ -77,7 +78,7 @@ fn is_keycap(c: Option<char>) -> bool {
     c.is_some_and(|c| matches!(c, '0'..='9' | '#' | '*'))
 }
 
-/// Controls (C0, DEL, C1), line separators, and all that Unicode says to draw as nothing.
+/// Returns whether a character is a control (C0, DEL, C1), a line separator, or one that Unicode declares invisible.
 fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -134,7 +135,7 @@ mod tests {
             ("tag\u{e0041}", r"tag\u{e0041}"),
             ("blank\u{3164}", r"blank\u{3164}"),
             ("a\u{fe0f}", r"a\u{fe0f}"),
-            // Bytes smuggled in a row of variation selectors: the first may belong, the rest may not.
+            // Bytes hidden in a row of variation selectors: the first selector may be legitimate, the others are not.
             ("😀\u{e0101}\u{e0102}", "😀\u{e0101}\\u{e0102}"),
         ];
         for (text, shown) in cases {

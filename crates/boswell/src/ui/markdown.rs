@@ -1,4 +1,5 @@
-//! Markdown as lines for a terminal: wrapped at words, with styles instead of marks. Pure: text and columns in, lines out.
+//! Formats Markdown as lines for a terminal: wrapped at words, with styles instead of markup. Pure: takes text and
+//! columns, returns lines.
 //!
 //! Every text is escaped on its way to a line, because a log may contain sequences that move the cursor.
 
@@ -12,11 +13,11 @@ use super::{BAD, FAINT, GOOD, HEADING, STRONG, escape, escape_lines, measure};
 const MARKDOWN_BYTES_MAX: usize = 256 << 10;
 const CODE: Style = AnsiColor::Yellow.on_default();
 const LINK: Style = AnsiColor::Blue.on_default().underline();
-/// A column of a table is not made narrower than this.
+/// Minimum width of a column of a table.
 const CELL_COLUMNS_MIN: usize = 8;
 /// Between two columns of a table.
 const CELL_GAP: &str = " │ ";
-/// How far code is indented.
+/// Indentation of code.
 const CODE_INDENT: &str = "  ";
 
 /// Whether lines are shown in colour. Without it, code keeps its backticks.
@@ -65,7 +66,7 @@ struct MarkdownWriter {
     columns: usize,
     ink: Ink,
     lines: Vec<StyledLine>,
-    /// The paragraph that is read.
+    /// The current paragraph.
     parts: Vec<StyledText>,
     styles: Vec<Style>,
     leads: Vec<LinePrefix>,
@@ -267,7 +268,7 @@ impl MarkdownWriter {
         self.lead(&first, &rest);
     }
 
-    /// Columns that the open quotes and items take.
+    /// Returns the columns that the open quotes and items take.
     fn lead_width(&self) -> usize {
         self.leads.iter().map(|lead| measure::width(&lead.rest)).sum()
     }
@@ -282,7 +283,7 @@ impl MarkdownWriter {
         self.lines.push(line.after(&lead, FAINT));
     }
 
-    /// Puts the empty line between two blocks.
+    /// Inserts the empty line between two blocks.
     fn gap(&mut self) {
         if std::mem::take(&mut self.needs_gap) && !self.lines.is_empty() {
             // The bar of a quote continues on the empty line; an item has no prefix there.

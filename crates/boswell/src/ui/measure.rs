@@ -1,4 +1,4 @@
-//! Measures in the words of people: sizes, counts, spans of time, ages, and the width of text.
+//! Formats measures for people: sizes, counts, durations, ages, and the width of text.
 
 use std::borrow::Cow;
 
@@ -6,13 +6,13 @@ use jiff::{SignedDuration, Timestamp};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-/// A size, such as `12.3 MiB`.
+/// Returns a size, such as `12.3 MiB`.
 pub(crate) fn bytes(size_bytes: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     if size_bytes < 1024 {
         return format!("{size_bytes} B");
     }
-    // Tenths of a unit, rounded, so that 1023.99 KiB becomes `1.0 MiB` and never `1024.0 KiB`.
+    // Tenths of a unit are rounded first, so that 1023.99 KiB becomes `1.0 MiB` and never `1024.0 KiB`.
     let tenths = |unit: usize| {
         let unit_bytes = 1_u128 << (10 * (unit + 1));
         (u128::from(size_bytes) * 10 + unit_bytes / 2) / unit_bytes
@@ -23,7 +23,7 @@ pub(crate) fn bytes(size_bytes: u64) -> String {
     format!("{}.{} {}", tenths(unit) / 10, tenths(unit) % 10, UNITS[unit])
 }
 
-/// A count with its thousands apart, such as `1,234`.
+/// Returns a count with thousands separators, such as `1,234`.
 pub(crate) fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -36,7 +36,7 @@ pub(crate) fn count(number: u64) -> String {
     text
 }
 
-/// A number in a few characters, such as `950`, `12k` or `1.5M`; nothing where there is nothing.
+/// Returns a number in a few characters, such as `950`, `12k` or `1.5M`; an empty text for `None`.
 pub(crate) fn short_count(number: u64) -> String {
     let scaled = |unit: u64, sign: &str| match number / unit {
         whole @ 0..10 => format!("{whole}.{}{sign}", number % unit / (unit / 10)),
@@ -51,7 +51,7 @@ pub(crate) fn short_count(number: u64) -> String {
     }
 }
 
-/// A span of time by its two largest units, such as `3m 20s`.
+/// Returns a duration in its two largest units, such as `3m 20s`.
 pub(crate) fn duration(span: SignedDuration) -> String {
     let sign = if span.is_negative() { "-" } else { "" };
     let millis = span.as_millis().unsigned_abs();
@@ -66,7 +66,7 @@ pub(crate) fn duration(span: SignedDuration) -> String {
     }
 }
 
-/// How long ago `then` was, such as `3 days ago`.
+/// Returns how long ago `then` was, such as `3 days ago`.
 pub(crate) fn age(now: Timestamp, then: Timestamp) -> String {
     let seconds = now.duration_since(then).as_secs();
     let (amount, unit) = match seconds.unsigned_abs() {
@@ -84,15 +84,14 @@ pub(crate) fn age(now: Timestamp, then: Timestamp) -> String {
     }
 }
 
-/// How many columns a text takes on a terminal.
+/// Returns the width of a text in columns.
 pub(crate) fn width(text: &str) -> usize {
     UnicodeWidthStr::width(text)
 }
 
-/// Cuts a text to at most `columns` columns, between what a reader sees as characters, and says so
-/// with `…`.
+/// Cuts a text to at most `columns` columns, between grapheme clusters, and marks the cut with `…`.
 pub(crate) fn fit(text: &str, columns: usize) -> Cow<'_, str> {
-    // A column takes at least a byte, so that most texts are never measured.
+    // A column takes at least one byte, so most texts need not be measured.
     if text.len() <= columns || width(text) <= columns {
         return Cow::Borrowed(text);
     }
@@ -111,7 +110,7 @@ pub(crate) fn fit(text: &str, columns: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}…", &text[..end]))
 }
 
-/// Cuts the beginning of a text, of which the end says most: a path.
+/// Cuts the beginning of a text whose end says most, such as a path.
 pub(crate) fn fit_end(text: &str, columns: usize) -> Cow<'_, str> {
     if text.len() <= columns || width(text) <= columns {
         return Cow::Borrowed(text);

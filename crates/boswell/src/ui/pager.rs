@@ -1,30 +1,30 @@
-//! A pager for text that is longer than the screen. It is started only when the text turns out to be, and without a shell.
+//! A pager for text that is longer than the screen. It is started only if it is needed, and without a shell.
 //!
-//! What this file does not know: which pager the user wants; `context.rs` has asked for it.
+//! `context.rs` knows which pager the user wants.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::{Child, Command, Stdio};
 
-/// What shows long text.
+/// The command that shows long text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pager {
     pub(crate) program: OsString,
     pub(crate) arguments: Vec<OsString>,
-    /// What the environment of the pager lacks.
+    /// Variables to add to the pager's environment.
     pub(crate) variables: Vec<(&'static str, &'static str)>,
-    /// Lines that the screen has.
+    /// Number of lines of the screen.
     pub(crate) rows: usize,
 }
 
-/// Holds text back until it is longer than the screen, and then gives it to the pager.
+/// Buffers text until it is longer than the screen, and then starts the pager.
 pub(super) struct Paged<W: Write> {
     pager: Pager,
     screen: W,
     held: Vec<u8>,
     lines: usize,
     child: Option<Child>,
-    /// There is no pager: the text goes to the screen.
+    /// The pager could not be started: the text goes to the screen.
     is_plain: bool,
 }
 
@@ -68,7 +68,7 @@ impl<W: Write> Write for Paged<W> {
         }
         self.held.extend_from_slice(bytes);
         self.lines += bytes.iter().filter(|byte| **byte == b'\n').count();
-        // The prompt of the shell wants a line, too.
+        // The shell's prompt takes a line, too.
         if self.lines >= self.pager.rows {
             self.start()?;
         }
@@ -86,7 +86,7 @@ impl<W: Write> Drop for Paged<W> {
             drop(child.stdin.take());
             _ = child.wait();
         } else {
-            // Nobody can be told any more that the screen is gone.
+            // The screen is gone, so the error cannot be reported.
             _ = self.screen.write_all(&self.held);
             _ = self.screen.flush();
         }
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn only_text_longer_than_the_screen_goes_to_the_pager() {
-        // `tee FILE` would write to the screen as well: what matters is whether it ran.
+        // The test only checks whether the program ran, because `tee FILE` would also write to the screen.
         assert_eq!(shown("tee", "one\ntwo\n"), ("one\ntwo\n".into(), String::new()));
         assert_eq!(shown("tee", "one\ntwo\nthree\n").1, "one\ntwo\nthree\n");
     }

@@ -1,4 +1,4 @@
-//! Styled text broken into lines at words, for a terminal. It does not know the terminal.
+//! Breaks styled text into lines at words. It does not depend on the terminal.
 //!
 //! Texts must be escaped by the caller.
 
@@ -7,7 +7,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::measure;
 
-/// Columns that a tab takes.
+/// Number of columns of a tab.
 const TAB: &str = "    ";
 
 /// A piece of text in one style.
@@ -53,7 +53,7 @@ impl StyledLine {
         self.parts.iter().map(|part| part.text.as_str()).collect()
     }
 
-    /// Returns the columns that the line takes.
+    /// Returns the width of the line in columns.
     pub(crate) fn width(&self) -> usize {
         self.parts.iter().map(|part| measure::width(&part.text)).sum()
     }

@@ -1,21 +1,22 @@
-//! A table of plain cells: as wide as its cells are or as the terminal is, columns without content left out, numbers to the right.
+//! Formats a table of plain cells: as wide as its cells or as the terminal, without empty columns, numbers aligned to
+//! the right.
 
 use super::measure;
 
-/// One column's heading, and whether the column holds numbers.
+/// The heading of a column, and whether the column holds numbers.
 pub(crate) type Heading = (&'static str, bool);
 
 /// Between two columns.
 const GAP: &str = "  ";
-/// A column of text is not cut to less than this.
+/// Minimum width of a column of text.
 const TEXT_COLUMNS_MIN: usize = 8;
 
-/// Returns the lines of a table, its headings first. Cells are escaped already; a last row may be a sum.
+/// Returns the lines of a table, its headings first. Cells must be escaped; the last row may be a total.
 pub(crate) fn lines(headings: &[Heading], rows: &[Vec<String>]) -> Vec<String> {
     lines_of_widths(headings, rows, &widths(headings, rows))
 }
 
-/// Returns how wide a table is.
+/// Returns the width of a table.
 pub(crate) fn width(headings: &[Heading], rows: &[Vec<String>]) -> usize {
     total_width(&widths(headings, rows))
 }
@@ -90,7 +91,7 @@ fn lines_of_widths(headings: &[Heading], rows: &[Vec<String>], widths: &[usize])
     lines
 }
 
-/// A bar of at most `columns` columns for `part` of `whole`, in eighths of a column.
+/// Returns a bar of at most `columns` columns for `part` of `whole`, in eighths of a column.
 pub(crate) fn bar(part: f64, whole: f64, columns: usize) -> String {
     const EIGHTHS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
     if whole <= 0.0 || part <= 0.0 {
@@ -104,7 +105,7 @@ pub(crate) fn bar(part: f64, whole: f64, columns: usize) -> String {
     bar
 }
 
-/// Cells as a line of a CSV file, as RFC 4180 has them.
+/// Returns cells as a line of a CSV file (RFC 4180).
 pub(crate) fn csv(cells: &[String]) -> String {
     let quoted = |cell: &String| {
         if cell.contains(['"', ',', '\n', '\r']) {

@@ -159,6 +159,24 @@ fn path_follows_the_xdg_variables() {
 }
 
 #[test]
+fn a_flag_takes_a_key_without_its_tables_and_a_quoted_value() {
+    for flag in [
+        "raw_max_age_days=never",
+        "raw_max_age_days='\"never\"'",
+        "session_memory.retention.raw_max_age_days='\"never\"'",
+    ] {
+        let shown = Sandbox::new().run(&format!("config show --config {flag}"));
+        assert!(
+            shown.contains("raw_max_age_days = \"never\"       # from --config"),
+            "{flag}: {shown}"
+        );
+    }
+    // Two tables have a key of this name.
+    let shown = Sandbox::new().run("config show --config claude=/logs");
+    assert!(shown.contains("`--config` names an unknown key: `claude`"), "{shown}");
+}
+
+#[test]
 fn every_layer_lies_over_the_one_before_it_key_by_key() {
     let mut sandbox = Sandbox::new();
     sandbox.write("etc/config.toml", "[session_memory.retention]\nraw_max_age_days = 30\ncadence = 'weekly'\n\n[session_memory.domains]\nweb = 'site'\napi = 'site'\n");

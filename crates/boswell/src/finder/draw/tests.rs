@@ -17,14 +17,14 @@ fn drawn(state: &State, columns: u16, rows: u16) -> Terminal<TestBackend> {
     terminal
 }
 
-/// The screen as text, without what is empty at the ends of lines.
+/// Returns the screen as text, without trailing blanks.
 fn screen(state: &State, columns: u16, rows: u16) -> String {
     let terminal = drawn(state, columns, rows);
     let buffer = terminal.backend().buffer();
     let line = |y: u16| {
         let mut text = String::new();
         let mut x = 0;
-        // What is two columns wide covers the cell behind it.
+        // A character of two columns also occupies the next cell.
         while x < columns {
             text += buffer[(x, y)].symbol();
             x += measure::width(buffer[(x, y)].symbol()).clamp(1, 2) as u16;

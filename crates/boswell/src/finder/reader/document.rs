@@ -1,12 +1,12 @@
-//! A session as the reader shows it: items in order, with what is known of each before its text is read. It knows no
-//! screen and no store.
+//! A session as the reader shows it: items in order, with what is known of each before its text is read. It does not
+//! depend on the screen or the store.
 
 use jiff::tz::TimeZone;
 use transcript::{Actor, Kind, SessionEvent, Turn};
 
 use crate::render::text::turn_facts;
 
-/// What an item is, which decides how it is laid out.
+/// The type of an item, which decides how it is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ItemKind {
     /// A message to the agent.
@@ -39,18 +39,18 @@ pub(crate) struct Item {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TurnHeading {
     pub(crate) title: String,
-    /// When it began, how long it took, and what was done.
+    /// When the turn began, how long it took, and what was done.
     pub(crate) facts: String,
 }
 
-/// A session, ready to be read. Texts other than those in events are safe to show.
+/// A session, ready to be read. Texts are escaped, except those in events.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Document {
     pub(crate) session_uid: String,
     pub(crate) title: String,
     /// Agent, project and branch.
     pub(crate) about: String,
-    /// Where the session worked, as the log has it.
+    /// The working directory of the session, as the log records it.
     pub(crate) directory: Option<String>,
     /// Why some of the session cannot be shown.
     pub(crate) notice: Option<String>,
@@ -60,7 +60,7 @@ pub(crate) struct Document {
 }
 
 impl Document {
-    /// Makes items of events. A call and its result become one item; changes of the session's state become none.
+    /// Makes items from events. A call and its result become one item; lifecycle events become none.
     pub(crate) fn set_events(&mut self, events: Vec<SessionEvent>, turns: &[Turn], zone: &TimeZone) {
         let calls = render::calls_of_results(events.iter());
         let mut item_of = vec![None; events.len()];
@@ -131,7 +131,7 @@ impl Document {
 }
 
 fn heading(turns: &[Turn], turn: Option<u32>, zone: &TimeZone) -> Option<TurnHeading> {
-    // A subagent has no turns, and needs no heading.
+    // A subagent has no turns, so it needs no heading.
     if turns.is_empty() {
         return None;
     }
@@ -152,7 +152,7 @@ fn heading(turns: &[Turn], turn: Option<u32>, zone: &TimeZone) -> Option<TurnHea
     })
 }
 
-/// What an event is shown as; `None` if it is not shown.
+/// Returns how an event is shown, or `None` if it is not shown.
 fn kind_of(event: &SessionEvent) -> Option<ItemKind> {
     let is = |kind| event.kinds.has(kind);
     let is_human = event.trigger || (event.actor == Actor::Human && is(Kind::UserMsg));

@@ -1,4 +1,4 @@
-//! The reader's screen, drawn from its state.
+//! Draws the reader's screen from its state.
 
 use anstyle::{AnsiColor, Color as AnyColor, Effects};
 use ratatui::Frame;
@@ -12,9 +12,9 @@ use super::{Panel, Reader};
 use crate::ui::prose::{StyledLine, StyledText};
 use crate::ui::{escape, measure};
 
-/// Columns before every line: the cursor.
+/// Columns before every line, for the cursor.
 const GUTTER: u16 = 2;
-/// Rows that are not the session: the title and the keys.
+/// Rows for the title and the keys.
 const FRAME_ROWS: u16 = 2;
 
 pub(in crate::finder) fn draw(frame: &mut Frame<'_>, reader: &mut Reader, look: &Look) {
@@ -66,7 +66,7 @@ fn draw_body(frame: &mut Frame<'_>, area: Rect, reader: &mut Reader, look: &Look
     let visible = reader.visible();
     let mut lines = Vec::with_capacity(visible.len());
     for (at, line) in visible {
-        // An empty line before an item is between two of them.
+        // An empty line separates an item from the one before it.
         let is_cursor = at == cursor && !line.parts.is_empty();
         let sign = if is_cursor { "▌ " } else { "  " };
         let mut spans = vec![Span::styled(sign, look.selected)];
@@ -168,13 +168,13 @@ fn push_part<'a>(spans: &mut Vec<Span<'a>>, part: &StyledText, offset: usize, pl
     spans.retain(|span| !span.content.is_empty());
 }
 
-/// Returns where a text holds the needle, which is in lower case.
+/// Returns where a text contains the needle, which is in lower case.
 pub(super) fn places_of(text: &str, needle: &str) -> Vec<(usize, usize)> {
     if needle.is_empty() {
         return Vec::new();
     }
     let lower = text.to_lowercase();
-    // A letter whose lower case has another length shifts the text after it; then nothing is marked.
+    // If the lower case of a letter has another length, the offsets do not fit and nothing is marked.
     if lower.len() != text.len() {
         return Vec::new();
     }

@@ -1,4 +1,4 @@
-//! The lines of one item. Pure: an item, its texts and columns in, lines out.
+//! Lays out one item. Pure: takes an item, its texts and the columns; returns lines.
 
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
@@ -10,7 +10,7 @@ use crate::ui::markdown::{Ink, markdown_lines};
 use crate::ui::prose::{StyledLine, StyledText, parse_ansi, wrap_code};
 use crate::ui::{BAD, FAINT, GOOD, HEADING, STRONG, escape, escape_lines, measure};
 
-/// The names of tools are padded to this width and cut to the other.
+/// Names of tools are padded to the first width and cut to the second.
 const LABEL_COLUMNS: usize = 6;
 const LABEL_COLUMNS_MAX: usize = 20;
 /// How far the details of a call are indented.
@@ -21,7 +21,7 @@ pub(crate) const DETAIL_LINES_MAX: usize = 400;
 const PROMPT_BAR: &str = "┃ ";
 const BAR: Style = AnsiColor::Cyan.on_default();
 
-/// The whole texts of an item, as far as they are read.
+/// The whole texts of an item that are read so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ItemTexts<'t> {
     pub(crate) text: Option<&'t str>,
@@ -84,7 +84,7 @@ fn heading_lines(title: &str, facts: &str, columns: usize) -> Vec<StyledLine> {
     vec![line, StyledLine::default()]
 }
 
-/// A call, a thought or a note in one line.
+/// Returns a call, a thought or a note in one line.
 fn one_line(item: &Item, fold: Fold, columns: usize) -> StyledLine {
     let (label, style) = event_label(&item.event);
     let label = escape(label.trim()).into_owned();
@@ -115,7 +115,7 @@ fn one_line(item: &Item, fold: Fold, columns: usize) -> StyledLine {
     line
 }
 
-/// The input and output of a tool, or the whole text of a thought or a note.
+/// Returns the input and output of a tool, or the whole text of a thought or a note.
 fn details(item: &Item, texts: ItemTexts<'_>, columns: usize, ink: Ink) -> Vec<StyledLine> {
     let room = columns.saturating_sub(INDENT.len()).max(1);
     let text = texts.text.unwrap_or(&item.event.summary);
@@ -148,7 +148,7 @@ fn limited(text: &str, lay_out: impl Fn(&str) -> Vec<StyledLine>) -> Vec<StyledL
     lines
 }
 
-/// The input of a tool: its keys, with texts as they are and not as JSON strings.
+/// Returns the input of a tool by key, with texts unquoted instead of as JSON strings.
 fn input_lines(text: &str, columns: usize) -> Vec<StyledLine> {
     let Ok(Value::Object(input)) = serde_json::from_str::<Value>(text) else {
         return code_lines(text, columns, |line| match line.as_bytes().first() {
@@ -214,7 +214,7 @@ fn diff_lines(text: &str, sign: char, columns: usize) -> Vec<StyledLine> {
     lines.flat_map(|line| wrap_code(&line, columns, style)).collect()
 }
 
-/// The output of a program, in its own colours.
+/// Returns the output of a program in its own colours.
 fn output_lines(text: &str, columns: usize) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     for line in text.lines() {

@@ -17,7 +17,7 @@ use crate::session_arg::{open_memory, resolve};
 use crate::text_source::describe_eviction;
 use crate::ui::markdown::Ink;
 
-/// Reads what is known of a session; its texts are read as they are shown.
+/// Reads the events of a session. Texts are read later, when they are shown.
 pub(in crate::finder) fn open(context: &Context, session_uid: &str, ink: Ink) -> Result<Reader, CommandError> {
     let store = open_memory(context)?;
     let named = resolve(&store, context, session_uid)?;
@@ -58,7 +58,7 @@ pub(in crate::finder) fn open(context: &Context, session_uid: &str, ink: Ink) ->
         ..Document::default()
     };
     document.set_events(events, &portrait.turns, &context.zone);
-    // The log was read for its events; texts are read from it again as they are shown.
+    // The log was read for its events; texts are read from it again when they are shown.
     let log = match text {
         Some(SessionText::Source(source)) => source.into_reading(),
         Some(SessionText::Memory { .. }) | None => None,

@@ -18,12 +18,12 @@ pub(super) enum Direction {
     Backward,
 }
 
-/// What is searched for, and how far the search is.
+/// The state of a search: the text, and how far the search is.
 #[derive(Debug, Default)]
 pub(in crate::finder) struct Search {
-    /// What is being typed.
+    /// The text while it is being typed.
     pub(in crate::finder) typed: Option<String>,
-    /// What is marked on the screen.
+    /// The text that is marked on the screen.
     pub(in crate::finder) needle: Option<String>,
     running: Option<RunningSearch>,
 }
@@ -140,7 +140,7 @@ impl Reader {
         true
     }
 
-    /// Returns the first of some items whose texts hold the needle.
+    /// Returns the first of some items whose texts contain the needle.
     fn first_match(&mut self, items: &[usize], needle: &str) -> Option<usize> {
         let events: Vec<SessionEvent> = items
             .iter()
@@ -149,7 +149,7 @@ impl Reader {
             .filter(|event| !self.texts.contains_key(&event.seq))
             .cloned()
             .collect();
-        // They are not kept: most of them will never be shown.
+        // The texts are not cached, because most of these items will never be shown.
         let read = match (self.read_texts)(&events) {
             Ok(read) => read,
             Err(error) => {
@@ -168,7 +168,7 @@ impl Reader {
         })
     }
 
-    /// Moves to the match in an item, and opens the item if it is in its details.
+    /// Moves to the match in an item, and opens the item if the match is in its details.
     pub(super) fn show_match(&mut self, at: usize) {
         let needle = self.search.needle.as_deref().unwrap_or_default().to_lowercase();
         let is_match = |lines: &[crate::ui::prose::StyledLine]| {

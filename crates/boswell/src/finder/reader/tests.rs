@@ -1,4 +1,4 @@
-//! The reader on made-up sessions: what is on the screen after some keys, and how much work that took.
+//! The reader on made-up sessions: what the screen shows after some keys, and how many texts were read for it.
 
 use std::cell::Cell;
 use std::rc::Rc;
