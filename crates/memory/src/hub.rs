@@ -1,7 +1,8 @@
-//! A memory that many machines share: a whole memory moved there or back, and delivered to from one that stays where it is.
+//! A memory on a server that several machines share: moves a complete memory there or back, and pushes sessions from
+//! a memory that stays on its machine.
 //!
-//! Sessions are carried one by one, each wholly or not at all. Whoever is cut off goes on at the next try: what is there already and is
-//! the same is not carried again, and nothing is there twice.
+//! Each session is transferred completely or not at all. After an interruption, the next attempt continues: a session
+//! that is already there and identical is not transferred again, and nothing is stored twice.
 
 mod anchors;
 mod push;
@@ -22,16 +23,16 @@ use crate::store::{FrameRow, Patience, SessionLoad, SessionRow, Store, StoreErro
 /// What was moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Moved {
-    /// Sessions that were carried, and those that were there already.
+    /// Sessions that were transferred, and those that were already there.
     pub sessions: u64,
     pub unchanged: u64,
-    /// Rows of all sessions, and frames with their packed bytes.
+    /// Rows of all sessions, and frames with their compressed bytes.
     pub rows: u64,
     pub frames: u64,
     pub bytes: u64,
 }
 
-/// Carries a whole memory into another one, which must have no sessions of its own, and compares both in the end.
+/// Moves a complete memory into another one, which must have no sessions of its own, and finally compares the two.
 pub fn move_all(
     from: &Store,
     to: &mut Store,
@@ -39,7 +40,7 @@ pub fn move_all(
     patience: Patience<'_>,
     progress: &dyn Fn(u64, u64),
 ) -> Result<Moved, StoreError> {
-    // Nobody adds to what is being carried.
+    // The lock keeps other writers from adding sessions during the move.
     let _still = from.lock(patience)?;
     let sessions = from.reads().sessions()?;
     let own: std::collections::HashSet<&str> = sessions.iter().map(|row| row.session_uid.as_str()).collect();
@@ -68,7 +69,7 @@ pub fn move_all(
     Ok(moved)
 }
 
-/// Whether a session is there, every frame of it as it was written.
+/// Returns `true` if a session exists with the same rows and every frame of it can be read.
 fn is_there(store: &Store, load: &SessionLoad) -> Result<bool, StoreError> {
     let reads = store.reads();
     if !reads.has_session(&load.session_uid)? {
@@ -80,7 +81,8 @@ fn is_there(store: &Store, load: &SessionLoad) -> Result<bool, StoreError> {
     Ok(there.fingerprint() == load.fingerprint() && is_whole())
 }
 
-/// Carries one session: frames in files first, synced, then its rows. Says whether it was still wanted when nobody else could write.
+/// Transfers one session: frames in files first, synced, then its rows. Returns `false` if `is_wanted` refused the
+/// session once the lock was held.
 fn carry(
     from: &Store,
     to: &mut Store,
@@ -134,19 +136,19 @@ fn carry(
     Ok(true)
 }
 
-/// The pack that a frame is carried to. What another memory calls it is a stranger's word where packs are files; and one that is in use stays as
-/// it is until the rows that name it are gone.
+/// Returns the pack to which a frame is transferred. If packs are files, the name that another memory chose cannot be
+/// trusted. A pack that is in use stays unchanged until the rows that name it are deleted.
 fn pack_of(target: &Packs, uid: &str, part: &str, told: &str, used: &[String]) -> String {
     if matches!(target, Packs::Rows(_)) {
         return told.to_owned();
     }
     let generations = used.iter().map(|pack| packs::generation(pack));
     let behind = generations.max().map_or(0, |newest| newest.saturating_add(1));
-    // Counted from there, packs that were two stay two.
+    // Counting up from there keeps different packs different.
     packs::name(uid, part, packs::generation(told).saturating_add(behind))
 }
 
-/// By part and frame: the words of a session, where the other memory indexes them and gets the text.
+/// Returns the words of a session by part and frame, if the target indexes words and receives the text.
 fn words_of(from: &Store, to: &Store, load: &SessionLoad) -> Result<BTreeMap<String, Vec<(i64, String)>>, StoreError> {
     let mut words: BTreeMap<String, Vec<(i64, String)>> = BTreeMap::new();
     if !to.indexes_words() || !load.has_text() {
@@ -172,7 +174,7 @@ fn words_of(from: &Store, to: &Store, load: &SessionLoad) -> Result<BTreeMap<Str
     Ok(words)
 }
 
-/// Writes frames, those of a pack one behind the other, and says in their rows where they lie.
+/// Appends the frames to their packs and records their offsets in the rows.
 fn append(packs: &Packs, put: &mut [(&str, FrameRow, Frame)]) -> Result<(), StoreError> {
     let mut ends: HashMap<String, u64> = HashMap::new();
     let mut unsynced = Unsynced::default();
@@ -193,7 +195,8 @@ fn append(packs: &Packs, put: &mut [(&str, FrameRow, Frame)]) -> Result<(), Stor
     })
 }
 
-/// Carries what belongs to no session. The journal goes last: what was written meanwhile is of no interest.
+/// Transfers what belongs to no session. The journal is last because operations that happen during the move do not
+/// matter.
 fn carry_others(
     from: &Store,
     to: &mut Store,
@@ -209,7 +212,7 @@ fn carry_others(
     })
 }
 
-/// Both memories must hold the same, row by row and frame by frame.
+/// Compares both memories row by row and frame by frame.
 fn compare(from: &Store, to: &Store, sessions: &[SessionRow]) -> Result<(), StoreError> {
     for row in sessions {
         let load = from.reads().session_load(&row.session_uid)?;
@@ -220,7 +223,7 @@ fn compare(from: &Store, to: &Store, sessions: &[SessionRow]) -> Result<(), Stor
         }
     }
     for (here, there) in from.reads().other_loads()?.iter().zip(to.reads().other_loads()?) {
-        // The journal of the other memory has one sentence more.
+        // The journal of the target has one additional operation: the move itself.
         let (name, rows) = here.told();
         let is_same = match name {
             "operations" => there.told().1 == rows + 1,

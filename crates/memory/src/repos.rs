@@ -1,18 +1,18 @@
-//! Which repository a directory belongs to: by its remote, so that clones and worktrees are one; else by the directory of
-//! its main worktree. Read from git's own small files; git is not run.
+//! Determines the repository of a directory: by its remote, so that clones and worktrees are the same repository, or
+//! else by the directory of its main worktree. Parses git's own small files and never runs git.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A file of git is small; more is none of ours.
+/// Maximum size of a git file that is read. Larger files are not what we are looking for.
 const FILE_BYTES_MAX: u64 = 256 << 10;
 
 /// A repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repo {
-    /// The last part of its remote's path, else the name of its directory.
+    /// The last component of the remote's path, or the name of the directory if there is no remote.
     pub name: String,
-    /// `host/owner/name`, without what lets somebody in.
+    /// `host/owner/name`, without credentials.
     pub remote: Option<String>,
 }
 
@@ -20,19 +20,20 @@ pub struct Repo {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkout {
     pub root: PathBuf,
-    /// What all worktrees of the repository share.
+    /// The git directory that all worktrees of the repository share.
     pub git: PathBuf,
     pub remote: Option<String>,
 }
 
 impl Checkout {
-    /// Whether both are of one repository: clones by their remote, worktrees by what they share.
+    /// Returns `true` if both belong to the same repository: clones share the remote, and worktrees share the git
+    /// directory.
     pub fn is_same_as(&self, other: &Self) -> bool {
         self.git == other.git || (self.remote.is_some() && self.remote == other.remote)
     }
 }
 
-/// The checkout around a directory.
+/// Returns the checkout that contains a directory.
 pub fn checkout(directory: &Path) -> Option<Checkout> {
     if !directory.is_absolute() {
         return None;
@@ -47,7 +48,7 @@ pub fn checkout(directory: &Path) -> Option<Checkout> {
     })
 }
 
-/// The repository around a directory, which need not exist any more.
+/// Returns the repository that contains a directory. The directory need not exist any more.
 pub fn of(directory: &Path) -> Option<Repo> {
     if !directory.is_absolute() {
         return None;
@@ -65,7 +66,7 @@ pub fn of(directory: &Path) -> Option<Repo> {
     Some(Repo { name, remote })
 }
 
-/// The directory of the repository below which an agent put a worktree, and where in the worktree a path leads.
+/// Splits a path in an agent's worktree into the directory of the repository and the path inside the worktree.
 pub fn in_worktree(path: &Path) -> Option<(PathBuf, PathBuf)> {
     let text = path.to_str()?;
     let (at, place) = WORKTREES.iter().find_map(|place| Some((text.find(place)?, place)))?;
@@ -73,7 +74,7 @@ pub fn in_worktree(path: &Path) -> Option<(PathBuf, PathBuf)> {
     Some((text[..at].into(), inside.into()))
 }
 
-/// Where agents put worktrees.
+/// Where agents create worktrees.
 const WORKTREES: [&str; 4] = [
     "/.claude/worktrees/",
     "/.worktrees/",
@@ -81,7 +82,8 @@ const WORKTREES: [&str; 4] = [
     "/.grok/worktrees/",
 ];
 
-/// Agents put worktrees below the repository; the path still tells which one.
+/// Returns the repository of a worktree that was deleted. Agents create worktrees below the repository, so the path
+/// still names it.
 fn gone_worktree(directory: &Path) -> Option<Repo> {
     let text = directory.to_string_lossy().replace('\\', "/");
     let at = WORKTREES.iter().find_map(|place| text.find(place))?;
@@ -92,7 +94,7 @@ fn gone_worktree(directory: &Path) -> Option<Repo> {
     })
 }
 
-/// The directory that all worktrees of a repository share.
+/// Returns the git directory that all worktrees of a repository share.
 fn git_directory(dot_git: &Path) -> Option<PathBuf> {
     if dot_git.is_dir() {
         return Some(dot_git.to_owned());
@@ -112,7 +114,7 @@ fn read(path: &Path) -> Option<String> {
     fs::read_to_string(path).ok()
 }
 
-/// The remote that git calls `origin`, else the first one.
+/// Returns the URL of the remote `origin`, or of the first remote.
 fn origin(config: &str) -> Option<String> {
     let mut section = "";
     let mut remotes = Vec::new();
@@ -130,11 +132,11 @@ fn origin(config: &str) -> Option<String> {
     plain(named?.1)
 }
 
-/// `host/owner/name` of a remote's address, without user, password, port and ending.
+/// Normalizes the URL of a remote to `host/owner/name`, without user, password, port and extension.
 fn plain(url: &str) -> Option<String> {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let has_scheme = rest.len() != url.len();
-    // Only the last `@` before the path ends what lets somebody in.
+    // Everything up to the last `@` before the path is credentials.
     let (host, path) = match has_scheme {
         true => rest.split_once('/')?,
         false => rest.split_once(':').filter(|(host, _)| !host.contains('/'))?,

@@ -1,7 +1,7 @@
-//! Writes sessions as files again: into a directory of the user's, or to where the agent looks for them.
+//! Restores sessions to files: into a directory that the user names, or to where the agent looks for them.
 //!
-//! Only new files are made, private ones, and only below the target. Names come from logs and from the agents' trees: each
-//! passes through [`SafeName`]. What is planned can be shown first; what is applied is the plan.
+//! Only new, private files are created, and only below the target. File names come from logs and from the agents'
+//! trees, so each one is checked by [`SafeName`]. A plan can be shown first, and exactly that plan is applied.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -20,13 +20,13 @@ use crate::session_text::{SessionText, SessionTexts, TextError};
 use crate::sources::Root;
 use crate::store::{Store, StoreError};
 
-/// What every masked secret begins with.
+/// Prefix of every masked secret.
 const TAG: &[u8] = b"[REDACTED:";
-/// The longest directory name that Claude Code makes of a path without a hash behind it.
+/// Claude Code appends a hash to a project directory whose name is longer than this.
 const CLAUDE_PROJECT_CHARS_MAX: usize = 200;
 const NAME_BYTES_MAX: usize = 255;
 
-/// Why a session cannot be given back.
+/// Why a session cannot be restored.
 #[derive(Debug, Error)]
 pub enum RestoreError {
     #[error(transparent)]
@@ -47,38 +47,38 @@ impl From<StoreError> for RestoreError {
     }
 }
 
-/// Where a session is to lie.
+/// Where to restore a session.
 #[derive(Debug, Clone, Copy)]
 pub enum Target<'a> {
     Directory(&'a Path),
-    /// The agents' own trees.
+    /// Into the agents' own roots.
     InPlace(&'a [Root]),
 }
 
-/// What would be written.
+/// The files that would be written.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Plan {
     pub files: Vec<Planned>,
-    /// Parts that are no file of the session's own, such as an entry in a list over all sessions.
+    /// Parts that are not a file of the session's own, such as an entry in a list of all sessions.
     pub left_out: Vec<String>,
-    /// Subagents whose text is neither in the memory nor at a source.
+    /// Subagents whose text is neither in the store nor in a log.
     pub gone: Vec<String>,
 }
 
-/// One file.
+/// One file to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Planned {
     pub session_uid: String,
     pub part: String,
-    /// Nothing is written outside of it.
+    /// Nothing is written outside this directory.
     pub below: PathBuf,
     pub path: PathBuf,
     pub bytes: u64,
-    /// Secrets that are masked in it.
+    /// Number of masked secrets in the file.
     pub redactions: u64,
-    /// Lines that were too long to keep, for which a short one stands.
+    /// Lines that were too long to store, which are replaced by a placeholder.
     pub lines_left_out: u64,
-    /// Something lies there already, and stays.
+    /// `true` if the path already exists. It is not overwritten.
     pub is_there: bool,
 }
 
@@ -94,7 +94,8 @@ pub fn plan(texts: &SessionTexts<'_>, session_uid: &str, target: Target<'_>) -> 
         }
         let view = store.reads().view(&uid)?;
         let agent = kept::agent_of(&uid)?;
-        // A Claude subagent lies in the tree of its session; others are sessions like any other.
+        // The log of a Claude subagent is in the directory of its session. Subagents of other agents are stored like
+        // any other session.
         let base = match parent.filter(|_| agent == Agent::Claude) {
             Some(base) => base,
             None => base_of(store, &uid, agent, view.as_ref(), target)?,
@@ -124,7 +125,7 @@ pub fn apply(texts: &SessionTexts<'_>, plan: &Plan) -> Result<u64, RestoreError>
         };
         let directory = file.path.parent().unwrap_or(&file.below);
         make_directory(&file.below, directory).map_err(failed)?;
-        // Whatever was a link to elsewhere before we came is seen now.
+        // The directory exists now, so a link in its path that leads out of the target is noticed here.
         let is_inside = || io::Result::Ok(directory.canonicalize()?.starts_with(file.below.canonicalize()?));
         if !is_inside().map_err(failed)? {
             return Err(RestoreError::LeadsOut(directory.to_owned()));
@@ -138,7 +139,7 @@ pub fn apply(texts: &SessionTexts<'_>, plan: &Plan) -> Result<u64, RestoreError>
         };
         let mut out = match private_file().open(&file.path) {
             Ok(out) => out,
-            // Somebody was faster: what is there stays.
+            // Another process created the file in the meantime. It is not overwritten.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
             Err(error) => return Err(failed(error)),
         };
@@ -148,7 +149,7 @@ pub fn apply(texts: &SessionTexts<'_>, plan: &Plan) -> Result<u64, RestoreError>
         match whole {
             Ok(Ok(())) => written += 1,
             failure => {
-                // Half a log is worse than none: the file is ours, so we take it away.
+                // Half a log is worse than none. We created this file, so we may delete it.
                 _ = fs::remove_file(&file.path);
                 return Err(failure.map_or_else(RestoreError::from, |done| {
                     done.map_or_else(failed, |()| failed(io::ErrorKind::Other.into()))
@@ -159,15 +160,15 @@ pub fn apply(texts: &SessionTexts<'_>, plan: &Plan) -> Result<u64, RestoreError>
     Ok(written)
 }
 
-/// The directory that a session's files are named from, where it lay before and where it is to lie.
+/// The directory to which the file names of a session are relative: the old and the new one.
 #[derive(Debug, Clone)]
 struct Base {
-    /// Of the log as it was read; nothing where nobody knows.
+    /// The directory of the log when it was read, or empty if unknown.
     old: PathBuf,
     new: PathBuf,
-    /// Nothing is written outside of it.
+    /// Nothing is written outside this directory.
     below: PathBuf,
-    /// The names of the session's own files begin with it.
+    /// Prefix of the names of the session's own files.
     stem: String,
 }
 
@@ -179,7 +180,7 @@ fn base_of(
     target: Target<'_>,
 ) -> Result<Base, RestoreError> {
     let log = PathBuf::from(store.reads().log_path(uid)?);
-    // A Grok session is a directory, the others are files in one.
+    // A Grok session is a directory, the others are files in a directory.
     let old = match agent {
         Agent::Grok => log.parent().and_then(Path::parent),
         Agent::Claude | Agent::Codex => log.parent(),
@@ -198,14 +199,15 @@ fn base_of(
     Ok(Base { old, new, below, stem })
 }
 
-/// Where an agent looks for a session: where it lay, or where the agent would put it.
+/// Returns where an agent looks for a session: the directory it was read from, or the one in which the agent would
+/// create it.
 fn in_place(
     old: &Path,
     agent: Agent,
     view: Option<&Session>,
     roots: &[Root],
 ) -> Result<(PathBuf, PathBuf), RestoreError> {
-    // Another machine's copy is not where this machine's agent looks.
+    // Roots with a label hold copies from other machines, and this machine's agent does not look there.
     let mut own = roots.iter().filter(|root| root.agent == agent && root.label.is_none());
     let known = own.clone().find_map(|root| {
         let inside = old.strip_prefix(&root.path).ok()?;
@@ -247,7 +249,7 @@ fn dashed(c: char) -> char {
     if c.is_ascii_alphanumeric() { c } else { '-' }
 }
 
-/// A path as Grok names a directory after it.
+/// Encodes a path as Grok does for its directory names.
 fn percent_encoded(path: &str) -> String {
     let mut name = String::new();
     for byte in path.bytes() {
@@ -259,7 +261,7 @@ fn percent_encoded(path: &str) -> String {
     name
 }
 
-/// The name of a Codex log without its ending.
+/// Returns the name of a Codex log without its extension.
 fn codex_stem(log: &Path, native: &str, view: Option<&Session>) -> String {
     let name = log.file_name().unwrap_or_default().to_string_lossy();
     let stem = [".jsonl.zst", ".jsonl", ".json"]
@@ -304,7 +306,7 @@ fn add_parts(
         plan.files.push(Planned {
             session_uid: uid.to_owned(),
             below: base.below.clone(),
-            // What is there and cannot be looked at is there, too.
+            // A path that exists but cannot be inspected counts as existing, too.
             is_there: path.symlink_metadata().is_ok(),
             path,
             part,
@@ -316,9 +318,9 @@ fn add_parts(
     Ok(())
 }
 
-/// Where a part lies, named from the directory of the session's log.
+/// Returns where a part is stored by the agent's conventions, relative to the directory of the session's log.
 fn by_rule(agent: Agent, uid: &str, kind: PartKind, part: &str, stem: &str) -> PathBuf {
-    // Behind the colon stand the last two names of its path.
+    // The last two components of the part's path follow the colon.
     let name = part.split_once(':').map_or("", |(_, name)| name);
     let (parent, own) = name.rsplit_once('/').unwrap_or(("", name));
     let tree = Path::new(stem);
@@ -340,7 +342,7 @@ fn by_rule(agent: Agent, uid: &str, kind: PartKind, part: &str, stem: &str) -> P
     }
 }
 
-/// A path below a target: every name of it is one that a file may have.
+/// Checks every component of a path below a target, and returns an error if one is not a safe file name.
 fn checked(path: &Path) -> Result<PathBuf, RestoreError> {
     let mut safe = PathBuf::new();
     for component in path.components() {
@@ -354,7 +356,7 @@ fn checked(path: &Path) -> Result<PathBuf, RestoreError> {
     Ok(safe)
 }
 
-/// How many bytes, masked secrets and left-out lines a part has.
+/// Returns the number of bytes, masked secrets and placeholder lines of a part.
 fn measure(text: &SessionText<'_>, part: &str) -> Result<(u64, u64, u64), TextError> {
     let finder = memchr::memmem::Finder::new(TAG);
     let (mut bytes, mut redactions, mut left_out) = (0, 0, 0);
@@ -369,8 +371,8 @@ fn measure(text: &SessionText<'_>, part: &str) -> Result<(u64, u64, u64), TextEr
     Ok((bytes, redactions, left_out))
 }
 
-/// A new file that only its owner can read. Its time stays that of today: an agent that deletes by age would delete it
-/// again at once.
+/// Options for a new file that only its owner can read. Its modification time stays today's, because an agent that
+/// deletes logs by age would otherwise delete it at once.
 fn private_file() -> fs::OpenOptions {
     let mut options = fs::OpenOptions::new();
     options.write(true).create_new(true);
@@ -379,7 +381,7 @@ fn private_file() -> fs::OpenOptions {
     options
 }
 
-/// Makes the directories between `below` and `directory` that are missing, for their owner alone.
+/// Creates the missing directories from `below` down to `directory`, readable only by their owner.
 fn make_directory(below: &Path, directory: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -389,7 +391,7 @@ fn make_directory(below: &Path, directory: &Path) -> io::Result<()> {
     let mut at = below.to_owned();
     let inside = directory.strip_prefix(below).unwrap_or(Path::new(""));
     for component in inside.components() {
-        // A link in the way could lead anywhere: nothing is made behind it.
+        // A link in the path could lead anywhere, so nothing is created behind it.
         if !at.canonicalize()?.starts_with(below.canonicalize()?) {
             return Err(io::Error::new(
                 io::ErrorKind::PermissionDenied,

@@ -1,5 +1,5 @@
-//! Packs whose rows are lost with the database: whose they are, and where their frames lie. A pack's name is the hash of its session and
-//! its part, so that a guess from its lines can be proved, and a wrong one is none.
+//! Finds the owners of packs whose rows were lost with the database. The name of a pack is a hash of its session and
+//! part, so an owner guessed from the pack's lines can be verified, and a wrong guess is rejected.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
@@ -16,11 +16,11 @@ use crate::mask::MaskVersion;
 use crate::packs::{self, Packs};
 use crate::store::{Cursor, FrameRow, Stat, Store, StoreError, WriteLock};
 
-/// How many of a pack's first lines are asked for ids.
+/// Number of lines at the beginning of a pack that are searched for ids.
 const LINES_ASKED: usize = 200;
-/// An id of a session is not longer, with a margin.
+/// Maximum length of a session id, with a margin.
 const ID_BYTES_MAX: usize = 80;
-/// A frame is read in steps of this, until it is whole.
+/// A frame is read in steps of this size until it is complete.
 const STEP_BYTES: usize = 1 << 20;
 const FRAME_BYTES_MAX: usize = 256 << 20;
 
@@ -36,15 +36,15 @@ const PARTS: [PartKind; 9] = [
     PartKind::Index,
 ];
 
-/// What packs gave back.
+/// What was recovered from packs.
 #[derive(Debug, Default)]
 pub(super) struct Adopted {
     pub(super) sessions: BTreeSet<String>,
-    /// Packs of which nobody knows whose they are.
+    /// Packs whose owner cannot be determined.
     pub(super) nameless: Vec<String>,
 }
 
-/// Gives every pack that no row names to its session again.
+/// Assigns every pack that no row names to its session again.
 pub(super) fn adopt(store: &mut Store, lock: &WriteLock, at: Timestamp) -> Result<Adopted, StoreError> {
     let mut adopted = Adopted::default();
     let Packs::Files(directory) = store.packs() else {
@@ -60,7 +60,7 @@ pub(super) fn adopt(store: &mut Store, lock: &WriteLock, at: Timestamp) -> Resul
             adopted.nameless.push(pack);
             continue;
         };
-        // A pack that was left by a crash is shorter than the one it stood for.
+        // A pack that a crash left behind is shorter than the one that it was meant to replace.
         let frames_best = found.entry(owner).or_default();
         let lines = |frames: &[FrameRow]| frames.last().map_or(0, |frame| frame.first_line + frame.lines);
         if lines(&pack_frames) > lines(frames_best) {
@@ -78,11 +78,11 @@ pub(super) fn adopt(store: &mut Store, lock: &WriteLock, at: Timestamp) -> Resul
     Ok(adopted)
 }
 
-/// What the rows still tell.
+/// What the remaining rows say about sessions.
 struct Known {
-    /// By the stem of its name, the session and the part of a pack.
+    /// Session and part of a pack, by the stem of its name.
     owners: HashMap<String, (String, String)>,
-    /// Sessions whose raw text was let go.
+    /// Sessions whose raw text was evicted.
     gone: BTreeSet<String>,
 }
 
@@ -112,12 +112,12 @@ impl Known {
     }
 }
 
-/// A pack's name without its generation.
+/// Returns the name of a pack without its generation.
 fn stem(pack: &str) -> &str {
     pack.rsplit_once('.').map_or(pack, |(stem, _)| stem)
 }
 
-/// The frames that lie in a pack one behind the other, up to the first byte that is none.
+/// Returns the consecutive frames of a pack, up to the first byte that does not belong to a frame.
 fn frames(directory: &Path, pack: &str) -> io::Result<Vec<FrameRow>> {
     let mut frames: Vec<FrameRow> = Vec::new();
     let mut is_open = false;
@@ -140,7 +140,7 @@ fn frames(directory: &Path, pack: &str) -> io::Result<Vec<FrameRow>> {
             start,
             length: length as u64,
             checksum: *blake3::hash(packed).as_bytes(),
-            // By which rules is not known any more: the next sweep masks it again.
+            // The mask version was lost, so the next sweep masks the text again.
             mask_version: MaskVersion::default(),
         });
         start += length as u64;
@@ -149,7 +149,8 @@ fn frames(directory: &Path, pack: &str) -> io::Result<Vec<FrameRow>> {
     Ok(frames)
 }
 
-/// Reads on until `bytes` begins with a whole frame. Gives its length, none where no other comes.
+/// Reads until `bytes` starts with a complete frame. Returns the length of the frame, or `None` at the end of the
+/// frames.
 fn next_frame(file: &mut File, bytes: &mut Vec<u8>) -> io::Result<Option<usize>> {
     loop {
         if let Ok(length) = zstd::zstd_safe::find_frame_compressed_size(bytes)
@@ -165,7 +166,7 @@ fn next_frame(file: &mut File, bytes: &mut Vec<u8>) -> io::Result<Option<usize>>
     }
 }
 
-/// Whose a pack is by the ids in its first lines, where the name proves it.
+/// Guesses the owner of a pack from the ids in its first lines. Returns only an owner that the pack's name confirms.
 fn guess(directory: &Path, pack: &str, frames: &[FrameRow]) -> Option<(String, String)> {
     let first = packs::read(&Packs::Files(directory.to_owned()), frames.first()?).ok()?;
     let mut ids = BTreeSet::new();
@@ -178,7 +179,7 @@ fn guess(directory: &Path, pack: &str, frames: &[FrameRow]) -> Option<(String, S
     let whole = Agent::ALL
         .into_iter()
         .flat_map(|agent| ids.iter().map(move |id| uid(agent, id)));
-    // A subagent's log names its session and itself.
+    // The log of a subagent names its session and itself.
     let pairs = ids.iter().flat_map(|session| {
         let own = ids.iter().filter(move |own| *own != session && own.len() <= 40);
         own.map(move |own| uid(Agent::Claude, &format!("{session}/{own}")))
@@ -188,7 +189,7 @@ fn guess(directory: &Path, pack: &str, frames: &[FrameRow]) -> Option<(String, S
     owners.find(|(uid, part)| stem(&packs::name(uid, part, 0)) == stem(pack))
 }
 
-/// Every word of a record that could be an id.
+/// Collects every string in a record that could be an id.
 fn gather_ids(record: &Value, ids: &mut BTreeSet<String>) {
     let is_id = |word: &str| {
         let is_part_of_id = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
@@ -202,7 +203,7 @@ fn gather_ids(record: &Value, ids: &mut BTreeSet<String>) {
     }
 }
 
-/// Whether the rows of a part tell less than its pack holds, up to where its tail begins.
+/// Returns `true` if the rows of a part describe less than its pack contains up to the start of the tail.
 fn lacks(store: &Store, uid: &str, part: &str, frames: &[FrameRow]) -> Result<bool, StoreError> {
     let rows = store.reads().frames(uid, part)?;
     let tail = store.reads().tail(uid, part).ok().flatten();
@@ -241,7 +242,8 @@ fn put(
     })
 }
 
-/// Gives every part that has lines and no cursor one which no log fits, so that a log that is still there is read anew.
+/// Gives every part that has lines but no cursor a cursor that matches no log, so that the next sweep reads the log
+/// from the start if it still exists.
 fn mark_without_cursor(store: &mut Store, lock: &WriteLock, at: Timestamp) -> Result<(), StoreError> {
     let mut lacking = Vec::new();
     for session in store.reads().sessions()? {
@@ -270,7 +272,7 @@ fn mark_without_cursor(store: &mut Store, lock: &WriteLock, at: Timestamp) -> Re
     })
 }
 
-/// A cursor that says where the log could have lain: a reader learns from it whether it is a subagent's.
+/// Returns a cursor with the path that the log would have had, because the reader recognizes a subagent by the path.
 fn unread(uid: &str, part: &str, lines: u64) -> Cursor {
     let (agent, id) = uid.split_once(':').unwrap_or(("", uid));
     let path = match (agent, id.split_once('/')) {

@@ -1,5 +1,5 @@
-//! What follows from kept lines, made again in memory and compared with the rows that are there: only so it is known that no row
-//! tells something else than the lines do.
+//! Derives the rows of a session from its stored lines in memory and compares them with the stored rows. Nothing else
+//! would notice a row that contradicts its lines.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use crate::store::{PackedState, Store, StoreError, TAIL_NO, Whose, WriteLock, de
 use crate::sweep::marking::marks_of;
 use crate::sweep::piece::Searched;
 
-/// Where rows are made again.
+/// A scratch store in which rows are derived again.
 pub(super) struct Again {
     scratch: Store,
     lock: WriteLock,
@@ -25,9 +25,9 @@ impl Again {
         Ok(Self { scratch, lock })
     }
 
-    /// Which rows of a session differ from what its lines say, in words; none where all are the same.
+    /// Describes how the rows of a session differ from its lines, or returns `None` if they agree.
     pub(super) fn difference(&mut self, store: &Store, uid: &str) -> Result<Option<&'static str>, StoreError> {
-        // Of a log that was emptied no line is kept: nothing follows from nothing.
+        // No line of an emptied log is stored, so there is nothing to compare.
         if store.reads().parts(uid)?.is_empty() {
             return Ok(None);
         }
@@ -72,7 +72,7 @@ impl Again {
     }
 }
 
-/// A session's row without the fields that say nothing: an older version did not know all of them.
+/// Removes the null fields from a session row, because older versions did not write all of them.
 fn without_nothing(uid: &str, row: String) -> String {
     let is_view = row.strip_prefix(uid).is_some_and(|rest| rest.starts_with(" views "));
     let Some((columns, view)) = row.split_once(" {").filter(|_| is_view) else {
@@ -87,13 +87,13 @@ fn without_nothing(uid: &str, row: String) -> String {
     }
 }
 
-/// Whether a frame or a tail has another filter than its lines have.
+/// Returns `true` if the filter of a frame or tail differs from the filter of its lines.
 fn filters_differ(store: &Store, uid: &str) -> Result<bool, StoreError> {
     let filters = store.reads().filters(Whose::Of(uid))?.into_iter();
     let mut there: HashMap<(String, i64), Vec<u8>> = filters.map(|row| ((row.part, row.frame_no), row.bytes)).collect();
     let agent = kept::agent_of(uid)?;
     for (kind, name) in kept::parts(store, uid)? {
-        // The words of a server's index follow from the same texts.
+        // The words in a server's index come from the same texts, so they are not compared separately.
         let searched = Form::of(agent, kind).map(|form| Searched {
             form,
             with_words: false,

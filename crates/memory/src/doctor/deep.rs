@@ -1,5 +1,5 @@
-//! How our own store fares: whether its database is whole, every kept frame still is what was written, and the
-//! rows fit together. And what can be given back of what is damaged.
+//! Health of our own store: whether its database is intact, every stored frame has its original bytes, and the rows
+//! are consistent. Also marks what can be repaired.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
@@ -12,48 +12,48 @@ use crate::breaks;
 use crate::packs;
 use crate::store::{Patience, Place, Reads, SessionRow, Store, StoreError};
 
-/// How the store fares.
+/// Health of the store.
 #[derive(Debug, Default)]
 pub struct StoreHealth {
     pub place: Option<Place>,
     pub directory: PathBuf,
-    /// Whether there is a store at all.
+    /// Whether a store exists at all.
     pub is_there: bool,
     pub sessions: u64,
-    /// Kept bytes that were unpacked and compared with their checksums.
+    /// Stored bytes that were decompressed and compared with their checksums.
     pub bytes_checked: u64,
-    /// What is wrong with the database's file, in its own words.
+    /// Errors in the database file, as the database reports them.
     pub database: Vec<String>,
-    /// What is wrong with what is kept of sessions.
+    /// Damage in the data of sessions.
     pub damages: Vec<Damage>,
 }
 
-/// One thing that is wrong with what is kept of a session.
+/// One damaged item of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
     pub session_uid: String,
-    /// What is wrong, with its place.
+    /// Describes the damage and where it is.
     pub what: String,
     pub kind: DamageKind,
 }
 
-/// What can be done about a damage.
+/// How damage can be repaired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DamageKind {
-    /// Kept lines are lost, unless the agent still has the log.
+    /// Stored lines are lost unless the agent still has the log.
     Lines,
-    /// Rows that are made again of the lines.
+    /// Rows that can be derived from the lines again.
     Rows,
 }
 
 impl StoreHealth {
-    /// Whether nothing is wrong.
+    /// Returns `true` if no damage was found.
     pub fn is_sound(&self) -> bool {
         self.database.is_empty() && self.damages.is_empty()
     }
 }
 
-/// Reads all that is kept. A damaged database is an answer here, and no error.
+/// Checks everything that is stored. A damaged database is a result here, not an error.
 pub fn examine_store(place: &Place, progress: &dyn Fn(u64, u64)) -> Result<StoreHealth, StoreError> {
     let mut health = StoreHealth {
         place: Some(place.clone()),
@@ -61,7 +61,7 @@ pub fn examine_store(place: &Place, progress: &dyn Fn(u64, u64)) -> Result<Store
         ..StoreHealth::default()
     };
     match look(place, &mut health, progress) {
-        // One that cannot be opened or read just now may be whole.
+        // A store that cannot be opened or read right now may still be intact.
         Err(error) if error.lack().is_some() => return Err(error),
         Err(StoreError::Database(error)) => health.database.push(error.to_string()),
         Err(error @ (StoreError::Headless | StoreError::Unknown { .. } | StoreError::DamagedRow { .. })) => {
@@ -96,7 +96,8 @@ fn look(place: &Place, health: &mut StoreHealth, progress: &dyn Fn(u64, u64)) ->
     Ok(())
 }
 
-/// Sessions whose rows were made by older rules and will be made again: theirs are not what we would make.
+/// Returns the sessions whose rows were derived by older rules. They differ from what we would derive now, and a
+/// sweep derives them again.
 fn stale(reads: &Reads<'_>) -> Result<HashSet<String>, StoreError> {
     let mut stale = HashSet::new();
     for agent in Agent::ALL {
@@ -123,7 +124,7 @@ fn look_at_session(
     if let Err(error) = look_at_rows(&store.reads(), uid) {
         health.add(uid, &error.to_string(), DamageKind::Rows);
     }
-    // Rows are compared with the lines where both can be read.
+    // Rows are compared with the lines only if both can be read.
     let is_sound = health.damages.len() == before;
     if !is_sound || is_stale || session.evicted_at.is_some() {
         return Ok(());
@@ -137,7 +138,7 @@ fn look_at_session(
     Ok(())
 }
 
-/// As many lines have to be kept of each part as were read of it.
+/// Checks that each part has as many lines in the store as its cursor says were read.
 fn look_for_missing(reads: &Reads<'_>, uid: &str, health: &mut StoreHealth) -> Result<(), StoreError> {
     for cursor in reads.cursors_of(uid)?.iter().filter(|cursor| !cursor.is_of_copy()) {
         if !PartKind::of_name(&cursor.part).is_some_and(PartKind::has_lines) {
@@ -145,7 +146,7 @@ fn look_for_missing(reads: &Reads<'_>, uid: &str, health: &mut StoreHealth) -> R
         }
         let last = reads.frames(uid, &cursor.part)?.pop();
         let frames_end = last.map_or(0, |frame| frame.first_line + frame.lines - 1);
-        // What is wrong with a tail is told already.
+        // Damage in the tail was already reported.
         let Ok(tail) = reads.tail(uid, &cursor.part) else {
             continue;
         };
@@ -161,7 +162,7 @@ fn look_for_missing(reads: &Reads<'_>, uid: &str, health: &mut StoreHealth) -> R
     Ok(())
 }
 
-/// What belongs to no session has to be readable, and text.
+/// Checks that rows which belong to no session can be read and are valid text.
 fn look_at_others(reads: &Reads<'_>, health: &mut StoreHealth) {
     match reads.unreadable() {
         Ok(tables) => health
@@ -171,10 +172,11 @@ fn look_at_others(reads: &Reads<'_>, health: &mut StoreHealth) {
     }
 }
 
-/// Frames have to be what was written, hold as many lines as they say, and follow one another; then comes the tail.
+/// Checks that the frames of a part have their original bytes, contain as many lines as their rows say, and are
+/// consecutive, and that the tail can be read.
 fn look_at_part(store: &Store, uid: &str, part: &str, health: &mut StoreHealth) -> Result<(), StoreError> {
     let mut next_line = 1;
-    // Each frame for itself: behind a damaged one the others are whole.
+    // Each frame is checked on its own because a damaged frame does not affect those after it.
     for frame in store.reads().frames(uid, part)? {
         let read = packs::read(&store.packs(), &frame);
         let lines = read.as_ref().map_or(frame.lines, |bytes| {
@@ -183,10 +185,10 @@ fn look_at_part(store: &Store, uid: &str, part: &str, health: &mut StoreHealth) 
         });
         let reason = match read {
             Err(error) => Some(error.to_string()),
-            // A line whose end came later leaves its break to the next frame.
+            // If the end of a line arrived later, its line break is in the next frame.
             Ok(_) if lines.abs_diff(frame.lines) > 1 => Some(format!("{lines} lines instead of {}", frame.lines)),
             Ok(_) if frame.first_line != next_line => Some(format!("it begins at line {}", frame.first_line)),
-            // A name is a hash of whose it is.
+            // The name of a pack is a hash of its owner.
             Ok(_) if packs::name(uid, part, packs::generation(&frame.pack)) != frame.pack => {
                 Some("its pack is another's".to_owned())
             }
@@ -215,14 +217,14 @@ fn look_at_part(store: &Store, uid: &str, part: &str, health: &mut StoreHealth) 
     }
 }
 
-/// Pages and states have to be readable.
+/// Checks that event pages, reader states and other rows can be parsed.
 fn look_at_rows(reads: &Reads<'_>, uid: &str) -> Result<(), StoreError> {
     reads.events(uid)?;
     reads.reader_state(uid)?;
     reads.view(uid)?;
     reads.turns(uid)?;
     reads.digest_of(uid)?;
-    // Calls are kept twice: packed for questions over all sessions, and as rows.
+    // Calls are stored twice: packed, for questions across all sessions, and as rows.
     let (mut rows, mut packed) = (reads.calls_of(uid)?, reads.calls_of_one(uid)?);
     rows.sort_by_key(|call| call.key);
     packed.sort_by_key(|call| call.key);
@@ -236,7 +238,7 @@ fn look_at_rows(reads: &Reads<'_>, uid: &str) -> Result<(), StoreError> {
 }
 
 impl StoreHealth {
-    /// Notes a damage.
+    /// Records damage.
     fn add(&mut self, uid: &str, what: &str, kind: DamageKind) {
         self.damages.push(Damage {
             session_uid: uid.to_owned(),
@@ -246,8 +248,8 @@ impl StoreHealth {
     }
 }
 
-/// Marks what is damaged, so that the next sweep reads it from its log, or makes its rows again. Says of which
-/// sessions the log is gone: nobody can give those lines back.
+/// Marks damaged sessions so that the next sweep reads them from their log or derives their rows again. Returns the
+/// sessions whose log no longer exists: their damaged lines are lost.
 pub fn mark_damaged(
     health: &StoreHealth,
     now: Timestamp,

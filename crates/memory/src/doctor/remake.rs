@@ -1,5 +1,5 @@
-//! A new database in the place of a damaged one: of the rows that can be read, and of the frames in packs. What is lost has a name
-//! afterwards; what logs can give back is read by the next sweep.
+//! Replaces a damaged database with a new one, built from the rows that can still be read and from the frames in
+//! packs. The result names what was lost. The next sweep reads the rest from the logs that still exist.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -9,22 +9,22 @@ use jiff::Timestamp;
 use super::adopt::{Adopted, adopt};
 use crate::store::{Patience, Place, Store, StoreError, WriteLock, make_private};
 
-/// What a new database was made of.
+/// What a new database was built from.
 #[derive(Debug, Default)]
 pub struct Remade {
     /// Rows that could be read.
     pub rows: u64,
-    /// Tables of which not all could be read.
+    /// Tables with rows that could not be read.
     pub tables: BTreeSet<&'static str>,
-    /// Sessions whose lines were found again in packs.
+    /// Sessions whose lines were recovered from packs.
     pub found: BTreeSet<String>,
-    /// Packs of which nobody knows whose they are, where they lie now.
+    /// Packs without a known owner, by their new path.
     pub nameless: Vec<PathBuf>,
-    /// Where the damaged file lies now.
+    /// The new path of the damaged file.
     pub aside: Option<PathBuf>,
 }
 
-/// Makes a new database. The rows that follow from lines are made by the next sweep, or a rebuild.
+/// Builds a new database. The next sweep, or a rebuild, derives the rows that follow from lines.
 pub fn remake_database(place: &Place, now: Timestamp, patience: Patience<'_>) -> Result<Remade, StoreError> {
     make_private(place)?;
     let lock = WriteLock::of_directory(place, patience)?;
@@ -44,8 +44,8 @@ pub fn remake_database(place: &Place, now: Timestamp, patience: Patience<'_>) ->
     Ok(remade)
 }
 
-/// Says of sessions whose own row is lost what is still known: sealed digests are of raw text that was let go. And lets all rows be
-/// made again that follow from lines.
+/// Restores what is still known about sessions whose own row is lost: a sealed digest means that the raw text was
+/// evicted. Also marks the rows that follow from lines as stale.
 fn settle(store: &mut Store, lock: &WriteLock, now: Timestamp, restored: &BTreeSet<String>) -> Result<(), StoreError> {
     let mut gone = Vec::new();
     for digest in store.reads().digests().unwrap_or_default() {

@@ -1,20 +1,20 @@
-//! Whether two memories read the same log: of two logs of one session the longer one counts, and it is the longer one only where
-//! it begins with the other.
+//! Compares how far two memories read the log of a session. The longer log wins, but only if it starts with the
+//! shorter one.
 
 use std::path::Path;
 
 use crate::store::{Cursor, Store, StoreError};
 use crate::sweep::ends;
 
-/// How a session here stands to the one there.
+/// How the local copy of a session compares with the one on the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stands {
-    /// There is more of it here.
+    /// The local copy has more lines.
     Longer,
-    /// There is as much of it here.
+    /// Both copies have the same number of lines.
     Equal,
     Shorter,
-    /// The two begin differently.
+    /// The logs start differently.
     Apart,
 }
 
@@ -40,9 +40,10 @@ pub(super) fn compare(from: &Store, to: &Store, uid: &str) -> Result<Stands, Sto
     })
 }
 
-/// Whether two files of one part are seen to begin differently. Where nothing tells, they are taken for one.
+/// Returns `true` if two files of one part are known to start differently. They are treated as the same file if this
+/// cannot be determined.
 fn differ(own: &Cursor, other: &Cursor) -> bool {
-    // What is rewritten as a whole, such as a summary, begins anew each time.
+    // Other parts, such as a summary, are rewritten as a whole.
     let is_log = matches!(own.part.as_str(), "log" | "chat_history");
     if !is_log || own.is_to_be_read() || other.is_to_be_read() {
         return false;
@@ -50,7 +51,7 @@ fn differ(own: &Cursor, other: &Cursor) -> bool {
     if own.read_to == other.read_to {
         return (own.head_hash, own.tail_hash) != (other.head_hash, other.tail_hash);
     }
-    // The file itself tells what it was like when it was as long as the other.
+    // The file on disk still shows its contents up to the length of the shorter copy.
     let shorter = own.read_to.min(other.read_to);
     let then = (own.read_to > shorter).then(|| ends::hashes(Path::new(&own.path), shorter));
     match then {

@@ -1,4 +1,4 @@
-//! What is new in a memory, delivered to one that many share. Delivered again, it changes nothing.
+//! Pushes what is new in a memory to a shared one. Pushing it again changes nothing.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -10,16 +10,16 @@ use crate::plural::several;
 use crate::retention;
 use crate::store::{Decision, Patience, SessionRow, Store, StoreError};
 
-/// What of a session leaves the machine.
+/// How much of a session leaves the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Share {
-    /// Numbers and what its digest tells of tools and outcomes: prompts and raw text stay.
+    /// Numbers, and what the digest says about tools and outcomes. Prompts and raw text stay.
     Digests,
     Full,
 }
 
 impl Share {
-    /// The word used in the settings.
+    /// Returns the name used in the settings.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Digests => "digests",
@@ -28,28 +28,29 @@ impl Share {
     }
 }
 
-/// What was delivered.
+/// What was pushed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pushed {
     pub sessions: u64,
-    /// Those that are there as they are here.
+    /// Sessions that are identical on the server.
     pub unchanged: u64,
-    /// Those of which the other memory has more, or wants nothing.
+    /// Sessions of which the server has more, or which were forgotten.
     pub left: u64,
-    /// Tags, decisions and other words on sessions.
+    /// Annotations, decisions and facts.
     pub beside: u64,
-    /// Tags and other words that were taken away here, and now there.
+    /// Annotations that were removed here, and now on the server.
     pub taken_back: u64,
-    /// Sessions that were forgotten here, and now there.
+    /// Sessions that were forgotten here, and now on the server.
     pub forgotten: u64,
-    /// Sessions of which the other memory has a log that begins differently: they stay as they are there.
+    /// Sessions whose log on the server starts differently. They stay as they are there.
     pub apart: Vec<String>,
 }
 
-/// Why a session has no raw text in the memory it was delivered to.
+/// The eviction reason of a session that was pushed without its raw text.
 pub const STAYED: &str = "stayed on its machine";
 
-/// Delivers what is new here to a memory that many share, and takes away what was delivered and is gone here. Of two logs of one session the longer one counts, whichever machine it is from.
+/// Pushes what is new here to a shared memory, and deletes there what was pushed and has since been deleted here. If
+/// two machines have a log of the same session, the longer one wins.
 pub fn push(
     from: &Store,
     to: &mut Store,
@@ -98,7 +99,7 @@ pub fn push(
             Share::Full => load,
             Share::Digests => strip::stripped(from, load, STAYED)?,
         };
-        // Somebody else may have delivered more of it meanwhile, or forgotten it.
+        // Another machine may have pushed more of the session in the meantime, or forgotten it.
         let is_wanted = |to: &Store| {
             let reads = to.reads();
             let is_wanted =
@@ -114,7 +115,8 @@ pub fn push(
     Ok(pushed)
 }
 
-/// How a session here stands to the one there. Of two that were read equally far the one counts that was read last.
+/// Compares a session here with the one on the server. If both were read equally far, the one that was read last
+/// wins.
 fn stands(from: &Store, to: &Store, row: &SessionRow, known: Option<&SessionRow>) -> Result<Stands, StoreError> {
     let Some(known) = known else {
         return Ok(Stands::Longer);
@@ -125,7 +127,8 @@ fn stands(from: &Store, to: &Store, row: &SessionRow, known: Option<&SessionRow>
     })
 }
 
-/// Forgets there what was forgotten here and is ours there: what another machine delivered stays. Nobody delivers it again.
+/// Forgets sessions on the server that were forgotten here, if this machine pushed them. What another machine pushed
+/// stays.
 fn forget(from: &Store, to: &mut Store, now: Timestamp, patience: Patience<'_>) -> Result<u64, StoreError> {
     let buried = from.reads().tombstones()?;
     if buried.is_empty() {
@@ -139,7 +142,7 @@ fn forget(from: &Store, to: &mut Store, now: Timestamp, patience: Patience<'_>) 
     Ok(uids.len() as u64)
 }
 
-/// Takes away there what was said here, delivered, and taken away here since.
+/// Deletes annotations on the server that were pushed from here and have since been removed here.
 fn take_back(from: &Store, to: &mut Store, now: Timestamp, patience: Patience<'_>) -> Result<u64, StoreError> {
     let gone = from.reads().taken_back(&to.reads())?;
     if gone.is_empty() {
@@ -161,14 +164,14 @@ fn is_buried(buried: &HashSet<String>, uid: &str) -> bool {
     buried.contains(uid) || buried.contains(parent)
 }
 
-/// Whether a session was delivered as it is, and no more of it is to be.
+/// Returns `true` if a session was already pushed as it is and no raw text is missing.
 fn is_same(here: &SessionRow, there: &SessionRow, share: Share) -> bool {
     let is_more = share == Share::Full && here.evicted_at.is_none() && there.evicted_at.is_some();
     (here.ingested_at, here.analyzed_at) == (there.ingested_at, there.analyzed_at) && !is_more
 }
 
-/// Delivers what hangs on sessions' uids alone. Names and notes are free words and go only where all goes; tags and decisions were
-/// written to be found by.
+/// Pushes what is attached to session uids alone. Names and notes are free text, so they are pushed only with full
+/// sessions. Tags and decisions are always pushed because users write them to find sessions by.
 fn push_beside(
     from: &Store,
     to: &mut Store,

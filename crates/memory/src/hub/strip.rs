@@ -1,7 +1,7 @@
-//! What of a session leaves the machine where only digests do: numbers, and the names of its project, agent, models and tools. Not
-//! a word that somebody said or wrote in it, no command, no path of a file.
+//! Strips a session to what may leave the machine if only digests are pushed: numbers, and the names of its project,
+//! agent, models and tools. No prompt, answer, command or file path is left.
 //!
-//! Every field of a digest is named here, so that a new one cannot leave by being overlooked.
+//! Every field of a digest is named here, so that the compiler forces a decision about each new field.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::digest::{Digest, FileEdits};
 use crate::outcome::Evidence;
 use crate::store::{SessionLoad, Store, StoreError};
 
-/// A session without what somebody said or wrote in it.
+/// Returns a session without its texts.
 pub(super) fn stripped(store: &Store, load: SessionLoad, evicted_for: &str) -> Result<SessionLoad, StoreError> {
     let reads = store.reads();
     let view = reads.view(&load.session_uid)?.map(view);
@@ -27,7 +27,7 @@ pub(super) fn stripped(store: &Store, load: SessionLoad, evicted_for: &str) -> R
     Ok(load.without_text(view.as_deref(), digest.as_deref(), evicted_for))
 }
 
-/// What a child is made for is told by a prompt.
+/// The label of a link is removed because it comes from a prompt.
 fn view(session: Session) -> Session {
     let lineage = session.lineage.into_iter().map(|link| Lineage { label: None, ..link });
     Session {
@@ -53,7 +53,7 @@ fn digest(mut digest: Digest) -> Digest {
         errors,
         signals,
         snippets,
-        // Numbers and names, which go.
+        // Numbers and names, which are pushed.
         session_uid: _,
         flavor: _,
         repo: _,
@@ -94,12 +94,12 @@ fn digest(mut digest: Digest) -> Digest {
     digest
 }
 
-/// Leaves where it stands, without what stands there.
+/// Keeps the position of the evidence but removes its text.
 fn hush(evidence: &mut Evidence) {
     evidence.text.clear();
 }
 
-/// How often files of a kind were edited, those edited most first.
+/// Returns the number of edits per file extension, the most edited first.
 fn by_ending(files: &[FileEdits]) -> Vec<FileEdits> {
     let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
     for file in files {
@@ -113,7 +113,7 @@ fn by_ending(files: &[FileEdits]) -> Vec<FileEdits> {
     kinds
 }
 
-/// What kind of file it is, by its ending.
+/// Returns the pattern that stands for a file, such as `*.rs`.
 fn kind(path: &str) -> String {
     const ENDING_BYTES_MAX: usize = 5;
     let name = path.rsplit(['/', '\\']).next().unwrap_or_default();

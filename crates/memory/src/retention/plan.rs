@@ -1,5 +1,5 @@
-//! What a retention run would drop, and why: a pure function of what the store says and of the caps. It asks neither
-//! disk nor store nor clock, so that what is shown is what is done.
+//! Plans what a retention run evicts, and why: a pure function of the candidates and the caps. It accesses neither
+//! disk nor store nor clock, so that the plan that was shown is the plan that is applied.
 
 use jiff::Timestamp;
 
@@ -10,33 +10,34 @@ const DAY_MICROS: i64 = 24 * 60 * 60 * 1_000_000;
 /// How much raw text may stay, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
-    /// Above this, sessions that have a digest go, oldest first.
+    /// Above this size, sessions with a digest are evicted, oldest first.
     pub raw_soft_cap_bytes: u64,
-    /// Raw text never takes more than this.
+    /// Raw text never exceeds this size.
     pub raw_hard_cap_bytes: u64,
-    /// None where raw text never grows too old.
+    /// Maximum age of raw text, or `None` for no limit.
     pub raw_max_age_days: Option<u32>,
-    /// Above this much distilled memory somebody is told. It is never dropped.
+    /// If digests and other distilled data exceed this size, the user is warned. They are never deleted.
     pub distilled_cap_bytes: u64,
-    /// When this day began where the user lives: what grew since goes only over the hard cap.
+    /// The start of the current day in the user's time zone. Sessions that grew since then are evicted only above the
+    /// hard cap.
     pub today_began: Timestamp,
 }
 
 /// Why a session is evicted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// It was here for so many days.
+    /// It is older than the maximum age. `days` is its age.
     Age { days: u32 },
-    /// All raw text is above the soft cap, and this one is the oldest with a digest.
+    /// Raw text exceeds the soft cap, and this session is the oldest with a digest.
     Budget,
-    /// It grew today, and all raw text is above the hard cap.
+    /// It grew today, and raw text exceeds the hard cap.
     HardCap,
-    /// All raw text is above the hard cap, and no digest of it can be made: what it held is lost.
+    /// Raw text exceeds the hard cap, and no digest of this session can be made. Its contents are lost.
     Overflow,
 }
 
 impl Reason {
-    /// The word used in JSON.
+    /// Returns the name used in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Age { .. } => "age",
@@ -46,7 +47,7 @@ impl Reason {
         }
     }
 
-    /// Returns the reason as people read it.
+    /// Returns the name shown to users.
     fn in_words(self) -> &'static str {
         match self {
             Self::HardCap => "hard cap",
@@ -87,55 +88,56 @@ fn count_by(drops: &[Drop], word: fn(Reason) -> &'static str) -> Vec<(&'static s
     counts
 }
 
-/// One session that goes.
+/// A session to evict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Drop {
     pub session_uid: String,
     pub flavor: String,
     pub bytes: u64,
     pub reason: Reason,
-    /// Its digest has to be made first.
+    /// `true` if its digest must be made first.
     pub needs_digest: bool,
-    /// As of which reading it goes: if it grew since, it stays.
+    /// When the session was last read, as of the plan. If it has grown since, it stays.
     pub ingested_at: i64,
 }
 
-/// What goes, and what stays.
+/// What is evicted, and what stays.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Plan {
     pub drops: Vec<Drop>,
     pub bytes_before: u64,
     pub bytes_after: u64,
     pub sessions_staying: u64,
-    /// Of those that stay, how many are kept by hand.
+    /// How many of the sessions that stay are protected by the user.
     pub sessions_kept: u64,
 }
 
 impl Plan {
-    /// What is given back.
+    /// Returns the number of bytes that the plan frees.
     pub fn bytes_freed(&self) -> u64 {
         self.bytes_before - self.bytes_after
     }
 }
 
-/// Which session is dropped next if nothing is read meanwhile, and when.
+/// Which session will be evicted next if nothing is read until then, and when.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Next {
     pub session_uid: String,
     pub reason: Reason,
     pub bytes: u64,
-    /// The moment it is due; a sweep after that drops it.
+    /// When it is due. A sweep after that evicts it.
     pub at_micros: i64,
 }
 
-/// Says what goes. `unowned_bytes` belong to no candidate and cannot go: a session that is being made anew.
+/// Plans what to evict. `unowned_bytes` belong to no candidate and cannot be evicted: for example, a session that is
+/// being derived again.
 pub fn plan(candidates: &[Candidate], unowned_bytes: u64, policy: &Policy, now: Timestamp) -> Plan {
     let mut passes = Passes::new(candidates, unowned_bytes, policy, now);
     passes.backstop();
     let (soft, hard) = (policy.raw_soft_cap_bytes, policy.raw_hard_cap_bytes);
     passes.drop_while_above(soft, Reason::Budget, |one| one.is_old && one.is_analyzed);
     if passes.usage > hard {
-        // Analyzed now, they are as good as the others.
+        // Their digests can be made now, so they are treated like the others.
         passes.drop_while_above(soft, Reason::Budget, |one| one.is_old && one.can_be_analyzed);
         passes.drop_while_above(hard, Reason::HardCap, |one| one.is_analyzed || one.can_be_analyzed);
         passes.drop_while_above(hard, Reason::Overflow, |_| true);
@@ -143,7 +145,7 @@ pub fn plan(candidates: &[Candidate], unowned_bytes: u64, policy: &Policy, now: 
     passes.end()
 }
 
-/// Says what goes next, and when, though nothing may be due today.
+/// Returns what will be evicted next and when, even if nothing is due today.
 pub fn next(candidates: &[Candidate], unowned_bytes: u64, policy: &Policy, now: Timestamp) -> Option<Next> {
     if let Some(drop) = plan(candidates, unowned_bytes, policy, now).drops.into_iter().next() {
         return Some(Next {
@@ -168,12 +170,12 @@ pub fn next(candidates: &[Candidate], unowned_bytes: u64, policy: &Policy, now: 
     })
 }
 
-/// A candidate with what the passes ask of it.
+/// A candidate with the properties that the passes check.
 struct Judged<'c> {
     candidate: &'c Candidate,
     is_analyzed: bool,
     can_be_analyzed: bool,
-    /// Nothing of it is of today.
+    /// `true` if the session did not grow today.
     is_old: bool,
     age_micros: i64,
     is_dropped: bool,
@@ -181,7 +183,7 @@ struct Judged<'c> {
 
 struct Passes<'c> {
     policy: &'c Policy,
-    /// In the order in which they go.
+    /// In order of eviction.
     judged: Vec<Judged<'c>>,
     usage: u64,
     plan: Plan,
@@ -201,7 +203,7 @@ impl<'c> Passes<'c> {
                 is_dropped: false,
             })
             .collect();
-        // Without a digest the age of what was read stands for that of the digest.
+        // If a session has no digest, the time of the last read is used in place of the digest's.
         judged.sort_by_key(|one| {
             let one = one.candidate;
             let analyzed = one.analyzed_at.unwrap_or(one.ingested_at);
@@ -219,7 +221,7 @@ impl<'c> Passes<'c> {
         }
     }
 
-    /// What is analyzed and too old goes, whether there is room or not.
+    /// Evicts sessions that have a digest and are too old, whether or not there is room.
     fn backstop(&mut self) {
         let Some(days) = self.policy.raw_max_age_days else {
             return;
@@ -234,7 +236,7 @@ impl<'c> Passes<'c> {
         }
     }
 
-    /// The oldest of those that may go, until there is room.
+    /// Evicts the oldest eligible sessions until usage is at or below `cap`.
     fn drop_while_above(&mut self, cap: u64, reason: Reason, may_go: impl Fn(&Judged<'_>) -> bool) {
         for at in 0..self.judged.len() {
             if self.usage <= cap {
@@ -294,7 +296,7 @@ mod tests {
         Timestamp::from_microsecond(day * DAY_MICROS).unwrap()
     }
 
-    /// `name ingested-analyzed-ended bytes flags`: days, `-` for none; flags `k`ept, `b`usy, `o`paque.
+    /// Parses `name ingested-analyzed-ended bytes flags`: days, `-` for none; flags `k`ept, `b`usy, `o`paque.
     fn candidate(text: &str) -> Candidate {
         let words: Vec<&str> = text.split(' ').collect();
         let day = |word: &str| (word != "-").then(|| word.parse::<i64>().unwrap() * DAY_MICROS);

@@ -1,8 +1,10 @@
-//! A first look at the lines of a frame, before any of them is decoded. It may say yes too often, never no.
+//! A quick test of the lines of a frame before any of them is decoded. It may have false positives, but never false
+//! negatives.
 //!
-//! The plain letters of a query, or an expression that [`super::raw`] has loosened, are looked for in the frame as a whole,
-//! and only lines with a match are given. A line which may spell the same otherwise is given, too: by escapes, by letters
-//! that are not composed yet, or by numbers, as Grok writes what a command printed.
+//! The literal letters of a query, or an expression that [`super::raw`] has relaxed, are searched for in the whole
+//! frame, and only lines with a match are returned. Lines that may spell the same text differently are returned as
+//! well: with escapes, with letters that are not composed, or as lists of numbers, as Grok writes the output of
+//! commands.
 
 use std::ops::Range;
 
@@ -20,10 +22,11 @@ use super::fold::is_composed;
 use super::query::Query;
 use super::stride::Stride;
 
-/// Room for what an expression keeps while it runs. One that needs more is not asked.
+/// Maximum size of the cache of an expression while it runs. An expression that needs more is not used for the quick
+/// test.
 const CACHE_BYTES: usize = 8 << 20;
 
-/// Looks at frames for one query. A copy is for another thread.
+/// Tests frames against one query. Clone it for another thread.
 #[derive(Clone)]
 pub struct Glance {
     sought: Sought,
@@ -32,11 +35,11 @@ pub struct Glance {
 
 #[derive(Clone)]
 enum Sought {
-    /// Letters that stand in every match as they are, case aside.
+    /// Letters that every match contains literally, ignoring case.
     Letters(Regex),
-    /// What stands in a line that holds a match.
+    /// An expression that matches every line with a match.
     Raw(Box<Raw>),
-    /// Nothing that could be looked for.
+    /// Nothing could be searched for, so every line may match.
     Anything,
 }
 
@@ -55,8 +58,8 @@ impl Glance {
         }
     }
 
-    /// Gives the lines of a frame that may hold what is asked for, each with its place, the first being 0, until it is told
-    /// to stop.
+    /// Calls `take` with each line that may match and its index in the frame, starting at 0, until `take` returns
+    /// `false`.
     pub fn each_line<'f>(&mut self, form: Form, frame: &'f [u8], take: &mut dyn FnMut(u64, &'f [u8]) -> bool) {
         let mut match_at = Ahead::default();
         let mut escape_at = Ahead::default();
@@ -81,7 +84,7 @@ impl Glance {
         }
     }
 
-    /// Whether a line can hold anything that is asked for.
+    /// Returns `true` if a line may contain a match.
     pub fn may_hold(&mut self, form: Form, line: &[u8]) -> bool {
         let mut may_hold = false;
         self.each_line(form, line, &mut |_, _| {
@@ -107,7 +110,7 @@ impl Sought {
         }
     }
 
-    /// Where the next match begins or ends; its line is the one it stands in.
+    /// Returns a position in the line of the next match.
     fn next(&mut self, frame: &[u8], from: usize) -> Option<usize> {
         match self {
             Self::Letters(letters) => letters.find_at(frame, from).map(|found| found.start()),
@@ -135,7 +138,8 @@ impl Raw {
         Some(Self { dfa, cache, stride })
     }
 
-    /// The last byte of the match that ends first. One that cannot be told may be at once.
+    /// Returns the last byte of the match that ends first. If the search fails, the match may be anywhere, so it
+    /// returns `from`.
     fn next(&mut self, frame: &[u8], from: usize) -> Option<usize> {
         let Some(stride) = &self.stride else {
             return first_end(&self.dfa, &mut self.cache, frame, from..frame.len());
@@ -160,16 +164,17 @@ fn first_end(dfa: &DFA, cache: &mut Cache, frame: &[u8], span: Range<usize>) -> 
     }
 }
 
-/// The next place of something in a frame, looked for once.
+/// The next position of something in a frame, which is searched for only once.
 #[derive(Default)]
 struct Ahead {
-    /// All before it is looked through.
+    /// The next position, or `None` if there is none.
     at: Option<usize>,
     is_known: bool,
 }
 
 impl Ahead {
-    /// Whether it stands between two places; `next` finds it from a place on.
+    /// Returns `true` if there is a position between `start` and `end`. `next` finds the first one from a position
+    /// on.
     fn is_before(&mut self, start: usize, end: usize, next: impl FnOnce(usize) -> Option<usize>) -> bool {
         if !self.is_known || self.at.is_some_and(|at| at < start) {
             self.at = next(start);
@@ -179,20 +184,21 @@ impl Ahead {
     }
 }
 
-/// The search for the plain letters of all terms, if all have some.
+/// Builds the search for the literal letters of all terms, or returns `None` if a term has none.
 fn letters(query: &Query) -> Option<Regex> {
     let letters: Option<Vec<&str>> = query.terms.iter().map(|term| term.plain.as_deref()).collect();
     let letters = letters.filter(|letters| !letters.is_empty())?.join("|");
     RegexBuilder::new(&letters).case_insensitive(true).build().ok()
 }
 
-/// The next escape by number which may be a letter. Those below a space are not: terminals' colours are such.
+/// Returns the next numeric escape that may be a letter. Escapes of control characters are skipped because terminal
+/// colors use them.
 fn next_escape(escapes: &Finder<'_>, frame: &[u8], from: usize) -> Option<usize> {
     let mut found = escapes.find_iter(&frame[from..]).map(|at| from + at);
     found.find(|at| !matches!(frame.get(at + 2..at + 5), Some(b"000" | b"001")))
 }
 
-/// Whether a line has a list that begins with a number.
+/// Returns `true` if a line has a list that starts with a number.
 fn has_numbers(line: &[u8]) -> bool {
     memchr_iter(b'[', line).any(|at| {
         line[at + 1..]

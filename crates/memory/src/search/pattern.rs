@@ -1,7 +1,7 @@
-//! Regular expressions: compiled, and asked which letters none of their matches can do without.
+//! Compiles regular expressions, and determines the letters that every match must contain.
 //!
-//! The parts of an expression that every match passes through are walked. Classes whose characters are one character but for
-//! their case count as letters, so expressions without case lose nothing.
+//! Only the parts of an expression that every match passes through are visited. A class whose characters differ only
+//! in case counts as a letter, so that case-insensitive expressions can use filters as well.
 
 use regex::{Regex, RegexBuilder};
 use regex_syntax::ParserBuilder;
@@ -12,15 +12,15 @@ use super::fold::{Folded, fold_char};
 use super::query::{Ends, QueryError, need_of};
 use super::raw;
 
-/// A compiled expression is refused past this size, as is what it keeps while it runs.
+/// Maximum size of a compiled expression, and of its cache while it runs.
 const COMPILED_BYTES_MAX: usize = 4 << 20;
 
 pub(super) struct Read {
     pub(super) regex: Regex,
     pub(super) need: Need,
-    /// Plain letters and digits that stand in every match, case aside.
+    /// ASCII letters and digits that every match contains, ignoring case.
     pub(super) plain: Option<String>,
-    /// What a line with a match matches, as [`raw`] says.
+    /// An expression that matches every line with a match; see [`raw`].
     pub(super) raw: Option<Hir>,
 }
 
@@ -65,7 +65,7 @@ fn wrong(expression: &str, error: &regex_syntax::Error) -> QueryError {
     QueryError::Regex { at, reason }
 }
 
-/// What every match needs. The folded stretches that every match holds are gathered on the way.
+/// Returns what every match needs, and collects the folded literals that every match contains.
 fn need(hir: &Hir, stretches: &mut Vec<String>) -> Need {
     match hir.kind() {
         HirKind::Capture(capture) => need(&capture.sub, stretches),
@@ -79,7 +79,7 @@ fn need(hir: &Hir, stretches: &mut Vec<String>) -> Need {
     }
 }
 
-/// Neighbours that are letters make one stretch; the rest is needed beside it.
+/// Joins adjacent literals; the other parts add needs of their own.
 fn of_sequence(parts: &[Hir], stretches: &mut Vec<String>) -> Need {
     let mut needs = Vec::new();
     let mut stretch = String::new();
@@ -92,7 +92,7 @@ fn of_sequence(parts: &[Hir], stretches: &mut Vec<String>) -> Need {
     for part in parts {
         match letters(part) {
             Some(letters) => stretch.push_str(&letters),
-            // A border between words is no character.
+            // A word boundary matches no character, so it does not end a literal.
             None if matches!(part.kind(), HirKind::Look(_)) => {}
             None => {
                 end(&mut stretch, &mut needs);
@@ -105,7 +105,7 @@ fn of_sequence(parts: &[Hir], stretches: &mut Vec<String>) -> Need {
     Need::all(needs)
 }
 
-/// The one folded text a part matches, if it is one.
+/// Returns the single folded text that a part matches, or `None` if it can match several.
 fn letters(part: &Hir) -> Option<String> {
     match part.kind() {
         HirKind::Literal(literal) => {

@@ -1,13 +1,13 @@
-//! An expression as a line that is not decoded yet can be asked for it.
+//! Relaxes an expression so that it can be applied to a line before the line is decoded.
 //!
-//! A text stands in its line as it is, but for the characters which JSON spells otherwise: quotes, backslashes, slashes at
-//! times, and what no keyboard has. Where no match can hold one of these, a line in which nothing matches holds no match in
-//! its texts either, unless it has escapes by number, or letters that are not composed. Borders of words and lines are
-//! somewhere else in a line, so they are not asked for.
+//! A line contains its texts literally, except for the characters that JSON escapes: quotes, backslashes, sometimes
+//! slashes, and control characters. If no match can contain one of these, then a line without a match has no match in
+//! its texts either, unless it has numeric escapes or letters that are not composed. The boundaries of words and
+//! lines are elsewhere in a line, so they are dropped.
 
 use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
 
-/// The expression over lines; none where a line may spell a match otherwise.
+/// Returns the relaxed expression, or `None` if a line may spell a match differently.
 pub(super) fn of(hir: &Hir) -> Option<Hir> {
     let all = |parts: &[Hir]| parts.iter().map(of).collect::<Option<Vec<Hir>>>();
     Some(match hir.kind() {
@@ -17,7 +17,7 @@ pub(super) fn of(hir: &Hir) -> Option<Hir> {
             text.chars().all(stands_as_it_is).then(|| hir.clone())?
         }
         HirKind::Class(Class::Unicode(class)) => {
-            // What is no ASCII stands as it is, so the rest of a range need not be looked at.
+            // JSON never escapes a character outside ASCII by name, so the rest of a range need not be checked.
             let ascii = |c: &char| c.is_ascii();
             let mut chars = class
                 .iter()

@@ -1,8 +1,9 @@
-//! The run of one question over all sessions: ask filters, read frames, gather turns, stop when enough is found.
+//! Runs one query over all sessions: tests filters, reads frames, collects turns, and stops when enough is found.
 //!
-//! Sessions go in waves that grow, newest first. Within a wave threads take frames one by one; a session is done when its last
-//! frame is. The answer ends with the session at which enough was found, counted from the newest: what other threads had read
-//! beyond it is thrown away, so that the number of threads changes nothing.
+//! Sessions are searched in waves of growing size, newest first. Within a wave, threads take frames one by one, and a
+//! session is complete when its last frame is. The answer ends with the session at which enough was found, counted
+//! from the newest. What other threads read beyond it is discarded, because the result must not depend on the number
+//! of threads.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -16,10 +17,10 @@ use crate::packs::Scratch;
 
 use super::{Answer, Effort, Enough, Fact, FrameRange, Hit, Part, Reach, Session, Work};
 
-/// Sessions of the first wave; each further one has twice as many.
+/// Number of sessions in the first wave. Each later wave has twice as many.
 const WAVE_SESSIONS: usize = 16;
 
-/// Answers a question.
+/// Runs a query.
 pub fn search(query: &Query, sessions: &[Session], reach: &Reach<'_>, effort: &Effort) -> Answer {
     let mut answer = Answer::default();
     let glance = OnceLock::new();
@@ -43,7 +44,7 @@ pub fn search(query: &Query, sessions: &[Session], reach: &Reach<'_>, effort: &E
     answer
 }
 
-/// The order in which hits are told: the best first, then the newest.
+/// Returns the sort key of a hit: the best first, then the newest.
 pub fn rank(hit: &Hit) -> impl Ord + use<> {
     let (score, turn) = (std::cmp::Reverse(hit.score), std::cmp::Reverse(hit.turn));
     (score, hit.session, turn, hit.part, hit.line)
@@ -54,24 +55,24 @@ struct Wave<'w, 'r> {
     sessions: &'w [Session],
     reach: &'w Reach<'r>,
     effort: &'w Effort,
-    /// Made when the first frame is read.
+    /// Created when the first frame is read.
     glance: &'w OnceLock<Glance>,
-    /// The number of its first session.
+    /// Index of the first session.
     start: usize,
-    /// What it may stop after.
+    /// After how many hits the wave may stop.
     enough: Enough,
 }
 
-/// A frame to be read.
+/// A frame to read.
 #[derive(Clone, Copy)]
 struct Job {
-    /// Counted from the wave's first session.
+    /// Index relative to the first session of the wave.
     session: usize,
     part: usize,
     frame: FrameRange,
 }
 
-/// What became of one session.
+/// The intermediate result of one session.
 #[derive(Default)]
 struct Outcome {
     waiting: usize,
@@ -134,7 +135,7 @@ impl Wave<'_, '_> {
         answer.is_cancelled = done < count;
     }
 
-    /// Asks the filters of a session which frames to read.
+    /// Selects the frames of a session to read by their filters.
     fn ask(&self, session: usize, outcome: &mut Outcome) -> Vec<Job> {
         outcome.work.sessions = 1;
         let parts = &self.sessions[self.start + session].parts;
@@ -146,7 +147,7 @@ impl Wave<'_, '_> {
             }
         }
         let wanted = self.query.wanted();
-        // A turn may reach over several frames, and over parts.
+        // A turn can extend over several frames and parts.
         let mut places: BTreeMap<Place, u32> = BTreeMap::new();
         for (number, frame, mask) in &masks {
             each_place(&parts[*number], *number, frame, &mut |place| {
@@ -190,7 +191,7 @@ impl Wave<'_, '_> {
         }
     }
 
-    /// The facts of a part, fetched once.
+    /// Returns the facts of a part, which are loaded only once.
     fn facts(&self, session: usize, part: usize, outcome: &Mutex<Outcome>) -> std::sync::Arc<[Fact]> {
         if let Some(facts) = locked(outcome).facts.get(&part) {
             return facts.clone();
@@ -199,7 +200,7 @@ impl Wave<'_, '_> {
         locked(outcome).facts.entry(part).or_insert(facts).clone()
     }
 
-    /// Makes hits of the turns that hold all that is wanted and nothing that is not.
+    /// Converts the turns that contain all wanted terms and no unwanted one to hits.
     fn judge(&self, session: usize, outcome: &mut Outcome) {
         let (wanted, unwanted) = (self.query.wanted(), self.query.unwanted());
         let age_ms = self
@@ -235,7 +236,7 @@ impl Wave<'_, '_> {
         outcome.unreadable.sort();
     }
 
-    /// Does jobs in their order on the threads there are, until one says that it is enough, or nobody waits.
+    /// Runs jobs in order on all threads, until a worker returns `false` or the search is cancelled.
     fn in_parallel<F: FnMut(usize) -> bool>(&self, jobs: usize, worker: &(dyn Fn() -> F + Sync)) {
         if jobs == 0 {
             return;
@@ -264,13 +265,13 @@ impl Wave<'_, '_> {
     }
 }
 
-/// How far the sessions are done, without a gap from the newest on.
+/// Number of sessions that are complete, counted from the newest without a gap.
 #[derive(Default)]
 struct Progress {
     sessions: usize,
     hits: usize,
     frames: usize,
-    /// Sessions behind a gap, their hits, and the frames that were read of them.
+    /// Completed sessions after a gap, with their number of hits and of frames read.
     ahead: BTreeMap<usize, (usize, usize)>,
 }
 
@@ -294,7 +295,7 @@ impl Work {
     }
 }
 
-/// Gives every turn that a frame touches, and every stretch outside of turns.
+/// Calls `take` with every turn that overlaps a frame, and every gap outside turns.
 fn each_place(part: &Part, number: usize, frame: &FrameRange, take: &mut dyn FnMut(Place)) {
     let end = frame.first_line + frame.lines;
     let mut line = frame.first_line;

@@ -1,6 +1,6 @@
-//! One frame, read: which of its turns hold which terms, and the best text of each.
+//! Scans one frame: which turns contain which terms, and the best text of each.
 //!
-//! A line is decoded only where a first look says that it may hold something.
+//! A line is decoded only if the quick test says that it may match.
 
 use std::collections::BTreeMap;
 
@@ -14,11 +14,12 @@ use super::snippet::{Snippet, cut};
 use super::{Fact, Form, Part};
 use crate::packs;
 
-/// A turn, or a stretch of lines that belongs to none.
+/// A turn, or a run of lines that belongs to no turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Place {
     Turn(u32),
-    /// Before, between or behind the turns of a part: the part, and how many of its turns begin before it.
+    /// Lines before, between or after the turns of a part: the index of the part, and the number of its turns that
+    /// start earlier.
     Outside(usize, usize),
 }
 
@@ -26,14 +27,14 @@ pub(super) enum Place {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Gathered {
     pub(super) terms: u32,
-    /// For each term the best field it was found in.
+    /// The best field in which each term was found.
     pub(super) fields: BTreeMap<usize, Field>,
-    /// How many texts hold something.
+    /// Number of texts that contain a term.
     pub(super) texts: u32,
     pub(super) best: Option<Best>,
 }
 
-/// The text that shows best why a turn is a hit.
+/// The text that best shows why a turn matches.
 #[derive(Debug, Clone)]
 pub(super) struct Best {
     pub(super) closeness: Closeness,
@@ -47,7 +48,7 @@ pub(super) struct Best {
 }
 
 impl Gathered {
-    /// Adds what was found in another frame. The order does not matter.
+    /// Merges the matches of another frame. The order does not matter.
     pub(super) fn add(&mut self, other: Self) {
         self.terms |= other.terms;
         self.texts += other.texts;
@@ -70,7 +71,7 @@ impl Gathered {
 }
 
 impl Best {
-    /// Most terms first, then the better field, then the shorter stretch, then the earlier place.
+    /// Compares by number of terms, then by field, then by the distance between the terms, then by position.
     fn is_better_than(&self, other: Option<&Self>) -> bool {
         let rank = |best: &Self| {
             let place = (best.part, best.line, best.block);
@@ -85,7 +86,7 @@ impl Best {
     }
 }
 
-/// Looks through frames for one query. One per thread.
+/// Scans frames for one query. Create one per thread.
 pub(super) struct Scanner<'q> {
     query: &'q Query,
     matcher: Matcher<'q>,
@@ -93,7 +94,7 @@ pub(super) struct Scanner<'q> {
 }
 
 impl<'q> Scanner<'q> {
-    /// `glance` is the query's.
+    /// `glance` must have been created for `query`.
     pub(super) fn new(query: &'q Query, glance: Glance) -> Self {
         Self {
             query,
@@ -102,7 +103,7 @@ impl<'q> Scanner<'q> {
         }
     }
 
-    /// Reads the lines of a frame.
+    /// Scans the lines of a frame.
     pub(super) fn scan(
         &mut self,
         (number, part): (usize, &Part),
@@ -137,7 +138,7 @@ impl<'q> Scanner<'q> {
         self.matcher.find(&about, &text.text)
     }
 
-    /// Adds what was found in a text to its turn.
+    /// Adds the matches in a text to its turn.
     fn gather(
         &self,
         (part, line): (usize, u64),
@@ -189,7 +190,7 @@ fn texts_of(form: Form, line: &[u8]) -> Vec<Text> {
     }
 }
 
-/// Facts are sorted by line and block.
+/// Returns the facts of an event. `facts` must be sorted by line and block.
 fn fact_of(facts: &[Fact], line: u64, block: u32) -> Option<&Fact> {
     let at = facts
         .binary_search_by_key(&(line, block), |fact| (fact.line, fact.block))

@@ -1,10 +1,11 @@
-//! How well a turn answers a question: whole numbers only, so that the order is the same everywhere.
+//! Scores how well a turn matches a query. It uses integers only, because the order must be the same on every
+//! machine.
 
 use std::ops::Range;
 
 use transcript::Field;
 
-/// The best there is.
+/// The maximum score.
 pub const SCORE_MAX: u32 = 1000;
 
 const FIELD_MAX: u32 = 400;
@@ -13,7 +14,7 @@ const AGE_MAX: u32 = 300;
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
-/// What a word is worth by where it stands.
+/// Returns the value of a word by the field that contains it.
 fn worth(field: Field) -> u32 {
     match field {
         Field::Prompt => FIELD_MAX,
@@ -25,28 +26,29 @@ fn worth(field: Field) -> u32 {
     }
 }
 
-/// The score of a turn: where its words stand, how close together in the text that holds most of them, and how old it is.
+/// Returns the score of a turn: the fields of its terms, how close together they are in the text that contains most
+/// of them, and the age of the session.
 pub(super) fn score(fields: impl Iterator<Item = Field>, closeness: Closeness, age_ms: i64) -> u32 {
     let (count, sum) = fields.fold((0, 0), |(count, sum), field| (count + 1, sum + worth(field)));
     let days = u32::try_from((age_ms / DAY_MS).clamp(0, 1 << 20)).unwrap_or_default();
-    // Half of it is gone after a month.
+    // Half of the points for age are lost after a month.
     sum / u32::max(count, 1) + closeness.points() + AGE_MAX * 30 / (30 + days)
 }
 
-/// How close together the words stand. The order is from far to near.
+/// How close together the terms are. Sorts from far to near.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Closeness {
-    /// How many of the terms stand in one text.
+    /// Number of terms in the text.
     pub(super) terms: u32,
-    /// Bytes of the shortest stretch with all of these, as a negative number.
+    /// Length in bytes of the shortest range that contains all of these, negated.
     pub(super) minus_bytes: i64,
-    /// Whether all terms of the question do.
+    /// `true` if the text contains all terms of the query.
     pub(super) is_whole: bool,
 }
 
 impl Closeness {
-    /// Measures the places of terms in one text; `wanted` has a bit for each term. Says also where the shortest stretch
-    /// with all of them begins.
+    /// Measures the places of terms in one text; `wanted` has a bit for each term. Also returns the start of the
+    /// shortest range that contains all of them.
     pub(super) fn of(places: &[(Range<usize>, usize)], wanted: u32) -> (Self, usize) {
         if wanted.count_ones() == 1
             && let Some((place, _)) = places.iter().find(|(_, term)| wanted & 1 << term != 0)
@@ -88,7 +90,7 @@ impl Closeness {
         let bytes = u32::try_from(-self.minus_bytes).unwrap_or(u32::MAX).min(1 << 20);
         match self.terms {
             0 | 1 => CLOSENESS_MAX,
-            // Words of usual length side by side are as close as can be.
+            // Adjacent words of ordinary length get full points.
             terms => CLOSENESS_MAX * 200 / (200 + bytes.saturating_sub(terms * 12)),
         }
     }

@@ -1,28 +1,29 @@
-//! A few words around a hit, on one line, with the hit marked. What a terminal must not see is for the caller to escape.
+//! Cuts a snippet: a few words around a hit, on one line, with the hit marked. The caller escapes it for the
+//! terminal.
 
 use std::ops::Range;
 
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Characters of a snippet, as people see them; about, since none is cut in two.
+/// Maximum number of grapheme clusters in a snippet.
 const CHARS_MAX: usize = 160;
-/// Characters before the first mark.
+/// Number of characters before the first mark.
 const LEAD_CHARS: usize = 40;
-/// A letter with more marks than this is cut after all.
+/// Maximum length of one grapheme cluster. A letter with more combining marks is truncated.
 const CHAR_BYTES_MAX: usize = 64;
 
-/// A snippet and the ranges of bytes in it that were asked for.
+/// A snippet and the byte ranges in it that match.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Snippet {
     pub text: String,
     pub marks: Vec<Range<usize>>,
 }
 
-/// Cuts a snippet out of a text around its focus, and marks some places in it.
+/// Cuts a snippet around `focus` out of a text, and marks the given places in it.
 pub fn cut(text: &str, focus: usize, places: &[Range<usize>]) -> Snippet {
     let start = start_of(text, focus);
     let mut snippet = Snippet::default();
-    // For each character its place in the text and in the snippet.
+    // For each character, its offset in the text and in the snippet.
     let mut borders: Vec<(usize, usize)> = Vec::new();
     let mut at = start;
     if start > 0 {
@@ -51,7 +52,7 @@ pub fn cut(text: &str, focus: usize, places: &[Range<usize>]) -> Snippet {
         let before = borders.partition_point(|(there, _)| *there < place);
         borders.get(before).map_or(snippet.text.len(), |(_, here)| *here)
     };
-    // Where a match begins inside a character, the whole character is marked.
+    // If a match starts inside a character, the whole character is marked.
     let start_in_snippet = |place: usize| {
         let before = borders.partition_point(|(there, _)| *there <= place);
         borders[before.saturating_sub(1)].1
@@ -66,7 +67,8 @@ pub fn cut(text: &str, focus: usize, places: &[Range<usize>]) -> Snippet {
     snippet
 }
 
-/// Where a snippet begins: some characters before its focus, at the border of a character and rather of a word.
+/// Returns the start of a snippet: some characters before its focus, at the boundary of a character and preferably of
+/// a word.
 fn start_of(text: &str, focus: usize) -> usize {
     let before = &text[..focus];
     let from = before.char_indices().rev().nth(LEAD_CHARS * 4).map_or(0, |(at, _)| at);
@@ -85,8 +87,8 @@ fn start_of(text: &str, focus: usize) -> usize {
     first.map_or(focus, |(at, _)| from + at)
 }
 
-/// The characters of a text as people see them, with their places. Two letters of ASCII are always two, but for a line's end: most texts
-/// need no tables.
+/// Returns the grapheme clusters of a text with their offsets. Two ASCII characters are always separate unless they
+/// are a line break, so most texts need no Unicode tables.
 fn characters(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -100,7 +102,7 @@ fn characters(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// A character, without the marks that are too many.
+/// Truncates a character that has too many combining marks.
 fn limited(char: &str) -> &str {
     let end = char
         .char_indices()
@@ -110,7 +112,7 @@ fn limited(char: &str) -> &str {
     &char[..end.unwrap_or(char.len())]
 }
 
-/// Marks that touch or overlap are one mark.
+/// Merges marks that touch or overlap.
 fn joined(mut marks: Vec<Range<usize>>) -> Vec<Range<usize>> {
     marks.sort_by_key(|mark| (mark.start, mark.end));
     let mut joined: Vec<Range<usize>> = Vec::new();

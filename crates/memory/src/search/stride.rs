@@ -1,7 +1,7 @@
-//! Steps over bytes in which no match of an expression can be, as wide as its shortest match is long.
+//! Skips ranges of bytes that cannot contain a match, with steps as long as the shortest match.
 //!
-//! A match reaches over at least one byte of every step, and all its bytes are of a few. Where the byte at the end of a step is
-//! none of these, no match reaches over it.
+//! A match covers the last byte of at least one step, and all bytes of a match are from a small set. If the last byte
+//! of a step is not in this set, no match covers it.
 
 use std::ops::Range;
 
@@ -10,19 +10,19 @@ use regex_syntax::utf8::Utf8Sequences;
 
 /// A shorter step costs more than it saves.
 const STEP_MIN: usize = 4;
-/// So many bytes of the printable ones may stand in a match. Were there more, most steps would end at one of them.
+/// Maximum number of ASCII bytes that may occur in a match. If there were more, most steps would end at one of them.
 const ASCII_MAX: usize = 24;
 
-/// How an expression is stepped for.
+/// The step length and the byte set of an expression.
 #[derive(Clone)]
 pub(super) struct Stride {
     step: usize,
-    /// Which bytes stand in some match.
+    /// `true` for bytes that may occur in a match.
     may_stand: Box<[bool; 256]>,
 }
 
 impl Stride {
-    /// None where steps would be short, or end in vain.
+    /// Returns `None` if the steps would be too short, or would rarely skip anything.
     pub(super) fn of(hir: &Hir) -> Option<Self> {
         let step = hir.properties().minimum_len().filter(|step| *step >= STEP_MIN)?;
         let mut may_stand = Box::new([false; 256]);
@@ -31,7 +31,7 @@ impl Stride {
         (printable <= ASCII_MAX).then_some(Self { step, may_stand })
     }
 
-    /// The next stretch from a place on that may hold matches. None of them reaches beyond it.
+    /// Returns the next range, starting at `from`, that may contain matches. No match extends beyond it.
     pub(super) fn next(&self, bytes: &[u8], from: usize) -> Option<Range<usize>> {
         let ends = |start: usize| (start + self.step - 1..bytes.len()).step_by(self.step);
         let first = ends(from).find(|at| self.may_stand[usize::from(bytes[*at])])?;
@@ -40,7 +40,7 @@ impl Stride {
     }
 }
 
-/// Marks the bytes that stand in matches.
+/// Marks the bytes that may occur in matches.
 fn add_bytes(hir: &Hir, may_stand: &mut [bool; 256]) {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => {}
@@ -91,7 +91,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever stands around them, all matches lie within the stretches that are given.
+        /// Checks that all matches are within the returned ranges, whatever surrounds them.
         #[test]
         fn no_match_is_passed_over(bytes in "[a-c0-3é٣-]{0,80}", from in 0usize..8) {
             for expression in [r"\d{2}-\d{2}", r"(\d-?){4,}", r"(0123|3210|٣٣)+-?\d{0}"] {

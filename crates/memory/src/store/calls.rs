@@ -1,4 +1,4 @@
-//! The `calls` table: one small row per call of a model's API, of which all numbers are made. No other file
+//! The `calls` table: one small row per call of a model's API, from which all numbers are computed. No other file
 //! writes it.
 
 use std::collections::HashMap;
@@ -11,10 +11,10 @@ use super::engine::{Engine, Row, Value};
 use super::names::Names;
 use super::{Reads, StoreError, kept_time, micros};
 
-/// Adds calls. A fuller row of a call stands for all that was known of it.
+/// Adds calls. A more complete row replaces an earlier row of the same call.
 pub(super) fn put(engine: &Engine, session_uid: &str, calls: &[Call]) -> Result<(), StoreError> {
     let rows = calls.iter().map(|call| {
-        // Keys are hashes: their bits are kept, whatever their sign.
+        // Keys are hashes, so their bits are stored regardless of the sign.
         let bits = |key: u64| Value::Int(key.cast_signed());
         vec![
             Value::Text(session_uid),
@@ -53,7 +53,8 @@ pub(super) fn put(engine: &Engine, session_uid: &str, calls: &[Call]) -> Result<
     )
 }
 
-/// Calls as their rows will tell them, in the order of [`Reads::calls_of`]: of each the last one counts.
+/// Returns calls as their rows will return them, in the order of [`Reads::calls_of`]. If a key occurs more than once,
+/// the last call wins.
 pub fn kept_calls(calls: &[Call]) -> Vec<Call> {
     let place = |call: &Call| (call.line, call.key.cast_signed());
     let mut last: HashMap<u64, Call> = HashMap::with_capacity(calls.len());
@@ -68,7 +69,7 @@ pub fn kept_calls(calls: &[Call]) -> Vec<Call> {
 }
 
 impl Reads<'_> {
-    /// The calls of a session, in the order of their keys.
+    /// Returns the calls of a session, sorted by key.
     pub(super) fn calls_in_key_order(&self, session_uid: &str) -> Result<Vec<Call>, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM calls WHERE session_uid = $1 ORDER BY call_key");
         let mut names = Names::default();
@@ -76,14 +77,14 @@ impl Reads<'_> {
             .query(&sql, &[Value::Text(session_uid)], |row| call_of(row, &mut names))
     }
 
-    /// Every call in the store with its session, copies included, in the order of their lines.
+    /// Returns every call in the store with its session, including copies, sorted by line.
     pub fn calls(&self) -> Result<Vec<(String, Call)>, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM calls ORDER BY session_uid, line, call_key");
         let mut names = Names::default();
         self.engine.query(&sql, &[], |row| call(row, &mut names))
     }
 
-    /// The calls that were billed since a moment.
+    /// Returns the calls that were billed since a time.
     pub fn calls_since(&self, at: Timestamp) -> Result<Vec<(String, Call)>, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM calls WHERE ts >= $1 ORDER BY session_uid, line, call_key");
         let mut names = Names::default();
@@ -91,7 +92,7 @@ impl Reads<'_> {
             .query(&sql, &[Value::Int(micros(at))], |row| call(row, &mut names))
     }
 
-    /// The calls of a session.
+    /// Returns the calls of a session.
     pub fn calls_of(&self, session_uid: &str) -> Result<Vec<Call>, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM calls WHERE session_uid = $1 ORDER BY line, call_key");
         let mut names = Names::default();

@@ -1,8 +1,8 @@
-//! Databases of the agents, asked in a copy in memory.
+//! Reads databases of the agents from a copy in memory.
 //!
-//! Theirs are never opened where they lie: that would lock them, and leave files beside them. The copy is a
-//! stranger's: its schema may hold views, triggers and virtual tables that run code of his choosing. So only
-//! plain tables and columns known by name are asked, nothing in the schema is trusted, and the work has an end.
+//! The original is never opened, because that would lock it and create files beside it. The copy is untrusted: its
+//! schema may contain views, triggers and virtual tables that run arbitrary code. Therefore only ordinary tables and
+//! columns with known names are queried, the schema is not trusted, and the amount of work is limited.
 
 use std::io;
 
@@ -12,18 +12,18 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, MAIN_DB, OpenFlags};
 use thiserror::Error;
 
-/// A value longer than this makes the database refuse the row.
+/// The database rejects rows with a value longer than this.
 const VALUE_BYTES_MAX: i32 = 64 << 20;
-/// Steps of the database's machine between two looks at how many there were.
+/// Number of virtual machine steps between two calls of the progress handler.
 const STEPS: i32 = 10_000;
-/// So many looks are enough for a million sessions.
+/// Maximum number of such calls, which is enough for a million sessions.
 const LOOKS_MAX: u32 = 20_000;
-/// So many sessions are read.
+/// Maximum number of sessions.
 const ROWS_MAX: usize = 1_000_000;
-/// All text together: what is read is held in memory.
+/// Maximum size of all text, because the result is held in memory.
 const TEXT_BYTES_MAX: usize = 256 << 20;
 
-/// Why an agent's database cannot be read. It costs what stands in it, and nothing else.
+/// Why an agent's database cannot be read. Nothing else is affected.
 #[derive(Debug, Error)]
 pub(crate) enum ForeignError {
     #[error("cannot be read as a database: {0}")]
@@ -34,7 +34,7 @@ pub(crate) enum ForeignError {
     TooMuch,
 }
 
-/// What Grok's search index says of one session.
+/// A session in Grok's search index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct IndexedSession {
     pub(crate) session_id: String,
@@ -82,7 +82,7 @@ pub(crate) fn indexed_sessions(image: &[u8]) -> Result<Vec<IndexedSession>, Fore
     Ok(sessions)
 }
 
-/// A connection to the copy that can do nothing but answer.
+/// Opens the copy with a connection that can only run queries.
 fn open(image: &[u8]) -> Result<Connection, ForeignError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_in_memory_with_flags(flags)?;

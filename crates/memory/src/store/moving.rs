@@ -1,17 +1,18 @@
-//! Everything of one session as rows that can be put into another database, and all that belongs to no session. Each table is
-//! still written by one file as far as its meaning goes: here rows are carried as they are, and nothing is made of them.
+//! Exports all rows of one session, and all rows that belong to no session, so that they can be inserted into another
+//! database. Rows are copied unchanged. Each table is otherwise still written by only one file.
 //!
-//! A session is carried wholly or not at all, so that whoever was cut off begins again where he was.
+//! A session is transferred completely or not at all, so that an interrupted transfer can be repeated.
 
 use std::collections::HashMap;
 
 use super::engine::{Engine, Row, Value};
 use super::{FrameRow, Reads, StoreError, Tx, paths, schema};
 
-/// A table and its columns, each behind what it holds: `i` a number, `t` a text, `b` bytes, `p` a path of some machine.
+/// A table and its columns, each prefixed by its type: `i` for a number, `t` for text, `b` for bytes, `p` for a path
+/// on some machine.
 pub(super) type Table = (&'static str, &'static str);
 
-/// The columns of a table, each with what it holds.
+/// Returns the columns of a table, each with its type.
 pub(super) fn columns(table: &Table) -> impl Iterator<Item = (&'static str, char)> {
     let parts = table
         .1
@@ -24,7 +25,7 @@ fn names(table: &Table) -> Vec<&'static str> {
     columns(table).map(|(name, _)| name).collect()
 }
 
-/// The tables of a session, those first that others hang on. Frames come without their bytes.
+/// The tables of a session, with referenced tables first. Frames are transferred separately from their bytes.
 pub(super) const OF_SESSIONS: &[Table] = &[
     (
         "sessions",
@@ -68,7 +69,7 @@ pub(super) const OF_SESSIONS: &[Table] = &[
     ("packed_calls", "t:session_uid i:analyzed_at b:bytes"),
 ];
 
-/// What belongs to no row of `sessions`.
+/// The tables that do not depend on a row of `sessions`.
 pub(super) const OTHERS: &[Table] = &[
     ("operations", "i:operation_id i:at t:command t:sentence"),
     ("shared_files", "p:path i:device i:inode i:size i:mtime_ns i:ctime_ns"),
@@ -93,13 +94,13 @@ pub(super) const OTHERS: &[Table] = &[
     ),
 ];
 
-/// Where frames lie, without their bytes: of a memory in a directory, whose packs are files.
+/// The `frames` table without the bytes of frames, as a store in a directory has it, because its packs are files.
 pub(super) const FRAMES: Table = (
     "frames",
     "t:session_uid t:part i:frame_no i:first_line i:lines i:raw_bytes t:pack i:start i:length b:checksum i:mask_version",
 );
 
-/// A value of any column, on its way.
+/// A value of any column during a transfer.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Carried {
     Null,
@@ -119,13 +120,13 @@ impl Carried {
     }
 }
 
-/// Rows of one table, on their way.
+/// Exported rows of one table.
 pub struct Load {
     table: &'static Table,
     rows: Vec<Vec<Carried>>,
 }
 
-/// All of one session but the bytes of its frames.
+/// The exported rows of one session, without the bytes of its frames.
 pub struct SessionLoad {
     pub session_uid: String,
     loads: Vec<Load>,
@@ -134,8 +135,8 @@ pub struct SessionLoad {
 }
 
 impl SessionLoad {
-    /// What it is known by: two that agree in it are the same, whichever database they lie in. Who wrote it is left out, since an older
-    /// store does not know.
+    /// Returns a hash of the session that does not depend on the database. The writer is left out, because an older
+    /// store does not record it.
     pub fn fingerprint(&self) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new();
         self.loads.iter().for_each(|load| load.hash(&mut hasher));
@@ -148,7 +149,7 @@ impl SessionLoad {
         *hasher.finalize().as_bytes()
     }
 
-    /// How many rows it has.
+    /// Returns the number of rows.
     pub fn rows(&self) -> u64 {
         let rows: usize = self.loads.iter().map(|load| load.rows.len()).sum();
         (rows + self.frames.len()) as u64
@@ -156,12 +157,12 @@ impl SessionLoad {
 }
 
 impl Load {
-    /// The name of its table, and how many rows it has.
+    /// Returns the name of the table and the number of rows.
     pub fn told(&self) -> (&'static str, u64) {
         (self.table.0, self.rows.len() as u64)
     }
 
-    /// What it is known by.
+    /// Returns a hash of the rows.
     pub fn fingerprint(&self) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new();
         self.hash(&mut hasher);
@@ -190,7 +191,7 @@ impl Load {
 }
 
 impl Reads<'_> {
-    /// All of one session but the bytes of its frames.
+    /// Exports one session, without the bytes of its frames.
     pub fn session_load(&self, session_uid: &str) -> Result<SessionLoad, StoreError> {
         let uid = [Value::Text(session_uid)];
         let loads = OF_SESSIONS
@@ -212,32 +213,32 @@ impl Reads<'_> {
         })
     }
 
-    /// What hangs on the uids of sessions alone and can be had twice without harm, table by table.
+    /// Exports the tables that refer to sessions by uid only and can be merged.
     pub fn beside_loads(&self) -> Result<Vec<Load>, StoreError> {
         let beside = OTHERS.iter().filter(|table| conflict(table.0).is_some());
         beside.map(|table| load(self.engine, table, "", &[])).collect()
     }
 
-    /// What belongs to no session, table by table.
+    /// Exports the tables that belong to no session.
     pub fn other_loads(&self) -> Result<Vec<Load>, StoreError> {
         OTHERS.iter().map(|table| load(self.engine, table, "", &[])).collect()
     }
 }
 
 impl Tx<'_> {
-    /// Puts a session in the place of what is here under its uid. Its frames are added by whoever has their bytes.
+    /// Replaces the rows of a session. The caller adds the frames, because it has their bytes.
     pub fn put_load(&self, session: &SessionLoad) -> Result<(), StoreError> {
         self.drop_session(&session.session_uid)?;
         session.loads.iter().try_for_each(|load| put(self.engine, load, ""))?;
         self.fill_writer(&session.session_uid)
     }
 
-    /// Adds rows that hang on uids; of two with the same key the newer one stays.
+    /// Merges rows that refer to uids. If two have the same key, the newer one wins.
     pub fn put_news(&self, news: &Load) -> Result<(), StoreError> {
         put(self.engine, news, conflict(news.table.0).unwrap_or_default())
     }
 
-    /// Puts rows that belong to no session in the place of all that their table has.
+    /// Replaces all rows of a table that belongs to no session.
     pub fn replace_with(&self, other: &Load) -> Result<(), StoreError> {
         self.engine.execute(&format!("DELETE FROM {}", other.table.0), &[])?;
         put(self.engine, other, "")
@@ -249,23 +250,23 @@ fn load(engine: &Engine, table: &'static Table, which: &str, values: &[Value<'_>
     let columns: Vec<_> = columns(table).collect();
     let rows = engine.query(&sql, values, |row| carried_as(engine, row, &columns));
     let mut rows = match rows {
-        // Where nobody may write, a memory is carried as an older version left it.
+        // A read-only store is not migrated, so it is exported as an older version left it.
         Err(error) if schema::is_older_than(engine, table.0, &error) => Vec::new(),
         rows => rows?,
     };
-    // In the order of what they hold, which no database and no machine changes.
+    // Sorted by content, so that the order does not depend on the database or the machine.
     rows.sort_by(|a, b| format!("{a:?}").cmp(&format!("{b:?}")));
     Ok(Load { table, rows })
 }
 
-/// A row as its columns say.
+/// Converts a row according to the types of its columns.
 pub(super) fn carried_as(engine: &Engine, row: &Row<'_>, columns: &[(&str, char)]) -> Result<Vec<Carried>, StoreError> {
     let value = |(at, (_, kind)): (usize, &(&str, char))| {
         let found = match kind {
             'i' => row.int_opt(at)?.map(Carried::Int),
             'b' => row.blob_ref_opt(at)?.map(|bytes| Carried::Blob(bytes.to_owned())),
             'p' => row.text_opt(at)?.map(|path| Carried::Text(paths::told(engine, path))),
-            // What one of the engines cannot keep is the same sign in both.
+            // PostgreSQL cannot store NUL in text, so both databases get the same replacement.
             _ => row
                 .text_ref_opt(at)?
                 .map(|text| Carried::Text(text.replace('\0', "\u{2400}"))),
@@ -275,7 +276,7 @@ pub(super) fn carried_as(engine: &Engine, row: &Row<'_>, columns: &[(&str, char)
     columns.iter().enumerate().map(value).collect()
 }
 
-/// What becomes of a row that is there already; none for tables whose rows are not added one by one.
+/// Returns the conflict clause of a table, or `None` if rows of the table cannot be merged.
 fn conflict(table: &str) -> Option<&'static str> {
     Some(match table {
         "tags" => "ON CONFLICT (session_uid, tag) DO NOTHING",
@@ -292,7 +293,7 @@ fn conflict(table: &str) -> Option<&'static str> {
     })
 }
 
-/// What puts one row into a table.
+/// Returns the statement that inserts one row into a table.
 pub(super) fn insertion(table: &str, names: &[&str]) -> String {
     let places: Vec<String> = (1..=names.len()).map(|at| format!("${at}")).collect();
     format!(
@@ -310,7 +311,7 @@ fn put(engine: &Engine, load: &Load, conflict: &str) -> Result<(), StoreError> {
         .iter()
         .map(|row| {
             let path = |(value, (_, kind)): (&Carried, (&str, char))| match value {
-                // A path of another machine says so itself.
+                // A path of another machine already includes the name of that machine.
                 Carried::Text(path) if kind == 'p' && path.starts_with('/') => {
                     Some(paths::kept(engine, path).into_owned())
                 }
@@ -336,14 +337,14 @@ fn number(value: &Carried) -> i64 {
 }
 
 impl SessionLoad {
-    /// Whether any of its raw text goes with it.
+    /// Returns `true` if it contains raw text.
     pub fn has_text(&self) -> bool {
         let is_tails = |load: &Load| load.table.0 == "tails" && !load.rows.is_empty();
         !self.frames.is_empty() || self.loads.iter().any(is_tails)
     }
 
-    /// Leaves what a digest tells: numbers, marks of turns, and the two texts given. To whoever gets it, it is a session whose raw text
-    /// was let go.
+    /// Removes everything except what a digest contains: numbers, turns, and the two given texts. The result is a
+    /// session whose raw text was evicted.
     pub fn without_text(mut self, view: Option<&str>, digest: Option<&str>, evicted_for: &str) -> Self {
         const STAY: [&str; 7] = [
             "sessions",
@@ -381,11 +382,11 @@ impl SessionLoad {
     }
 }
 
-/// Whether something is so of a session, by its uid.
+/// A predicate on session uids.
 type OfUid<'a> = dyn Fn(&str) -> Result<bool, StoreError> + 'a;
 
 impl Load {
-    /// Keeps the rows of some sessions.
+    /// Keeps the rows of the sessions for which `is_kept` returns `true`.
     pub fn retain(&mut self, is_kept: impl Fn(&str) -> Result<bool, StoreError>) -> Result<(), StoreError> {
         let mut kept = Vec::new();
         for row in std::mem::take(&mut self.rows) {
@@ -397,7 +398,7 @@ impl Load {
         Ok(())
     }
 
-    /// Takes what stands in some columns out of the rows of some sessions.
+    /// Sets the given columns to null in the rows of the sessions for which `is_meant` returns `true`.
     pub fn blank(
         &mut self,
         columns: &[&str],
@@ -412,9 +413,9 @@ impl Load {
         Ok(())
     }
 
-    /// Keeps the rows that another memory does not have, or has an older one of.
+    /// Keeps the rows that `there` does not have, or has in an older version.
     pub fn retain_news(&mut self, there: &Self) {
-        // Of those that are known again by two columns the second one is part of the key.
+        // All other tables have the second column in their key.
         let is_keyed_by_two = self.table.0 != "keeps";
         let key = |row: &[Carried]| (row[0].clone(), is_keyed_by_two.then(|| row[1].clone()));
         let place = self.place("at").unwrap_or_default();

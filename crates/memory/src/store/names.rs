@@ -1,10 +1,10 @@
-//! Names that many rows share, such as models and directories: each is kept once while rows are read.
+//! Interns names that many rows share, such as models and directories, while rows are read.
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-/// Names that were read before.
+/// Names that occurred before.
 #[derive(Default)]
 pub(super) struct Names(FxHashSet<Arc<str>>);
 

@@ -1,8 +1,8 @@
-//! The `packed_calls` table: the calls of a session that is quiet, as one blob. Numbers over all sessions are asked often, and
-//! reading a row for each call costs ten times as much as unpacking them. No other file writes it.
+//! The `packed_calls` table: the calls of an inactive session, as one blob. Statistics over all sessions are computed
+//! often, and reading a row for each call costs ten times as much as decoding the blob. No other file writes it.
 //!
-//! A pack is written with the digest of its session and is of the same moment: growth takes that moment away, and the rows of
-//! `calls` answer again. Those stay the truth.
+//! A blob is written together with the digest of its session and has the same timestamp. If the session grows, this
+//! timestamp is cleared, and queries read the rows of `calls` again, which remain authoritative.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use super::engine::{Engine, Value};
 use super::names::Names;
 use super::{Reads, StoreError, micros};
 
-/// Of how calls are packed: what another version packed is not read.
+/// The version of the format. Blobs of another version are ignored.
 const VERSION: u8 = 2;
 
-/// All calls of a session, in the order of their keys. [`Reader`] reads it.
+/// All calls of a session, sorted by key. [`Reader`] parses it.
 #[derive(Serialize)]
 struct Pack<'p> {
     version: u8,
@@ -27,7 +27,7 @@ struct Pack<'p> {
 
 #[derive(Serialize)]
 struct Packed {
-    // Hashes: each takes all its bytes, whichever way it is written, and this way is read at once.
+    // Hashes use all their bytes in any encoding, and a fixed width is the fastest to read.
     #[serde(with = "postcard::fixint::le")]
     key: u64,
     #[serde(with = "postcard::fixint::le")]
@@ -38,7 +38,7 @@ struct Packed {
     seq: Option<u64>,
     turn: Option<u32>,
     line: u64,
-    /// A place among the names.
+    /// An index into the names.
     model: Option<u32>,
     first_micros: Option<i64>,
     micros: Option<i64>,
@@ -50,7 +50,7 @@ struct Packed {
     is_echo: bool,
 }
 
-/// Puts the packed calls of a session.
+/// Stores the packed calls of a session.
 pub(super) fn put(engine: &Engine, session_uid: &str, analyzed_at: Timestamp, packed: &[u8]) -> Result<(), StoreError> {
     engine.execute(
         "INSERT INTO packed_calls (session_uid, analyzed_at, bytes) VALUES ($1, $2, $3)
@@ -103,7 +103,7 @@ pub(super) fn pack(calls: &mut [Call]) -> Vec<u8> {
     postcard::to_stdvec(&pack).expect("memory can be written to")
 }
 
-/// Takes the pack of a session away: its calls are made anew.
+/// Deletes the packed calls of a session, because its calls are derived again.
 pub(super) fn drop_of(engine: &Engine, session_uid: &str) -> Result<(), StoreError> {
     engine.execute(
         "DELETE FROM packed_calls WHERE session_uid = $1",
@@ -113,7 +113,7 @@ pub(super) fn drop_of(engine: &Engine, session_uid: &str) -> Result<(), StoreErr
 }
 
 impl Reads<'_> {
-    /// How many sessions have their calls packed as they are now.
+    /// Returns the number of sessions whose packed calls are up to date.
     pub fn packed_sessions(&self) -> Result<u64, StoreError> {
         let count = self.engine.query_opt(
             "SELECT count(*) FROM packed_calls JOIN sessions ON sessions.session_uid = packed_calls.session_uid
@@ -124,7 +124,7 @@ impl Reads<'_> {
         Ok(count.unwrap_or_default())
     }
 
-    /// The calls of one session, in the order of their keys.
+    /// Returns the calls of one session, sorted by key.
     pub fn calls_of_one(&self, session_uid: &str) -> Result<Vec<Call>, StoreError> {
         if self.engine.has_table("packed_calls")? {
             let packed = self.engine.query_opt(
@@ -144,8 +144,9 @@ impl Reads<'_> {
         self.calls_in_key_order(session_uid)
     }
 
-    /// Gives every call in the store, copies included, session by session in the order of uids, and by key:
-    /// `transcript::counted` says which count. `place` says of each session what its calls are given with.
+    /// Passes every call in the store to `take`, including copies, sorted by session uid and by key.
+    /// `transcript::counted` decides which ones count. `place` returns a value for each session that is passed along
+    /// with its calls.
     pub fn each_session_calls<P: Clone>(
         &self,
         mut place: impl FnMut(&str) -> P,
@@ -158,7 +159,7 @@ impl Reads<'_> {
                     ON packed_calls.session_uid = sessions.session_uid AND packed_calls.analyzed_at = sessions.analyzed_at
                  ORDER BY sessions.session_uid"
             }
-            // A store that was made before, and is only read.
+            // A store that an older version created and that is only read.
             false => "SELECT session_uid, NULL FROM sessions ORDER BY session_uid",
         };
         self.engine.each(sql, &[], |row| {
@@ -178,7 +179,7 @@ impl Reads<'_> {
     }
 }
 
-/// Adds the calls of a pack; none where it is of another version or damaged.
+/// Appends the calls of a blob. Returns `None` if it has another version or is damaged.
 fn unpack(bytes: &[u8], names: &mut Names, calls: &mut Vec<Call>) -> Option<()> {
     let mut reader = Reader(bytes);
     if reader.byte()? != VERSION {
@@ -194,7 +195,8 @@ fn unpack(bytes: &[u8], names: &mut Names, calls: &mut Vec<Call>) -> Option<()> 
     reader.0.is_empty().then_some(())
 }
 
-/// Reads what postcard wrote. Numbers over all sessions wait for nothing else: through serde they would wait for three times as long.
+/// Parses what postcard wrote. Statistics over all sessions spend all their time here, and serde takes three times as
+/// long.
 struct Reader<'b>(&'b [u8]);
 
 impl<'b> Reader<'b> {
@@ -262,11 +264,11 @@ impl<'b> Reader<'b> {
         Some(u64::from_le_bytes(*bytes))
     }
 
-    /// Seven bits to a byte, the lowest first; the eighth says that more follow.
+    /// Parses a varint: seven bits per byte, the lowest first. The eighth bit says that more bytes follow.
     #[inline]
     fn number(&mut self) -> Option<u64> {
         const MORE: u64 = 0x8080_8080_8080_8080;
-        // Most are small.
+        // Most numbers fit into one byte.
         if let [first @ ..0x80, rest @ ..] = self.0 {
             self.0 = rest;
             return Some(u64::from(*first));
@@ -280,7 +282,7 @@ impl<'b> Reader<'b> {
         if last == 0 {
             return self.number_by_bytes();
         }
-        // All bytes up to the last one, then their sevens of bits side by side.
+        // Masks the bytes up to the last one, and then packs their groups of seven bits.
         let number = bytes & (last ^ (last - 1)) & !MORE;
         let number = number & 0x007f_007f_007f_007f | (number & 0x7f00_7f00_7f00_7f00) >> 1;
         let number = number & 0x0000_3fff_0000_3fff | (number & 0x3fff_0000_3fff_0000) >> 2;
@@ -302,7 +304,7 @@ impl<'b> Reader<'b> {
         None
     }
 
-    /// The sign stands in the lowest bit.
+    /// Parses a zigzag number, whose sign is in the lowest bit.
     #[inline]
     fn signed(&mut self) -> Option<i64> {
         let bits = self.number()?;

@@ -1,6 +1,7 @@
-//! Where a memory lies: in a directory, or on a server with a directory of this machine beside it. And who writes to it.
+//! The location of a store: a directory, or a server together with a directory of this machine. Also the identity of
+//! the writer.
 //!
-//! Nothing here asks the environment or the disk: passwords are given to it, and are never shown again.
+//! Nothing here reads the environment or the disk. Passwords are passed in and never shown.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -12,13 +13,13 @@ use std::time::Duration;
 use postgres::config::{Host, SslMode};
 use thiserror::Error;
 
-/// How long a server may take to answer at all, where its URL does not say.
+/// Timeout for connecting to a server if its URL has none.
 const CONNECT_SECONDS: u64 = 10;
-/// A server that says nothing for so long is asked whether it is still there.
+/// A server that is silent for this long is probed.
 const ALIVE_SECONDS: u64 = 30;
 const PORT: u16 = 5432;
 
-/// Where a memory lies. As a path it is its directory on this machine, where the files lie that are of this machine alone.
+/// The location of a store. It dereferences to the path of the directory with this machine's own files.
 #[derive(Debug, Clone)]
 pub struct Place {
     directory: PathBuf,
@@ -26,7 +27,7 @@ pub struct Place {
     writer: Writer,
 }
 
-/// Who writes to a memory, in the words of the machine itself. Empty where nobody said.
+/// The writer, as configured on the machine. Empty if not configured.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Writer {
     pub machine: String,
@@ -37,13 +38,13 @@ pub struct Writer {
 #[derive(Clone)]
 pub struct Server {
     config: postgres::Config,
-    /// Whose signatures are believed; none where the system's are.
+    /// A file of trusted certificates, or `None` for the system's.
     roots: Option<PathBuf>,
-    /// What the database is called without its secrets.
+    /// The URL without its secrets.
     shown: String,
 }
 
-/// Why a text names no database.
+/// Why a URL is invalid.
 #[derive(Debug, Error)]
 pub enum UrlError {
     #[error("it must begin with `postgres://`")]
@@ -57,7 +58,7 @@ pub enum UrlError {
 }
 
 impl Place {
-    /// The memory on a server, with this machine's own files in `directory`.
+    /// Returns the location of a store on a server, with this machine's own files in `directory`.
     pub fn on_server(directory: &Path, server: Server) -> Self {
         Self {
             directory: directory.to_owned(),
@@ -66,13 +67,13 @@ impl Place {
         }
     }
 
-    /// The same place, written to by somebody.
+    /// Returns the same location with a different writer.
     pub fn written_by(mut self, writer: Writer) -> Self {
         self.writer = writer;
         self
     }
 
-    /// The memory in the directory of this place, whatever server it names.
+    /// Returns the store in the directory of this location, ignoring the server.
     pub fn local(&self) -> Self {
         Self {
             server: None,
@@ -101,7 +102,7 @@ impl Deref for Place {
     }
 }
 
-/// What a person is told: the directory, or the database without its secrets.
+/// Shows the directory, or the URL without its secrets.
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.server {
@@ -140,22 +141,23 @@ impl From<&Self> for Place {
 }
 
 impl Server {
-    /// Whether a text is meant to name a database on a server.
+    /// Returns `true` if a text looks like the URL of a database.
     pub fn is_url(text: &str) -> bool {
         text.starts_with("postgres://") || text.starts_with("postgresql://")
     }
 
-    /// Takes a URL apart.
+    /// Parses a URL.
     pub fn of_url(url: &str) -> Result<Self, UrlError> {
         if !Self::is_url(url) {
             return Err(UrlError::Scheme);
         }
-        // What a name and a password may not hold as it is would be taken for a host, and be told.
+        // An unescaped character in a name or password would make the rest look like a host, and then part of the
+        // password would be shown.
         let behind = url.split_once('@').map_or(url, |(_, behind)| behind);
         if behind.len() < url.len() && behind.contains('@') {
             return Err(UrlError::At);
         }
-        // Two words are ours to understand: the driver knows fewer modes and no file of certificates.
+        // Two parameters are parsed here, because the driver knows fewer modes and no certificate file.
         let question = behind.find('?').map(|at| at + url.len() - behind.len());
         let (base, query) = question.map_or((url, ""), |at| (&url[..at], &url[at + 1..]));
         let (mut mode, mut roots, mut rest) = (None, None, Vec::new());
@@ -167,7 +169,7 @@ impl Server {
             }
         }
         let plain = format!("{base}?{}", rest.join("&"));
-        // What the driver says of a text never repeats it: it may hold a password.
+        // The driver's message may contain a part of the URL, but its cause does not, so only the cause is shown.
         let told = |error: postgres::Error| {
             let cause = std::error::Error::source(&error).map(ToString::to_string);
             UrlError::Parts(cause.unwrap_or_else(|| error.to_string()))
@@ -181,7 +183,7 @@ impl Server {
             config.connect_timeout(Duration::from_secs(CONNECT_SECONDS));
         }
         if !query.contains("keepalives") {
-            // A network that went away says nothing: without these, a question waits for two hours.
+            // By default, a query would wait for two hours after the network has failed silently.
             config
                 .keepalives_idle(Duration::from_secs(ALIVE_SECONDS))
                 .keepalives_interval(Duration::from_secs(ALIVE_SECONDS / 3))
@@ -194,7 +196,7 @@ impl Server {
         Ok(Self { config, roots, shown })
     }
 
-    /// Gives it a password, unless its URL had one.
+    /// Sets the password, unless the URL has one.
     pub fn with_password(mut self, password: Option<&str>) -> Self {
         if let Some(password) = password.filter(|_| self.config.get_password().is_none()) {
             self.config.password(password);
@@ -206,7 +208,8 @@ impl Server {
         self.config.get_password().is_some()
     }
 
-    /// What a file of passwords says for this database: lines of `host:port:database:user:password`, the first that fits.
+    /// Looks up the password in the text of a password file: the first matching line of
+    /// `host:port:database:user:password`.
     pub fn password_in(&self, file: &str) -> Option<String> {
         let host = match self.config.get_hosts().first()? {
             Host::Tcp(name) => name.clone(),
@@ -245,7 +248,7 @@ impl fmt::Display for Server {
     }
 }
 
-/// A password has no place in any output, whoever asks for it.
+/// A password must not appear in any output, not even in debug output.
 impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Server").field(&self.shown).finish()
@@ -261,7 +264,7 @@ fn ssl_mode(word: &str) -> Result<SslMode, UrlError> {
     }
 }
 
-/// Whether nothing that is said to a host leaves the machine.
+/// Returns `true` if a host is on this machine.
 fn is_near(host: &Host) -> bool {
     match host {
         Host::Tcp(name) => name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback()),
@@ -291,7 +294,7 @@ fn shown(config: &postgres::Config) -> String {
     format!("postgres://{user}{}/{database}", hosts.join(","))
 }
 
-/// The fields of a line of passwords: parted by colons, with `\` before one that is meant.
+/// Splits a line of a password file at its colons. A backslash escapes the next character.
 fn fields(line: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
     let mut characters = line.chars();
@@ -359,7 +362,7 @@ mod tests {
         assert_eq!(mode("postgres://ada@db.example/memory?sslmode=prefer"), SslMode::Prefer);
         assert_eq!(mode("postgres://ada@localhost/memory"), SslMode::Disable);
         assert_eq!(mode("postgres://ada@127.0.0.1/memory"), SslMode::Disable);
-        // Nor by what stands in a password.
+        // A parameter inside a password does not count, either.
         assert_eq!(
             mode("postgres://ada:a?sslmode=disable&b@db.example/memory"),
             SslMode::Require

@@ -1,8 +1,8 @@
-//! The `prompts` and `prompt_files` tables: what the agents' histories of prompts told, and how far they were
-//! read. No other file writes them.
+//! The `prompts` and `prompt_files` tables: prompts from the agents' histories, and how far these were read. No other
+//! file writes them.
 //!
-//! A prompt once told stays, whatever becomes of the history: the agents trim theirs. Whether the log of its
-//! session is there is asked when it matters, so that sweeps may come in any order.
+//! A prompt stays even if the agent trims its history. Whether the log of its session is stored is determined by each
+//! query, so that the order of sweeps does not matter.
 
 use transcript::Agent;
 
@@ -11,15 +11,15 @@ use super::engine::{Engine, Row, Value};
 use super::{Reads, StoreError, Tx, paths};
 use crate::mask::MaskVersion;
 
-/// How much of a first prompt an answer carries.
+/// Maximum length of a first prompt in a result.
 const FIRST_PROMPT_CHARS_MAX: i64 = 500;
 
-/// Who told of a prompt.
+/// The source of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PromptSource {
-    /// A history, prompt by prompt.
+    /// A history with one entry per prompt.
     History,
-    /// An index over whole sessions: the words of one in one text, and its title.
+    /// An index of sessions: the text of a whole session, and its title.
     Index,
 }
 
@@ -32,7 +32,7 @@ impl PromptSource {
     }
 }
 
-/// A prompt, masked.
+/// A masked prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptRow {
     pub agent: Agent,
@@ -45,14 +45,14 @@ pub struct PromptRow {
     pub mask_version: MaskVersion,
 }
 
-/// How far a history was read, and by what it is known again.
+/// How far a history was read, and how its file is recognized.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptFile {
     pub path: String,
     pub stat: Stat,
     pub read_to: u64,
     pub lines: u64,
-    /// The last line read has no line break yet.
+    /// `true` if the last line that was read has no line break yet.
     pub ends_mid_line: bool,
     pub head_hash: [u8; 32],
     pub tail_hash: [u8; 32],
@@ -72,13 +72,13 @@ pub struct PromptsOnly {
 }
 
 impl PromptRow {
-    /// The session it belongs to. A prompt that names none belongs to the agent alone.
+    /// Returns the uid of its session. A prompt without a session id has only the agent in it.
     fn session_uid(&self) -> String {
         let id = self.native_session_id.as_deref().unwrap_or_default();
         format!("{}:{id}", self.agent.as_str())
     }
 
-    /// Two that agree in it are one prompt, told twice.
+    /// Returns the key of the prompt. Prompts with equal keys are duplicates.
     fn key(&self) -> [u8; 16] {
         let mut hasher = blake3::Hasher::new();
         let mut add = |bytes: &[u8]| {
@@ -87,7 +87,7 @@ impl PromptRow {
         };
         add(self.source.as_str().as_bytes());
         if self.source == PromptSource::History {
-            // Without an id it is the project that tells equal words of one moment apart.
+            // Without a session id, only the project distinguishes equal prompts at the same time.
             let project = self.project.as_deref().filter(|_| self.native_session_id.is_none());
             add(project.unwrap_or_default().as_bytes());
             add(&self.at_micros.unwrap_or(i64::MIN).to_le_bytes());
@@ -100,13 +100,14 @@ impl PromptRow {
 }
 
 impl Tx<'_> {
-    /// Keeps prompts, each once. Says how many were new.
+    /// Stores prompts without duplicates. Returns the number of new ones.
     pub fn add_prompts(&self, prompts: &[PromptRow]) -> Result<u64, StoreError> {
         let mut new = 0;
         for prompt in prompts {
             let text = plain(&prompt.text);
             let (project, title) = (prompt.project.as_deref().map(plain), prompt.title.as_deref().map(plain));
-            // What was let go or forgotten is not brought back by a history. Of a session an index tells one thing, and the newest counts; a prompt never changes.
+            // A history must not bring back what was evicted or forgotten. An index has one entry per session, of
+            // which the newest wins; a prompt of a history never changes.
             let touched = self.engine.execute(
                 "INSERT INTO prompts (session_uid, prompt_key, flavor, source, at, project, title, text, mask_version)
                  SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9
@@ -134,7 +135,7 @@ impl Tx<'_> {
         Ok(new)
     }
 
-    /// Puts a prompt that was masked anew in the place of what it was.
+    /// Replaces a prompt that was masked again.
     pub fn replace_prompt(&self, key: &[u8], prompt: PromptRow) -> Result<(), StoreError> {
         self.engine.execute(
             "DELETE FROM prompts WHERE session_uid = $1 AND prompt_key = $2",
@@ -143,7 +144,7 @@ impl Tx<'_> {
         self.add_prompts(&[prompt]).map(|_| ())
     }
 
-    /// Forgets what histories told of a session: whoever drops its text for good drops these, too.
+    /// Deletes the prompts of a session, because its text is evicted or forgotten.
     pub fn drop_prompts(&self, session_uid: &str) -> Result<(), StoreError> {
         self.engine.execute(
             "DELETE FROM prompts WHERE session_uid = $1",
@@ -152,9 +153,9 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Notes how far a history was read.
+    /// Records how far a history was read.
     pub fn put_prompt_file(&self, file: &PromptFile) -> Result<(), StoreError> {
-        // The bits of a device or inode are kept, whatever their sign.
+        // The bits of a device or inode number are stored regardless of the sign.
         let bits = |number: u64| Value::Int(number.cast_signed());
         self.engine.execute(
             "INSERT INTO prompt_files (path, device, inode, size, mtime_ns, ctime_ns, read_to, lines, ends_mid_line,
@@ -181,7 +182,8 @@ impl Tx<'_> {
 }
 
 impl Reads<'_> {
-    /// Prompts masked by older rules of ours or by other rules of the user, so many at most, each with its key.
+    /// Returns at most `limit` prompts that were masked by older rules, or by other rules of the user, each with its
+    /// key.
     pub fn prompts_masked_otherwise(
         &self,
         version: MaskVersion,
@@ -199,9 +201,9 @@ impl Reads<'_> {
         )
     }
 
-    /// How far each history was read, by path.
+    /// Returns how far each history was read, sorted by path.
     pub fn prompt_files(&self) -> Result<Vec<PromptFile>, StoreError> {
-        // A store that an older binary made has no such table until somebody writes to it.
+        // A store that an older version created has no such table until the next write.
         if !self.engine.has_table("prompt_files")? {
             return Ok(Vec::new());
         }
@@ -213,12 +215,13 @@ impl Reads<'_> {
         )
     }
 
-    /// The sessions that histories name and that have no log here, by uid.
+    /// Returns the sessions that histories name and that have no stored log, sorted by uid.
     pub fn prompts_only(&self) -> Result<Vec<PromptsOnly>, StoreError> {
         if !self.engine.has_table("prompts")? {
             return Ok(Vec::new());
         }
-        // What a person said is told before what an index says, and words before commands such as `/exit`.
+        // Prompts of a history come before the text of an index, and ordinary prompts before commands such as
+        // `/exit`.
         self.engine.query(
             "WITH told AS (
                 SELECT session_uid, min(flavor) AS flavor, min(at) AS first_at, max(at) AS last_at,
@@ -239,8 +242,8 @@ impl Reads<'_> {
         )
     }
 
-    /// Shows the prompts of sessions that have no log here, session by session, oldest first: the session, when, and
-    /// the words.
+    /// Passes the prompts of sessions without a stored log to `take`, session by session, oldest first: the session,
+    /// the time, and the text.
     pub fn each_prompt_left(&self, take: &mut dyn FnMut(&str, Option<i64>, &str)) -> Result<(), StoreError> {
         if !self.engine.has_table("prompts")? {
             return Ok(());
@@ -257,7 +260,7 @@ impl Reads<'_> {
         )
     }
 
-    /// What histories told of a session, oldest first.
+    /// Returns the prompts of a session from histories, oldest first.
     pub fn prompts_of(&self, session_uid: &str) -> Result<Vec<(Option<i64>, String)>, StoreError> {
         if !self.engine.has_table("prompts")? {
             return Ok(Vec::new());
@@ -269,7 +272,7 @@ impl Reads<'_> {
         )
     }
 
-    /// How many prompts histories told of a session.
+    /// Returns the number of prompts of a session from histories.
     pub fn prompt_count(&self, session_uid: &str) -> Result<u64, StoreError> {
         if !self.engine.has_table("prompts")? {
             return Ok(0);
@@ -343,7 +346,7 @@ fn count(row: &Row<'_>, column: usize) -> Result<u64, StoreError> {
     row.int(column).map(|number| u64::try_from(number).unwrap_or_default())
 }
 
-/// Text may hold NUL, which one of the engines cannot keep.
+/// Replaces NUL characters, because PostgreSQL cannot store them in text.
 fn plain(text: &str) -> String {
     text.replace('\0', "\u{2400}")
 }

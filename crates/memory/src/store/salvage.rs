@@ -1,8 +1,9 @@
-//! A damaged database: what can still be read of it is put into a new one, which then takes its place. Rows are carried as they
-//! are; what packs and logs can give back is made of them by others.
+//! Salvages a damaged database: copies the rows that can still be read to a new database, which then replaces it.
+//! Rows are copied unchanged. Other modules derive the rest from packs and logs.
 //!
-//! Nothing is destroyed: the damaged file stays beside the new one until text is let go of or a session is forgotten, which must
-//! leave no copy. A crash leaves either the old file or the new one under its name, and the next repair begins again.
+//! Nothing is destroyed: the damaged file stays beside the new one until text is evicted or a session is forgotten,
+//! because then no copy may remain. After a crash, the database is either the old or the new file, and the repair can
+//! be repeated.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs;
@@ -16,27 +17,27 @@ use super::lock::WriteLock;
 use super::moving::{Carried, FRAMES, OF_SESSIONS, OTHERS, Table, carried_as, columns, insertion};
 use super::{DATABASE, Place, Reads, Store, StoreError, Tx, make_private, open_private, schema};
 
-/// The damaged file, as long as it is kept.
+/// The damaged file after a repair.
 pub(super) const DAMAGED: &str = "store.db.damaged";
 const NEW: &str = "store.db.new";
-/// Packs of which nobody knows whose they are.
+/// Directory for packs without a known owner.
 const LOST: &str = "lost";
-/// What tells a database file from any other, and how its pages lie.
+/// Size of the header that identifies a database file and describes its pages.
 const HEADER_BYTES: usize = 100;
 
-/// What came of a damaged database.
+/// What was salvaged from a damaged database.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Salvaged {
     pub rows: u64,
-    /// Tables of which something could not be read.
+    /// Tables with rows that could not be read.
     pub lost: BTreeSet<&'static str>,
-    /// Sessions that are known only by what hangs on them.
+    /// Sessions whose own row was lost, but which other rows name.
     pub restored: BTreeSet<String>,
 }
 
 impl Store {
-    /// Makes a new database beside a damaged one, with all that can be read of that. It is the memory only when it
-    /// [takes its place](Store::take_place).
+    /// Creates a new database beside a damaged one, with all rows that can be read. It is not used until
+    /// [`Store::take_place`].
     pub fn salvage(place: &Place, lock: &WriteLock, at: Timestamp) -> Result<(Self, Salvaged), StoreError> {
         make_private(place)?;
         let path = place.join(NEW);
@@ -59,7 +60,7 @@ impl Store {
         Ok((store, salvaged))
     }
 
-    /// Lets a new database take the place of the damaged one, which stays beside it. Gives where.
+    /// Replaces the damaged database with this new one. Returns the new path of the damaged file.
     pub fn take_place(self, _lock: &WriteLock) -> Result<Option<PathBuf>, StoreError> {
         self.engine.empty_log()?;
         let place = self.place.clone();
@@ -88,7 +89,7 @@ impl Store {
         Ok(aside.exists().then_some(aside))
     }
 
-    /// Takes away what a repair set aside: it may hold what is being dropped.
+    /// Deletes what a repair set aside, because it may contain text that is being deleted.
     pub(super) fn drop_damaged(&self) -> Result<(), StoreError> {
         remove(&self.place.join(DAMAGED))?;
         let path = self.place.join(LOST);
@@ -98,7 +99,7 @@ impl Store {
         }
     }
 
-    /// Moves a pack out of the way of those who take away what nobody names. Gives where it lies now.
+    /// Moves a pack out of the packs directory, so that it is not deleted as an orphan. Returns its new path.
     pub fn set_aside(&self, pack: &str) -> Result<PathBuf, StoreError> {
         let folder = self.place.join(LOST);
         make_private(&folder)?;
@@ -111,10 +112,11 @@ impl Store {
 }
 
 impl Reads<'_> {
-    /// Tables that belong to no session and hold what is neither readable nor text: each row of them is looked at.
+    /// Returns the tables that belong to no session and have a row that cannot be read or is not valid text. Reads
+    /// every row.
     pub fn unreadable(&self) -> Result<Vec<&'static str>, StoreError> {
         let mut found = Vec::new();
-        // A server looks after its own pages.
+        // A server checks its own pages.
         for table in OTHERS.iter().filter(|_| !self.engine.is_shared()) {
             if !self.engine.has_table(table.0)? {
                 continue;
@@ -141,7 +143,7 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-/// Takes a database away with the files beside it.
+/// Deletes a database and the files beside it.
 fn remove(path: &Path) -> Result<(), StoreError> {
     ["", "-wal", "-shm"]
         .iter()
@@ -158,14 +160,14 @@ fn remove_file(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Opens what is there of a damaged database; none where nothing of it can be read. `new` is a sound one.
+/// Opens a damaged database, or returns `None` if nothing in it can be read. `new` is an intact database.
 fn open_damaged(place: &Place, new: &Path) -> Option<Engine> {
     let open = |path: &Path| {
         let engine = Engine::open(path, Access::ReadOnly, place.writer())?;
         engine.probe().map(|()| engine)
     };
     let there = |name: &&&str| fs::metadata(place.join(name)).is_ok_and(|metadata| metadata.len() > 0);
-    // A repair that was cut off has moved it already.
+    // An interrupted repair has already renamed it.
     let path = place.join([DATABASE, DAMAGED].iter().find(there)?);
     match open(&path) {
         Ok(engine) => Some(engine),
@@ -177,14 +179,15 @@ fn open_damaged(place: &Place, new: &Path) -> Option<Engine> {
     }
 }
 
-/// Gives a file whose first bytes are destroyed those of a sound one: its tables are found again where their list is whole.
+/// Replaces the destroyed header of a database file with that of an intact one. Its tables can then be read if the
+/// list of tables is intact.
 fn lend_header(path: &Path, sound: &Path) -> io::Result<()> {
     let mut header = [0; HEADER_BYTES];
     fs::File::open(sound)?.read_exact(&mut header)?;
     let page_bytes = u64::from(u16::from_be_bytes([header[16], header[17]]));
     let pages = fs::metadata(path)?.len() / page_bytes.max(1);
     header[28..32].copy_from_slice(&u32::try_from(pages).unwrap_or_default().to_be_bytes());
-    // Which pages are free is not known: none is taken for one.
+    // The free pages are unknown, so the header says that there are none.
     header[32..40].fill(0);
     fs::File::options().write(true).open(path)?.write_all(&header)
 }
@@ -193,7 +196,8 @@ fn tables() -> impl Iterator<Item = &'static Table> {
     OTHERS.iter().chain(OF_SESSIONS).chain([&FRAMES])
 }
 
-/// Carries every row that can be read: from the front, where that is cut off from the back, and then session by session.
+/// Copies every row that can be read: from the start of a table, then backwards from its end if a row is damaged, and
+/// then session by session.
 fn carry(old: &Engine, tx: &Tx<'_>, at: Timestamp, salvaged: &mut Salvaged) -> Result<(), StoreError> {
     let mut sink = Sink {
         tx,
@@ -227,7 +231,7 @@ fn carry(old: &Engine, tx: &Tx<'_>, at: Timestamp, salvaged: &mut Salvaged) -> R
     Ok(())
 }
 
-/// The columns a table of the damaged database has: it may be older than we are.
+/// Returns the columns that a table of the damaged database has, because it may be of an older version.
 fn present(old: &Engine, table: &Table) -> Vec<(&'static str, char)> {
     let sql = "SELECT name FROM pragma_table_info($1)";
     let names = old.query(sql, &[Value::Text(table.0)], |row| row.text(0));
@@ -242,7 +246,7 @@ fn keys(engine: &Engine, table: &Table) -> Result<Vec<String>, StoreError> {
     engine.query(sql, &[Value::Text(table.0)], |row| row.text(0))
 }
 
-/// What takes rows in.
+/// The new database into which rows are copied.
 struct Sink<'s> {
     tx: &'s Tx<'s>,
     at: Timestamp,
@@ -251,7 +255,7 @@ struct Sink<'s> {
 }
 
 impl Sink<'_> {
-    /// Takes every row a question gives. Says whether it came to its end, and no row was broken.
+    /// Copies every row of a query. Returns `true` if the query completed and all rows were readable.
     fn scan(
         &mut self,
         old: &Engine,
@@ -273,13 +277,13 @@ impl Sink<'_> {
         match (failed, ended) {
             (Some(error), _) => Err(error),
             (None, Err(error)) if error.lack().is_some() => Err(error),
-            // A table that was not there yet has lost nothing.
+            // A table that did not exist yet has lost nothing.
             (None, Err(error)) => Ok(schema::is_older_than(old, table.0, &error)),
             (None, Ok(())) => Ok(is_whole),
         }
     }
 
-    /// Puts one row in, unless it is there. Says whether it made sense.
+    /// Inserts one row unless it exists. Returns `false` if the row makes no sense.
     fn take(
         &mut self,
         old: &Engine,
@@ -297,7 +301,7 @@ impl Sink<'_> {
         });
         let is_of_session = !OTHERS.iter().any(|other| other.0 == table.0);
         if let Some(uid) = uid.filter(|_| is_of_session) {
-            // What was being made anew is made again.
+            // A session that was being derived again will be derived from the start.
             if uid.starts_with('~') {
                 return Ok(true);
             }

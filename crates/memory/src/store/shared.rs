@@ -1,4 +1,4 @@
-//! The `shared_files` table: files of an agent that tell of many sessions, as they were when last read. No
+//! The `shared_files` table: the metadata of an agent's files that concern many sessions, as of the last read. No
 //! other file writes it.
 
 use super::cursors::Stat;
@@ -6,7 +6,7 @@ use super::engine::Value;
 use super::{Reads, StoreError, Tx, paths};
 
 impl Tx<'_> {
-    /// Notes that a shared file was read as it is now.
+    /// Records that a shared file was read in its current state.
     pub fn put_shared_file(&self, path: &str, stat: Stat) -> Result<(), StoreError> {
         let bits = |number: u64| Value::Int(number.cast_signed());
         self.engine.execute(
@@ -26,7 +26,7 @@ impl Tx<'_> {
 }
 
 impl Reads<'_> {
-    /// What a shared file was like when it was last read.
+    /// Returns the metadata of a shared file as of the last read.
     pub fn shared_file(&self, path: &str) -> Result<Option<Stat>, StoreError> {
         self.engine.query_opt(
             "SELECT device, inode, size, mtime_ns, ctime_ns FROM shared_files WHERE path = $1",

@@ -1,9 +1,10 @@
-//! The words of a frame as one text, for a database that has an index of its own; and what such an index is asked.
+//! The words of a frame as one text, for a database with its own index, and the conditions to query such an index
+//! with.
 //!
-//! They are the words of [`super::filter`], each once, folded, with a space between them: an index over them answers for
-//! whole words, and one over their trigrams for pieces of words. Characters of scripts without spaces are words by
-//! themselves. Like a filter it says no with certainty and yes perhaps: every hit is verified on decoded text. Nothing here
-//! knows which database it is.
+//! They are the words of [`super::filter`], each once, folded, separated by spaces. An index over them finds whole
+//! words, and an index over their trigrams finds parts of words. Characters of unspaced scripts are words by
+//! themselves. Like a filter, an index may have false positives but never false negatives, because every hit is
+//! verified on decoded text. Nothing here knows which database it is.
 
 use rustc_hash::FxHashSet;
 
@@ -11,10 +12,10 @@ use super::filter::{Key, Need, WORD_BYTES_MAX};
 use super::fold::{Folded, compose};
 use super::words::{self, Kind};
 
-/// More pieces than these narrow no further.
+/// Maximum number of pieces in a condition. More of them would not narrow the result further.
 const PIECES_MAX: usize = 16;
 
-/// Gathers the words of texts. Made once per thread and used for many frames.
+/// Collects the words of texts. Create one per thread and reuse it for many frames.
 #[derive(Default)]
 pub struct Vocabulary {
     words: FxHashSet<Box<str>>,
@@ -22,7 +23,7 @@ pub struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// Takes one decoded text of the frame.
+    /// Adds one decoded text of the frame.
     pub fn add(&mut self, text: &str) {
         let text = compose(text);
         self.folded.fold(&text);
@@ -37,25 +38,25 @@ impl Vocabulary {
             match kind {
                 Kind::Pair => {}
                 _ if word.len() <= WORD_BYTES_MAX => put(word),
-                // Nobody types it whole; its pieces find it.
+                // Users do not type it completely; its pieces find it.
                 _ => word.as_bytes().windows(3).filter_map(plain).for_each(&mut put),
             }
         });
     }
 
-    /// All words that were added, in order.
+    /// Returns all words that were added, sorted.
     pub fn text(&self) -> String {
         let mut words: Vec<&str> = self.words.iter().map(|word| &**word).collect();
         words.sort_unstable();
         words.join(" ")
     }
 
-    /// A fresh start.
+    /// Removes all words.
     pub fn clear(&mut self) {
         self.words.clear();
     }
 
-    /// All words that were added, in order, and a fresh start.
+    /// Returns all words that were added, sorted, and removes them.
     pub fn finish(&mut self) -> String {
         let words = self.text();
         self.clear();
@@ -63,19 +64,20 @@ impl Vocabulary {
     }
 }
 
-/// What a frame's words must be for a need to be met.
+/// A condition on the words of a frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sought {
-    /// All of these words are among them.
+    /// The frame has all of these words.
     Words(Vec<String>),
-    /// These letters stand in one of them, one behind the other.
+    /// One of the words contains this piece.
     Piece(String),
     All(Vec<Sought>),
     Any(Vec<Sought>),
 }
 
 impl Sought {
-    /// What is asked for a need; none where words tell nothing of it. `has_pieces` says whether pieces can be asked for.
+    /// Returns the condition for a need, or `None` if words cannot decide it. `has_pieces` is `true` if the index can
+    /// find pieces.
     pub fn of(need: &Need, has_pieces: bool) -> Option<Self> {
         match need {
             Need::Anything => None,
@@ -102,7 +104,7 @@ impl Sought {
             Need::Key(Key::Trigram(trigram)) => plain(&trigram.to_be_bytes()[1..]).map(str::to_owned),
             _ => None,
         });
-        // What a word holds is found with it.
+        // A piece of a required word adds nothing.
         let pieces = pieces.filter(|piece| !own.iter().any(|word| word.contains(piece.as_str())));
         if has_pieces {
             all.extend(pieces.take(PIECES_MAX).map(Self::Piece));
@@ -114,13 +116,13 @@ impl Sought {
     }
 }
 
-/// Three bytes that stand in the middle of words only: plain letters and digits.
+/// Returns three bytes as text if they can only occur inside a word: ASCII letters and digits.
 fn plain(bytes: &[u8]) -> Option<&str> {
     let is_plain = bytes.iter().all(u8::is_ascii_alphanumeric);
     is_plain.then(|| std::str::from_utf8(bytes).ok()).flatten()
 }
 
-/// The one character of a script without spaces that three bytes are.
+/// Returns the character of an unspaced script if the three bytes are one.
 fn character(trigram: u32) -> Option<String> {
     let bytes = trigram.to_be_bytes();
     let text = std::str::from_utf8(&bytes[1..]).ok()?;
@@ -144,7 +146,7 @@ mod tests {
         vocabulary.finish()
     }
 
-    /// What an index answers.
+    /// Evaluates a condition like an index.
     fn holds(words: &str, sought: &Sought) -> bool {
         match sought {
             Sought::Words(own) => own.iter().all(|own| words.split(' ').any(|word| word == own)),
@@ -183,7 +185,7 @@ mod tests {
     }
 
     proptest! {
-        /// An index over words says no only where the filter would, or where there is nothing to be found.
+        /// An index over words excludes a text only if the filter excludes it too, or if the text does not match.
         #[test]
         fn no_text_that_holds_a_term_is_missed(text in "[a-cA-C0-1_ ./文件ßß]{0,60}", from in 0usize..20, length in 1usize..8) {
             let words = of(&text);

@@ -1,32 +1,33 @@
-//! What a word is, said once for every engine that searches.
+//! Defines what a word is, for all search engines.
 //!
-//! - A **run** is letters, digits and the marks on them, as far as they go: `parse_config` has two, `main.rs` two, `3.14`
-//!   two, `can't` two. Everything else stands between words: `_`, `/`, punctuation, emoji.
-//! - A **part** is a piece of a run that begins with a capital: `ParseConfig` is a run with the parts `Parse` and `Config`,
+//! - A **run** is a maximal sequence of letters, digits and their marks: `parse_config` has two, `main.rs` two, `3.14`
+//!   two, `can't` two. Everything else separates words: `_`, `/`, punctuation, emoji.
+//! - A **part** is a piece of a run that starts with a capital: `ParseConfig` is a run with the parts `Parse` and `Config`,
 //!   `HTTPServer` has `HTTP` and `Server`, `sha256Sum` has `sha256` and `Sum`.
-//! - Scripts that are written without spaces (Chinese, Japanese, Thai, Lao, Burmese, Khmer; Korean, whose endings stick to
-//!   its words) have no words we could find: each **character** counts, and each **pair** of neighbours.
+//! - Scripts that are written without spaces (Chinese, Japanese, Thai, Lao, Burmese, Khmer; Korean, whose endings are
+//!   attached to its words) have no words that we could find: each **character** counts, and each **pair** of neighbours.
 //!
-//! The words of a text are its runs and parts, characters and pairs, composed and folded (see [`super::fold`]). A word that
-//! somebody asks for, such as `main.rs`, `src/main.rs`, `parse_config` or 文件名, is a sequence: its characters stand in the
-//! text as they are, and its first and last run are words of the text. So no word is found in the middle of another one.
+//! The words of a text are its runs and parts, characters and pairs, composed and folded (see [`super::fold`]). A
+//! word in a query, such as `main.rs`, `src/main.rs`, `parse_config` or 文件名, is a sequence: its characters occur in
+//! the text unchanged, and its first and last run are words of the text. Therefore no word matches in the middle of
+//! another one.
 
 use std::ops::Range;
 
 use unicode_normalization::char::is_combining_mark;
 
-/// How a word stands in its text.
+/// The kind of a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Run,
     Part,
-    /// One character of a script without spaces.
+    /// One character of an unspaced script.
     Character,
-    /// Two neighbours of a script without spaces.
+    /// Two neighbouring characters of an unspaced script.
     Pair,
 }
 
-/// Gives every word of a composed text and its place.
+/// Calls `take` with every word of a composed text and its range.
 pub fn each(text: &str, take: &mut impl FnMut(Kind, Range<usize>)) {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -39,7 +40,7 @@ pub fn each(text: &str, take: &mut impl FnMut(Kind, Range<usize>)) {
             let length = (!(word >> start)).trailing_zeros();
             let place = at + start as usize..at + (start + length) as usize;
             if place.end == end && end < bytes.len() {
-                // It may go on behind the block.
+                // It may continue after the block.
                 next = place.start;
                 break;
             }
@@ -52,45 +53,46 @@ pub fn each(text: &str, take: &mut impl FnMut(Kind, Range<usize>)) {
         let is_wide = bytes.get(end).is_some_and(|byte| !byte.is_ascii());
         at = match next == end {
             true if is_wide => wide(text, end, take),
-            // It fills the block, or goes on behind ASCII.
+            // It fills the block, or continues with characters outside ASCII.
             false if is_wide || next == at => run(text, next, take),
             _ => next,
         };
     }
 }
 
-/// Whether the range, which some search found, is a word sequence: neither of its ends stands inside a word.
+/// Returns `true` if a range is a word sequence: if neither end is inside a word.
 pub fn is_sequence(text: &str, found: &Range<usize>) -> bool {
     begins_well(text, found) && ends_well(text, found)
 }
 
-/// Whether the range is the beginning of a word sequence: it begins with a word, and may end anywhere.
+/// Returns `true` if a range is a prefix of a word sequence: it starts with a word and may end anywhere.
 pub fn is_opening(text: &str, found: &Range<usize>) -> bool {
     match last_run(text, found) {
-        // One run alone: it begins where a run or a part does.
+        // A single run must start where a run or a part starts.
         Some(run) if run.start == found.start => is_border(text, run.start),
         _ => begins_well(text, found),
     }
 }
 
-/// Whether a run of a piece of text is a run of every text that holds the piece: it is bounded on both sides.
+/// Returns `true` if a run in a piece of text is a run in every text that contains the piece, because it is bounded
+/// on both sides.
 pub fn is_bounded(piece: &str, run: &Range<usize>) -> bool {
     let is_border = |c: Option<char>| c.is_some_and(|c| matches!(class(c), Class::Gap | Class::Unspaced));
     is_border(piece[..run.start].chars().next_back()) && is_border(piece[run.end..].chars().next())
 }
 
-/// Whether a text has anything in it that we call a word.
+/// Returns `true` if a text contains a word.
 pub fn has_words(text: &str) -> bool {
     text.chars().any(|c| !matches!(class(c), Class::Gap | Class::Mark))
 }
 
-/// The text without what stands between words at its two ends.
+/// Removes the characters at both ends of a text that belong to no word.
 pub fn trim(text: &str) -> &str {
     let text = text.trim_start_matches(|c| matches!(class(c), Class::Gap | Class::Mark));
     text.trim_end_matches(|c| class(c) == Class::Gap)
 }
 
-/// Whether a character belongs to a word.
+/// Returns `true` if a character belongs to a word.
 pub fn is_word_char(c: char) -> bool {
     class(c) != Class::Gap
 }
@@ -104,9 +106,9 @@ enum Class {
     Lower,
     Upper,
     Digit,
-    /// A letter of a script without capitals.
+    /// A letter of a script without case.
     Letter,
-    /// A character of a script without spaces.
+    /// A character of an unspaced script.
     Unspaced,
 }
 
@@ -128,7 +130,7 @@ const ASCII: [Class; 128] = {
 fn class(c: char) -> Class {
     match c {
         '\0'..='\x7f' => ASCII[c as usize],
-        // Joiners hold Persian and Indic words together.
+        // Joiners connect the parts of Persian and Indic words.
         '\u{200c}' | '\u{200d}' => Class::Mark,
         _ if is_sign(c) => Class::Gap,
         _ if is_unspaced(c) => Class::Unspaced,
@@ -141,12 +143,13 @@ fn class(c: char) -> Class {
     }
 }
 
-/// Punctuation, arrows, lines of tables and pictures, of which terminals are full: nothing of it is looked up in tables.
+/// Returns `true` for punctuation, arrows, box drawing and pictures. This avoids table lookups, because terminal
+/// output is full of them.
 fn is_sign(c: char) -> bool {
     matches!(c, '\u{2010}'..='\u{2027}' | '\u{2030}'..='\u{205e}' | '\u{2190}'..='\u{23ff}' | '\u{2500}'..='\u{2775}')
 }
 
-/// The class of the character at a place, and its bytes.
+/// Returns the class of the character at an offset, and its length in bytes.
 #[inline]
 fn class_at(text: &str, at: usize) -> (Class, usize) {
     match text.as_bytes()[at] {
@@ -158,7 +161,7 @@ fn class_at(text: &str, at: usize) -> (Class, usize) {
     }
 }
 
-/// The scripts that are written without spaces, with their marks.
+/// Returns `true` for characters of scripts that are written without spaces, including their marks.
 pub fn is_unspaced(c: char) -> bool {
     let of_such_a_script = matches!(c,
         '\u{0e00}'..='\u{0eff}' // Thai, Lao
@@ -171,22 +174,22 @@ pub fn is_unspaced(c: char) -> bool {
     of_such_a_script && (c.is_alphanumeric() || is_combining_mark(c))
 }
 
-/// The beginning of a text, and what its bytes are, a bit for each: a processor that is asked byte by byte guesses wrongly at both ends
-/// of every word.
+/// The ASCII prefix of a text, with one bit per byte for its classes. Testing byte by byte would cause a branch
+/// misprediction at both ends of every word.
 struct Block {
-    /// How many bytes of ASCII it begins with; the bits behind them say nothing.
+    /// Length of the ASCII prefix. Bits after it are meaningless.
     length: usize,
     word: u64,
     capital: u64,
 }
 
-/// As many as a number has bits.
+/// One for each bit of a `u64`.
 const BLOCK_BYTES: usize = 64;
 
 impl Block {
     #[inline]
     fn of(text: &[u8]) -> Self {
-        // Behind the end of the text there is nothing.
+        // Bytes after the end of the text are zero.
         let mut room = [0; BLOCK_BYTES];
         let bytes = text.first_chunk().unwrap_or_else(|| {
             room[..text.len()].copy_from_slice(text);
@@ -207,7 +210,7 @@ impl Block {
     }
 }
 
-/// The lowest bit of each byte, one beside the other.
+/// Collects the lowest bit of each byte.
 #[inline]
 fn bits(bytes: &[u8; BLOCK_BYTES]) -> u64 {
     let (eights, _) = bytes.as_chunks();
@@ -218,13 +221,13 @@ fn bits(bytes: &[u8; BLOCK_BYTES]) -> u64 {
     bits
 }
 
-/// So many bits, from the lowest on.
+/// Returns a mask of the lowest `count` bits.
 #[inline]
 fn first(count: u32) -> u64 {
     u64::MAX.checked_shr(u64::BITS - count).unwrap_or(0)
 }
 
-/// Gives the parts of a run of ASCII, if it has any.
+/// Calls `take` with the parts of an ASCII run, if it has any.
 fn parts(bytes: &[u8], run: Range<usize>, take: &mut impl FnMut(Kind, Range<usize>)) {
     let mut part = run.start;
     let (mut before, mut last) = (Class::Gap, Class::Gap);
@@ -246,7 +249,7 @@ fn parts(bytes: &[u8], run: Range<usize>, take: &mut impl FnMut(Kind, Range<usiz
     }
 }
 
-/// Gives the words that begin with a character of any kind, and says where they end.
+/// Calls `take` with the words that start at a character of any class, and returns their end.
 fn wide(text: &str, at: usize, take: &mut impl FnMut(Kind, Range<usize>)) -> usize {
     let (class, width) = class_at(text, at);
     match class {
@@ -256,11 +259,11 @@ fn wide(text: &str, at: usize, take: &mut impl FnMut(Kind, Range<usize>)) -> usi
     }
 }
 
-/// Gives the words of the run that begins here, and says where it ends.
+/// Calls `take` with the words of the run that starts here, and returns its end.
 fn run(text: &str, start: usize, take: &mut impl FnMut(Kind, Range<usize>)) -> usize {
     let mut part = start;
     let mut at = start;
-    // The last two characters that are no marks: what they are, and where the last one stands.
+    // The classes of the last two characters that are not marks, and the offset of the last one.
     let (mut before, mut last, mut last_at) = (Class::Gap, Class::Gap, start);
     while at < text.len() {
         let (class, width) = class_at(text, at);
@@ -268,7 +271,7 @@ fn run(text: &str, start: usize, take: &mut impl FnMut(Kind, Range<usize>)) -> u
             break;
         }
         if class == Class::Lower && last == Class::Lower {
-            // Most of every text: small letters after small letters.
+            // A fast path, because most of a text is lowercase letters after lowercase letters.
             before = Class::Lower;
             at += width;
             at += text.as_bytes()[at..]
@@ -298,7 +301,7 @@ fn run(text: &str, start: usize, take: &mut impl FnMut(Kind, Range<usize>)) -> u
     at
 }
 
-/// Gives the characters and pairs of a stretch without spaces, and says where it ends.
+/// Calls `take` with the characters and pairs of an unspaced range, and returns its end.
 fn without_spaces(text: &str, start: usize, take: &mut impl FnMut(Kind, Range<usize>)) -> usize {
     let mut before = None;
     let mut at = start;
@@ -319,7 +322,7 @@ fn without_spaces(text: &str, start: usize, take: &mut impl FnMut(Kind, Range<us
     at
 }
 
-/// The run with which the range begins is a word of the text; or it begins with something else.
+/// Returns `true` unless the range starts with a run that is not a word of the text.
 fn begins_well(text: &str, found: &Range<usize>) -> bool {
     match first_run(text, found) {
         Some(run) => is_word(text, &run),
@@ -327,7 +330,7 @@ fn begins_well(text: &str, found: &Range<usize>) -> bool {
     }
 }
 
-/// The run with which the range ends is a word of the text; or it ends with something else.
+/// Returns `true` unless the range ends with a run that is not a word of the text.
 fn ends_well(text: &str, found: &Range<usize>) -> bool {
     match last_run(text, found) {
         Some(run) => is_word(text, &run),
@@ -335,7 +338,7 @@ fn ends_well(text: &str, found: &Range<usize>) -> bool {
     }
 }
 
-/// Whether a stretch of word characters is a whole run, or one part of it.
+/// Returns `true` if a range of word characters is a whole run, or one part of it.
 fn is_word(text: &str, stretch: &Range<usize>) -> bool {
     let (start, end) = (stretch.start, stretch.end);
     let is_run = is_run_border(text, start) && is_run_border(text, end);
@@ -352,9 +355,9 @@ fn is_border(text: &str, at: usize) -> bool {
     is_run_border(text, at) || is_part_border(text, at)
 }
 
-/// Whether a run begins or ends here.
+/// Returns `true` if a run starts or ends here.
 fn is_run_border(text: &str, at: usize) -> bool {
-    // Marks belong to the character before them; at the beginning they belong to nothing.
+    // Marks belong to the character before them; at the start of the text they belong to nothing.
     let before = text[..at].chars().rev().map(class).find(|class| *class != Class::Mark);
     let after = text[at..].chars().next().map(class);
     let goes_on = match before {
@@ -365,12 +368,12 @@ fn is_run_border(text: &str, at: usize) -> bool {
     !goes_on
 }
 
-/// Whether a part ends here and the next one of the same run begins.
+/// Returns `true` if one part of a run ends here and the next one starts.
 fn is_part_border(text: &str, at: usize) -> bool {
     let unmarked = |class: &Class| *class != Class::Mark;
     let mut before = text[..at].chars().rev().map(class).filter(unmarked);
     let mut after = text[at..].chars().map(class);
-    // The border stands before a character, not between it and its marks.
+    // The boundary is before a character, not between it and its marks.
     let next = after.next().filter(unmarked);
     match (before.next(), next) {
         (Some(Class::Lower | Class::Digit | Class::Letter), Some(Class::Upper)) => true,
@@ -379,7 +382,7 @@ fn is_part_border(text: &str, at: usize) -> bool {
     }
 }
 
-/// The stretch of word characters at the beginning of a range, where it begins with one.
+/// Returns the word characters at the start of a range, or `None` if it starts with something else.
 fn first_run(text: &str, found: &Range<usize>) -> Option<Range<usize>> {
     let within = &text[found.clone()];
     let end = within
@@ -389,7 +392,7 @@ fn first_run(text: &str, found: &Range<usize>) -> Option<Range<usize>> {
     (end > 0).then(|| found.start..found.start + end)
 }
 
-/// The stretch of word characters at the end of a range, where it ends with one.
+/// Returns the word characters at the end of a range, or `None` if it ends with something else.
 fn last_run(text: &str, found: &Range<usize>) -> Option<Range<usize>> {
     let within = &text[found.clone()];
     let mut backwards = within.char_indices().rev();
@@ -423,7 +426,7 @@ mod tests {
     }
 
     proptest! {
-        /// Eight bytes at a time give what characters one by one give.
+        /// Finding words by blocks gives the same result as finding them character by character.
         #[test]
         fn words_are_found_where_characters_say(text in "[a-cA-C0-1_ ./\\x00文件é\u{301}→]{0,60}", long in "[a-cA-C0-1]{0,140}") {
             // Some runs are longer than a block.
@@ -507,7 +510,7 @@ mod tests {
         assert!(in_text("src/main.rs", "src/ma") && !in_text("xsrc/main.rs", "src/ma"));
     }
 
-    /// Letters of all classes, marks, gaps.
+    /// Letters of all classes, marks, and separators.
     fn texts() -> impl Strategy<Value = String> {
         let chars = proptest::sample::select(vec![
             'a', 'b', 'A', 'B', '1', '_', ' ', 'é', 'É', '\u{301}', 'ß', 'ا', '文', '件', '\u{200d}', '🎉', 'ไ', '์',

@@ -1,5 +1,5 @@
-//! The language of words and fields, read from left to right. Hardly anything is an error: what is no field and no quote is
-//! taken as a word.
+//! Parses the query language from left to right. Hardly anything is an error: what is neither a field nor a phrase is
+//! a word.
 
 use transcript::{Field, Kind, Role};
 
@@ -9,10 +9,10 @@ use super::{
 };
 use crate::search::words;
 
-/// Fields by their names. Anything else before a colon is part of a word.
+/// The names of fields. Anything else before a colon is part of a word.
 const FIELDS: [&str; 5] = ["tool", "file", "kind", "role", "in"];
 
-/// Where texts stand, by the words of `in:`.
+/// The fields that each value of `in:` stands for.
 const PLACES: [(&str, &[Field]); 7] = [
     ("prompt", &[Field::Prompt]),
     ("answer", &[Field::Answer]),
@@ -25,7 +25,7 @@ const PLACES: [(&str, &[Field]); 7] = [
 
 const ROLES: [Role; 4] = [Role::User, Role::Assistant, Role::System, Role::Tool];
 
-/// The values a field can have.
+/// Returns the values that a field can have.
 pub(super) fn values_of(field: &str) -> Vec<&'static str> {
     match field {
         "kind" => Kind::ALL.iter().map(|kind| kind.as_str()).collect(),
@@ -66,7 +66,7 @@ fn parse_part(part: &QueryPart, last: LastWord, query: &mut Query) -> Result<(),
             syntax => next(rest, syntax, &mut query.notes),
         };
         token.is_begun = after.is_empty() && last == LastWord::Begun;
-        // A field that is still typed has no value yet.
+        // A field that is still being typed has no value yet.
         if !(token.is_begun && token.field.is_some() && token.value.is_empty()) {
             take(&token, query)?;
         }
@@ -101,7 +101,8 @@ fn is_option(word: &str) -> bool {
     word.starts_with('-') && name.starts_with(|c: char| c.is_alphanumeric())
 }
 
-/// A dash negates a word of three letters or more: shorter ones are options such as `-cr`. A script without spaces has shorter words.
+/// A dash negates a word of three letters or more, because shorter ones are options such as `-cr`. Scripts that are
+/// written without spaces have shorter words.
 fn is_negatable(word: &str) -> bool {
     let word = word.split(char::is_whitespace).next().unwrap_or_default();
     let letters = word.chars().filter(|c| c.is_alphabetic()).count();
@@ -124,7 +125,7 @@ fn next_literal(text: &str) -> (Token<'_>, &str) {
     (token, after)
 }
 
-/// One word, phrase or field.
+/// A word, phrase or field.
 struct Token<'t> {
     typed: &'t str,
     is_negated: bool,
@@ -135,10 +136,10 @@ struct Token<'t> {
     is_begun: bool,
 }
 
-/// Takes the next token off a text that begins with one.
+/// Takes the next token off a text that starts with one.
 fn next<'t>(text: &'t str, syntax: PartSyntax, notes: &mut Vec<Note>) -> (Token<'t>, &'t str) {
     let negated = text.strip_prefix('-');
-    // `--flag` is a word, and so is a dash on its own. Only a phrase can be negated where dashes are text.
+    // `--flag` is a word, and so is a dash on its own. Only a phrase can be negated if dashes are text.
     let negated = negated.filter(|rest| match syntax {
         PartSyntax::Full => !rest.starts_with('-') && (rest.starts_with('"') || is_negatable(rest)),
         PartSyntax::DashesAreText | PartSyntax::Literal => rest.starts_with('"'),
@@ -268,7 +269,7 @@ fn choose<T>(choice: &mut super::Choice<T>, token: &Token<'_>, values: impl Into
     }
 }
 
-/// The term of a word or a phrase; an empty phrase is none.
+/// Returns the term of a word or a phrase, or `None` if it is empty.
 fn term(token: &Token<'_>) -> Option<Term> {
     let value = token.value;
     let opening = value
@@ -281,7 +282,7 @@ fn term(token: &Token<'_>) -> Option<Term> {
             (words::trim(value), Ends::Open)
         }
         (false, None) if words::has_words(value) => (words::trim(value), Ends::Words),
-        // No word in it: an arrow, an emoji. Then its characters are meant.
+        // There is no word in it, for example an arrow or an emoji, so its characters are searched for.
         (false, None) => (value, Ends::Free),
     };
     let pieces: Vec<String> = folded(text).split_whitespace().map(str::to_owned).collect();

@@ -1,7 +1,7 @@
-//! PostgreSQL: one connection, shared by all that ask in one process. Knows nothing of what is kept in it.
+//! PostgreSQL: one connection that is shared within a process. It knows nothing about the tables.
 //!
-//! A connection may be cut at any moment. While nothing hangs on it, it is made anew; inside of a transaction or while it holds a
-//! lock the loss is an error, because the server has taken both back.
+//! A connection can be lost at any time. It is reopened automatically unless a transaction is open or a lock is held.
+//! In that case the loss is an error, because the server has rolled back and released both.
 
 mod copy;
 mod row;
@@ -23,7 +23,8 @@ use super::{Access, ROLLBACK, Right, Value};
 use crate::store::place::Server;
 use crate::store::{FrameRow, StoreError};
 
-/// What the driver or the server says, without a word of what was asked: rows and passwords stay out of messages.
+/// An error of the driver or the server. It never contains the statement, so that rows and passwords do not get into
+/// messages.
 #[derive(Debug, Error)]
 #[error("{message}")]
 pub struct ServerError {
@@ -34,9 +35,9 @@ pub struct ServerError {
 /// What kind of failure it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerErrorKind {
-    /// Nobody answers, or the connection was cut: the same may go well later.
+    /// The server does not answer, or the connection was lost. A later attempt may succeed.
     Away,
-    /// The server knows us not, or gives us less than we need.
+    /// The server rejects our credentials, or we lack a privilege.
     Denied,
     /// The server's disk is full.
     Full,
@@ -48,7 +49,7 @@ impl ServerError {
         self.kind
     }
 
-    /// Said of a column that holds something else than it must.
+    /// Returns the error for a column with an unexpected value.
     pub(super) fn value(column: usize) -> Self {
         Self {
             message: format!("column {column} of an answer holds something else than it must"),
@@ -75,7 +76,7 @@ impl ServerError {
     }
 }
 
-/// A server is a stranger: what it says is one line, and no longer than somebody reads.
+/// Limits a message of the server to one line of limited length, because the server is not trusted.
 fn on_one_line(message: &str) -> String {
     const CHARS_MAX: usize = 300;
     let mut line: String = message
@@ -92,7 +93,7 @@ fn on_one_line(message: &str) -> String {
 fn kind_of(code: &SqlState) -> ServerErrorKind {
     let class = code.code().get(..2).unwrap_or_default();
     match class {
-        // Connections, and servers that go down or come up.
+        // Connection errors, and servers that are shutting down or starting.
         "08" | "57" => ServerErrorKind::Away,
         "28" => ServerErrorKind::Denied,
         _ if *code == SqlState::INSUFFICIENT_PRIVILEGE || *code == SqlState::INVALID_CATALOG_NAME => {
@@ -109,17 +110,17 @@ impl From<postgres::Error> for StoreError {
     }
 }
 
-/// A statement is prepared once for each text and the kinds of its values.
+/// A statement is prepared once for each text and the types of its values.
 type Key = (String, Vec<u32>);
 
-/// One connection and what hangs on it.
+/// One connection and its state.
 struct Link {
     server: Server,
     access: Access,
     client: Client,
     statements: HashMap<Key, Statement>,
     is_in_transaction: bool,
-    /// How many rights are held by it.
+    /// Number of rights that are held through it.
     held: usize,
 }
 
@@ -127,7 +128,7 @@ impl Link {
     fn connect(server: &Server, access: Access) -> Result<Client, StoreError> {
         let mut config = server.config().clone();
         let mut options = config.get_options().unwrap_or_default().to_owned();
-        // Hints are for people at a prompt, and our questions are too small to be compiled.
+        // Notices are for interactive users, and our queries are too small to be compiled.
         options.push_str(" -c client_min_messages=warning -c jit=off");
         if access != Access::ReadWrite {
             options.push_str(" -c default_transaction_read_only=on");
@@ -139,7 +140,7 @@ impl Link {
         }
     }
 
-    /// Whether a new connection would be as good as this one.
+    /// Returns `true` if no state would be lost by reconnecting.
     fn is_free(&self) -> bool {
         !self.is_in_transaction && self.held == 0
     }
@@ -162,7 +163,7 @@ impl Link {
     }
 }
 
-/// How many values a text takes: the highest number behind a `$`.
+/// Returns the number of parameters of a statement: the highest number after a `$`.
 fn parameters(sql: &str) -> usize {
     let numbers = sql.split('$').skip(1).map(|rest| {
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
@@ -177,11 +178,11 @@ fn lock(link: &Mutex<Link>) -> MutexGuard<'_, Link> {
 
 pub(in crate::store) struct Postgres {
     link: Arc<Mutex<Link>>,
-    /// Tables that were seen: they do not go away.
+    /// Tables that were found. They are never dropped.
     tables: Mutex<HashSet<String>>,
 }
 
-/// A right that this process has until this goes.
+/// An exclusive right that this process holds until the value is dropped.
 pub(in crate::store) struct HeldLock {
     link: Arc<Mutex<Link>>,
     right: Right,
@@ -192,12 +193,13 @@ impl Drop for HeldLock {
         let mut link = lock(&self.link);
         link.held = link.held.saturating_sub(1);
         let sql = format!("SELECT pg_advisory_unlock({})", lock_key(self.right));
-        // Where the connection is gone, the server took the right back with it.
+        // If the connection is lost, the server has released the right already.
         _ = link.client.simple_query(&sql);
     }
 }
 
-/// Memories that share a database, each in a schema of its own, do not wait for each other.
+/// Returns the key of a right. It includes the schema, so that stores in different schemas of one database do not
+/// wait for each other.
 fn lock_key(right: Right) -> String {
     format!("hashtextextended('boswell {right:?} ' || current_schema(), 0)")
 }
@@ -209,8 +211,8 @@ pub(in crate::store) struct Rows {
 }
 
 impl Rows {
-    /// Reads the packed bytes of a frame. Two sessions that are made anew at once may name their packs alike: the checksum tells
-    /// them apart.
+    /// Reads the compressed bytes of a frame. The checksum is part of the key, because two sessions that are derived
+    /// at the same time may use the same pack name.
     pub(in crate::store) fn read(&self, frame: &FrameRow, packed: &mut Vec<u8>) -> io::Result<()> {
         let asked = [
             Value::Text(&frame.pack),
@@ -228,7 +230,7 @@ impl Rows {
     }
 }
 
-/// Does something with the connection; on a new one where this one is gone and nothing was lost with it.
+/// Runs `work` on the connection. If the connection is lost and had no state, it is reopened and `work` runs again.
 fn with<T>(link: &Mutex<Link>, mut work: impl FnMut(&mut Link) -> Result<T, StoreError>) -> Result<T, StoreError> {
     let mut link = lock(link);
     if link.is_free() && link.client.is_closed() {
@@ -291,7 +293,8 @@ impl Postgres {
     }
 
     pub(super) fn commit(&self) -> Result<(), StoreError> {
-        // A transaction in which something failed is rolled back even where a commit is asked: a question before it tells.
+        // PostgreSQL answers a COMMIT of a failed transaction by rolling it back without an error. The statement
+        // before it fails in that case.
         self.end("SELECT 1; COMMIT")
     }
 
@@ -303,7 +306,7 @@ impl Postgres {
         Ok(())
     }
 
-    /// Takes a right, waiting for it if asked to. None where somebody else has it.
+    /// Acquires a right, and waits for it if `is_waiting` is `true`. Returns `None` if another connection holds it.
     pub(super) fn take(&self, right: Right, is_waiting: bool) -> Result<Option<HeldLock>, StoreError> {
         let key = lock_key(right);
         let sql = match is_waiting {
@@ -350,7 +353,7 @@ impl Postgres {
         self.script("SELECT pg_advisory_xact_lock(hashtextextended('boswell schema ' || current_schema(), 0))")
     }
 
-    /// Names that both engines know with the types that one text gives them, and how frames are found by where they lie.
+    /// Creates functions that make the common SQL text work here, and the indexes for finding frames by position.
     pub(super) fn furnish(&self) -> Result<(), StoreError> {
         self.script(
             "CREATE OR REPLACE FUNCTION instr(TEXT, TEXT) RETURNS INTEGER
@@ -370,7 +373,7 @@ impl Postgres {
     }
 
     pub(super) fn make_roles(&self) -> Result<Vec<&'static str>, StoreError> {
-        // What could not be had when the tables were made may be there by now.
+        // The extension may have been installed since the tables were created.
         self.furnish_words()?;
         const ROLES: [(&str, &str); 3] = [
             ("boswell_owner", "ALL"),
@@ -403,7 +406,7 @@ impl Postgres {
         {
             return Ok(true);
         }
-        // By rows and not by `to_regclass`, which may answer from before the wait for a lock.
+        // Queries the catalog, because `to_regclass` may use a snapshot from before a lock was acquired.
         let is_there = self.is_true(
             "SELECT 1 FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
              WHERE relname = $1 AND nspname = ANY(current_schemas(false))",
@@ -435,10 +438,10 @@ impl Postgres {
         ))
     }
 
-    /// Gives room back to the tables. What was deleted stays in the server's files until that room is used again, and in its log:
-    /// those are the server's, and docs/hub.md says so.
+    /// Frees space in the tables. Deleted rows stay in the server's files until their space is reused, and in its
+    /// write-ahead log. Both belong to the server, and docs/hub.md says so.
     pub(super) fn scrub(&self) -> Result<bool, StoreError> {
-        // Another user's tables cannot be vacuumed: that is a warning there, and no error here.
+        // Vacuuming another user's table is only a warning on the server, not an error.
         self.script("VACUUM frames")?;
         for table in [
             "tails", "events", "filters", "trigrams", "words", "readers", "turns", "views", "prompts",
@@ -461,7 +464,7 @@ impl Postgres {
     }
 }
 
-/// As many values as the statement takes.
+/// Returns as many values as the statement has parameters.
 fn dynamic<'v>(statement: &Statement, values: &'v [Value<'_>]) -> Vec<&'v (dyn ToSql + Sync)> {
     let takes = statement.params().len();
     values

@@ -1,4 +1,4 @@
-//! SQLite, in a file of its own with a write-ahead log. Knows nothing of what is kept in it.
+//! SQLite, in its own file with a write-ahead log. It knows nothing about the tables.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,31 +11,32 @@ use rusqlite::{CachedStatement, Connection, OpenFlags};
 use super::{Access, Row, Value};
 use crate::store::StoreError;
 
-// Older versions lack `RETURNING`, `STRICT` tables, or fixes that a write-ahead log needs.
+// Older versions lack `RETURNING`, `STRICT` tables, or fixes of the write-ahead log.
 const _: () = assert!(rusqlite::ffi::SQLITE_VERSION_NUMBER >= 3_051_003, "SQLite is too old");
 
-/// How long a reader waits for a checkpoint: whoever closes the database last syncs two files, and a disk may take seconds for each.
-/// Writers are kept apart by our own lock.
+/// How long a reader waits for a checkpoint. The last process that closes the database syncs two files, which may
+/// take seconds each on a slow disk. Writers are kept apart by our own lock.
 const BUSY_MS: u64 = 15_000;
 
-/// Of a new database; one that exists keeps its own.
+/// Page size of a new database. An existing one keeps its own.
 const PAGE_BYTES: i64 = 16 << 10;
 
-/// What a writer keeps of the database in memory, and while it writes batches: their pages, else they are written before their commit, and
-/// then again.
+/// Cache of a writer, by default and for batches. A batch that does not fit into the cache would be written twice:
+/// before its commit and again at it.
 const WRITE_CACHE_KIB: i64 = 2 << 10;
 const BATCH_CACHE_KIB: i64 = 8 << 10;
 
-/// After so many pages in the write-ahead log they are brought to their places, while others work; whoever closes the database has few left.
+/// Number of pages in the write-ahead log after which they are copied to the file, while other threads work. Few are
+/// then left when the database is closed.
 const LOG_PAGES: i64 = 500;
 
-/// What a reader keeps of the database in memory.
+/// Cache of a reader.
 const READ_CACHE_KIB: i64 = 1 << 10;
 
-/// What it keeps while it passes through most of the database: the way to the leaves, and no leaf for long.
+/// Cache while most of the database is read once: enough for the interior pages.
 const PASSING_CACHE_KIB: i64 = 512;
 
-/// A larger database is copied through a file while it is scrubbed, and not through memory.
+/// A database larger than this is scrubbed by way of a temporary file instead of memory.
 const SCRUB_IN_MEMORY_MAX: i64 = 128 << 20;
 
 /// A connection to the file.
@@ -45,7 +46,7 @@ pub(in crate::store) struct Sqlite {
 }
 
 impl Sqlite {
-    /// Opens the database file. A new one is made only for writing.
+    /// Opens the database file. Creates it only if `access` allows writing.
     pub(super) fn open(path: &Path, access: Access) -> Result<Self, StoreError> {
         let mode = match access {
             Access::ReadOnly => OpenFlags::SQLITE_OPEN_READ_ONLY,
@@ -60,9 +61,9 @@ impl Sqlite {
         connection.busy_timeout(Duration::from_millis(BUSY_MS))?;
         connection.set_prepared_statement_cache_capacity(64);
         if access == Access::ReadWrite {
-            // These two have to be said before the first table; said again, they would wait for whoever writes. Filters and events
-            // are blobs of kilobytes: in larger pages they are read in a quarter of the calls. And dropped raw text must leave the file
-            // for good.
+            // These two must be set before the first table is created; setting them again would wait for another
+            // writer. Filters and events are blobs of some kilobytes, and larger pages need a quarter of the read
+            // calls for them. Incremental vacuum is needed because evicted text must leave the file.
             if connection.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))? == 0 {
                 connection.pragma_update(None, "page_size", PAGE_BYTES)?;
                 connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
@@ -73,18 +74,18 @@ impl Sqlite {
             connection.pragma_update(None, "foreign_keys", "ON")?;
             connection.pragma_update(None, "wal_autocheckpoint", LOG_PAGES)?;
         } else {
-            // Whoever asks reads most pages once: memory that is new to the process costs more than reading one twice.
+            // A reader needs most pages only once, and fresh memory costs more than reading a page twice.
             connection.pragma_update(None, "cache_size", -READ_CACHE_KIB)?;
         }
         connection.pragma_update(None, "temp_store", "MEMORY")?;
-        // Else a statement is made anew for each value it is asked with.
+        // Otherwise a statement is prepared again for each value of its parameters.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_INNOCUOUS;
         connection.create_scalar_function("instr", 2, flags, place_in)?;
         Ok(Self { connection, access })
     }
 
-    /// Keeps less of the database in memory while much of it is read once, or as much as before. A writer's cache stays as it is.
+    /// Shrinks the cache while much is read only once, or restores it. A writer's cache does not change.
     pub(super) fn set_passing(&self, is_passing: bool) -> Result<(), StoreError> {
         if self.access == Access::ReadWrite {
             return Ok(());
@@ -93,7 +94,7 @@ impl Sqlite {
         Ok(self.connection.pragma_update(None, "cache_size", -size)?)
     }
 
-    /// Keeps the pages of batches in memory while they are written, or as much as before.
+    /// Enlarges the cache so that it holds the pages of a batch, or restores it.
     pub(super) fn set_batches(&self, are_written: bool) -> Result<(), StoreError> {
         let size = if are_written { BATCH_CACHE_KIB } else { WRITE_CACHE_KIB };
         Ok(self.connection.pragma_update(None, "cache_size", -size)?)
@@ -160,7 +161,8 @@ impl Sqlite {
             .pragma_query_value(None, "user_version", |row| row.get(0))?)
     }
 
-    /// The least version that whoever uses the file has to know. The number names a file's kind to others, and is nothing to SQLite.
+    /// Returns the minimum version that a program must know to use the file. It is stored in the application id,
+    /// which SQLite itself does not use.
     pub(super) fn floor(&self) -> Result<i64, StoreError> {
         Ok(self
             .connection
@@ -171,10 +173,10 @@ impl Sqlite {
         Ok(self.connection.pragma_update(None, "user_version", version)?)
     }
 
-    /// Writes the whole file anew and empties the write-ahead log. Says whether the log is empty.
+    /// Rewrites the whole file and empties the write-ahead log. Returns `false` if the log could not be emptied.
     ///
-    /// Deleted rows are overwritten as they go, but rows that moved between pages leave copies behind in room that is
-    /// in no use. Only a file without such room is free of them.
+    /// `secure_delete` overwrites deleted rows, but rows that moved between pages leave copies in free space. Only a
+    /// file without free space has no such copies.
     pub(super) fn scrub(&self) -> Result<bool, StoreError> {
         let connection = &self.connection;
         let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
@@ -209,7 +211,8 @@ impl Sqlite {
     }
 }
 
-/// SQLite's own `instr` compares byte by byte, which takes most of the time where all sessions are looked through for one.
+/// Replaces SQLite's `instr`, which compares byte by byte and takes most of the time when all sessions are searched
+/// for one.
 fn place_in(call: &Context<'_>) -> rusqlite::Result<Option<i64>> {
     let text = |at: usize| call.get_raw(at).as_str_or_null();
     let (Some(text), Some(sought)) = (text(0)?, text(1)?) else {
@@ -220,7 +223,7 @@ fn place_in(call: &Context<'_>) -> rusqlite::Result<Option<i64>> {
     Ok(Some(i64::try_from(place).unwrap_or(i64::MAX)))
 }
 
-/// A path as SQLite reads it from a URI, for a file that does not change.
+/// Returns the URI by which SQLite opens a file that does not change.
 fn still_uri(path: &Path) -> String {
     let mut uri = "file:".to_owned();
     for character in path.to_string_lossy().chars() {
@@ -234,7 +237,7 @@ fn still_uri(path: &Path) -> String {
     uri + "?immutable=1"
 }
 
-/// This engine numbers its parameters with another sign; by number a text may use one twice, and in any order.
+/// Converts parameters to SQLite's syntax. Numbered parameters can be used in any order and more than once.
 fn numbered(sql: &str) -> String {
     sql.replace('$', "?")
 }
@@ -257,7 +260,7 @@ impl rusqlite::ToSql for Value<'_> {
     }
 }
 
-/// A number in a column.
+/// Returns a number, or `None` if it is null.
 pub(super) fn int_opt(row: &rusqlite::Row<'_>, column: usize) -> Result<Option<i64>, StoreError> {
     match row.get_ref(column)? {
         ValueRef::Integer(number) => Ok(Some(number)),
@@ -274,7 +277,7 @@ pub(super) fn blob_ref_opt<'r>(row: &'r rusqlite::Row<'_>, column: usize) -> Res
     Ok(row.get_ref(column)?.as_blob_or_null().map_err(rusqlite::Error::from)?)
 }
 
-/// Said where a column that must hold something holds nothing.
+/// Returns the error for an unexpected null.
 pub(super) fn is_null(row: &rusqlite::Row<'_>, column: usize) -> StoreError {
     let name = row.as_ref().column_name(column).unwrap_or_default().to_owned();
     rusqlite::Error::InvalidColumnType(column, name, rusqlite::types::Type::Null).into()

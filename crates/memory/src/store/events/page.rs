@@ -1,4 +1,4 @@
-//! How a page of events is laid out: column by column, and compressed. Knows no table.
+//! The format of a page of events: by column, and compressed. Knows no table.
 
 use jiff::Timestamp;
 use rustc_hash::FxHashMap;
@@ -8,23 +8,23 @@ use transcript::{Actor, Kinds, PartKind, Role, SessionEvent};
 use crate::squeeze;
 use crate::store::{StoreError, kept_time, micros};
 
-/// How the pages of this version are laid out. Others are made again from the packs.
+/// The version of the format. Pages of another version are derived again from the packs.
 pub(in crate::store) const PAGE_VERSION: u8 = 1;
-/// Level 6 was measured: 3 % smaller, and dearer than all else that makes a page.
+/// Measured: level 6 saves 3 %, but takes longer than everything else about a page.
 const ZSTD_LEVEL: i32 = 1;
-/// A page of 512 events with the longest texts is far below this.
+/// Maximum size of a page. A page of 512 events with the longest texts is far smaller.
 const PAGE_BYTES_MAX: usize = 16 << 20;
-/// A row needs less of a text than a transcript shows: the whole of it is one frame away.
+/// Maximum length of a stored summary. It is shorter than in a transcript, because the full text is in a frame.
 const SUMMARY_CHARS_MAX: usize = 120;
 
-/// The columns of a page. Numbers that grow are kept as steps: most of them are 0 or 1.
+/// The columns of a page. Increasing numbers are stored as differences, most of which are 0 or 1.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Page {
     seqs: Vec<u64>,
     parents: Vec<Option<u64>>,
     times: Vec<Option<i64>>,
     kinds: Vec<u16>,
-    /// Role, actor, trigger, sidechain and success as digits of one number.
+    /// Role, actor, trigger, sidechain and success, as bits of one number.
     marks: Vec<u16>,
     turns: Vec<Option<u32>>,
     /// Indexes into `names`.
@@ -51,7 +51,7 @@ const ACTORS: [Actor; 5] = [
 ];
 const PARTS: [PartKind; 3] = [PartKind::Log, PartKind::ChatHistory, PartKind::Events];
 
-/// Lays events out and compresses them.
+/// Serializes and compresses events.
 pub(super) fn pack(events: &[SessionEvent]) -> Vec<u8> {
     let mut page = Page::default();
     let mut names: FxHashMap<&str, u32> = FxHashMap::default();
@@ -94,13 +94,13 @@ pub(super) fn pack(events: &[SessionEvent]) -> Vec<u8> {
     bytes
 }
 
-/// The events of a page.
+/// Returns the events of a page.
 pub(super) fn unpack(session_uid: &str, bytes: &[u8]) -> Result<Vec<SessionEvent>, StoreError> {
     let events = unpack_page(session_uid, bytes)?.events(|_, _| true);
     events.ok_or_else(|| damaged(session_uid))
 }
 
-/// A page, without its events.
+/// Decompresses a page without building its events.
 pub(super) fn unpack_page(session_uid: &str, bytes: &[u8]) -> Result<Page, StoreError> {
     let damaged = || damaged(session_uid);
     let (version, packed) = bytes.split_first().ok_or_else(damaged)?;
@@ -119,7 +119,8 @@ pub(super) fn damaged(session_uid: &str) -> StoreError {
 }
 
 impl Page {
-    /// The events again that are taken by their line and the line of their text; none where columns do not fit together.
+    /// Builds the events for which `takes` returns `true`, given their line and the line of their text. Returns
+    /// `None` if the columns are inconsistent.
     pub(super) fn events(&self, takes: impl Fn(u64, Option<u64>) -> bool) -> Option<Vec<SessionEvent>> {
         let name = |at: Option<u32>| match at {
             Some(at) => self.names.get(at as usize).map(|name| Some(name.as_str().into())),
@@ -186,7 +187,7 @@ fn marks(event: &SessionEvent) -> u16 {
         | bit(event.success == Some(true), 8)
 }
 
-/// Takes from an event what no page keeps of it, but for the agent's own ids.
+/// Removes from an event what a page does not store, except for the agent's own ids.
 pub(crate) fn as_kept(event: &mut SessionEvent) {
     let kept = cut(&event.summary);
     if kept.len() < event.summary.len() {
@@ -196,7 +197,7 @@ pub(crate) fn as_kept(event: &mut SessionEvent) {
     event.tokens = None;
 }
 
-/// The beginning of a summary.
+/// Returns the beginning of a summary.
 fn cut(summary: &str) -> &str {
     let end = summary.char_indices().nth(SUMMARY_CHARS_MAX);
     end.map_or(summary, |(at, _)| &summary[..at])

@@ -1,4 +1,5 @@
-//! Many rows at once: copied in PostgreSQL's binary form to a table of this connection, and from there put by one statement.
+//! Bulk inserts: rows are copied in PostgreSQL's binary format into a temporary table, and inserted from there by one
+//! statement.
 
 use std::io::Write;
 
@@ -10,21 +11,22 @@ use super::{Postgres, ServerError, ServerErrorKind};
 use crate::store::StoreError;
 use crate::store::engine::Value;
 
-/// So few rows are put one by one: a copy takes four answers of the server.
+/// Up to this many rows are inserted one by one, because a copy takes four round trips.
 const FEW: usize = 4;
 
 const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 
-/// A statement that puts one row of values, taken apart.
+/// A parsed INSERT statement for one row.
 struct Put<'s> {
     table: &'s str,
     columns: Vec<&'s str>,
-    /// By which columns a row is known again, and what is done then; none where it cannot be there.
+    /// The key columns and the action on conflict, or `None` if there cannot be a conflict.
     conflict: Option<(&'s str, String)>,
 }
 
 impl Postgres {
-    /// Runs one statement for many rows of values. Of rows with the same key the last one counts, as if they came one by one.
+    /// Runs one statement for many rows of values. If rows have the same key, the last one wins, as if they were
+    /// inserted one by one.
     pub(in crate::store::engine) fn bulk<'v>(
         &self,
         sql: &str,
@@ -69,7 +71,7 @@ fn cut_off(error: &std::io::Error) -> ServerError {
     }
 }
 
-/// Rows in the binary form of `COPY`, each with its number where that is wanted.
+/// Encodes rows in the binary format of `COPY`, each with its number if requested.
 fn pack(rows: &[Vec<Value<'_>>], is_numbered: bool) -> BytesMut {
     let mut out = BytesMut::from(HEADER);
     let mut field = BytesMut::new();
@@ -91,8 +93,8 @@ fn pack(rows: &[Vec<Value<'_>>], is_numbered: bool) -> BytesMut {
     out
 }
 
-/// Finds the table, the columns and the key of `INSERT INTO … (…) VALUES (…)`, with or without `ON CONFLICT (…) …`. What is said of a conflict in
-/// values is said in the columns of the row that came second.
+/// Parses the table, the columns and the key of `INSERT INTO … (…) VALUES (…)`, with or without `ON CONFLICT (…) …`.
+/// Parameters in the conflict action are replaced by the columns of the new row.
 fn take_apart(sql: &str) -> Option<Put<'_>> {
     let (table, rest) = sql.trim_start().strip_prefix("INSERT INTO ")?.split_once('(')?;
     let (columns, rest) = rest.split_once(')')?;

@@ -1,7 +1,7 @@
-//! Values as PostgreSQL takes and gives them.
+//! Conversion of values to and from PostgreSQL.
 //!
-//! Numbers come in several widths, depending on what was asked: a count is wider than a literal, a sum of wide ones is
-//! wider still. Above this file all of them are one kind.
+//! Numbers have several widths: a count is wider than a literal, and a sum of wide numbers is wider still. The
+//! modules above use only `i64`.
 
 use std::error::Error;
 
@@ -12,10 +12,10 @@ use super::ServerError;
 use crate::store::StoreError;
 use crate::store::engine::Value;
 
-/// What one of the engines cannot keep in a text stands there as a sign for it.
+/// Replacement for NUL characters, which PostgreSQL cannot store in text.
 const NUL: &str = "\u{2400}";
 
-/// The type a value is declared with; what is nothing takes its type from where it stands.
+/// Returns the declared type of a value. The type of a null value is inferred by the server.
 pub(super) fn type_of(value: &Value<'_>) -> Type {
     match value {
         Value::Null => Type::UNKNOWN,
@@ -25,7 +25,7 @@ pub(super) fn type_of(value: &Value<'_>) -> Type {
     }
 }
 
-/// Writes the bytes of a value. Says whether there are any.
+/// Writes the bytes of a value and returns whether it is null.
 pub(super) fn write(value: &Value<'_>, out: &mut BytesMut) -> IsNull {
     match value {
         Value::Null => return IsNull::Yes,
@@ -40,7 +40,7 @@ pub(super) fn write(value: &Value<'_>, out: &mut BytesMut) -> IsNull {
 impl ToSql for Value<'_> {
     fn to_sql(&self, ty: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
         match self {
-            // Declared as wide: this is what a server makes of it where a narrow one stands.
+            // Declared as INT8, but the server may infer INT4 from the context.
             Self::Int(number) if *ty == Type::INT4 => {
                 out.put_i32(i32::try_from(*number)?);
                 Ok(IsNull::No)
@@ -56,7 +56,7 @@ impl ToSql for Value<'_> {
     to_sql_checked!();
 }
 
-/// The bytes of a column as they came, whatever it holds.
+/// The raw bytes of a column of any type.
 struct Raw<'r>(Option<&'r [u8]>, Type);
 
 impl<'r> FromSql<'r> for Raw<'r> {
@@ -73,7 +73,7 @@ impl<'r> FromSql<'r> for Raw<'r> {
     }
 }
 
-/// What the rows of an answer are asked.
+/// Typed access to the columns of a row.
 pub(in crate::store::engine) trait RowExt {
     fn int_opt(&self, column: usize) -> Result<Option<i64>, StoreError>;
     fn text_opt(&self, column: usize) -> Result<Option<&str>, StoreError>;
@@ -107,8 +107,8 @@ impl RowExt for postgres::Row {
     }
 }
 
-/// A whole number of any width: how many digits to the base of 10000, the power of the first, the sign, how many behind the
-/// point, and the digits.
+/// Parses an integer of any width: the number of base-10000 digits, the weight of the first digit, the sign, the
+/// number of decimals, and the digits.
 fn numeric(bytes: &[u8]) -> Option<i64> {
     let word = |at: usize| Some(i16::from_be_bytes(bytes.get(at * 2..at * 2 + 2)?.try_into().ok()?));
     let (digits, weight, sign) = (word(0)?, word(1)?, word(2)?);

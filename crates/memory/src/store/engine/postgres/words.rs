@@ -1,5 +1,5 @@
-//! PostgreSQL's own index over the words of frames: one for whole words, and one for pieces of them where the extension `pg_trgm` can
-//! be had. What a word is, is said elsewhere.
+//! PostgreSQL's own index over the words of frames: one for whole words, and one for parts of words if the extension
+//! `pg_trgm` is available. `terms` defines what a word is.
 
 use std::fmt::Write as _;
 
@@ -8,12 +8,12 @@ use crate::store::StoreError;
 use crate::store::filters::Index;
 use crate::terms::vocabulary::Sought;
 
-/// The index over pieces of words.
+/// The index over parts of words.
 const PIECES: &str = "words_by_piece";
 
 impl Postgres {
-    /// Makes the indexes. Where the extension is not installed, or we may not have it, pieces are found by filters, and
-    /// `hub status` says so.
+    /// Creates the indexes. If the extension is not installed or not permitted, parts of words are found by filters
+    /// instead, and `hub status` says so.
     pub(super) fn furnish_words(&self) -> Result<(), StoreError> {
         self.script(&format!(
             "CREATE INDEX IF NOT EXISTS words_by_word ON words USING gin (string_to_array(words, ' '));
@@ -35,7 +35,7 @@ impl Postgres {
         })
     }
 
-    /// The frames whose words are those sought, in some sessions or in all.
+    /// Returns the frames that contain the given words, in some sessions or in all.
     pub(in crate::store::engine) fn with_words(
         &self,
         sought: &Sought,
@@ -51,7 +51,7 @@ impl Postgres {
         }
         let sql = format!("SELECT session_uid, part, frame_no FROM words WHERE {}", asked.sql);
         let values: Vec<Value<'_>> = asked.values.iter().map(|value| Value::Text(value)).collect();
-        // To the planner a text costs nothing to be read, however long it is and wherever it lies: it would rather read them all.
+        // The planner ignores that long texts are stored out of line, so it would choose to read all of them.
         self.script("SET enable_seqscan = off; SET enable_indexscan = off")?;
         let found = self.query(&sql, &values);
         self.script("RESET enable_seqscan; RESET enable_indexscan")?;
@@ -59,7 +59,7 @@ impl Postgres {
     }
 }
 
-/// A condition and its values.
+/// A condition and its parameters.
 #[derive(Default)]
 struct Asked {
     sql: String,
@@ -77,7 +77,7 @@ impl Asked {
                 }
                 self.sql.push(']');
             }
-            // Letters and digits alone: nothing in them has a meaning of its own there.
+            // A piece contains only letters and digits, so nothing in it needs to be escaped.
             Sought::Piece(piece) => {
                 self.sql.push_str("words LIKE ");
                 self.put(format!("%{piece}%"));
@@ -98,7 +98,7 @@ impl Asked {
 
     fn put(&mut self, value: String) {
         self.values.push(value);
-        // A text cannot refuse to be written to.
+        // Writing to a string cannot fail.
         _ = write!(self.sql, "${}", self.values.len());
     }
 }
