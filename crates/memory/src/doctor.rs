@@ -111,14 +111,14 @@ pub struct Examination<'a> {
 }
 
 /// Examines the logs in all roots.
-pub fn examine(looking: &Examination<'_>) -> Vec<AgentHealth> {
+pub fn examine(examination: &Examination<'_>) -> Vec<AgentHealth> {
     let Examination {
         roots,
         now,
         threads,
         is_ignored,
         progress,
-    } = *looking;
+    } = *examination;
     let mut found = Vec::new();
     for agent in Agent::ALL {
         let mut health = AgentHealth::new(agent);
@@ -133,12 +133,12 @@ pub fn examine(looking: &Examination<'_>) -> Vec<AgentHealth> {
                 is_there,
             });
         }
-        health.count(&logs);
+        health.count_logs(&logs);
         if agent == Agent::Claude {
             health.cleanup = roots
                 .iter()
                 .find(|root| root.agent == agent)
-                .map(|root| cleanup(&root.path, &logs, now));
+                .map(|root| plan_cleanup(&root.path, &logs, now));
         }
         found.push((health, logs));
     }
@@ -150,7 +150,7 @@ pub fn cleanup_of_claude(roots: &[Root], now: Timestamp, is_ignored: &dyn Fn(&Pa
     let own = || roots.iter().filter(|root| root.agent == Agent::Claude);
     let logs = own().flat_map(|root| sources::find(root).logs);
     let logs: Vec<Log> = logs.filter(|log| !is_ignored(&log.path)).collect();
-    own().next().map(|root| cleanup(&root.path, &logs, now))
+    own().next().map(|root| plan_cleanup(&root.path, &logs, now))
 }
 
 /// Reads every log on several threads and keeps only the counts.
@@ -161,9 +161,9 @@ fn read_all(
 ) -> Vec<AgentHealth> {
     let mut healths = Vec::new();
     let mut logs: Vec<(usize, Log)> = Vec::new();
-    for (at, (health, of_agent)) in found.into_iter().enumerate() {
+    for (at, (health, agent_logs)) in found.into_iter().enumerate() {
         healths.push(health);
-        logs.extend(of_agent.into_iter().map(|log| (at, log)));
+        logs.extend(agent_logs.into_iter().map(|log| (at, log)));
     }
     // The largest logs come first because otherwise one thread could still be busy with a large log when all others
     // are done.
@@ -176,7 +176,7 @@ fn read_all(
                 while let Some((at, log)) = logs.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let read = survey(&log.path, log.agent);
                     if let Ok(mut healths) = healths.lock() {
-                        healths[*at].learn(log, read);
+                        healths[*at].add_survey(log, read);
                     }
                     progress(done.fetch_add(1, Ordering::Relaxed) + 1, logs.len());
                 }
@@ -215,13 +215,13 @@ impl AgentHealth {
         }
     }
 
-    fn count(&mut self, logs: &[Log]) {
+    fn count_logs(&mut self, logs: &[Log]) {
         self.subagents = logs.iter().filter(|log| log.is_subagent).count() as u64;
         self.sessions = logs.len() as u64 - self.subagents;
         self.bytes = logs.iter().map(|log| log.bytes).sum();
     }
 
-    fn learn(&mut self, log: &Log, read: Result<Survey, LogError>) {
+    fn add_survey(&mut self, log: &Log, read: Result<Survey, LogError>) {
         let survey = match read {
             Ok(survey) => survey,
             Err(error) => {
@@ -261,11 +261,11 @@ impl AgentHealth {
 }
 
 /// Returns what Claude Code will delete according to its settings and the age of the logs.
-fn cleanup(root: &Path, logs: &[Log], now: Timestamp) -> Cleanup {
-    let told = files::read_companion(root, &root.join("settings.json"))
+fn plan_cleanup(root: &Path, logs: &[Log], now: Timestamp) -> Cleanup {
+    let configured = files::read_companion(root, &root.join("settings.json"))
         .ok()
-        .and_then(|bytes| period(&bytes));
-    let period_days = told.unwrap_or(CLEANUP_DAYS_DEFAULT);
+        .and_then(|bytes| parse_period(&bytes));
+    let period_days = configured.unwrap_or(CLEANUP_DAYS_DEFAULT);
     let period = SignedDuration::from_hours(24 * i64::from(period_days));
     let soon = now + SignedDuration::from_hours(24 * SOON_DAYS);
     let mut due: Vec<Due> = logs
@@ -282,13 +282,13 @@ fn cleanup(root: &Path, logs: &[Log], now: Timestamp) -> Cleanup {
     due.sort_by(|a, b| a.deleted_at.cmp(&b.deleted_at).then_with(|| a.path.cmp(&b.path)));
     Cleanup {
         period_days,
-        is_default: told.is_none(),
+        is_default: configured.is_none(),
         due,
     }
 }
 
 /// Parses `cleanupPeriodDays` of Claude Code's settings.
-fn period(settings: &[u8]) -> Option<u32> {
+fn parse_period(settings: &[u8]) -> Option<u32> {
     let settings: serde_json::Value = serde_json::from_slice(settings).ok()?;
     settings
         .get("cleanupPeriodDays")?
@@ -303,7 +303,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_doctor_counts_what_is_there_and_names_the_first_fault() {
+    fn examine_counts_sessions_and_names_the_first_fault() {
         let home = tempfile::tempdir().unwrap();
         let project = home.path().join("projects/-home-ada-app");
         fs::create_dir_all(&project).unwrap();
@@ -323,7 +323,7 @@ mod tests {
             path: home.path().to_owned(),
             label: None,
         }];
-        let looking = Examination {
+        let examination = Examination {
             roots: &roots,
             now: Timestamp::now(),
             threads: 2,
@@ -331,7 +331,7 @@ mod tests {
             progress: &|_, _| {},
         };
         fs::write(project.join("ignored.jsonl"), "{\"type\":\"user\"}\n").unwrap();
-        let health = examine(&looking).remove(0);
+        let health = examine(&examination).remove(0);
         assert_eq!((health.sessions, health.subagents), (2, 0));
         assert_eq!(health.versions.iter().collect::<Vec<_>>(), ["2.1.9", "9.0.0"]);
         assert_eq!(
@@ -354,7 +354,7 @@ mod tests {
         );
     }
     #[test]
-    fn the_doctor_counts_the_subagents_of_agents_that_tell_them_inside_of_the_log() {
+    fn examine_counts_subagents_that_only_the_log_declares() {
         let home = tempfile::tempdir().unwrap();
         let day = home.path().join("sessions/2026/05/12");
         fs::create_dir_all(&day).unwrap();

@@ -12,24 +12,24 @@ pub(crate) const COMPANION_BYTES_MAX: u64 = 16 << 20;
 
 /// Opens a regular file that is not a link.
 pub(crate) fn open(path: &Path) -> io::Result<(File, fs::Metadata)> {
-    let odd = || io::Error::new(io::ErrorKind::InvalidInput, "not a regular file");
+    let not_regular = || io::Error::new(io::ErrorKind::InvalidInput, "not a regular file");
     // Checked before opening, because the system's error for a refused link would not say that the path is not a
     // regular file.
     if !fs::symlink_metadata(path)?.is_file() {
-        return Err(odd());
+        return Err(not_regular());
     }
-    let file = open_as_it_is(path)?;
+    let file = open_no_follow(path)?;
     let metadata = file.metadata()?;
     if metadata.is_file() {
         Ok((file, metadata))
     } else {
-        Err(odd())
+        Err(not_regular())
     }
 }
 
 /// Opens the file without following a link and without blocking on a pipe.
 #[cfg(unix)]
-fn open_as_it_is(path: &Path) -> io::Result<File> {
+fn open_no_follow(path: &Path) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
     let mut options = fs::OpenOptions::new();
     options.read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
@@ -37,7 +37,7 @@ fn open_as_it_is(path: &Path) -> io::Result<File> {
 }
 
 #[cfg(not(unix))]
-fn open_as_it_is(path: &Path) -> io::Result<File> {
+fn open_no_follow(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn inside(tree: &Path, path: &Path) -> io::Result<PathBuf> {
     } else {
         Err(io::Error::new(
             io::ErrorKind::PermissionDenied,
-            "a link leads out of the tree",
+            "a link points outside the tree",
         ))
     }
 }
@@ -63,7 +63,10 @@ pub(crate) fn inside(tree: &Path, path: &Path) -> io::Result<PathBuf> {
 pub(crate) fn read_companion(tree: &Path, path: &Path) -> io::Result<Vec<u8>> {
     let (file, metadata) = open(&inside(tree, path)?)?;
     if metadata.len() > COMPANION_BYTES_MAX {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "too large for what it is"));
+        return Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            "larger than such a file can be",
+        ));
     }
     let mut bytes = Vec::new();
     file.take(COMPANION_BYTES_MAX).read_to_end(&mut bytes)?;
@@ -75,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_link_out_of_the_tree_and_a_directory_are_refused() {
+    fn links_out_of_the_tree_and_directories_are_rejected() {
         let home = tempfile::tempdir().unwrap();
         let (tree, secret) = (home.path().join("tree"), home.path().join("secret"));
         fs::create_dir(&tree).unwrap();

@@ -41,12 +41,14 @@ pub fn move_all(
     progress: &dyn Fn(u64, u64),
 ) -> Result<Moved, StoreError> {
     // The lock keeps other writers from adding sessions during the move.
-    let _still = from.lock(patience)?;
+    let _lock = from.lock(patience)?;
     let sessions = from.reads().sessions()?;
-    let own: std::collections::HashSet<&str> = sessions.iter().map(|row| row.session_uid.as_str()).collect();
+    let source_uids: std::collections::HashSet<&str> = sessions.iter().map(|row| row.session_uid.as_str()).collect();
     let others = to.reads().sessions()?;
-    let strangers = others.iter().filter(|row| !own.contains(row.session_uid.as_str()));
-    match strangers.count() as u64 {
+    let unrelated = others
+        .iter()
+        .filter(|row| !source_uids.contains(row.session_uid.as_str()));
+    match unrelated.count() as u64 {
         0 => {}
         sessions => return Err(StoreError::HasOthers { sessions }),
     }
@@ -56,21 +58,21 @@ pub fn move_all(
         moved.rows += load.rows();
         moved.frames += load.frames.len() as u64;
         moved.bytes += load.frames.iter().map(|(_, frame)| frame.length).sum::<u64>();
-        if is_there(to, &load)? {
+        if is_stored(to, &load)? {
             moved.unchanged += 1;
         } else {
-            carry(from, to, &load, now, patience, &|_| Ok(true))?;
+            transfer_session(from, to, &load, now, patience, &|_| Ok(true))?;
             moved.sessions += 1;
         }
         progress(at as u64 + 1, sessions.len() as u64);
     }
-    carry_others(from, to, now, patience, moved.sessions)?;
-    compare(from, to, &sessions)?;
+    transfer_other_tables(from, to, now, patience, moved.sessions)?;
+    compare_stores(from, to, &sessions)?;
     Ok(moved)
 }
 
 /// Returns `true` if a session exists with the same rows and every frame of it can be read.
-fn is_there(store: &Store, load: &SessionLoad) -> Result<bool, StoreError> {
+fn is_stored(store: &Store, load: &SessionLoad) -> Result<bool, StoreError> {
     let reads = store.reads();
     if !reads.has_session(&load.session_uid)? {
         return Ok(false);
@@ -83,7 +85,7 @@ fn is_there(store: &Store, load: &SessionLoad) -> Result<bool, StoreError> {
 
 /// Transfers one session: frames in files first, synced, then its rows. Returns `false` if `is_wanted` refused the
 /// session once the lock was held.
-fn carry(
+fn transfer_session(
     from: &Store,
     to: &mut Store,
     load: &SessionLoad,
@@ -98,7 +100,7 @@ fn carry(
         return Ok(false);
     }
     let old = to.reads().packs_of(uid)?;
-    let mut put: Vec<(&str, FrameRow, Frame)> = Vec::new();
+    let mut new_frames: Vec<(&str, FrameRow, Frame)> = Vec::new();
     for (part, row) in &load.frames {
         let bytes = packs::read_packed(&source, row).map_err(|error| StoreError::DamagedFrame {
             session_uid: uid.to_owned(),
@@ -113,43 +115,47 @@ fn carry(
             bytes,
             marks: Marks::default(),
         };
-        let pack = pack_of(&target, uid, part, &row.pack, &old);
-        put.push((part, FrameRow { pack, ..row.clone() }, frame));
+        let pack = choose_target_pack(&target, uid, part, &row.pack, &old);
+        new_frames.push((part, FrameRow { pack, ..row.clone() }, frame));
     }
-    let words = words_of(from, to, load)?;
-    append(&target, &mut put)?;
+    let words = session_words(from, to, load)?;
+    append_frames(&target, &mut new_frames)?;
     to.write_apart(&lock, now, "hub", |tx| {
         tx.put_load(load)?;
-        for (part, row, frame) in &put {
+        for (part, row, frame) in &new_frames {
             tx.add_frame(uid, part, row, target.row_bytes(frame))?;
         }
         for (part, words) in &words {
             let words: Vec<(i64, &str)> = words.iter().map(|(number, words)| (*number, words.as_str())).collect();
             tx.put_words(uid, part, &words)?;
         }
-        Ok(((), format!("took in {uid} from another memory")))
+        Ok(((), format!("received {uid} from another memory")))
     })?;
-    let stays = |pack: &String| put.iter().any(|(_, row, _)| row.pack == *pack);
+    let is_still_used = |pack: &String| new_frames.iter().any(|(_, row, _)| row.pack == *pack);
     old.iter()
-        .filter(|pack| !stays(pack))
+        .filter(|pack| !is_still_used(pack))
         .for_each(|pack| target.remove(pack));
     Ok(true)
 }
 
 /// Returns the pack to which a frame is transferred. If packs are files, the name that another memory chose cannot be
 /// trusted. A pack that is in use stays unchanged until the rows that name it are deleted.
-fn pack_of(target: &Packs, uid: &str, part: &str, told: &str, used: &[String]) -> String {
+fn choose_target_pack(target: &Packs, uid: &str, part: &str, source_pack: &str, used: &[String]) -> String {
     if matches!(target, Packs::Rows(_)) {
-        return told.to_owned();
+        return source_pack.to_owned();
     }
     let generations = used.iter().map(|pack| packs::generation(pack));
-    let behind = generations.max().map_or(0, |newest| newest.saturating_add(1));
+    let first_free = generations.max().map_or(0, |newest| newest.saturating_add(1));
     // Counting up from there keeps different packs different.
-    packs::name(uid, part, packs::generation(told).saturating_add(behind))
+    packs::name(uid, part, packs::generation(source_pack).saturating_add(first_free))
 }
 
 /// Returns the words of a session by part and frame, if the target indexes words and receives the text.
-fn words_of(from: &Store, to: &Store, load: &SessionLoad) -> Result<BTreeMap<String, Vec<(i64, String)>>, StoreError> {
+fn session_words(
+    from: &Store,
+    to: &Store,
+    load: &SessionLoad,
+) -> Result<BTreeMap<String, Vec<(i64, String)>>, StoreError> {
     let mut words: BTreeMap<String, Vec<(i64, String)>> = BTreeMap::new();
     if !to.indexes_words() || !load.has_text() {
         return Ok(words);
@@ -175,10 +181,10 @@ fn words_of(from: &Store, to: &Store, load: &SessionLoad) -> Result<BTreeMap<Str
 }
 
 /// Appends the frames to their packs and records their offsets in the rows.
-fn append(packs: &Packs, put: &mut [(&str, FrameRow, Frame)]) -> Result<(), StoreError> {
+fn append_frames(packs: &Packs, new_frames: &mut [(&str, FrameRow, Frame)]) -> Result<(), StoreError> {
     let mut ends: HashMap<String, u64> = HashMap::new();
     let mut unsynced = Unsynced::default();
-    for (_, row, frame) in put {
+    for (_, row, frame) in new_frames {
         let end = ends.entry(row.pack.clone()).or_default();
         let failed = |source| StoreError::Io {
             path: packs.path(&row.pack),
@@ -197,7 +203,7 @@ fn append(packs: &Packs, put: &mut [(&str, FrameRow, Frame)]) -> Result<(), Stor
 
 /// Transfers what belongs to no session. The journal is last because operations that happen during the move do not
 /// matter.
-fn carry_others(
+fn transfer_other_tables(
     from: &Store,
     to: &mut Store,
     now: Timestamp,
@@ -213,10 +219,10 @@ fn carry_others(
 }
 
 /// Compares both memories row by row and frame by frame.
-fn compare(from: &Store, to: &Store, sessions: &[SessionRow]) -> Result<(), StoreError> {
+fn compare_stores(from: &Store, to: &Store, sessions: &[SessionRow]) -> Result<(), StoreError> {
     for row in sessions {
         let load = from.reads().session_load(&row.session_uid)?;
-        if !is_there(to, &load)? {
+        if !is_stored(to, &load)? {
             return Err(StoreError::Differs {
                 what: row.session_uid.clone(),
             });

@@ -88,8 +88,8 @@ pub fn each_line_of(
     mut take: impl FnMut(u64, &[u8]),
 ) -> Result<(), StoreError> {
     for frame in store.reads().frames(session_uid, part)? {
-        let holds = frame.first_line..frame.first_line + frame.lines;
-        if holds.start <= *wanted.end() && holds.end > *wanted.start() {
+        let frame_lines = frame.first_line..frame.first_line + frame.lines;
+        if frame_lines.start <= *wanted.end() && frame_lines.end > *wanted.start() {
             let bytes = read_frame(store, session_uid, part, &frame)?;
             number_lines(&bytes, frame.first_line, frame.lines, wanted, &mut take);
         }
@@ -151,7 +151,7 @@ pub fn wholes(store: &Store, session_uid: &str, events: &[SessionEvent]) -> Resu
         }
     }
     for event in events {
-        if let Some(text) = spilled(store, session_uid, event)? {
+        if let Some(text) = read_spilled_result(store, session_uid, event)? {
             wholes.entry(event.seq).or_default().text = Some(text);
         }
     }
@@ -172,7 +172,7 @@ pub(crate) fn runs(lines: &[u64]) -> Vec<RangeInclusive<u64>> {
 }
 
 /// Returns the full result of a tool that was too large for the log, if it was stored.
-fn spilled(store: &Store, session_uid: &str, event: &SessionEvent) -> Result<Option<String>, StoreError> {
+fn read_spilled_result(store: &Store, session_uid: &str, event: &SessionEvent) -> Result<Option<String>, StoreError> {
     let Some(name) = event.spill.as_deref().and_then(SafeName::new) else {
         return Ok(None);
     };

@@ -42,7 +42,7 @@ pub const FRAME_BYTES: usize = 1 << 20;
 /// Measured: level 3 takes a sixth longer and saves 3 %; better ratios take three times as long.
 const ZSTD_LEVEL: i32 = 2;
 /// Between these sizes level 2 is as slow as level 3.
-const DEAR_BYTES: RangeInclusive<usize> = (128 << 10) + 1..=256 << 10;
+const SLOW_BYTES: RangeInclusive<usize> = (128 << 10) + 1..=256 << 10;
 
 /// Number of concurrent syncs.
 const SYNC_THREADS: usize = 8;
@@ -97,8 +97,8 @@ pub struct Frame {
 
 /// Compresses lines into a frame.
 pub fn compress(first_line: u64, lines: u64, raw: &[u8]) -> io::Result<Frame> {
-    let is_dear = DEAR_BYTES.contains(&raw.len());
-    let bytes = squeeze::compress(raw, ZSTD_LEVEL - i32::from(is_dear))?;
+    let is_slow = SLOW_BYTES.contains(&raw.len());
+    let bytes = squeeze::compress(raw, ZSTD_LEVEL - i32::from(is_slow))?;
     Ok(Frame {
         first_line,
         lines,
@@ -157,7 +157,7 @@ pub fn append(
     unsynced: &mut Unsynced,
 ) -> io::Result<Vec<u64>> {
     if let Packs::Files(directory) = packs {
-        write(directory, pack, committed, frames, unsynced)?;
+        write_frames(directory, pack, committed, frames, unsynced)?;
     }
     let mut at = committed;
     let start = |frame: &Frame| {
@@ -168,14 +168,14 @@ pub fn append(
     Ok(frames.iter().map(start).collect())
 }
 
-fn write(packs: &Path, pack: &str, committed: u64, frames: &[Frame], unsynced: &mut Unsynced) -> io::Result<()> {
+fn write_frames(packs: &Path, pack: &str, committed: u64, frames: &[Frame], unsynced: &mut Unsynced) -> io::Result<()> {
     let path = packs.join(pack);
     if let Some(directory) = path.parent().filter(|directory| !directory.exists()) {
-        private_directory(directory)?;
+        create_private_directory(directory)?;
         unsynced.directories.insert(packs.to_owned());
     }
     let is_new = !path.exists();
-    let mut file = private(OpenOptions::new().create(true).truncate(false).write(true)).open(&path)?;
+    let mut file = with_private_mode(OpenOptions::new().create(true).truncate(false).write(true)).open(&path)?;
     if !is_new || committed > 0 {
         file.set_len(committed)?;
         file.seek(SeekFrom::Start(committed))?;
@@ -212,15 +212,15 @@ pub fn read(packs: &Packs, frame: &FrameRow) -> io::Result<Vec<u8>> {
 /// Reads the compressed bytes of a frame.
 pub fn read_packed(packs: &Packs, frame: &FrameRow) -> io::Result<Vec<u8>> {
     let mut scratch = Scratch::default();
-    fill(packs, frame, &mut scratch)?;
+    read_frame_bytes(packs, frame, &mut scratch)?;
     Ok(scratch.packed)
 }
 
-fn fill(packs: &Packs, frame: &FrameRow, scratch: &mut Scratch) -> io::Result<()> {
+fn read_frame_bytes(packs: &Packs, frame: &FrameRow, scratch: &mut Scratch) -> io::Result<()> {
     if frame.length > FRAME_BYTES_MAX || frame.raw_bytes > FRAME_BYTES_MAX {
         return Err(io::Error::new(
             io::ErrorKind::InvalidData,
-            "its row tells no size that a frame can have",
+            "its row has an impossible size",
         ));
     }
     match packs {
@@ -234,7 +234,10 @@ fn fill(packs: &Packs, frame: &FrameRow, scratch: &mut Scratch) -> io::Result<()
         Packs::Rows(read) => read(frame, &mut scratch.packed)?,
     }
     if blake3::hash(&scratch.packed).as_bytes() != &frame.checksum {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "its checksum does not fit"));
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "its checksum does not match",
+        ));
     }
     Ok(())
 }
@@ -242,7 +245,7 @@ fn fill(packs: &Packs, frame: &FrameRow, scratch: &mut Scratch) -> io::Result<()
 /// Reads the lines of a frame into existing buffers.
 pub fn read_into(packs: &Packs, frame: &FrameRow, scratch: &mut Scratch) -> io::Result<()> {
     scratch.lines.clear();
-    fill(packs, frame, scratch)?;
+    read_frame_bytes(packs, frame, scratch)?;
     scratch
         .lines
         .reserve_exact(usize::try_from(frame.raw_bytes).map_err(io::Error::other)?);
@@ -250,12 +253,12 @@ pub fn read_into(packs: &Packs, frame: &FrameRow, scratch: &mut Scratch) -> io::
 }
 
 /// Prefix of the placeholder for a line that was too long to store. No JSON text starts with it.
-const STAND_IN: &str = "\u{1}boswell:line-left-out:";
+const PLACEHOLDER_PREFIX: &str = "\u{1}boswell:line-left-out:";
 
 /// Returns the placeholder for a line that was too long to store, with its length and hash.
 pub fn stand_in(line: &Line<'_>) -> String {
     match line.body {
-        LineBody::Oversized { length, hash } => format!("{STAND_IN}{length}:{}", hash.to_hex()),
+        LineBody::Oversized { length, hash } => format!("{PLACEHOLDER_PREFIX}{length}:{}", hash.to_hex()),
         LineBody::Bytes(_) => String::new(),
     }
 }
@@ -264,12 +267,13 @@ pub fn stand_in(line: &Line<'_>) -> String {
 pub fn body(bytes: &[u8]) -> LineBody<'_> {
     // The prefix is compared first because validating a long line as UTF-8 is expensive and hardly any line has the
     // prefix.
-    let told = bytes
-        .strip_prefix(STAND_IN.as_bytes())
-        .and_then(|told| std::str::from_utf8(told).ok());
-    let told = told.and_then(|told| told.split_once(':'));
-    let told = told.and_then(|(length, hash)| Some((length.parse().ok()?, blake3::Hash::from_hex(hash).ok()?)));
-    match told {
+    let placeholder = bytes
+        .strip_prefix(PLACEHOLDER_PREFIX.as_bytes())
+        .and_then(|placeholder| std::str::from_utf8(placeholder).ok());
+    let placeholder = placeholder.and_then(|placeholder| placeholder.split_once(':'));
+    let placeholder =
+        placeholder.and_then(|(length, hash)| Some((length.parse().ok()?, blake3::Hash::from_hex(hash).ok()?)));
+    match placeholder {
         Some((length, hash)) => LineBody::Oversized { length, hash },
         None => LineBody::Bytes(bytes),
     }
@@ -292,24 +296,24 @@ pub fn list(packs: &Packs) -> Vec<String> {
 }
 
 #[cfg(unix)]
-fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+fn with_private_mode(options: &mut OpenOptions) -> &mut OpenOptions {
     use std::os::unix::fs::OpenOptionsExt;
     options.mode(0o600)
 }
 
 #[cfg(unix)]
-fn private_directory(path: &Path) -> io::Result<()> {
+fn create_private_directory(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
 #[cfg(not(unix))]
-fn private_directory(path: &Path) -> io::Result<()> {
+fn create_private_directory(path: &Path) -> io::Result<()> {
     fs::create_dir_all(path)
 }
 
 #[cfg(not(unix))]
-fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+fn with_private_mode(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
 
@@ -343,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_crash_left_behind_the_last_frame_is_cut_off() {
+    fn append_truncates_what_a_crash_left_after_the_last_frame() {
         let home = tempfile::tempdir().unwrap();
         let packs = Packs::Files(home.path().to_owned());
         let pack = name("claude:s", "log", 1);
@@ -370,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_frame_is_told_and_the_others_stay_readable() {
+    fn a_damaged_frame_is_an_error_and_the_others_stay_readable() {
         let home = tempfile::tempdir().unwrap();
         let packs = Packs::Files(home.path().to_owned());
         let pack = name("claude:s", "log", 1);

@@ -39,8 +39,8 @@ pub fn checkout(directory: &Path) -> Option<Checkout> {
         return None;
     }
     let root = directory.ancestors().find(|path| path.join(".git").exists())?;
-    let git = git_directory(&root.join(".git"))?;
-    let remote = read(&git.join("config")).and_then(|config| origin(&config));
+    let git = find_git_directory(&root.join(".git"))?;
+    let remote = read_small_file(&git.join("config")).and_then(|config| parse_remote(&config));
     Some(Checkout {
         root: root.to_owned(),
         git: git.canonicalize().unwrap_or(git),
@@ -54,7 +54,7 @@ pub fn of(directory: &Path) -> Option<Repo> {
         return None;
     }
     if !directory.ancestors().any(|path| path.join(".git").exists()) {
-        return gone_worktree(directory);
+        return repo_of_deleted_worktree(directory);
     }
     let Checkout { root, git, remote } = checkout(directory)?;
     let own = || {
@@ -84,7 +84,7 @@ const WORKTREES: [&str; 4] = [
 
 /// Returns the repository of a worktree that was deleted. Agents create worktrees below the repository, so the path
 /// still names it.
-fn gone_worktree(directory: &Path) -> Option<Repo> {
+fn repo_of_deleted_worktree(directory: &Path) -> Option<Repo> {
     let text = directory.to_string_lossy().replace('\\', "/");
     let at = WORKTREES.iter().find_map(|place| text.find(place))?;
     let name = text[..at].rsplit('/').next().filter(|name| !name.is_empty())?;
@@ -95,18 +95,18 @@ fn gone_worktree(directory: &Path) -> Option<Repo> {
 }
 
 /// Returns the git directory that all worktrees of a repository share.
-fn git_directory(dot_git: &Path) -> Option<PathBuf> {
+fn find_git_directory(dot_git: &Path) -> Option<PathBuf> {
     if dot_git.is_dir() {
         return Some(dot_git.to_owned());
     }
-    let told = read(dot_git)?;
-    let directory = dot_git.parent()?.join(told.strip_prefix("gitdir:")?.trim());
-    let common = read(&directory.join("commondir")).map(|common| directory.join(common.trim()));
+    let link = read_small_file(dot_git)?;
+    let directory = dot_git.parent()?.join(link.strip_prefix("gitdir:")?.trim());
+    let common = read_small_file(&directory.join("commondir")).map(|common| directory.join(common.trim()));
     let common = common.unwrap_or(directory);
     Some(common.canonicalize().unwrap_or(common))
 }
 
-fn read(path: &Path) -> Option<String> {
+fn read_small_file(path: &Path) -> Option<String> {
     let metadata = fs::metadata(path).ok()?;
     if !metadata.is_file() || metadata.len() > FILE_BYTES_MAX {
         return None;
@@ -114,8 +114,8 @@ fn read(path: &Path) -> Option<String> {
     fs::read_to_string(path).ok()
 }
 
-/// Returns the URL of the remote `origin`, or of the first remote.
-fn origin(config: &str) -> Option<String> {
+/// Returns the URL of the remote `parse_remote`, or of the first remote.
+fn parse_remote(config: &str) -> Option<String> {
     let mut section = "";
     let mut remotes = Vec::new();
     for line in config.lines().map(str::trim) {
@@ -129,11 +129,11 @@ fn origin(config: &str) -> Option<String> {
         }
     }
     let named = remotes.iter().find(|(is_origin, _)| *is_origin).or(remotes.first());
-    plain(named?.1)
+    normalize_url(named?.1)
 }
 
 /// Normalizes the URL of a remote to `host/owner/name`, without user, password, port and extension.
-fn plain(url: &str) -> Option<String> {
+fn normalize_url(url: &str) -> Option<String> {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let has_scheme = rest.len() != url.len();
     // Everything up to the last `@` before the path is credentials.
@@ -153,21 +153,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_address_of_a_repository_is_the_same_and_keeps_no_password() {
+    fn every_url_of_a_repository_is_normalized_without_its_password() {
         for url in [
             "git@github.com:acme/app.git",
             "https://github.com/acme/app",
             "https://ada:secret@GitHub.com/acme/app.git/",
             "ssh://git@github.com:22/acme/app.git",
         ] {
-            assert_eq!(plain(url).as_deref(), Some("github.com/acme/app"), "{url}");
+            assert_eq!(normalize_url(url).as_deref(), Some("github.com/acme/app"), "{url}");
         }
-        assert_eq!(plain("../app"), None);
-        assert_eq!(plain("/srv/git/app.git"), None);
+        assert_eq!(normalize_url("../app"), None);
+        assert_eq!(normalize_url("/srv/git/app.git"), None);
     }
 
     #[test]
-    fn clones_and_worktrees_are_one_repository_and_one_without_a_remote_has_its_own_name() {
+    fn clones_and_worktrees_are_one_repository_and_a_directory_without_remote_gives_its_name() {
         let home = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| {
             let path = home.path().join(name);

@@ -33,11 +33,11 @@ pub enum RestoreError {
     Text(#[from] TextError),
     #[error("cannot write {path}: {source}")]
     Io { path: PathBuf, source: io::Error },
-    #[error("a name in this session cannot be a file's: `{0}`")]
+    #[error("unsafe file name in this session: `{0}`")]
     UnsafeName(String),
-    #[error("a link leads out of the target: {0}")]
+    #[error("a link points outside the target: {0}")]
     LeadsOut(PathBuf),
-    #[error("it is not known where the agent would look for this session")]
+    #[error("cannot determine where the agent would look for this session")]
     NoPlace,
 }
 
@@ -98,7 +98,7 @@ pub fn plan(texts: &SessionTexts<'_>, session_uid: &str, target: Target<'_>) -> 
         // any other session.
         let base = match parent.filter(|_| agent == Agent::Claude) {
             Some(base) => base,
-            None => base_of(store, &uid, agent, view.as_ref(), target)?,
+            None => find_base(store, &uid, agent, view.as_ref(), target)?,
         };
         match texts.open(&uid, texts.locate(&uid)?) {
             Some(text) => add_parts(store, &uid, &text, agent, &base, &mut plan)?,
@@ -124,7 +124,7 @@ pub fn apply(texts: &SessionTexts<'_>, plan: &Plan) -> Result<u64, RestoreError>
             source,
         };
         let directory = file.path.parent().unwrap_or(&file.below);
-        make_directory(&file.below, directory).map_err(failed)?;
+        create_directory(&file.below, directory).map_err(failed)?;
         // The directory exists now, so a link in its path that leads out of the target is noticed here.
         let is_inside = || io::Result::Ok(directory.canonicalize()?.starts_with(file.below.canonicalize()?));
         if !is_inside().map_err(failed)? {
@@ -137,7 +137,7 @@ pub fn apply(texts: &SessionTexts<'_>, plan: &Plan) -> Result<u64, RestoreError>
                 new.insert(text.ok_or_else(|| TextError::Gone(file.session_uid.clone()))?)
             }
         };
-        let mut out = match private_file().open(&file.path) {
+        let mut out = match private_file_options().open(&file.path) {
             Ok(out) => out,
             // Another process created the file in the meantime. It is not overwritten.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
@@ -162,7 +162,7 @@ pub fn apply(texts: &SessionTexts<'_>, plan: &Plan) -> Result<u64, RestoreError>
 
 /// The directory to which the file names of a session are relative: the old and the new one.
 #[derive(Debug, Clone)]
-struct Base {
+struct PathBase {
     /// The directory of the log when it was read, or empty if unknown.
     old: PathBuf,
     new: PathBuf,
@@ -172,13 +172,13 @@ struct Base {
     stem: String,
 }
 
-fn base_of(
+fn find_base(
     store: &Store,
     uid: &str,
     agent: Agent,
     view: Option<&Session>,
     target: Target<'_>,
-) -> Result<Base, RestoreError> {
+) -> Result<PathBase, RestoreError> {
     let log = PathBuf::from(store.reads().log_path(uid)?);
     // A Grok session is a directory, the others are files in a directory.
     let old = match agent {
@@ -194,14 +194,14 @@ fn base_of(
     };
     let (new, below) = match target {
         Target::Directory(directory) => (directory.to_owned(), directory.to_owned()),
-        Target::InPlace(roots) => in_place(&old, agent, view, roots)?,
+        Target::InPlace(roots) => find_agent_directory(&old, agent, view, roots)?,
     };
-    Ok(Base { old, new, below, stem })
+    Ok(PathBase { old, new, below, stem })
 }
 
 /// Returns where an agent looks for a session: the directory it was read from, or the one in which the agent would
 /// create it.
-fn in_place(
+fn find_agent_directory(
     old: &Path,
     agent: Agent,
     view: Option<&Session>,
@@ -211,7 +211,7 @@ fn in_place(
     let mut own = roots.iter().filter(|root| root.agent == agent && root.label.is_none());
     let known = own.clone().find_map(|root| {
         let inside = old.strip_prefix(&root.path).ok()?;
-        checked(inside)
+        check_path(inside)
             .ok()
             .map(|inside| (root.path.join(inside), root.path.clone()))
     });
@@ -223,7 +223,7 @@ fn in_place(
     let cwd = view.cwd.as_deref();
     let inside = match agent {
         Agent::Claude => {
-            let name: String = cwd.ok_or(RestoreError::NoPlace)?.chars().map(dashed).collect();
+            let name: String = cwd.ok_or(RestoreError::NoPlace)?.chars().map(replace_by_dash).collect();
             if name.len() > CLAUDE_PROJECT_CHARS_MAX {
                 return Err(RestoreError::NoPlace);
             }
@@ -242,10 +242,10 @@ fn in_place(
             Path::new("sessions").join(name)
         }
     };
-    Ok((root.path.join(checked(&inside)?), root.path.clone()))
+    Ok((root.path.join(check_path(&inside)?), root.path.clone()))
 }
 
-fn dashed(c: char) -> char {
+fn replace_by_dash(c: char) -> char {
     if c.is_ascii_alphanumeric() { c } else { '-' }
 }
 
@@ -282,7 +282,7 @@ fn add_parts(
     uid: &str,
     text: &SessionText<'_>,
     agent: Agent,
-    base: &Base,
+    base: &PathBase,
     plan: &mut Plan,
 ) -> Result<(), RestoreError> {
     let cursors = store.reads().cursors_of(uid)?;
@@ -297,12 +297,12 @@ fn add_parts(
         let known = known.and_then(|cursor| Path::new(&cursor.path).strip_prefix(&base.old).ok());
         let known =
             known.filter(|path| !base.old.as_os_str().is_empty() && path.extension().is_none_or(|end| end != "zst"));
-        let inside = match known.map(checked) {
+        let inside = match known.map(check_path) {
             Some(Ok(inside)) => inside,
-            _ => checked(&by_rule(agent, uid, kind, &part, &base.stem))?,
+            _ => check_path(&default_path(agent, uid, kind, &part, &base.stem))?,
         };
         let path = base.new.join(inside);
-        let told = measure(text, &part)?;
+        let measured = measure_part(text, &part)?;
         plan.files.push(Planned {
             session_uid: uid.to_owned(),
             below: base.below.clone(),
@@ -310,16 +310,16 @@ fn add_parts(
             is_there: path.symlink_metadata().is_ok(),
             path,
             part,
-            bytes: told.0,
-            redactions: told.1,
-            lines_left_out: told.2,
+            bytes: measured.0,
+            redactions: measured.1,
+            lines_left_out: measured.2,
         });
     }
     Ok(())
 }
 
 /// Returns where a part is stored by the agent's conventions, relative to the directory of the session's log.
-fn by_rule(agent: Agent, uid: &str, kind: PartKind, part: &str, stem: &str) -> PathBuf {
+fn default_path(agent: Agent, uid: &str, kind: PartKind, part: &str, stem: &str) -> PathBuf {
     // The last two components of the part's path follow the colon.
     let name = part.split_once(':').map_or("", |(_, name)| name);
     let (parent, own) = name.rsplit_once('/').unwrap_or(("", name));
@@ -343,7 +343,7 @@ fn by_rule(agent: Agent, uid: &str, kind: PartKind, part: &str, stem: &str) -> P
 }
 
 /// Checks every component of a path below a target, and returns an error if one is not a safe file name.
-fn checked(path: &Path) -> Result<PathBuf, RestoreError> {
+fn check_path(path: &Path) -> Result<PathBuf, RestoreError> {
     let mut safe = PathBuf::new();
     for component in path.components() {
         let name = match component {
@@ -357,7 +357,7 @@ fn checked(path: &Path) -> Result<PathBuf, RestoreError> {
 }
 
 /// Returns the number of bytes, masked secrets and placeholder lines of a part.
-fn measure(text: &SessionText<'_>, part: &str) -> Result<(u64, u64, u64), TextError> {
+fn measure_part(text: &SessionText<'_>, part: &str) -> Result<(u64, u64, u64), TextError> {
     let finder = memchr::memmem::Finder::new(TAG);
     let (mut bytes, mut redactions, mut left_out) = (0, 0, 0);
     let measured = text.each_bytes(part, |piece| {
@@ -373,7 +373,7 @@ fn measure(text: &SessionText<'_>, part: &str) -> Result<(u64, u64, u64), TextEr
 
 /// Options for a new file that only its owner can read. Its modification time stays today's, because an agent that
 /// deletes logs by age would otherwise delete it at once.
-fn private_file() -> fs::OpenOptions {
+fn private_file_options() -> fs::OpenOptions {
     let mut options = fs::OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
@@ -382,7 +382,7 @@ fn private_file() -> fs::OpenOptions {
 }
 
 /// Creates the missing directories from `below` down to `directory`, readable only by their owner.
-fn make_directory(below: &Path, directory: &Path) -> io::Result<()> {
+fn create_directory(below: &Path, directory: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
@@ -395,7 +395,7 @@ fn make_directory(below: &Path, directory: &Path) -> io::Result<()> {
         if !at.canonicalize()?.starts_with(below.canonicalize()?) {
             return Err(io::Error::new(
                 io::ErrorKind::PermissionDenied,
-                "a link leads out of the target",
+                "a link points outside the target",
             ));
         }
         at.push(component);
@@ -409,15 +409,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_that_climbs_out_or_begins_elsewhere_is_refused() {
+    fn paths_outside_the_target_are_rejected() {
         for bad in ["../x", "a/../../x", "/etc/passwd", "a/.hidden", "a/con.txt"] {
-            assert!(checked(Path::new(bad)).is_err(), "{bad}");
+            assert!(check_path(Path::new(bad)).is_err(), "{bad}");
         }
-        assert_eq!(checked(Path::new("a/b.jsonl")).unwrap(), Path::new("a/b.jsonl"));
+        assert_eq!(check_path(Path::new("a/b.jsonl")).unwrap(), Path::new("a/b.jsonl"));
     }
 
     #[test]
-    fn grok_names_a_directory_after_a_path() {
+    fn grok_percent_encodes_a_path_as_a_directory_name() {
         assert_eq!(percent_encoded("/home/ada/my app"), "%2Fhome%2Fada%2Fmy%20app");
     }
 }

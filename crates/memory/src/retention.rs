@@ -24,7 +24,7 @@ pub use plan::{Candidate, Drop, Next, Plan, Policy, Reason, count_reasons, reaso
 pub const DATA_LOSS: &str = "session_memory.data_loss";
 
 /// If the store was unused for longer than this, the clock may just as well be wrong.
-const LEAP_DAYS: i64 = 366;
+const JUMP_DAYS: i64 = 366;
 
 /// The inputs of a retention run.
 #[derive(Clone, Copy)]
@@ -73,12 +73,12 @@ pub fn enforce(
     done: &mut Done,
 ) -> Result<Option<u64>, StoreError> {
     // If several machines share a store, only one at a time enforces its budget.
-    let Some(_right) = store.lock_retention()? else {
+    let Some(_lock) = store.lock_retention()? else {
         return Ok(None);
     };
     // If the clock has jumped, sessions are not evicted by age until a day has passed. The budget still applies.
     let mut policy = retention.policy;
-    if has_leapt(&store.reads(), retention.now())? {
+    if has_clock_jumped(&store.reads(), retention.now())? {
         policy.raw_max_age_days = None;
     }
     let mut opaque: HashSet<String> = HashSet::new();
@@ -102,12 +102,12 @@ pub fn enforce(
 }
 
 /// Returns `true` if the clock jumped by more than a year between two changes of the store within the last day.
-fn has_leapt(reads: &Reads<'_>, now: Timestamp) -> Result<bool, StoreError> {
+fn has_clock_jumped(reads: &Reads<'_>, now: Timestamp) -> Result<bool, StoreError> {
     const DAY_MICROS: i64 = 86_400_000_000;
     let now = now.as_microsecond();
     let mut moments = reads.moments_since(now.saturating_sub(DAY_MICROS), now)?;
     moments.push(now);
     Ok(moments
         .windows(2)
-        .any(|pair| pair[1].saturating_sub(pair[0]) > LEAP_DAYS * DAY_MICROS))
+        .any(|pair| pair[1].saturating_sub(pair[0]) > JUMP_DAYS * DAY_MICROS))
 }

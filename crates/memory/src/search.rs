@@ -35,7 +35,7 @@ pub use query::Query;
 pub use run::{rank, search};
 pub use snippet::Snippet;
 
-use scan::Place;
+use scan::TurnOrGap;
 
 /// A session to search. The caller passes sessions newest first.
 #[derive(Debug, Clone, Default)]
@@ -246,11 +246,11 @@ pub(crate) fn terms_in(query: &Query, filter: &filter::Filter<'_>) -> u32 {
 
 impl Part {
     /// Returns the turn that contains a line, or the gap between turns.
-    fn place(&self, number: usize, line: u64) -> Place {
+    fn place_of_line(&self, number: usize, line: u64) -> TurnOrGap {
         let before = self.turns.partition_point(|turn| turn.start_line <= line);
         match before.checked_sub(1).map(|at| self.turns[at]) {
-            Some(turn) if line <= turn.end_line => Place::Turn(turn.turn),
-            _ => Place::Outside(number, before),
+            Some(turn) if line <= turn.end_line => TurnOrGap::Turn(turn.turn),
+            _ => TurnOrGap::Outside(number, before),
         }
     }
 }

@@ -58,7 +58,7 @@ pub fn find(root: &Root) -> Found {
         Agent::Grok => &["sessions"],
     };
     for place in places {
-        walk(root.agent, &root.path.join(place), &mut found);
+        walk_logs(root.agent, &root.path.join(place), &mut found);
     }
     found
 }
@@ -71,12 +71,12 @@ pub fn find_named(root: &Root, named: &[PathBuf]) -> Found {
         let Some(path) = path_in(root, path) else { continue };
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if is_log(root.agent, &name) && files::inside(&root.path, &path).is_ok() {
-            walk(root.agent, &path, &mut found);
+            walk_logs(root.agent, &path, &mut found);
         }
         // Claude Code keeps the logs of subagents in a directory that is named like the session's log.
         let folder = path.with_extension("");
         if root.agent == Agent::Claude && files::inside(&root.path, &folder).is_ok() {
-            walk(root.agent, &folder, &mut found);
+            walk_logs(root.agent, &folder, &mut found);
         }
     }
     found.logs.sort_by(|a, b| a.path.cmp(&b.path));
@@ -97,11 +97,11 @@ pub(crate) fn path_in(root: &Root, path: &Path) -> Option<PathBuf> {
 /// Walks any directory for logs of one agent.
 pub fn find_in(agent: Agent, directory: &Path) -> Found {
     let mut found = Found::default();
-    walk(agent, directory, &mut found);
+    walk_logs(agent, directory, &mut found);
     found
 }
 
-fn walk(agent: Agent, directory: &Path, found: &mut Found) {
+fn walk_logs(agent: Agent, directory: &Path, found: &mut Found) {
     if !directory.exists() {
         return;
     }
@@ -177,10 +177,10 @@ pub fn source_of(agent: Agent, log: &Path) -> Source {
     let place = place_of(log);
     let name = log.file_name().unwrap_or_default().to_string_lossy();
     let mut parts = vec![Part {
-        kind: named_part(agent, &name),
+        kind: part_kind(agent, &name),
         path: log.to_owned(),
     }];
-    let beside = companions(agent, &place, &name).into_iter();
+    let beside = possible_companions(agent, &place, &name).into_iter();
     parts.extend(
         beside
             .filter(|(_, path)| is_plain_file(path))
@@ -192,7 +192,7 @@ pub fn source_of(agent: Agent, log: &Path) -> Source {
 /// Returns paths that are named like a companion of a log but are not regular files: pipes, directories, links.
 pub fn odd_companions(agent: Agent, log: &Path) -> Vec<Unread> {
     let name = log.file_name().unwrap_or_default().to_string_lossy();
-    let beside = named_companions(agent, &place_of(log), &name).into_iter();
+    let beside = fixed_companions(agent, &place_of(log), &name).into_iter();
     let odd = beside.filter(|(_, path)| path.symlink_metadata().is_ok_and(|metadata| !metadata.is_file()));
     odd.map(|(_, path)| Unread {
         path,
@@ -207,8 +207,8 @@ fn is_plain_file(path: &Path) -> bool {
 }
 
 /// Returns the possible companions of a log.
-fn companions(agent: Agent, place: &Path, name: &str) -> Vec<(PartKind, PathBuf)> {
-    let mut companions = named_companions(agent, place, name);
+fn possible_companions(agent: Agent, place: &Path, name: &str) -> Vec<(PartKind, PathBuf)> {
+    let mut companions = fixed_companions(agent, place, name);
     if agent == Agent::Claude {
         companions.extend(spilled_results(place).into_iter().map(|path| (PartKind::Spill, path)));
     }
@@ -216,7 +216,7 @@ fn companions(agent: Agent, place: &Path, name: &str) -> Vec<(PartKind, PathBuf)
 }
 
 /// Returns the possible companions of a log whose names are fixed.
-fn named_companions(agent: Agent, place: &Path, name: &str) -> Vec<(PartKind, PathBuf)> {
+fn fixed_companions(agent: Agent, place: &Path, name: &str) -> Vec<(PartKind, PathBuf)> {
     let directory = place.parent().unwrap_or(Path::new(""));
     match agent {
         Agent::Claude => vec![(PartKind::Meta, place.with_extension("meta.json"))],
@@ -227,7 +227,7 @@ fn named_companions(agent: Agent, place: &Path, name: &str) -> Vec<(PartKind, Pa
                 .collect()
         }
         // One of its files identifies a Grok session, which is a directory. A companion alone stands only for itself.
-        Agent::Grok if matches!(named_part(agent, name), PartKind::Log | PartKind::ChatHistory) => {
+        Agent::Grok if matches!(part_kind(agent, name), PartKind::Log | PartKind::ChatHistory) => {
             let files = GROK_PARTS
                 .iter()
                 .filter(|(kind, _)| !matches!(kind, PartKind::Log | PartKind::ChatHistory))
@@ -263,7 +263,7 @@ pub(crate) const GROK_PARTS: &[(PartKind, &str)] = &[
 ];
 
 /// Returns the kind of a file by its name. By default it is a log.
-fn named_part(agent: Agent, name: &str) -> PartKind {
+fn part_kind(agent: Agent, name: &str) -> PartKind {
     let known = GROK_PARTS
         .iter()
         .find(|(_, known)| agent == Agent::Grok && *known == name);
@@ -301,7 +301,7 @@ pub fn subagents_of(log: &Path, session_id: &str) -> Found {
     let log = place_of(log);
     let Some(directory) = log.parent() else { return found };
     let stem = log.file_stem().unwrap_or_default();
-    walk(Agent::Claude, &directory.join(stem).join("subagents"), &mut found);
+    walk_logs(Agent::Claude, &directory.join(stem).join("subagents"), &mut found);
     let Ok(entries) = std::fs::read_dir(directory) else {
         return found;
     };
@@ -312,8 +312,8 @@ pub fn subagents_of(log: &Path, session_id: &str) -> Found {
         .collect();
     flat.sort();
     for path in flat {
-        if names_session(&path, session_id) {
-            walk(Agent::Claude, &path, &mut found);
+        if contains_session_id(&path, session_id) {
+            walk_logs(Agent::Claude, &path, &mut found);
         }
     }
     found
@@ -325,15 +325,17 @@ fn is_flat_subagent(path: &Path) -> bool {
 }
 
 /// Returns `true` if the start of a log contains the id of a session.
-fn names_session(path: &Path, session_id: &str) -> bool {
+fn contains_session_id(path: &Path, session_id: &str) -> bool {
     use std::io::Read;
     let Ok((file, _)) = files::open(path) else {
         return false;
     };
     let mut head = Vec::new();
-    let told = format!("\"{session_id}\"");
+    let quoted_id = format!("\"{session_id}\"");
     file.take(64 << 10).read_to_end(&mut head).is_ok()
-        && head.windows(told.len()).any(|window| window == told.as_bytes())
+        && head
+            .windows(quoted_id.len())
+            .any(|window| window == quoted_id.as_bytes())
 }
 
 #[cfg(test)]
@@ -351,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_named_like_a_log_is_found() {
+    fn only_files_that_are_named_like_a_log_are_found() {
         let home = tempfile::tempdir().unwrap();
         let project = home.path().join("projects/-home-ada-app");
         let subagents = project.join("5e55/subagents");
@@ -379,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flat_subagent_belongs_to_the_session_its_records_name() {
+    fn a_subagent_beside_the_log_belongs_to_the_session_that_its_records_name() {
         let home = tempfile::tempdir().unwrap();
         fs::write(home.path().join("s1.jsonl"), "").unwrap();
         fs::write(home.path().join("agent-a.jsonl"), r#"{"sessionId":"s1"}"#).unwrap();

@@ -19,10 +19,10 @@ thread_local! {
 
 /// Compresses bytes.
 pub(crate) fn compress(bytes: &[u8], level: i32) -> io::Result<Vec<u8>> {
-    COMPRESSOR.with_borrow_mut(|kept| {
-        let compressor = match kept {
+    COMPRESSOR.with_borrow_mut(|slot| {
+        let compressor = match slot {
             Some(compressor) => compressor,
-            none => none.insert(Compressor::new(level)?),
+            empty => empty.insert(Compressor::new(level)?),
         };
         compressor.set_compression_level(level)?;
         if bytes.len() > PACKED_BYTES_MAX {
@@ -37,21 +37,23 @@ pub(crate) fn compress(bytes: &[u8], level: i32) -> io::Result<Vec<u8>> {
     })
 }
 
-/// Decompresses a frame of at most `most` bytes.
-pub(crate) fn decompress(packed: &[u8], most: usize) -> io::Result<Vec<u8>> {
-    let told = get_frame_content_size(packed).ok().flatten();
-    let room = told.and_then(|told| usize::try_from(told).ok()).unwrap_or(most);
-    let mut bytes = Vec::with_capacity(room.min(most));
+/// Decompresses a frame of at most `max_bytes` bytes.
+pub(crate) fn decompress(packed: &[u8], max_bytes: usize) -> io::Result<Vec<u8>> {
+    let content_size = get_frame_content_size(packed).ok().flatten();
+    let capacity = content_size
+        .and_then(|content_size| usize::try_from(content_size).ok())
+        .unwrap_or(max_bytes);
+    let mut bytes = Vec::with_capacity(capacity.min(max_bytes));
     decompress_into(packed, &mut bytes)?;
     Ok(bytes)
 }
 
 /// Decompresses a frame into the capacity of a buffer. Returns an error if the capacity is too small.
 pub(crate) fn decompress_into(packed: &[u8], bytes: &mut Vec<u8>) -> io::Result<()> {
-    DECOMPRESSOR.with_borrow_mut(|kept| {
-        let decompressor = match kept {
+    DECOMPRESSOR.with_borrow_mut(|slot| {
+        let decompressor = match slot {
             Some(decompressor) => decompressor,
-            none => none.insert(Decompressor::new()?),
+            empty => empty.insert(Decompressor::new()?),
         };
         decompressor.decompress_to_buffer(packed, bytes)?;
         Ok(())

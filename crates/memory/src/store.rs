@@ -84,7 +84,7 @@ pub struct Store {
     /// The journal entry of this instance, which later transactions update.
     operation: Option<i64>,
     /// A shared lock that keeps writers out while this reader exists; see [`Store::open_existing`].
-    _still: Option<fs::File>,
+    _shared_lock: Option<fs::File>,
 }
 
 /// How much of a session is replaced by its stand-in.
@@ -109,14 +109,15 @@ impl Store {
             None => {
                 make_private(&place.join(PACKS))?;
                 let database = place.join(DATABASE);
-                if is_empty(&database) && has_packs(&place) && is_empty(&database) {
+                if is_missing_or_empty(&database) && has_packs(&place) && is_missing_or_empty(&database) {
                     return Err(StoreError::Headless);
                 }
                 // The version is checked with a read-only connection first, because a database of a newer version
                 // must not be changed. Other errors are ignored here: after a crash, a database cannot always be read
                 // without write access, and such a database is not newer.
                 let known = Engine::open(&database, Access::ReadOnly, place.writer());
-                if let Err(error @ StoreError::TooNew { .. }) = known.and_then(|engine| schema::must_be_known(&engine))
+                if let Err(error @ StoreError::TooNew { .. }) =
+                    known.and_then(|engine| schema::check_required_version(&engine))
                 {
                     return Err(error);
                 }
@@ -141,30 +142,30 @@ impl Store {
         }
         let database = place.join(DATABASE);
         // The packs are checked before the database is checked again, because a new store gets its database first.
-        if is_empty(&database) {
-            let is_headless = has_packs(&place) && is_empty(&database);
+        if is_missing_or_empty(&database) {
+            let is_headless = has_packs(&place) && is_missing_or_empty(&database);
             return if is_headless {
                 Err(StoreError::Headless)
             } else {
                 Ok(None)
             };
         }
-        let open = |access| open_probed(&database, access, place.writer());
+        let open = |access| open_and_check(&database, access, place.writer());
         match open(Access::ReadOnly) {
-            Ok(engine) => Self::if_made(engine, place, None),
-            Err(error) if is_cannot_open(&error) => {
+            Ok(engine) => Self::if_migrated(engine, place, None),
+            Err(error) if is_open_failure(&error) => {
                 // SQLite cannot create its files here: the store is a copy, on a read-only medium, or belongs to
                 // another user. If a writer is active, these files exist and the second attempt succeeds. Otherwise
                 // we keep writers out with their own lock.
-                let still = fs::File::open(place.join(LOCK)).ok();
-                if let Some(lock) = &still {
+                let shared_lock = fs::File::open(place.join(LOCK)).ok();
+                if let Some(lock) = &shared_lock {
                     _ = lock.lock_shared();
                 }
                 match open(Access::ReadOnly) {
-                    Ok(engine) => Self::if_made(engine, place, None),
+                    Ok(engine) => Self::if_migrated(engine, place, None),
                     Err(_) if !has_write_ahead_log(&database) => {
-                        let engine = open(Access::Still)?;
-                        Self::if_made(engine, place, still)
+                        let engine = open(Access::Immutable)?;
+                        Self::if_migrated(engine, place, shared_lock)
                     }
                     Err(_) => Err(error),
                 }
@@ -174,9 +175,9 @@ impl Store {
     }
 
     /// Returns the store if its tables exist, or `None` if another process is creating them or crashed before it had.
-    fn if_made(engine: Engine, place: Place, still: Option<fs::File>) -> Result<Option<Self>, StoreError> {
+    fn if_migrated(engine: Engine, place: Place, shared_lock: Option<fs::File>) -> Result<Option<Self>, StoreError> {
         if engine.version()? > 0 || engine.has_table("sessions")? {
-            return Ok(Some(Self::new(engine, place, still)));
+            return Ok(Some(Self::new(engine, place, shared_lock)));
         }
         match has_packs(&place) {
             true => Err(StoreError::Headless),
@@ -192,12 +193,12 @@ impl Store {
         Ok((Self::new(engine, place, None), WriteLock::of_scratch()))
     }
 
-    fn new(engine: Engine, place: Place, still: Option<fs::File>) -> Self {
+    fn new(engine: Engine, place: Place, shared_lock: Option<fs::File>) -> Self {
         Self {
             engine,
             place,
             operation: None,
-            _still: still,
+            _shared_lock: shared_lock,
         }
     }
 
@@ -253,7 +254,7 @@ impl Store {
         let (done, operation) = self.engine.transaction(|engine| {
             let tx = Tx { engine };
             let (done, sentence) = work(&tx)?;
-            let operation = operations::put(engine, before, at, command, &sentence)?;
+            let operation = operations::put_operation(engine, before, at, command, &sentence)?;
             Ok((done, operation))
         })?;
         self.operation = Some(operation);
@@ -339,7 +340,7 @@ impl Store {
     pub fn look(&self) -> Result<Look<'_>, StoreError> {
         Ok(Look {
             engine: &self.engine,
-            is_own: self.engine.begin_look()?,
+            is_own: self.engine.begin_snapshot()?,
         })
     }
 }
@@ -347,7 +348,7 @@ impl Store {
 impl Drop for Look<'_> {
     fn drop(&mut self) {
         if self.is_own {
-            self.engine.end_look();
+            self.engine.end_snapshot();
         }
     }
 }
@@ -361,7 +362,7 @@ pub struct Passage<'s> {
 impl Store {
     /// Begins such a phase.
     pub fn passage(&self) -> Result<Passage<'_>, StoreError> {
-        self.engine.set_passing(true)?;
+        self.engine.set_sequential(true)?;
         Ok(Passage { engine: &self.engine })
     }
 }
@@ -369,7 +370,7 @@ impl Store {
 impl Drop for Passage<'_> {
     fn drop(&mut self) {
         // This affects only speed, so an error is ignored.
-        _ = self.engine.set_passing(false);
+        _ = self.engine.set_sequential(false);
     }
 }
 
@@ -417,15 +418,15 @@ impl Reads<'_> {
 }
 
 /// Opens a database and checks that it can be read.
-fn open_probed(database: &Path, access: Access, writer: &Writer) -> Result<Engine, StoreError> {
+fn open_and_check(database: &Path, access: Access, writer: &Writer) -> Result<Engine, StoreError> {
     let engine = Engine::open(database, access, writer)?;
     engine.probe()?;
-    schema::must_be_known(&engine)?;
+    schema::check_required_version(&engine)?;
     Ok(engine)
 }
 
 /// Returns `true` if the database file does not exist or was never written.
-fn is_empty(database: &Path) -> bool {
+fn is_missing_or_empty(database: &Path) -> bool {
     fs::metadata(database).map_or_else(|error| error.kind() == io::ErrorKind::NotFound, |file| file.len() == 0)
 }
 
@@ -437,7 +438,7 @@ fn has_packs(directory: &Path) -> bool {
 }
 
 /// Returns `true` if the files beside the database could not be created or opened.
-fn is_cannot_open(error: &StoreError) -> bool {
+fn is_open_failure(error: &StoreError) -> bool {
     let StoreError::Database(error) = error else {
         return false;
     };
@@ -497,11 +498,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_database_whose_tables_somebody_is_still_making_is_none_yet() {
+    fn a_database_without_tables_is_not_a_store_yet() {
         let home = tempfile::tempdir().unwrap();
         let database = rusqlite::Connection::open(home.path().join(DATABASE)).unwrap();
         database.pragma_update(None, "journal_mode", "WAL").unwrap();
-        assert!(!is_empty(&home.path().join(DATABASE)));
+        assert!(!is_missing_or_empty(&home.path().join(DATABASE)));
         assert!(Store::open_existing(home.path()).unwrap().is_none());
         let pack = home.path().join(PACKS).join("00").join("a.pack");
         fs::create_dir_all(pack.parent().unwrap()).unwrap();

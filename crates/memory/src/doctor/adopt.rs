@@ -17,7 +17,7 @@ use crate::packs::{self, Packs};
 use crate::store::{Cursor, FrameRow, Stat, Store, StoreError, WriteLock};
 
 /// Number of lines at the beginning of a pack that are searched for ids.
-const LINES_ASKED: usize = 200;
+const LINES_SEARCHED: usize = 200;
 /// Maximum length of a session id, with a margin.
 const ID_BYTES_MAX: usize = 80;
 /// A frame is read in steps of this size until it is complete.
@@ -41,7 +41,7 @@ const PARTS: [PartKind; 9] = [
 pub(super) struct Adopted {
     pub(super) sessions: BTreeSet<String>,
     /// Packs whose owner cannot be determined.
-    pub(super) nameless: Vec<String>,
+    pub(super) ownerless: Vec<String>,
 }
 
 /// Assigns every pack that no row names to its session again.
@@ -50,14 +50,17 @@ pub(super) fn adopt(store: &mut Store, lock: &WriteLock, at: Timestamp) -> Resul
     let Packs::Files(directory) = store.packs() else {
         return Ok(adopted);
     };
-    let known = Known::of(store)?;
+    let known = KnownOwners::load(store)?;
     let mut found: BTreeMap<(String, String), Vec<FrameRow>> = BTreeMap::new();
     for pack in packs::list(&store.packs()) {
-        let Ok(pack_frames) = frames(&directory, &pack) else {
+        let Ok(pack_frames) = parse_frames(&directory, &pack) else {
             continue;
         };
-        let Some(owner) = known.owner(&pack).or_else(|| guess(&directory, &pack, &pack_frames)) else {
-            adopted.nameless.push(pack);
+        let Some(owner) = known
+            .find_owner(&pack)
+            .or_else(|| guess_owner(&directory, &pack, &pack_frames))
+        else {
+            adopted.ownerless.push(pack);
             continue;
         };
         // A pack that a crash left behind is shorter than the one that it was meant to replace.
@@ -68,28 +71,28 @@ pub(super) fn adopt(store: &mut Store, lock: &WriteLock, at: Timestamp) -> Resul
         }
     }
     for ((uid, part), frames) in found {
-        if known.gone.contains(&uid) || !lacks(store, &uid, &part, &frames)? {
+        if known.evicted.contains(&uid) || !lacks_frames(store, &uid, &part, &frames)? {
             continue;
         }
-        put(store, lock, at, (&uid, &part), &frames)?;
+        restore_frames(store, lock, at, (&uid, &part), &frames)?;
         adopted.sessions.insert(uid);
     }
-    mark_without_cursor(store, lock, at)?;
+    add_missing_cursors(store, lock, at)?;
     Ok(adopted)
 }
 
 /// What the remaining rows say about sessions.
-struct Known {
+struct KnownOwners {
     /// Session and part of a pack, by the stem of its name.
     owners: HashMap<String, (String, String)>,
     /// Sessions whose raw text was evicted.
-    gone: BTreeSet<String>,
+    evicted: BTreeSet<String>,
 }
 
-impl Known {
-    fn of(store: &Store) -> Result<Self, StoreError> {
+impl KnownOwners {
+    fn load(store: &Store) -> Result<Self, StoreError> {
         let mut owners = HashMap::new();
-        let mut gone = BTreeSet::new();
+        let mut evicted = BTreeSet::new();
         let reads = store.reads();
         for session in reads.sessions()? {
             let uid = session.session_uid;
@@ -97,28 +100,28 @@ impl Known {
             let parts = PARTS.iter().map(|kind| kind.as_str().to_owned());
             for part in parts.chain(read).chain(reads.parts(&uid)?) {
                 let name = packs::name(&uid, &part, 0);
-                owners.insert(stem(&name).to_owned(), (uid.clone(), part));
+                owners.insert(pack_stem(&name).to_owned(), (uid.clone(), part));
             }
             if session.evicted_at.is_some() {
-                gone.insert(uid);
+                evicted.insert(uid);
             }
         }
-        gone.extend(reads.tombstones()?);
-        Ok(Self { owners, gone })
+        evicted.extend(reads.tombstones()?);
+        Ok(Self { owners, evicted })
     }
 
-    fn owner(&self, pack: &str) -> Option<(String, String)> {
-        self.owners.get(stem(pack)).cloned()
+    fn find_owner(&self, pack: &str) -> Option<(String, String)> {
+        self.owners.get(pack_stem(pack)).cloned()
     }
 }
 
 /// Returns the name of a pack without its generation.
-fn stem(pack: &str) -> &str {
+fn pack_stem(pack: &str) -> &str {
     pack.rsplit_once('.').map_or(pack, |(stem, _)| stem)
 }
 
 /// Returns the consecutive frames of a pack, up to the first byte that does not belong to a frame.
-fn frames(directory: &Path, pack: &str) -> io::Result<Vec<FrameRow>> {
+fn parse_frames(directory: &Path, pack: &str) -> io::Result<Vec<FrameRow>> {
     let mut frames: Vec<FrameRow> = Vec::new();
     let mut is_open = false;
     let mut file = File::open(directory.join(pack))?;
@@ -167,10 +170,10 @@ fn next_frame(file: &mut File, bytes: &mut Vec<u8>) -> io::Result<Option<usize>>
 }
 
 /// Guesses the owner of a pack from the ids in its first lines. Returns only an owner that the pack's name confirms.
-fn guess(directory: &Path, pack: &str, frames: &[FrameRow]) -> Option<(String, String)> {
+fn guess_owner(directory: &Path, pack: &str, frames: &[FrameRow]) -> Option<(String, String)> {
     let first = packs::read(&Packs::Files(directory.to_owned()), frames.first()?).ok()?;
     let mut ids = BTreeSet::new();
-    for line in first.split(|byte| *byte == b'\n').take(LINES_ASKED) {
+    for line in first.split(|byte| *byte == b'\n').take(LINES_SEARCHED) {
         if let Ok(record) = serde_json::from_slice::<Value>(line) {
             gather_ids(&record, &mut ids);
         }
@@ -186,7 +189,7 @@ fn guess(directory: &Path, pack: &str, frames: &[FrameRow]) -> Option<(String, S
     });
     let parts = |uid: String| PARTS.map(|part| (uid.clone(), part.as_str().to_owned()));
     let mut owners = whole.chain(pairs).flat_map(parts);
-    owners.find(|(uid, part)| stem(&packs::name(uid, part, 0)) == stem(pack))
+    owners.find(|(uid, part)| pack_stem(&packs::name(uid, part, 0)) == pack_stem(pack))
 }
 
 /// Collects every string in a record that could be an id.
@@ -204,7 +207,7 @@ fn gather_ids(record: &Value, ids: &mut BTreeSet<String>) {
 }
 
 /// Returns `true` if the rows of a part describe less than its pack contains up to the start of the tail.
-fn lacks(store: &Store, uid: &str, part: &str, frames: &[FrameRow]) -> Result<bool, StoreError> {
+fn lacks_frames(store: &Store, uid: &str, part: &str, frames: &[FrameRow]) -> Result<bool, StoreError> {
     let rows = store.reads().frames(uid, part)?;
     let tail = store.reads().tail(uid, part).ok().flatten();
     let end = |frames: &[FrameRow]| frames.last().map_or(1, |frame| frame.first_line + frame.lines);
@@ -218,7 +221,7 @@ fn lacks(store: &Store, uid: &str, part: &str, frames: &[FrameRow]) -> Result<bo
     Ok(!is_whole || (!is_ended && end(frames) > end(&rows)))
 }
 
-fn put(
+fn restore_frames(
     store: &mut Store,
     lock: &WriteLock,
     at: Timestamp,
@@ -238,13 +241,13 @@ fn put(
             tx.add_frame(uid, part, frame, None)?;
         }
         tx.put_tail(uid, part, &tail, MaskVersion::default())?;
-        Ok(((), format!("found the frames of {uid} again in its pack")))
+        Ok(((), format!("recovered the frames of {uid} from its pack")))
     })
 }
 
 /// Gives every part that has lines but no cursor a cursor that matches no log, so that the next sweep reads the log
 /// from the start if it still exists.
-fn mark_without_cursor(store: &mut Store, lock: &WriteLock, at: Timestamp) -> Result<(), StoreError> {
+fn add_missing_cursors(store: &mut Store, lock: &WriteLock, at: Timestamp) -> Result<(), StoreError> {
     let mut lacking = Vec::new();
     for session in store.reads().sessions()? {
         let uid = session.session_uid;
@@ -259,7 +262,7 @@ fn mark_without_cursor(store: &mut Store, lock: &WriteLock, at: Timestamp) -> Re
                     .map(|frame| frame.lines)
                     .sum::<u64>();
                 let tail = store.reads().tail(&uid, &part).ok().flatten();
-                lacking.push(unread(&uid, &part, lines + tail.map_or(0, |tail| tail.lines)));
+                lacking.push(unread_cursor(&uid, &part, lines + tail.map_or(0, |tail| tail.lines)));
             }
         }
     }
@@ -268,12 +271,12 @@ fn mark_without_cursor(store: &mut Store, lock: &WriteLock, at: Timestamp) -> Re
     }
     store.write(lock, at, "doctor", |tx| {
         lacking.iter().try_for_each(|cursor| tx.put_cursor(cursor))?;
-        Ok(((), format!("marked {} parts to be read anew", lacking.len())))
+        Ok(((), format!("marked {} parts to be read again", lacking.len())))
     })
 }
 
 /// Returns a cursor with the path that the log would have had, because the reader recognizes a subagent by the path.
-fn unread(uid: &str, part: &str, lines: u64) -> Cursor {
+fn unread_cursor(uid: &str, part: &str, lines: u64) -> Cursor {
     let (agent, id) = uid.split_once(':').unwrap_or(("", uid));
     let path = match (agent, id.split_once('/')) {
         ("grok", _) if part == PartKind::Log.as_str() => format!("/{id}/updates.jsonl"),

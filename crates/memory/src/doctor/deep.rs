@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use transcript::{Agent, PartKind};
 
-use super::again::Again;
+use super::again::RowChecker;
 use crate::breaks;
 use crate::packs;
 use crate::store::{Patience, Place, Reads, SessionRow, Store, StoreError};
@@ -60,19 +60,19 @@ pub fn examine_store(place: &Place, progress: &dyn Fn(u64, u64)) -> Result<Store
         directory: place.to_path_buf(),
         ..StoreHealth::default()
     };
-    match look(place, &mut health, progress) {
+    match check_store(place, &mut health, progress) {
         // A store that cannot be opened or read right now may still be intact.
         Err(error) if error.lack().is_some() => return Err(error),
         Err(StoreError::Database(error)) => health.database.push(error.to_string()),
         Err(error @ (StoreError::Headless | StoreError::Unknown { .. } | StoreError::DamagedRow { .. })) => {
             health.database.push(error.to_string());
         }
-        looked => looked?,
+        result => result?,
     }
     Ok(health)
 }
 
-fn look(place: &Place, health: &mut StoreHealth, progress: &dyn Fn(u64, u64)) -> Result<(), StoreError> {
+fn check_store(place: &Place, health: &mut StoreHealth, progress: &dyn Fn(u64, u64)) -> Result<(), StoreError> {
     let Some(store) = Store::open_existing(place)? else {
         return Ok(());
     };
@@ -80,25 +80,25 @@ fn look(place: &Place, health: &mut StoreHealth, progress: &dyn Fn(u64, u64)) ->
     health.database = store.reads().check()?;
     let sessions = store.reads().sessions()?;
     health.sessions = sessions.len() as u64;
-    let stale = stale(&store.reads())?;
-    let mut again = Again::new()?;
+    let stale = stale_sessions(&store.reads())?;
+    let mut checker = RowChecker::new()?;
     for (at, session) in sessions.iter().enumerate() {
-        look_at_session(
+        check_session(
             &store,
             session,
             stale.contains(&session.session_uid),
-            &mut again,
+            &mut checker,
             health,
         )?;
         progress(at as u64 + 1, health.sessions);
     }
-    look_at_others(&store.reads(), health);
+    check_other_tables(&store.reads(), health);
     Ok(())
 }
 
 /// Returns the sessions whose rows were derived by older rules. They differ from what we would derive now, and a
 /// sweep derives them again.
-fn stale(reads: &Reads<'_>) -> Result<HashSet<String>, StoreError> {
+fn stale_sessions(reads: &Reads<'_>) -> Result<HashSet<String>, StoreError> {
     let mut stale = HashSet::new();
     for agent in Agent::ALL {
         stale.extend(reads.derived_by_others(agent)?);
@@ -106,40 +106,40 @@ fn stale(reads: &Reads<'_>) -> Result<HashSet<String>, StoreError> {
     Ok(stale)
 }
 
-fn look_at_session(
+fn check_session(
     store: &Store,
     session: &SessionRow,
     is_stale: bool,
-    again: &mut Again,
+    checker: &mut RowChecker,
     health: &mut StoreHealth,
 ) -> Result<(), StoreError> {
     let uid = session.session_uid.as_str();
     let before = health.damages.len();
     for part in store.reads().parts(uid)? {
-        look_at_part(store, uid, &part, health)?;
+        check_part(store, uid, &part, health)?;
     }
     if session.evicted_at.is_none() {
-        look_for_missing(&store.reads(), uid, health)?;
+        check_line_counts(&store.reads(), uid, health)?;
     }
-    if let Err(error) = look_at_rows(&store.reads(), uid) {
-        health.add(uid, &error.to_string(), DamageKind::Rows);
+    if let Err(error) = check_rows(&store.reads(), uid) {
+        health.add_damage(uid, &error.to_string(), DamageKind::Rows);
     }
     // Rows are compared with the lines only if both can be read.
     let is_sound = health.damages.len() == before;
     if !is_sound || is_stale || session.evicted_at.is_some() {
         return Ok(());
     }
-    let told = match again.difference(store, uid) {
+    let message = match checker.find_difference(store, uid) {
         Ok(None) => return Ok(()),
         Ok(Some(difference)) => format!("{uid}: {difference}"),
         Err(error) => error.to_string(),
     };
-    health.add(uid, &told, DamageKind::Rows);
+    health.add_damage(uid, &message, DamageKind::Rows);
     Ok(())
 }
 
 /// Checks that each part has as many lines in the store as its cursor says were read.
-fn look_for_missing(reads: &Reads<'_>, uid: &str, health: &mut StoreHealth) -> Result<(), StoreError> {
+fn check_line_counts(reads: &Reads<'_>, uid: &str, health: &mut StoreHealth) -> Result<(), StoreError> {
     for cursor in reads.cursors_of(uid)?.iter().filter(|cursor| !cursor.is_of_copy()) {
         if !PartKind::of_name(&cursor.part).is_some_and(PartKind::has_lines) {
             continue;
@@ -153,28 +153,30 @@ fn look_for_missing(reads: &Reads<'_>, uid: &str, health: &mut StoreHealth) -> R
         let end = tail.map_or(frames_end, |tail| tail.first_line + tail.lines - 1);
         if end != cursor.lines {
             let what = format!(
-                "part `{}` of {uid} is kept up to line {end} of {}",
+                "part `{}` of {uid} is stored up to line {end} of {}",
                 cursor.part, cursor.lines
             );
-            health.add(uid, &what, DamageKind::Lines);
+            health.add_damage(uid, &what, DamageKind::Lines);
         }
     }
     Ok(())
 }
 
 /// Checks that rows which belong to no session can be read and are valid text.
-fn look_at_others(reads: &Reads<'_>, health: &mut StoreHealth) {
+fn check_other_tables(reads: &Reads<'_>, health: &mut StoreHealth) {
     match reads.unreadable() {
-        Ok(tables) => health
-            .database
-            .extend(tables.iter().map(|table| format!("a row of `{table}` is no text"))),
+        Ok(tables) => health.database.extend(
+            tables
+                .iter()
+                .map(|table| format!("a row of `{table}` is not valid text")),
+        ),
         Err(error) => health.database.push(error.to_string()),
     }
 }
 
 /// Checks that the frames of a part have their original bytes, contain as many lines as their rows say, and are
 /// consecutive, and that the tail can be read.
-fn look_at_part(store: &Store, uid: &str, part: &str, health: &mut StoreHealth) -> Result<(), StoreError> {
+fn check_part(store: &Store, uid: &str, part: &str, health: &mut StoreHealth) -> Result<(), StoreError> {
     let mut next_line = 1;
     // Each frame is checked on its own because a damaged frame does not affect those after it.
     for frame in store.reads().frames(uid, part)? {
@@ -187,10 +189,10 @@ fn look_at_part(store: &Store, uid: &str, part: &str, health: &mut StoreHealth) 
             Err(error) => Some(error.to_string()),
             // If the end of a line arrived later, its line break is in the next frame.
             Ok(_) if lines.abs_diff(frame.lines) > 1 => Some(format!("{lines} lines instead of {}", frame.lines)),
-            Ok(_) if frame.first_line != next_line => Some(format!("it begins at line {}", frame.first_line)),
+            Ok(_) if frame.first_line != next_line => Some(format!("it starts at line {}", frame.first_line)),
             // The name of a pack is a hash of its owner.
             Ok(_) if packs::name(uid, part, packs::generation(&frame.pack)) != frame.pack => {
-                Some("its pack is another's".to_owned())
+                Some("its pack belongs to another part".to_owned())
             }
             Ok(_) => None,
         };
@@ -202,7 +204,7 @@ fn look_at_part(store: &Store, uid: &str, part: &str, health: &mut StoreHealth) 
                 frame_no: frame.frame_no,
                 reason,
             };
-            health.add(uid, &error.to_string(), DamageKind::Lines);
+            health.add_damage(uid, &error.to_string(), DamageKind::Lines);
         }
     }
     match store.reads().tail(uid, part) {
@@ -211,14 +213,14 @@ fn look_at_part(store: &Store, uid: &str, part: &str, health: &mut StoreHealth) 
             Ok(())
         }
         Err(error) => {
-            health.add(uid, &error.to_string(), DamageKind::Lines);
+            health.add_damage(uid, &error.to_string(), DamageKind::Lines);
             Ok(())
         }
     }
 }
 
 /// Checks that event pages, reader states and other rows can be parsed.
-fn look_at_rows(reads: &Reads<'_>, uid: &str) -> Result<(), StoreError> {
+fn check_rows(reads: &Reads<'_>, uid: &str) -> Result<(), StoreError> {
     reads.events(uid)?;
     reads.reader_state(uid)?;
     reads.view(uid)?;
@@ -239,7 +241,7 @@ fn look_at_rows(reads: &Reads<'_>, uid: &str) -> Result<(), StoreError> {
 
 impl StoreHealth {
     /// Records damage.
-    fn add(&mut self, uid: &str, what: &str, kind: DamageKind) {
+    fn add_damage(&mut self, uid: &str, what: &str, kind: DamageKind) {
         self.damages.push(Damage {
             session_uid: uid.to_owned(),
             what: what.to_owned(),
@@ -271,7 +273,7 @@ pub fn mark_damaged(
         };
     }
     let sentence = format!(
-        "found {} damages: {} sessions to be read anew, {} without a log",
+        "found {} damaged items: {} sessions to be read again, {} without a log",
         health.damages.len(),
         unread.len(),
         lost.len()

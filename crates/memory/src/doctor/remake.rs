@@ -29,15 +29,15 @@ pub fn remake_database(place: &Place, now: Timestamp, patience: Patience<'_>) ->
     make_private(place)?;
     let lock = WriteLock::of_directory(place, patience)?;
     let (mut store, salvaged) = Store::salvage(place, &lock, now)?;
-    let Adopted { sessions, nameless } = adopt(&mut store, &lock, now)?;
+    let Adopted { sessions, ownerless } = adopt(&mut store, &lock, now)?;
     let mut remade = Remade {
         rows: salvaged.rows,
         tables: salvaged.lost,
         found: sessions,
         ..Remade::default()
     };
-    settle(&mut store, &lock, now, &salvaged.restored)?;
-    for pack in nameless {
+    restore_evictions(&mut store, &lock, now, &salvaged.restored)?;
+    for pack in ownerless {
         remade.nameless.push(store.set_aside(&pack)?);
     }
     remade.aside = store.take_place(&lock)?;
@@ -46,24 +46,29 @@ pub fn remake_database(place: &Place, now: Timestamp, patience: Patience<'_>) ->
 
 /// Restores what is still known about sessions whose own row is lost: a sealed digest means that the raw text was
 /// evicted. Also marks the rows that follow from lines as stale.
-fn settle(store: &mut Store, lock: &WriteLock, now: Timestamp, restored: &BTreeSet<String>) -> Result<(), StoreError> {
-    let mut gone = Vec::new();
+fn restore_evictions(
+    store: &mut Store,
+    lock: &WriteLock,
+    now: Timestamp,
+    restored: &BTreeSet<String>,
+) -> Result<(), StoreError> {
+    let mut evicted = Vec::new();
     for digest in store.reads().digests().unwrap_or_default() {
         if digest.is_sealed && restored.contains(digest.digest.session_uid.as_str()) {
-            gone.push(digest.digest.session_uid.to_string());
+            evicted.push(digest.digest.session_uid.to_string());
         }
     }
     let sessions = store.reads().sessions()?;
     store.write(lock, now, "doctor", |tx| {
-        for uid in &gone {
+        for uid in &evicted {
             tx.mark_forgotten(uid, now)?;
         }
-        if !gone.is_empty() {
+        if !evicted.is_empty() {
             tx.end_evictions()?;
         }
         for session in sessions.iter().filter(|session| session.evicted_at.is_none()) {
             tx.mark_stale(&session.session_uid)?;
         }
-        Ok(((), format!("found {} sessions again", sessions.len())))
+        Ok(((), format!("recovered {} sessions", sessions.len())))
     })
 }

@@ -12,10 +12,10 @@ use crate::outcome::Evidence;
 use crate::store::{SessionLoad, Store, StoreError};
 
 /// Returns a session without its texts.
-pub(super) fn stripped(store: &Store, load: SessionLoad, evicted_for: &str) -> Result<SessionLoad, StoreError> {
+pub(super) fn strip_session(store: &Store, load: SessionLoad, evicted_for: &str) -> Result<SessionLoad, StoreError> {
     let reads = store.reads();
-    let view = reads.view(&load.session_uid)?.map(view);
-    let digest = reads.digest_of(&load.session_uid)?.map(|row| digest(row.digest));
+    let view = reads.view(&load.session_uid)?.map(strip_view);
+    let digest = reads.digest_of(&load.session_uid)?.map(|row| strip_digest(row.digest));
     let unreadable = |_| StoreError::DamagedRow {
         session_uid: load.session_uid.clone(),
         table: "digests",
@@ -28,7 +28,7 @@ pub(super) fn stripped(store: &Store, load: SessionLoad, evicted_for: &str) -> R
 }
 
 /// The label of a link is removed because it comes from a prompt.
-fn view(session: Session) -> Session {
+fn strip_view(session: Session) -> Session {
     let lineage = session.lineage.into_iter().map(|link| Lineage { label: None, ..link });
     Session {
         title: None,
@@ -39,7 +39,7 @@ fn view(session: Session) -> Session {
     }
 }
 
-fn digest(mut digest: Digest) -> Digest {
+fn strip_digest(mut digest: Digest) -> Digest {
     let Digest {
         title,
         first_prompt,
@@ -78,32 +78,32 @@ fn digest(mut digest: Digest) -> Digest {
         left_out: _,
     } = &mut digest;
     (*title, *first_prompt, *task_ref) = (None, None, None);
-    outcome.evidence.iter_mut().for_each(hush);
+    outcome.evidence.iter_mut().for_each(clear_text);
     told.iter_mut()
         .for_each(|told| (told.reason, told.error) = (None, None));
-    *files = by_ending(files);
+    *files = count_by_extension(files);
     commands.clear();
     tests.last.iter_mut().for_each(|last| last.command.clear());
     commits.iter_mut().for_each(|commit| commit.subject = None);
     errors.kinds.clear();
     for signal in signals {
         signal.text.clear();
-        signal.evidence.iter_mut().for_each(hush);
+        signal.evidence.iter_mut().for_each(clear_text);
     }
     snippets.clear();
     digest
 }
 
 /// Keeps the position of the evidence but removes its text.
-fn hush(evidence: &mut Evidence) {
+fn clear_text(evidence: &mut Evidence) {
     evidence.text.clear();
 }
 
 /// Returns the number of edits per file extension, the most edited first.
-fn by_ending(files: &[FileEdits]) -> Vec<FileEdits> {
+fn count_by_extension(files: &[FileEdits]) -> Vec<FileEdits> {
     let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
     for file in files {
-        *kinds.entry(kind(&file.path)).or_default() += file.edits;
+        *kinds.entry(extension_pattern(&file.path)).or_default() += file.edits;
     }
     let mut kinds: Vec<FileEdits> = kinds
         .into_iter()
@@ -114,13 +114,14 @@ fn by_ending(files: &[FileEdits]) -> Vec<FileEdits> {
 }
 
 /// Returns the pattern that stands for a file, such as `*.rs`.
-fn kind(path: &str) -> String {
-    const ENDING_BYTES_MAX: usize = 5;
+fn extension_pattern(path: &str) -> String {
+    const EXTENSION_BYTES_MAX: usize = 5;
     let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
-    let ending = name.rsplit_once('.').map(|(_, ending)| ending);
-    let is_plain =
-        |ending: &&str| ending.len() <= ENDING_BYTES_MAX && ending.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    ending
+    let extension = name.rsplit_once('.').map(|(_, extension)| extension);
+    let is_plain = |extension: &&str| {
+        extension.len() <= EXTENSION_BYTES_MAX && extension.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    };
+    extension
         .filter(is_plain)
-        .map_or_else(|| "*".to_owned(), |ending| format!("*.{ending}"))
+        .map_or_else(|| "*".to_owned(), |extension| format!("*.{extension}"))
 }

@@ -51,7 +51,7 @@ impl Done {
 }
 
 /// A session to evict, with the digest that was just made for it.
-type Prepared<'p> = (&'p Drop, Option<(Digest, Growth)>);
+type PreparedEviction<'p> = (&'p Drop, Option<(Digest, Growth)>);
 
 /// Evicts the planned sessions that have not changed since. Returns the sessions for which no digest could be made.
 pub fn apply(
@@ -68,9 +68,9 @@ pub fn apply(
         store.mark_scrub()?;
     }
     for drops in safe.chunks(BATCH) {
-        let mut prepared: Vec<Prepared<'_>> = Vec::new();
+        let mut prepared: Vec<PreparedEviction<'_>> = Vec::new();
         for drop in drops {
-            match prepare(store, drop, retention)? {
+            match make_missing_digest(store, drop, retention)? {
                 Ok(made) => prepared.push((drop, made)),
                 Err(()) => failed.push(drop.session_uid.clone()),
             }
@@ -80,12 +80,12 @@ pub fn apply(
         *done = store.write(&lock, retention.now(), command.name, |tx| {
             let mut done = done.clone();
             for (drop, made) in &prepared {
-                let_go(tx, drop, made.as_ref(), retention, &mut done, &mut packs)?;
+                evict_session(tx, drop, made.as_ref(), retention, &mut done, &mut packs)?;
             }
-            let told = (command.sentence)(&done);
-            Ok((done, told))
+            let sentence = (command.sentence)(&done);
+            Ok((done, sentence))
         })?;
-        unlink(store, &packs);
+        delete_packs(store, &packs);
     }
     // A data loss is recorded in its own journal entry, in the same transaction as the deletion.
     for drops in lost.chunks(BATCH) {
@@ -95,19 +95,19 @@ pub fn apply(
             let mut done = done.clone();
             let before = done.drops.len();
             for drop in drops {
-                let_go(tx, drop, None, retention, &mut done, &mut packs)?;
+                evict_session(tx, drop, None, retention, &mut done, &mut packs)?;
             }
-            let told = loss(&done.drops[before..]);
-            Ok((done, told))
+            let sentence = describe_loss(&done.drops[before..]);
+            Ok((done, sentence))
         })?;
-        unlink(store, &packs);
+        delete_packs(store, &packs);
     }
     Ok(failed)
 }
 
 /// Makes the digest of a session that has none. Returns `Err(())` inside `Ok` if the session is damaged or has no
 /// content.
-fn prepare(
+fn make_missing_digest(
     store: &Store,
     drop: &Drop,
     retention: &Retention<'_>,
@@ -123,7 +123,7 @@ fn prepare(
 }
 
 /// Evicts one session unless it was kept, or has grown, since the plan was made.
-fn let_go(
+fn evict_session(
     tx: &Tx<'_>,
     drop: &Drop,
     made: Option<&(Digest, Growth)>,
@@ -144,7 +144,7 @@ fn let_go(
     if !is_safe || !tx.mark_evicting(uid, drop.ingested_at, now, drop.reason.as_str())? {
         return Ok(());
     }
-    packs.extend(let_go_rows(tx, uid)?);
+    packs.extend(evict_rows(tx, uid)?);
     done.bytes += drop.bytes;
     done.drops.push(drop.clone());
     Ok(())
@@ -152,7 +152,7 @@ fn let_go(
 
 /// Deletes all raw text of a session from the rows, except what its digest shows. Returns its packs, which can now be
 /// deleted.
-pub(super) fn let_go_rows(tx: &Tx<'_>, uid: &str) -> Result<Vec<String>, StoreError> {
+pub(super) fn evict_rows(tx: &Tx<'_>, uid: &str) -> Result<Vec<String>, StoreError> {
     let reads = tx.reads();
     let mut packs = reads.packs_of(uid)?;
     for stand_in in reads.stand_ins_of(uid)? {
@@ -166,7 +166,7 @@ pub(super) fn let_go_rows(tx: &Tx<'_>, uid: &str) -> Result<Vec<String>, StoreEr
     tx.drop_frames(uid)?;
     tx.drop_prompts(uid)?;
     if let Some(session) = reads.view(uid).ok().flatten() {
-        tx.let_go_derived(uid, &told_by(session, digest.as_ref()), prompt)?;
+        tx.let_go_derived(uid, &reduce_to_digest(session, digest.as_ref()), prompt)?;
     } else {
         tx.clear_derived(uid)?;
     }
@@ -174,7 +174,7 @@ pub(super) fn let_go_rows(tx: &Tx<'_>, uid: &str) -> Result<Vec<String>, StoreEr
 }
 
 /// Reduces a session to what its digest contains.
-fn told_by(session: Session, digest: Option<&Digest>) -> Session {
+fn reduce_to_digest(session: Session, digest: Option<&Digest>) -> Session {
     let mut lineage = session.lineage;
     for link in &mut lineage {
         (link.label, link.call_id) = (None, None);
@@ -189,11 +189,11 @@ fn told_by(session: Session, digest: Option<&Digest>) -> Session {
 }
 
 /// Describes a data loss for the journal.
-fn loss(drops: &[Drop]) -> String {
+fn describe_loss(drops: &[Drop]) -> String {
     let bytes = drops.iter().map(|drop| drop.bytes).sum();
     let uids: Vec<&str> = drops.iter().map(|drop| drop.session_uid.as_str()).collect();
     format!(
-        "lost {} of {} that had no digest, over the hard cap: {}",
+        "lost {} of {} without a digest, because of the hard cap: {}",
         several(bytes, "byte"),
         several(drops.len() as u64, "session"),
         uids.join(", ")
@@ -201,7 +201,7 @@ fn loss(drops: &[Drop]) -> String {
 }
 
 /// Deletes packs that no row names any more. If this fails, the pack is an orphan, and the next attempt deletes it.
-pub(super) fn unlink(store: &Store, packs: &[String]) {
+pub(super) fn delete_packs(store: &Store, packs: &[String]) {
     for pack in packs {
         store.packs().remove(pack);
     }
@@ -250,6 +250,6 @@ pub(crate) fn drop_orphans(store: &Store, _lock: &WriteLock) -> Result<(), Store
         .into_iter()
         .filter(|pack| !used.contains(pack.as_str()))
         .collect();
-    unlink(store, &orphans);
+    delete_packs(store, &orphans);
     Ok(())
 }

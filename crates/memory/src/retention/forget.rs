@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 
-use super::apply::{let_go_rows, unlink};
+use super::apply::{delete_packs, evict_rows};
 use super::{Command, Done, finish};
 use crate::digest;
 use crate::store::{Patience, Reads, Store, StoreError, Tx};
@@ -78,7 +78,7 @@ pub fn forget(
     }
     store.mark_scrub()?;
     let mut packs = Vec::new();
-    let sentence = sentence(remains, reach);
+    let sentence = describe_forgetting(remains, reach);
     let lock = store.lock(patience)?;
     // Nothing is dropped before its digest exists, unless the digest is dropped, too, or none can be made.
     let mut made = Vec::new();
@@ -92,15 +92,15 @@ pub fn forget(
         for one in remains {
             let uid = one.session_uid.as_str();
             tx.bury(uid, digests.now)?;
-            packs.extend(let_go_rows(tx, uid)?);
+            packs.extend(evict_rows(tx, uid)?);
             tx.mark_forgotten(uid, digests.now)?;
             if reach == Reach::WithDigest {
-                drop_rest(tx, uid)?;
+                drop_session_rows(tx, uid)?;
             }
         }
         Ok(((), sentence.clone()))
     })?;
-    unlink(store, &packs);
+    delete_packs(store, &packs);
     drop(lock);
     let command = Command {
         name: command,
@@ -126,19 +126,19 @@ pub(crate) fn forget_there(
     store.write_apart(&lock, now, "hub", |tx| {
         for uid in uids {
             tx.bury(uid, now)?;
-            packs.extend(let_go_rows(tx, uid)?);
-            drop_rest(tx, uid)?;
+            packs.extend(evict_rows(tx, uid)?);
+            drop_session_rows(tx, uid)?;
         }
         let uids = uids.join(", ");
-        Ok(((), format!("forgot all of {uids}, as the machine did that wrote it")))
+        Ok(((), format!("forgot all of {uids}, as the machine that pushed them did")))
     })?;
-    unlink(store, &packs);
+    delete_packs(store, &packs);
     store.scrub(&lock)?;
     Ok(())
 }
 
 /// Deletes the remaining rows of a session whose raw text is gone.
-fn drop_rest(tx: &Tx<'_>, uid: &str) -> Result<(), StoreError> {
+fn drop_session_rows(tx: &Tx<'_>, uid: &str) -> Result<(), StoreError> {
     tx.drop_session(uid)?;
     tx.drop_annotations(uid)?;
     tx.drop_facts(uid)?;
@@ -147,7 +147,7 @@ fn drop_rest(tx: &Tx<'_>, uid: &str) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn sentence(remains: &[Remains], reach: Reach) -> String {
+fn describe_forgetting(remains: &[Remains], reach: Reach) -> String {
     let uids: Vec<&str> = remains.iter().map(|one| one.session_uid.as_str()).collect();
     let what = match reach {
         Reach::Raw => "forgot the raw text of",

@@ -48,7 +48,7 @@ impl Reason {
     }
 
     /// Returns the name shown to users.
-    fn in_words(self) -> &'static str {
+    fn label(self) -> &'static str {
         match self {
             Self::HardCap => "hard cap",
             Self::Age { .. } | Self::Budget | Self::Overflow => self.as_str(),
@@ -63,7 +63,7 @@ pub fn count_reasons(drops: &[Drop]) -> Vec<(&'static str, u64)> {
 
 /// Returns why sessions are evicted, such as `by age`, or `2 by age, 1 by budget` if the reasons differ.
 pub fn reasons_in_words(drops: &[Drop]) -> String {
-    match count_by(drops, Reason::in_words).as_slice() {
+    match count_by(drops, Reason::label).as_slice() {
         [(only, _)] => format!("by {only}"),
         counts => {
             let counts: Vec<String> = counts
@@ -132,17 +132,17 @@ pub struct Next {
 /// Plans what to evict. `unowned_bytes` belong to no candidate and cannot be evicted: for example, a session that is
 /// being derived again.
 pub fn plan(candidates: &[Candidate], unowned_bytes: u64, policy: &Policy, now: Timestamp) -> Plan {
-    let mut passes = Passes::new(candidates, unowned_bytes, policy, now);
-    passes.backstop();
+    let mut passes = EvictionPasses::new(candidates, unowned_bytes, policy, now);
+    passes.evict_too_old();
     let (soft, hard) = (policy.raw_soft_cap_bytes, policy.raw_hard_cap_bytes);
-    passes.drop_while_above(soft, Reason::Budget, |one| one.is_old && one.is_analyzed);
+    passes.evict_while_above(soft, Reason::Budget, |one| one.is_old && one.is_analyzed);
     if passes.usage > hard {
         // Their digests can be made now, so they are treated like the others.
-        passes.drop_while_above(soft, Reason::Budget, |one| one.is_old && one.can_be_analyzed);
-        passes.drop_while_above(hard, Reason::HardCap, |one| one.is_analyzed || one.can_be_analyzed);
-        passes.drop_while_above(hard, Reason::Overflow, |_| true);
+        passes.evict_while_above(soft, Reason::Budget, |one| one.is_old && one.can_be_analyzed);
+        passes.evict_while_above(hard, Reason::HardCap, |one| one.is_analyzed || one.can_be_analyzed);
+        passes.evict_while_above(hard, Reason::Overflow, |_| true);
     }
-    passes.end()
+    passes.finish()
 }
 
 /// Returns what will be evicted next and when, even if nothing is due today.
@@ -171,7 +171,7 @@ pub fn next(candidates: &[Candidate], unowned_bytes: u64, policy: &Policy, now: 
 }
 
 /// A candidate with the properties that the passes check.
-struct Judged<'c> {
+struct JudgedCandidate<'c> {
     candidate: &'c Candidate,
     is_analyzed: bool,
     can_be_analyzed: bool,
@@ -181,20 +181,20 @@ struct Judged<'c> {
     is_dropped: bool,
 }
 
-struct Passes<'c> {
+struct EvictionPasses<'c> {
     policy: &'c Policy,
     /// In order of eviction.
-    judged: Vec<Judged<'c>>,
+    judged: Vec<JudgedCandidate<'c>>,
     usage: u64,
     plan: Plan,
 }
 
-impl<'c> Passes<'c> {
+impl<'c> EvictionPasses<'c> {
     fn new(candidates: &'c [Candidate], unowned_bytes: u64, policy: &'c Policy, now: Timestamp) -> Self {
         let (now, today) = (now.as_microsecond(), policy.today_began.as_microsecond());
-        let mut judged: Vec<Judged<'_>> = candidates
+        let mut judged: Vec<JudgedCandidate<'_>> = candidates
             .iter()
-            .map(|candidate| Judged {
+            .map(|candidate| JudgedCandidate {
                 candidate,
                 is_analyzed: candidate.analyzed_at.is_some(),
                 can_be_analyzed: candidate.analyzed_at.is_none() && !candidate.is_opaque,
@@ -222,7 +222,7 @@ impl<'c> Passes<'c> {
     }
 
     /// Evicts sessions that have a digest and are too old, whether or not there is room.
-    fn backstop(&mut self) {
+    fn evict_too_old(&mut self) {
         let Some(days) = self.policy.raw_max_age_days else {
             return;
         };
@@ -231,24 +231,24 @@ impl<'c> Passes<'c> {
             let one = &self.judged[at];
             if one.is_analyzed && one.is_old && one.age_micros > limit {
                 let days = u32::try_from(one.age_micros / DAY_MICROS).unwrap_or(u32::MAX);
-                self.drop(at, Reason::Age { days });
+                self.evict(at, Reason::Age { days });
             }
         }
     }
 
     /// Evicts the oldest eligible sessions until usage is at or below `cap`.
-    fn drop_while_above(&mut self, cap: u64, reason: Reason, may_go: impl Fn(&Judged<'_>) -> bool) {
+    fn evict_while_above(&mut self, cap: u64, reason: Reason, may_go: impl Fn(&JudgedCandidate<'_>) -> bool) {
         for at in 0..self.judged.len() {
             if self.usage <= cap {
                 return;
             }
             if self.judged[at].candidate.bytes > 0 && may_go(&self.judged[at]) {
-                self.drop(at, reason);
+                self.evict(at, reason);
             }
         }
     }
 
-    fn drop(&mut self, at: usize, reason: Reason) {
+    fn evict(&mut self, at: usize, reason: Reason) {
         let one = &mut self.judged[at];
         if one.is_dropped || one.candidate.is_kept || one.candidate.is_busy {
             return;
@@ -265,7 +265,7 @@ impl<'c> Passes<'c> {
         });
     }
 
-    fn end(self) -> Plan {
+    fn finish(self) -> Plan {
         let staying = || self.judged.iter().filter(|one| !one.is_dropped);
         Plan {
             bytes_after: self.usage,
@@ -326,13 +326,13 @@ mod tests {
     }
 
     #[test]
-    fn below_the_caps_and_young_nothing_goes() {
-        let told = check(&policy(100, 200, Some(45)), &["a 980 980 970 60", "b 999 - 999 40"]);
-        insta::assert_snapshot!(told, @"100 -> 100: ");
+    fn young_sessions_below_the_caps_stay() {
+        let plan = check(&policy(100, 200, Some(45)), &["a 980 980 970 60", "b 999 - 999 40"]);
+        insta::assert_snapshot!(plan, @"100 -> 100: ");
     }
 
     #[test]
-    fn what_is_analyzed_and_too_old_goes_though_there_is_room() {
+    fn analyzed_sessions_that_are_too_old_are_evicted_although_there_is_room() {
         let sessions = [
             "a 954 955 900 10",
             "b 955 955 900 10",
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn over_the_soft_cap_the_oldest_analyzed_go_until_it_fits() {
+    fn above_the_soft_cap_the_oldest_analyzed_sessions_are_evicted_until_it_is_met() {
         let sessions = [
             "c 990 992 980 40",
             "b 990 991 985 40",
@@ -358,20 +358,20 @@ mod tests {
     }
 
     #[test]
-    fn what_grew_today_goes_only_over_the_hard_cap_and_only_down_to_it() {
+    fn sessions_of_today_are_evicted_only_above_the_hard_cap_and_only_down_to_it() {
         let sessions = ["a 1000 1000 1000 40", "b 1000 1000 1000 40", "c 990 - 1001 40"];
         insta::assert_snapshot!(check(&policy(10, 120, None), &sessions), @"120 -> 120: ");
         insta::assert_snapshot!(check(&policy(10, 100, None), &sessions), @"120 -> 80: c HardCap (digest first)");
     }
 
     #[test]
-    fn over_the_hard_cap_what_is_not_analyzed_is_analyzed_and_goes_down_to_the_soft_cap() {
+    fn above_the_hard_cap_sessions_are_analyzed_and_evicted_down_to_the_soft_cap() {
         let sessions = ["a 990 - 980 40", "b 991 - 981 40", "c 992 - 982 40", "d 993 - 983 40"];
         insta::assert_snapshot!(check(&policy(50, 150, None), &sessions), @"160 -> 40: a Budget (digest first), b Budget (digest first), c Budget (digest first)");
     }
 
     #[test]
-    fn what_cannot_be_analyzed_is_lost_last_oldest_first_and_no_more_than_needed() {
+    fn sessions_that_cannot_be_analyzed_are_lost_last_and_oldest_first() {
         let sessions = [
             "a 990 - 980 60 o",
             "b 989 - 988 60 o",
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_next_is_due_now_or_when_it_grows_too_old() {
+    fn the_next_eviction_is_due_now_or_when_a_session_is_too_old() {
         let candidates = [
             "a 980 981 970 60",
             "b 970 - 960 40",
@@ -392,12 +392,18 @@ mod tests {
             "d 960 970 960 1 k",
         ]
         .map(candidate);
-        let told = |policy: &Policy| {
+        let next_eviction = |policy: &Policy| {
             let next = next(&candidates, 0, policy, at_day(TODAY))?;
             Some((next.session_uid, next.at_micros / DAY_MICROS))
         };
-        assert_eq!(told(&policy(1_000, 2_000, Some(45))), Some(("c".to_owned(), 1_020)));
-        assert_eq!(told(&policy(100, 2_000, Some(45))), Some(("a".to_owned(), TODAY)));
-        assert_eq!(told(&policy(1_000, 2_000, None)), None);
+        assert_eq!(
+            next_eviction(&policy(1_000, 2_000, Some(45))),
+            Some(("c".to_owned(), 1_020))
+        );
+        assert_eq!(
+            next_eviction(&policy(100, 2_000, Some(45))),
+            Some(("a".to_owned(), TODAY))
+        );
+        assert_eq!(next_eviction(&policy(1_000, 2_000, None)), None);
     }
 }

@@ -28,7 +28,7 @@ pub fn judge(matcher: &mut Matcher<'_>, texts: &[(About<'_>, &str)], field: Fiel
             continue;
         };
         terms |= found.terms;
-        let (closeness, focus) = Closeness::of(&found.places, wanted);
+        let (closeness, focus) = Closeness::measure(&found.places, wanted);
         if best.as_ref().is_none_or(|(before, ..)| closeness > *before) {
             let marked = found.places.iter().filter(|(_, term)| wanted & 1 << term != 0);
             let places: Vec<Range<usize>> = marked.map(|(place, _)| place.clone()).collect();

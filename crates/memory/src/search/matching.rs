@@ -76,7 +76,7 @@ impl<'q> Matcher<'q> {
         for (at, term) in self.query.terms.iter().enumerate() {
             if is_searched(term) {
                 let before = found.places.len();
-                self.places(at, &text, &mut |place| {
+                self.each_place(at, &text, &mut |place| {
                     found.places.push((place, at));
                     found.places.len() - before < PLACES_MAX
                 });
@@ -108,17 +108,17 @@ impl<'q> Matcher<'q> {
     }
 
     /// Calls `take` with the places of a term in a composed text until `take` returns `false`.
-    fn places(&self, at: usize, text: &str, take: &mut dyn FnMut(Range<usize>) -> bool) {
+    fn each_place(&self, at: usize, text: &str, take: &mut dyn FnMut(Range<usize>) -> bool) {
         match (&self.query.terms[at].pattern, &self.finders[at]) {
             (Pattern::Literal { pieces, ends }, Some(finder)) => {
                 let mut from = 0;
                 while let Some(start) = finder.find(&self.folded.as_str().as_bytes()[from..]) {
                     let start = from + start;
-                    let found = self.rest_follows(start, pieces).map(|end| {
+                    let found = self.match_rest(start, pieces).map(|end| {
                         let place = self.folded.place_there(start)..self.folded.place_there(end);
                         (place, end)
                     });
-                    match found.filter(|(place, _)| fits(text, place, *ends)) {
+                    match found.filter(|(place, _)| has_allowed_ends(text, place, *ends)) {
                         Some((place, end)) => {
                             from = end;
                             if !take(place) {
@@ -138,7 +138,7 @@ impl<'q> Matcher<'q> {
     }
 
     /// Returns the end of the last piece if all pieces follow from `start` on, separated by white space.
-    fn rest_follows(&self, start: usize, pieces: &[String]) -> Option<usize> {
+    fn match_rest(&self, start: usize, pieces: &[String]) -> Option<usize> {
         let (first, rest) = pieces.split_first()?;
         let mut end = start + first.len();
         for piece in rest {
@@ -153,7 +153,7 @@ impl<'q> Matcher<'q> {
     }
 }
 
-fn fits(text: &str, place: &Range<usize>, ends: Ends) -> bool {
+fn has_allowed_ends(text: &str, place: &Range<usize>, ends: Ends) -> bool {
     match ends {
         Ends::Words => words::is_sequence(text, place),
         Ends::Open => words::is_opening(text, place),
@@ -174,27 +174,27 @@ fn is_named(tool: &str, name: &str) -> bool {
 mod tests {
     use super::*;
 
-    const SAID: About<'_> = About {
+    const ANSWER: About<'_> = About {
         field: Field::Answer,
         role: Role::Assistant,
         tool: None,
         kinds: None,
     };
 
-    fn found(query: &Query, text: &str) -> String {
-        let Some(found) = Matcher::new(query).find(&SAID, text) else {
+    fn find_in(query: &Query, text: &str) -> String {
+        let Some(found) = Matcher::new(query).find(&ANSWER, text) else {
             return String::new();
         };
-        let told = found.places.iter().map(|(place, _)| &found.text[place.clone()]);
-        told.collect::<Vec<_>>().join("|")
+        let matches = found.places.iter().map(|(place, _)| &found.text[place.clone()]);
+        matches.collect::<Vec<_>>().join("|")
     }
 
-    fn by_words(query: &str, text: &str) -> String {
-        found(&Query::words(query).unwrap(), text)
+    fn find_words(query: &str, text: &str) -> String {
+        find_in(&Query::words(query).unwrap(), text)
     }
 
     #[test]
-    fn words_are_found_whole_in_any_case_and_by_their_parts() {
+    fn words_match_as_a_whole_in_any_case_and_by_their_parts() {
         for (query, text, expected) in [
             ("config", "parse_config, ParseConfig and Configs", "config|Config"),
             ("parseconfig", "ParseConfig MyParseConfig", "ParseConfig"),
@@ -209,29 +209,29 @@ mod tests {
             ("🎉", "done 🎉", "🎉"),
             ("one two", "two", "two"),
         ] {
-            assert_eq!(by_words(query, text), expected, "{query}");
+            assert_eq!(find_words(query, text), expected, "{query}");
         }
     }
 
     #[test]
-    fn exact_characters_and_expressions_are_found_anywhere() {
-        assert_eq!(found(&Query::exact("n( x").unwrap(), "FN( x)"), "N( x");
+    fn exact_texts_and_expressions_match_anywhere() {
+        assert_eq!(find_in(&Query::exact("n( x").unwrap(), "FN( x)"), "N( x");
         assert_eq!(
-            found(&Query::regex("^fn \\w+").unwrap(), "a\nFn main() fn x"),
+            find_in(&Query::regex("^fn \\w+").unwrap(), "a\nFn main() fn x"),
             "Fn main"
         );
-        assert_eq!(found(&Query::regex("x*").unwrap(), "axxb"), "xx");
+        assert_eq!(find_in(&Query::regex("x*").unwrap(), "axxb"), "xx");
     }
 
     #[test]
     fn a_long_text_of_one_letter_is_searched_in_reasonable_time() {
         let text = "a".repeat(300_000);
-        assert_eq!(by_words("a aa aaaa*", &text), "aaaa");
-        assert_eq!(found(&Query::exact("ab").unwrap(), &text), "");
+        assert_eq!(find_words("a aa aaaa*", &text), "aaaa");
+        assert_eq!(find_in(&Query::exact("ab").unwrap(), &text), "");
     }
 
     #[test]
-    fn fields_say_which_texts_are_searched() {
+    fn fields_select_the_texts_that_are_searched() {
         let about = About {
             field: Field::ToolOutput,
             role: Role::Tool,

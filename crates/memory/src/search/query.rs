@@ -171,11 +171,11 @@ pub enum FieldSuggestion {
 /// Why a query is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum QueryError {
-    #[error("nothing is asked for")]
+    #[error("the query is empty")]
     Empty,
     #[error("the query only excludes words")]
     OnlyNegations,
-    #[error("no value behind `{field}:`")]
+    #[error("no value after `{field}:`")]
     NoValue { field: &'static str },
     #[error("unknown value for `{field}:`: {value}{}", did_you_mean(.field, *.nearest))]
     UnknownValue {
@@ -185,9 +185,9 @@ pub enum QueryError {
     },
     #[error("not a regular expression, at character {at}: {reason}")]
     Regex { at: usize, reason: String },
-    #[error("more than {TERMS_MAX} words are asked for")]
+    #[error("the query has more than {TERMS_MAX} words")]
     TooMany,
-    #[error("the question is longer than {QUERY_BYTES_MAX} bytes")]
+    #[error("the query is longer than {QUERY_BYTES_MAX} bytes")]
     TooLong,
 }
 
@@ -203,8 +203,8 @@ impl QueryError {
             Self::OnlyNegations => "add a word to search for; to search for the dash itself, put `--` before it".into(),
             Self::NoValue { field } => format!("write it without a space: `{field}:VALUE`"),
             Self::UnknownValue { field, .. } => format!("one of: {}", parse::values_of(field).join(", ")),
-            Self::Regex { .. } => "`--exact` takes every character as it is".into(),
-            Self::TooMany | Self::TooLong => "`--exact` looks for a text as a whole".into(),
+            Self::Regex { .. } => "use `--exact` to search for the characters literally".into(),
+            Self::TooMany | Self::TooLong => "use `--exact` to search for the text as a whole".into(),
         }
     }
 }
@@ -238,8 +238,8 @@ impl Query {
         if text.is_empty() {
             return Err(QueryError::Empty);
         }
-        let term = Term::literal(text, vec![folded(text)], Ends::Free);
-        Ok(Self::of(term))
+        let term = Term::literal(text, vec![fold_text(text)], Ends::Free);
+        Ok(Self::single(term))
     }
 
     /// Creates a query for a regular expression, which is applied to each line by default. Ignores case unless the
@@ -249,8 +249,8 @@ impl Query {
         if expression.is_empty() {
             return Err(QueryError::Empty);
         }
-        let read = pattern::read(&compose(expression))?;
-        Ok(Self::of(Term {
+        let read = pattern::parse_regex(&compose(expression))?;
+        Ok(Self::single(Term {
             typed: expression.to_owned(),
             is_negated: false,
             field: None,
@@ -261,7 +261,7 @@ impl Query {
         }))
     }
 
-    fn of(term: Term) -> Self {
+    fn single(term: Term) -> Self {
         let mut query = Self::default();
         query.terms.push(term);
         query.note_cost();
@@ -307,8 +307,8 @@ impl Term {
             typed: typed.to_owned(),
             is_negated: false,
             field: None,
-            need: need_of(&pieces, ends),
-            plain: plain_of(&pieces),
+            need: literal_need(&pieces, ends),
+            plain: longest_plain_run(&pieces),
             raw: None,
             pattern: Pattern::Literal { pieces, ends },
         }
@@ -316,7 +316,7 @@ impl Term {
 }
 
 /// Returns a text as it is compared: composed and folded.
-fn folded(text: &str) -> String {
+fn fold_text(text: &str) -> String {
     Folded::of(&compose(text)).as_str().to_owned()
 }
 
@@ -329,7 +329,7 @@ fn check_length(bytes: usize) -> Result<(), QueryError> {
 
 /// Returns what a frame must contain for a literal to match: the words of its pieces, unless they may be parts of
 /// longer words, and the trigrams of its pieces.
-pub(super) fn need_of(pieces: &[String], ends: Ends) -> Need {
+pub(super) fn literal_need(pieces: &[String], ends: Ends) -> Need {
     let mut needs = Vec::new();
     for (at, piece) in pieces.iter().enumerate() {
         let is_open = ends == Ends::Open && at + 1 == pieces.len();
@@ -348,7 +348,7 @@ pub(super) fn need_of(pieces: &[String], ends: Ends) -> Need {
 }
 
 /// Returns the longest run of ASCII letters and digits in the pieces.
-fn plain_of(pieces: &[String]) -> Option<String> {
+fn longest_plain_run(pieces: &[String]) -> Option<String> {
     let stretches = pieces
         .iter()
         .flat_map(|piece| piece.split(|c: char| !c.is_ascii_alphanumeric()));

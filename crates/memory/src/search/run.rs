@@ -11,7 +11,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::glance::Glance;
 use super::query::Query;
-use super::scan::{Gathered, Place, Scanner};
+use super::scan::{Scanner, TurnMatches, TurnOrGap};
 use super::score::score;
 use crate::packs::Scratch;
 
@@ -65,7 +65,7 @@ struct Wave<'w, 'r> {
 
 /// A frame to read.
 #[derive(Clone, Copy)]
-struct Job {
+struct FrameJob {
     /// Index relative to the first session of the wave.
     session: usize,
     part: usize,
@@ -74,9 +74,9 @@ struct Job {
 
 /// The intermediate result of one session.
 #[derive(Default)]
-struct Outcome {
+struct SessionOutcome {
     waiting: usize,
-    turns: BTreeMap<Place, Gathered>,
+    turns: BTreeMap<TurnOrGap, TurnMatches>,
     facts: BTreeMap<usize, std::sync::Arc<[Fact]>>,
     hits: Vec<Hit>,
     work: Work,
@@ -86,40 +86,40 @@ struct Outcome {
 impl Wave<'_, '_> {
     fn run(&self, end: usize, answer: &mut Answer) {
         let count = end - self.start;
-        let outcomes: Vec<Mutex<Outcome>> = (0..count).map(|_| Mutex::default()).collect();
-        let mut jobs: Vec<Job> = Vec::new();
+        let outcomes: Vec<Mutex<SessionOutcome>> = (0..count).map(|_| Mutex::default()).collect();
+        let mut jobs: Vec<FrameJob> = Vec::new();
         for (session, outcome) in outcomes.iter().enumerate() {
             if (self.reach.is_cancelled)() {
                 break;
             }
-            jobs.extend(self.ask(session, &mut locked(outcome)));
+            jobs.extend(self.select_frames(session, &mut lock(outcome)));
         }
         let progress = Mutex::new(Progress::default());
         for (session, outcome) in outcomes.iter().enumerate() {
-            let outcome = locked(outcome);
+            let outcome = lock(outcome);
             if outcome.work.sessions == 1 && outcome.waiting == 0 {
-                locked(&progress).done(session, 0, 0);
+                lock(&progress).mark_done(session, 0, 0);
             }
         }
-        self.in_parallel(jobs.len(), &|| {
+        self.run_in_parallel(jobs.len(), &|| {
             let glance = self.glance.get_or_init(|| Glance::new(self.query));
             let mut scanner = Scanner::new(self.query, glance.clone());
             let mut scratch = Scratch::default();
             let (jobs, outcomes, progress) = (&jobs, &outcomes, &progress);
             move |job: usize| {
                 let job = jobs[job];
-                self.read(job, &mut scanner, &mut scratch, &outcomes[job.session]);
-                let mut outcome = locked(&outcomes[job.session]);
+                self.read_frame(job, &mut scanner, &mut scratch, &outcomes[job.session]);
+                let mut outcome = lock(&outcomes[job.session]);
                 outcome.waiting -= 1;
                 if outcome.waiting == 0 {
-                    self.judge(job.session, &mut outcome);
-                    locked(progress).done(job.session, outcome.hits.len(), outcome.work.read);
+                    self.collect_hits(job.session, &mut outcome);
+                    lock(progress).mark_done(job.session, outcome.hits.len(), outcome.work.read);
                 }
-                let progress = locked(progress);
+                let progress = lock(progress);
                 !self.enough.is_found(progress.hits, progress.frames)
             }
         });
-        let done = locked(&progress).sessions;
+        let done = lock(&progress).sessions;
         for (at, outcome) in outcomes.into_iter().enumerate().take(done) {
             let outcome = outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
             answer.work.add(&outcome.work);
@@ -136,7 +136,7 @@ impl Wave<'_, '_> {
     }
 
     /// Selects the frames of a session to read by their filters.
-    fn ask(&self, session: usize, outcome: &mut Outcome) -> Vec<Job> {
+    fn select_frames(&self, session: usize, outcome: &mut SessionOutcome) -> Vec<FrameJob> {
         outcome.work.sessions = 1;
         let parts = &self.sessions[self.start + session].parts;
         let mut masks: Vec<(usize, FrameRange, u32)> = Vec::new();
@@ -148,7 +148,7 @@ impl Wave<'_, '_> {
         }
         let wanted = self.query.wanted();
         // A turn can extend over several frames and parts.
-        let mut places: BTreeMap<Place, u32> = BTreeMap::new();
+        let mut places: BTreeMap<TurnOrGap, u32> = BTreeMap::new();
         for (number, frame, mask) in &masks {
             each_place(&parts[*number], *number, frame, &mut |place| {
                 *places.entry(place).or_default() |= mask
@@ -156,31 +156,37 @@ impl Wave<'_, '_> {
         }
         let mut jobs = Vec::new();
         for (part, frame, mask) in masks {
-            let mut is_of_use = false;
+            let mut is_useful = false;
             each_place(&parts[part], part, &frame, &mut |place| {
-                is_of_use |= places[&place] & wanted == wanted
+                is_useful |= places[&place] & wanted == wanted
             });
-            if is_of_use && (mask != 0 || wanted == 0) {
-                jobs.push(Job { session, part, frame });
+            if is_useful && (mask != 0 || wanted == 0) {
+                jobs.push(FrameJob { session, part, frame });
             }
         }
         outcome.waiting = jobs.len();
         jobs
     }
 
-    fn read(&self, job: Job, scanner: &mut Scanner<'_>, scratch: &mut Scratch, outcome: &Mutex<Outcome>) {
+    fn read_frame(
+        &self,
+        job: FrameJob,
+        scanner: &mut Scanner<'_>,
+        scratch: &mut Scratch,
+        outcome: &Mutex<SessionOutcome>,
+    ) {
         let session = self.start + job.session;
         let facts = match self.query.only.ask_for_events() {
-            true => self.facts(session, job.part, outcome),
+            true => self.load_facts(session, job.part, outcome),
             false => std::sync::Arc::default(),
         };
         if let Err(error) = (self.reach.lines)(job.frame.key, scratch) {
-            return locked(outcome).unreadable.push((job.frame.key, error.to_string()));
+            return lock(outcome).unreadable.push((job.frame.key, error.to_string()));
         }
         let lines = &scratch.lines;
         let part = &self.sessions[session].parts[job.part];
         let found = scanner.scan((job.part, part), job.frame.first_line, lines, &facts);
-        let mut outcome = locked(outcome);
+        let mut outcome = lock(outcome);
         outcome.work.read += 1;
         outcome.work.bytes_read += lines.len() as u64;
         for (place, new) in found {
@@ -192,16 +198,16 @@ impl Wave<'_, '_> {
     }
 
     /// Returns the facts of a part, which are loaded only once.
-    fn facts(&self, session: usize, part: usize, outcome: &Mutex<Outcome>) -> std::sync::Arc<[Fact]> {
-        if let Some(facts) = locked(outcome).facts.get(&part) {
+    fn load_facts(&self, session: usize, part: usize, outcome: &Mutex<SessionOutcome>) -> std::sync::Arc<[Fact]> {
+        if let Some(facts) = lock(outcome).facts.get(&part) {
             return facts.clone();
         }
         let facts: std::sync::Arc<[Fact]> = (self.reach.facts)(session, part).into();
-        locked(outcome).facts.entry(part).or_insert(facts).clone()
+        lock(outcome).facts.entry(part).or_insert(facts).clone()
     }
 
     /// Converts the turns that contain all wanted terms and no unwanted one to hits.
-    fn judge(&self, session: usize, outcome: &mut Outcome) {
+    fn collect_hits(&self, session: usize, outcome: &mut SessionOutcome) {
         let (wanted, unwanted) = (self.query.wanted(), self.query.unwanted());
         let age_ms = self
             .effort
@@ -219,8 +225,8 @@ impl Wave<'_, '_> {
             outcome.hits.push(Hit {
                 session: self.start + session,
                 turn: match place {
-                    Place::Turn(turn) => Some(turn),
-                    Place::Outside(..) => None,
+                    TurnOrGap::Turn(turn) => Some(turn),
+                    TurnOrGap::Outside(..) => None,
                 },
                 score: score(fields.into_iter(), best.closeness, age_ms),
                 texts: turn.texts,
@@ -237,7 +243,7 @@ impl Wave<'_, '_> {
     }
 
     /// Runs jobs in order on all threads, until a worker returns `false` or the search is cancelled.
-    fn in_parallel<F: FnMut(usize) -> bool>(&self, jobs: usize, worker: &(dyn Fn() -> F + Sync)) {
+    fn run_in_parallel<F: FnMut(usize) -> bool>(&self, jobs: usize, worker: &(dyn Fn() -> F + Sync)) {
         if jobs == 0 {
             return;
         }
@@ -276,7 +282,7 @@ struct Progress {
 }
 
 impl Progress {
-    fn done(&mut self, session: usize, hits: usize, frames: usize) {
+    fn mark_done(&mut self, session: usize, hits: usize, frames: usize) {
         self.ahead.insert(session, (hits, frames));
         while let Some((hits, frames)) = self.ahead.remove(&self.sessions) {
             self.sessions += 1;
@@ -296,12 +302,12 @@ impl Work {
 }
 
 /// Calls `take` with every turn that overlaps a frame, and every gap outside turns.
-fn each_place(part: &Part, number: usize, frame: &FrameRange, take: &mut dyn FnMut(Place)) {
+fn each_place(part: &Part, number: usize, frame: &FrameRange, take: &mut dyn FnMut(TurnOrGap)) {
     let end = frame.first_line + frame.lines;
     let mut line = frame.first_line;
     while line < end {
         let before = part.turns.partition_point(|turn| turn.start_line <= line);
-        take(part.place(number, line));
+        take(part.place_of_line(number, line));
         let within = before
             .checked_sub(1)
             .map(|at| part.turns[at])
@@ -313,6 +319,6 @@ fn each_place(part: &Part, number: usize, frame: &FrameRange, take: &mut dyn FnM
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -16,7 +16,7 @@ use crate::packs;
 
 /// A turn, or a run of lines that belongs to no turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Place {
+pub(super) enum TurnOrGap {
     Turn(u32),
     /// Lines before, between or after the turns of a part: the index of the part, and the number of its turns that
     /// start earlier.
@@ -25,18 +25,18 @@ pub(super) enum Place {
 
 /// What was found in one turn so far.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Gathered {
+pub(super) struct TurnMatches {
     pub(super) terms: u32,
     /// The best field in which each term was found.
     pub(super) fields: BTreeMap<usize, Field>,
     /// Number of texts that contain a term.
     pub(super) texts: u32,
-    pub(super) best: Option<Best>,
+    pub(super) best: Option<BestText>,
 }
 
 /// The text that best shows why a turn matches.
 #[derive(Debug, Clone)]
-pub(super) struct Best {
+pub(super) struct BestText {
     pub(super) closeness: Closeness,
     pub(super) field: Field,
     pub(super) role: Role,
@@ -47,7 +47,7 @@ pub(super) struct Best {
     pub(super) snippet: Snippet,
 }
 
-impl Gathered {
+impl TurnMatches {
     /// Merges the matches of another frame. The order does not matter.
     pub(super) fn add(&mut self, other: Self) {
         self.terms |= other.terms;
@@ -70,7 +70,7 @@ impl Gathered {
     }
 }
 
-impl Best {
+impl BestText {
     /// Compares by number of terms, then by field, then by the distance between the terms, then by position.
     fn is_better_than(&self, other: Option<&Self>) -> bool {
         let rank = |best: &Self| {
@@ -78,7 +78,7 @@ impl Best {
             (
                 std::cmp::Reverse(best.closeness.terms),
                 best.field,
-                std::cmp::Reverse(best.closeness.minus_bytes),
+                std::cmp::Reverse(best.closeness.negated_bytes),
                 place,
             )
         };
@@ -110,25 +110,27 @@ impl<'q> Scanner<'q> {
         first_line: u64,
         lines: &[u8],
         facts: &[Fact],
-    ) -> BTreeMap<Place, Gathered> {
-        let mut gathered: BTreeMap<Place, Gathered> = BTreeMap::new();
-        let mut held: Vec<(u64, &[u8])> = Vec::new();
+    ) -> BTreeMap<TurnOrGap, TurnMatches> {
+        let mut turns: BTreeMap<TurnOrGap, TurnMatches> = BTreeMap::new();
+        let mut lines_to_decode: Vec<(u64, &[u8])> = Vec::new();
         self.glance.each_line(part.form, lines, &mut |at, line| {
-            held.push((first_line + at, line));
+            lines_to_decode.push((first_line + at, line));
             true
         });
-        for (line_number, line) in held {
-            for text in texts_of(part.form, line) {
-                let fact = fact_of(facts, line_number, text.block);
-                let Some(found) = self.look(&text, fact) else { continue };
-                let turn = gathered.entry(part.place(number, line_number)).or_default();
-                self.gather((number, line_number), &text, fact, &found, turn);
+        for (line_number, line) in lines_to_decode {
+            for text in line_texts(part.form, line) {
+                let fact = find_fact(facts, line_number, text.block);
+                let Some(found) = self.find_terms(&text, fact) else {
+                    continue;
+                };
+                let turn = turns.entry(part.place_of_line(number, line_number)).or_default();
+                self.add_text((number, line_number), &text, fact, &found, turn);
             }
         }
-        gathered
+        turns
     }
 
-    fn look<'t>(&mut self, text: &'t Text, fact: Option<&Fact>) -> Option<Found<'t>> {
+    fn find_terms<'t>(&mut self, text: &'t Text, fact: Option<&Fact>) -> Option<Found<'t>> {
         let about = About {
             field: text.field,
             role: text.role,
@@ -139,13 +141,13 @@ impl<'q> Scanner<'q> {
     }
 
     /// Adds the matches in a text to its turn.
-    fn gather(
+    fn add_text(
         &self,
         (part, line): (usize, u64),
         text: &Text,
         fact: Option<&Fact>,
         found: &Found<'_>,
-        turn: &mut Gathered,
+        turn: &mut TurnMatches,
     ) {
         let wanted = self.query.wanted();
         turn.terms |= found.terms;
@@ -155,8 +157,8 @@ impl<'q> Scanner<'q> {
                 .filter(|term| found.terms & 1 << term != 0)
                 .map(|term| (term, text.field)),
         );
-        let (closeness, focus) = Closeness::of(&found.places, wanted);
-        let mut best = Best {
+        let (closeness, focus) = Closeness::measure(&found.places, wanted);
+        let mut best = BestText {
             closeness,
             field: text.field,
             role: text.role,
@@ -176,7 +178,7 @@ impl<'q> Scanner<'q> {
     }
 }
 
-fn texts_of(form: Form, line: &[u8]) -> Vec<Text> {
+fn line_texts(form: Form, line: &[u8]) -> Vec<Text> {
     match (form, packs::body(line)) {
         (_, LineBody::Oversized { .. }) => Vec::new(),
         (Form::Lines(agent), LineBody::Bytes(line)) => texts(agent, line),
@@ -191,7 +193,7 @@ fn texts_of(form: Form, line: &[u8]) -> Vec<Text> {
 }
 
 /// Returns the facts of an event. `facts` must be sorted by line and block.
-fn fact_of(facts: &[Fact], line: u64, block: u32) -> Option<&Fact> {
+fn find_fact(facts: &[Fact], line: u64, block: u32) -> Option<&Fact> {
     let at = facts
         .binary_search_by_key(&(line, block), |fact| (fact.line, fact.block))
         .ok()?;

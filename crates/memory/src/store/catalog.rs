@@ -154,7 +154,7 @@ impl Reads<'_> {
              WHERE stands_for IS NULL AND {which} ORDER BY session_uid"
         );
         let mut names = Names::default();
-        let mut listed = self.engine.query(&sql, values, |row| kept(row, &mut names))?;
+        let mut listed = self.engine.query(&sql, values, |row| read_listed(row, &mut names))?;
         let views = format!(
             "SELECT session_uid, started_at, ended_at, repo, cwd, branch, title, is_subagent, is_hidden FROM views
              WHERE {which}"
@@ -200,20 +200,22 @@ impl Reads<'_> {
 
     /// Returns each session with the models that it called.
     pub fn models(&self) -> Result<Vec<(String, String)>, StoreError> {
-        self.pairs("SELECT DISTINCT session_uid, model FROM calls WHERE model IS NOT NULL ORDER BY session_uid, model")
+        self.query_pairs(
+            "SELECT DISTINCT session_uid, model FROM calls WHERE model IS NOT NULL ORDER BY session_uid, model",
+        )
     }
 
     /// Returns each session with the roots it was read from: the root's label, or its path if it has none.
     pub fn roots_of_sessions(&self) -> Result<Vec<(String, String)>, StoreError> {
-        self.pairs("SELECT DISTINCT session_uid, root FROM cursors ORDER BY session_uid, root")
+        self.query_pairs("SELECT DISTINCT session_uid, root FROM cursors ORDER BY session_uid, root")
     }
 
     /// Returns each session with the prompts of its turns.
     pub fn prompts_of_turns(&self) -> Result<Vec<(String, String)>, StoreError> {
-        self.pairs("SELECT session_uid, prompt FROM turns ORDER BY session_uid, turn")
+        self.query_pairs("SELECT session_uid, prompt FROM turns ORDER BY session_uid, turn")
     }
 
-    fn pairs(&self, sql: &str) -> Result<Vec<(String, String)>, StoreError> {
+    fn query_pairs(&self, sql: &str) -> Result<Vec<(String, String)>, StoreError> {
         self.engine.query(sql, &[], |row| Ok((row.text(0)?, row.text(1)?)))
     }
 
@@ -221,7 +223,7 @@ impl Reads<'_> {
     pub fn uids_of_path(&self, path: &str) -> Result<Vec<String>, StoreError> {
         self.engine.query(
             "SELECT DISTINCT session_uid FROM cursors WHERE path = $1 ORDER BY session_uid",
-            &[Value::Text(&paths::kept(self.engine, path))],
+            &[Value::Text(&paths::to_stored(self.engine, path))],
             |row| row.text(0),
         )
     }
@@ -232,7 +234,7 @@ impl Reads<'_> {
             "SELECT cursors.session_uid FROM cursors JOIN sessions ON sessions.session_uid = cursors.session_uid
              WHERE path = $1 AND part IN ('log', 'chat_history', 'events') AND stands_for IS NULL
              ORDER BY cursors.session_uid LIMIT 1",
-            &[Value::Text(&paths::kept(self.engine, path))],
+            &[Value::Text(&paths::to_stored(self.engine, path))],
             |row| row.text(0),
         )
     }
@@ -262,7 +264,7 @@ fn newest_first(mut listed: Vec<Listed>) -> Vec<Listed> {
     listed
 }
 
-fn kept(row: &Row<'_>, names: &mut Names) -> Result<Listed, StoreError> {
+fn read_listed(row: &Row<'_>, names: &mut Names) -> Result<Listed, StoreError> {
     let is_evicted = row.int_opt(2)?.is_some();
     Ok(Listed {
         session_uid: row.text(0)?,
@@ -278,8 +280,8 @@ fn kept(row: &Row<'_>, names: &mut Names) -> Result<Listed, StoreError> {
         is_hidden: false,
         first_prompt: None,
         said: Annotations::default(),
-        machine: names.of(row.text_ref_opt(3)?),
-        user: names.of(row.text_ref_opt(4)?),
+        machine: names.intern_opt(row.text_ref_opt(3)?),
+        user: names.intern_opt(row.text_ref_opt(4)?),
     })
 }
 
@@ -287,11 +289,11 @@ fn kept(row: &Row<'_>, names: &mut Names) -> Result<Listed, StoreError> {
 fn fill_view(session: &mut Listed, row: &Row<'_>, names: &mut Names) -> Result<(), StoreError> {
     (session.started_micros, session.ended_micros) = (row.int_opt(1)?, row.int_opt(2)?);
     // A session without timestamps was last active when it was read.
-    let told = session.ended_micros.or(session.started_micros);
-    session.last_micros = told.or(session.last_micros);
-    session.repo = names.of(row.text_ref_opt(3)?);
-    session.cwd = names.of(row.text_ref_opt(4)?);
-    session.branch = names.of(row.text_ref_opt(5)?);
+    let last_time = session.ended_micros.or(session.started_micros);
+    session.last_micros = last_time.or(session.last_micros);
+    session.repo = names.intern_opt(row.text_ref_opt(3)?);
+    session.cwd = names.intern_opt(row.text_ref_opt(4)?);
+    session.branch = names.intern_opt(row.text_ref_opt(5)?);
     session.title = row.text_opt(6)?;
     (session.is_subagent, session.is_hidden) = (row.int(7)? != 0, row.int(8)? != 0);
     Ok(())

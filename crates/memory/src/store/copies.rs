@@ -24,7 +24,7 @@ impl Tx<'_> {
              ON CONFLICT (session_uid, path) DO UPDATE SET kind = $3, at = $4",
             &[
                 Value::Text(&copy.session_uid),
-                Value::Text(&paths::kept(self.engine, &copy.path)),
+                Value::Text(&paths::to_stored(self.engine, &copy.path)),
                 Value::Text(&copy.kind),
                 Value::Int(micros(at)),
             ],
@@ -34,7 +34,7 @@ impl Tx<'_> {
 
     /// Records that a file was deleted, for all sessions that it was made from.
     pub fn drop_copy(&self, path: &str) -> Result<(), StoreError> {
-        let path = paths::kept(self.engine, path);
+        let path = paths::to_stored(self.engine, path);
         self.engine
             .execute("DELETE FROM copies WHERE path = $1", &[Value::Text(&path)])?;
         Ok(())
@@ -59,7 +59,7 @@ impl Reads<'_> {
                 })
             },
         )?;
-        copies.retain_mut(|copy| match paths::own(self.engine, &copy.path) {
+        copies.retain_mut(|copy| match paths::own_path(self.engine, &copy.path) {
             Some(own) => {
                 copy.path = own;
                 true

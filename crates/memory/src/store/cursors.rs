@@ -44,8 +44,8 @@ impl Cursor {
 
     /// Returns `true` if both cursors say that the same part was read up to the same bytes.
     pub fn is_as_far_as(&self, other: &Self) -> bool {
-        let told = |cursor: &Self| (cursor.read_to, cursor.tail_hash);
-        (&self.part, &self.path) == (&other.part, &other.path) && told(self) == told(other)
+        let end = |cursor: &Self| (cursor.read_to, cursor.tail_hash);
+        (&self.part, &self.path) == (&other.part, &other.path) && end(self) == end(other)
     }
 
     /// Returns `true` if this cursor replaces another one: of the same file, or of a part that has moved.
@@ -65,7 +65,7 @@ const COLUMNS: &str = "session_uid, part, path, root, device, inode, size, mtime
 impl Tx<'_> {
     /// Stores a cursor.
     pub fn put_cursor(&self, cursor: &Cursor) -> Result<(), StoreError> {
-        let path = paths::kept(self.engine, &cursor.path);
+        let path = paths::to_stored(self.engine, &cursor.path);
         // The bits of a device or inode number are stored regardless of the sign.
         let bits = |number: u64| Value::Int(number.cast_signed());
         self.engine.execute(
@@ -97,7 +97,7 @@ impl Tx<'_> {
 
     /// Deletes the cursors of a part at other paths, because it has moved.
     pub fn drop_other_cursors(&self, cursor: &Cursor) -> Result<(), StoreError> {
-        let path = paths::kept(self.engine, &cursor.path);
+        let path = paths::to_stored(self.engine, &cursor.path);
         self.engine.execute(
             "DELETE FROM cursors WHERE session_uid = $1 AND part = $2 AND path <> $3 AND read_to > 0",
             &[
@@ -146,7 +146,7 @@ impl Reads<'_> {
              WHERE session_uid NOT IN (SELECT session_uid FROM sessions WHERE stands_for IS NOT NULL)
              ORDER BY session_uid, part, path"
         );
-        self.engine.query(&sql, &[], |row| cursor(self.engine, row))
+        self.engine.query(&sql, &[], |row| read_cursor(self.engine, row))
     }
 
     /// Returns the path from which the log of a session was read, or an empty string if it is unknown. This includes
@@ -158,7 +158,7 @@ impl Reads<'_> {
             &[Value::Text(session_uid)],
             |row| row.text(0),
         )?;
-        Ok(paths::told(self.engine, path.unwrap_or_default()))
+        Ok(paths::from_stored(self.engine, path.unwrap_or_default()))
     }
 
     /// Returns `true` if another machine wrote a cursor.
@@ -170,7 +170,7 @@ impl Reads<'_> {
     pub fn read_to(&self, path: &str) -> Result<Option<u64>, StoreError> {
         let read = self.engine.query_opt(
             "SELECT max(read_to) FROM cursors WHERE path = $1",
-            &[Value::Text(&paths::kept(self.engine, path))],
+            &[Value::Text(&paths::to_stored(self.engine, path))],
             |row| row.int_opt(0),
         )?;
         Ok(read.flatten().and_then(|read| u64::try_from(read).ok()))
@@ -180,18 +180,18 @@ impl Reads<'_> {
     pub fn cursors_of(&self, session_uid: &str) -> Result<Vec<Cursor>, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM cursors WHERE session_uid = $1 ORDER BY part, path");
         self.engine
-            .query(&sql, &[Value::Text(session_uid)], |row| cursor(self.engine, row))
+            .query(&sql, &[Value::Text(session_uid)], |row| read_cursor(self.engine, row))
     }
 }
 
-fn cursor(engine: &Engine, row: &Row<'_>) -> Result<Cursor, StoreError> {
+fn read_cursor(engine: &Engine, row: &Row<'_>) -> Result<Cursor, StoreError> {
     let count = |column| row.int(column).map(|number| u64::try_from(number).unwrap_or_default());
     let bits = |column| row.int(column).map(i64::cast_unsigned);
     let hash = |column| row.blob(column).map(|bytes| bytes.try_into().unwrap_or_default());
     Ok(Cursor {
         session_uid: row.text(0)?,
         part: row.text(1)?,
-        path: paths::told(engine, row.text(2)?),
+        path: paths::from_stored(engine, row.text(2)?),
         root: row.text(3)?,
         stat: Stat {
             device: bits(4)?,

@@ -38,9 +38,9 @@ impl Tx<'_> {
                 Value::Text(&text),
                 Value::Int(i64::from(mask_version)),
             ],
-            decision,
+            read_decision,
         )?;
-        Ok(added.expect("what was added is given back"))
+        Ok(added.expect("RETURNING yields the inserted row"))
     }
 
     /// Deletes the decisions of a session, because the session is forgotten.
@@ -71,11 +71,11 @@ impl Reads<'_> {
         let sql = format!(
             "SELECT decision_id, session_uid, at, text, mask_version FROM decisions WHERE {which} ORDER BY at, decision_id"
         );
-        self.engine.query(&sql, values, decision)
+        self.engine.query(&sql, values, read_decision)
     }
 }
 
-fn decision(row: &Row<'_>) -> Result<Decision, StoreError> {
+fn read_decision(row: &Row<'_>) -> Result<Decision, StoreError> {
     Ok(Decision {
         decision_id: row.int(0)?,
         session_uid: row.text_opt(1)?,

@@ -20,7 +20,7 @@ const TABLES: &[&str] = &[
 /// A fast level, because a reader's state is written on every growth and its size matters less.
 const ZSTD_LEVEL: i32 = 1;
 /// A state up to this size is compressed in one call.
-const STATE_SMALL: usize = 128 << 10;
+const SMALL_STATE_BYTES: usize = 128 << 10;
 /// Maximum size of a reader's state. A larger one is treated as damaged.
 const STATE_BYTES_MAX: u64 = 1 << 30;
 
@@ -30,9 +30,9 @@ pub struct PackedState(Vec<u8>);
 impl PackedState {
     /// Compresses a state while it is serialized, so that a large one is never held uncompressed.
     pub fn of(state: &State) -> Self {
-        let mut packer = Packer::default();
-        let packed = state.write(&mut packer).and_then(|()| packer.finish());
-        Self(packed.expect("memory can be written to"))
+        let mut compressor = StateCompressor::default();
+        let packed = state.write(&mut compressor).and_then(|()| compressor.finish());
+        Self(packed.expect("writing to memory cannot fail"))
     }
 
     /// Returns the compressed size.
@@ -44,12 +44,12 @@ impl PackedState {
 /// Buffers small states and streams large ones. Most states are small, and a compressor that knows the size in
 /// advance uses small tables for them, which take less time to clear.
 #[derive(Default)]
-struct Packer {
+struct StateCompressor {
     plain: Vec<u8>,
     long: Option<BufWriter<zstd::Encoder<'static, Vec<u8>>>>,
 }
 
-impl Packer {
+impl StateCompressor {
     fn finish(self) -> io::Result<Vec<u8>> {
         match self.long {
             Some(long) => long.into_inner()?.finish(),
@@ -58,9 +58,9 @@ impl Packer {
     }
 }
 
-impl Write for Packer {
+impl Write for StateCompressor {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.long.is_none() && self.plain.len() + bytes.len() > STATE_SMALL {
+        if self.long.is_none() && self.plain.len() + bytes.len() > SMALL_STATE_BYTES {
             let mut long = BufWriter::with_capacity(64 << 10, zstd::Encoder::new(Vec::new(), ZSTD_LEVEL)?);
             long.write_all(&std::mem::take(&mut self.plain))?;
             self.long = Some(long);
@@ -86,16 +86,16 @@ pub fn derived_version(agent: transcript::Agent) -> i64 {
 impl Tx<'_> {
     /// Adds the delta of the next lines of a part.
     pub fn apply_delta(&self, session_uid: &str, part: PartKind, delta: &Delta) -> Result<(), StoreError> {
-        events::put(self.engine, session_uid, &delta.events, &delta.amendments)?;
+        events::put_events(self.engine, session_uid, &delta.events, &delta.amendments)?;
         for turn in &delta.turns {
             put_turn(self.engine, session_uid, turn)?;
         }
         for amendment in &delta.amendments {
             if let Amendment::Rewound { turn } = amendment {
-                rewind(self.engine, session_uid, *turn)?;
+                mark_rewound(self.engine, session_uid, *turn)?;
             }
         }
-        calls::put(self.engine, session_uid, &delta.calls)?;
+        calls::put_calls(self.engine, session_uid, &delta.calls)?;
         add_faults(self.engine, session_uid, part, &delta.faults)?;
         add_unknown(self.engine, session_uid, &delta.unknown)?;
         match &delta.session {
@@ -149,17 +149,17 @@ impl Tx<'_> {
             let sql = format!("DELETE FROM {table} WHERE session_uid = $1");
             self.engine.execute(&sql, &[Value::Text(session_uid)])?;
         }
-        events::let_go(self.engine, session_uid)?;
+        events::empty_pages(self.engine, session_uid)?;
         self.engine.execute(
             "UPDATE turns SET prompt = CASE WHEN turn = 1 THEN $2 ELSE '' END WHERE session_uid = $1",
-            &[Value::Text(session_uid), Value::Text(&plain(prompt))],
+            &[Value::Text(session_uid), Value::Text(&replace_nul(prompt))],
         )?;
         put_view(self.engine, session_uid, session)
     }
 
     /// Deletes the derived rows of one session.
     pub fn clear_derived(&self, session_uid: &str) -> Result<(), StoreError> {
-        packed_calls::drop_of(self.engine, session_uid)?;
+        packed_calls::drop_packed_calls(self.engine, session_uid)?;
         for table in TABLES {
             let sql = format!("DELETE FROM {table} WHERE session_uid = $1");
             self.engine.execute(&sql, &[Value::Text(session_uid)])?;
@@ -168,7 +168,7 @@ impl Tx<'_> {
     }
 }
 
-fn damaged(session_uid: &str, table: &'static str) -> StoreError {
+fn damaged_row(session_uid: &str, table: &'static str) -> StoreError {
     StoreError::DamagedRow {
         session_uid: session_uid.to_owned(),
         table,
@@ -176,7 +176,7 @@ fn damaged(session_uid: &str, table: &'static str) -> StoreError {
 }
 
 /// Replaces NUL characters, because PostgreSQL cannot store them in text.
-pub(super) fn plain(text: &str) -> String {
+pub(super) fn replace_nul(text: &str) -> String {
     if text.contains('\0') {
         text.replace('\0', "\u{2400}")
     } else {
@@ -184,12 +184,12 @@ pub(super) fn plain(text: &str) -> String {
     }
 }
 
-pub(super) fn time(at: Option<Timestamp>) -> Value<'static> {
+pub(super) fn time_value(at: Option<Timestamp>) -> Value<'static> {
     at.map_or(Value::Null, |at| Value::Int(micros(at)))
 }
 
 fn put_turn(engine: &Engine, session_uid: &str, turn: &Turn) -> Result<(), StoreError> {
-    let prompt = plain(&turn.prompt);
+    let prompt = replace_nul(&turn.prompt);
     engine.execute(
         "INSERT INTO turns (session_uid, turn, trigger_seq, start_line, end_line, started_at, ended_at, prompt, events,
             tool_calls, errors, is_rewound)
@@ -202,8 +202,8 @@ fn put_turn(engine: &Engine, session_uid: &str, turn: &Turn) -> Result<(), Store
             Value::count(turn.trigger_seq),
             Value::count(turn.start_line),
             Value::count(turn.end_line),
-            time(turn.started_at),
-            time(turn.ended_at),
+            time_value(turn.started_at),
+            time_value(turn.ended_at),
             Value::Text(&prompt),
             Value::count(turn.events.into()),
             Value::count(turn.tool_calls.into()),
@@ -214,7 +214,7 @@ fn put_turn(engine: &Engine, session_uid: &str, turn: &Turn) -> Result<(), Store
     Ok(())
 }
 
-fn rewind(engine: &Engine, session_uid: &str, turn: u32) -> Result<(), StoreError> {
+fn mark_rewound(engine: &Engine, session_uid: &str, turn: u32) -> Result<(), StoreError> {
     engine.execute(
         "UPDATE turns SET is_rewound = 1 WHERE session_uid = $1 AND turn = $2",
         &[Value::Text(session_uid), Value::count(turn.into())],
@@ -223,8 +223,8 @@ fn rewind(engine: &Engine, session_uid: &str, turn: u32) -> Result<(), StoreErro
 }
 
 fn put_view(engine: &Engine, session_uid: &str, session: &Session) -> Result<(), StoreError> {
-    let view = json(session);
-    let text = |text: &Option<String>| text.as_deref().map(plain);
+    let view = to_json(session);
+    let text = |text: &Option<String>| text.as_deref().map(replace_nul);
     let (repo, cwd, title) = (text(&session.repo), text(&session.cwd), text(&session.title));
     let branch = text(&session.git_branch);
     engine.execute(
@@ -234,8 +234,8 @@ fn put_view(engine: &Engine, session_uid: &str, session: &Session) -> Result<(),
             branch = $7, is_subagent = $8, is_hidden = $9, view = $10",
         &[
             Value::Text(session_uid),
-            time(session.started_at),
-            time(session.ended_at),
+            time_value(session.started_at),
+            time_value(session.ended_at),
             Value::text_opt(repo.as_deref()),
             Value::text_opt(cwd.as_deref()),
             Value::text_opt(title.as_deref()),
@@ -249,13 +249,13 @@ fn put_view(engine: &Engine, session_uid: &str, session: &Session) -> Result<(),
 }
 
 /// JSON escapes the characters that a column cannot store.
-fn json(value: &impl serde::Serialize) -> String {
-    serde_json::to_string(value).expect("our words have no map with keys that are not text")
+fn to_json(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).expect("every map in our types has text keys")
 }
 
 fn add_faults(engine: &Engine, session_uid: &str, part: PartKind, faults: &[Fault]) -> Result<(), StoreError> {
     for fault in faults {
-        let reason = plain(&fault.reason);
+        let reason = replace_nul(&fault.reason);
         engine.execute(
             "INSERT INTO faults (session_uid, part, line, reason, is_mended) VALUES ($1, $2, $3, $4, $5)
              ON CONFLICT (session_uid, part, line, reason) DO NOTHING",
@@ -273,7 +273,7 @@ fn add_faults(engine: &Engine, session_uid: &str, part: PartKind, faults: &[Faul
 
 fn add_unknown(engine: &Engine, session_uid: &str, unknown: &BTreeMap<Unknown, u64>) -> Result<(), StoreError> {
     for (unknown, count) in unknown {
-        let record = plain(&unknown.record);
+        let record = replace_nul(&unknown.record);
         engine.execute(
             "INSERT INTO unknown (session_uid, record, version, count) VALUES ($1, $2, $3, $4)
              ON CONFLICT (session_uid, record, version) DO UPDATE SET count = unknown.count + $4",
@@ -296,7 +296,7 @@ impl Reads<'_> {
             &[Value::Text(session_uid)],
             |row| row.blob(0),
         )?;
-        let unpack = |packed: Vec<u8>| unpack_state(&packed).ok_or_else(|| damaged(session_uid, "readers"));
+        let unpack = |packed: Vec<u8>| unpack_state(&packed).ok_or_else(|| damaged_row(session_uid, "readers"));
         packed.map(unpack).transpose()
     }
 

@@ -31,22 +31,22 @@ pub struct Growth([i64; 4]);
 #[derive(Debug)]
 pub struct FreshDigest {
     session_uid: String,
-    packed: Packed,
-    told: (i64, i64),
+    packed: PackedDigest,
+    facts: (i64, i64),
 }
 
 /// The columns of a digest and of its packed calls.
 #[derive(Debug)]
-struct Packed {
+struct PackedDigest {
     text: String,
     calls: Vec<u8>,
 }
 
-impl Packed {
+impl PackedDigest {
     fn of(digest: &Digest, calls: &mut [Call]) -> Self {
         Self {
-            text: serde_json::to_string(digest).expect("our words have no map with keys that are not text"),
-            calls: packed_calls::pack(calls),
+            text: serde_json::to_string(digest).expect("every map in our types has text keys"),
+            calls: packed_calls::pack_calls(calls),
         }
     }
 }
@@ -57,8 +57,8 @@ impl FreshDigest {
         let last = facts.iter().map(|fact| micros(fact.at)).max();
         Self {
             session_uid: digest.session_uid.clone(),
-            packed: Packed::of(digest, calls),
-            told: (facts.len() as i64, last.unwrap_or_default()),
+            packed: PackedDigest::of(digest, calls),
+            facts: (facts.len() as i64, last.unwrap_or_default()),
         }
     }
 
@@ -76,8 +76,8 @@ impl Tx<'_> {
     /// Stores the digest of a session whose rows were all written in this transaction. Returns `false` if it is
     /// sealed, or if more facts were reported in the meantime.
     pub fn put_fresh_digest(&self, fresh: &FreshDigest, version: u32, at: Timestamp) -> Result<bool, StoreError> {
-        let is_all = self.reads().told(&fresh.session_uid)? == fresh.told;
-        Ok(is_all && self.put_packed(&fresh.session_uid, &fresh.packed, version, at)?)
+        let has_all_facts = self.reads().count_facts(&fresh.session_uid)? == fresh.facts;
+        Ok(has_all_facts && self.put_packed(&fresh.session_uid, &fresh.packed, version, at)?)
     }
 
     /// Stores a digest and marks its session as analyzed. Returns `false` and changes nothing if the digest is sealed
@@ -94,10 +94,10 @@ impl Tx<'_> {
             return Ok(false);
         }
         let mut calls = self.reads().calls_of(uid)?;
-        self.put_packed(uid, &Packed::of(digest, &mut calls), version, at)
+        self.put_packed(uid, &PackedDigest::of(digest, &mut calls), version, at)
     }
 
-    fn put_packed(&self, uid: &str, packed: &Packed, version: u32, at: Timestamp) -> Result<bool, StoreError> {
+    fn put_packed(&self, uid: &str, packed: &PackedDigest, version: u32, at: Timestamp) -> Result<bool, StoreError> {
         let put = self.engine.execute(
             "INSERT INTO digests (session_uid, version, made_at, is_sealed, digest) VALUES ($1, $2, $3, 0, $4)
              ON CONFLICT (session_uid) DO UPDATE SET version = $2, made_at = $3, digest = $4 WHERE digests.is_sealed = 0",
@@ -112,7 +112,7 @@ impl Tx<'_> {
             return Ok(false);
         }
         self.set_analyzed(uid, at)?;
-        packed_calls::put(self.engine, uid, at, &packed.calls)?;
+        packed_calls::put_packed_calls(self.engine, uid, at, &packed.calls)?;
         Ok(true)
     }
 
@@ -144,7 +144,7 @@ impl Reads<'_> {
         self.engine.query_opt(
             "SELECT session_uid, version, made_at, is_sealed, digest FROM digests WHERE session_uid = $1",
             &[Value::Text(session_uid)],
-            digest,
+            read_digest,
         )
     }
 
@@ -158,7 +158,7 @@ impl Reads<'_> {
              JOIN sessions ON sessions.session_uid = digests.session_uid
              WHERE stands_for IS NULL ORDER BY digests.session_uid",
             &[],
-            digest,
+            read_digest,
         )
     }
 
@@ -200,7 +200,7 @@ impl Reads<'_> {
 
     /// Returns how far a session was read, or `None` if the session is unknown.
     pub fn growth(&self, session_uid: &str) -> Result<Option<Growth>, StoreError> {
-        let (count, last) = self.told(session_uid)?;
+        let (count, last) = self.count_facts(session_uid)?;
         self.engine.query_opt(
             "SELECT ingested_at, (SELECT coalesce(sum(read_to), 0) FROM cursors WHERE cursors.session_uid = $1)
              FROM sessions WHERE session_uid = $1",
@@ -210,20 +210,20 @@ impl Reads<'_> {
     }
 
     /// Returns the number of facts that were reported about a session and the time of the last one.
-    fn told(&self, session_uid: &str) -> Result<(i64, i64), StoreError> {
+    fn count_facts(&self, session_uid: &str) -> Result<(i64, i64), StoreError> {
         if !self.engine.has_table("facts")? {
             return Ok((0, 0));
         }
-        let told = self.engine.query_opt(
+        let counts = self.engine.query_opt(
             "SELECT count(*), coalesce(max(at), 0) FROM facts WHERE session_uid = $1",
             &[Value::Text(session_uid)],
             |row| Ok((row.int(0)?, row.int(1)?)),
         )?;
-        Ok(told.unwrap_or_default())
+        Ok(counts.unwrap_or_default())
     }
 }
 
-fn digest(row: &Row<'_>) -> Result<DigestRow, StoreError> {
+fn read_digest(row: &Row<'_>) -> Result<DigestRow, StoreError> {
     let session_uid = row.text(0)?;
     let damaged = |_| StoreError::DamagedRow {
         session_uid,

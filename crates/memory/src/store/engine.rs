@@ -9,7 +9,7 @@ mod sqlite;
 
 use std::path::Path;
 
-pub(super) use self::postgres::{HeldLock, Rows};
+pub(super) use self::postgres::{HeldLock, RowReader};
 use self::postgres::{Postgres, RowExt};
 pub use self::postgres::{ServerError, ServerErrorKind};
 use self::sqlite::Sqlite;
@@ -20,11 +20,11 @@ use crate::terms::vocabulary::Sought;
 
 /// A connection to the database, and the writer that uses it.
 pub(super) struct Engine {
-    arm: Arm,
+    backend: Backend,
     writer: Writer,
 }
 
-enum Arm {
+enum Backend {
     Sqlite(Sqlite),
     Postgres(Postgres),
 }
@@ -50,7 +50,7 @@ pub(super) enum Access {
     ReadOnly,
     /// For a directory in which no file can be created, while nothing can write to the database. SQLite then takes no
     /// locks and needs no files beside it.
-    Still,
+    Immutable,
     ReadWrite,
 }
 
@@ -66,12 +66,12 @@ pub(super) enum Right {
 const ROLLBACK: &str = "ROLLBACK";
 
 /// A transaction that is rolled back when dropped, unless it was committed.
-struct Open<'e> {
+struct OpenTransaction<'e> {
     engine: &'e Engine,
     is_committed: bool,
 }
 
-impl Drop for Open<'_> {
+impl Drop for OpenTransaction<'_> {
     fn drop(&mut self) {
         if !self.is_committed {
             self.engine.roll_back();
@@ -83,7 +83,7 @@ impl Engine {
     /// Opens the database file. Creates it only if `access` allows writing.
     pub(super) fn open(path: &Path, access: Access, writer: &Writer) -> Result<Self, StoreError> {
         Ok(Self {
-            arm: Arm::Sqlite(Sqlite::open(path, access)?),
+            backend: Backend::Sqlite(Sqlite::open(path, access)?),
             writer: writer.clone(),
         })
     }
@@ -91,7 +91,7 @@ impl Engine {
     /// Connects to a server.
     pub(super) fn connect(server: &Server, access: Access, writer: &Writer) -> Result<Self, StoreError> {
         Ok(Self {
-            arm: Arm::Postgres(Postgres::connect(server, access)?),
+            backend: Backend::Postgres(Postgres::connect(server, access)?),
             writer: writer.clone(),
         })
     }
@@ -103,79 +103,81 @@ impl Engine {
 
     /// Returns `true` if several machines share the database, so that a path alone does not identify a file.
     pub(super) fn is_shared(&self) -> bool {
-        matches!(self.arm, Arm::Postgres(_))
+        matches!(self.backend, Backend::Postgres(_))
     }
 
     /// Returns the reader of frames that are rows, or `None` if frames are in files.
-    pub(super) fn rows(&self) -> Option<Rows> {
-        match &self.arm {
-            Arm::Sqlite(_) => None,
-            Arm::Postgres(arm) => Some(arm.rows()),
+    pub(super) fn rows(&self) -> Option<RowReader> {
+        match &self.backend {
+            Backend::Sqlite(_) => None,
+            Backend::Postgres(backend) => Some(backend.rows()),
         }
     }
 
     /// Checks that the database can be read. SQLite reads the file only when the first statement runs.
     pub(super) fn probe(&self) -> Result<(), StoreError> {
-        match &self.arm {
-            Arm::Sqlite(arm) => arm.probe(),
-            Arm::Postgres(_) => Ok(()),
+        match &self.backend {
+            Backend::Sqlite(backend) => backend.probe(),
+            Backend::Postgres(_) => Ok(()),
         }
     }
 
     /// Acquires an exclusive right, if the database has such rights. Returns `None` if another connection holds it
     /// and `is_waiting` is `false`.
-    pub(super) fn take(&self, right: Right, is_waiting: bool) -> Result<Option<HeldLock>, StoreError> {
-        match &self.arm {
-            Arm::Sqlite(_) => Ok(None),
-            Arm::Postgres(arm) => arm.take(right, is_waiting),
+    pub(super) fn acquire(&self, right: Right, is_waiting: bool) -> Result<Option<HeldLock>, StoreError> {
+        match &self.backend {
+            Backend::Sqlite(_) => Ok(None),
+            Backend::Postgres(backend) => backend.acquire(right, is_waiting),
         }
     }
 
     /// Begins a snapshot, unless one has begun. Returns `true` if it did. Without a snapshot, each query acquires and
     /// releases a lock.
-    pub(super) fn begin_look(&self) -> Result<bool, StoreError> {
-        match &self.arm {
-            Arm::Sqlite(arm) if arm.is_idle() => arm.script("BEGIN").map(|()| true),
-            Arm::Postgres(arm) if arm.is_idle() => arm.begin("REPEATABLE READ, READ ONLY").map(|()| true),
+    pub(super) fn begin_snapshot(&self) -> Result<bool, StoreError> {
+        match &self.backend {
+            Backend::Sqlite(backend) if backend.is_idle() => backend.script("BEGIN").map(|()| true),
+            Backend::Postgres(backend) if backend.is_idle() => {
+                backend.begin("REPEATABLE READ, READ ONLY").map(|()| true)
+            }
             _ => Ok(false),
         }
     }
 
-    pub(super) fn end_look(&self) {
+    pub(super) fn end_snapshot(&self) {
         // Nothing was changed, so an error does not matter.
         _ = self.commit();
     }
 
     /// Starts or ends a phase in which much is read only once.
-    pub(super) fn set_passing(&self, is_passing: bool) -> Result<(), StoreError> {
-        match &self.arm {
-            Arm::Sqlite(arm) => arm.set_passing(is_passing),
+    pub(super) fn set_sequential(&self, is_sequential: bool) -> Result<(), StoreError> {
+        match &self.backend {
+            Backend::Sqlite(backend) => backend.set_sequential(is_sequential),
             // The server manages its own cache, which all clients share.
-            Arm::Postgres(_) => Ok(()),
+            Backend::Postgres(_) => Ok(()),
         }
     }
 
     /// Starts or ends a series of batch writes.
     pub(super) fn set_batches(&self, are_written: bool) -> Result<(), StoreError> {
-        match &self.arm {
-            Arm::Sqlite(arm) => arm.set_batches(are_written),
-            Arm::Postgres(_) => Ok(()),
+        match &self.backend {
+            Backend::Sqlite(backend) => backend.set_batches(are_written),
+            Backend::Postgres(_) => Ok(()),
         }
     }
 
     /// Runs a statement that returns no rows, and returns the number of affected rows.
     pub(super) fn execute(&self, sql: &str, values: &[Value<'_>]) -> Result<usize, StoreError> {
-        match &self.arm {
-            Arm::Sqlite(arm) => arm.execute(sql, values),
-            Arm::Postgres(arm) => arm.execute(sql, values),
+        match &self.backend {
+            Backend::Sqlite(backend) => backend.execute(sql, values),
+            Backend::Postgres(backend) => backend.execute(sql, values),
         }
     }
 
     /// Runs one statement for many rows of values.
     pub(super) fn bulk<'v>(&self, sql: &str, rows: impl IntoIterator<Item = Vec<Value<'v>>>) -> Result<(), StoreError> {
-        match &self.arm {
-            Arm::Sqlite(arm) => arm.bulk(sql, rows),
-            Arm::Postgres(arm) => arm.bulk(sql, rows),
+        match &self.backend {
+            Backend::Sqlite(backend) => backend.bulk(sql, rows),
+            Backend::Postgres(backend) => backend.bulk(sql, rows),
         }
     }
 
@@ -194,16 +196,16 @@ impl Engine {
         Ok(answers)
     }
 
-    /// Runs a query and passes each row to `take`, without collecting them.
+    /// Runs a query and passes each row to `acquire`, without collecting them.
     pub(super) fn each(
         &self,
         sql: &str,
         values: &[Value<'_>],
         mut take: impl FnMut(&Row<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        match &self.arm {
-            Arm::Sqlite(arm) => arm.each(sql, values, take),
-            Arm::Postgres(arm) => arm
+        match &self.backend {
+            Backend::Sqlite(backend) => backend.each(sql, values, take),
+            Backend::Postgres(backend) => backend
                 .query(sql, values)?
                 .iter()
                 .try_for_each(|row| take(&Row::Postgres(row))),
@@ -222,9 +224,9 @@ impl Engine {
 
     /// Runs several statements without parameters.
     pub(super) fn script(&self, sql: &str) -> Result<(), StoreError> {
-        match &self.arm {
-            Arm::Sqlite(arm) => arm.script(sql),
-            Arm::Postgres(arm) => arm.script(sql),
+        match &self.backend {
+            Backend::Sqlite(backend) => backend.script(sql),
+            Backend::Postgres(backend) => backend.script(sql),
         }
     }
 
@@ -233,11 +235,11 @@ impl Engine {
         &mut self,
         work: impl FnOnce(&Self) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        match &self.arm {
-            Arm::Sqlite(arm) => arm.script("BEGIN IMMEDIATE")?,
-            Arm::Postgres(arm) => arm.begin("READ COMMITTED")?,
+        match &self.backend {
+            Backend::Sqlite(backend) => backend.script("BEGIN IMMEDIATE")?,
+            Backend::Postgres(backend) => backend.begin("READ COMMITTED")?,
         }
-        let mut open = Open {
+        let mut open = OpenTransaction {
             engine: self,
             is_committed: false,
         };
@@ -248,55 +250,55 @@ impl Engine {
     }
 
     fn commit(&self) -> Result<(), StoreError> {
-        match &self.arm {
-            Arm::Sqlite(arm) => arm.script("COMMIT"),
-            Arm::Postgres(arm) => arm.commit(),
+        match &self.backend {
+            Backend::Sqlite(backend) => backend.script("COMMIT"),
+            Backend::Postgres(backend) => backend.commit(),
         }
     }
 
     /// Ignores errors, because the error that caused the rollback is returned already.
     fn roll_back(&self) {
-        _ = match &self.arm {
-            Arm::Sqlite(arm) if arm.is_idle() => Ok(()),
-            Arm::Sqlite(arm) => arm.script(ROLLBACK),
-            Arm::Postgres(arm) => arm.end(ROLLBACK),
+        _ = match &self.backend {
+            Backend::Sqlite(backend) if backend.is_idle() => Ok(()),
+            Backend::Sqlite(backend) => backend.script(ROLLBACK),
+            Backend::Postgres(backend) => backend.end_transaction(ROLLBACK),
         };
     }
 
     /// Replaces the keywords in braces by those of this database.
     pub(super) fn dialect(&self, ddl: &str) -> String {
-        match self.arm {
-            Arm::Sqlite(_) => Sqlite::dialect(ddl),
-            Arm::Postgres(_) => Postgres::dialect(ddl),
+        match self.backend {
+            Backend::Sqlite(_) => Sqlite::dialect(ddl),
+            Backend::Postgres(_) => Postgres::dialect(ddl),
         }
     }
 
     /// Prevents other processes from migrating the schema until the transaction ends.
     pub(super) fn lock_schema(&self) -> Result<(), StoreError> {
-        match &self.arm {
+        match &self.backend {
             // A SQLite file has only one writer.
-            Arm::Sqlite(_) => Ok(()),
-            Arm::Postgres(arm) => arm.lock_schema(),
+            Backend::Sqlite(_) => Ok(()),
+            Backend::Postgres(backend) => backend.lock_schema(),
         }
     }
 
     /// Creates what only this database has in addition to the common tables.
-    pub(super) fn furnish(&self) -> Result<(), StoreError> {
-        match &self.arm {
-            Arm::Sqlite(_) => Ok(()),
-            Arm::Postgres(arm) => arm.furnish(),
+    pub(super) fn create_extras(&self) -> Result<(), StoreError> {
+        match &self.backend {
+            Backend::Sqlite(_) => Ok(()),
+            Backend::Postgres(backend) => backend.create_extras(),
         }
     }
 
     /// Returns which index the database has for finding frames.
     pub(super) fn index(&self) -> Result<Index, StoreError> {
-        match &self.arm {
-            Arm::Sqlite(_) => Ok(Index::None),
-            Arm::Postgres(arm) => arm.index(),
+        match &self.backend {
+            Backend::Sqlite(_) => Ok(Index::None),
+            Backend::Postgres(backend) => backend.index(),
         }
     }
 
-    /// Passes the frames that contain the given words to `take`, found by the database's own index: the session, the
+    /// Passes the frames that contain the given words to `acquire`, found by the database's own index: the session, the
     /// part, and the number.
     pub(super) fn each_with(
         &self,
@@ -304,10 +306,10 @@ impl Engine {
         among: Option<&[&str]>,
         mut take: impl FnMut(&Row<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        match &self.arm {
-            Arm::Sqlite(_) => Ok(()),
-            Arm::Postgres(arm) => arm
-                .with_words(sought, among)?
+        match &self.backend {
+            Backend::Sqlite(_) => Ok(()),
+            Backend::Postgres(backend) => backend
+                .frames_with_words(sought, among)?
                 .iter()
                 .try_for_each(|row| take(&Row::Postgres(row))),
         }
@@ -315,80 +317,80 @@ impl Engine {
 
     /// Creates the roles of owners, writers and readers, if the database has roles.
     pub(super) fn make_roles(&self) -> Result<Vec<&'static str>, StoreError> {
-        match &self.arm {
-            Arm::Sqlite(_) => Ok(Vec::new()),
-            Arm::Postgres(arm) => arm.make_roles(),
+        match &self.backend {
+            Backend::Sqlite(_) => Ok(Vec::new()),
+            Backend::Postgres(backend) => backend.make_roles(),
         }
     }
 
     /// Returns `true` if a table exists. A store that is only read is not migrated, so its tables may be missing.
     pub(super) fn has_table(&self, name: &str) -> Result<bool, StoreError> {
-        match &self.arm {
-            Arm::Sqlite(arm) => arm.has_table(name),
-            Arm::Postgres(arm) => arm.has_table(name),
+        match &self.backend {
+            Backend::Sqlite(backend) => backend.has_table(name),
+            Backend::Postgres(backend) => backend.has_table(name),
         }
     }
 
     /// Returns the version of the schema.
     pub(super) fn version(&self) -> Result<i64, StoreError> {
-        match &self.arm {
-            Arm::Sqlite(arm) => arm.version(),
-            Arm::Postgres(arm) => arm.version(),
+        match &self.backend {
+            Backend::Sqlite(backend) => backend.version(),
+            Backend::Postgres(backend) => backend.version(),
         }
     }
 
-    pub(super) fn floor(&self) -> Result<i64, StoreError> {
-        match &self.arm {
-            Arm::Sqlite(arm) => arm.floor(),
-            Arm::Postgres(_) => Ok(0),
+    pub(super) fn required_version(&self) -> Result<i64, StoreError> {
+        match &self.backend {
+            Backend::Sqlite(backend) => backend.required_version(),
+            Backend::Postgres(_) => Ok(0),
         }
     }
 
     pub(super) fn set_version(&self, version: i64) -> Result<(), StoreError> {
-        match &self.arm {
-            Arm::Sqlite(arm) => arm.set_version(version),
-            Arm::Postgres(arm) => arm.set_version(version),
+        match &self.backend {
+            Backend::Sqlite(backend) => backend.set_version(version),
+            Backend::Postgres(backend) => backend.set_version(version),
         }
     }
 
     /// Makes the database erase deleted rows. Returns `true` if none of them is left in its files.
     pub(super) fn scrub(&self) -> Result<bool, StoreError> {
-        match &self.arm {
-            Arm::Sqlite(arm) => arm.scrub(),
-            Arm::Postgres(arm) => arm.scrub(),
+        match &self.backend {
+            Backend::Sqlite(backend) => backend.scrub(),
+            Backend::Postgres(backend) => backend.scrub(),
         }
     }
 
     /// Copies the write-ahead log into the file and empties it. Returns `false` if a reader prevented it.
     pub(super) fn empty_log(&self) -> Result<bool, StoreError> {
-        match &self.arm {
-            Arm::Sqlite(arm) => arm.empty_log(),
+        match &self.backend {
+            Backend::Sqlite(backend) => backend.empty_log(),
             // A server maintains its own log.
-            Arm::Postgres(_) => Ok(true),
+            Backend::Postgres(_) => Ok(true),
         }
     }
 
     /// Returns the errors that the database finds in its files.
     pub(super) fn check(&self) -> Result<Vec<String>, StoreError> {
-        match &self.arm {
-            Arm::Sqlite(arm) => arm.check(),
+        match &self.backend {
+            Backend::Sqlite(backend) => backend.check(),
             // A server checks its own files, and enforces its foreign keys at all times.
-            Arm::Postgres(_) => Ok(Vec::new()),
+            Backend::Postgres(_) => Ok(Vec::new()),
         }
     }
 
     /// Returns the disk usage of frames and of all other tables on the server, or `None` if the database is a file.
     pub(super) fn sizes(&self) -> Result<Option<(u64, u64)>, StoreError> {
-        match &self.arm {
-            Arm::Sqlite(_) => Ok(None),
-            Arm::Postgres(arm) => arm.sizes().map(Some),
+        match &self.backend {
+            Backend::Sqlite(_) => Ok(None),
+            Backend::Postgres(backend) => backend.sizes().map(Some),
         }
     }
 }
 
 impl Row<'_> {
     pub(super) fn int(&self, column: usize) -> Result<i64, StoreError> {
-        self.int_opt(column)?.ok_or_else(|| self.is_null(column))
+        self.int_opt(column)?.ok_or_else(|| self.null_error(column))
     }
 
     pub(super) fn int_opt(&self, column: usize) -> Result<Option<i64>, StoreError> {
@@ -413,7 +415,7 @@ impl Row<'_> {
 
     /// Returns a text without copying it.
     pub(super) fn text_ref(&self, column: usize) -> Result<&str, StoreError> {
-        self.text_ref_opt(column)?.ok_or_else(|| self.is_null(column))
+        self.text_ref_opt(column)?.ok_or_else(|| self.null_error(column))
     }
 
     pub(super) fn text_ref_opt(&self, column: usize) -> Result<Option<&str>, StoreError> {
@@ -425,7 +427,7 @@ impl Row<'_> {
 
     /// Returns bytes without copying them.
     pub(super) fn blob_ref(&self, column: usize) -> Result<&[u8], StoreError> {
-        self.blob_ref_opt(column)?.ok_or_else(|| self.is_null(column))
+        self.blob_ref_opt(column)?.ok_or_else(|| self.null_error(column))
     }
 
     pub(super) fn blob_ref_opt(&self, column: usize) -> Result<Option<&[u8]>, StoreError> {
@@ -439,9 +441,9 @@ impl Row<'_> {
         Ok(self.blob_ref(column)?.to_owned())
     }
 
-    fn is_null(&self, column: usize) -> StoreError {
+    fn null_error(&self, column: usize) -> StoreError {
         match self {
-            Self::Sqlite(row) => sqlite::is_null(row, column),
+            Self::Sqlite(row) => sqlite::null_error(row, column),
             Self::Postgres(_) => ServerError::value(column).into(),
         }
     }

@@ -10,25 +10,25 @@ use super::{ServerError, ServerErrorKind};
 /// An error of the store.
 #[derive(Debug, Error)]
 pub enum StoreError {
-    #[error("the database failed: {0}")]
+    #[error("database error: {0}")]
     Database(rusqlite::Error),
-    #[error("the database server failed: {0}")]
+    #[error("database server error: {0}")]
     Server(ServerError),
     #[error("cannot use {path}: {source}")]
     Io { path: PathBuf, source: io::Error },
-    #[error("the store names an unknown {what}: `{word}`")]
+    #[error("unknown {what} in the store: `{word}`")]
     Unknown { what: &'static str, word: String },
-    #[error("the other memory holds sessions of its own: {sessions}")]
+    #[error("the target memory already has other sessions: {sessions}")]
     HasOthers { sessions: u64 },
-    #[error("what was moved is not what was there: {what}")]
+    #[error("the copy differs from the original: {what}")]
     Differs { what: String },
-    #[error("the database is gone, but packs of it are there")]
+    #[error("the database is missing, but its packs exist")]
     Headless,
     #[error(
-        "the memory was written by a newer boswell: it needs one that knows version {needs} of it, and this one knows {knows}"
+        "the memory was written by a newer boswell: it requires version {needs}, and this boswell supports version {knows}"
     )]
     TooNew { needs: i64, knows: i64 },
-    #[error("another boswell is writing")]
+    #[error("another boswell process is writing")]
     Busy,
     #[error("a row of {session_uid} in `{table}` is damaged")]
     DamagedRow { session_uid: String, table: &'static str },

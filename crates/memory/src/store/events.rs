@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use transcript::{Amendment, BESIDE_SEQ, Delta, SessionEvent, Tokens};
 
 pub(super) use self::page::PAGE_VERSION;
-use self::page::{as_kept, damaged, pack, unpack, unpack_page};
+use self::page::{damaged, pack, reduce_to_stored, unpack, unpack_page};
 use super::engine::{Engine, Value};
 use super::{Reads, StoreError, Tx};
 
@@ -28,7 +28,7 @@ pub struct FreshEvents(BTreeMap<u64, Vec<SessionEvent>>);
 pub fn kept_events(events: &[SessionEvent]) -> Vec<SessionEvent> {
     let mut events = events.to_vec();
     events.sort_by_key(|event| event.seq);
-    events.iter_mut().for_each(as_kept);
+    events.iter_mut().for_each(reduce_to_stored);
     events
 }
 
@@ -50,9 +50,9 @@ impl FreshEvents {
     /// Takes the first events of a session out of a delta, and applies the delta's amendments to them.
     pub fn take(delta: &mut Delta) -> Self {
         let events = std::mem::take(&mut delta.events);
-        let mut pages = gather(events, &delta.amendments, |_| Ok(Some(Vec::new()))).expect("nothing is read");
+        let mut pages = collect_pages(events, &delta.amendments, |_| Ok(Some(Vec::new()))).expect("nothing is read");
         delta.amendments.retain(|amendment| amendment.seq().is_none());
-        pages.values_mut().flatten().for_each(as_kept);
+        pages.values_mut().flatten().for_each(reduce_to_stored);
         Self(pages)
     }
 
@@ -99,13 +99,13 @@ impl Tx<'_> {
 }
 
 /// Adds the events of a piece and amends earlier ones.
-pub(super) fn put(
+pub(super) fn put_events(
     engine: &Engine,
     session_uid: &str,
     events: &[SessionEvent],
     amendments: &[Amendment],
 ) -> Result<(), StoreError> {
-    let pages = gather(events.iter().cloned(), amendments, |page| {
+    let pages = collect_pages(events.iter().cloned(), amendments, |page| {
         match read_page(engine, session_uid, page) {
             Ok(known) => Ok(Some(known.unwrap_or_default())),
             // A damaged page stays as it is and is reported by `doctor`. The packs contain the whole text, and other
@@ -122,7 +122,7 @@ pub(super) fn put(
 
 /// Collects the pages that events and amendments change. `known` returns the stored events of a page, or `None` to
 /// leave the page unchanged.
-fn gather(
+fn collect_pages(
     events: impl IntoIterator<Item = SessionEvent>,
     amendments: &[Amendment],
     mut known: impl FnMut(u64) -> Result<Option<Vec<SessionEvent>>, StoreError>,
@@ -130,13 +130,13 @@ fn gather(
     let mut pages = BTreeMap::new();
     for event in events {
         let number = event.seq / PAGE_EVENTS;
-        if let Some(page) = page_at(&mut pages, number, &mut known)? {
+        if let Some(page) = load_page(&mut pages, number, &mut known)? {
             page.push(event);
         }
     }
     for amendment in amendments {
         let Some(seq) = amendment.seq() else { continue };
-        let page = page_at(&mut pages, seq / PAGE_EVENTS, &mut known)?;
+        let page = load_page(&mut pages, seq / PAGE_EVENTS, &mut known)?;
         if let Some(event) = page.and_then(|page| page.iter_mut().find(|event| event.seq == seq)) {
             amendment.apply(event);
         }
@@ -145,7 +145,7 @@ fn gather(
     Ok(whole.collect())
 }
 
-fn page_at<'p>(
+fn load_page<'p>(
     pages: &'p mut BTreeMap<u64, Option<Vec<SessionEvent>>>,
     number: u64,
     known: &mut impl FnMut(u64) -> Result<Option<Vec<SessionEvent>>, StoreError>,
@@ -158,7 +158,7 @@ fn page_at<'p>(
 }
 
 /// Empties the pages of a session that is evicted. The number of events stays.
-pub(super) fn let_go(engine: &Engine, session_uid: &str) -> Result<(), StoreError> {
+pub(super) fn empty_pages(engine: &Engine, session_uid: &str) -> Result<(), StoreError> {
     engine.execute(
         "UPDATE events SET bytes = $2 WHERE session_uid = $1",
         &[Value::Text(session_uid), Value::Blob(&[])],

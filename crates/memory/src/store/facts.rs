@@ -89,7 +89,7 @@ impl Reads<'_> {
             "SELECT session_uid, fact_key, agent, at, event, reason, error, exit_code FROM facts
              WHERE session_uid = $1 ORDER BY at, fact_key",
             &[Value::Text(session_uid)],
-            fact,
+            read_fact,
         )
     }
 
@@ -111,7 +111,7 @@ impl Reads<'_> {
             "SELECT session_uid, fact_key, agent, at, event, reason, error, exit_code FROM facts
              ORDER BY session_uid, at, fact_key",
             &[],
-            fact,
+            read_fact,
         )
     }
 
@@ -123,17 +123,17 @@ impl Reads<'_> {
         self.engine.query_opt(
             "SELECT at, event FROM facts WHERE agent = $1 AND event <> 'exit' ORDER BY at DESC, fact_key LIMIT 1",
             &[Value::Text(agent)],
-            |row| Ok((time(row.int(0)?), row.text(1)?)),
+            |row| Ok((parse_time(row.int(0)?), row.text(1)?)),
         )
     }
 }
 
-fn fact(row: &Row<'_>) -> Result<Fact, StoreError> {
+fn read_fact(row: &Row<'_>) -> Result<Fact, StoreError> {
     Ok(Fact {
         session_uid: row.text(0)?,
         key: row.text(1)?,
         agent: row.text(2)?,
-        at: time(row.int(3)?),
+        at: parse_time(row.int(3)?),
         event: row.text(4)?,
         reason: row.text_opt(5)?,
         error: row.text_opt(6)?,
@@ -141,6 +141,6 @@ fn fact(row: &Row<'_>) -> Result<Fact, StoreError> {
     })
 }
 
-fn time(micros: i64) -> Timestamp {
+fn parse_time(micros: i64) -> Timestamp {
     Timestamp::from_microsecond(micros).unwrap_or(Timestamp::UNIX_EPOCH)
 }

@@ -131,19 +131,19 @@ impl Reads<'_> {
     /// Passes filters to `take`, in any order: the session, the part, the number of the frame, and the filter. They
     /// are not collected.
     pub fn each_filter(&self, whose: Whose<'_>, take: &mut TakeFilter<'_>) -> Result<(), StoreError> {
-        self.each_in("filters", whose, take)
+        self.each_row_of("filters", whose, take)
     }
 
     /// Like [`Reads::each_filter`] for trigrams that are stored separately. A store that an older version created has
     /// none until the next write.
     pub fn each_trigrams(&self, whose: Whose<'_>, take: &mut TakeFilter<'_>) -> Result<(), StoreError> {
         match self.has_trigrams()? {
-            true => self.each_in("trigrams", whose, take),
+            true => self.each_row_of("trigrams", whose, take),
             false => Ok(()),
         }
     }
 
-    fn each_in(&self, table: &str, whose: Whose<'_>, take: &mut TakeFilter<'_>) -> Result<(), StoreError> {
+    fn each_row_of(&self, table: &str, whose: Whose<'_>, take: &mut TakeFilter<'_>) -> Result<(), StoreError> {
         let (clause, values) = whose.clause();
         let sql = format!("SELECT session_uid, part, frame_no, bytes FROM {table}{clause}");
         self.engine.each(&sql, &values, |row| {
@@ -232,8 +232,8 @@ impl Reads<'_> {
             rows.insert(key(uid, part, frame_no), bytes.to_owned());
         })?;
         self.each_trigrams(whose, &mut |uid, part, frame_no, bytes| {
-            let of_them = rows.get_mut(&key(uid, part, frame_no));
-            let half = of_them.filter(|filter| Filter::read(filter).is_ok_and(|filter| filter.is_half()));
+            let known = rows.get_mut(&key(uid, part, frame_no));
+            let half = known.filter(|filter| Filter::read(filter).is_ok_and(|filter| filter.is_half()));
             half.into_iter().for_each(|filter| filter.extend_from_slice(bytes));
         })?;
         let row = |((session_uid, part, frame_no), bytes)| FilterRow {

@@ -159,7 +159,7 @@ impl Reads<'_> {
     pub fn frames(&self, session_uid: &str, part: &str) -> Result<Vec<FrameRow>, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM frames WHERE session_uid = $1 AND part = $2 ORDER BY frame_no");
         self.engine
-            .query(&sql, &[Value::Text(session_uid), Value::Text(part)], frame)
+            .query(&sql, &[Value::Text(session_uid), Value::Text(part)], read_frame_row)
     }
 
     /// Returns frames in the order of their lines: the session, the part, and the frame.
@@ -167,8 +167,9 @@ impl Reads<'_> {
         let (clause, values) = whose.clause();
         let sql =
             format!("SELECT {COLUMNS}, session_uid, part FROM frames{clause} ORDER BY session_uid, part, frame_no");
-        self.engine
-            .query(&sql, &values, |row| Ok((row.text(9)?, row.text(10)?, frame(row)?)))
+        self.engine.query(&sql, &values, |row| {
+            Ok((row.text(9)?, row.text(10)?, read_frame_row(row)?))
+        })
     }
 
     /// Returns tails without their bytes: the session, the part, the first line, and the number of lines.
@@ -212,7 +213,7 @@ impl Reads<'_> {
             &[Value::Text(session_uid), Value::Text(part)],
             |row| {
                 let raw_bytes = usize::try_from(row.count(2)?).unwrap_or_default();
-                let bytes = squeeze::decompress(&row.blob(3)?, raw_bytes).map_err(|_| damaged(session_uid))?;
+                let bytes = squeeze::decompress(&row.blob(3)?, raw_bytes).map_err(|_| damaged_tail(session_uid))?;
                 Ok(Tail {
                     first_line: row.count(0)?,
                     lines: row.count(1)?,
@@ -285,14 +286,14 @@ impl Reads<'_> {
     }
 }
 
-fn damaged(session_uid: &str) -> StoreError {
+fn damaged_tail(session_uid: &str) -> StoreError {
     StoreError::DamagedRow {
         session_uid: session_uid.to_owned(),
         table: "tails",
     }
 }
 
-fn frame(row: &Row<'_>) -> Result<FrameRow, StoreError> {
+fn read_frame_row(row: &Row<'_>) -> Result<FrameRow, StoreError> {
     Ok(FrameRow {
         frame_no: row.count(0)?,
         first_line: row.count(1)?,

@@ -64,11 +64,11 @@ impl Store {
     /// Acquires the write lock for one batch. Readers never need it.
     pub fn lock(&self, patience: Patience<'_>) -> Result<WriteLock, StoreError> {
         if self.engine.is_shared() {
-            let held = match (self.engine.take(Right::Write, false)?, patience) {
+            let held = match (self.engine.acquire(Right::Write, false)?, patience) {
                 (None, Patience::Leave) => return Err(StoreError::Busy),
                 (None, Patience::Wait(say)) => {
                     say();
-                    self.engine.take(Right::Write, true)?
+                    self.engine.acquire(Right::Write, true)?
                 }
                 (held, _) => held,
             };
@@ -85,7 +85,7 @@ impl Store {
         if !self.engine.is_shared() {
             return Ok(Some(RetentionLock { _held: None }));
         }
-        let held = self.engine.take(Right::Retention, false)?;
+        let held = self.engine.acquire(Right::Retention, false)?;
         Ok(held.map(|held| RetentionLock { _held: Some(held) }))
     }
 }

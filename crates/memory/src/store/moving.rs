@@ -26,7 +26,7 @@ fn names(table: &Table) -> Vec<&'static str> {
 }
 
 /// The tables of a session, with referenced tables first. Frames are transferred separately from their bytes.
-pub(super) const OF_SESSIONS: &[Table] = &[
+pub(super) const SESSION_TABLES: &[Table] = &[
     (
         "sessions",
         "t:session_uid t:flavor t:native_session_id i:discovered_at i:ingested_at i:analyzed_at i:evicted_at \
@@ -70,7 +70,7 @@ pub(super) const OF_SESSIONS: &[Table] = &[
 ];
 
 /// The tables that do not depend on a row of `sessions`.
-pub(super) const OTHERS: &[Table] = &[
+pub(super) const OTHER_TABLES: &[Table] = &[
     ("operations", "i:operation_id i:at t:command t:sentence"),
     ("shared_files", "p:path i:device i:inode i:size i:mtime_ns i:ctime_ns"),
     (
@@ -95,22 +95,22 @@ pub(super) const OTHERS: &[Table] = &[
 ];
 
 /// The `frames` table without the bytes of frames, as a store in a directory has it, because its packs are files.
-pub(super) const FRAMES: Table = (
+pub(super) const FRAMES_TABLE: Table = (
     "frames",
     "t:session_uid t:part i:frame_no i:first_line i:lines i:raw_bytes t:pack i:start i:length b:checksum i:mask_version",
 );
 
 /// A value of any column during a transfer.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Carried {
+pub(super) enum ColumnValue {
     Null,
     Int(i64),
     Text(String),
     Blob(Vec<u8>),
 }
 
-impl Carried {
-    pub(super) fn given(&self) -> Value<'_> {
+impl ColumnValue {
+    pub(super) fn as_value(&self) -> Value<'_> {
         match self {
             Self::Null => Value::Null,
             Self::Int(number) => Value::Int(*number),
@@ -123,7 +123,7 @@ impl Carried {
 /// Exported rows of one table.
 pub struct Load {
     table: &'static Table,
-    rows: Vec<Vec<Carried>>,
+    rows: Vec<Vec<ColumnValue>>,
 }
 
 /// The exported rows of one session, without the bytes of its frames.
@@ -177,10 +177,10 @@ impl Load {
                     continue;
                 }
                 let (mark, bytes) = match value {
-                    Carried::Null => (0, Vec::new()),
-                    Carried::Int(number) => (1, number.to_le_bytes().to_vec()),
-                    Carried::Text(text) => (2, text.as_bytes().to_vec()),
-                    Carried::Blob(bytes) => (3, bytes.clone()),
+                    ColumnValue::Null => (0, Vec::new()),
+                    ColumnValue::Int(number) => (1, number.to_le_bytes().to_vec()),
+                    ColumnValue::Text(text) => (2, text.as_bytes().to_vec()),
+                    ColumnValue::Blob(bytes) => (3, bytes.clone()),
                 };
                 hasher.update(&[mark]);
                 hasher.update(&(bytes.len() as u64).to_le_bytes());
@@ -194,9 +194,9 @@ impl Reads<'_> {
     /// Exports one session, without the bytes of its frames.
     pub fn session_load(&self, session_uid: &str) -> Result<SessionLoad, StoreError> {
         let uid = [Value::Text(session_uid)];
-        let loads = OF_SESSIONS
+        let loads = SESSION_TABLES
             .iter()
-            .map(|table| load(self.engine, table, " WHERE session_uid = $1", &uid))
+            .map(|table| read_table(self.engine, table, " WHERE session_uid = $1", &uid))
             .collect::<Result<_, _>>()?;
         let mut frames = Vec::new();
         for part in self.parts(session_uid)? {
@@ -215,13 +215,16 @@ impl Reads<'_> {
 
     /// Exports the tables that refer to sessions by uid only and can be merged.
     pub fn beside_loads(&self) -> Result<Vec<Load>, StoreError> {
-        let beside = OTHERS.iter().filter(|table| conflict(table.0).is_some());
-        beside.map(|table| load(self.engine, table, "", &[])).collect()
+        let beside = OTHER_TABLES.iter().filter(|table| conflict_clause(table.0).is_some());
+        beside.map(|table| read_table(self.engine, table, "", &[])).collect()
     }
 
     /// Exports the tables that belong to no session.
     pub fn other_loads(&self) -> Result<Vec<Load>, StoreError> {
-        OTHERS.iter().map(|table| load(self.engine, table, "", &[])).collect()
+        OTHER_TABLES
+            .iter()
+            .map(|table| read_table(self.engine, table, "", &[]))
+            .collect()
     }
 }
 
@@ -229,26 +232,29 @@ impl Tx<'_> {
     /// Replaces the rows of a session. The caller adds the frames, because it has their bytes.
     pub fn put_load(&self, session: &SessionLoad) -> Result<(), StoreError> {
         self.drop_session(&session.session_uid)?;
-        session.loads.iter().try_for_each(|load| put(self.engine, load, ""))?;
+        session
+            .loads
+            .iter()
+            .try_for_each(|load| insert_rows(self.engine, load, ""))?;
         self.fill_writer(&session.session_uid)
     }
 
     /// Merges rows that refer to uids. If two have the same key, the newer one wins.
     pub fn put_news(&self, news: &Load) -> Result<(), StoreError> {
-        put(self.engine, news, conflict(news.table.0).unwrap_or_default())
+        insert_rows(self.engine, news, conflict_clause(news.table.0).unwrap_or_default())
     }
 
     /// Replaces all rows of a table that belongs to no session.
     pub fn replace_with(&self, other: &Load) -> Result<(), StoreError> {
         self.engine.execute(&format!("DELETE FROM {}", other.table.0), &[])?;
-        put(self.engine, other, "")
+        insert_rows(self.engine, other, "")
     }
 }
 
-fn load(engine: &Engine, table: &'static Table, which: &str, values: &[Value<'_>]) -> Result<Load, StoreError> {
+fn read_table(engine: &Engine, table: &'static Table, which: &str, values: &[Value<'_>]) -> Result<Load, StoreError> {
     let sql = format!("SELECT {} FROM {}{which}", names(table).join(", "), table.0);
     let columns: Vec<_> = columns(table).collect();
-    let rows = engine.query(&sql, values, |row| carried_as(engine, row, &columns));
+    let rows = engine.query(&sql, values, |row| read_columns(engine, row, &columns));
     let mut rows = match rows {
         // A read-only store is not migrated, so it is exported as an older version left it.
         Err(error) if schema::is_older_than(engine, table.0, &error) => Vec::new(),
@@ -260,24 +266,30 @@ fn load(engine: &Engine, table: &'static Table, which: &str, values: &[Value<'_>
 }
 
 /// Converts a row according to the types of its columns.
-pub(super) fn carried_as(engine: &Engine, row: &Row<'_>, columns: &[(&str, char)]) -> Result<Vec<Carried>, StoreError> {
+pub(super) fn read_columns(
+    engine: &Engine,
+    row: &Row<'_>,
+    columns: &[(&str, char)],
+) -> Result<Vec<ColumnValue>, StoreError> {
     let value = |(at, (_, kind)): (usize, &(&str, char))| {
         let found = match kind {
-            'i' => row.int_opt(at)?.map(Carried::Int),
-            'b' => row.blob_ref_opt(at)?.map(|bytes| Carried::Blob(bytes.to_owned())),
-            'p' => row.text_opt(at)?.map(|path| Carried::Text(paths::told(engine, path))),
+            'i' => row.int_opt(at)?.map(ColumnValue::Int),
+            'b' => row.blob_ref_opt(at)?.map(|bytes| ColumnValue::Blob(bytes.to_owned())),
+            'p' => row
+                .text_opt(at)?
+                .map(|path| ColumnValue::Text(paths::from_stored(engine, path))),
             // PostgreSQL cannot store NUL in text, so both databases get the same replacement.
             _ => row
                 .text_ref_opt(at)?
-                .map(|text| Carried::Text(text.replace('\0', "\u{2400}"))),
+                .map(|text| ColumnValue::Text(text.replace('\0', "\u{2400}"))),
         };
-        Ok(found.unwrap_or(Carried::Null))
+        Ok(found.unwrap_or(ColumnValue::Null))
     };
     columns.iter().enumerate().map(value).collect()
 }
 
 /// Returns the conflict clause of a table, or `None` if rows of the table cannot be merged.
-fn conflict(table: &str) -> Option<&'static str> {
+fn conflict_clause(table: &str) -> Option<&'static str> {
     Some(match table {
         "tags" => "ON CONFLICT (session_uid, tag) DO NOTHING",
         "keeps" => "ON CONFLICT (session_uid) DO NOTHING",
@@ -294,7 +306,7 @@ fn conflict(table: &str) -> Option<&'static str> {
 }
 
 /// Returns the statement that inserts one row into a table.
-pub(super) fn insertion(table: &str, names: &[&str]) -> String {
+pub(super) fn insert_statement(table: &str, names: &[&str]) -> String {
     let places: Vec<String> = (1..=names.len()).map(|at| format!("${at}")).collect();
     format!(
         "INSERT INTO {} ({}) VALUES ({})",
@@ -304,16 +316,16 @@ pub(super) fn insertion(table: &str, names: &[&str]) -> String {
     )
 }
 
-fn put(engine: &Engine, load: &Load, conflict: &str) -> Result<(), StoreError> {
-    let sql = format!("{} {conflict}", insertion(load.table.0, &names(load.table)));
+fn insert_rows(engine: &Engine, load: &Load, conflict: &str) -> Result<(), StoreError> {
+    let sql = format!("{} {conflict}", insert_statement(load.table.0, &names(load.table)));
     let kept: Vec<Vec<Option<String>>> = load
         .rows
         .iter()
         .map(|row| {
-            let path = |(value, (_, kind)): (&Carried, (&str, char))| match value {
+            let path = |(value, (_, kind)): (&ColumnValue, (&str, char))| match value {
                 // A path of another machine already includes the name of that machine.
-                Carried::Text(path) if kind == 'p' && path.starts_with('/') => {
-                    Some(paths::kept(engine, path).into_owned())
+                ColumnValue::Text(path) if kind == 'p' && path.starts_with('/') => {
+                    Some(paths::to_stored(engine, path).into_owned())
                 }
                 _ => None,
             };
@@ -323,15 +335,15 @@ fn put(engine: &Engine, load: &Load, conflict: &str) -> Result<(), StoreError> {
     let rows = load.rows.iter().zip(&kept).map(|(row, kept)| {
         row.iter()
             .zip(kept)
-            .map(|(value, path)| path.as_deref().map_or_else(|| value.given(), Value::Text))
+            .map(|(value, path)| path.as_deref().map_or_else(|| value.as_value(), Value::Text))
             .collect()
     });
     engine.bulk(&sql, rows)
 }
 
-fn number(value: &Carried) -> i64 {
+fn int_or_zero(value: &ColumnValue) -> i64 {
     match value {
-        Carried::Int(number) => *number,
+        ColumnValue::Int(number) => *number,
         _ => 0,
     }
 }
@@ -357,22 +369,22 @@ impl SessionLoad {
         ];
         self.frames.clear();
         self.loads.retain(|load| STAY.contains(&load.table.0));
-        let text = |text: &str| Carried::Text(text.to_owned());
-        let ingested = self.loads.first().and_then(|load| load.value("ingested_at"));
+        let text = |text: &str| ColumnValue::Text(text.to_owned());
+        let ingested = self.loads.first().and_then(|load| load.first_value("ingested_at"));
         for load in &mut self.loads {
             match (load.table.0, view, digest) {
                 ("sessions", ..) => {
-                    load.set("evicted_at", &ingested.clone().unwrap_or(Carried::Int(0)));
-                    load.set("evicted_for", &text(evicted_for));
+                    load.set_column("evicted_at", &ingested.clone().unwrap_or(ColumnValue::Int(0)));
+                    load.set_column("evicted_for", &text(evicted_for));
                 }
-                ("turns", ..) => load.set("prompt", &text("")),
+                ("turns", ..) => load.set_column("prompt", &text("")),
                 ("views", Some(view), _) => {
-                    load.set("title", &Carried::Null);
-                    load.set("view", &text(view));
+                    load.set_column("title", &ColumnValue::Null);
+                    load.set_column("view", &text(view));
                 }
                 ("digests", _, Some(digest)) => {
-                    load.set("is_sealed", &Carried::Int(1));
-                    load.set("digest", &text(digest));
+                    load.set_column("is_sealed", &ColumnValue::Int(1));
+                    load.set_column("digest", &text(digest));
                 }
                 ("views" | "digests", ..) => load.rows.clear(),
                 _ => {}
@@ -383,14 +395,14 @@ impl SessionLoad {
 }
 
 /// A predicate on session uids.
-type OfUid<'a> = dyn Fn(&str) -> Result<bool, StoreError> + 'a;
+type UidPredicate<'a> = dyn Fn(&str) -> Result<bool, StoreError> + 'a;
 
 impl Load {
     /// Keeps the rows of the sessions for which `is_kept` returns `true`.
     pub fn retain(&mut self, is_kept: impl Fn(&str) -> Result<bool, StoreError>) -> Result<(), StoreError> {
         let mut kept = Vec::new();
         for row in std::mem::take(&mut self.rows) {
-            if self.is_of(&row, &is_kept)? {
+            if self.matches_uid(&row, &is_kept)? {
                 kept.push(row);
             }
         }
@@ -404,10 +416,12 @@ impl Load {
         columns: &[&str],
         is_meant: impl Fn(&str) -> Result<bool, StoreError>,
     ) -> Result<(), StoreError> {
-        let places: Vec<usize> = columns.iter().filter_map(|column| self.place(column)).collect();
+        let places: Vec<usize> = columns.iter().filter_map(|column| self.column_index(column)).collect();
         for at in 0..self.rows.len() {
-            if self.is_of(&self.rows[at], &is_meant)? {
-                places.iter().for_each(|place| self.rows[at][*place] = Carried::Null);
+            if self.matches_uid(&self.rows[at], &is_meant)? {
+                places
+                    .iter()
+                    .for_each(|place| self.rows[at][*place] = ColumnValue::Null);
             }
         }
         Ok(())
@@ -417,34 +431,38 @@ impl Load {
     pub fn retain_news(&mut self, there: &Self) {
         // All other tables have the second column in their key.
         let is_keyed_by_two = self.table.0 != "keeps";
-        let key = |row: &[Carried]| (row[0].clone(), is_keyed_by_two.then(|| row[1].clone()));
-        let place = self.place("at").unwrap_or_default();
+        let key = |row: &[ColumnValue]| (row[0].clone(), is_keyed_by_two.then(|| row[1].clone()));
+        let place = self.column_index("at").unwrap_or_default();
         let is_replaced = matches!(self.table.0, "annotations" | "facts");
-        let known: HashMap<_, i64> = there.rows.iter().map(|row| (key(row), number(&row[place]))).collect();
+        let known: HashMap<_, i64> = there
+            .rows
+            .iter()
+            .map(|row| (key(row), int_or_zero(&row[place])))
+            .collect();
         self.rows.retain(|row| match known.get(&key(row)) {
-            Some(at) => is_replaced && *at < number(&row[place]),
+            Some(at) => is_replaced && *at < int_or_zero(&row[place]),
             None => true,
         });
     }
 
-    fn is_of(&self, row: &[Carried], is_meant: &OfUid<'_>) -> Result<bool, StoreError> {
+    fn matches_uid(&self, row: &[ColumnValue], is_meant: &UidPredicate<'_>) -> Result<bool, StoreError> {
         match row.first() {
-            Some(Carried::Text(uid)) => is_meant(uid),
+            Some(ColumnValue::Text(uid)) => is_meant(uid),
             _ => Ok(false),
         }
     }
 
-    fn place(&self, column: &str) -> Option<usize> {
+    fn column_index(&self, column: &str) -> Option<usize> {
         columns(self.table).position(|(name, _)| name == column)
     }
 
-    fn value(&self, column: &str) -> Option<Carried> {
-        let at = self.place(column)?;
+    fn first_value(&self, column: &str) -> Option<ColumnValue> {
+        let at = self.column_index(column)?;
         self.rows.first().and_then(|row| row.get(at)).cloned()
     }
 
-    fn set(&mut self, column: &str, value: &Carried) {
-        let Some(at) = self.place(column) else { return };
+    fn set_column(&mut self, column: &str, value: &ColumnValue) {
+        let Some(at) = self.column_index(column) else { return };
         for row in &mut self.rows {
             row[at] = value.clone();
         }

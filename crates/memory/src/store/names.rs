@@ -9,11 +9,11 @@ use rustc_hash::FxHashSet;
 pub(super) struct Names(FxHashSet<Arc<str>>);
 
 impl Names {
-    pub(super) fn of(&mut self, name: Option<&str>) -> Option<Arc<str>> {
-        name.map(|name| self.of_text(name))
+    pub(super) fn intern_opt(&mut self, name: Option<&str>) -> Option<Arc<str>> {
+        name.map(|name| self.intern(name))
     }
 
-    pub(super) fn of_text(&mut self, name: &str) -> Arc<str> {
+    pub(super) fn intern(&mut self, name: &str) -> Arc<str> {
         if let Some(known) = self.0.get(name) {
             return known.clone();
         }

@@ -17,7 +17,7 @@ pub struct Operation {
 
 /// Records an operation. Every transaction calls this, and nothing else does. A command that commits more than once
 /// has one entry, which is updated: `operation` is the entry of its earlier transactions.
-pub(super) fn put(
+pub(super) fn put_operation(
     engine: &Engine,
     operation: Option<i64>,
     at: Timestamp,
@@ -46,7 +46,7 @@ impl Reads<'_> {
         self.engine.query(
             "SELECT at, command, sentence FROM operations ORDER BY operation_id DESC LIMIT $1",
             &[Value::Int(i64::from(limit))],
-            operation,
+            read_operation,
         )
     }
 
@@ -55,7 +55,7 @@ impl Reads<'_> {
         self.engine.query(
             "SELECT at, command, sentence FROM operations WHERE command = $1 ORDER BY operation_id DESC",
             &[Value::Text(command)],
-            operation,
+            read_operation,
         )
     }
 
@@ -70,17 +70,17 @@ impl Reads<'_> {
     }
 
     /// Returns the operations that added or removed annotations.
-    pub(super) fn said_operations(&self) -> Result<HashSet<Operation>, StoreError> {
+    pub(super) fn annotation_operations(&self) -> Result<HashSet<Operation>, StoreError> {
         let found = self.engine.query(
             "SELECT at, command, sentence FROM operations WHERE command IN ('tag', 'name', 'note', 'keep')",
             &[],
-            operation,
+            read_operation,
         )?;
         Ok(found.into_iter().collect())
     }
 }
 
-fn operation(row: &Row<'_>) -> Result<Operation, StoreError> {
+fn read_operation(row: &Row<'_>) -> Result<Operation, StoreError> {
     Ok(Operation {
         at_micros: row.int(0)?,
         command: row.text(1)?,

@@ -17,16 +17,16 @@ use super::{Reads, StoreError, micros};
 /// The version of the format. Blobs of another version are ignored.
 const VERSION: u8 = 2;
 
-/// All calls of a session, sorted by key. [`Reader`] parses it.
+/// All calls of a session, sorted by key. [`CallReader`] parses it.
 #[derive(Serialize)]
-struct Pack<'p> {
+struct PackedSession<'p> {
     version: u8,
     names: Vec<&'p str>,
-    calls: Vec<Packed>,
+    calls: Vec<PackedCall>,
 }
 
 #[derive(Serialize)]
-struct Packed {
+struct PackedCall {
     // Hashes use all their bytes in any encoding, and a fixed width is the fastest to read.
     #[serde(with = "postcard::fixint::le")]
     key: u64,
@@ -51,7 +51,12 @@ struct Packed {
 }
 
 /// Stores the packed calls of a session.
-pub(super) fn put(engine: &Engine, session_uid: &str, analyzed_at: Timestamp, packed: &[u8]) -> Result<(), StoreError> {
+pub(super) fn put_packed_calls(
+    engine: &Engine,
+    session_uid: &str,
+    analyzed_at: Timestamp,
+    packed: &[u8],
+) -> Result<(), StoreError> {
     engine.execute(
         "INSERT INTO packed_calls (session_uid, analyzed_at, bytes) VALUES ($1, $2, $3)
          ON CONFLICT (session_uid) DO UPDATE SET analyzed_at = $2, bytes = $3",
@@ -65,18 +70,18 @@ pub(super) fn put(engine: &Engine, session_uid: &str, analyzed_at: Timestamp, pa
 }
 
 /// Packs the calls of a session.
-pub(super) fn pack(calls: &mut [Call]) -> Vec<u8> {
+pub(super) fn pack_calls(calls: &mut [Call]) -> Vec<u8> {
     calls.sort_by_key(|call| call.key.cast_signed());
-    let told = calls
+    let all_names = calls
         .iter()
         .flat_map(|call| [call.model.as_deref(), call.speed.as_deref()]);
-    let mut names: Vec<&str> = told.flatten().collect();
+    let mut names: Vec<&str> = all_names.flatten().collect();
     names.sort_unstable();
     names.dedup();
     let place = |name: Option<&str>| u32::try_from(names.binary_search(&name?).ok()?).ok();
-    let packed: Vec<Packed> = calls
+    let packed: Vec<PackedCall> = calls
         .iter()
-        .map(|call| Packed {
+        .map(|call| PackedCall {
             key: call.key,
             message: call.message,
             has_request: call.request.is_some(),
@@ -95,16 +100,16 @@ pub(super) fn pack(calls: &mut [Call]) -> Vec<u8> {
             is_echo: call.is_echo,
         })
         .collect();
-    let pack = Pack {
+    let pack = PackedSession {
         version: VERSION,
         names,
         calls: packed,
     };
-    postcard::to_stdvec(&pack).expect("memory can be written to")
+    postcard::to_stdvec(&pack).expect("writing to memory cannot fail")
 }
 
 /// Deletes the packed calls of a session, because its calls are derived again.
-pub(super) fn drop_of(engine: &Engine, session_uid: &str) -> Result<(), StoreError> {
+pub(super) fn drop_packed_calls(engine: &Engine, session_uid: &str) -> Result<(), StoreError> {
     engine.execute(
         "DELETE FROM packed_calls WHERE session_uid = $1",
         &[Value::Text(session_uid)],
@@ -134,7 +139,7 @@ impl Reads<'_> {
                 &[Value::Text(session_uid)],
                 |row| {
                     let mut calls = Vec::new();
-                    Ok(unpack(row.blob_ref(0)?, &mut Names::default(), &mut calls).map(|()| calls))
+                    Ok(unpack_calls(row.blob_ref(0)?, &mut Names::default(), &mut calls).map(|()| calls))
                 },
             )?;
             if let Some(calls) = packed.flatten() {
@@ -168,7 +173,7 @@ impl Reads<'_> {
             calls.clear();
             if row
                 .blob_ref_opt(1)?
-                .and_then(|bytes| unpack(bytes, &mut names, &mut calls))
+                .and_then(|bytes| unpack_calls(bytes, &mut names, &mut calls))
                 .is_none()
             {
                 calls = self.calls_in_key_order(uid)?;
@@ -180,14 +185,14 @@ impl Reads<'_> {
 }
 
 /// Appends the calls of a blob. Returns `None` if it has another version or is damaged.
-fn unpack(bytes: &[u8], names: &mut Names, calls: &mut Vec<Call>) -> Option<()> {
-    let mut reader = Reader(bytes);
+fn unpack_calls(bytes: &[u8], names: &mut Names, calls: &mut Vec<Call>) -> Option<()> {
+    let mut reader = CallReader(bytes);
     if reader.byte()? != VERSION {
         return None;
     }
     let mut own = Vec::new();
     for _ in 0..reader.number()? {
-        own.push(names.of_text(reader.text()?));
+        own.push(names.intern(reader.text()?));
     }
     for _ in 0..reader.number()? {
         calls.push(reader.call(&own)?);
@@ -197,14 +202,14 @@ fn unpack(bytes: &[u8], names: &mut Names, calls: &mut Vec<Call>) -> Option<()> 
 
 /// Parses what postcard wrote. Statistics over all sessions spend all their time here, and serde takes three times as
 /// long.
-struct Reader<'b>(&'b [u8]);
+struct CallReader<'b>(&'b [u8]);
 
-impl<'b> Reader<'b> {
+impl<'b> CallReader<'b> {
     #[inline]
     fn call(&mut self, names: &[Arc<str>]) -> Option<Call> {
         let at = |micros: Option<i64>| Timestamp::from_microsecond(micros?).ok();
         let name = |place: Option<u64>| names.get(usize::try_from(place?).ok()?).cloned();
-        // In the order of the fields of `Packed`.
+        // In the order of the fields of `PackedCall`.
         let (key, message) = (self.hash()?, self.hash()?);
         let (has_request, request) = (self.flag()?, self.hash()?);
         Some(Call {
@@ -361,23 +366,23 @@ mod tests {
 
     fn unpacked(bytes: &[u8]) -> Option<Vec<Call>> {
         let mut calls = Vec::new();
-        unpack(bytes, &mut Names::default(), &mut calls).map(|()| calls)
+        unpack_calls(bytes, &mut Names::default(), &mut calls).map(|()| calls)
     }
 
     proptest! {
         #[test]
-        fn what_is_packed_is_read_again(mut calls in vec(some_call(), 0..20)) {
-            prop_assert_eq!(unpacked(&pack(&mut calls)), Some(calls));
+        fn packed_calls_round_trip(mut calls in vec(some_call(), 0..20)) {
+            prop_assert_eq!(unpacked(&pack_calls(&mut calls)), Some(calls));
         }
 
         #[test]
-        fn a_pack_that_is_cut_is_none(mut calls in vec(some_call(), 1..5), cut in any::<prop::sample::Index>()) {
-            let bytes = pack(&mut calls);
+        fn truncated_packed_calls_are_rejected(mut calls in vec(some_call(), 1..5), cut in any::<prop::sample::Index>()) {
+            let bytes = pack_calls(&mut calls);
             prop_assert_eq!(unpacked(&bytes[..cut.index(bytes.len())]), None);
         }
 
         #[test]
-        fn no_bytes_panic(bytes in vec(any::<u8>(), 0..200)) {
+        fn arbitrary_bytes_do_not_panic(bytes in vec(any::<u8>(), 0..200)) {
             unpacked(&[&[VERSION][..], &bytes].concat());
         }
     }

@@ -8,7 +8,7 @@ use std::path::Path;
 use super::engine::Engine;
 
 /// Returns a path of this machine as it is stored.
-pub(super) fn kept<'p>(engine: &Engine, path: &'p str) -> Cow<'p, str> {
+pub(super) fn to_stored<'p>(engine: &Engine, path: &'p str) -> Cow<'p, str> {
     match machine(engine) {
         Some(machine) => format!("{machine}:{path}").into(),
         None => path.into(),
@@ -16,13 +16,13 @@ pub(super) fn kept<'p>(engine: &Engine, path: &'p str) -> Cow<'p, str> {
 }
 
 /// Returns a stored path as it is shown.
-pub(super) fn told(engine: &Engine, path: String) -> String {
+pub(super) fn from_stored(engine: &Engine, path: String) -> String {
     let own = machine(engine).and_then(|machine| path.strip_prefix(machine)?.strip_prefix(':'));
     own.map(str::to_owned).unwrap_or(path)
 }
 
 /// Returns a stored path if it is certainly on this machine.
-pub(super) fn own(engine: &Engine, path: &str) -> Option<String> {
+pub(super) fn own_path(engine: &Engine, path: &str) -> Option<String> {
     let own = match machine(engine) {
         Some(machine) => path.strip_prefix(machine)?.strip_prefix(':')?,
         None => path,

@@ -47,11 +47,11 @@ pub struct Server {
 /// Why a URL is invalid.
 #[derive(Debug, Error)]
 pub enum UrlError {
-    #[error("it must begin with `postgres://`")]
+    #[error("it must start with `postgres://`")]
     Scheme,
     #[error("{0}")]
     Parts(String),
-    #[error("a `@` in a name or a password is written `%40`")]
+    #[error("write a `@` in a user name or a password as `%40`")]
     At,
     #[error("`sslmode` must be disable, prefer, require or verify-full")]
     SslMode,
@@ -153,12 +153,12 @@ impl Server {
         }
         // An unescaped character in a name or password would make the rest look like a host, and then part of the
         // password would be shown.
-        let behind = url.split_once('@').map_or(url, |(_, behind)| behind);
-        if behind.len() < url.len() && behind.contains('@') {
+        let after_at = url.split_once('@').map_or(url, |(_, after_at)| after_at);
+        if after_at.len() < url.len() && after_at.contains('@') {
             return Err(UrlError::At);
         }
         // Two parameters are parsed here, because the driver knows fewer modes and no certificate file.
-        let question = behind.find('?').map(|at| at + url.len() - behind.len());
+        let question = after_at.find('?').map(|at| at + url.len() - after_at.len());
         let (base, query) = question.map_or((url, ""), |at| (&url[..at], &url[at + 1..]));
         let (mut mode, mut roots, mut rest) = (None, None, Vec::new());
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -170,13 +170,13 @@ impl Server {
         }
         let plain = format!("{base}?{}", rest.join("&"));
         // The driver's message may contain a part of the URL, but its cause does not, so only the cause is shown.
-        let told = |error: postgres::Error| {
+        let parse_error = |error: postgres::Error| {
             let cause = std::error::Error::source(&error).map(ToString::to_string);
             UrlError::Parts(cause.unwrap_or_else(|| error.to_string()))
         };
-        let mut config = postgres::Config::from_str(plain.trim_end_matches('?')).map_err(told)?;
+        let mut config = postgres::Config::from_str(plain.trim_end_matches('?')).map_err(parse_error)?;
         if config.get_hosts().is_empty() {
-            return Err(UrlError::Parts("it names no host".to_owned()));
+            return Err(UrlError::Parts("it has no host".to_owned()));
         }
         config.application_name("boswell");
         if config.get_connect_timeout().is_none() {
@@ -189,10 +189,10 @@ impl Server {
                 .keepalives_interval(Duration::from_secs(ALIVE_SECONDS / 3))
                 .keepalives_retries(3);
         }
-        let is_near = config.get_hosts().iter().all(is_near);
-        let usual = if is_near { SslMode::Disable } else { SslMode::Require };
-        config.ssl_mode(mode.unwrap_or(usual));
-        let shown = shown(&config);
+        let is_local = config.get_hosts().iter().all(is_local);
+        let default_mode = if is_local { SslMode::Disable } else { SslMode::Require };
+        config.ssl_mode(mode.unwrap_or(default_mode));
+        let shown = display_url(&config);
         Ok(Self { config, roots, shown })
     }
 
@@ -219,16 +219,16 @@ impl Server {
         let port = self.config.get_ports().first().copied().unwrap_or(PORT).to_string();
         let user = self.config.get_user().unwrap_or_default();
         let database = self.config.get_dbname().unwrap_or(user);
-        let asked = [host.as_str(), &port, database, user];
+        let wanted = [host.as_str(), &port, database, user];
         file.lines()
             .filter(|line| !line.starts_with('#'))
-            .map(fields)
+            .map(split_fields)
             .find(|found| {
                 found.len() == 5
-                    && asked
+                    && wanted
                         .iter()
                         .zip(found)
-                        .all(|(asked, told)| told == "*" || told == asked)
+                        .all(|(wanted, field)| field == "*" || field == wanted)
             })
             .and_then(|mut found| found.pop())
     }
@@ -265,7 +265,7 @@ fn ssl_mode(word: &str) -> Result<SslMode, UrlError> {
 }
 
 /// Returns `true` if a host is on this machine.
-fn is_near(host: &Host) -> bool {
+fn is_local(host: &Host) -> bool {
     match host {
         Host::Tcp(name) => name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback()),
         #[cfg(unix)]
@@ -273,7 +273,7 @@ fn is_near(host: &Host) -> bool {
     }
 }
 
-fn shown(config: &postgres::Config) -> String {
+fn display_url(config: &postgres::Config) -> String {
     let hosts: Vec<String> = config
         .get_hosts()
         .iter()
@@ -295,7 +295,7 @@ fn shown(config: &postgres::Config) -> String {
 }
 
 /// Splits a line of a password file at its colons. A backslash escapes the next character.
-fn fields(line: &str) -> Vec<String> {
+fn split_fields(line: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
     let mut characters = line.chars();
     while let Some(character) = characters.next() {
@@ -317,14 +317,14 @@ mod tests {
     fn a_server_is_shown_without_its_password() {
         let server = Server::of_url("postgres://ada:open%20sesame@db.example:6543/memory?sslmode=require").unwrap();
         let place = Place::on_server(Path::new("/var/boswell"), server.clone());
-        let told = format!("{server} {server:?} {place} {place:?}");
-        assert!(!told.contains("sesame"), "{told}");
+        let output = format!("{server} {server:?} {place} {place:?}");
+        assert!(!output.contains("sesame"), "{output}");
         assert_eq!(server.to_string(), "postgres://ada@db.example:6543/memory");
         assert_eq!(place.join("walked"), Path::new("/var/boswell/walked"));
     }
 
     #[test]
-    fn a_wrong_url_is_told_without_repeating_it() {
+    fn an_invalid_url_is_an_error_that_does_not_repeat_it() {
         let told = |url| Server::of_url(url).unwrap_err().to_string();
         insta::assert_snapshot!(
             [
@@ -339,20 +339,20 @@ mod tests {
             ]
             .join("\n"),
             @"
-        it must begin with `postgres://`
+        it must start with `postgres://`
         invalid value for option `port`
         `sslmode` must be disable, prefer, require or verify-full
         unknown option `colour`
-        it names no host
-        a `@` in a name or a password is written `%40`
-        a `@` in a name or a password is written `%40`
-        a `@` in a name or a password is written `%40`
+        it has no host
+        write a `@` in a user name or a password as `%40`
+        write a `@` in a user name or a password as `%40`
+        write a `@` in a user name or a password as `%40`
         "
         );
     }
 
     #[test]
-    fn what_leaves_the_machine_is_encrypted_unless_it_is_told_otherwise() {
+    fn remote_connections_are_encrypted_by_default() {
         let mode = |url| Server::of_url(url).unwrap().config.get_ssl_mode();
         assert_eq!(mode("postgres://ada@db.example/memory"), SslMode::Require);
         assert_eq!(
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_passwords_answers_with_the_first_line_that_fits() {
+    fn the_first_matching_line_of_a_password_file_wins() {
         let server = Server::of_url("postgres://ada@db.example/memory").unwrap();
         let file = "# mine\nother:5432:memory:ada:no\ndb.example:5432:*:ada:a\\:b:c\n*:*:*:*:late\n";
         assert_eq!(server.password_in(file).unwrap(), "a:b:c");

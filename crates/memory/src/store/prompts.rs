@@ -104,8 +104,11 @@ impl Tx<'_> {
     pub fn add_prompts(&self, prompts: &[PromptRow]) -> Result<u64, StoreError> {
         let mut new = 0;
         for prompt in prompts {
-            let text = plain(&prompt.text);
-            let (project, title) = (prompt.project.as_deref().map(plain), prompt.title.as_deref().map(plain));
+            let text = replace_nul(&prompt.text);
+            let (project, title) = (
+                prompt.project.as_deref().map(replace_nul),
+                prompt.title.as_deref().map(replace_nul),
+            );
             // A history must not bring back what was evicted or forgotten. An index has one entry per session, of
             // which the newest wins; a prompt of a history never changes.
             let touched = self.engine.execute(
@@ -164,7 +167,7 @@ impl Tx<'_> {
              ON CONFLICT (path) DO UPDATE SET device = $2, inode = $3, size = $4, mtime_ns = $5, ctime_ns = $6,
                 read_to = $7, lines = $8, ends_mid_line = $9, head_hash = $10, tail_hash = $11",
             &[
-                Value::Text(&paths::kept(self.engine, &file.path)),
+                Value::Text(&paths::to_stored(self.engine, &file.path)),
                 bits(file.stat.device),
                 bits(file.stat.inode),
                 Value::count(file.stat.size),
@@ -197,7 +200,7 @@ impl Reads<'_> {
                 Value::Int(version.next_rules()),
                 Value::Int(i64::from(limit)),
             ],
-            |row| Ok((row.blob(8)?, prompt(row)?)),
+            |row| Ok((row.blob(8)?, read_prompt(row)?)),
         )
     }
 
@@ -211,7 +214,7 @@ impl Reads<'_> {
             "SELECT path, device, inode, size, mtime_ns, ctime_ns, read_to, lines, ends_mid_line, head_hash, tail_hash
              FROM prompt_files ORDER BY path",
             &[],
-            |row| prompt_file(self.engine, row),
+            |row| read_prompt_file(self.engine, row),
         )
     }
 
@@ -223,7 +226,7 @@ impl Reads<'_> {
         // Prompts of a history come before the text of an index, and ordinary prompts before commands such as
         // `/exit`.
         self.engine.query(
-            "WITH told AS (
+            "WITH left_over AS (
                 SELECT session_uid, min(flavor) AS flavor, min(at) AS first_at, max(at) AS last_at,
                     sum(CASE WHEN source = 'history' THEN 1 ELSE 0 END) AS prompts, max(title) AS title,
                     max(project) AS project
@@ -233,12 +236,12 @@ impl Reads<'_> {
                 GROUP BY session_uid
              )
              SELECT session_uid, flavor, project, title, first_at, last_at, prompts,
-                (SELECT substr(text, 1, $1) FROM prompts WHERE prompts.session_uid = told.session_uid
+                (SELECT substr(text, 1, $1) FROM prompts WHERE prompts.session_uid = left_over.session_uid
                  ORDER BY source, CASE WHEN substr(text, 1, 1) IN ('/', '!') THEN 1 ELSE 0 END, at NULLS LAST, prompt_key
                  LIMIT 1)
-             FROM told ORDER BY session_uid",
+             FROM left_over ORDER BY session_uid",
             &[Value::Int(FIRST_PROMPT_CHARS_MAX)],
-            prompts_only,
+            read_prompts_only,
         )
     }
 
@@ -280,13 +283,13 @@ impl Reads<'_> {
         let count = self.engine.query_opt(
             "SELECT count(*) FROM prompts WHERE session_uid = $1 AND source = 'history'",
             &[Value::Text(session_uid)],
-            |row| count(row, 0),
+            |row| read_count(row, 0),
         )?;
         Ok(count.unwrap_or_default())
     }
 }
 
-fn prompts_only(row: &Row<'_>) -> Result<PromptsOnly, StoreError> {
+fn read_prompts_only(row: &Row<'_>) -> Result<PromptsOnly, StoreError> {
     Ok(PromptsOnly {
         session_uid: row.text(0)?,
         flavor: row.text(1)?,
@@ -294,12 +297,12 @@ fn prompts_only(row: &Row<'_>) -> Result<PromptsOnly, StoreError> {
         title: row.text_opt(3)?,
         first_micros: row.int_opt(4)?,
         last_micros: row.int_opt(5)?,
-        prompts: count(row, 6)?,
+        prompts: read_count(row, 6)?,
         first_prompt: row.text(7)?,
     })
 }
 
-fn prompt(row: &Row<'_>) -> Result<PromptRow, StoreError> {
+fn read_prompt(row: &Row<'_>) -> Result<PromptRow, StoreError> {
     let uid = row.text(0)?;
     let flavor = row.text(7)?;
     let agent = Agent::ALL.into_iter().find(|agent| agent.as_str() == flavor);
@@ -322,31 +325,31 @@ fn prompt(row: &Row<'_>) -> Result<PromptRow, StoreError> {
     })
 }
 
-fn prompt_file(engine: &Engine, row: &Row<'_>) -> Result<PromptFile, StoreError> {
+fn read_prompt_file(engine: &Engine, row: &Row<'_>) -> Result<PromptFile, StoreError> {
     let bits = |column| row.int(column).map(i64::cast_unsigned);
     let hash = |column| row.blob(column).map(|bytes| bytes.try_into().unwrap_or_default());
     Ok(PromptFile {
-        path: paths::told(engine, row.text(0)?),
+        path: paths::from_stored(engine, row.text(0)?),
         stat: Stat {
             device: bits(1)?,
             inode: bits(2)?,
-            size: count(row, 3)?,
+            size: read_count(row, 3)?,
             mtime_ns: row.int(4)?,
             ctime_ns: row.int(5)?,
         },
-        read_to: count(row, 6)?,
-        lines: count(row, 7)?,
+        read_to: read_count(row, 6)?,
+        lines: read_count(row, 7)?,
         ends_mid_line: row.int(8)? != 0,
         head_hash: hash(9)?,
         tail_hash: hash(10)?,
     })
 }
 
-fn count(row: &Row<'_>, column: usize) -> Result<u64, StoreError> {
+fn read_count(row: &Row<'_>, column: usize) -> Result<u64, StoreError> {
     row.int(column).map(|number| u64::try_from(number).unwrap_or_default())
 }
 
 /// Replaces NUL characters, because PostgreSQL cannot store them in text.
-fn plain(text: &str) -> String {
+fn replace_nul(text: &str) -> String {
     text.replace('\0', "\u{2400}")
 }

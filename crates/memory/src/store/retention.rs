@@ -9,7 +9,7 @@ use super::engine::Value;
 use super::{Reads, StoreError, Tx, micros};
 
 /// The columns that contain raw text of a session, or data from which text can be read. Numbers are not raw text.
-const RAW: [(&str, &str); 6] = [
+const RAW_COLUMNS: [(&str, &str); 6] = [
     ("frames", "length"),
     ("tails", "length(bytes)"),
     ("filters", "length(bytes)"),
@@ -163,7 +163,7 @@ impl Reads<'_> {
     /// Returns the size of each session's raw text, including sessions that are being derived again.
     pub fn raw_bytes(&self) -> Result<HashMap<String, u64>, StoreError> {
         let mut bytes: HashMap<String, u64> = HashMap::new();
-        for (table, length) in self.raw()? {
+        for (table, length) in self.raw_columns()? {
             let sql = format!("SELECT session_uid, sum({length}) FROM {table} GROUP BY session_uid");
             for (uid, more) in self.engine.query(&sql, &[], |row| Ok((row.text(0)?, row.count(1)?)))? {
                 *bytes.entry(uid).or_default() += more;
@@ -172,14 +172,14 @@ impl Reads<'_> {
         Ok(bytes)
     }
 
-    fn raw(&self) -> Result<&'static [(&'static str, &'static str)], StoreError> {
-        Ok(&RAW[..RAW.len() - usize::from(!self.has_trigrams()?)])
+    fn raw_columns(&self) -> Result<&'static [(&'static str, &'static str)], StoreError> {
+        Ok(&RAW_COLUMNS[..RAW_COLUMNS.len() - usize::from(!self.has_trigrams()?)])
     }
 
     /// Returns the size of one session's raw text.
     pub fn raw_bytes_of(&self, session_uid: &str) -> Result<u64, StoreError> {
         let mut bytes = 0;
-        for (table, length) in self.raw()? {
+        for (table, length) in self.raw_columns()? {
             let sql = format!("SELECT coalesce(sum({length}), 0) FROM {table} WHERE session_uid = $1");
             let more = self
                 .engine
@@ -192,7 +192,7 @@ impl Reads<'_> {
     /// Returns the size of all raw text.
     pub fn raw_cache_bytes(&self) -> Result<u64, StoreError> {
         let mut bytes = 0;
-        for (table, length) in self.raw()? {
+        for (table, length) in self.raw_columns()? {
             let sql = format!("SELECT coalesce(sum({length}), 0) FROM {table}");
             bytes += self
                 .engine

@@ -43,7 +43,7 @@ impl Reads<'_> {
         if gone.is_empty() {
             return Ok(gone);
         }
-        let (here, theirs) = (self.said_operations()?, there.said_operations()?);
+        let (here, theirs) = (self.annotation_operations()?, there.annotation_operations()?);
         let own: Vec<&Operation> = here.difference(&theirs).collect();
         gone.retain(|said| own.iter().any(|operation| said.is_of(operation)));
         Ok(gone)

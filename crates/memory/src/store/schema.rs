@@ -293,8 +293,8 @@ const STEPS: &[&str] = &[
 /// Returns an error if the store requires a newer version. By default a newer store can be used, because steps only
 /// add. If a future step cannot work that way, it raises the required version, which all versions since this one
 /// check.
-pub(super) fn must_be_known(engine: &Engine) -> Result<(), StoreError> {
-    let (needs, knows) = (engine.floor()?, STEPS.len() as i64);
+pub(super) fn check_required_version(engine: &Engine) -> Result<(), StoreError> {
+    let (needs, knows) = (engine.required_version()?, STEPS.len() as i64);
     match needs > knows {
         true => Err(StoreError::TooNew { needs, knows }),
         false => Ok(()),
@@ -318,7 +318,7 @@ pub(super) fn migrate(engine: &mut Engine) -> Result<(), StoreError> {
         for step in STEPS.iter().skip(usize::try_from(at).unwrap_or_default()) {
             engine.script(&engine.dialect(step))?;
         }
-        engine.furnish()?;
+        engine.create_extras()?;
         engine.set_version(newest)
     })
 }
@@ -329,11 +329,11 @@ pub(super) fn is_older_than(engine: &Engine, table: &str, error: &StoreError) ->
     is_missing
         && engine
             .version()
-            .is_ok_and(|version| version > 0 && version < step_of(table))
+            .is_ok_and(|version| version > 0 && version < version_of_table(table))
 }
 
 /// Returns the version that added a table.
-fn step_of(table: &str) -> i64 {
+fn version_of_table(table: &str) -> i64 {
     let made = format!("CREATE TABLE {table} (");
     let at = STEPS.iter().position(|step| step.contains(&made));
     at.map_or(0, |at| at as i64 + 1)

@@ -346,7 +346,7 @@ impl Reads<'_> {
             .into_iter()
             .chain(prompts)
             .collect();
-        if !self.has_alike(session_uid, native_id, &tables)? {
+        if !self.shares_prefix(session_uid, native_id, &tables)? {
             return Ok(ids);
         }
         for agent in Agent::ALL {
@@ -354,10 +354,10 @@ impl Reads<'_> {
             let uid = format!("{first}{native_id}");
             // `/`, which separates a subagent from its session, sorts directly before `0`.
             let (begin, subagents, after) = (format!("{first} "), format!("{uid}/"), format!("{uid}0"));
-            let behind = format!("{uid} ");
+            let first_after = format!("{uid} ");
             let ranges = [
                 (begin.as_str(), uid.as_str(), "DESC"),
-                (behind.as_str(), subagents.as_str(), "ASC"),
+                (first_after.as_str(), subagents.as_str(), "ASC"),
                 (after.as_str(), end.as_str(), "ASC"),
             ];
             let same = (uid != session_uid).then_some((uid.as_str(), after.as_str(), "ASC"));
@@ -372,7 +372,7 @@ impl Reads<'_> {
 
     /// Returns `true` if another session shares the first characters of `native_id`. Few do, so this decides it for
     /// most sessions with one statement per table and agent.
-    fn has_alike(&self, session_uid: &str, native_id: &str, tables: &[(&str, &str)]) -> Result<bool, StoreError> {
+    fn shares_prefix(&self, session_uid: &str, native_id: &str, tables: &[(&str, &str)]) -> Result<bool, StoreError> {
         let chars = native_id.char_indices().nth(SHORT_ID_CHARS);
         let prefix = chars.map_or(native_id, |(end, _)| &native_id[..end]);
         let (subagents, after) = (format!("{session_uid}/"), format!("{session_uid}0"));

@@ -13,7 +13,7 @@ impl Tx<'_> {
             "INSERT INTO shared_files (path, device, inode, size, mtime_ns, ctime_ns) VALUES ($1, $2, $3, $4, $5, $6)
              ON CONFLICT (path) DO UPDATE SET device = $2, inode = $3, size = $4, mtime_ns = $5, ctime_ns = $6",
             &[
-                Value::Text(&paths::kept(self.engine, path)),
+                Value::Text(&paths::to_stored(self.engine, path)),
                 bits(stat.device),
                 bits(stat.inode),
                 Value::count(stat.size),
@@ -30,7 +30,7 @@ impl Reads<'_> {
     pub fn shared_file(&self, path: &str) -> Result<Option<Stat>, StoreError> {
         self.engine.query_opt(
             "SELECT device, inode, size, mtime_ns, ctime_ns FROM shared_files WHERE path = $1",
-            &[Value::Text(&paths::kept(self.engine, path))],
+            &[Value::Text(&paths::to_stored(self.engine, path))],
             |row| {
                 Ok(Stat {
                     device: row.int(0)?.cast_unsigned(),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use transcript::{LineageKind, Session, Turn};
 
-use super::derived::plain;
+use super::derived::replace_nul;
 use super::engine::{Row, Value};
 use super::{Reads, StoreError, kept_time};
 
@@ -32,7 +32,7 @@ impl Reads<'_> {
                 is_rewound
              FROM turns WHERE session_uid = $1 ORDER BY turn",
             &[Value::Text(session_uid)],
-            turn,
+            read_turn,
         )
     }
 
@@ -97,7 +97,7 @@ impl Reads<'_> {
 /// Returns a turn as its row will return it.
 pub fn kept_turn(turn: &Turn) -> Turn {
     Turn {
-        prompt: plain(&turn.prompt).into(),
+        prompt: replace_nul(&turn.prompt).into(),
         started_at: kept_time(turn.started_at),
         ended_at: kept_time(turn.ended_at),
         ..turn.clone()
@@ -117,15 +117,15 @@ pub fn kept_session(session: Session) -> Session {
 pub fn works_for(session: &Session) -> BTreeSet<&str> {
     let own = session.session_uid.as_str();
     let above = own.match_indices('/').map(|(at, _)| &own[..at]);
-    let told = session
+    let declared = session
         .lineage
         .iter()
         .filter(|link| link.kind == LineageKind::Subagent && link.child_uid.as_str() == own)
         .map(|link| link.parent_uid.as_str());
-    above.chain(told).collect()
+    above.chain(declared).collect()
 }
 
-fn turn(row: &Row<'_>) -> Result<Turn, StoreError> {
+fn read_turn(row: &Row<'_>) -> Result<Turn, StoreError> {
     let small = |column| Ok::<_, StoreError>(u32::try_from(row.count(column)?).unwrap_or(u32::MAX));
     let at = |column| {
         let micros = row.int_opt(column)?;

@@ -30,8 +30,8 @@ pub(super) const WORD_BYTES_MAX: usize = 48;
 const BLOCK_BYTES: usize = 32;
 const HEAD_BYTES: usize = 9;
 /// Number of recent short words and longer words in the cache. Together they fit into the L1 cache.
-const SHORT_LATELY: usize = 1 << 11;
-const LONG_LATELY: usize = 1 << 9;
+const SHORT_SLOTS: usize = 1 << 11;
+const LONG_SLOTS: usize = 1 << 9;
 /// One bit for each of the 2^24 trigrams.
 const SEEN_WORDS: usize = 1 << 18;
 
@@ -105,19 +105,19 @@ impl Need {
 /// Collects the words and trigrams of texts and builds a filter. Create one per thread and reuse it, because it is
 /// large.
 pub struct Builder {
-    words: HashSet<u64, BuildHasherDefault<Mixed>>,
-    lately: Lately,
+    words: HashSet<u64, BuildHasherDefault<IdentityHasher>>,
+    recent: RecentWords,
     trigrams: Trigrams,
     folded: Folded,
 }
 
 /// A cache of recent words of the frame, each in its own slot, so that they are neither hashed nor looked up again. A
 /// word contains no NUL, so its bytes determine its length.
-struct Lately {
+struct RecentWords {
     /// Words of up to 8 bytes.
-    short: Box<[u64; SHORT_LATELY]>,
+    short: Box<[u64; SHORT_SLOTS]>,
     /// Words of up to 16 bytes.
-    long: Box<[[u64; 2]; LONG_LATELY]>,
+    long: Box<[[u64; 2]; LONG_SLOTS]>,
 }
 
 /// One bit for each of the 2^24 trigrams, and the list of trigrams whose bits are set.
@@ -130,12 +130,12 @@ impl Default for Builder {
     fn default() -> Self {
         Self {
             words: HashSet::default(),
-            lately: Lately {
-                short: Box::new([0; SHORT_LATELY]),
-                long: Box::new([[0; 2]; LONG_LATELY]),
+            recent: RecentWords {
+                short: Box::new([0; SHORT_SLOTS]),
+                long: Box::new([[0; 2]; LONG_SLOTS]),
             },
             trigrams: Trigrams {
-                seen: vec![0; SEEN_WORDS].try_into().expect("it has that length"),
+                seen: vec![0; SEEN_WORDS].try_into().expect("the vector has this length"),
                 all: Vec::new(),
             },
             folded: Folded::default(),
@@ -160,7 +160,7 @@ impl Builder {
                 return;
             }
             // Most words occurred before.
-            if !self.lately.met(bytes, start..end) {
+            if !self.recent.contains_or_insert(bytes, start..end) {
                 self.words.insert(hash(&bytes[start..end]));
             }
         });
@@ -176,7 +176,7 @@ impl Builder {
     /// Resets the builder.
     pub fn clear(&mut self) {
         self.words.clear();
-        self.lately.clear();
+        self.recent.clear();
         self.trigrams.clear();
     }
 
@@ -197,27 +197,27 @@ impl Builder {
             insert(words, *hash);
         }
         for trigram in &self.trigrams.all {
-            insert(trigrams, mix(*trigram));
+            insert(trigrams, mix_trigram(*trigram));
         }
         filter
     }
 }
 
-impl Lately {
+impl RecentWords {
     /// Returns `true` if a word is in the cache, and adds it.
     #[inline]
-    fn met(&mut self, bytes: &[u8], word: Range<usize>) -> bool {
+    fn contains_or_insert(&mut self, bytes: &[u8], word: Range<usize>) -> bool {
         match word.len() {
             0 => false,
             1..=8 => {
                 let word = first_bytes(bytes, word);
-                let place = mixed(word) % SHORT_LATELY;
+                let place = slot_of(word) % SHORT_SLOTS;
                 std::mem::replace(&mut self.short[place], word) == word
             }
             9..=16 => {
                 let half = word.start + 8;
                 let word = [first_bytes(bytes, word.start..half), first_bytes(bytes, half..word.end)];
-                let place = mixed(word[0] ^ word[1].rotate_left(32)) % LONG_LATELY;
+                let place = slot_of(word[0] ^ word[1].rotate_left(32)) % LONG_SLOTS;
                 std::mem::replace(&mut self.long[place], word) == word
             }
             _ => false,
@@ -244,7 +244,7 @@ fn first_bytes(bytes: &[u8], place: Range<usize>) -> u64 {
 
 /// Hashes a number to a cache slot.
 #[inline]
-fn mixed(number: u64) -> usize {
+fn slot_of(number: u64) -> usize {
     (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize
 }
 
@@ -295,12 +295,12 @@ pub struct Filter<'f> {
 
 /// Splits a filter into the part without trigrams, and the trigrams.
 pub fn halves(filter: &[u8]) -> (&[u8], &[u8]) {
-    let words = filter.get(1..5).and_then(<[u8]>::first_chunk).map_or(0, size);
+    let words = filter.get(1..5).and_then(<[u8]>::first_chunk).map_or(0, blocks_size);
     filter.split_at((HEAD_BYTES + words).min(filter.len()))
 }
 
 /// Returns the size of the given number of blocks.
-fn size(blocks: &[u8; 4]) -> usize {
+fn blocks_size(blocks: &[u8; 4]) -> usize {
     u32::from_le_bytes(*blocks) as usize * BLOCK_BYTES
 }
 
@@ -313,9 +313,11 @@ impl<'f> Filter<'f> {
         }
         let (word_blocks, rest) = rest.split_first_chunk().ok_or(FilterError::Damaged)?;
         let (trigram_blocks, blocks) = rest.split_first_chunk().ok_or(FilterError::Damaged)?;
-        let (words, trigrams) = blocks.split_at_checked(size(word_blocks)).ok_or(FilterError::Damaged)?;
-        let are_apart = trigrams.is_empty() && size(trigram_blocks) > 0;
-        if !are_apart && trigrams.len() != size(trigram_blocks) {
+        let (words, trigrams) = blocks
+            .split_at_checked(blocks_size(word_blocks))
+            .ok_or(FilterError::Damaged)?;
+        let are_apart = trigrams.is_empty() && blocks_size(trigram_blocks) > 0;
+        if !are_apart && trigrams.len() != blocks_size(trigram_blocks) {
             return Err(FilterError::Damaged);
         }
         Ok(Self {
@@ -345,7 +347,9 @@ impl<'f> Filter<'f> {
         match need {
             Need::Anything => true,
             Need::Key(Key::Word(word)) => self.words.is_none_or(|words| contains(words, hash(word.as_bytes()))),
-            Need::Key(Key::Trigram(trigram)) => self.trigrams.is_none_or(|blocks| contains(blocks, mix(*trigram))),
+            Need::Key(Key::Trigram(trigram)) => self
+                .trigrams
+                .is_none_or(|blocks| contains(blocks, mix_trigram(*trigram))),
             Need::All(needs) => needs.iter().all(|need| self.may_hold(need)),
             Need::Any(needs) => needs.iter().any(|need| self.may_hold(need)),
         }
@@ -361,7 +365,7 @@ fn trigram(bytes: &[u8]) -> u32 {
 }
 
 /// Mixes a trigram to 64 bits with the finalizer of MurmurHash3, which is in the public domain.
-fn mix(trigram: u32) -> u64 {
+fn mix_trigram(trigram: u32) -> u64 {
     let mut hash = u64::from(trigram) + 1;
     for factor in [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53] {
         hash = (hash ^ hash >> 33).wrapping_mul(factor);
@@ -414,9 +418,9 @@ fn contains(blocks: &[u8], hash: u64) -> bool {
 
 /// Passes a hash through unchanged, because the words are hashed already.
 #[derive(Default)]
-struct Mixed(u64);
+struct IdentityHasher(u64);
 
-impl Hasher for Mixed {
+impl Hasher for IdentityHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -447,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_holds_the_words_and_trigrams_of_its_texts() {
+    fn a_filter_contains_the_words_and_trigrams_of_its_texts() {
         let bytes = of("ParseConfig in src/Main.rs, CAFE\u{301} 文件");
         let filter = Filter::read(&bytes).unwrap();
         for present in ["parseconfig", "parse", "config", "src", "main", "rs", "café"] {
@@ -463,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn a_builder_begins_anew_after_each_filter() {
+    fn finish_resets_the_builder() {
         let mut builder = Builder::default();
         builder.add("first words");
         builder.finish();
@@ -473,7 +477,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_trigram_is_put_in(texts in proptest::collection::vec("[abA é文_.\\x00]{0,24}", 0..8)) {
+        fn every_trigram_is_added(texts in proptest::collection::vec("[abA é文_.\\x00]{0,24}", 0..8)) {
             let mut builder = Builder::default();
             let mut all = std::collections::BTreeSet::new();
             for text in &texts {
@@ -487,7 +491,7 @@ mod tests {
 
     /// The hash was computed with another implementation of the specification, sbbf-rs-safe 0.3.2.
     #[test]
-    fn blocks_are_filled_as_the_specification_says() {
+    fn blocks_are_filled_as_specified() {
         let mut blocks = vec![0; 5 * BLOCK_BYTES];
         let mut hash: u64 = 1;
         for _ in 0..40 {
@@ -503,7 +507,7 @@ mod tests {
     /// Filters are stored for years and shared between machines. If this test must change, the version must change as
     /// well.
     #[test]
-    fn the_bytes_of_a_filter_stay_what_they_are() {
+    fn the_format_of_a_filter_is_stable() {
         let bytes = of("The quick brown fox: src/main.rs ParseConfig 文件 größer");
         assert_eq!(bytes.len(), 9 + 3 * 32);
         assert_eq!(&bytes[..9], [1, 1, 0, 0, 0, 2, 0, 0, 0]);
@@ -512,7 +516,7 @@ mod tests {
     }
 
     #[test]
-    fn no_bytes_panic_and_other_versions_are_told() {
+    fn damaged_filters_and_other_versions_are_errors() {
         assert_eq!(Filter::read(&[]).unwrap_err(), FilterError::Damaged);
         assert_eq!(Filter::read(&[9, 9]).unwrap_err(), FilterError::OtherVersion);
         let mut bytes = of("some words");
@@ -524,7 +528,7 @@ mod tests {
     }
 
     #[test]
-    fn two_halves_say_together_what_the_whole_says() {
+    fn both_halves_together_decide_like_the_whole_filter() {
         let bytes = of("ParseConfig in src/Main.rs");
         let (words, trigrams) = halves(&bytes);
         assert_eq!([words, trigrams].concat(), bytes);

@@ -16,17 +16,17 @@ pub fn compose(text: &str) -> Cow<'_, str> {
 }
 
 /// Number of bytes that are checked together.
-const STRETCH: usize = 64;
+const CHUNK_BYTES: usize = 64;
 
 /// Returns `true` if a text is certainly composed.
 pub(crate) fn is_composed(text: &str) -> bool {
     // No character below U+0300 composes with another one.
-    let stands_alone = |c: char| c < '\u{300}' || is_caseless(c);
-    wide_chars(text).all(stands_alone) || is_nfc_quick(text.chars()) == IsNormalized::Yes
+    let never_composes = |c: char| c < '\u{300}' || is_caseless(c);
+    non_ascii_chars(text).all(never_composes) || is_nfc_quick(text.chars()) == IsNormalized::Yes
 }
 
 /// Returns all characters that are not ASCII.
-fn wide_chars(text: &str) -> impl Iterator<Item = char> {
+fn non_ascii_chars(text: &str) -> impl Iterator<Item = char> {
     let mut rest = text;
     std::iter::from_fn(move || {
         let mut chars = rest[ascii_len(rest)..].chars();
@@ -49,7 +49,7 @@ fn ascii_len(text: &str) -> usize {
     if text.bytes().next().is_some_and(|byte| !byte.is_ascii()) {
         return 0;
     }
-    let plain = text.as_bytes().chunks(STRETCH).take_while(|bytes| bytes.is_ascii());
+    let plain = text.as_bytes().chunks(CHUNK_BYTES).take_while(|bytes| bytes.is_ascii());
     let len = plain.map(<[u8]>::len).sum();
     let rest = &text.as_bytes()[len..];
     len + rest.iter().position(|byte| !byte.is_ascii()).unwrap_or(rest.len())
@@ -68,13 +68,13 @@ pub fn fold_char(c: char) -> char {
         '\u{1fe3}' => '\u{3b0}',
         '\u{fb05}' => '\u{fb06}',
         _ => {
-            let upper = only(c.to_uppercase()).unwrap_or(c);
-            only(upper.to_lowercase()).unwrap_or(upper)
+            let upper = single(c.to_uppercase()).unwrap_or(c);
+            single(upper.to_lowercase()).unwrap_or(upper)
         }
     }
 }
 
-fn only(mut chars: impl Iterator<Item = char>) -> Option<char> {
+fn single(mut chars: impl Iterator<Item = char>) -> Option<char> {
     chars.next().filter(|_| chars.next().is_none())
 }
 
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_characters_fold_alike_exactly_where_a_regex_without_case_takes_one_for_the_other() {
+    fn folding_agrees_with_case_insensitive_regexes() {
         // Letters that were added to Unicode after the tables of `regex-syntax` were generated are known to only one
         // side.
         let known = regex::Regex::new(r"^\p{age:16.0}$").unwrap();
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_for_caseless_is_composed_and_has_no_case() {
+    fn caseless_characters_are_composed_and_have_no_case() {
         let caseless: Vec<char> = ('\0'..=char::MAX).filter(|c| is_caseless(*c)).collect();
         assert!(caseless.len() > 20_000);
         for c in caseless {
@@ -186,14 +186,14 @@ mod tests {
     }
 
     #[test]
-    fn a_letter_and_its_mark_are_one_however_they_were_typed() {
+    fn a_letter_and_its_mark_are_composed() {
         assert_eq!(compose("cafe\u{301}"), "café");
         assert!(matches!(compose("café 文件"), Cow::Borrowed(_)));
         assert_eq!(compose("\u{1112}\u{1161}\u{11ab}"), "한");
     }
 
     #[test]
-    fn places_are_found_again_where_folding_changed_the_length() {
+    fn offsets_are_mapped_if_folding_changes_the_length() {
         let text = "aẞb ȺC ſ";
         let folded = Folded::of(text);
         assert_eq!(folded.as_str(), "aßb ⱥc s");

@@ -39,7 +39,7 @@ impl Vocabulary {
                 Kind::Pair => {}
                 _ if word.len() <= WORD_BYTES_MAX => put(word),
                 // Users do not type it completely; its pieces find it.
-                _ => word.as_bytes().windows(3).filter_map(plain).for_each(&mut put),
+                _ => word.as_bytes().windows(3).filter_map(plain_piece).for_each(&mut put),
             }
         });
     }
@@ -96,12 +96,12 @@ impl Sought {
         for need in needs {
             match need {
                 Need::Key(Key::Word(word)) => own.push(word.to_string()),
-                Need::Key(Key::Trigram(trigram)) => own.extend(character(*trigram)),
+                Need::Key(Key::Trigram(trigram)) => own.extend(unspaced_character(*trigram)),
                 other => all.extend(Self::of(other, has_pieces)),
             }
         }
         let pieces = needs.iter().filter_map(|need| match need {
-            Need::Key(Key::Trigram(trigram)) => plain(&trigram.to_be_bytes()[1..]).map(str::to_owned),
+            Need::Key(Key::Trigram(trigram)) => plain_piece(&trigram.to_be_bytes()[1..]).map(str::to_owned),
             _ => None,
         });
         // A piece of a required word adds nothing.
@@ -117,13 +117,13 @@ impl Sought {
 }
 
 /// Returns three bytes as text if they can only occur inside a word: ASCII letters and digits.
-fn plain(bytes: &[u8]) -> Option<&str> {
+fn plain_piece(bytes: &[u8]) -> Option<&str> {
     let is_plain = bytes.iter().all(u8::is_ascii_alphanumeric);
     is_plain.then(|| std::str::from_utf8(bytes).ok()).flatten()
 }
 
 /// Returns the character of an unspaced script if the three bytes are one.
-fn character(trigram: u32) -> Option<String> {
+fn unspaced_character(trigram: u32) -> Option<String> {
     let bytes = trigram.to_be_bytes();
     let text = std::str::from_utf8(&bytes[1..]).ok()?;
     let mut characters = text.chars();
@@ -147,17 +147,17 @@ mod tests {
     }
 
     /// Evaluates a condition like an index.
-    fn holds(words: &str, sought: &Sought) -> bool {
+    fn is_met(words: &str, sought: &Sought) -> bool {
         match sought {
             Sought::Words(own) => own.iter().all(|own| words.split(' ').any(|word| word == own)),
             Sought::Piece(piece) => words.contains(piece.as_str()),
-            Sought::All(all) => all.iter().all(|one| holds(words, one)),
-            Sought::Any(any) => any.iter().any(|one| holds(words, one)),
+            Sought::All(all) => all.iter().all(|one| is_met(words, one)),
+            Sought::Any(any) => any.iter().any(|one| is_met(words, one)),
         }
     }
 
     #[test]
-    fn words_stand_once_and_in_order_and_long_ones_as_their_pieces() {
+    fn words_are_unique_and_sorted_and_long_ones_are_split_into_pieces() {
         assert_eq!(
             of("ParseConfig parse 文件 src/Main.rs"),
             "config main parse parseconfig rs src 件 文"
@@ -167,27 +167,30 @@ mod tests {
     }
 
     #[test]
-    fn words_are_asked_for_whole_and_beginnings_by_their_pieces() {
-        let asked = |text: &str, has_pieces| {
+    fn whole_words_are_sought_as_words_and_prefixes_by_their_pieces() {
+        let sought_by = |text: &str, has_pieces| {
             let query = Query::words(text).unwrap();
             Sought::of(&query.terms[0].need, has_pieces)
         };
         let words = |words: &[&str]| Sought::Words(words.iter().map(|word| (*word).to_owned()).collect());
         let piece = |piece: &str| Sought::Piece(piece.to_owned());
-        assert_eq!(asked("main.rs", true), Some(Sought::All(vec![words(&["main", "rs"])])));
         assert_eq!(
-            asked("migr*", true),
+            sought_by("main.rs", true),
+            Some(Sought::All(vec![words(&["main", "rs"])]))
+        );
+        assert_eq!(
+            sought_by("migr*", true),
             Some(Sought::All(vec![piece("mig"), piece("igr")]))
         );
-        assert_eq!(asked("migr*", false), None);
-        assert_eq!(asked("文件", false), Some(Sought::All(vec![words(&["文", "件"])])));
-        assert_eq!(asked("\"a b\"", true), Some(Sought::All(vec![words(&["a", "b"])])));
+        assert_eq!(sought_by("migr*", false), None);
+        assert_eq!(sought_by("文件", false), Some(Sought::All(vec![words(&["文", "件"])])));
+        assert_eq!(sought_by("\"a b\"", true), Some(Sought::All(vec![words(&["a", "b"])])));
     }
 
     proptest! {
         /// An index over words excludes a text only if the filter excludes it too, or if the text does not match.
         #[test]
-        fn no_text_that_holds_a_term_is_missed(text in "[a-cA-C0-1_ ./文件ßß]{0,60}", from in 0usize..20, length in 1usize..8) {
+        fn no_matching_text_is_missed(text in "[a-cA-C0-1_ ./文件ßß]{0,60}", from in 0usize..20, length in 1usize..8) {
             let words = of(&text);
             let mut builder = Builder::default();
             builder.add(&text);
@@ -202,7 +205,7 @@ mod tests {
                     let sought = Sought::of(&term.need, true);
                     let about = About { field: transcript::Field::Prompt, role: transcript::Role::User, tool: None, kinds: None };
                     let is_there = Matcher::new(&query).find(&about, &text).is_some_and(|found| found.terms & 1 << at != 0);
-                    let is_found = sought.is_none_or(|sought| holds(&words, &sought));
+                    let is_found = sought.is_none_or(|sought| is_met(&words, &sought));
                     prop_assert!(may_hold || !is_there);
                     prop_assert!(is_found || !is_there, "{:?} in {:?} by {:?}", term.typed, text, words);
                 }

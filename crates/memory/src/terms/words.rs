@@ -44,17 +44,17 @@ pub fn each(text: &str, take: &mut impl FnMut(Kind, Range<usize>)) {
                 next = place.start;
                 break;
             }
-            if block.capital >> start & first(length) & !1 != 0 {
-                parts(bytes, place.clone(), take);
+            if block.capital >> start & low_bits(length) & !1 != 0 {
+                each_part(bytes, place.clone(), take);
             }
             take(Kind::Run, place);
-            word &= !first(start + length);
+            word &= !low_bits(start + length);
         }
         let is_wide = bytes.get(end).is_some_and(|byte| !byte.is_ascii());
         at = match next == end {
-            true if is_wide => wide(text, end, take),
+            true if is_wide => each_word_at(text, end, take),
             // It fills the block, or continues with characters outside ASCII.
-            false if is_wide || next == at => run(text, next, take),
+            false if is_wide || next == at => each_run_word(text, next, take),
             _ => next,
         };
     }
@@ -62,23 +62,23 @@ pub fn each(text: &str, take: &mut impl FnMut(Kind, Range<usize>)) {
 
 /// Returns `true` if a range is a word sequence: if neither end is inside a word.
 pub fn is_sequence(text: &str, found: &Range<usize>) -> bool {
-    begins_well(text, found) && ends_well(text, found)
+    starts_at_word(text, found) && ends_at_word(text, found)
 }
 
 /// Returns `true` if a range is a prefix of a word sequence: it starts with a word and may end anywhere.
 pub fn is_opening(text: &str, found: &Range<usize>) -> bool {
     match last_run(text, found) {
         // A single run must start where a run or a part starts.
-        Some(run) if run.start == found.start => is_border(text, run.start),
-        _ => begins_well(text, found),
+        Some(run) if run.start == found.start => is_boundary(text, run.start),
+        _ => starts_at_word(text, found),
     }
 }
 
 /// Returns `true` if a run in a piece of text is a run in every text that contains the piece, because it is bounded
 /// on both sides.
 pub fn is_bounded(piece: &str, run: &Range<usize>) -> bool {
-    let is_border = |c: Option<char>| c.is_some_and(|c| matches!(class(c), Class::Gap | Class::Unspaced));
-    is_border(piece[..run.start].chars().next_back()) && is_border(piece[run.end..].chars().next())
+    let is_boundary = |c: Option<char>| c.is_some_and(|c| matches!(class(c), Class::Gap | Class::Unspaced));
+    is_boundary(piece[..run.start].chars().next_back()) && is_boundary(piece[run.end..].chars().next())
 }
 
 /// Returns `true` if a text contains a word.
@@ -190,29 +190,29 @@ impl Block {
     #[inline]
     fn of(text: &[u8]) -> Self {
         // Bytes after the end of the text are zero.
-        let mut room = [0; BLOCK_BYTES];
+        let mut buffer = [0; BLOCK_BYTES];
         let bytes = text.first_chunk().unwrap_or_else(|| {
-            room[..text.len()].copy_from_slice(text);
-            &room
+            buffer[..text.len()].copy_from_slice(text);
+            &buffer
         });
         let is_capital = |byte: u8| byte.wrapping_sub(b'A') < 26;
         let is_word = |byte: u8| (byte | 0x20).wrapping_sub(b'a') < 26 || byte.wrapping_sub(b'0') < 10;
         let most = bytes.iter().fold(0, |most, byte| most | byte);
         let mut length = text.len().min(BLOCK_BYTES);
         if most >= 0x80 {
-            length = length.min(bits(&bytes.map(|byte| byte >> 7)).trailing_zeros() as usize);
+            length = length.min(collect_bits(&bytes.map(|byte| byte >> 7)).trailing_zeros() as usize);
         }
         Self {
             length,
-            word: bits(&bytes.map(|byte| u8::from(is_word(byte)))) & first(length as u32),
-            capital: bits(&bytes.map(|byte| u8::from(is_capital(byte)))),
+            word: collect_bits(&bytes.map(|byte| u8::from(is_word(byte)))) & low_bits(length as u32),
+            capital: collect_bits(&bytes.map(|byte| u8::from(is_capital(byte)))),
         }
     }
 }
 
 /// Collects the lowest bit of each byte.
 #[inline]
-fn bits(bytes: &[u8; BLOCK_BYTES]) -> u64 {
+fn collect_bits(bytes: &[u8; BLOCK_BYTES]) -> u64 {
     let (eights, _) = bytes.as_chunks();
     let mut bits = 0;
     for (at, eight) in eights.iter().enumerate() {
@@ -223,24 +223,24 @@ fn bits(bytes: &[u8; BLOCK_BYTES]) -> u64 {
 
 /// Returns a mask of the lowest `count` bits.
 #[inline]
-fn first(count: u32) -> u64 {
+fn low_bits(count: u32) -> u64 {
     u64::MAX.checked_shr(u64::BITS - count).unwrap_or(0)
 }
 
 /// Calls `take` with the parts of an ASCII run, if it has any.
-fn parts(bytes: &[u8], run: Range<usize>, take: &mut impl FnMut(Kind, Range<usize>)) {
+fn each_part(bytes: &[u8], run: Range<usize>, take: &mut impl FnMut(Kind, Range<usize>)) {
     let mut part = run.start;
     let (mut before, mut last) = (Class::Gap, Class::Gap);
     for at in run.clone() {
         let class = ASCII[usize::from(bytes[at] & 0x7f)];
-        let border = match (before, last, class) {
+        let boundary = match (before, last, class) {
             (Class::Upper, Class::Upper, Class::Lower) => at - 1,
             (_, Class::Lower | Class::Digit, Class::Upper) => at,
             _ => part,
         };
-        if border > part {
-            take(Kind::Part, part..border);
-            part = border;
+        if boundary > part {
+            take(Kind::Part, part..boundary);
+            part = boundary;
         }
         (before, last) = (last, class);
     }
@@ -250,17 +250,17 @@ fn parts(bytes: &[u8], run: Range<usize>, take: &mut impl FnMut(Kind, Range<usiz
 }
 
 /// Calls `take` with the words that start at a character of any class, and returns their end.
-fn wide(text: &str, at: usize, take: &mut impl FnMut(Kind, Range<usize>)) -> usize {
+fn each_word_at(text: &str, at: usize, take: &mut impl FnMut(Kind, Range<usize>)) -> usize {
     let (class, width) = class_at(text, at);
     match class {
         Class::Gap | Class::Mark => at + width,
-        Class::Unspaced => without_spaces(text, at, take),
-        _ => run(text, at, take),
+        Class::Unspaced => each_unspaced(text, at, take),
+        _ => each_run_word(text, at, take),
     }
 }
 
 /// Calls `take` with the words of the run that starts here, and returns its end.
-fn run(text: &str, start: usize, take: &mut impl FnMut(Kind, Range<usize>)) -> usize {
+fn each_run_word(text: &str, start: usize, take: &mut impl FnMut(Kind, Range<usize>)) -> usize {
     let mut part = start;
     let mut at = start;
     // The classes of the last two characters that are not marks, and the offset of the last one.
@@ -281,14 +281,14 @@ fn run(text: &str, start: usize, take: &mut impl FnMut(Kind, Range<usize>)) -> u
             continue;
         }
         if class != Class::Mark {
-            let border = match (before, last, class) {
+            let boundary = match (before, last, class) {
                 (Class::Upper, Class::Upper, Class::Lower) => last_at,
                 (_, Class::Lower | Class::Digit | Class::Letter, Class::Upper) => at,
                 _ => part,
             };
-            if border > part {
-                take(Kind::Part, part..border);
-                part = border;
+            if boundary > part {
+                take(Kind::Part, part..boundary);
+                part = boundary;
             }
             (before, last, last_at) = (last, class, at);
         }
@@ -302,7 +302,7 @@ fn run(text: &str, start: usize, take: &mut impl FnMut(Kind, Range<usize>)) -> u
 }
 
 /// Calls `take` with the characters and pairs of an unspaced range, and returns its end.
-fn without_spaces(text: &str, start: usize, take: &mut impl FnMut(Kind, Range<usize>)) -> usize {
+fn each_unspaced(text: &str, start: usize, take: &mut impl FnMut(Kind, Range<usize>)) -> usize {
     let mut before = None;
     let mut at = start;
     while at < text.len() {
@@ -323,7 +323,7 @@ fn without_spaces(text: &str, start: usize, take: &mut impl FnMut(Kind, Range<us
 }
 
 /// Returns `true` unless the range starts with a run that is not a word of the text.
-fn begins_well(text: &str, found: &Range<usize>) -> bool {
+fn starts_at_word(text: &str, found: &Range<usize>) -> bool {
     match first_run(text, found) {
         Some(run) => is_word(text, &run),
         None => true,
@@ -331,7 +331,7 @@ fn begins_well(text: &str, found: &Range<usize>) -> bool {
 }
 
 /// Returns `true` unless the range ends with a run that is not a word of the text.
-fn ends_well(text: &str, found: &Range<usize>) -> bool {
+fn ends_at_word(text: &str, found: &Range<usize>) -> bool {
     match last_run(text, found) {
         Some(run) => is_word(text, &run),
         None => true,
@@ -339,37 +339,37 @@ fn ends_well(text: &str, found: &Range<usize>) -> bool {
 }
 
 /// Returns `true` if a range of word characters is a whole run, or one part of it.
-fn is_word(text: &str, stretch: &Range<usize>) -> bool {
-    let (start, end) = (stretch.start, stretch.end);
-    let is_run = is_run_border(text, start) && is_run_border(text, end);
-    let borders_inside = || {
+fn is_word(text: &str, range: &Range<usize>) -> bool {
+    let (start, end) = (range.start, range.end);
+    let is_run = is_run_boundary(text, start) && is_run_boundary(text, end);
+    let has_boundary_inside = || {
         text[start..end]
             .char_indices()
             .skip(1)
-            .any(|(at, _)| is_part_border(text, start + at))
+            .any(|(at, _)| is_part_boundary(text, start + at))
     };
-    is_run || (is_border(text, start) && is_border(text, end) && !borders_inside())
+    is_run || (is_boundary(text, start) && is_boundary(text, end) && !has_boundary_inside())
 }
 
-fn is_border(text: &str, at: usize) -> bool {
-    is_run_border(text, at) || is_part_border(text, at)
+fn is_boundary(text: &str, at: usize) -> bool {
+    is_run_boundary(text, at) || is_part_boundary(text, at)
 }
 
 /// Returns `true` if a run starts or ends here.
-fn is_run_border(text: &str, at: usize) -> bool {
+fn is_run_boundary(text: &str, at: usize) -> bool {
     // Marks belong to the character before them; at the start of the text they belong to nothing.
     let before = text[..at].chars().rev().map(class).find(|class| *class != Class::Mark);
     let after = text[at..].chars().next().map(class);
-    let goes_on = match before {
+    let continues = match before {
         None | Some(Class::Gap) => false,
         Some(Class::Unspaced) => after == Some(Class::Mark),
         Some(_) => !matches!(after, None | Some(Class::Gap | Class::Unspaced)),
     };
-    !goes_on
+    !continues
 }
 
 /// Returns `true` if one part of a run ends here and the next one starts.
-fn is_part_border(text: &str, at: usize) -> bool {
+fn is_part_boundary(text: &str, at: usize) -> bool {
     let unmarked = |class: &Class| *class != Class::Mark;
     let mut before = text[..at].chars().rev().map(class).filter(unmarked);
     let mut after = text[at..].chars().map(class);
@@ -408,13 +408,13 @@ mod tests {
     use super::*;
 
     fn words(text: &str) -> String {
-        let mut told = Vec::new();
-        each(text, &mut |_, place| told.push(text[place].to_owned()));
-        told.join(" ")
+        let mut expected = Vec::new();
+        each(text, &mut |_, place| expected.push(text[place].to_owned()));
+        expected.join(" ")
     }
 
     #[test]
-    fn signs_belong_to_no_word() {
+    fn signs_are_not_part_of_a_word() {
         let signs: Vec<char> = ('\0'..=char::MAX).filter(|c| is_sign(*c)).collect();
         assert!(signs.len() > 1000);
         for c in signs {
@@ -428,21 +428,21 @@ mod tests {
     proptest! {
         /// Finding words by blocks gives the same result as finding them character by character.
         #[test]
-        fn words_are_found_where_characters_say(text in "[a-cA-C0-1_ ./\\x00文件é\u{301}→]{0,60}", long in "[a-cA-C0-1]{0,140}") {
+        fn blocks_give_the_same_words_as_single_characters(text in "[a-cA-C0-1_ ./\\x00文件é\u{301}→]{0,60}", long in "[a-cA-C0-1]{0,140}") {
             // Some runs are longer than a block.
             let text = text.replacen('_', &long, 1);
-            let (mut found, mut told) = (Vec::new(), Vec::new());
+            let (mut found, mut expected) = (Vec::new(), Vec::new());
             each(&text, &mut |kind, place| found.push((kind, place)));
             let mut at = 0;
             while at < text.len() {
-                at = wide(&text, at, &mut |kind, place| told.push((kind, place)));
+                at = each_word_at(&text, at, &mut |kind, place| expected.push((kind, place)));
             }
-            prop_assert_eq!(found, told);
+            prop_assert_eq!(found, expected);
         }
     }
 
     #[test]
-    fn identifiers_paths_and_numbers_have_the_words_people_look_for() {
+    fn identifiers_paths_and_numbers_are_split_into_words() {
         assert_eq!(
             words("parse_config ParseConfig parseConfig"),
             "parse config Parse Config ParseConfig parse Config parseConfig"
@@ -465,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sequence_neither_begins_nor_ends_inside_a_word() {
+    fn a_sequence_neither_starts_nor_ends_inside_a_word() {
         let in_text = |text: &str, word: &str| {
             text.match_indices(word)
                 .any(|(at, found)| is_sequence(text, &(at..at + found.len())))
@@ -476,7 +476,7 @@ mod tests {
         assert!(in_text("MyParseConfig", "Parse"));
         assert!(
             !in_text("MyParseConfig", "ParseConfig"),
-            "two parts are no word unless they are the whole run"
+            "two parts are not a word unless they are the whole run"
         );
         assert!(in_text("my_ParseConfig", "ParseConfig"));
         assert!(!in_text("the", "he") && !in_text("the", "th"));
@@ -485,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn folding_makes_no_letter_of_what_is_none_and_the_other_way_round() {
+    fn folding_does_not_change_the_class_of_a_character() {
         let kind = |c| match class(c) {
             Class::Gap => "gap",
             Class::Mark => "mark",
@@ -498,7 +498,7 @@ mod tests {
     }
 
     #[test]
-    fn an_opening_begins_a_word_and_may_end_inside_one() {
+    fn a_prefix_starts_at_a_word_and_may_end_inside_one() {
         let in_text = |text: &str, word: &str| {
             text.match_indices(word)
                 .any(|(at, found)| is_opening(text, &(at..at + found.len())))
@@ -520,17 +520,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_stretch_is_a_word_exactly_where_the_text_gives_it_as_one(text in texts()) {
+        fn a_range_is_a_word_exactly_if_it_is_a_word_of_the_text(text in texts()) {
             let mut given = Vec::new();
             each(&text, &mut |kind, place| if matches!(kind, Kind::Run | Kind::Part) { given.push(place) });
             let borders: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
             for (at, start) in borders.iter().enumerate() {
                 for end in &borders[at + 1..] {
-                    let stretch = &text[*start..*end];
-                    let is_stretch = stretch.chars().all(|c| !matches!(class(c), Class::Gap | Class::Unspaced))
-                        && !stretch.chars().next().is_some_and(|c| class(c) == Class::Mark);
+                    let range = &text[*start..*end];
+                    let is_stretch = range.chars().all(|c| !matches!(class(c), Class::Gap | Class::Unspaced))
+                        && !range.chars().next().is_some_and(|c| class(c) == Class::Mark);
                     if is_stretch {
-                        prop_assert_eq!(is_word(&text, &(*start..*end)), given.contains(&(*start..*end)), "{:?} in {:?}", stretch, text);
+                        prop_assert_eq!(is_word(&text, &(*start..*end)), given.contains(&(*start..*end)), "{:?} in {:?}", range, text);
                     }
                 }
             }

@@ -52,14 +52,14 @@ impl ServerError {
     /// Returns the error for a column with an unexpected value.
     pub(super) fn value(column: usize) -> Self {
         Self {
-            message: format!("column {column} of an answer holds something else than it must"),
+            message: format!("column {column} of a result has an unexpected value"),
             kind: ServerErrorKind::Other,
         }
     }
 
     fn of(error: &postgres::Error) -> Self {
         let (message, kind) = match error.as_db_error() {
-            Some(told) => (told.message().to_owned(), kind_of(told.code())),
+            Some(error) => (error.message().to_owned(), error_kind(error.code())),
             None => {
                 let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
                 let is_ours = error.to_string().contains("serializing");
@@ -71,13 +71,13 @@ impl ServerError {
                 (format!("{error}{cause}"), kind)
             }
         };
-        let message = on_one_line(&message);
+        let message = limit_to_one_line(&message);
         Self { message, kind }
     }
 }
 
 /// Limits a message of the server to one line of limited length, because the server is not trusted.
-fn on_one_line(message: &str) -> String {
+fn limit_to_one_line(message: &str) -> String {
     const CHARS_MAX: usize = 300;
     let mut line: String = message
         .chars()
@@ -90,7 +90,7 @@ fn on_one_line(message: &str) -> String {
     line
 }
 
-fn kind_of(code: &SqlState) -> ServerErrorKind {
+fn error_kind(code: &SqlState) -> ServerErrorKind {
     let class = code.code().get(..2).unwrap_or_default();
     match class {
         // Connection errors, and servers that are shutting down or starting.
@@ -114,7 +114,7 @@ impl From<postgres::Error> for StoreError {
 type Key = (String, Vec<u32>);
 
 /// One connection and its state.
-struct Link {
+struct Connection {
     server: Server,
     access: Access,
     client: Client,
@@ -124,7 +124,7 @@ struct Link {
     held: usize,
 }
 
-impl Link {
+impl Connection {
     fn connect(server: &Server, access: Access) -> Result<Client, StoreError> {
         let mut config = server.config().clone();
         let mut options = config.get_options().unwrap_or_default().to_owned();
@@ -141,18 +141,22 @@ impl Link {
     }
 
     /// Returns `true` if no state would be lost by reconnecting.
-    fn is_free(&self) -> bool {
+    fn has_no_state(&self) -> bool {
         !self.is_in_transaction && self.held == 0
     }
 
-    fn renew(&mut self) -> Result<(), StoreError> {
+    fn reconnect(&mut self) -> Result<(), StoreError> {
         self.client = Self::connect(&self.server, self.access)?;
         self.statements.clear();
         Ok(())
     }
 
     fn statement(&mut self, sql: &str, values: &[Value<'_>]) -> Result<Statement, StoreError> {
-        let types: Vec<Type> = values.iter().take(parameters(sql)).map(row::type_of).collect();
+        let types: Vec<Type> = values
+            .iter()
+            .take(count_parameters(sql))
+            .map(row::declared_type)
+            .collect();
         let key = (sql.to_owned(), types.iter().map(Type::oid).collect());
         if let Some(known) = self.statements.get(&key) {
             return Ok(known.clone());
@@ -164,7 +168,7 @@ impl Link {
 }
 
 /// Returns the number of parameters of a statement: the highest number after a `$`.
-fn parameters(sql: &str) -> usize {
+fn count_parameters(sql: &str) -> usize {
     let numbers = sql.split('$').skip(1).map(|rest| {
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
         rest[..digits].parse().unwrap_or_default()
@@ -172,29 +176,29 @@ fn parameters(sql: &str) -> usize {
     numbers.max().unwrap_or_default()
 }
 
-fn lock(link: &Mutex<Link>) -> MutexGuard<'_, Link> {
-    link.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(connection: &Mutex<Connection>) -> MutexGuard<'_, Connection> {
+    connection.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 pub(in crate::store) struct Postgres {
-    link: Arc<Mutex<Link>>,
+    connection: Arc<Mutex<Connection>>,
     /// Tables that were found. They are never dropped.
     tables: Mutex<HashSet<String>>,
 }
 
 /// An exclusive right that this process holds until the value is dropped.
 pub(in crate::store) struct HeldLock {
-    link: Arc<Mutex<Link>>,
+    connection: Arc<Mutex<Connection>>,
     right: Right,
 }
 
 impl Drop for HeldLock {
     fn drop(&mut self) {
-        let mut link = lock(&self.link);
-        link.held = link.held.saturating_sub(1);
+        let mut connection = lock(&self.connection);
+        connection.held = connection.held.saturating_sub(1);
         let sql = format!("SELECT pg_advisory_unlock({})", lock_key(self.right));
         // If the connection is lost, the server has released the right already.
-        _ = link.client.simple_query(&sql);
+        _ = connection.client.simple_query(&sql);
     }
 }
 
@@ -206,22 +210,22 @@ fn lock_key(right: Right) -> String {
 
 /// Reads frames that are rows, from any thread.
 #[derive(Clone)]
-pub(in crate::store) struct Rows {
-    link: Arc<Mutex<Link>>,
+pub(in crate::store) struct RowReader {
+    connection: Arc<Mutex<Connection>>,
 }
 
-impl Rows {
+impl RowReader {
     /// Reads the compressed bytes of a frame. The checksum is part of the key, because two sessions that are derived
     /// at the same time may use the same pack name.
     pub(in crate::store) fn read(&self, frame: &FrameRow, packed: &mut Vec<u8>) -> io::Result<()> {
-        let asked = [
+        let values = [
             Value::Text(&frame.pack),
             Value::count(frame.start),
             Value::Blob(&frame.checksum),
         ];
         let sql =
             "SELECT bytes FROM frames WHERE pack = $1 AND start = $2 AND checksum = $3 AND bytes IS NOT NULL LIMIT 1";
-        let found = query(&self.link, sql, &asked).map_err(io::Error::other)?;
+        let found = query(&self.connection, sql, &values).map_err(io::Error::other)?;
         let bytes = found.first().map(|row| row.blob_opt(0)).transpose();
         let bytes = bytes.map_err(io::Error::other)?.flatten();
         packed.clear();
@@ -231,31 +235,34 @@ impl Rows {
 }
 
 /// Runs `work` on the connection. If the connection is lost and had no state, it is reopened and `work` runs again.
-fn with<T>(link: &Mutex<Link>, mut work: impl FnMut(&mut Link) -> Result<T, StoreError>) -> Result<T, StoreError> {
-    let mut link = lock(link);
-    if link.is_free() && link.client.is_closed() {
-        link.renew()?;
+fn with_connection<T>(
+    connection: &Mutex<Connection>,
+    mut work: impl FnMut(&mut Connection) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    let mut connection = lock(connection);
+    if connection.has_no_state() && connection.client.is_closed() {
+        connection.reconnect()?;
     }
-    match work(&mut link) {
-        Err(StoreError::Server(error)) if error.kind == ServerErrorKind::Away && link.is_free() => {
-            link.renew()?;
-            work(&mut link)
+    match work(&mut connection) {
+        Err(StoreError::Server(error)) if error.kind == ServerErrorKind::Away && connection.has_no_state() => {
+            connection.reconnect()?;
+            work(&mut connection)
         }
         done => done,
     }
 }
 
-fn query(link: &Mutex<Link>, sql: &str, values: &[Value<'_>]) -> Result<Vec<postgres::Row>, StoreError> {
-    with(link, |link| {
-        let statement = link.statement(sql, values)?;
-        Ok(link.client.query(&statement, &dynamic(&statement, values))?)
+fn query(connection: &Mutex<Connection>, sql: &str, values: &[Value<'_>]) -> Result<Vec<postgres::Row>, StoreError> {
+    with_connection(connection, |connection| {
+        let statement = connection.statement(sql, values)?;
+        Ok(connection.client.query(&statement, &sql_params(&statement, values))?)
     })
 }
 
 impl Postgres {
     pub(super) fn connect(server: &Server, access: Access) -> Result<Self, StoreError> {
-        let link = Link {
-            client: Link::connect(server, access)?,
+        let connection = Connection {
+            client: Connection::connect(server, access)?,
             server: server.clone(),
             access,
             statements: HashMap::new(),
@@ -263,81 +270,81 @@ impl Postgres {
             held: 0,
         };
         Ok(Self {
-            link: Arc::new(Mutex::new(link)),
+            connection: Arc::new(Mutex::new(connection)),
             tables: Mutex::default(),
         })
     }
 
-    pub(super) fn rows(&self) -> Rows {
-        Rows {
-            link: self.link.clone(),
+    pub(super) fn rows(&self) -> RowReader {
+        RowReader {
+            connection: self.connection.clone(),
         }
     }
 
-    fn with<T>(&self, work: impl FnMut(&mut Link) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        with(&self.link, work)
+    fn with_connection<T>(&self, work: impl FnMut(&mut Connection) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        with_connection(&self.connection, work)
     }
 
     pub(super) fn is_idle(&self) -> bool {
-        !lock(&self.link).is_in_transaction
+        !lock(&self.connection).is_in_transaction
     }
 
     pub(super) fn begin(&self, mode: &str) -> Result<(), StoreError> {
         let sql = format!("BEGIN ISOLATION LEVEL {mode}");
-        self.with(|link| {
-            link.client.batch_execute(&sql)?;
+        self.with_connection(|connection| {
+            connection.client.batch_execute(&sql)?;
             Ok(())
         })?;
-        lock(&self.link).is_in_transaction = true;
+        lock(&self.connection).is_in_transaction = true;
         Ok(())
     }
 
     pub(super) fn commit(&self) -> Result<(), StoreError> {
         // PostgreSQL answers a COMMIT of a failed transaction by rolling it back without an error. The statement
         // before it fails in that case.
-        self.end("SELECT 1; COMMIT")
+        self.end_transaction("SELECT 1; COMMIT")
     }
 
-    pub(super) fn end(&self, how: &str) -> Result<(), StoreError> {
-        let mut link = lock(&self.link);
-        let told = link.client.simple_query(how);
-        link.is_in_transaction = told.is_err() && how != ROLLBACK;
-        told?;
+    pub(super) fn end_transaction(&self, how: &str) -> Result<(), StoreError> {
+        let mut connection = lock(&self.connection);
+        let result = connection.client.simple_query(how);
+        connection.is_in_transaction = result.is_err() && how != ROLLBACK;
+        result?;
         Ok(())
     }
 
     /// Acquires a right, and waits for it if `is_waiting` is `true`. Returns `None` if another connection holds it.
-    pub(super) fn take(&self, right: Right, is_waiting: bool) -> Result<Option<HeldLock>, StoreError> {
+    pub(super) fn acquire(&self, right: Right, is_waiting: bool) -> Result<Option<HeldLock>, StoreError> {
         let key = lock_key(right);
         let sql = match is_waiting {
             true => format!("SELECT 1 FROM (SELECT pg_advisory_lock({key})) AS had"),
             false => format!("SELECT 1 WHERE pg_try_advisory_lock({key})"),
         };
-        let has = self.with(|link| Ok(!link.client.query(&sql, &[])?.is_empty()))?;
+        let has = self.with_connection(|connection| Ok(!connection.client.query(&sql, &[])?.is_empty()))?;
         if !has {
             return Ok(None);
         }
-        lock(&self.link).held += 1;
+        lock(&self.connection).held += 1;
         Ok(Some(HeldLock {
-            link: self.link.clone(),
+            connection: self.connection.clone(),
             right,
         }))
     }
 
     pub(super) fn execute(&self, sql: &str, values: &[Value<'_>]) -> Result<usize, StoreError> {
-        self.with(|link| {
-            let statement = link.statement(sql, values)?;
-            let touched = link.client.execute(&statement, &dynamic(&statement, values))?;
+        self.with_connection(|connection| {
+            let statement = connection.statement(sql, values)?;
+            let touched = connection.client.execute(&statement, &sql_params(&statement, values))?;
             Ok(usize::try_from(touched).unwrap_or(usize::MAX))
         })
     }
 
     pub(super) fn query(&self, sql: &str, values: &[Value<'_>]) -> Result<Vec<postgres::Row>, StoreError> {
-        query(&self.link, sql, values)
+        query(&self.connection, sql, values)
     }
 
     pub(super) fn script(&self, sql: &str) -> Result<(), StoreError> {
-        self.with(|link| Ok(link.client.batch_execute(sql)?))
+        self.with_connection(|connection| Ok(connection.client.batch_execute(sql)?))
     }
 
     pub(super) fn dialect(ddl: &str) -> String {
@@ -354,7 +361,7 @@ impl Postgres {
     }
 
     /// Creates functions that make the common SQL text work here, and the indexes for finding frames by position.
-    pub(super) fn furnish(&self) -> Result<(), StoreError> {
+    pub(super) fn create_extras(&self) -> Result<(), StoreError> {
         self.script(
             "CREATE OR REPLACE FUNCTION instr(TEXT, TEXT) RETURNS INTEGER
                 LANGUAGE sql IMMUTABLE STRICT AS 'SELECT strpos($1, $2)';
@@ -369,12 +376,12 @@ impl Postgres {
              ALTER TABLE trigrams ALTER COLUMN bytes SET STORAGE EXTERNAL;
              ALTER TABLE readers ALTER COLUMN state SET STORAGE EXTERNAL;",
         )?;
-        self.furnish_words()
+        self.create_word_indexes()
     }
 
     pub(super) fn make_roles(&self) -> Result<Vec<&'static str>, StoreError> {
         // The extension may have been installed since the tables were created.
-        self.furnish_words()?;
+        self.create_word_indexes()?;
         const ROLES: [(&str, &str); 3] = [
             ("boswell_owner", "ALL"),
             ("boswell_writer", "SELECT, INSERT, UPDATE, DELETE"),
@@ -393,7 +400,7 @@ impl Postgres {
         Ok(ROLES.map(|(role, _)| role).to_vec())
     }
 
-    fn is_true(&self, sql: &str, values: &[Value<'_>]) -> Result<bool, StoreError> {
+    fn has_rows(&self, sql: &str, values: &[Value<'_>]) -> Result<bool, StoreError> {
         Ok(!self.query(sql, values)?.is_empty())
     }
 
@@ -407,7 +414,7 @@ impl Postgres {
             return Ok(true);
         }
         // Queries the catalog, because `to_regclass` may use a snapshot from before a lock was acquired.
-        let is_there = self.is_true(
+        let is_there = self.has_rows(
             "SELECT 1 FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
              WHERE relname = $1 AND nspname = ANY(current_schemas(false))",
             &[Value::Text(name)],
@@ -465,7 +472,7 @@ impl Postgres {
 }
 
 /// Returns as many values as the statement has parameters.
-fn dynamic<'v>(statement: &Statement, values: &'v [Value<'_>]) -> Vec<&'v (dyn ToSql + Sync)> {
+fn sql_params<'v>(statement: &Statement, values: &'v [Value<'_>]) -> Vec<&'v (dyn ToSql + Sync)> {
     let takes = statement.params().len();
     values
         .iter()

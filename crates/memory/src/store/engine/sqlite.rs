@@ -34,7 +34,7 @@ const LOG_PAGES: i64 = 500;
 const READ_CACHE_KIB: i64 = 1 << 10;
 
 /// Cache while most of the database is read once: enough for the interior pages.
-const PASSING_CACHE_KIB: i64 = 512;
+const SEQUENTIAL_CACHE_KIB: i64 = 512;
 
 /// A database larger than this is scrubbed by way of a temporary file instead of memory.
 const SCRUB_IN_MEMORY_MAX: i64 = 128 << 20;
@@ -50,12 +50,12 @@ impl Sqlite {
     pub(super) fn open(path: &Path, access: Access) -> Result<Self, StoreError> {
         let mode = match access {
             Access::ReadOnly => OpenFlags::SQLITE_OPEN_READ_ONLY,
-            Access::Still => OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI,
+            Access::Immutable => OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI,
             Access::ReadWrite => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
         };
         let mode = mode | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = match access {
-            Access::Still => Connection::open_with_flags(still_uri(path), mode)?,
+            Access::Immutable => Connection::open_with_flags(immutable_uri(path), mode)?,
             Access::ReadOnly | Access::ReadWrite => Connection::open_with_flags(path, mode)?,
         };
         connection.busy_timeout(Duration::from_millis(BUSY_MS))?;
@@ -81,16 +81,20 @@ impl Sqlite {
         // Otherwise a statement is prepared again for each value of its parameters.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_INNOCUOUS;
-        connection.create_scalar_function("instr", 2, flags, place_in)?;
+        connection.create_scalar_function("instr", 2, flags, find_instr)?;
         Ok(Self { connection, access })
     }
 
     /// Shrinks the cache while much is read only once, or restores it. A writer's cache does not change.
-    pub(super) fn set_passing(&self, is_passing: bool) -> Result<(), StoreError> {
+    pub(super) fn set_sequential(&self, is_sequential: bool) -> Result<(), StoreError> {
         if self.access == Access::ReadWrite {
             return Ok(());
         }
-        let size = if is_passing { PASSING_CACHE_KIB } else { READ_CACHE_KIB };
+        let size = if is_sequential {
+            SEQUENTIAL_CACHE_KIB
+        } else {
+            READ_CACHE_KIB
+        };
         Ok(self.connection.pragma_update(None, "cache_size", -size)?)
     }
 
@@ -110,13 +114,13 @@ impl Sqlite {
     }
 
     pub(super) fn execute(&self, sql: &str, values: &[Value<'_>]) -> Result<usize, StoreError> {
-        let mut statement = self.connection.prepare_cached(&numbered(sql))?;
+        let mut statement = self.connection.prepare_cached(&number_parameters(sql))?;
         bind(&mut statement, values)?;
         Ok(statement.raw_execute()?)
     }
 
     pub(super) fn bulk<'v>(&self, sql: &str, rows: impl IntoIterator<Item = Vec<Value<'v>>>) -> Result<(), StoreError> {
-        let mut statement = self.connection.prepare_cached(&numbered(sql))?;
+        let mut statement = self.connection.prepare_cached(&number_parameters(sql))?;
         for values in rows {
             bind(&mut statement, &values)?;
             statement.raw_execute()?;
@@ -130,7 +134,7 @@ impl Sqlite {
         values: &[Value<'_>],
         mut take: impl FnMut(&Row<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let mut statement = self.connection.prepare_cached(&numbered(sql))?;
+        let mut statement = self.connection.prepare_cached(&number_parameters(sql))?;
         bind(&mut statement, values)?;
         let mut rows = statement.raw_query();
         while let Some(row) = rows.next()? {
@@ -163,7 +167,7 @@ impl Sqlite {
 
     /// Returns the minimum version that a program must know to use the file. It is stored in the application id,
     /// which SQLite itself does not use.
-    pub(super) fn floor(&self) -> Result<i64, StoreError> {
+    pub(super) fn required_version(&self) -> Result<i64, StoreError> {
         Ok(self
             .connection
             .pragma_query_value(None, "application_id", |row| row.get(0))?)
@@ -198,22 +202,22 @@ impl Sqlite {
     }
 
     pub(super) fn check(&self) -> Result<Vec<String>, StoreError> {
-        let mut told = Vec::new();
+        let mut errors = Vec::new();
         self.each("PRAGMA integrity_check", &[], |row| {
-            told.extend(Some(row.text(0)?).filter(|line| line != "ok"));
+            errors.extend(Some(row.text(0)?).filter(|line| line != "ok"));
             Ok(())
         })?;
         self.each("PRAGMA foreign_key_check", &[], |row| {
-            told.push(format!("a row of `{}` belongs to no session", row.text(0)?));
+            errors.push(format!("a row of `{}` belongs to no session", row.text(0)?));
             Ok(())
         })?;
-        Ok(told)
+        Ok(errors)
     }
 }
 
 /// Replaces SQLite's `instr`, which compares byte by byte and takes most of the time when all sessions are searched
 /// for one.
-fn place_in(call: &Context<'_>) -> rusqlite::Result<Option<i64>> {
+fn find_instr(call: &Context<'_>) -> rusqlite::Result<Option<i64>> {
     let text = |at: usize| call.get_raw(at).as_str_or_null();
     let (Some(text), Some(sought)) = (text(0)?, text(1)?) else {
         return Ok(None);
@@ -224,7 +228,7 @@ fn place_in(call: &Context<'_>) -> rusqlite::Result<Option<i64>> {
 }
 
 /// Returns the URI by which SQLite opens a file that does not change.
-fn still_uri(path: &Path) -> String {
+fn immutable_uri(path: &Path) -> String {
     let mut uri = "file:".to_owned();
     for character in path.to_string_lossy().chars() {
         match character {
@@ -238,7 +242,7 @@ fn still_uri(path: &Path) -> String {
 }
 
 /// Converts parameters to SQLite's syntax. Numbered parameters can be used in any order and more than once.
-fn numbered(sql: &str) -> String {
+fn number_parameters(sql: &str) -> String {
     sql.replace('$', "?")
 }
 
@@ -278,7 +282,7 @@ pub(super) fn blob_ref_opt<'r>(row: &'r rusqlite::Row<'_>, column: usize) -> Res
 }
 
 /// Returns the error for an unexpected null.
-pub(super) fn is_null(row: &rusqlite::Row<'_>, column: usize) -> StoreError {
+pub(super) fn null_error(row: &rusqlite::Row<'_>, column: usize) -> StoreError {
     let name = row.as_ref().column_name(column).unwrap_or_default().to_owned();
     rusqlite::Error::InvalidColumnType(column, name, rusqlite::types::Type::Null).into()
 }

@@ -76,7 +76,7 @@ pub(super) fn pack(events: &[SessionEvent]) -> Vec<u8> {
         let at = event.ts.map(micros);
         page.times.push(at.map(|at| at.wrapping_sub(time)));
         page.kinds.push(event.kinds.bits());
-        page.marks.push(marks(event));
+        page.marks.push(mark_bits(event));
         page.turns.push(event.turn);
         page.parts
             .push(PARTS.iter().position(|part| *part == event.part).unwrap_or_default() as u8);
@@ -85,12 +85,12 @@ pub(super) fn pack(events: &[SessionEvent]) -> Vec<u8> {
         page.blocks.push(event.block);
         page.durations.push(event.duration_ms);
         page.exits.push(event.exit_code);
-        page.summaries.push(cut(&event.summary).to_owned());
+        page.summaries.push(truncate_summary(&event.summary).to_owned());
         (seq, time, line) = (event.seq, at.unwrap_or(time), event.line.cast_signed());
     }
-    let plain = postcard::to_stdvec(&page).expect("a page has no type that cannot be written");
+    let plain = postcard::to_stdvec(&page).expect("every type in a page can be serialized");
     let mut bytes = vec![PAGE_VERSION];
-    bytes.extend(squeeze::compress(&plain, ZSTD_LEVEL).expect("a page is small and memory is there"));
+    bytes.extend(squeeze::compress(&plain, ZSTD_LEVEL).expect("compressing a small page cannot fail"));
     bytes
 }
 
@@ -173,7 +173,7 @@ impl Page {
     }
 }
 
-fn marks(event: &SessionEvent) -> u16 {
+fn mark_bits(event: &SessionEvent) -> u16 {
     let role = ROLES.iter().position(|role| *role == event.role).unwrap_or_default() as u16;
     let actor = ACTORS
         .iter()
@@ -188,8 +188,8 @@ fn marks(event: &SessionEvent) -> u16 {
 }
 
 /// Removes from an event what a page does not store, except for the agent's own ids.
-pub(crate) fn as_kept(event: &mut SessionEvent) {
-    let kept = cut(&event.summary);
+pub(crate) fn reduce_to_stored(event: &mut SessionEvent) {
+    let kept = truncate_summary(&event.summary);
     if kept.len() < event.summary.len() {
         event.summary = kept.into();
     }
@@ -198,7 +198,7 @@ pub(crate) fn as_kept(event: &mut SessionEvent) {
 }
 
 /// Returns the beginning of a summary.
-fn cut(summary: &str) -> &str {
+fn truncate_summary(summary: &str) -> &str {
     let end = summary.char_indices().nth(SUMMARY_CHARS_MAX);
     end.map_or(summary, |(at, _)| &summary[..at])
 }
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_gives_back_its_events() {
+    fn a_page_round_trips_its_events() {
         let events: Vec<SessionEvent> = (500..900).map(event).collect();
         assert_eq!(unpack("claude:s", &pack(&events)).unwrap(), events);
         let mut late = event(4);
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_page_is_an_error_and_no_panic() {
+    fn a_damaged_page_is_an_error_and_does_not_panic() {
         let page = pack(&(0..40).map(event).collect::<Vec<_>>());
         for at in 0..page.len() {
             let mut damaged = page.clone();

@@ -16,7 +16,7 @@ use crate::store::engine::Value;
 const NUL: &str = "\u{2400}";
 
 /// Returns the declared type of a value. The type of a null value is inferred by the server.
-pub(super) fn type_of(value: &Value<'_>) -> Type {
+pub(super) fn declared_type(value: &Value<'_>) -> Type {
     match value {
         Value::Null => Type::UNKNOWN,
         Value::Int(_) => Type::INT8,
@@ -26,7 +26,7 @@ pub(super) fn type_of(value: &Value<'_>) -> Type {
 }
 
 /// Writes the bytes of a value and returns whether it is null.
-pub(super) fn write(value: &Value<'_>, out: &mut BytesMut) -> IsNull {
+pub(super) fn write_value(value: &Value<'_>, out: &mut BytesMut) -> IsNull {
     match value {
         Value::Null => return IsNull::Yes,
         Value::Int(number) => out.put_i64(*number),
@@ -45,7 +45,7 @@ impl ToSql for Value<'_> {
                 out.put_i32(i32::try_from(*number)?);
                 Ok(IsNull::No)
             }
-            value => Ok(write(value, out)),
+            value => Ok(write_value(value, out)),
         }
     }
 
@@ -57,9 +57,9 @@ impl ToSql for Value<'_> {
 }
 
 /// The raw bytes of a column of any type.
-struct Raw<'r>(Option<&'r [u8]>, Type);
+struct RawColumn<'r>(Option<&'r [u8]>, Type);
 
-impl<'r> FromSql<'r> for Raw<'r> {
+impl<'r> FromSql<'r> for RawColumn<'r> {
     fn from_sql(ty: &Type, raw: &'r [u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
         Ok(Self(Some(raw), ty.clone()))
     }
@@ -82,34 +82,34 @@ pub(in crate::store::engine) trait RowExt {
 
 impl RowExt for postgres::Row {
     fn int_opt(&self, column: usize) -> Result<Option<i64>, StoreError> {
-        let Raw(bytes, ty) = self.try_get(column)?;
+        let RawColumn(bytes, ty) = self.try_get(column)?;
         let Some(bytes) = bytes else { return Ok(None) };
-        let wrong = || StoreError::from(ServerError::value(column));
+        let unexpected = || StoreError::from(ServerError::value(column));
         let number = match ty {
-            Type::INT8 => i64::from_be_bytes(bytes.try_into().map_err(|_| wrong())?),
-            Type::INT4 => i32::from_be_bytes(bytes.try_into().map_err(|_| wrong())?).into(),
-            Type::INT2 => i16::from_be_bytes(bytes.try_into().map_err(|_| wrong())?).into(),
-            Type::NUMERIC => numeric(bytes).ok_or_else(wrong)?,
-            _ => return Err(wrong()),
+            Type::INT8 => i64::from_be_bytes(bytes.try_into().map_err(|_| unexpected())?),
+            Type::INT4 => i32::from_be_bytes(bytes.try_into().map_err(|_| unexpected())?).into(),
+            Type::INT2 => i16::from_be_bytes(bytes.try_into().map_err(|_| unexpected())?).into(),
+            Type::NUMERIC => parse_numeric(bytes).ok_or_else(unexpected)?,
+            _ => return Err(unexpected()),
         };
         Ok(Some(number))
     }
 
     fn text_opt(&self, column: usize) -> Result<Option<&str>, StoreError> {
-        let Raw(bytes, _) = self.try_get(column)?;
+        let RawColumn(bytes, _) = self.try_get(column)?;
         let text = bytes.map(std::str::from_utf8).transpose();
         text.map_err(|_| ServerError::value(column).into())
     }
 
     fn blob_opt(&self, column: usize) -> Result<Option<&[u8]>, StoreError> {
-        let Raw(bytes, _) = self.try_get(column)?;
+        let RawColumn(bytes, _) = self.try_get(column)?;
         Ok(bytes)
     }
 }
 
 /// Parses an integer of any width: the number of base-10000 digits, the weight of the first digit, the sign, the
 /// number of decimals, and the digits.
-fn numeric(bytes: &[u8]) -> Option<i64> {
+fn parse_numeric(bytes: &[u8]) -> Option<i64> {
     let word = |at: usize| Some(i16::from_be_bytes(bytes.get(at * 2..at * 2 + 2)?.try_into().ok()?));
     let (digits, weight, sign) = (word(0)?, word(1)?, word(2)?);
     let mut number: i128 = 0;
@@ -135,16 +135,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sums_of_any_width_are_numbers() {
+    fn numeric_sums_of_any_width_are_parsed() {
         let words = |words: &[i16]| words.iter().flat_map(|word| word.to_be_bytes()).collect::<Vec<u8>>();
-        assert_eq!(numeric(&words(&[0, 0, 0, 0])), Some(0));
-        assert_eq!(numeric(&words(&[1, 0, 0, 0, 42])), Some(42));
-        assert_eq!(numeric(&words(&[1, 2, 0, 0, 7])), Some(700_000_000));
-        assert_eq!(numeric(&words(&[2, 1, 0x4000, 0, 3, 21])), Some(-30_021));
+        assert_eq!(parse_numeric(&words(&[0, 0, 0, 0])), Some(0));
+        assert_eq!(parse_numeric(&words(&[1, 0, 0, 0, 42])), Some(42));
+        assert_eq!(parse_numeric(&words(&[1, 2, 0, 0, 7])), Some(700_000_000));
+        assert_eq!(parse_numeric(&words(&[2, 1, 0x4000, 0, 3, 21])), Some(-30_021));
         assert_eq!(
-            numeric(&words(&[5, 4, 0, 0, 922, 3372, 368, 5477, 5807])),
+            parse_numeric(&words(&[5, 4, 0, 0, 922, 3372, 368, 5477, 5807])),
             Some(i64::MAX)
         );
-        assert_eq!(numeric(&words(&[1, 9, 0, 0, 1])), None);
+        assert_eq!(parse_numeric(&words(&[1, 9, 0, 0, 1])), None);
     }
 }

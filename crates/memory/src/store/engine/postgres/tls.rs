@@ -20,9 +20,7 @@ pub(super) fn connector(file: Option<&Path>) -> Result<MakeRustlsConnect, Server
     let (known, _) = roots.add_parsable_certificates(found.certs);
     if known == 0 {
         let place = file.map_or("this system".to_owned(), |file| format!("`{}`", file.display()));
-        return Err(failed(format!(
-            "no certificates to check the server's with, in {place}"
-        )));
+        return Err(failed(format!("no trusted certificates found in {place}")));
     }
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
