@@ -1,5 +1,6 @@
-//! How the agents on this machine fare: which are here, what they keep, what of it we cannot read, and
-//! what is about to be deleted. How our own store fares is asked in `doctor/deep.rs`, and a damaged one mended beside it.
+//! Health of the agents' logs on this machine: which agents are installed, what they store, which of their records
+//! cannot be read, and which logs the agent will delete soon. `doctor/deep.rs` checks our own store, and the modules
+//! beside it repair a damaged one.
 
 mod adopt;
 mod again;
@@ -22,12 +23,12 @@ use crate::sources::{self, Log, Root, Unread};
 pub use deep::{Damage, DamageKind, StoreHealth, examine_store, mark_damaged};
 pub use remake::{Remade, remake_database};
 
-/// Claude Code deletes logs older than this where nobody says otherwise.
+/// Claude Code deletes logs older than this if its settings do not name another period.
 const CLEANUP_DAYS_DEFAULT: u32 = 30;
-/// What is deleted within so many days is worth a word.
+/// Logs that are deleted within this many days are reported.
 const SOON_DAYS: i64 = 7;
 
-/// How one agent fares.
+/// Health of the logs of one agent.
 #[derive(Debug)]
 pub struct AgentHealth {
     pub agent: Agent,
@@ -36,28 +37,28 @@ pub struct AgentHealth {
     pub subagents: u64,
     pub bytes: u64,
     pub versions: BTreeSet<String>,
-    /// Record types nobody told us of, by version.
+    /// Record types that the reader does not know, by agent version.
     pub unknown: BTreeMap<Unknown, u64>,
-    /// What could not be read inside of logs, by reason.
+    /// Parse errors inside logs, by reason.
     pub faults: BTreeMap<String, FaultCount>,
     /// Files that could not be read at all.
     pub unread: Vec<Unread>,
-    /// Sessions that several logs hold; of each the longest is kept.
+    /// Sessions that are in several logs. Only the longest log of each is stored.
     pub copies: Vec<Copies>,
-    /// What the agent itself will delete; none for agents that delete nothing.
+    /// What the agent itself will delete, or `None` if it never deletes logs.
     pub cleanup: Option<Cleanup>,
-    /// The logs that hold each session, while they are being read.
+    /// The logs of each session, collected while they are read.
     logs: BTreeMap<String, Vec<PathBuf>>,
 }
 
-/// A root and whether it is there.
+/// A root and whether it exists.
 #[derive(Debug)]
 pub struct RootHealth {
     pub root: Root,
     pub is_there: bool,
 }
 
-/// How often something went wrong, and where for the first time.
+/// How often an error occurred, and where it occurred first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FaultCount {
     pub count: u64,
@@ -65,11 +66,11 @@ pub struct FaultCount {
     pub line: u64,
 }
 
-/// A session and the logs that all hold it.
+/// A session and all logs that contain it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Copies {
     pub session_uid: String,
-    /// In order of path.
+    /// Sorted by path.
     pub paths: Vec<PathBuf>,
 }
 
@@ -80,13 +81,13 @@ impl Copies {
     }
 }
 
-/// What the agent's own clean-up will take.
+/// What the agent's own cleanup will delete.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Cleanup {
     pub period_days: u32,
-    /// Whether the user's settings say so, or the agent's default holds.
+    /// `true` if the user's settings name no period, so that the agent's default applies.
     pub is_default: bool,
-    /// Sessions that go within a week, the first to go first.
+    /// Logs that are deleted within a week, the earliest first.
     pub due: Vec<Due>,
 }
 
@@ -97,27 +98,27 @@ pub struct Due {
     pub deleted_at: Timestamp,
 }
 
-/// What is looked at, and how.
+/// What to examine, and how.
 #[derive(Clone, Copy)]
 pub struct Examination<'a> {
     pub roots: &'a [Root],
     pub now: Timestamp,
     pub threads: usize,
-    /// Which logs are not to be read.
+    /// Returns `true` for logs that must not be read.
     pub is_ignored: &'a (dyn Fn(&Path) -> bool + Sync),
-    /// Told how many of how many logs are read, from several threads.
+    /// Called with the number of logs read and the total number, from several threads.
     pub progress: &'a (dyn Fn(usize, usize) + Sync),
 }
 
-/// Looks at all roots.
-pub fn examine(looking: &Examination<'_>) -> Vec<AgentHealth> {
+/// Examines the logs in all roots.
+pub fn examine(examination: &Examination<'_>) -> Vec<AgentHealth> {
     let Examination {
         roots,
         now,
         threads,
         is_ignored,
         progress,
-    } = *looking;
+    } = *examination;
     let mut found = Vec::new();
     for agent in Agent::ALL {
         let mut health = AgentHealth::new(agent);
@@ -132,27 +133,27 @@ pub fn examine(looking: &Examination<'_>) -> Vec<AgentHealth> {
                 is_there,
             });
         }
-        health.count(&logs);
+        health.count_logs(&logs);
         if agent == Agent::Claude {
             health.cleanup = roots
                 .iter()
                 .find(|root| root.agent == agent)
-                .map(|root| cleanup(&root.path, &logs, now));
+                .map(|root| plan_cleanup(&root.path, &logs, now));
         }
         found.push((health, logs));
     }
     read_all(found, threads, progress)
 }
 
-/// What Claude Code will delete of the logs under its roots. None where it has none.
+/// Returns what Claude Code will delete from its roots, or `None` if it has no root.
 pub fn cleanup_of_claude(roots: &[Root], now: Timestamp, is_ignored: &dyn Fn(&Path) -> bool) -> Option<Cleanup> {
     let own = || roots.iter().filter(|root| root.agent == Agent::Claude);
     let logs = own().flat_map(|root| sources::find(root).logs);
     let logs: Vec<Log> = logs.filter(|log| !is_ignored(&log.path)).collect();
-    own().next().map(|root| cleanup(&root.path, &logs, now))
+    own().next().map(|root| plan_cleanup(&root.path, &logs, now))
 }
 
-/// Reads every log, on several threads, keeping only what is counted.
+/// Reads every log on several threads and keeps only the counts.
 fn read_all(
     found: Vec<(AgentHealth, Vec<Log>)>,
     threads: usize,
@@ -160,11 +161,12 @@ fn read_all(
 ) -> Vec<AgentHealth> {
     let mut healths = Vec::new();
     let mut logs: Vec<(usize, Log)> = Vec::new();
-    for (at, (health, of_agent)) in found.into_iter().enumerate() {
+    for (at, (health, agent_logs)) in found.into_iter().enumerate() {
         healths.push(health);
-        logs.extend(of_agent.into_iter().map(|log| (at, log)));
+        logs.extend(agent_logs.into_iter().map(|log| (at, log)));
     }
-    // The largest first, so that no thread is left alone with one at the end.
+    // The largest logs come first because otherwise one thread could still be busy with a large log when all others
+    // are done.
     logs.sort_by(|(_, a), (_, b)| b.bytes.cmp(&a.bytes).then_with(|| a.path.cmp(&b.path)));
     let healths = Mutex::new(healths);
     let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -174,7 +176,7 @@ fn read_all(
                 while let Some((at, log)) = logs.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let read = survey(&log.path, log.agent);
                     if let Ok(mut healths) = healths.lock() {
-                        healths[*at].learn(log, read);
+                        healths[*at].add_survey(log, read);
                     }
                     progress(done.fetch_add(1, Ordering::Relaxed) + 1, logs.len());
                 }
@@ -184,7 +186,7 @@ fn read_all(
     let mut healths = healths.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     for health in &mut healths {
         health.unread.sort_by(|a, b| a.path.cmp(&b.path));
-        // A companion may lie beside many logs.
+        // The same companion can belong to several logs.
         health.unread.dedup();
         let logs = std::mem::take(&mut health.logs).into_iter();
         let several = logs.filter(|(_, paths)| paths.len() > 1);
@@ -213,13 +215,13 @@ impl AgentHealth {
         }
     }
 
-    fn count(&mut self, logs: &[Log]) {
+    fn count_logs(&mut self, logs: &[Log]) {
         self.subagents = logs.iter().filter(|log| log.is_subagent).count() as u64;
         self.sessions = logs.len() as u64 - self.subagents;
         self.bytes = logs.iter().map(|log| log.bytes).sum();
     }
 
-    fn learn(&mut self, log: &Log, read: Result<Survey, LogError>) {
+    fn add_survey(&mut self, log: &Log, read: Result<Survey, LogError>) {
         let survey = match read {
             Ok(survey) => survey,
             Err(error) => {
@@ -250,7 +252,7 @@ impl AgentHealth {
             };
             let known = self.faults.entry(reason).or_insert_with(first);
             known.count += count;
-            // Threads end in any order; the first place by name is the same in every run.
+            // Threads finish in any order, so the first place by path and line is chosen to be the same in every run.
             if (&log.path, line) < (&known.path, known.line) {
                 (known.path, known.line) = (log.path.clone(), line);
             }
@@ -258,12 +260,12 @@ impl AgentHealth {
     }
 }
 
-/// What Claude Code will delete, by its settings and the age of the logs.
-fn cleanup(root: &Path, logs: &[Log], now: Timestamp) -> Cleanup {
-    let told = files::read_companion(root, &root.join("settings.json"))
+/// Returns what Claude Code will delete according to its settings and the age of the logs.
+fn plan_cleanup(root: &Path, logs: &[Log], now: Timestamp) -> Cleanup {
+    let configured = files::read_companion(root, &root.join("settings.json"))
         .ok()
-        .and_then(|bytes| period(&bytes));
-    let period_days = told.unwrap_or(CLEANUP_DAYS_DEFAULT);
+        .and_then(|bytes| parse_period(&bytes));
+    let period_days = configured.unwrap_or(CLEANUP_DAYS_DEFAULT);
     let period = SignedDuration::from_hours(24 * i64::from(period_days));
     let soon = now + SignedDuration::from_hours(24 * SOON_DAYS);
     let mut due: Vec<Due> = logs
@@ -280,13 +282,13 @@ fn cleanup(root: &Path, logs: &[Log], now: Timestamp) -> Cleanup {
     due.sort_by(|a, b| a.deleted_at.cmp(&b.deleted_at).then_with(|| a.path.cmp(&b.path)));
     Cleanup {
         period_days,
-        is_default: told.is_none(),
+        is_default: configured.is_none(),
         due,
     }
 }
 
-/// `cleanupPeriodDays` of Claude Code's settings.
-fn period(settings: &[u8]) -> Option<u32> {
+/// Parses `cleanupPeriodDays` of Claude Code's settings.
+fn parse_period(settings: &[u8]) -> Option<u32> {
     let settings: serde_json::Value = serde_json::from_slice(settings).ok()?;
     settings
         .get("cleanupPeriodDays")?
@@ -301,7 +303,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_doctor_counts_what_is_there_and_names_the_first_fault() {
+    fn examine_counts_sessions_and_names_the_first_fault() {
         let home = tempfile::tempdir().unwrap();
         let project = home.path().join("projects/-home-ada-app");
         fs::create_dir_all(&project).unwrap();
@@ -321,7 +323,7 @@ mod tests {
             path: home.path().to_owned(),
             label: None,
         }];
-        let looking = Examination {
+        let examination = Examination {
             roots: &roots,
             now: Timestamp::now(),
             threads: 2,
@@ -329,7 +331,7 @@ mod tests {
             progress: &|_, _| {},
         };
         fs::write(project.join("ignored.jsonl"), "{\"type\":\"user\"}\n").unwrap();
-        let health = examine(&looking).remove(0);
+        let health = examine(&examination).remove(0);
         assert_eq!((health.sessions, health.subagents), (2, 0));
         assert_eq!(health.versions.iter().collect::<Vec<_>>(), ["2.1.9", "9.0.0"]);
         assert_eq!(
@@ -352,7 +354,7 @@ mod tests {
         );
     }
     #[test]
-    fn the_doctor_counts_the_subagents_of_agents_that_tell_them_inside_of_the_log() {
+    fn examine_counts_subagents_that_only_the_log_declares() {
         let home = tempfile::tempdir().unwrap();
         let day = home.path().join("sessions/2026/05/12");
         fs::create_dir_all(&day).unwrap();

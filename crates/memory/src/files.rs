@@ -1,5 +1,5 @@
-//! How files of strangers are opened: as regular files, and never through a link that leads out of the
-//! tree they belong to. A pipe named like a log would hold us for ever; a link could show us anything.
+//! Opens files that other programs wrote: only regular files, and never through a link that leaves their tree. A
+//! named pipe in the place of a log would block us forever, and a link could expose any file.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -7,28 +7,29 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
-/// A companion larger than this is none.
+/// A companion larger than this is ignored.
 pub(crate) const COMPANION_BYTES_MAX: u64 = 16 << 20;
 
-/// Opens a regular file that is no link.
+/// Opens a regular file that is not a link.
 pub(crate) fn open(path: &Path) -> io::Result<(File, fs::Metadata)> {
-    let odd = || io::Error::new(io::ErrorKind::InvalidInput, "not a regular file");
-    // Asked before opening: what is no file is told as that, and not by the system's word for a refused link.
+    let not_regular = || io::Error::new(io::ErrorKind::InvalidInput, "not a regular file");
+    // Checked before opening, because the system's error for a refused link would not say that the path is not a
+    // regular file.
     if !fs::symlink_metadata(path)?.is_file() {
-        return Err(odd());
+        return Err(not_regular());
     }
-    let file = open_as_it_is(path)?;
+    let file = open_no_follow(path)?;
     let metadata = file.metadata()?;
     if metadata.is_file() {
         Ok((file, metadata))
     } else {
-        Err(odd())
+        Err(not_regular())
     }
 }
 
-/// Opens what lies there this moment: a link is refused, and a pipe is not waited for.
+/// Opens the file without following a link and without blocking on a pipe.
 #[cfg(unix)]
-fn open_as_it_is(path: &Path) -> io::Result<File> {
+fn open_no_follow(path: &Path) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
     let mut options = fs::OpenOptions::new();
     options.read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
@@ -36,16 +37,16 @@ fn open_as_it_is(path: &Path) -> io::Result<File> {
 }
 
 #[cfg(not(unix))]
-fn open_as_it_is(path: &Path) -> io::Result<File> {
+fn open_no_follow(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-/// When a file was last written, where the file system tells it.
+/// Returns when a file was last modified, or `None` if the file system does not record it.
 pub(crate) fn modified(metadata: &fs::Metadata) -> Option<Timestamp> {
     metadata.modified().ok().and_then(|time| Timestamp::try_from(time).ok())
 }
 
-/// Where `path` really lies, if that is below `tree`.
+/// Returns the real path of `path`, or an error if it is not below `tree`.
 pub(crate) fn inside(tree: &Path, path: &Path) -> io::Result<PathBuf> {
     let real = path.canonicalize()?;
     if real.starts_with(tree.canonicalize()?) {
@@ -53,16 +54,19 @@ pub(crate) fn inside(tree: &Path, path: &Path) -> io::Result<PathBuf> {
     } else {
         Err(io::Error::new(
             io::ErrorKind::PermissionDenied,
-            "a link leads out of the tree",
+            "a link points outside the tree",
         ))
     }
 }
 
-/// Reads a small file whole.
+/// Reads a small file completely.
 pub(crate) fn read_companion(tree: &Path, path: &Path) -> io::Result<Vec<u8>> {
     let (file, metadata) = open(&inside(tree, path)?)?;
     if metadata.len() > COMPANION_BYTES_MAX {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "too large for what it is"));
+        return Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            "larger than such a file can be",
+        ));
     }
     let mut bytes = Vec::new();
     file.take(COMPANION_BYTES_MAX).read_to_end(&mut bytes)?;
@@ -74,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_link_out_of_the_tree_and_a_directory_are_refused() {
+    fn links_out_of_the_tree_and_directories_are_rejected() {
         let home = tempfile::tempdir().unwrap();
         let (tree, secret) = (home.path().join("tree"), home.path().join("secret"));
         fs::create_dir(&tree).unwrap();

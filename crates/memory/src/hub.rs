@@ -1,7 +1,8 @@
-//! A memory that many machines share: a whole memory moved there or back, and delivered to from one that stays where it is.
+//! A memory on a server that several machines share: moves a complete memory there or back, and pushes sessions from
+//! a memory that stays on its machine.
 //!
-//! Sessions are carried one by one, each wholly or not at all. Whoever is cut off goes on at the next try: what is there already and is
-//! the same is not carried again, and nothing is there twice.
+//! Each session is transferred completely or not at all. After an interruption, the next attempt continues: a session
+//! that is already there and identical is not transferred again, and nothing is stored twice.
 
 mod anchors;
 mod push;
@@ -22,16 +23,16 @@ use crate::store::{FrameRow, Patience, SessionLoad, SessionRow, Store, StoreErro
 /// What was moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Moved {
-    /// Sessions that were carried, and those that were there already.
+    /// Sessions that were transferred, and those that were already there.
     pub sessions: u64,
     pub unchanged: u64,
-    /// Rows of all sessions, and frames with their packed bytes.
+    /// Rows of all sessions, and frames with their compressed bytes.
     pub rows: u64,
     pub frames: u64,
     pub bytes: u64,
 }
 
-/// Carries a whole memory into another one, which must have no sessions of its own, and compares both in the end.
+/// Moves a complete memory into another one, which must have no sessions of its own, and finally compares the two.
 pub fn move_all(
     from: &Store,
     to: &mut Store,
@@ -39,13 +40,15 @@ pub fn move_all(
     patience: Patience<'_>,
     progress: &dyn Fn(u64, u64),
 ) -> Result<Moved, StoreError> {
-    // Nobody adds to what is being carried.
-    let _still = from.lock(patience)?;
+    // The lock keeps other writers from adding sessions during the move.
+    let _lock = from.lock(patience)?;
     let sessions = from.reads().sessions()?;
-    let own: std::collections::HashSet<&str> = sessions.iter().map(|row| row.session_uid.as_str()).collect();
+    let source_uids: std::collections::HashSet<&str> = sessions.iter().map(|row| row.session_uid.as_str()).collect();
     let others = to.reads().sessions()?;
-    let strangers = others.iter().filter(|row| !own.contains(row.session_uid.as_str()));
-    match strangers.count() as u64 {
+    let unrelated = others
+        .iter()
+        .filter(|row| !source_uids.contains(row.session_uid.as_str()));
+    match unrelated.count() as u64 {
         0 => {}
         sessions => return Err(StoreError::HasOthers { sessions }),
     }
@@ -55,21 +58,21 @@ pub fn move_all(
         moved.rows += load.rows();
         moved.frames += load.frames.len() as u64;
         moved.bytes += load.frames.iter().map(|(_, frame)| frame.length).sum::<u64>();
-        if is_there(to, &load)? {
+        if is_stored(to, &load)? {
             moved.unchanged += 1;
         } else {
-            carry(from, to, &load, now, patience, &|_| Ok(true))?;
+            transfer_session(from, to, &load, now, patience, &|_| Ok(true))?;
             moved.sessions += 1;
         }
         progress(at as u64 + 1, sessions.len() as u64);
     }
-    carry_others(from, to, now, patience, moved.sessions)?;
-    compare(from, to, &sessions)?;
+    transfer_other_tables(from, to, now, patience, moved.sessions)?;
+    compare_stores(from, to, &sessions)?;
     Ok(moved)
 }
 
-/// Whether a session is there, every frame of it as it was written.
-fn is_there(store: &Store, load: &SessionLoad) -> Result<bool, StoreError> {
+/// Returns `true` if a session exists with the same rows and every frame of it can be read.
+fn is_stored(store: &Store, load: &SessionLoad) -> Result<bool, StoreError> {
     let reads = store.reads();
     if !reads.has_session(&load.session_uid)? {
         return Ok(false);
@@ -80,8 +83,9 @@ fn is_there(store: &Store, load: &SessionLoad) -> Result<bool, StoreError> {
     Ok(there.fingerprint() == load.fingerprint() && is_whole())
 }
 
-/// Carries one session: frames in files first, synced, then its rows. Says whether it was still wanted when nobody else could write.
-fn carry(
+/// Transfers one session: frames in files first, synced, then its rows. Returns `false` if `is_wanted` refused the
+/// session once the lock was held.
+fn transfer_session(
     from: &Store,
     to: &mut Store,
     load: &SessionLoad,
@@ -96,7 +100,7 @@ fn carry(
         return Ok(false);
     }
     let old = to.reads().packs_of(uid)?;
-    let mut put: Vec<(&str, FrameRow, Frame)> = Vec::new();
+    let mut new_frames: Vec<(&str, FrameRow, Frame)> = Vec::new();
     for (part, row) in &load.frames {
         let bytes = packs::read_packed(&source, row).map_err(|error| StoreError::DamagedFrame {
             session_uid: uid.to_owned(),
@@ -111,43 +115,47 @@ fn carry(
             bytes,
             marks: Marks::default(),
         };
-        let pack = pack_of(&target, uid, part, &row.pack, &old);
-        put.push((part, FrameRow { pack, ..row.clone() }, frame));
+        let pack = choose_target_pack(&target, uid, part, &row.pack, &old);
+        new_frames.push((part, FrameRow { pack, ..row.clone() }, frame));
     }
-    let words = words_of(from, to, load)?;
-    append(&target, &mut put)?;
+    let words = session_words(from, to, load)?;
+    append_frames(&target, &mut new_frames)?;
     to.write_apart(&lock, now, "hub", |tx| {
         tx.put_load(load)?;
-        for (part, row, frame) in &put {
+        for (part, row, frame) in &new_frames {
             tx.add_frame(uid, part, row, target.row_bytes(frame))?;
         }
         for (part, words) in &words {
             let words: Vec<(i64, &str)> = words.iter().map(|(number, words)| (*number, words.as_str())).collect();
             tx.put_words(uid, part, &words)?;
         }
-        Ok(((), format!("took in {uid} from another memory")))
+        Ok(((), format!("received {uid} from another memory")))
     })?;
-    let stays = |pack: &String| put.iter().any(|(_, row, _)| row.pack == *pack);
+    let is_still_used = |pack: &String| new_frames.iter().any(|(_, row, _)| row.pack == *pack);
     old.iter()
-        .filter(|pack| !stays(pack))
+        .filter(|pack| !is_still_used(pack))
         .for_each(|pack| target.remove(pack));
     Ok(true)
 }
 
-/// The pack that a frame is carried to. What another memory calls it is a stranger's word where packs are files; and one that is in use stays as
-/// it is until the rows that name it are gone.
-fn pack_of(target: &Packs, uid: &str, part: &str, told: &str, used: &[String]) -> String {
+/// Returns the pack to which a frame is transferred. If packs are files, the name that another memory chose cannot be
+/// trusted. A pack that is in use stays unchanged until the rows that name it are deleted.
+fn choose_target_pack(target: &Packs, uid: &str, part: &str, source_pack: &str, used: &[String]) -> String {
     if matches!(target, Packs::Rows(_)) {
-        return told.to_owned();
+        return source_pack.to_owned();
     }
     let generations = used.iter().map(|pack| packs::generation(pack));
-    let behind = generations.max().map_or(0, |newest| newest.saturating_add(1));
-    // Counted from there, packs that were two stay two.
-    packs::name(uid, part, packs::generation(told).saturating_add(behind))
+    let first_free = generations.max().map_or(0, |newest| newest.saturating_add(1));
+    // Counting up from there keeps different packs different.
+    packs::name(uid, part, packs::generation(source_pack).saturating_add(first_free))
 }
 
-/// By part and frame: the words of a session, where the other memory indexes them and gets the text.
-fn words_of(from: &Store, to: &Store, load: &SessionLoad) -> Result<BTreeMap<String, Vec<(i64, String)>>, StoreError> {
+/// Returns the words of a session by part and frame, if the target indexes words and receives the text.
+fn session_words(
+    from: &Store,
+    to: &Store,
+    load: &SessionLoad,
+) -> Result<BTreeMap<String, Vec<(i64, String)>>, StoreError> {
     let mut words: BTreeMap<String, Vec<(i64, String)>> = BTreeMap::new();
     if !to.indexes_words() || !load.has_text() {
         return Ok(words);
@@ -172,11 +180,11 @@ fn words_of(from: &Store, to: &Store, load: &SessionLoad) -> Result<BTreeMap<Str
     Ok(words)
 }
 
-/// Writes frames, those of a pack one behind the other, and says in their rows where they lie.
-fn append(packs: &Packs, put: &mut [(&str, FrameRow, Frame)]) -> Result<(), StoreError> {
+/// Appends the frames to their packs and records their offsets in the rows.
+fn append_frames(packs: &Packs, new_frames: &mut [(&str, FrameRow, Frame)]) -> Result<(), StoreError> {
     let mut ends: HashMap<String, u64> = HashMap::new();
     let mut unsynced = Unsynced::default();
-    for (_, row, frame) in put {
+    for (_, row, frame) in new_frames {
         let end = ends.entry(row.pack.clone()).or_default();
         let failed = |source| StoreError::Io {
             path: packs.path(&row.pack),
@@ -193,8 +201,9 @@ fn append(packs: &Packs, put: &mut [(&str, FrameRow, Frame)]) -> Result<(), Stor
     })
 }
 
-/// Carries what belongs to no session. The journal goes last: what was written meanwhile is of no interest.
-fn carry_others(
+/// Transfers what belongs to no session. The journal is last because operations that happen during the move do not
+/// matter.
+fn transfer_other_tables(
     from: &Store,
     to: &mut Store,
     now: Timestamp,
@@ -209,18 +218,18 @@ fn carry_others(
     })
 }
 
-/// Both memories must hold the same, row by row and frame by frame.
-fn compare(from: &Store, to: &Store, sessions: &[SessionRow]) -> Result<(), StoreError> {
+/// Compares both memories row by row and frame by frame.
+fn compare_stores(from: &Store, to: &Store, sessions: &[SessionRow]) -> Result<(), StoreError> {
     for row in sessions {
         let load = from.reads().session_load(&row.session_uid)?;
-        if !is_there(to, &load)? {
+        if !is_stored(to, &load)? {
             return Err(StoreError::Differs {
                 what: row.session_uid.clone(),
             });
         }
     }
     for (here, there) in from.reads().other_loads()?.iter().zip(to.reads().other_loads()?) {
-        // The journal of the other memory has one sentence more.
+        // The journal of the target has one additional operation: the move itself.
         let (name, rows) = here.told();
         let is_same = match name {
             "operations" => there.told().1 == rows + 1,

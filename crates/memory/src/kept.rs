@@ -1,4 +1,4 @@
-//! What is kept, read back: the lines of a session, part by part.
+//! Reads stored sessions: their lines, part by part.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -12,7 +12,8 @@ pub use crate::store::agent_of;
 use crate::store::{FrameRow, Store, StoreError};
 use crate::whole::{self, Whole};
 
-/// Gives each kept line of a part, in order. A frame that is damaged ends it with an error that names it.
+/// Calls `take` with each stored line of a part, in order. Returns an error that names the frame if a frame is
+/// damaged.
 pub fn each_line(
     store: &Store,
     session_uid: &str,
@@ -36,15 +37,17 @@ pub fn each_line(
     })
 }
 
-/// A line whose end came after its frame was written goes on in the next one, where only its break stands. Gives
-/// that break, and the lines behind it; `is_open` is whether the last line has no break yet.
+/// Splits off the line break that belongs to the last line of the frame before. A line that was incomplete when its
+/// frame was written gets its break at the start of the next frame. `is_open` is `true` while the last line has no
+/// break yet.
 pub(crate) fn rest_of_line<'b>(bytes: &'b [u8], is_open: &mut bool) -> (&'b [u8], &'b [u8]) {
     let split = usize::from(*is_open && bytes.first() == Some(&b'\n'));
     *is_open = bytes.last().is_some_and(|byte| *byte != b'\n');
     bytes.split_at(split)
 }
 
-/// Gives the kept bytes of a part, frame by frame: the lines as the agent wrote them, but for masked secrets.
+/// Calls `take` with the stored bytes of a part, frame by frame: the lines as the agent wrote them, except for masked
+/// secrets.
 pub fn each_bytes(
     store: &Store,
     session_uid: &str,
@@ -60,7 +63,7 @@ pub fn each_bytes(
     }
 }
 
-/// The lines of one frame.
+/// Returns the lines of one frame.
 pub(crate) fn read_frame(
     store: &Store,
     session_uid: &str,
@@ -75,7 +78,8 @@ pub(crate) fn read_frame(
     })
 }
 
-/// Gives each kept line of a part whose number lies in `wanted`, in order. Frames without any are not read.
+/// Calls `take` with each stored line of a part whose number is in `wanted`, in order. Skips frames that contain none
+/// of them.
 pub fn each_line_of(
     store: &Store,
     session_uid: &str,
@@ -84,8 +88,8 @@ pub fn each_line_of(
     mut take: impl FnMut(u64, &[u8]),
 ) -> Result<(), StoreError> {
     for frame in store.reads().frames(session_uid, part)? {
-        let holds = frame.first_line..frame.first_line + frame.lines;
-        if holds.start <= *wanted.end() && holds.end > *wanted.start() {
+        let frame_lines = frame.first_line..frame.first_line + frame.lines;
+        if frame_lines.start <= *wanted.end() && frame_lines.end > *wanted.start() {
             let bytes = read_frame(store, session_uid, part, &frame)?;
             number_lines(&bytes, frame.first_line, frame.lines, wanted, &mut take);
         }
@@ -96,8 +100,8 @@ pub fn each_line_of(
     Ok(())
 }
 
-/// Gives the lines of a frame with their numbers. Where one more break stands in front than it has lines, that break
-/// belongs to the last line of the frame before.
+/// Calls `take` with the lines of a frame and their numbers. If the frame has one more line break than lines and
+/// starts with it, that break belongs to the last line of the frame before.
 pub(crate) fn number_lines(
     bytes: &[u8],
     first_line: u64,
@@ -114,19 +118,20 @@ pub(crate) fn number_lines(
     }
 }
 
-/// The whole texts of some events, by `seq`, from the packs. Only frames that hold one of them are read.
+/// Returns the full texts of the given events, by `seq`, from the packs. Reads only the frames that contain one of
+/// them.
 pub fn texts(store: &Store, session_uid: &str, events: &[SessionEvent]) -> Result<HashMap<u64, String>, StoreError> {
     let wholes = wholes(store, session_uid, events)?;
     let texts = wholes.into_iter().filter_map(|(seq, whole)| Some((seq, whole.text?)));
     Ok(texts.collect())
 }
 
-/// The same with the pictures that belong to them.
+/// Returns the full texts like [`texts`], together with the images that belong to them.
 pub fn wholes(store: &Store, session_uid: &str, events: &[SessionEvent]) -> Result<HashMap<u64, Whole>, StoreError> {
     let agent = agent_of(session_uid)?;
     let mut at_line: BTreeMap<(PartKind, u64), Vec<&SessionEvent>> = BTreeMap::new();
     for event in events {
-        // Words may stand on an earlier line than the one on which they were delivered.
+        // A prompt may have been typed on an earlier line than the one on which it was delivered.
         let line = event.text_line.unwrap_or(event.line);
         at_line.entry((event.part, line)).or_default().push(event);
     }
@@ -146,14 +151,14 @@ pub fn wholes(store: &Store, session_uid: &str, events: &[SessionEvent]) -> Resu
         }
     }
     for event in events {
-        if let Some(text) = spilled(store, session_uid, event)? {
+        if let Some(text) = read_spilled_result(store, session_uid, event)? {
             wholes.entry(event.seq).or_default().text = Some(text);
         }
     }
     Ok(wholes)
 }
 
-/// Lines that lie near each other are read at once: a frame is read only once for them.
+/// Merges nearby lines into ranges, so that a frame is read only once for them.
 pub(crate) fn runs(lines: &[u64]) -> Vec<RangeInclusive<u64>> {
     const NEAR_LINES: u64 = 2_000;
     let mut runs: Vec<RangeInclusive<u64>> = Vec::new();
@@ -166,14 +171,14 @@ pub(crate) fn runs(lines: &[u64]) -> Vec<RangeInclusive<u64>> {
     runs
 }
 
-/// The whole result of a tool that was too large for the log, where it was kept.
-fn spilled(store: &Store, session_uid: &str, event: &SessionEvent) -> Result<Option<String>, StoreError> {
+/// Returns the full result of a tool that was too large for the log, if it was stored.
+fn read_spilled_result(store: &Store, session_uid: &str, event: &SessionEvent) -> Result<Option<String>, StoreError> {
     let Some(name) = event.spill.as_deref().and_then(SafeName::new) else {
         return Ok(None);
     };
     let part = format!("{}:tool-results/{}", PartKind::Spill.as_str(), name.as_str());
     let mut bytes = Vec::new();
-    // A subagent's results lie in its parent's tree.
+    // The results of a subagent are stored with its parent.
     let parent = session_uid.split_once('/').map_or(session_uid, |(parent, _)| parent);
     for owner in [session_uid, parent] {
         if bytes.is_empty() {
@@ -186,7 +191,7 @@ fn spilled(store: &Store, session_uid: &str, event: &SessionEvent) -> Result<Opt
     Ok((!bytes.is_empty()).then(|| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-/// The parts of a session in the order in which a reader takes them: companions first, then lines.
+/// Returns the parts of a session in the order in which a reader needs them: companions first, then lines.
 pub fn parts(store: &Store, session_uid: &str) -> Result<Vec<(PartKind, String)>, StoreError> {
     let mut parts: Vec<(PartKind, String)> = Vec::new();
     for name in store.reads().parts(session_uid)? {
@@ -200,7 +205,7 @@ pub fn parts(store: &Store, session_uid: &str) -> Result<Vec<(PartKind, String)>
     Ok(parts)
 }
 
-/// Writes a part of a session as the agent wrote it, but for masked secrets.
+/// Writes a part of a session as the agent wrote it, except for masked secrets.
 pub fn cat(
     store: &Store,
     session_uid: &str,

@@ -1,9 +1,9 @@
-//! Packs: independent zstd frames of masked lines, one pack per part of a session and generation. A pack is a file, or where
-//! many machines share a database, some rows of it; only this file knows.
+//! Packs: independent zstd frames of masked lines, one pack per part of a session and generation. A pack is a file,
+//! or a set of database rows if several machines share the store. Only this file knows which.
 //!
-//! A frame in a file is written and synced before the store says that it exists; bytes past the last frame that the
-//! store knows do not exist, and the next writer cuts them off. Any frame is read without the others, and a
-//! damaged one is told by its checksum.
+//! A frame in a file is written and synced before a row refers to it. Bytes after the last frame that a row refers to
+//! do not count, and the next writer truncates them. Any frame can be read without the others, and its checksum
+//! detects damage.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
@@ -19,7 +19,7 @@ use crate::squeeze;
 use crate::terms::Marks;
 use crate::threads::on_threads;
 
-/// A frame that exists: its bytes are on disk and synced.
+/// The row of a frame whose bytes are on disk and synced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FrameRow {
     pub frame_no: u64,
@@ -27,40 +27,40 @@ pub struct FrameRow {
     pub lines: u64,
     /// Bytes before compression.
     pub raw_bytes: u64,
-    /// The file under `packs`.
+    /// The file name below `packs`.
     pub pack: String,
     pub start: u64,
     pub length: u64,
     /// BLAKE3 of the compressed bytes.
     pub checksum: [u8; 32],
-    /// By which rules its text was masked.
+    /// The version of the rules that masked its text.
     pub mask_version: MaskVersion,
 }
 
-/// Lines are gathered to about this size before they are compressed.
+/// Lines are collected to about this size before they are compressed.
 pub const FRAME_BYTES: usize = 1 << 20;
-/// Level 3 takes a sixth longer and saves three bytes of a hundred; better ratios cost three times the time: measured.
+/// Measured: level 3 takes a sixth longer and saves 3 %; better ratios take three times as long.
 const ZSTD_LEVEL: i32 = 2;
-/// Between these sizes level 2 is as dear as level 3.
-const DEAR_BYTES: RangeInclusive<usize> = (128 << 10) + 1..=256 << 10;
+/// Between these sizes level 2 is as slow as level 3.
+const SLOW_BYTES: RangeInclusive<usize> = (128 << 10) + 1..=256 << 10;
 
-/// So many syncs are asked for at once.
+/// Number of concurrent syncs.
 const SYNC_THREADS: usize = 8;
 
-/// Gives the packed bytes of a frame that is a row.
+/// Reads the compressed bytes of a frame that is stored in a row.
 pub type ReadRow = dyn Fn(&FrameRow, &mut Vec<u8>) -> io::Result<()> + Send + Sync;
 
-/// Where packs lie.
+/// Where packs are stored.
 #[derive(Clone)]
 pub enum Packs {
     /// In files below a directory.
     Files(PathBuf),
-    /// In the rows that name their frames: they come and go with those.
+    /// In the rows of their frames, which are deleted together with them.
     Rows(Arc<ReadRow>),
 }
 
 impl Packs {
-    /// What has to be put into the row of a frame.
+    /// Returns the bytes that must be stored in the row of a frame, or `None` if they are in a file.
     pub fn row_bytes<'f>(&self, frame: &'f Frame) -> Option<&'f [u8]> {
         match self {
             Self::Files(_) => None,
@@ -68,14 +68,14 @@ impl Packs {
         }
     }
 
-    /// Takes a pack away whose rows are gone. What cannot be taken away now is an orphan, and goes with the next try.
+    /// Deletes a pack whose rows are gone. If this fails, the pack is an orphan, and the next attempt deletes it.
     pub fn remove(&self, pack: &str) {
         if let Self::Files(directory) = self {
             _ = fs::remove_file(directory.join(pack));
         }
     }
 
-    /// Where a pack is, for messages.
+    /// Returns the path of a pack, for messages.
     pub fn path(&self, pack: &str) -> PathBuf {
         match self {
             Self::Files(directory) => directory.join(pack),
@@ -91,14 +91,14 @@ pub struct Frame {
     pub lines: u64,
     pub raw_bytes: u64,
     pub bytes: Vec<u8>,
-    /// What it is found by.
+    /// The filter and words by which it is found.
     pub marks: Marks,
 }
 
 /// Compresses lines into a frame.
 pub fn compress(first_line: u64, lines: u64, raw: &[u8]) -> io::Result<Frame> {
-    let is_dear = DEAR_BYTES.contains(&raw.len());
-    let bytes = squeeze::compress(raw, ZSTD_LEVEL - i32::from(is_dear))?;
+    let is_slow = SLOW_BYTES.contains(&raw.len());
+    let bytes = squeeze::compress(raw, ZSTD_LEVEL - i32::from(is_slow))?;
     Ok(Frame {
         first_line,
         lines,
@@ -108,25 +108,25 @@ pub fn compress(first_line: u64, lines: u64, raw: &[u8]) -> io::Result<Frame> {
     })
 }
 
-/// Names the pack of a part. The session's own id is a stranger's word and stays out of the file system. Few
-/// directories: each one that got a new pack has to be synced.
+/// Returns the name of the pack of a part. It is a hash because the id of a session comes from a log and must not
+/// reach the file system. Packs share few directories because each directory with a new pack must be synced.
 pub fn name(session_uid: &str, part: &str, generation: u64) -> String {
     let hash = blake3::hash(format!("{session_uid}\n{part}").as_bytes()).to_hex();
     format!("{}/{}.{generation}", &hash[..1], &hash[1..33])
 }
 
-/// The generation a pack's name tells.
+/// Parses the generation in the name of a pack.
 pub fn generation(pack: &str) -> u64 {
     pack.rsplit_once('.')
         .and_then(|(_, number)| number.parse().ok())
         .unwrap_or_default()
 }
 
-/// Packs that were written to and are not yet safe on disk.
+/// Packs that were written but not synced yet.
 #[derive(Default)]
 pub struct Unsynced {
     files: Vec<File>,
-    /// Those that have a new name in them.
+    /// Directories with new entries.
     directories: BTreeSet<PathBuf>,
 }
 
@@ -135,7 +135,7 @@ impl Unsynced {
         self.files.is_empty() && self.directories.is_empty()
     }
 
-    /// Makes everything safe. A disk makes many files safe in about the time of one, if they are asked for at once.
+    /// Syncs everything. The syncs run concurrently because a disk completes many of them in about the time of one.
     pub fn sync(self) -> io::Result<()> {
         let directories: Vec<&PathBuf> = self.directories.iter().collect();
         let count = self.files.len() + directories.len();
@@ -147,8 +147,8 @@ impl Unsynced {
     }
 }
 
-/// Writes frames behind the first `committed` bytes of a pack, to be synced before anybody is told of them.
-/// Whatever a crash left there is cut off first. Gives back where each frame begins.
+/// Writes frames after the first `committed` bytes of a pack. Truncates first what a crash may have left there.
+/// Returns the offset of each frame. The caller must sync `unsynced` before it commits rows that refer to the frames.
 pub fn append(
     packs: &Packs,
     pack: &str,
@@ -157,7 +157,7 @@ pub fn append(
     unsynced: &mut Unsynced,
 ) -> io::Result<Vec<u64>> {
     if let Packs::Files(directory) = packs {
-        write(directory, pack, committed, frames, unsynced)?;
+        write_frames(directory, pack, committed, frames, unsynced)?;
     }
     let mut at = committed;
     let start = |frame: &Frame| {
@@ -168,14 +168,14 @@ pub fn append(
     Ok(frames.iter().map(start).collect())
 }
 
-fn write(packs: &Path, pack: &str, committed: u64, frames: &[Frame], unsynced: &mut Unsynced) -> io::Result<()> {
+fn write_frames(packs: &Path, pack: &str, committed: u64, frames: &[Frame], unsynced: &mut Unsynced) -> io::Result<()> {
     let path = packs.join(pack);
     if let Some(directory) = path.parent().filter(|directory| !directory.exists()) {
-        private_directory(directory)?;
+        create_private_directory(directory)?;
         unsynced.directories.insert(packs.to_owned());
     }
     let is_new = !path.exists();
-    let mut file = private(OpenOptions::new().create(true).truncate(false).write(true)).open(&path)?;
+    let mut file = with_private_mode(OpenOptions::new().create(true).truncate(false).write(true)).open(&path)?;
     if !is_new || committed > 0 {
         file.set_len(committed)?;
         file.seek(SeekFrom::Start(committed))?;
@@ -190,36 +190,37 @@ fn write(packs: &Path, pack: &str, committed: u64, frames: &[Frame], unsynced: &
     Ok(())
 }
 
-/// No frame is larger, packed or not: it holds one line that may be read, and a little more. A damaged row may say anything.
+/// Maximum size of a frame, compressed or not: one line of the maximum length and a little more. A damaged row can
+/// contain any number.
 const FRAME_BYTES_MAX: u64 = 256 << 20;
 
-/// Memory that is used again for every frame one thread reads: fresh memory costs as much as unpacking does.
+/// Buffers that a thread reuses for every frame, because allocating fresh memory costs as much as decompressing.
 #[derive(Default)]
 pub struct Scratch {
-    /// The lines of the frame that was read last.
+    /// The lines of the most recently read frame.
     pub lines: Vec<u8>,
     packed: Vec<u8>,
 }
 
-/// Reads the lines of a frame back.
+/// Reads and decompresses the lines of a frame.
 pub fn read(packs: &Packs, frame: &FrameRow) -> io::Result<Vec<u8>> {
     let mut scratch = Scratch::default();
     read_into(packs, frame, &mut scratch)?;
     Ok(scratch.lines)
 }
 
-/// Reads a frame as it lies there, packed.
+/// Reads the compressed bytes of a frame.
 pub fn read_packed(packs: &Packs, frame: &FrameRow) -> io::Result<Vec<u8>> {
     let mut scratch = Scratch::default();
-    fill(packs, frame, &mut scratch)?;
+    read_frame_bytes(packs, frame, &mut scratch)?;
     Ok(scratch.packed)
 }
 
-fn fill(packs: &Packs, frame: &FrameRow, scratch: &mut Scratch) -> io::Result<()> {
+fn read_frame_bytes(packs: &Packs, frame: &FrameRow, scratch: &mut Scratch) -> io::Result<()> {
     if frame.length > FRAME_BYTES_MAX || frame.raw_bytes > FRAME_BYTES_MAX {
         return Err(io::Error::new(
             io::ErrorKind::InvalidData,
-            "its row tells no size that a frame can have",
+            "its row has an impossible size",
         ));
     }
     match packs {
@@ -233,52 +234,57 @@ fn fill(packs: &Packs, frame: &FrameRow, scratch: &mut Scratch) -> io::Result<()
         Packs::Rows(read) => read(frame, &mut scratch.packed)?,
     }
     if blake3::hash(&scratch.packed).as_bytes() != &frame.checksum {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "its checksum does not fit"));
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "its checksum does not match",
+        ));
     }
     Ok(())
 }
 
-/// Reads the lines of a frame into memory that is there already.
+/// Reads the lines of a frame into existing buffers.
 pub fn read_into(packs: &Packs, frame: &FrameRow, scratch: &mut Scratch) -> io::Result<()> {
     scratch.lines.clear();
-    fill(packs, frame, scratch)?;
+    read_frame_bytes(packs, frame, scratch)?;
     scratch
         .lines
         .reserve_exact(usize::try_from(frame.raw_bytes).map_err(io::Error::other)?);
     squeeze::decompress_into(&scratch.packed, &mut scratch.lines)
 }
 
-/// Stands for a line that was too long to keep. No JSON begins like this.
-const STAND_IN: &str = "\u{1}boswell:line-left-out:";
+/// Prefix of the placeholder for a line that was too long to store. No JSON text starts with it.
+const PLACEHOLDER_PREFIX: &str = "\u{1}boswell:line-left-out:";
 
-/// What is kept of a line that was too long: how long it was, and its hash.
+/// Returns the placeholder for a line that was too long to store, with its length and hash.
 pub fn stand_in(line: &Line<'_>) -> String {
     match line.body {
-        LineBody::Oversized { length, hash } => format!("{STAND_IN}{length}:{}", hash.to_hex()),
+        LineBody::Oversized { length, hash } => format!("{PLACEHOLDER_PREFIX}{length}:{}", hash.to_hex()),
         LineBody::Bytes(_) => String::new(),
     }
 }
 
-/// A kept line as a reader takes it: what stands for a line that was left out is one again.
+/// Returns a stored line as the reader expects it: a placeholder becomes an oversized line again.
 pub fn body(bytes: &[u8]) -> LineBody<'_> {
-    // Nearly no line begins so, and whether the rest of a long one is text is nobody's question then.
-    let told = bytes
-        .strip_prefix(STAND_IN.as_bytes())
-        .and_then(|told| std::str::from_utf8(told).ok());
-    let told = told.and_then(|told| told.split_once(':'));
-    let told = told.and_then(|(length, hash)| Some((length.parse().ok()?, blake3::Hash::from_hex(hash).ok()?)));
-    match told {
+    // The prefix is compared first because validating a long line as UTF-8 is expensive and hardly any line has the
+    // prefix.
+    let placeholder = bytes
+        .strip_prefix(PLACEHOLDER_PREFIX.as_bytes())
+        .and_then(|placeholder| std::str::from_utf8(placeholder).ok());
+    let placeholder = placeholder.and_then(|placeholder| placeholder.split_once(':'));
+    let placeholder =
+        placeholder.and_then(|(length, hash)| Some((length.parse().ok()?, blake3::Hash::from_hex(hash).ok()?)));
+    match placeholder {
         Some((length, hash)) => LineBody::Oversized { length, hash },
         None => LineBody::Bytes(bytes),
     }
 }
 
-/// Whether a kept line stands for one that was left out.
+/// Returns `true` if a stored line is a placeholder.
 pub fn is_stand_in(line: &[u8]) -> bool {
     matches!(body(line), LineBody::Oversized { .. })
 }
 
-/// All pack files there are, by their names. Rows of a pack are never without those that name them.
+/// Lists the names of all pack files. Empty if packs are rows, because those never exist without their frames.
 pub fn list(packs: &Packs) -> Vec<String> {
     let Packs::Files(packs) = packs else {
         return Vec::new();
@@ -290,28 +296,28 @@ pub fn list(packs: &Packs) -> Vec<String> {
 }
 
 #[cfg(unix)]
-fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+fn with_private_mode(options: &mut OpenOptions) -> &mut OpenOptions {
     use std::os::unix::fs::OpenOptionsExt;
     options.mode(0o600)
 }
 
 #[cfg(unix)]
-fn private_directory(path: &Path) -> io::Result<()> {
+fn create_private_directory(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
 #[cfg(not(unix))]
-fn private_directory(path: &Path) -> io::Result<()> {
+fn create_private_directory(path: &Path) -> io::Result<()> {
     fs::create_dir_all(path)
 }
 
 #[cfg(not(unix))]
-fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+fn with_private_mode(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
 
-/// A new name is only safe on disk once its directory is.
+/// A new file is safe on disk only after its directory is synced.
 #[cfg(unix)]
 fn sync_directory(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
@@ -341,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_crash_left_behind_the_last_frame_is_cut_off() {
+    fn append_truncates_what_a_crash_left_after_the_last_frame() {
         let home = tempfile::tempdir().unwrap();
         let packs = Packs::Files(home.path().to_owned());
         let pack = name("claude:s", "log", 1);
@@ -368,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_frame_is_told_and_the_others_stay_readable() {
+    fn a_damaged_frame_is_an_error_and_the_others_stay_readable() {
         let home = tempfile::tempdir().unwrap();
         let packs = Packs::Files(home.path().to_owned());
         let pack = name("claude:s", "log", 1);

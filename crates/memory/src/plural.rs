@@ -1,4 +1,4 @@
-//! A number with its noun, as messages print it.
+//! Formats a count with its noun for messages.
 
 pub(crate) fn several(count: u64, word: &str) -> String {
     format!("{count} {word}{}", if count == 1 { "" } else { "s" })

@@ -1,18 +1,18 @@
-//! Which repository a directory belongs to: by its remote, so that clones and worktrees are one; else by the directory of
-//! its main worktree. Read from git's own small files; git is not run.
+//! Determines the repository of a directory: by its remote, so that clones and worktrees are the same repository, or
+//! else by the directory of its main worktree. Parses git's own small files and never runs git.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A file of git is small; more is none of ours.
+/// Maximum size of a git file that is read. Larger files are not what we are looking for.
 const FILE_BYTES_MAX: u64 = 256 << 10;
 
 /// A repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repo {
-    /// The last part of its remote's path, else the name of its directory.
+    /// The last component of the remote's path, or the name of the directory if there is no remote.
     pub name: String,
-    /// `host/owner/name`, without what lets somebody in.
+    /// `host/owner/name`, without credentials.
     pub remote: Option<String>,
 }
 
@@ -20,26 +20,27 @@ pub struct Repo {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkout {
     pub root: PathBuf,
-    /// What all worktrees of the repository share.
+    /// The git directory that all worktrees of the repository share.
     pub git: PathBuf,
     pub remote: Option<String>,
 }
 
 impl Checkout {
-    /// Whether both are of one repository: clones by their remote, worktrees by what they share.
+    /// Returns `true` if both belong to the same repository: clones share the remote, and worktrees share the git
+    /// directory.
     pub fn is_same_as(&self, other: &Self) -> bool {
         self.git == other.git || (self.remote.is_some() && self.remote == other.remote)
     }
 }
 
-/// The checkout around a directory.
+/// Returns the checkout that contains a directory.
 pub fn checkout(directory: &Path) -> Option<Checkout> {
     if !directory.is_absolute() {
         return None;
     }
     let root = directory.ancestors().find(|path| path.join(".git").exists())?;
-    let git = git_directory(&root.join(".git"))?;
-    let remote = read(&git.join("config")).and_then(|config| origin(&config));
+    let git = find_git_directory(&root.join(".git"))?;
+    let remote = read_small_file(&git.join("config")).and_then(|config| parse_remote(&config));
     Some(Checkout {
         root: root.to_owned(),
         git: git.canonicalize().unwrap_or(git),
@@ -47,13 +48,13 @@ pub fn checkout(directory: &Path) -> Option<Checkout> {
     })
 }
 
-/// The repository around a directory, which need not exist any more.
+/// Returns the repository that contains a directory. The directory need not exist any more.
 pub fn of(directory: &Path) -> Option<Repo> {
     if !directory.is_absolute() {
         return None;
     }
     if !directory.ancestors().any(|path| path.join(".git").exists()) {
-        return gone_worktree(directory);
+        return repo_of_deleted_worktree(directory);
     }
     let Checkout { root, git, remote } = checkout(directory)?;
     let own = || {
@@ -65,7 +66,7 @@ pub fn of(directory: &Path) -> Option<Repo> {
     Some(Repo { name, remote })
 }
 
-/// The directory of the repository below which an agent put a worktree, and where in the worktree a path leads.
+/// Splits a path in an agent's worktree into the directory of the repository and the path inside the worktree.
 pub fn in_worktree(path: &Path) -> Option<(PathBuf, PathBuf)> {
     let text = path.to_str()?;
     let (at, place) = WORKTREES.iter().find_map(|place| Some((text.find(place)?, place)))?;
@@ -73,7 +74,7 @@ pub fn in_worktree(path: &Path) -> Option<(PathBuf, PathBuf)> {
     Some((text[..at].into(), inside.into()))
 }
 
-/// Where agents put worktrees.
+/// Where agents create worktrees.
 const WORKTREES: [&str; 4] = [
     "/.claude/worktrees/",
     "/.worktrees/",
@@ -81,8 +82,9 @@ const WORKTREES: [&str; 4] = [
     "/.grok/worktrees/",
 ];
 
-/// Agents put worktrees below the repository; the path still tells which one.
-fn gone_worktree(directory: &Path) -> Option<Repo> {
+/// Returns the repository of a worktree that was deleted. Agents create worktrees below the repository, so the path
+/// still names it.
+fn repo_of_deleted_worktree(directory: &Path) -> Option<Repo> {
     let text = directory.to_string_lossy().replace('\\', "/");
     let at = WORKTREES.iter().find_map(|place| text.find(place))?;
     let name = text[..at].rsplit('/').next().filter(|name| !name.is_empty())?;
@@ -92,19 +94,19 @@ fn gone_worktree(directory: &Path) -> Option<Repo> {
     })
 }
 
-/// The directory that all worktrees of a repository share.
-fn git_directory(dot_git: &Path) -> Option<PathBuf> {
+/// Returns the git directory that all worktrees of a repository share.
+fn find_git_directory(dot_git: &Path) -> Option<PathBuf> {
     if dot_git.is_dir() {
         return Some(dot_git.to_owned());
     }
-    let told = read(dot_git)?;
-    let directory = dot_git.parent()?.join(told.strip_prefix("gitdir:")?.trim());
-    let common = read(&directory.join("commondir")).map(|common| directory.join(common.trim()));
+    let link = read_small_file(dot_git)?;
+    let directory = dot_git.parent()?.join(link.strip_prefix("gitdir:")?.trim());
+    let common = read_small_file(&directory.join("commondir")).map(|common| directory.join(common.trim()));
     let common = common.unwrap_or(directory);
     Some(common.canonicalize().unwrap_or(common))
 }
 
-fn read(path: &Path) -> Option<String> {
+fn read_small_file(path: &Path) -> Option<String> {
     let metadata = fs::metadata(path).ok()?;
     if !metadata.is_file() || metadata.len() > FILE_BYTES_MAX {
         return None;
@@ -112,8 +114,8 @@ fn read(path: &Path) -> Option<String> {
     fs::read_to_string(path).ok()
 }
 
-/// The remote that git calls `origin`, else the first one.
-fn origin(config: &str) -> Option<String> {
+/// Returns the URL of the remote `parse_remote`, or of the first remote.
+fn parse_remote(config: &str) -> Option<String> {
     let mut section = "";
     let mut remotes = Vec::new();
     for line in config.lines().map(str::trim) {
@@ -127,14 +129,14 @@ fn origin(config: &str) -> Option<String> {
         }
     }
     let named = remotes.iter().find(|(is_origin, _)| *is_origin).or(remotes.first());
-    plain(named?.1)
+    normalize_url(named?.1)
 }
 
-/// `host/owner/name` of a remote's address, without user, password, port and ending.
-fn plain(url: &str) -> Option<String> {
+/// Normalizes the URL of a remote to `host/owner/name`, without user, password, port and extension.
+fn normalize_url(url: &str) -> Option<String> {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let has_scheme = rest.len() != url.len();
-    // Only the last `@` before the path ends what lets somebody in.
+    // Everything up to the last `@` before the path is credentials.
     let (host, path) = match has_scheme {
         true => rest.split_once('/')?,
         false => rest.split_once(':').filter(|(host, _)| !host.contains('/'))?,
@@ -151,21 +153,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_address_of_a_repository_is_the_same_and_keeps_no_password() {
+    fn every_url_of_a_repository_is_normalized_without_its_password() {
         for url in [
             "git@github.com:acme/app.git",
             "https://github.com/acme/app",
             "https://ada:secret@GitHub.com/acme/app.git/",
             "ssh://git@github.com:22/acme/app.git",
         ] {
-            assert_eq!(plain(url).as_deref(), Some("github.com/acme/app"), "{url}");
+            assert_eq!(normalize_url(url).as_deref(), Some("github.com/acme/app"), "{url}");
         }
-        assert_eq!(plain("../app"), None);
-        assert_eq!(plain("/srv/git/app.git"), None);
+        assert_eq!(normalize_url("../app"), None);
+        assert_eq!(normalize_url("/srv/git/app.git"), None);
     }
 
     #[test]
-    fn clones_and_worktrees_are_one_repository_and_one_without_a_remote_has_its_own_name() {
+    fn clones_and_worktrees_are_one_repository_and_a_directory_without_remote_gives_its_name() {
         let home = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| {
             let path = home.path().join(name);

@@ -1,7 +1,7 @@
-//! Writes sessions as files again: into a directory of the user's, or to where the agent looks for them.
+//! Restores sessions to files: into a directory that the user names, or to where the agent looks for them.
 //!
-//! Only new files are made, private ones, and only below the target. Names come from logs and from the agents' trees: each
-//! passes through [`SafeName`]. What is planned can be shown first; what is applied is the plan.
+//! Only new, private files are created, and only below the target. File names come from logs and from the agents'
+//! trees, so each one is checked by [`SafeName`]. A plan can be shown first, and exactly that plan is applied.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -20,24 +20,24 @@ use crate::session_text::{SessionText, SessionTexts, TextError};
 use crate::sources::Root;
 use crate::store::{Store, StoreError};
 
-/// What every masked secret begins with.
+/// Prefix of every masked secret.
 const TAG: &[u8] = b"[REDACTED:";
-/// The longest directory name that Claude Code makes of a path without a hash behind it.
+/// Claude Code appends a hash to a project directory whose name is longer than this.
 const CLAUDE_PROJECT_CHARS_MAX: usize = 200;
 const NAME_BYTES_MAX: usize = 255;
 
-/// Why a session cannot be given back.
+/// Why a session cannot be restored.
 #[derive(Debug, Error)]
 pub enum RestoreError {
     #[error(transparent)]
     Text(#[from] TextError),
     #[error("cannot write {path}: {source}")]
     Io { path: PathBuf, source: io::Error },
-    #[error("a name in this session cannot be a file's: `{0}`")]
+    #[error("unsafe file name in this session: `{0}`")]
     UnsafeName(String),
-    #[error("a link leads out of the target: {0}")]
+    #[error("a link points outside the target: {0}")]
     LeadsOut(PathBuf),
-    #[error("it is not known where the agent would look for this session")]
+    #[error("cannot determine where the agent would look for this session")]
     NoPlace,
 }
 
@@ -47,38 +47,38 @@ impl From<StoreError> for RestoreError {
     }
 }
 
-/// Where a session is to lie.
+/// Where to restore a session.
 #[derive(Debug, Clone, Copy)]
 pub enum Target<'a> {
     Directory(&'a Path),
-    /// The agents' own trees.
+    /// Into the agents' own roots.
     InPlace(&'a [Root]),
 }
 
-/// What would be written.
+/// The files that would be written.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Plan {
     pub files: Vec<Planned>,
-    /// Parts that are no file of the session's own, such as an entry in a list over all sessions.
+    /// Parts that are not a file of the session's own, such as an entry in a list of all sessions.
     pub left_out: Vec<String>,
-    /// Subagents whose text is neither in the memory nor at a source.
+    /// Subagents whose text is neither in the store nor in a log.
     pub gone: Vec<String>,
 }
 
-/// One file.
+/// One file to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Planned {
     pub session_uid: String,
     pub part: String,
-    /// Nothing is written outside of it.
+    /// Nothing is written outside this directory.
     pub below: PathBuf,
     pub path: PathBuf,
     pub bytes: u64,
-    /// Secrets that are masked in it.
+    /// Number of masked secrets in the file.
     pub redactions: u64,
-    /// Lines that were too long to keep, for which a short one stands.
+    /// Lines that were too long to store, which are replaced by a placeholder.
     pub lines_left_out: u64,
-    /// Something lies there already, and stays.
+    /// `true` if the path already exists. It is not overwritten.
     pub is_there: bool,
 }
 
@@ -94,10 +94,11 @@ pub fn plan(texts: &SessionTexts<'_>, session_uid: &str, target: Target<'_>) -> 
         }
         let view = store.reads().view(&uid)?;
         let agent = kept::agent_of(&uid)?;
-        // A Claude subagent lies in the tree of its session; others are sessions like any other.
+        // The log of a Claude subagent is in the directory of its session. Subagents of other agents are stored like
+        // any other session.
         let base = match parent.filter(|_| agent == Agent::Claude) {
             Some(base) => base,
-            None => base_of(store, &uid, agent, view.as_ref(), target)?,
+            None => find_base(store, &uid, agent, view.as_ref(), target)?,
         };
         match texts.open(&uid, texts.locate(&uid)?) {
             Some(text) => add_parts(store, &uid, &text, agent, &base, &mut plan)?,
@@ -123,8 +124,8 @@ pub fn apply(texts: &SessionTexts<'_>, plan: &Plan) -> Result<u64, RestoreError>
             source,
         };
         let directory = file.path.parent().unwrap_or(&file.below);
-        make_directory(&file.below, directory).map_err(failed)?;
-        // Whatever was a link to elsewhere before we came is seen now.
+        create_directory(&file.below, directory).map_err(failed)?;
+        // The directory exists now, so a link in its path that leads out of the target is noticed here.
         let is_inside = || io::Result::Ok(directory.canonicalize()?.starts_with(file.below.canonicalize()?));
         if !is_inside().map_err(failed)? {
             return Err(RestoreError::LeadsOut(directory.to_owned()));
@@ -136,9 +137,9 @@ pub fn apply(texts: &SessionTexts<'_>, plan: &Plan) -> Result<u64, RestoreError>
                 new.insert(text.ok_or_else(|| TextError::Gone(file.session_uid.clone()))?)
             }
         };
-        let mut out = match private_file().open(&file.path) {
+        let mut out = match private_file_options().open(&file.path) {
             Ok(out) => out,
-            // Somebody was faster: what is there stays.
+            // Another process created the file in the meantime. It is not overwritten.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
             Err(error) => return Err(failed(error)),
         };
@@ -148,7 +149,7 @@ pub fn apply(texts: &SessionTexts<'_>, plan: &Plan) -> Result<u64, RestoreError>
         match whole {
             Ok(Ok(())) => written += 1,
             failure => {
-                // Half a log is worse than none: the file is ours, so we take it away.
+                // Half a log is worse than none. We created this file, so we may delete it.
                 _ = fs::remove_file(&file.path);
                 return Err(failure.map_or_else(RestoreError::from, |done| {
                     done.map_or_else(failed, |()| failed(io::ErrorKind::Other.into()))
@@ -159,27 +160,27 @@ pub fn apply(texts: &SessionTexts<'_>, plan: &Plan) -> Result<u64, RestoreError>
     Ok(written)
 }
 
-/// The directory that a session's files are named from, where it lay before and where it is to lie.
+/// The directory to which the file names of a session are relative: the old and the new one.
 #[derive(Debug, Clone)]
-struct Base {
-    /// Of the log as it was read; nothing where nobody knows.
+struct PathBase {
+    /// The directory of the log when it was read, or empty if unknown.
     old: PathBuf,
     new: PathBuf,
-    /// Nothing is written outside of it.
+    /// Nothing is written outside this directory.
     below: PathBuf,
-    /// The names of the session's own files begin with it.
+    /// Prefix of the names of the session's own files.
     stem: String,
 }
 
-fn base_of(
+fn find_base(
     store: &Store,
     uid: &str,
     agent: Agent,
     view: Option<&Session>,
     target: Target<'_>,
-) -> Result<Base, RestoreError> {
+) -> Result<PathBase, RestoreError> {
     let log = PathBuf::from(store.reads().log_path(uid)?);
-    // A Grok session is a directory, the others are files in one.
+    // A Grok session is a directory, the others are files in a directory.
     let old = match agent {
         Agent::Grok => log.parent().and_then(Path::parent),
         Agent::Claude | Agent::Codex => log.parent(),
@@ -193,23 +194,24 @@ fn base_of(
     };
     let (new, below) = match target {
         Target::Directory(directory) => (directory.to_owned(), directory.to_owned()),
-        Target::InPlace(roots) => in_place(&old, agent, view, roots)?,
+        Target::InPlace(roots) => find_agent_directory(&old, agent, view, roots)?,
     };
-    Ok(Base { old, new, below, stem })
+    Ok(PathBase { old, new, below, stem })
 }
 
-/// Where an agent looks for a session: where it lay, or where the agent would put it.
-fn in_place(
+/// Returns where an agent looks for a session: the directory it was read from, or the one in which the agent would
+/// create it.
+fn find_agent_directory(
     old: &Path,
     agent: Agent,
     view: Option<&Session>,
     roots: &[Root],
 ) -> Result<(PathBuf, PathBuf), RestoreError> {
-    // Another machine's copy is not where this machine's agent looks.
+    // Roots with a label hold copies from other machines, and this machine's agent does not look there.
     let mut own = roots.iter().filter(|root| root.agent == agent && root.label.is_none());
     let known = own.clone().find_map(|root| {
         let inside = old.strip_prefix(&root.path).ok()?;
-        checked(inside)
+        check_path(inside)
             .ok()
             .map(|inside| (root.path.join(inside), root.path.clone()))
     });
@@ -221,7 +223,7 @@ fn in_place(
     let cwd = view.cwd.as_deref();
     let inside = match agent {
         Agent::Claude => {
-            let name: String = cwd.ok_or(RestoreError::NoPlace)?.chars().map(dashed).collect();
+            let name: String = cwd.ok_or(RestoreError::NoPlace)?.chars().map(replace_by_dash).collect();
             if name.len() > CLAUDE_PROJECT_CHARS_MAX {
                 return Err(RestoreError::NoPlace);
             }
@@ -240,14 +242,14 @@ fn in_place(
             Path::new("sessions").join(name)
         }
     };
-    Ok((root.path.join(checked(&inside)?), root.path.clone()))
+    Ok((root.path.join(check_path(&inside)?), root.path.clone()))
 }
 
-fn dashed(c: char) -> char {
+fn replace_by_dash(c: char) -> char {
     if c.is_ascii_alphanumeric() { c } else { '-' }
 }
 
-/// A path as Grok names a directory after it.
+/// Encodes a path as Grok does for its directory names.
 fn percent_encoded(path: &str) -> String {
     let mut name = String::new();
     for byte in path.bytes() {
@@ -259,7 +261,7 @@ fn percent_encoded(path: &str) -> String {
     name
 }
 
-/// The name of a Codex log without its ending.
+/// Returns the name of a Codex log without its extension.
 fn codex_stem(log: &Path, native: &str, view: Option<&Session>) -> String {
     let name = log.file_name().unwrap_or_default().to_string_lossy();
     let stem = [".jsonl.zst", ".jsonl", ".json"]
@@ -280,7 +282,7 @@ fn add_parts(
     uid: &str,
     text: &SessionText<'_>,
     agent: Agent,
-    base: &Base,
+    base: &PathBase,
     plan: &mut Plan,
 ) -> Result<(), RestoreError> {
     let cursors = store.reads().cursors_of(uid)?;
@@ -295,30 +297,30 @@ fn add_parts(
         let known = known.and_then(|cursor| Path::new(&cursor.path).strip_prefix(&base.old).ok());
         let known =
             known.filter(|path| !base.old.as_os_str().is_empty() && path.extension().is_none_or(|end| end != "zst"));
-        let inside = match known.map(checked) {
+        let inside = match known.map(check_path) {
             Some(Ok(inside)) => inside,
-            _ => checked(&by_rule(agent, uid, kind, &part, &base.stem))?,
+            _ => check_path(&default_path(agent, uid, kind, &part, &base.stem))?,
         };
         let path = base.new.join(inside);
-        let told = measure(text, &part)?;
+        let measured = measure_part(text, &part)?;
         plan.files.push(Planned {
             session_uid: uid.to_owned(),
             below: base.below.clone(),
-            // What is there and cannot be looked at is there, too.
+            // A path that exists but cannot be inspected counts as existing, too.
             is_there: path.symlink_metadata().is_ok(),
             path,
             part,
-            bytes: told.0,
-            redactions: told.1,
-            lines_left_out: told.2,
+            bytes: measured.0,
+            redactions: measured.1,
+            lines_left_out: measured.2,
         });
     }
     Ok(())
 }
 
-/// Where a part lies, named from the directory of the session's log.
-fn by_rule(agent: Agent, uid: &str, kind: PartKind, part: &str, stem: &str) -> PathBuf {
-    // Behind the colon stand the last two names of its path.
+/// Returns where a part is stored by the agent's conventions, relative to the directory of the session's log.
+fn default_path(agent: Agent, uid: &str, kind: PartKind, part: &str, stem: &str) -> PathBuf {
+    // The last two components of the part's path follow the colon.
     let name = part.split_once(':').map_or("", |(_, name)| name);
     let (parent, own) = name.rsplit_once('/').unwrap_or(("", name));
     let tree = Path::new(stem);
@@ -340,8 +342,8 @@ fn by_rule(agent: Agent, uid: &str, kind: PartKind, part: &str, stem: &str) -> P
     }
 }
 
-/// A path below a target: every name of it is one that a file may have.
-fn checked(path: &Path) -> Result<PathBuf, RestoreError> {
+/// Checks every component of a path below a target, and returns an error if one is not a safe file name.
+fn check_path(path: &Path) -> Result<PathBuf, RestoreError> {
     let mut safe = PathBuf::new();
     for component in path.components() {
         let name = match component {
@@ -354,8 +356,8 @@ fn checked(path: &Path) -> Result<PathBuf, RestoreError> {
     Ok(safe)
 }
 
-/// How many bytes, masked secrets and left-out lines a part has.
-fn measure(text: &SessionText<'_>, part: &str) -> Result<(u64, u64, u64), TextError> {
+/// Returns the number of bytes, masked secrets and placeholder lines of a part.
+fn measure_part(text: &SessionText<'_>, part: &str) -> Result<(u64, u64, u64), TextError> {
     let finder = memchr::memmem::Finder::new(TAG);
     let (mut bytes, mut redactions, mut left_out) = (0, 0, 0);
     let measured = text.each_bytes(part, |piece| {
@@ -369,9 +371,9 @@ fn measure(text: &SessionText<'_>, part: &str) -> Result<(u64, u64, u64), TextEr
     Ok((bytes, redactions, left_out))
 }
 
-/// A new file that only its owner can read. Its time stays that of today: an agent that deletes by age would delete it
-/// again at once.
-fn private_file() -> fs::OpenOptions {
+/// Options for a new file that only its owner can read. Its modification time stays today's, because an agent that
+/// deletes logs by age would otherwise delete it at once.
+fn private_file_options() -> fs::OpenOptions {
     let mut options = fs::OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
@@ -379,8 +381,8 @@ fn private_file() -> fs::OpenOptions {
     options
 }
 
-/// Makes the directories between `below` and `directory` that are missing, for their owner alone.
-fn make_directory(below: &Path, directory: &Path) -> io::Result<()> {
+/// Creates the missing directories from `below` down to `directory`, readable only by their owner.
+fn create_directory(below: &Path, directory: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
@@ -389,11 +391,11 @@ fn make_directory(below: &Path, directory: &Path) -> io::Result<()> {
     let mut at = below.to_owned();
     let inside = directory.strip_prefix(below).unwrap_or(Path::new(""));
     for component in inside.components() {
-        // A link in the way could lead anywhere: nothing is made behind it.
+        // A link in the path could lead anywhere, so nothing is created behind it.
         if !at.canonicalize()?.starts_with(below.canonicalize()?) {
             return Err(io::Error::new(
                 io::ErrorKind::PermissionDenied,
-                "a link leads out of the target",
+                "a link points outside the target",
             ));
         }
         at.push(component);
@@ -407,15 +409,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_that_climbs_out_or_begins_elsewhere_is_refused() {
+    fn paths_outside_the_target_are_rejected() {
         for bad in ["../x", "a/../../x", "/etc/passwd", "a/.hidden", "a/con.txt"] {
-            assert!(checked(Path::new(bad)).is_err(), "{bad}");
+            assert!(check_path(Path::new(bad)).is_err(), "{bad}");
         }
-        assert_eq!(checked(Path::new("a/b.jsonl")).unwrap(), Path::new("a/b.jsonl"));
+        assert_eq!(check_path(Path::new("a/b.jsonl")).unwrap(), Path::new("a/b.jsonl"));
     }
 
     #[test]
-    fn grok_names_a_directory_after_a_path() {
+    fn grok_percent_encodes_a_path_as_a_directory_name() {
         assert_eq!(percent_encoded("/home/ada/my app"), "%2Fhome%2Fada%2Fmy%20app");
     }
 }

@@ -1,7 +1,7 @@
-//! What we let go, and when: raw text stays inside its budget, and what it taught us stays for good.
+//! Retention: keeps raw text within its budget, and keeps digests forever.
 //!
-//! A plan is made by reading only, can be shown, and is then applied as it is. Nothing is dropped before its digest
-//! exists, except by an overflow that is reported. This room knows no configuration file and no clock.
+//! A plan is made without writing, can be shown, and is then applied unchanged. Nothing is evicted before its digest
+//! exists, except by an overflow that is reported. This module knows no configuration file and no clock.
 
 mod apply;
 mod forget;
@@ -20,17 +20,17 @@ pub(crate) use forget::forget_there;
 pub use forget::{Forgotten, Reach, Remains, forget, remains};
 pub use plan::{Candidate, Drop, Next, Plan, Policy, Reason, count_reasons, reasons_in_words};
 
-/// The operation under which a loss stands in the journal, and the name of the event that tells of it.
+/// The operation that records a data loss in the journal, and the name of the event that reports it.
 pub const DATA_LOSS: &str = "session_memory.data_loss";
 
-/// Who was away for longer may as well have a clock that is wrong.
-const LEAP_DAYS: i64 = 366;
+/// If the store was unused for longer than this, the clock may just as well be wrong.
+const JUMP_DAYS: i64 = 366;
 
-/// What a retention run is told.
+/// The inputs of a retention run.
 #[derive(Clone, Copy)]
 pub struct Retention<'a> {
     pub policy: Policy,
-    /// How digests are made, and what time it is.
+    /// How digests are made, and the current time.
     pub digests: digest::Settings<'a>,
 }
 
@@ -40,29 +40,30 @@ impl Retention<'_> {
     }
 }
 
-/// In whose name something is dropped.
+/// The command on whose behalf sessions are evicted.
 #[derive(Clone, Copy)]
 pub struct Command<'a> {
     pub name: &'a str,
-    /// What the journal says of the command so far.
+    /// Returns the command's sentence for the journal.
     pub sentence: &'a dyn Fn(&Done) -> String,
 }
 
-/// Says what would go now.
+/// Returns what would be evicted now.
 pub fn plan(reads: &Reads<'_>, policy: &Policy, now: Timestamp) -> Result<Plan, StoreError> {
     let (candidates, unowned) = reads.candidates()?;
     Ok(plan::plan(&candidates, unowned, policy, now))
 }
 
-/// Says what goes next, and when.
+/// Returns what will be evicted next, and when.
 pub fn next(reads: &Reads<'_>, policy: &Policy, now: Timestamp) -> Result<Option<Next>, StoreError> {
     let (candidates, unowned) = reads.candidates()?;
     Ok(plan::next(&candidates, unowned, policy, now))
 }
 
-/// Drops what a plan says, and plans again as long as digests that were counted on cannot be made. `is_busy` names the
-/// sessions that are being read just now. What is let go leaves the disk for good with [`finish`]. Gives what the raw cache takes, if nothing had to go
-/// in the end: to count it is to look at all of it.
+/// Applies plans until nothing more must be evicted or a digest that the plan relied on cannot be made. `is_busy`
+/// returns `true` for sessions that are being read right now. [`finish`] later removes the evicted text from the
+/// disk. Returns the size of all raw text if nothing had to be evicted at the end, because the caller would otherwise
+/// have to count it again.
 pub fn enforce(
     store: &mut Store,
     patience: Patience<'_>,
@@ -71,13 +72,13 @@ pub fn enforce(
     is_busy: &dyn Fn(&str) -> bool,
     done: &mut Done,
 ) -> Result<Option<u64>, StoreError> {
-    // Where many machines share a memory, one of them at a time sees to its budget.
-    let Some(_right) = store.lock_retention()? else {
+    // If several machines share a store, only one at a time enforces its budget.
+    let Some(_lock) = store.lock_retention()? else {
         return Ok(None);
     };
-    // Nothing grows old by a clock that leaps: until a day has passed after that, only the budget counts.
+    // If the clock has jumped, sessions are not evicted by age until a day has passed. The budget still applies.
     let mut policy = retention.policy;
-    if has_leapt(&store.reads(), retention.now())? {
+    if has_clock_jumped(&store.reads(), retention.now())? {
         policy.raw_max_age_days = None;
     }
     let mut opaque: HashSet<String> = HashSet::new();
@@ -100,13 +101,13 @@ pub fn enforce(
     }
 }
 
-/// Whether the clock went on by more than a year between two changes of the memory, within the last day.
-fn has_leapt(reads: &Reads<'_>, now: Timestamp) -> Result<bool, StoreError> {
+/// Returns `true` if the clock jumped by more than a year between two changes of the store within the last day.
+fn has_clock_jumped(reads: &Reads<'_>, now: Timestamp) -> Result<bool, StoreError> {
     const DAY_MICROS: i64 = 86_400_000_000;
     let now = now.as_microsecond();
     let mut moments = reads.moments_since(now.saturating_sub(DAY_MICROS), now)?;
     moments.push(now);
     Ok(moments
         .windows(2)
-        .any(|pair| pair[1].saturating_sub(pair[0]) > LEAP_DAYS * DAY_MICROS))
+        .any(|pair| pair[1].saturating_sub(pair[0]) > JUMP_DAYS * DAY_MICROS))
 }

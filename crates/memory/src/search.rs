@@ -1,11 +1,12 @@
-//! Search: which turns of which sessions hold what somebody asks for.
+//! Search: finds the turns whose texts match a query.
 //!
-//! A question ([`query`]) asks the filters ([`filter`]) of all frames, newest session first. Frames that may hold something are
-//! read, every hit is verified on decoded text ([`matching`]), hits of one turn are gathered over lines, frames and parts, and
-//! scored. When enough is found, older sessions are not asked, and the answer says so.
+//! A query ([`query`]) is tested against the filters ([`filter`]) of all frames, newest session first. Frames that
+//! may match are read, and every hit is verified on decoded text ([`matching`]). Hits of one turn are collected
+//! across lines, frames and parts, and scored. Once enough hits are found, older sessions are not searched, and the
+//! answer says so.
 //!
-//! Nothing here knows the store, the clock or the terminal: sessions and frames are numbers, and whoever asks gives functions
-//! which read them. The same question over the same sessions has the same answer, on any number of threads.
+//! Nothing here knows the store, the clock or the terminal: sessions and frames are numbers, and the caller passes
+//! functions that read them. The result does not depend on the number of threads.
 
 use std::io;
 
@@ -34,12 +35,12 @@ pub use query::Query;
 pub use run::{rank, search};
 pub use snippet::Snippet;
 
-use scan::Place;
+use scan::TurnOrGap;
 
-/// A session that can be searched. Sessions are given newest first.
+/// A session to search. The caller passes sessions newest first.
 #[derive(Debug, Clone, Default)]
 pub struct Session {
-    /// When it was last alive.
+    /// When it was last active.
     pub at_ms: i64,
     pub parts: Vec<Part>,
 }
@@ -48,23 +49,23 @@ pub struct Session {
 #[derive(Debug, Clone)]
 pub struct Part {
     pub form: Form,
-    /// Which lines belong to which turn, in the order of lines.
+    /// The lines of each turn, sorted by line.
     pub turns: Vec<TurnRange>,
-    /// In the order of lines.
+    /// Sorted by line.
     pub frames: Vec<FrameRange>,
 }
 
-/// How the lines of a part are read.
+/// How the lines of a part are parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// Records of an agent.
+    /// As records of an agent.
     Lines(Agent),
-    /// What a tool gave back, as it is.
+    /// As the plain output of a tool.
     Plain,
 }
 
 impl Form {
-    /// How a kind of part is read; none where it is not searched.
+    /// Returns how a kind of part is parsed, or `None` if it is not searched.
     pub fn of(agent: Agent, kind: PartKind) -> Option<Self> {
         match kind {
             PartKind::Log | PartKind::ChatHistory => Some(Self::Lines(agent)),
@@ -74,7 +75,7 @@ impl Form {
     }
 }
 
-/// The lines of a turn, both ends included.
+/// The lines of a turn, both ends inclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TurnRange {
     pub turn: u32,
@@ -82,7 +83,7 @@ pub struct TurnRange {
     pub end_line: u64,
 }
 
-/// A frame by the number its owner gave it.
+/// A frame, identified by a number that the caller chose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameRange {
     pub key: u64,
@@ -90,7 +91,8 @@ pub struct FrameRange {
     pub lines: u64,
 }
 
-/// What is known of the event whose text stands at a line and block; for a queued prompt that is where it was typed.
+/// What is known about the event whose text is at a line and block. For a queued prompt, that is where the user typed
+/// it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fact {
     pub line: u64,
@@ -99,42 +101,42 @@ pub struct Fact {
     pub kinds: Kinds,
 }
 
-/// The functions by which search reaches what is kept. They are called from several threads.
+/// Functions that read the stored data for a search. They are called from several threads.
 pub struct Reach<'r> {
-    /// Which terms a frame may hold, one bit for each, as [`may_hold`] tells it from the frame's filter.
+    /// Returns the terms that a frame may contain, one bit each, as [`may_hold`] computes them from its filter.
     pub terms: &'r (dyn Fn(u64) -> u32 + Sync),
-    /// Puts the lines of a frame into a thread's own memory.
+    /// Reads the lines of a frame into buffers that belong to the thread.
     pub lines: &'r (dyn Fn(u64, &mut Scratch) -> io::Result<()> + Sync),
-    /// The facts of a part, sorted by line and block: the number of the session, and of its part. Asked only where fields
-    /// of the question need them.
+    /// Returns the event facts of a part, sorted by line and block. The arguments are the index of the session and of
+    /// the part. Called only if fields of the query need them.
     pub facts: &'r (dyn Fn(usize, usize) -> Vec<Fact> + Sync),
-    /// Whether nobody waits for the answer any more.
+    /// Returns `true` once the caller no longer needs the answer.
     pub is_cancelled: &'r (dyn Fn() -> bool + Sync),
 }
 
-/// How much is done for one question.
+/// How much work to do for a query.
 #[derive(Debug, Clone, Copy)]
 pub struct Effort {
-    /// The time of the question: age counts.
+    /// The current time, because the age of a session affects the score.
     pub now_ms: i64,
-    /// No older session is asked once this is found.
+    /// Older sessions are not searched once this many hits are found.
     pub enough: Enough,
     pub threads: usize,
 }
 
-/// How much has to be found. Words that stand everywhere are not worth more than a look at the newest sessions.
+/// How many hits end the search. A query for words that occur everywhere searches only the newest sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Enough {
-    /// So many turns are enough.
+    /// This many turns always end the search.
     pub turns: usize,
-    /// So many are, too, when they took much reading.
+    /// This many turns end the search once `frames` frames were read.
     pub few: usize,
-    /// How many frames are much.
+    /// The number of frames after which `few` turns are enough.
     pub frames: usize,
 }
 
 impl Enough {
-    /// Enough is so many turns, whatever it takes.
+    /// Requires the given number of turns, regardless of the work.
     pub fn of(turns: usize) -> Self {
         Self {
             turns,
@@ -147,7 +149,7 @@ impl Enough {
         turns >= self.turns || (turns >= self.few && frames >= self.frames)
     }
 
-    /// What is still missing; never nothing.
+    /// Returns what is still missing, which is always at least one turn.
     pub fn without(self, turns: usize, frames: usize) -> Self {
         Self {
             turns: self.turns.saturating_sub(turns).max(1),
@@ -157,17 +159,17 @@ impl Enough {
     }
 }
 
-/// A turn that holds what was asked for.
+/// A turn that matches the query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hit {
-    /// Which of the given sessions.
+    /// Index of the session among those that were passed.
     pub session: usize,
-    /// None where the text stands outside all turns.
+    /// `None` if the text is outside all turns.
     pub turn: Option<u32>,
     pub score: u32,
-    /// How many texts of the turn hold something of it.
+    /// Number of texts in the turn that contain a term.
     pub texts: u32,
-    /// The text that shows it best.
+    /// The part of the text that best shows the match.
     pub part: usize,
     pub line: u64,
     pub block: u32,
@@ -177,43 +179,44 @@ pub struct Hit {
     pub snippet: Snippet,
 }
 
-/// What was found, best first.
+/// The results of a search, best first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Answer {
     pub hits: Vec<Hit>,
-    /// Enough was found before all sessions were asked: these are the best of the newest.
+    /// `true` if the search ended before all sessions were searched.
     pub is_partial: bool,
-    /// Nobody waited for the rest.
+    /// `true` if the search was cancelled.
     pub is_cancelled: bool,
     pub work: Work,
     /// Frames that could not be read, and why.
     pub unreadable: Vec<(u64, String)>,
 }
 
-/// What a question cost. It tells of the sessions behind the answer, however far other threads had got.
+/// What a search cost. It counts only the sessions that contribute to the answer, however far other threads had
+/// advanced.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Work {
     pub sessions: usize,
-    /// Frames whose filter was asked, or that an index named.
+    /// Frames whose filter was tested, or that an index named.
     pub asked: usize,
     /// Frames that were read.
     pub read: usize,
     pub bytes_read: u64,
 }
 
-/// Makes the filter of a frame's masked lines. `builder` is used again for the next frame.
+/// Builds the filter of a frame's masked lines. `builder` can be reused for the next frame.
 pub fn filter_of(form: Form, lines: &[u8], builder: &mut filter::Builder) -> Vec<u8> {
     each_text(form, lines, &mut |text| builder.add(text));
     builder.finish()
 }
 
-/// The words of a frame's masked lines alone.
+/// Returns only the words of a frame's masked lines.
 pub fn words_of(form: Form, lines: &[u8], words: &mut Vocabulary) -> String {
     each_text(form, lines, &mut |text| words.add(text));
     words.finish()
 }
 
-/// Gives every text of masked lines.
+/// Calls `take` with every text of masked lines.
 pub(crate) fn each_text(form: Form, lines: &[u8], take: &mut dyn FnMut(&str)) {
     for line in breaks::bare_lines(lines) {
         match form {
@@ -223,7 +226,8 @@ pub(crate) fn each_text(form: Form, lines: &[u8], take: &mut dyn FnMut(&str)) {
     }
 }
 
-/// Which terms of a question a frame with this filter may hold, one bit for each. A frame without one may hold all.
+/// Returns the terms of a query that a frame with this filter may contain, one bit each. A frame without a filter may
+/// contain all of them.
 pub fn may_hold(query: &Query, filter: Option<&[u8]>) -> u32 {
     let all = query.wanted() | query.unwanted();
     match filter.map(filter::Filter::read) {
@@ -232,7 +236,7 @@ pub fn may_hold(query: &Query, filter: Option<&[u8]>) -> u32 {
     }
 }
 
-/// Which terms of a question a filter does not say no to, one bit for each.
+/// Returns the terms of a query that a filter does not exclude, one bit each.
 pub(crate) fn terms_in(query: &Query, filter: &filter::Filter<'_>) -> u32 {
     let terms = query.terms.iter().enumerate();
     terms
@@ -241,12 +245,12 @@ pub(crate) fn terms_in(query: &Query, filter: &filter::Filter<'_>) -> u32 {
 }
 
 impl Part {
-    /// Where a line belongs.
-    fn place(&self, number: usize, line: u64) -> Place {
+    /// Returns the turn that contains a line, or the gap between turns.
+    fn place_of_line(&self, number: usize, line: u64) -> TurnOrGap {
         let before = self.turns.partition_point(|turn| turn.start_line <= line);
         match before.checked_sub(1).map(|at| self.turns[at]) {
-            Some(turn) if line <= turn.end_line => Place::Turn(turn.turn),
-            _ => Place::Outside(number, before),
+            Some(turn) if line <= turn.end_line => TurnOrGap::Turn(turn.turn),
+            _ => TurnOrGap::Outside(number, before),
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Where sessions lie: walks an agent's root and finds its logs, with what lies beside them.
+//! Finds sessions on disk: walks an agent's root and returns its logs and their companions.
 //!
-//! Only names are asked here. Credential files are never opened, since nothing but what is named like a
-//! log or its companion is.
+//! Only file names are checked here. Credential files are never opened, because only files that are named like a log
+//! or its companion are.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -11,7 +11,7 @@ use walkdir::WalkDir;
 
 use crate::files;
 
-/// How deep below a root logs are looked for.
+/// Maximum depth below a root at which logs are searched for.
 const DEPTH_MAX: usize = 12;
 
 /// A directory in which an agent keeps its sessions, such as `~/.claude`.
@@ -19,37 +19,37 @@ const DEPTH_MAX: usize = 12;
 pub struct Root {
     pub agent: Agent,
     pub path: PathBuf,
-    /// What the user calls it, where it is a copy from elsewhere.
+    /// The user's name for the root if it is a copy from another machine.
     pub label: Option<String>,
 }
 
-/// A log found under a root.
+/// A log that was found in a root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Log {
     pub agent: Agent,
     pub path: PathBuf,
     pub bytes: u64,
     pub modified: Option<Timestamp>,
-    /// Whether it is a subagent's.
+    /// `true` if the log belongs to a subagent.
     pub is_subagent: bool,
 }
 
-/// What could not be looked at, and why.
+/// A file or directory that could not be read, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unread {
     pub path: PathBuf,
     pub reason: String,
 }
 
-/// What a walk found.
+/// The result of a walk.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// In order of path.
+    /// Sorted by path.
     pub logs: Vec<Log>,
     pub unread: Vec<Unread>,
 }
 
-/// Walks a root. A root that is not there holds nothing.
+/// Walks a root. Returns nothing if the root does not exist.
 pub fn find(root: &Root) -> Found {
     let mut found = Found::default();
     let places: &[&str] = match root.agent {
@@ -58,24 +58,25 @@ pub fn find(root: &Root) -> Found {
         Agent::Grok => &["sessions"],
     };
     for place in places {
-        walk(root.agent, &root.path.join(place), &mut found);
+        walk_logs(root.agent, &root.path.join(place), &mut found);
     }
     found
 }
 
-/// The logs of a root that are named, and those below the directories that belong to them. Nothing else is looked at.
+/// Returns those of the named logs that are in a root, and the logs in the directories that belong to them. Nothing
+/// else is searched.
 pub fn find_named(root: &Root, named: &[PathBuf]) -> Found {
     let mut found = Found::default();
     for path in named {
         let Some(path) = path_in(root, path) else { continue };
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if is_log(root.agent, &name) && files::inside(&root.path, &path).is_ok() {
-            walk(root.agent, &path, &mut found);
+            walk_logs(root.agent, &path, &mut found);
         }
-        // Claude Code keeps the logs of subagents in a directory named like the session's own log.
+        // Claude Code keeps the logs of subagents in a directory that is named like the session's log.
         let folder = path.with_extension("");
         if root.agent == Agent::Claude && files::inside(&root.path, &folder).is_ok() {
-            walk(root.agent, &folder, &mut found);
+            walk_logs(root.agent, &folder, &mut found);
         }
     }
     found.logs.sort_by(|a, b| a.path.cmp(&b.path));
@@ -96,15 +97,15 @@ pub(crate) fn path_in(root: &Root, path: &Path) -> Option<PathBuf> {
 /// Walks any directory for logs of one agent.
 pub fn find_in(agent: Agent, directory: &Path) -> Found {
     let mut found = Found::default();
-    walk(agent, directory, &mut found);
+    walk_logs(agent, directory, &mut found);
     found
 }
 
-fn walk(agent: Agent, directory: &Path, found: &mut Found) {
+fn walk_logs(agent: Agent, directory: &Path, found: &mut Found) {
     if !directory.exists() {
         return;
     }
-    // Links are not followed, so no loop can hold us; a linked root itself is.
+    // Links are not followed, so no loop can occur. Only the root itself may be a link.
     let walker = WalkDir::new(directory).max_depth(DEPTH_MAX).sort_by_file_name();
     for entry in walker {
         let entry = match entry {
@@ -147,23 +148,23 @@ fn walk(agent: Agent, directory: &Path, found: &mut Found) {
     }
 }
 
-/// Whether a file is named like a log of the agent.
+/// Returns `true` if a file is named like a log of the agent.
 fn is_log(agent: Agent, name: &str) -> bool {
     match agent {
-        // The journal of a workflow tells which subagents ran; it is no transcript.
+        // The journal of a workflow lists which subagents ran. It is not a transcript.
         Agent::Claude => name.ends_with(".jsonl") && name != "journal.jsonl",
-        // The oldest ones are one object in a `.json` file.
+        // The oldest logs are one object in a `.json` file.
         Agent::Codex => {
             let ends = [".jsonl", ".jsonl.zst", ".json"];
             name.starts_with("rollout-") && ends.iter().any(|end| name.ends_with(end))
         }
-        // A session is its directory; where it has both, the log is the one in front.
+        // A session is a directory. If it has both files, `updates.jsonl` is the log.
         Agent::Grok => matches!(name, "updates.jsonl" | "chat_history.jsonl"),
     }
 }
 
-/// Where a log really lies: named from inside its directory, its path does not tell. A whole path does, and asking the disk
-/// about each of its directories is dear.
+/// Returns the real path of a log, because a path relative to the log's own directory does not identify the session.
+/// An absolute path is returned unchanged: resolving it would cost a system call for each of its directories.
 pub(crate) fn place_of(log: &Path) -> PathBuf {
     if log.is_absolute() && log.components().all(|part| !matches!(part, Component::ParentDir)) {
         return log.to_owned();
@@ -171,15 +172,15 @@ pub(crate) fn place_of(log: &Path) -> PathBuf {
     log.canonicalize().unwrap_or_else(|_| log.to_owned())
 }
 
-/// The session that a log belongs to, with all parts that lie beside the log.
+/// Returns the session of a log, with all companions of the log.
 pub fn source_of(agent: Agent, log: &Path) -> Source {
     let place = place_of(log);
     let name = log.file_name().unwrap_or_default().to_string_lossy();
     let mut parts = vec![Part {
-        kind: named_part(agent, &name),
+        kind: part_kind(agent, &name),
         path: log.to_owned(),
     }];
-    let beside = companions(agent, &place, &name).into_iter();
+    let beside = possible_companions(agent, &place, &name).into_iter();
     parts.extend(
         beside
             .filter(|(_, path)| is_plain_file(path))
@@ -188,10 +189,10 @@ pub fn source_of(agent: Agent, log: &Path) -> Source {
     Source::new(agent, &place.to_string_lossy(), parts)
 }
 
-/// What is named like a companion of a log and is no file: a pipe, a directory, a link to nowhere.
+/// Returns paths that are named like a companion of a log but are not regular files: pipes, directories, links.
 pub fn odd_companions(agent: Agent, log: &Path) -> Vec<Unread> {
     let name = log.file_name().unwrap_or_default().to_string_lossy();
-    let beside = named_companions(agent, &place_of(log), &name).into_iter();
+    let beside = fixed_companions(agent, &place_of(log), &name).into_iter();
     let odd = beside.filter(|(_, path)| path.symlink_metadata().is_ok_and(|metadata| !metadata.is_file()));
     odd.map(|(_, path)| Unread {
         path,
@@ -200,22 +201,22 @@ pub fn odd_companions(agent: Agent, log: &Path) -> Vec<Unread> {
     .collect()
 }
 
-/// Whether a path names a file itself, and not a link to one: a link could show us anything.
+/// Returns `true` if a path is a file itself and not a link to one. A link could expose any file.
 fn is_plain_file(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|metadata| metadata.is_file())
 }
 
-/// Where the companions of a log would lie.
-fn companions(agent: Agent, place: &Path, name: &str) -> Vec<(PartKind, PathBuf)> {
-    let mut companions = named_companions(agent, place, name);
+/// Returns the possible companions of a log.
+fn possible_companions(agent: Agent, place: &Path, name: &str) -> Vec<(PartKind, PathBuf)> {
+    let mut companions = fixed_companions(agent, place, name);
     if agent == Agent::Claude {
         companions.extend(spilled_results(place).into_iter().map(|path| (PartKind::Spill, path)));
     }
     companions
 }
 
-/// Where those would lie whose names are known.
-fn named_companions(agent: Agent, place: &Path, name: &str) -> Vec<(PartKind, PathBuf)> {
+/// Returns the possible companions of a log whose names are fixed.
+fn fixed_companions(agent: Agent, place: &Path, name: &str) -> Vec<(PartKind, PathBuf)> {
     let directory = place.parent().unwrap_or(Path::new(""));
     match agent {
         Agent::Claude => vec![(PartKind::Meta, place.with_extension("meta.json"))],
@@ -225,8 +226,8 @@ fn named_companions(agent: Agent, place: &Path, name: &str) -> Vec<(PartKind, Pa
                 .into_iter()
                 .collect()
         }
-        // Named by one of its files, a session is still its directory; a companion alone is itself.
-        Agent::Grok if matches!(named_part(agent, name), PartKind::Log | PartKind::ChatHistory) => {
+        // One of its files identifies a Grok session, which is a directory. A companion alone stands only for itself.
+        Agent::Grok if matches!(part_kind(agent, name), PartKind::Log | PartKind::ChatHistory) => {
             let files = GROK_PARTS
                 .iter()
                 .filter(|(kind, _)| !matches!(kind, PartKind::Log | PartKind::ChatHistory))
@@ -240,7 +241,7 @@ fn named_companions(agent: Agent, place: &Path, name: &str) -> Vec<(PartKind, Pa
     }
 }
 
-/// Results that were too large for the log, in the session's own directory. Links are left alone.
+/// Returns the results that were too large for the log, from the session's own directory. Links are skipped.
 fn spilled_results(log: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(log.with_extension("").join("tool-results"));
     let files = entries.into_iter().flatten().flatten();
@@ -250,7 +251,7 @@ fn spilled_results(log: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// The files of a Grok session that are read. Others hold copies of the user's files.
+/// The files of a Grok session that are read. Other files contain copies of the user's files.
 pub(crate) const GROK_PARTS: &[(PartKind, &str)] = &[
     (PartKind::Log, "updates.jsonl"),
     (PartKind::ChatHistory, "chat_history.jsonl"),
@@ -261,22 +262,22 @@ pub(crate) const GROK_PARTS: &[(PartKind, &str)] = &[
     (PartKind::PlanMode, "plan_mode.json"),
 ];
 
-/// Which part of a session a file is, by its name; a log unless it is known to be something else.
-fn named_part(agent: Agent, name: &str) -> PartKind {
+/// Returns the kind of a file by its name. By default it is a log.
+fn part_kind(agent: Agent, name: &str) -> PartKind {
     let known = GROK_PARTS
         .iter()
         .find(|(_, known)| agent == Agent::Grok && *known == name);
     known.map_or(PartKind::Log, |(kind, _)| *kind)
 }
 
-/// The agent of a file that is not a log but lies beside one, by its name.
+/// Returns the agent of a companion file by its name.
 pub(crate) fn agent_of_companion(name: &str) -> Option<Agent> {
     let is_grok = GROK_PARTS.iter().any(|(_, known)| *known == name) || name == "rewind_points.jsonl";
     is_grok.then_some(Agent::Grok)
 }
 
-/// Whether a file is known and none of our business: Grok's rewind points hold copies of the user's files,
-/// and a history of prompts is no session.
+/// Returns `true` if a file is known and must not be read: the rewind points of Grok contain copies of the user's
+/// files, and a prompt history is not a session.
 pub(crate) fn is_left_alone(agent: Agent, name: &str) -> bool {
     match agent {
         Agent::Grok => name == "rewind_points.jsonl",
@@ -284,7 +285,7 @@ pub(crate) fn is_left_alone(agent: Agent, name: &str) -> bool {
     }
 }
 
-/// The directory above `sessions` or `archived_sessions`.
+/// Returns the directory above `sessions` or `archived_sessions`.
 fn codex_home(log: &Path) -> Option<&Path> {
     let sessions = log.ancestors().find(|path| {
         path.file_name()
@@ -293,13 +294,14 @@ fn codex_home(log: &Path) -> Option<&Path> {
     sessions.and_then(Path::parent)
 }
 
-/// The logs of a Claude session's subagents: in the directory named like the log, or flat beside it.
+/// Returns the logs of a Claude session's subagents: in the directory that is named like the log, or directly beside
+/// the log.
 pub fn subagents_of(log: &Path, session_id: &str) -> Found {
     let mut found = Found::default();
     let log = place_of(log);
     let Some(directory) = log.parent() else { return found };
     let stem = log.file_stem().unwrap_or_default();
-    walk(Agent::Claude, &directory.join(stem).join("subagents"), &mut found);
+    walk_logs(Agent::Claude, &directory.join(stem).join("subagents"), &mut found);
     let Ok(entries) = std::fs::read_dir(directory) else {
         return found;
     };
@@ -310,8 +312,8 @@ pub fn subagents_of(log: &Path, session_id: &str) -> Found {
         .collect();
     flat.sort();
     for path in flat {
-        if names_session(&path, session_id) {
-            walk(Agent::Claude, &path, &mut found);
+        if contains_session_id(&path, session_id) {
+            walk_logs(Agent::Claude, &path, &mut found);
         }
     }
     found
@@ -322,16 +324,18 @@ fn is_flat_subagent(path: &Path) -> bool {
     name.starts_with("agent-") && name.ends_with(".jsonl")
 }
 
-/// Whether the head of a log carries the id of a session.
-fn names_session(path: &Path, session_id: &str) -> bool {
+/// Returns `true` if the start of a log contains the id of a session.
+fn contains_session_id(path: &Path, session_id: &str) -> bool {
     use std::io::Read;
     let Ok((file, _)) = files::open(path) else {
         return false;
     };
     let mut head = Vec::new();
-    let told = format!("\"{session_id}\"");
+    let quoted_id = format!("\"{session_id}\"");
     file.take(64 << 10).read_to_end(&mut head).is_ok()
-        && head.windows(told.len()).any(|window| window == told.as_bytes())
+        && head
+            .windows(quoted_id.len())
+            .any(|window| window == quoted_id.as_bytes())
 }
 
 #[cfg(test)]
@@ -349,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_named_like_a_log_is_found() {
+    fn only_files_that_are_named_like_a_log_are_found() {
         let home = tempfile::tempdir().unwrap();
         let project = home.path().join("projects/-home-ada-app");
         let subagents = project.join("5e55/subagents");
@@ -377,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flat_subagent_belongs_to_the_session_its_records_name() {
+    fn a_subagent_beside_the_log_belongs_to_the_session_that_its_records_name() {
         let home = tempfile::tempdir().unwrap();
         fs::write(home.path().join("s1.jsonl"), "").unwrap();
         fs::write(home.path().join("agent-a.jsonl"), r#"{"sessionId":"s1"}"#).unwrap();

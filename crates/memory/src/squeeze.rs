@@ -1,5 +1,5 @@
-//! zstd with what each thread keeps for it. A fresh context is a megabyte of fresh memory, as dear as packing a few lines.
-//! The bytes do not tell whether a context was used before.
+//! zstd with contexts that each thread reuses. A new context allocates a megabyte, which takes as long as compressing
+//! a few lines. The output does not depend on whether a context was used before.
 
 use std::cell::RefCell;
 use std::io;
@@ -7,22 +7,22 @@ use std::io;
 use zstd::bulk::{Compressor, Decompressor};
 use zstd::zstd_safe::{compress_bound, get_frame_content_size};
 
-/// Room for more is not kept.
+/// A buffer that would be larger than this is not kept.
 const PACKED_BYTES_MAX: usize = 4 << 20;
 
 thread_local! {
     static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
-    /// Where packed bytes come to lie before it is known how many they are.
+    /// Buffer for the compressed bytes, because their length is not known in advance.
     static PACKED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
     static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
 }
 
-/// Packs bytes.
+/// Compresses bytes.
 pub(crate) fn compress(bytes: &[u8], level: i32) -> io::Result<Vec<u8>> {
-    COMPRESSOR.with_borrow_mut(|kept| {
-        let compressor = match kept {
+    COMPRESSOR.with_borrow_mut(|slot| {
+        let compressor = match slot {
             Some(compressor) => compressor,
-            none => none.insert(Compressor::new(level)?),
+            empty => empty.insert(Compressor::new(level)?),
         };
         compressor.set_compression_level(level)?;
         if bytes.len() > PACKED_BYTES_MAX {
@@ -37,21 +37,23 @@ pub(crate) fn compress(bytes: &[u8], level: i32) -> io::Result<Vec<u8>> {
     })
 }
 
-/// Unpacks a frame that holds no more bytes than `most`.
-pub(crate) fn decompress(packed: &[u8], most: usize) -> io::Result<Vec<u8>> {
-    let told = get_frame_content_size(packed).ok().flatten();
-    let room = told.and_then(|told| usize::try_from(told).ok()).unwrap_or(most);
-    let mut bytes = Vec::with_capacity(room.min(most));
+/// Decompresses a frame of at most `max_bytes` bytes.
+pub(crate) fn decompress(packed: &[u8], max_bytes: usize) -> io::Result<Vec<u8>> {
+    let content_size = get_frame_content_size(packed).ok().flatten();
+    let capacity = content_size
+        .and_then(|content_size| usize::try_from(content_size).ok())
+        .unwrap_or(max_bytes);
+    let mut bytes = Vec::with_capacity(capacity.min(max_bytes));
     decompress_into(packed, &mut bytes)?;
     Ok(bytes)
 }
 
-/// Unpacks a frame into the room that a buffer has.
+/// Decompresses a frame into the capacity of a buffer. Returns an error if the capacity is too small.
 pub(crate) fn decompress_into(packed: &[u8], bytes: &mut Vec<u8>) -> io::Result<()> {
-    DECOMPRESSOR.with_borrow_mut(|kept| {
-        let decompressor = match kept {
+    DECOMPRESSOR.with_borrow_mut(|slot| {
+        let decompressor = match slot {
             Some(decompressor) => decompressor,
-            none => none.insert(Decompressor::new()?),
+            empty => empty.insert(Decompressor::new()?),
         };
         decompressor.decompress_to_buffer(packed, bytes)?;
         Ok(())

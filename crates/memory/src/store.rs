@@ -1,7 +1,7 @@
-//! The store: one private directory with a database and packs, or a database on a server that many machines share. The only SQL stands below this file, and
-//! each table is written by one file of it.
+//! The store: one private directory with a database and packs, or a database on a server that several machines share.
+//! All SQL is in the modules below this file, and each table is written by only one of them.
 //!
-//! Their text we tolerate and count; our store we never: its first error stops the command.
+//! Errors in the agents' logs are tolerated and counted. An error in our own store stops the command.
 
 mod annotations;
 mod calls;
@@ -81,26 +81,26 @@ const SCRUB: &str = "scrub";
 pub struct Store {
     engine: Engine,
     place: Place,
-    /// The sentence that this opening of the store left in the journal.
+    /// The journal entry of this instance, which later transactions update.
     operation: Option<i64>,
-    /// Held where writers have to wait for this reader: see [`Store::open_existing`].
-    _still: Option<fs::File>,
+    /// A shared lock that keeps writers out while this reader exists; see [`Store::open_existing`].
+    _shared_lock: Option<fs::File>,
 }
 
-/// How much of a session its stand-in takes the place of.
+/// How much of a session is replaced by its stand-in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// Lines, cursors and what was made of them.
+    /// Lines, cursors and the rows derived from them.
     Whole,
-    /// What was made of the lines.
+    /// Only the rows derived from the lines.
     Derived,
 }
 
 impl Store {
-    /// The name of the database in the store's directory.
+    /// The file name of the database in the store's directory.
     pub const DATABASE: &str = DATABASE;
 
-    /// Opens the store at `place`, making it if it is not there.
+    /// Opens the store at `place`, and creates it if it does not exist.
     pub fn open(place: impl Into<Place>) -> Result<Self, StoreError> {
         let place = place.into();
         make_private(&place)?;
@@ -109,17 +109,19 @@ impl Store {
             None => {
                 make_private(&place.join(PACKS))?;
                 let database = place.join(DATABASE);
-                if is_empty(&database) && has_packs(&place) && is_empty(&database) {
+                if is_missing_or_empty(&database) && has_packs(&place) && is_missing_or_empty(&database) {
                     return Err(StoreError::Headless);
                 }
-                // Asked without the right to write: what we do not know is not touched.
-                // What a crash left cannot always be read without that right, and is none of a newer version's.
+                // The version is checked with a read-only connection first, because a database of a newer version
+                // must not be changed. Other errors are ignored here: after a crash, a database cannot always be read
+                // without write access, and such a database is not newer.
                 let known = Engine::open(&database, Access::ReadOnly, place.writer());
-                if let Err(error @ StoreError::TooNew { .. }) = known.and_then(|engine| schema::must_be_known(&engine))
+                if let Err(error @ StoreError::TooNew { .. }) =
+                    known.and_then(|engine| schema::check_required_version(&engine))
                 {
                     return Err(error);
                 }
-                // The files that SQLite makes beside it have its mode.
+                // SQLite creates the files beside the database with the same mode.
                 if !database.exists() {
                     drop(open_private(&database)?);
                 }
@@ -130,7 +132,7 @@ impl Store {
         Ok(Self::new(engine, place, None))
     }
 
-    /// Opens a store that is there, for reading only. None where there is none.
+    /// Opens an existing store for reading. Returns `None` if there is none.
     pub fn open_existing(place: impl Into<Place>) -> Result<Option<Self>, StoreError> {
         let place = place.into();
         if let Some(server) = place.server() {
@@ -139,30 +141,31 @@ impl Store {
             return Ok(is_there.then(|| Self::new(engine, place, None)));
         }
         let database = place.join(DATABASE);
-        // Packs are looked for first: whoever makes a memory makes its database before them.
-        if is_empty(&database) {
-            let is_headless = has_packs(&place) && is_empty(&database);
+        // The packs are checked before the database is checked again, because a new store gets its database first.
+        if is_missing_or_empty(&database) {
+            let is_headless = has_packs(&place) && is_missing_or_empty(&database);
             return if is_headless {
                 Err(StoreError::Headless)
             } else {
                 Ok(None)
             };
         }
-        let open = |access| open_probed(&database, access, place.writer());
+        let open = |access| open_and_check(&database, access, place.writer());
         match open(Access::ReadOnly) {
-            Ok(engine) => Self::if_made(engine, place, None),
-            Err(error) if is_cannot_open(&error) => {
-                // Nothing can be made here: a copy, a medium that is read-only, another user's store. While a writer
-                // is here its files are, too, and the way above was the right one. Else we keep it out by its own lock.
-                let still = fs::File::open(place.join(LOCK)).ok();
-                if let Some(lock) = &still {
+            Ok(engine) => Self::if_migrated(engine, place, None),
+            Err(error) if is_open_failure(&error) => {
+                // SQLite cannot create its files here: the store is a copy, on a read-only medium, or belongs to
+                // another user. If a writer is active, these files exist and the second attempt succeeds. Otherwise
+                // we keep writers out with their own lock.
+                let shared_lock = fs::File::open(place.join(LOCK)).ok();
+                if let Some(lock) = &shared_lock {
                     _ = lock.lock_shared();
                 }
                 match open(Access::ReadOnly) {
-                    Ok(engine) => Self::if_made(engine, place, None),
+                    Ok(engine) => Self::if_migrated(engine, place, None),
                     Err(_) if !has_write_ahead_log(&database) => {
-                        let engine = open(Access::Still)?;
-                        Self::if_made(engine, place, still)
+                        let engine = open(Access::Immutable)?;
+                        Self::if_migrated(engine, place, shared_lock)
                     }
                     Err(_) => Err(error),
                 }
@@ -171,10 +174,10 @@ impl Store {
         }
     }
 
-    /// A store whose tables are there. None where somebody is making them just now, or died before he had.
-    fn if_made(engine: Engine, place: Place, still: Option<fs::File>) -> Result<Option<Self>, StoreError> {
+    /// Returns the store if its tables exist, or `None` if another process is creating them or crashed before it had.
+    fn if_migrated(engine: Engine, place: Place, shared_lock: Option<fs::File>) -> Result<Option<Self>, StoreError> {
         if engine.version()? > 0 || engine.has_table("sessions")? {
-            return Ok(Some(Self::new(engine, place, still)));
+            return Ok(Some(Self::new(engine, place, shared_lock)));
         }
         match has_packs(&place) {
             true => Err(StoreError::Headless),
@@ -182,7 +185,7 @@ impl Store {
         }
     }
 
-    /// A memory that lies nowhere and is gone with its end, to make rows in and compare them.
+    /// Creates a store in memory, in which rows can be derived for comparison.
     pub fn scratch() -> Result<(Self, WriteLock), StoreError> {
         let place = Place::from(PathBuf::new());
         let mut engine = Engine::open(Path::new(":memory:"), Access::ReadWrite, place.writer())?;
@@ -190,39 +193,39 @@ impl Store {
         Ok((Self::new(engine, place, None), WriteLock::of_scratch()))
     }
 
-    fn new(engine: Engine, place: Place, still: Option<fs::File>) -> Self {
+    fn new(engine: Engine, place: Place, shared_lock: Option<fs::File>) -> Self {
         Self {
             engine,
             place,
             operation: None,
-            _still: still,
+            _shared_lock: shared_lock,
         }
     }
 
-    /// The directory of this machine's own files, and where packs lie that are files.
+    /// The directory of this machine's own files, and of packs that are files.
     pub fn directory(&self) -> &Path {
         &self.place
     }
 
-    /// Where it lies.
+    /// The location of the store.
     pub fn place(&self) -> &Place {
         &self.place
     }
 
-    /// Makes the roles of those who own, write and read a memory on a server, and gives them what they need. Gives their names; none
-    /// where the memory is a directory.
+    /// Creates the roles of owners, writers and readers on a server and grants their privileges. Returns their names,
+    /// or nothing if the store is a directory.
     pub fn make_roles(&self) -> Result<Vec<&'static str>, StoreError> {
         self.engine.make_roles()
     }
 
-    /// When somebody last looked through the agents' roots, as [`Store::note_walk`] was told.
+    /// Returns when the agents' roots were last walked, as recorded by [`Store::note_walk`].
     pub fn last_walk(directory: &Path) -> Option<Timestamp> {
         let metadata = fs::metadata(directory.join(WALKED)).ok()?;
         Timestamp::try_from(metadata.modified().ok()?).ok()
     }
 
-    /// Notes that the agents' roots were looked through. It is no change of the memory, so it is no row and
-    /// has no sentence: the time of an empty file says it.
+    /// Records that the agents' roots were walked. This does not change the store, so it has no row and no journal
+    /// entry, only the modification time of an empty file.
     pub fn note_walk(&self, at: Timestamp) -> Result<(), StoreError> {
         let path = self.place.join(WALKED);
         let file = open_private(&path)?;
@@ -230,7 +233,7 @@ impl Store {
         noted.map_err(|source| StoreError::Io { path, source })
     }
 
-    /// Where packs lie.
+    /// Returns where packs are stored.
     pub fn packs(&self) -> Packs {
         match self.engine.rows() {
             Some(rows) => Packs::Rows(Arc::new(move |frame, packed| rows.read(frame, packed))),
@@ -238,8 +241,8 @@ impl Store {
         }
     }
 
-    /// Does `work` wholly or not at all, and leaves its sentence in the journal. What one opening of the store
-    /// does in several steps has one sentence: the last.
+    /// Runs `work` in a transaction and records its sentence in the journal. All transactions of one `Store` share
+    /// one entry, which contains the last sentence.
     pub fn write<T>(
         &mut self,
         _lock: &WriteLock,
@@ -251,14 +254,14 @@ impl Store {
         let (done, operation) = self.engine.transaction(|engine| {
             let tx = Tx { engine };
             let (done, sentence) = work(&tx)?;
-            let operation = operations::put(engine, before, at, command, &sentence)?;
+            let operation = operations::put_operation(engine, before, at, command, &sentence)?;
             Ok((done, operation))
         })?;
         self.operation = Some(operation);
         Ok(done)
     }
 
-    /// The same with a sentence of its own, beside that of the command: for what nobody may overlook.
+    /// Like [`Store::write`], but with a journal entry of its own, for what users must not overlook.
     pub fn write_apart<T>(
         &mut self,
         lock: &WriteLock,
@@ -272,39 +275,39 @@ impl Store {
         done
     }
 
-    /// Says that batches are about to be written, or no longer.
+    /// Starts or ends a series of batch writes.
     pub fn set_batches(&self, are_written: bool) -> Result<(), StoreError> {
         self.engine.set_batches(are_written)
     }
 
-    /// Questions to the store.
+    /// Returns the queries on the store.
     pub fn reads(&self) -> Reads<'_> {
         Reads { engine: &self.engine }
     }
 
-    /// Writes the database anew, so that no page of it remembers what was dropped, and gives the room back. Says
-    /// whether that is so: a reader in the middle of a question holds on to what it reads.
+    /// Rewrites the database so that free pages lose deleted text, and frees their space. Returns `false` if a reader
+    /// that is in the middle of a query prevented it.
     pub fn scrub(&self, _lock: &WriteLock) -> Result<bool, StoreError> {
-        // What was set aside in the directory beside a server is of another memory.
+        // On a server this does not apply: a file set aside in its local directory belongs to another store.
         if !self.engine.is_shared() {
             self.drop_damaged()?;
         }
         self.engine.scrub()
     }
 
-    /// Gives the room of the write-ahead log back, where no reader is in the way.
+    /// Empties the write-ahead log. Returns `false` if a reader prevented it.
     pub fn empty_log(&self, _lock: &WriteLock) -> Result<bool, StoreError> {
         self.engine.empty_log()
     }
 
-    /// Notes that text is about to be dropped: whoever writes next scrubs if we do not come to it.
+    /// Records that text is about to be deleted. If we do not complete it, the next writer scrubs the database.
     pub fn mark_scrub(&self) -> Result<(), StoreError> {
         let path = self.place.join(SCRUB);
         let noted = open_private(&path)?.sync_all();
         noted.map_err(|source| StoreError::Io { path, source })
     }
 
-    /// Notes that nothing is left that was dropped.
+    /// Records that no deleted text is left.
     pub fn unmark_scrub(&self) -> Result<(), StoreError> {
         let path = self.place.join(SCRUB);
         match fs::remove_file(&path) {
@@ -313,29 +316,31 @@ impl Store {
         }
     }
 
-    /// Whether something was dropped and may still stand on a page that is in no use.
+    /// Returns `true` if deleted text may still be on free pages.
     pub fn is_scrub_due(&self) -> bool {
         self.place.join(SCRUB).exists()
     }
 }
 
-/// Questions. They are added where their tables are.
+/// Queries on the store. Each module adds those on its table.
 pub struct Reads<'s> {
     engine: &'s Engine,
 }
 
-/// A look at one state of the store, which ends with it. Questions inside of it are faster, and agree with each other.
+/// A snapshot of the store, which ends when this value is dropped. Queries within it are faster and consistent with
+/// each other.
 pub struct Look<'s> {
     engine: &'s Engine,
     is_own: bool,
 }
 
 impl Store {
-    /// Begins a look. It must not last: what was deleted meanwhile keeps its room until its end.
+    /// Begins a snapshot. Keep it short, because the space of rows deleted in the meantime is freed only after it
+    /// ends.
     pub fn look(&self) -> Result<Look<'_>, StoreError> {
         Ok(Look {
             engine: &self.engine,
-            is_own: self.engine.begin_look()?,
+            is_own: self.engine.begin_snapshot()?,
         })
     }
 }
@@ -343,45 +348,45 @@ impl Store {
 impl Drop for Look<'_> {
     fn drop(&mut self) {
         if self.is_own {
-            self.engine.end_look();
+            self.engine.end_snapshot();
         }
     }
 }
 
-/// A time in which most of the store is read once, as a search does: little of it is kept in memory, which is new to the process and costs as
-/// much as reading.
+/// A phase in which most of the store is read once, as a search does. The page cache is kept small, because filling
+/// fresh memory costs as much as reading.
 pub struct Passage<'s> {
     engine: &'s Engine,
 }
 
 impl Store {
-    /// Begins a passage.
+    /// Begins such a phase.
     pub fn passage(&self) -> Result<Passage<'_>, StoreError> {
-        self.engine.set_passing(true)?;
+        self.engine.set_sequential(true)?;
         Ok(Passage { engine: &self.engine })
     }
 }
 
 impl Drop for Passage<'_> {
     fn drop(&mut self) {
-        // It is about time alone: what cannot be had back is not missed.
-        _ = self.engine.set_passing(false);
+        // This affects only speed, so an error is ignored.
+        _ = self.engine.set_sequential(false);
     }
 }
 
-/// Changes, inside of a transaction.
+/// Changes within a transaction.
 pub struct Tx<'s> {
     engine: &'s Engine,
 }
 
 impl Tx<'_> {
-    /// Questions inside of the transaction.
+    /// Returns the queries within the transaction.
     pub fn reads(&self) -> Reads<'_> {
         Reads { engine: self.engine }
     }
 
-    /// Lets what was made anew take the place of what the store has of a session.
-    /// `at` is when it grew; none where only we got better.
+    /// Replaces the rows of a session with those of its stand-in. `at` is when the session grew, or `None` if only
+    /// our rules changed.
     pub fn promote(&self, session_uid: &str, extent: Extent, at: Option<Timestamp>) -> Result<(), StoreError> {
         let from = stand_in(session_uid);
         self.clear_derived(session_uid)?;
@@ -401,39 +406,39 @@ impl Tx<'_> {
 }
 
 impl Reads<'_> {
-    /// What frames and all else take on the disk of a server; none where the store is a directory.
+    /// Returns the disk usage of frames and of everything else on a server, or `None` if the store is a directory.
     pub fn sizes(&self) -> Result<Option<(u64, u64)>, StoreError> {
         self.engine.sizes()
     }
 
-    /// What the database finds wrong with its own file.
+    /// Returns the errors that the database finds in its own file.
     pub fn check(&self) -> Result<Vec<String>, StoreError> {
         self.engine.check()
     }
 }
 
-/// Opens a database and asks it something.
-fn open_probed(database: &Path, access: Access, writer: &Writer) -> Result<Engine, StoreError> {
+/// Opens a database and checks that it can be read.
+fn open_and_check(database: &Path, access: Access, writer: &Writer) -> Result<Engine, StoreError> {
     let engine = Engine::open(database, access, writer)?;
     engine.probe()?;
-    schema::must_be_known(&engine)?;
+    schema::check_required_version(&engine)?;
     Ok(engine)
 }
 
-/// Whether nobody ever wrote to a database file.
-fn is_empty(database: &Path) -> bool {
+/// Returns `true` if the database file does not exist or was never written.
+fn is_missing_or_empty(database: &Path) -> bool {
     fs::metadata(database).map_or_else(|error| error.kind() == io::ErrorKind::NotFound, |file| file.len() == 0)
 }
 
-/// Whether packs lie in a store's directory.
+/// Returns `true` if the store's directory contains packs.
 fn has_packs(directory: &Path) -> bool {
     let folders = fs::read_dir(directory.join(PACKS)).into_iter().flatten().flatten();
     let mut files = folders.flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten());
     files.next().is_some()
 }
 
-/// Whether the files beside the database could not be made or opened.
-fn is_cannot_open(error: &StoreError) -> bool {
+/// Returns `true` if the files beside the database could not be created or opened.
+fn is_open_failure(error: &StoreError) -> bool {
     let StoreError::Database(error) = error else {
         return false;
     };
@@ -444,14 +449,14 @@ fn is_cannot_open(error: &StoreError) -> bool {
     )
 }
 
-/// Whether something is written that is not yet in the database's own file.
+/// Returns `true` if the write-ahead log contains data that may not be in the database file yet.
 fn has_write_ahead_log(database: &Path) -> bool {
     let mut path = database.as_os_str().to_owned();
     path.push("-wal");
     fs::metadata(path).is_ok_and(|metadata| metadata.len() > 0)
 }
 
-/// Makes a directory that only its owner can look into, from its first moment on.
+/// Creates a directory that only its owner can access, from its creation on.
 pub(crate) fn make_private(directory: &Path) -> Result<(), StoreError> {
     if directory.is_dir() {
         return Ok(());
@@ -466,7 +471,7 @@ pub(crate) fn make_private(directory: &Path) -> Result<(), StoreError> {
     })
 }
 
-/// Opens a file for writing that only its owner can look into, from its first moment on; makes it where there is none.
+/// Opens a file for writing that only its owner can access, and creates it if it does not exist.
 pub(crate) fn open_private(path: &Path) -> Result<fs::File, StoreError> {
     let mut options = fs::OpenOptions::new();
     options.create(true).truncate(false).write(true);
@@ -478,12 +483,12 @@ pub(crate) fn open_private(path: &Path) -> Result<fs::File, StoreError> {
     })
 }
 
-/// Times as the store keeps them.
+/// Converts a time to microseconds, as the store keeps it.
 fn micros(at: Timestamp) -> i64 {
     at.as_microsecond()
 }
 
-/// A time as it comes back from a row.
+/// Returns a time with the precision that it has in a row.
 fn kept_time(at: Option<Timestamp>) -> Option<Timestamp> {
     at.and_then(|at| Timestamp::from_microsecond(micros(at)).ok())
 }
@@ -493,11 +498,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_database_whose_tables_somebody_is_still_making_is_none_yet() {
+    fn a_database_without_tables_is_not_a_store_yet() {
         let home = tempfile::tempdir().unwrap();
         let database = rusqlite::Connection::open(home.path().join(DATABASE)).unwrap();
         database.pragma_update(None, "journal_mode", "WAL").unwrap();
-        assert!(!is_empty(&home.path().join(DATABASE)));
+        assert!(!is_missing_or_empty(&home.path().join(DATABASE)));
         assert!(Store::open_existing(home.path()).unwrap().is_none());
         let pack = home.path().join(PACKS).join("00").join("a.pack");
         fs::create_dir_all(pack.parent().unwrap()).unwrap();

@@ -1,23 +1,24 @@
-//! What search and the store share: words and trigrams of texts, the filters made of them, and what is kept beside a frame.
+//! Words and trigrams of texts, the filters built from them, and the marks of a frame. Search and the store share
+//! them.
 //!
-//! It knows no store, no query and no packs.
+//! Knows no store, no query and no packs.
 
 pub mod filter;
 pub mod fold;
 pub mod vocabulary;
 pub mod words;
 
-/// What is kept beside a frame so that it is found.
+/// What is stored for each frame so that search can find it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Marks {
-    /// Empty where the part is not searched.
+    /// Empty if the part is not searched.
     pub filter: Vec<u8>,
-    /// For a database that has an index of its own.
+    /// Set if the database has its own index.
     pub words: Option<String>,
 }
 
 impl Marks {
-    /// What they take in memory.
+    /// Returns the size in memory.
     pub fn size(&self) -> usize {
         self.filter.len() + self.words.as_ref().map_or(0, String::len)
     }

@@ -1,11 +1,11 @@
-//! Work on several threads: each piece is done once, and the answers stand in the order of the pieces. What is done is not
-//! known here.
+//! Runs work on several threads: each item once, with the results in the order of the items. It does not know what
+//! the work is.
 
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Does `work` for each number below `count`. Each thread has room of its own, which it uses again for every piece.
+/// Calls `work` for each number below `count`. Each thread has a buffer that it reuses for every item.
 pub(crate) fn on_threads<T: Send>(
     threads: usize,
     count: usize,

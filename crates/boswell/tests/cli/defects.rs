@@ -40,7 +40,7 @@ fn a_damaged_database_is_named_with_a_way_out() {
     fs::write(&database, &bytes).unwrap();
     assert_snapshot!(sandbox.run("cat 5e55"), @"
     --- stderr ---
-    error: `[HOME]/.local/share/boswell/store.db`: the file is damaged; the database failed: file is not a database
+    error: `[HOME]/.local/share/boswell/store.db`: the file is damaged; database error: file is not a database
     Hint: the packs and the agents' own logs are not touched by this; `boswell doctor --deep` says more, and `boswell doctor --repair` makes a new database of what can be read, of the packs and of the logs
     --- exit 2 ---
     ");
@@ -99,7 +99,7 @@ fn a_deep_look_finds_a_damaged_pack_and_a_whole_memory_whole() {
     Memory  damaged
       store     [HOME]/.local/share/boswell
       checked   1 session, 0 B of lines
-      damage    frame 0 of part `log` of claude:5e550000-0000-4000-8000-000000000001 is damaged: its checksum does not fit
+      damage    frame 0 of part `log` of claude:5e550000-0000-4000-8000-000000000001 is damaged: its checksum does not match
     --- stderr ---
     warning: the memory is damaged; the agents' own logs are not touched by this
     Hint: all other frames are whole; `boswell doctor --repair` reads again what the agent still has
@@ -325,7 +325,10 @@ fn a_companion_that_is_no_file_or_too_large_is_told() {
     for command in ["doctor", &format!("read {}", log_path())] {
         let told = sandbox.run(command);
         assert!(told.contains("agent-a1.meta.json: not a regular file"), "{told}");
-        assert!(told.contains("agent-a2.meta.json: too large for what it is"), "{told}");
+        assert!(
+            told.contains("agent-a2.meta.json: larger than such a file can be"),
+            "{told}"
+        );
     }
 }
 

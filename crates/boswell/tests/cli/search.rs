@@ -80,7 +80,7 @@ fn any_characters_and_expressions_are_found_and_wrong_ones_are_told() {
     assert_snapshot!(sandbox.run_args(&["search", "--regex", "E0[0-9"]), @"
     --- stderr ---
     error: not a regular expression, at character 3: unclosed character class
-    Hint: `--exact` takes every character as it is
+    Hint: use `--exact` to search for the characters literally
     --- exit 2 ---
     ");
     assert_snapshot!(sandbox.run("search kind:nonsense x"), @"

@@ -214,7 +214,7 @@ fn a_memory_that_needs_a_newer_version_is_refused_with_a_clear_word_and_not_touc
         "status",
     ] {
         let ended = home.run(line);
-        let needed = format!("needs one that knows version {} of it", NEWEST + 1);
+        let needed = format!("requires version {}", NEWEST + 1);
         let is_told = ended.stderr.contains(&needed) && ended.stderr.contains("Hint: update");
         assert!(ended.status.code() == Some(2) && is_told, "{line}: {ended:?}");
         assert!(

@@ -1,5 +1,5 @@
-//! Packs whose rows are lost with the database: whose they are, and where their frames lie. A pack's name is the hash of its session and
-//! its part, so that a guess from its lines can be proved, and a wrong one is none.
+//! Finds the owners of packs whose rows were lost with the database. The name of a pack is a hash of its session and
+//! part, so an owner guessed from the pack's lines can be verified, and a wrong guess is rejected.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
@@ -16,11 +16,11 @@ use crate::mask::MaskVersion;
 use crate::packs::{self, Packs};
 use crate::store::{Cursor, FrameRow, Stat, Store, StoreError, WriteLock};
 
-/// How many of a pack's first lines are asked for ids.
-const LINES_ASKED: usize = 200;
-/// An id of a session is not longer, with a margin.
+/// Number of lines at the beginning of a pack that are searched for ids.
+const LINES_SEARCHED: usize = 200;
+/// Maximum length of a session id, with a margin.
 const ID_BYTES_MAX: usize = 80;
-/// A frame is read in steps of this, until it is whole.
+/// A frame is read in steps of this size until it is complete.
 const STEP_BYTES: usize = 1 << 20;
 const FRAME_BYTES_MAX: usize = 256 << 20;
 
@@ -36,31 +36,34 @@ const PARTS: [PartKind; 9] = [
     PartKind::Index,
 ];
 
-/// What packs gave back.
+/// What was recovered from packs.
 #[derive(Debug, Default)]
 pub(super) struct Adopted {
     pub(super) sessions: BTreeSet<String>,
-    /// Packs of which nobody knows whose they are.
-    pub(super) nameless: Vec<String>,
+    /// Packs whose owner cannot be determined.
+    pub(super) ownerless: Vec<String>,
 }
 
-/// Gives every pack that no row names to its session again.
+/// Assigns every pack that no row names to its session again.
 pub(super) fn adopt(store: &mut Store, lock: &WriteLock, at: Timestamp) -> Result<Adopted, StoreError> {
     let mut adopted = Adopted::default();
     let Packs::Files(directory) = store.packs() else {
         return Ok(adopted);
     };
-    let known = Known::of(store)?;
+    let known = KnownOwners::load(store)?;
     let mut found: BTreeMap<(String, String), Vec<FrameRow>> = BTreeMap::new();
     for pack in packs::list(&store.packs()) {
-        let Ok(pack_frames) = frames(&directory, &pack) else {
+        let Ok(pack_frames) = parse_frames(&directory, &pack) else {
             continue;
         };
-        let Some(owner) = known.owner(&pack).or_else(|| guess(&directory, &pack, &pack_frames)) else {
-            adopted.nameless.push(pack);
+        let Some(owner) = known
+            .find_owner(&pack)
+            .or_else(|| guess_owner(&directory, &pack, &pack_frames))
+        else {
+            adopted.ownerless.push(pack);
             continue;
         };
-        // A pack that was left by a crash is shorter than the one it stood for.
+        // A pack that a crash left behind is shorter than the one that it was meant to replace.
         let frames_best = found.entry(owner).or_default();
         let lines = |frames: &[FrameRow]| frames.last().map_or(0, |frame| frame.first_line + frame.lines);
         if lines(&pack_frames) > lines(frames_best) {
@@ -68,28 +71,28 @@ pub(super) fn adopt(store: &mut Store, lock: &WriteLock, at: Timestamp) -> Resul
         }
     }
     for ((uid, part), frames) in found {
-        if known.gone.contains(&uid) || !lacks(store, &uid, &part, &frames)? {
+        if known.evicted.contains(&uid) || !lacks_frames(store, &uid, &part, &frames)? {
             continue;
         }
-        put(store, lock, at, (&uid, &part), &frames)?;
+        restore_frames(store, lock, at, (&uid, &part), &frames)?;
         adopted.sessions.insert(uid);
     }
-    mark_without_cursor(store, lock, at)?;
+    add_missing_cursors(store, lock, at)?;
     Ok(adopted)
 }
 
-/// What the rows still tell.
-struct Known {
-    /// By the stem of its name, the session and the part of a pack.
+/// What the remaining rows say about sessions.
+struct KnownOwners {
+    /// Session and part of a pack, by the stem of its name.
     owners: HashMap<String, (String, String)>,
-    /// Sessions whose raw text was let go.
-    gone: BTreeSet<String>,
+    /// Sessions whose raw text was evicted.
+    evicted: BTreeSet<String>,
 }
 
-impl Known {
-    fn of(store: &Store) -> Result<Self, StoreError> {
+impl KnownOwners {
+    fn load(store: &Store) -> Result<Self, StoreError> {
         let mut owners = HashMap::new();
-        let mut gone = BTreeSet::new();
+        let mut evicted = BTreeSet::new();
         let reads = store.reads();
         for session in reads.sessions()? {
             let uid = session.session_uid;
@@ -97,28 +100,28 @@ impl Known {
             let parts = PARTS.iter().map(|kind| kind.as_str().to_owned());
             for part in parts.chain(read).chain(reads.parts(&uid)?) {
                 let name = packs::name(&uid, &part, 0);
-                owners.insert(stem(&name).to_owned(), (uid.clone(), part));
+                owners.insert(pack_stem(&name).to_owned(), (uid.clone(), part));
             }
             if session.evicted_at.is_some() {
-                gone.insert(uid);
+                evicted.insert(uid);
             }
         }
-        gone.extend(reads.tombstones()?);
-        Ok(Self { owners, gone })
+        evicted.extend(reads.tombstones()?);
+        Ok(Self { owners, evicted })
     }
 
-    fn owner(&self, pack: &str) -> Option<(String, String)> {
-        self.owners.get(stem(pack)).cloned()
+    fn find_owner(&self, pack: &str) -> Option<(String, String)> {
+        self.owners.get(pack_stem(pack)).cloned()
     }
 }
 
-/// A pack's name without its generation.
-fn stem(pack: &str) -> &str {
+/// Returns the name of a pack without its generation.
+fn pack_stem(pack: &str) -> &str {
     pack.rsplit_once('.').map_or(pack, |(stem, _)| stem)
 }
 
-/// The frames that lie in a pack one behind the other, up to the first byte that is none.
-fn frames(directory: &Path, pack: &str) -> io::Result<Vec<FrameRow>> {
+/// Returns the consecutive frames of a pack, up to the first byte that does not belong to a frame.
+fn parse_frames(directory: &Path, pack: &str) -> io::Result<Vec<FrameRow>> {
     let mut frames: Vec<FrameRow> = Vec::new();
     let mut is_open = false;
     let mut file = File::open(directory.join(pack))?;
@@ -140,7 +143,7 @@ fn frames(directory: &Path, pack: &str) -> io::Result<Vec<FrameRow>> {
             start,
             length: length as u64,
             checksum: *blake3::hash(packed).as_bytes(),
-            // By which rules is not known any more: the next sweep masks it again.
+            // The mask version was lost, so the next sweep masks the text again.
             mask_version: MaskVersion::default(),
         });
         start += length as u64;
@@ -149,7 +152,8 @@ fn frames(directory: &Path, pack: &str) -> io::Result<Vec<FrameRow>> {
     Ok(frames)
 }
 
-/// Reads on until `bytes` begins with a whole frame. Gives its length, none where no other comes.
+/// Reads until `bytes` starts with a complete frame. Returns the length of the frame, or `None` at the end of the
+/// frames.
 fn next_frame(file: &mut File, bytes: &mut Vec<u8>) -> io::Result<Option<usize>> {
     loop {
         if let Ok(length) = zstd::zstd_safe::find_frame_compressed_size(bytes)
@@ -165,11 +169,11 @@ fn next_frame(file: &mut File, bytes: &mut Vec<u8>) -> io::Result<Option<usize>>
     }
 }
 
-/// Whose a pack is by the ids in its first lines, where the name proves it.
-fn guess(directory: &Path, pack: &str, frames: &[FrameRow]) -> Option<(String, String)> {
+/// Guesses the owner of a pack from the ids in its first lines. Returns only an owner that the pack's name confirms.
+fn guess_owner(directory: &Path, pack: &str, frames: &[FrameRow]) -> Option<(String, String)> {
     let first = packs::read(&Packs::Files(directory.to_owned()), frames.first()?).ok()?;
     let mut ids = BTreeSet::new();
-    for line in first.split(|byte| *byte == b'\n').take(LINES_ASKED) {
+    for line in first.split(|byte| *byte == b'\n').take(LINES_SEARCHED) {
         if let Ok(record) = serde_json::from_slice::<Value>(line) {
             gather_ids(&record, &mut ids);
         }
@@ -178,17 +182,17 @@ fn guess(directory: &Path, pack: &str, frames: &[FrameRow]) -> Option<(String, S
     let whole = Agent::ALL
         .into_iter()
         .flat_map(|agent| ids.iter().map(move |id| uid(agent, id)));
-    // A subagent's log names its session and itself.
+    // The log of a subagent names its session and itself.
     let pairs = ids.iter().flat_map(|session| {
         let own = ids.iter().filter(move |own| *own != session && own.len() <= 40);
         own.map(move |own| uid(Agent::Claude, &format!("{session}/{own}")))
     });
     let parts = |uid: String| PARTS.map(|part| (uid.clone(), part.as_str().to_owned()));
     let mut owners = whole.chain(pairs).flat_map(parts);
-    owners.find(|(uid, part)| stem(&packs::name(uid, part, 0)) == stem(pack))
+    owners.find(|(uid, part)| pack_stem(&packs::name(uid, part, 0)) == pack_stem(pack))
 }
 
-/// Every word of a record that could be an id.
+/// Collects every string in a record that could be an id.
 fn gather_ids(record: &Value, ids: &mut BTreeSet<String>) {
     let is_id = |word: &str| {
         let is_part_of_id = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
@@ -202,8 +206,8 @@ fn gather_ids(record: &Value, ids: &mut BTreeSet<String>) {
     }
 }
 
-/// Whether the rows of a part tell less than its pack holds, up to where its tail begins.
-fn lacks(store: &Store, uid: &str, part: &str, frames: &[FrameRow]) -> Result<bool, StoreError> {
+/// Returns `true` if the rows of a part describe less than its pack contains up to the start of the tail.
+fn lacks_frames(store: &Store, uid: &str, part: &str, frames: &[FrameRow]) -> Result<bool, StoreError> {
     let rows = store.reads().frames(uid, part)?;
     let tail = store.reads().tail(uid, part).ok().flatten();
     let end = |frames: &[FrameRow]| frames.last().map_or(1, |frame| frame.first_line + frame.lines);
@@ -217,7 +221,7 @@ fn lacks(store: &Store, uid: &str, part: &str, frames: &[FrameRow]) -> Result<bo
     Ok(!is_whole || (!is_ended && end(frames) > end(&rows)))
 }
 
-fn put(
+fn restore_frames(
     store: &mut Store,
     lock: &WriteLock,
     at: Timestamp,
@@ -237,12 +241,13 @@ fn put(
             tx.add_frame(uid, part, frame, None)?;
         }
         tx.put_tail(uid, part, &tail, MaskVersion::default())?;
-        Ok(((), format!("found the frames of {uid} again in its pack")))
+        Ok(((), format!("recovered the frames of {uid} from its pack")))
     })
 }
 
-/// Gives every part that has lines and no cursor one which no log fits, so that a log that is still there is read anew.
-fn mark_without_cursor(store: &mut Store, lock: &WriteLock, at: Timestamp) -> Result<(), StoreError> {
+/// Gives every part that has lines but no cursor a cursor that matches no log, so that the next sweep reads the log
+/// from the start if it still exists.
+fn add_missing_cursors(store: &mut Store, lock: &WriteLock, at: Timestamp) -> Result<(), StoreError> {
     let mut lacking = Vec::new();
     for session in store.reads().sessions()? {
         let uid = session.session_uid;
@@ -257,7 +262,7 @@ fn mark_without_cursor(store: &mut Store, lock: &WriteLock, at: Timestamp) -> Re
                     .map(|frame| frame.lines)
                     .sum::<u64>();
                 let tail = store.reads().tail(&uid, &part).ok().flatten();
-                lacking.push(unread(&uid, &part, lines + tail.map_or(0, |tail| tail.lines)));
+                lacking.push(unread_cursor(&uid, &part, lines + tail.map_or(0, |tail| tail.lines)));
             }
         }
     }
@@ -266,12 +271,12 @@ fn mark_without_cursor(store: &mut Store, lock: &WriteLock, at: Timestamp) -> Re
     }
     store.write(lock, at, "doctor", |tx| {
         lacking.iter().try_for_each(|cursor| tx.put_cursor(cursor))?;
-        Ok(((), format!("marked {} parts to be read anew", lacking.len())))
+        Ok(((), format!("marked {} parts to be read again", lacking.len())))
     })
 }
 
-/// A cursor that says where the log could have lain: a reader learns from it whether it is a subagent's.
-fn unread(uid: &str, part: &str, lines: u64) -> Cursor {
+/// Returns a cursor with the path that the log would have had, because the reader recognizes a subagent by the path.
+fn unread_cursor(uid: &str, part: &str, lines: u64) -> Cursor {
     let (agent, id) = uid.split_once(':').unwrap_or(("", uid));
     let path = match (agent, id.split_once('/')) {
         ("grok", _) if part == PartKind::Log.as_str() => format!("/{id}/updates.jsonl"),

@@ -1,5 +1,5 @@
-//! What follows from kept lines, made again in memory and compared with the rows that are there: only so it is known that no row
-//! tells something else than the lines do.
+//! Derives the rows of a session from its stored lines in memory and compares them with the stored rows. Nothing else
+//! would notice a row that contradicts its lines.
 
 use std::collections::HashMap;
 
@@ -13,26 +13,26 @@ use crate::store::{PackedState, Store, StoreError, TAIL_NO, Whose, WriteLock, de
 use crate::sweep::marking::marks_of;
 use crate::sweep::piece::Searched;
 
-/// Where rows are made again.
-pub(super) struct Again {
+/// A scratch store in which rows are derived again.
+pub(super) struct RowChecker {
     scratch: Store,
     lock: WriteLock,
 }
 
-impl Again {
+impl RowChecker {
     pub(super) fn new() -> Result<Self, StoreError> {
         let (scratch, lock) = Store::scratch()?;
         Ok(Self { scratch, lock })
     }
 
-    /// Which rows of a session differ from what its lines say, in words; none where all are the same.
-    pub(super) fn difference(&mut self, store: &Store, uid: &str) -> Result<Option<&'static str>, StoreError> {
-        // Of a log that was emptied no line is kept: nothing follows from nothing.
+    /// Describes how the rows of a session differ from its lines, or returns `None` if they agree.
+    pub(super) fn find_difference(&mut self, store: &Store, uid: &str) -> Result<Option<&'static str>, StoreError> {
+        // No line of an emptied log is stored, so there is nothing to compare.
         if store.reads().parts(uid)?.is_empty() {
             return Ok(None);
         }
         if filters_differ(store, uid)? {
-            return Ok(Some("a filter does not fit its lines"));
+            return Ok(Some("a filter does not match its lines"));
         }
         let agent = kept::agent_of(uid)?;
         let mut state = State::new(agent, Origin::of(&store.reads().log_path(uid)?));
@@ -65,15 +65,15 @@ impl Again {
         })?;
         let rows = |store: &Store| -> Result<Vec<String>, StoreError> {
             let rows = store.reads().derived_rows_of(uid)?;
-            Ok(rows.into_iter().map(|row| without_nothing(uid, row)).collect())
+            Ok(rows.into_iter().map(|row| without_nulls(uid, row)).collect())
         };
         let is_same = rows(&self.scratch)? == rows(store)?;
-        Ok((!is_same).then_some("rows tell something else than the lines"))
+        Ok((!is_same).then_some("the rows do not match the lines"))
     }
 }
 
-/// A session's row without the fields that say nothing: an older version did not know all of them.
-fn without_nothing(uid: &str, row: String) -> String {
+/// Removes the null fields from a session row, because older versions did not write all of them.
+fn without_nulls(uid: &str, row: String) -> String {
     let is_view = row.strip_prefix(uid).is_some_and(|rest| rest.starts_with(" views "));
     let Some((columns, view)) = row.split_once(" {").filter(|_| is_view) else {
         return row;
@@ -87,20 +87,21 @@ fn without_nothing(uid: &str, row: String) -> String {
     }
 }
 
-/// Whether a frame or a tail has another filter than its lines have.
+/// Returns `true` if the filter of a frame or tail differs from the filter of its lines.
 fn filters_differ(store: &Store, uid: &str) -> Result<bool, StoreError> {
     let filters = store.reads().filters(Whose::Of(uid))?.into_iter();
-    let mut there: HashMap<(String, i64), Vec<u8>> = filters.map(|row| ((row.part, row.frame_no), row.bytes)).collect();
+    let mut stored_filters: HashMap<(String, i64), Vec<u8>> =
+        filters.map(|row| ((row.part, row.frame_no), row.bytes)).collect();
     let agent = kept::agent_of(uid)?;
     for (kind, name) in kept::parts(store, uid)? {
-        // The words of a server's index follow from the same texts.
+        // The words in a server's index come from the same texts, so they are not compared separately.
         let searched = Form::of(agent, kind).map(|form| Searched {
             form,
             with_words: false,
         });
         let mut differs = |frame_no: i64, lines: &[u8]| {
-            let stands = there.remove(&(name.clone(), frame_no)).unwrap_or_default();
-            marks_of(searched, lines).filter != stands
+            let stored = stored_filters.remove(&(name.clone(), frame_no)).unwrap_or_default();
+            marks_of(searched, lines).filter != stored
         };
         for frame in store.reads().frames(uid, &name)? {
             let lines = kept::read_frame(store, uid, &name, &frame)?;

@@ -1,5 +1,5 @@
-//! How our own store fares: whether its database is whole, every kept frame still is what was written, and the
-//! rows fit together. And what can be given back of what is damaged.
+//! Health of our own store: whether its database is intact, every stored frame has its original bytes, and the rows
+//! are consistent. Also marks what can be repaired.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
@@ -7,72 +7,72 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use transcript::{Agent, PartKind};
 
-use super::again::Again;
+use super::again::RowChecker;
 use crate::breaks;
 use crate::packs;
 use crate::store::{Patience, Place, Reads, SessionRow, Store, StoreError};
 
-/// How the store fares.
+/// Health of the store.
 #[derive(Debug, Default)]
 pub struct StoreHealth {
     pub place: Option<Place>,
     pub directory: PathBuf,
-    /// Whether there is a store at all.
+    /// Whether a store exists at all.
     pub is_there: bool,
     pub sessions: u64,
-    /// Kept bytes that were unpacked and compared with their checksums.
+    /// Stored bytes that were decompressed and compared with their checksums.
     pub bytes_checked: u64,
-    /// What is wrong with the database's file, in its own words.
+    /// Errors in the database file, as the database reports them.
     pub database: Vec<String>,
-    /// What is wrong with what is kept of sessions.
+    /// Damage in the data of sessions.
     pub damages: Vec<Damage>,
 }
 
-/// One thing that is wrong with what is kept of a session.
+/// One damaged item of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
     pub session_uid: String,
-    /// What is wrong, with its place.
+    /// Describes the damage and where it is.
     pub what: String,
     pub kind: DamageKind,
 }
 
-/// What can be done about a damage.
+/// How damage can be repaired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DamageKind {
-    /// Kept lines are lost, unless the agent still has the log.
+    /// Stored lines are lost unless the agent still has the log.
     Lines,
-    /// Rows that are made again of the lines.
+    /// Rows that can be derived from the lines again.
     Rows,
 }
 
 impl StoreHealth {
-    /// Whether nothing is wrong.
+    /// Returns `true` if no damage was found.
     pub fn is_sound(&self) -> bool {
         self.database.is_empty() && self.damages.is_empty()
     }
 }
 
-/// Reads all that is kept. A damaged database is an answer here, and no error.
+/// Checks everything that is stored. A damaged database is a result here, not an error.
 pub fn examine_store(place: &Place, progress: &dyn Fn(u64, u64)) -> Result<StoreHealth, StoreError> {
     let mut health = StoreHealth {
         place: Some(place.clone()),
         directory: place.to_path_buf(),
         ..StoreHealth::default()
     };
-    match look(place, &mut health, progress) {
-        // One that cannot be opened or read just now may be whole.
+    match check_store(place, &mut health, progress) {
+        // A store that cannot be opened or read right now may still be intact.
         Err(error) if error.lack().is_some() => return Err(error),
         Err(StoreError::Database(error)) => health.database.push(error.to_string()),
         Err(error @ (StoreError::Headless | StoreError::Unknown { .. } | StoreError::DamagedRow { .. })) => {
             health.database.push(error.to_string());
         }
-        looked => looked?,
+        result => result?,
     }
     Ok(health)
 }
 
-fn look(place: &Place, health: &mut StoreHealth, progress: &dyn Fn(u64, u64)) -> Result<(), StoreError> {
+fn check_store(place: &Place, health: &mut StoreHealth, progress: &dyn Fn(u64, u64)) -> Result<(), StoreError> {
     let Some(store) = Store::open_existing(place)? else {
         return Ok(());
     };
@@ -80,24 +80,25 @@ fn look(place: &Place, health: &mut StoreHealth, progress: &dyn Fn(u64, u64)) ->
     health.database = store.reads().check()?;
     let sessions = store.reads().sessions()?;
     health.sessions = sessions.len() as u64;
-    let stale = stale(&store.reads())?;
-    let mut again = Again::new()?;
+    let stale = stale_sessions(&store.reads())?;
+    let mut checker = RowChecker::new()?;
     for (at, session) in sessions.iter().enumerate() {
-        look_at_session(
+        check_session(
             &store,
             session,
             stale.contains(&session.session_uid),
-            &mut again,
+            &mut checker,
             health,
         )?;
         progress(at as u64 + 1, health.sessions);
     }
-    look_at_others(&store.reads(), health);
+    check_other_tables(&store.reads(), health);
     Ok(())
 }
 
-/// Sessions whose rows were made by older rules and will be made again: theirs are not what we would make.
-fn stale(reads: &Reads<'_>) -> Result<HashSet<String>, StoreError> {
+/// Returns the sessions whose rows were derived by older rules. They differ from what we would derive now, and a
+/// sweep derives them again.
+fn stale_sessions(reads: &Reads<'_>) -> Result<HashSet<String>, StoreError> {
     let mut stale = HashSet::new();
     for agent in Agent::ALL {
         stale.extend(reads.derived_by_others(agent)?);
@@ -105,76 +106,79 @@ fn stale(reads: &Reads<'_>) -> Result<HashSet<String>, StoreError> {
     Ok(stale)
 }
 
-fn look_at_session(
+fn check_session(
     store: &Store,
     session: &SessionRow,
     is_stale: bool,
-    again: &mut Again,
+    checker: &mut RowChecker,
     health: &mut StoreHealth,
 ) -> Result<(), StoreError> {
     let uid = session.session_uid.as_str();
     let before = health.damages.len();
     for part in store.reads().parts(uid)? {
-        look_at_part(store, uid, &part, health)?;
+        check_part(store, uid, &part, health)?;
     }
     if session.evicted_at.is_none() {
-        look_for_missing(&store.reads(), uid, health)?;
+        check_line_counts(&store.reads(), uid, health)?;
     }
-    if let Err(error) = look_at_rows(&store.reads(), uid) {
-        health.add(uid, &error.to_string(), DamageKind::Rows);
+    if let Err(error) = check_rows(&store.reads(), uid) {
+        health.add_damage(uid, &error.to_string(), DamageKind::Rows);
     }
-    // Rows are compared with the lines where both can be read.
+    // Rows are compared with the lines only if both can be read.
     let is_sound = health.damages.len() == before;
     if !is_sound || is_stale || session.evicted_at.is_some() {
         return Ok(());
     }
-    let told = match again.difference(store, uid) {
+    let message = match checker.find_difference(store, uid) {
         Ok(None) => return Ok(()),
         Ok(Some(difference)) => format!("{uid}: {difference}"),
         Err(error) => error.to_string(),
     };
-    health.add(uid, &told, DamageKind::Rows);
+    health.add_damage(uid, &message, DamageKind::Rows);
     Ok(())
 }
 
-/// As many lines have to be kept of each part as were read of it.
-fn look_for_missing(reads: &Reads<'_>, uid: &str, health: &mut StoreHealth) -> Result<(), StoreError> {
+/// Checks that each part has as many lines in the store as its cursor says were read.
+fn check_line_counts(reads: &Reads<'_>, uid: &str, health: &mut StoreHealth) -> Result<(), StoreError> {
     for cursor in reads.cursors_of(uid)?.iter().filter(|cursor| !cursor.is_of_copy()) {
         if !PartKind::of_name(&cursor.part).is_some_and(PartKind::has_lines) {
             continue;
         }
         let last = reads.frames(uid, &cursor.part)?.pop();
         let frames_end = last.map_or(0, |frame| frame.first_line + frame.lines - 1);
-        // What is wrong with a tail is told already.
+        // Damage in the tail was already reported.
         let Ok(tail) = reads.tail(uid, &cursor.part) else {
             continue;
         };
         let end = tail.map_or(frames_end, |tail| tail.first_line + tail.lines - 1);
         if end != cursor.lines {
             let what = format!(
-                "part `{}` of {uid} is kept up to line {end} of {}",
+                "part `{}` of {uid} is stored up to line {end} of {}",
                 cursor.part, cursor.lines
             );
-            health.add(uid, &what, DamageKind::Lines);
+            health.add_damage(uid, &what, DamageKind::Lines);
         }
     }
     Ok(())
 }
 
-/// What belongs to no session has to be readable, and text.
-fn look_at_others(reads: &Reads<'_>, health: &mut StoreHealth) {
+/// Checks that rows which belong to no session can be read and are valid text.
+fn check_other_tables(reads: &Reads<'_>, health: &mut StoreHealth) {
     match reads.unreadable() {
-        Ok(tables) => health
-            .database
-            .extend(tables.iter().map(|table| format!("a row of `{table}` is no text"))),
+        Ok(tables) => health.database.extend(
+            tables
+                .iter()
+                .map(|table| format!("a row of `{table}` is not valid text")),
+        ),
         Err(error) => health.database.push(error.to_string()),
     }
 }
 
-/// Frames have to be what was written, hold as many lines as they say, and follow one another; then comes the tail.
-fn look_at_part(store: &Store, uid: &str, part: &str, health: &mut StoreHealth) -> Result<(), StoreError> {
+/// Checks that the frames of a part have their original bytes, contain as many lines as their rows say, and are
+/// consecutive, and that the tail can be read.
+fn check_part(store: &Store, uid: &str, part: &str, health: &mut StoreHealth) -> Result<(), StoreError> {
     let mut next_line = 1;
-    // Each frame for itself: behind a damaged one the others are whole.
+    // Each frame is checked on its own because a damaged frame does not affect those after it.
     for frame in store.reads().frames(uid, part)? {
         let read = packs::read(&store.packs(), &frame);
         let lines = read.as_ref().map_or(frame.lines, |bytes| {
@@ -183,12 +187,12 @@ fn look_at_part(store: &Store, uid: &str, part: &str, health: &mut StoreHealth) 
         });
         let reason = match read {
             Err(error) => Some(error.to_string()),
-            // A line whose end came later leaves its break to the next frame.
+            // If the end of a line arrived later, its line break is in the next frame.
             Ok(_) if lines.abs_diff(frame.lines) > 1 => Some(format!("{lines} lines instead of {}", frame.lines)),
-            Ok(_) if frame.first_line != next_line => Some(format!("it begins at line {}", frame.first_line)),
-            // A name is a hash of whose it is.
+            Ok(_) if frame.first_line != next_line => Some(format!("it starts at line {}", frame.first_line)),
+            // The name of a pack is a hash of its owner.
             Ok(_) if packs::name(uid, part, packs::generation(&frame.pack)) != frame.pack => {
-                Some("its pack is another's".to_owned())
+                Some("its pack belongs to another part".to_owned())
             }
             Ok(_) => None,
         };
@@ -200,7 +204,7 @@ fn look_at_part(store: &Store, uid: &str, part: &str, health: &mut StoreHealth) 
                 frame_no: frame.frame_no,
                 reason,
             };
-            health.add(uid, &error.to_string(), DamageKind::Lines);
+            health.add_damage(uid, &error.to_string(), DamageKind::Lines);
         }
     }
     match store.reads().tail(uid, part) {
@@ -209,20 +213,20 @@ fn look_at_part(store: &Store, uid: &str, part: &str, health: &mut StoreHealth) 
             Ok(())
         }
         Err(error) => {
-            health.add(uid, &error.to_string(), DamageKind::Lines);
+            health.add_damage(uid, &error.to_string(), DamageKind::Lines);
             Ok(())
         }
     }
 }
 
-/// Pages and states have to be readable.
-fn look_at_rows(reads: &Reads<'_>, uid: &str) -> Result<(), StoreError> {
+/// Checks that event pages, reader states and other rows can be parsed.
+fn check_rows(reads: &Reads<'_>, uid: &str) -> Result<(), StoreError> {
     reads.events(uid)?;
     reads.reader_state(uid)?;
     reads.view(uid)?;
     reads.turns(uid)?;
     reads.digest_of(uid)?;
-    // Calls are kept twice: packed for questions over all sessions, and as rows.
+    // Calls are stored twice: packed, for questions across all sessions, and as rows.
     let (mut rows, mut packed) = (reads.calls_of(uid)?, reads.calls_of_one(uid)?);
     rows.sort_by_key(|call| call.key);
     packed.sort_by_key(|call| call.key);
@@ -236,8 +240,8 @@ fn look_at_rows(reads: &Reads<'_>, uid: &str) -> Result<(), StoreError> {
 }
 
 impl StoreHealth {
-    /// Notes a damage.
-    fn add(&mut self, uid: &str, what: &str, kind: DamageKind) {
+    /// Records damage.
+    fn add_damage(&mut self, uid: &str, what: &str, kind: DamageKind) {
         self.damages.push(Damage {
             session_uid: uid.to_owned(),
             what: what.to_owned(),
@@ -246,8 +250,8 @@ impl StoreHealth {
     }
 }
 
-/// Marks what is damaged, so that the next sweep reads it from its log, or makes its rows again. Says of which
-/// sessions the log is gone: nobody can give those lines back.
+/// Marks damaged sessions so that the next sweep reads them from their log or derives their rows again. Returns the
+/// sessions whose log no longer exists: their damaged lines are lost.
 pub fn mark_damaged(
     health: &StoreHealth,
     now: Timestamp,
@@ -269,7 +273,7 @@ pub fn mark_damaged(
         };
     }
     let sentence = format!(
-        "found {} damages: {} sessions to be read anew, {} without a log",
+        "found {} damaged items: {} sessions to be read again, {} without a log",
         health.damages.len(),
         unread.len(),
         lost.len()

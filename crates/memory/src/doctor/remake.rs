@@ -1,5 +1,5 @@
-//! A new database in the place of a damaged one: of the rows that can be read, and of the frames in packs. What is lost has a name
-//! afterwards; what logs can give back is read by the next sweep.
+//! Replaces a damaged database with a new one, built from the rows that can still be read and from the frames in
+//! packs. The result names what was lost. The next sweep reads the rest from the logs that still exist.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -9,61 +9,66 @@ use jiff::Timestamp;
 use super::adopt::{Adopted, adopt};
 use crate::store::{Patience, Place, Store, StoreError, WriteLock, make_private};
 
-/// What a new database was made of.
+/// What a new database was built from.
 #[derive(Debug, Default)]
 pub struct Remade {
     /// Rows that could be read.
     pub rows: u64,
-    /// Tables of which not all could be read.
+    /// Tables with rows that could not be read.
     pub tables: BTreeSet<&'static str>,
-    /// Sessions whose lines were found again in packs.
+    /// Sessions whose lines were recovered from packs.
     pub found: BTreeSet<String>,
-    /// Packs of which nobody knows whose they are, where they lie now.
+    /// Packs without a known owner, by their new path.
     pub nameless: Vec<PathBuf>,
-    /// Where the damaged file lies now.
+    /// The new path of the damaged file.
     pub aside: Option<PathBuf>,
 }
 
-/// Makes a new database. The rows that follow from lines are made by the next sweep, or a rebuild.
+/// Builds a new database. The next sweep, or a rebuild, derives the rows that follow from lines.
 pub fn remake_database(place: &Place, now: Timestamp, patience: Patience<'_>) -> Result<Remade, StoreError> {
     make_private(place)?;
     let lock = WriteLock::of_directory(place, patience)?;
     let (mut store, salvaged) = Store::salvage(place, &lock, now)?;
-    let Adopted { sessions, nameless } = adopt(&mut store, &lock, now)?;
+    let Adopted { sessions, ownerless } = adopt(&mut store, &lock, now)?;
     let mut remade = Remade {
         rows: salvaged.rows,
         tables: salvaged.lost,
         found: sessions,
         ..Remade::default()
     };
-    settle(&mut store, &lock, now, &salvaged.restored)?;
-    for pack in nameless {
+    restore_evictions(&mut store, &lock, now, &salvaged.restored)?;
+    for pack in ownerless {
         remade.nameless.push(store.set_aside(&pack)?);
     }
     remade.aside = store.take_place(&lock)?;
     Ok(remade)
 }
 
-/// Says of sessions whose own row is lost what is still known: sealed digests are of raw text that was let go. And lets all rows be
-/// made again that follow from lines.
-fn settle(store: &mut Store, lock: &WriteLock, now: Timestamp, restored: &BTreeSet<String>) -> Result<(), StoreError> {
-    let mut gone = Vec::new();
+/// Restores what is still known about sessions whose own row is lost: a sealed digest means that the raw text was
+/// evicted. Also marks the rows that follow from lines as stale.
+fn restore_evictions(
+    store: &mut Store,
+    lock: &WriteLock,
+    now: Timestamp,
+    restored: &BTreeSet<String>,
+) -> Result<(), StoreError> {
+    let mut evicted = Vec::new();
     for digest in store.reads().digests().unwrap_or_default() {
         if digest.is_sealed && restored.contains(digest.digest.session_uid.as_str()) {
-            gone.push(digest.digest.session_uid.to_string());
+            evicted.push(digest.digest.session_uid.to_string());
         }
     }
     let sessions = store.reads().sessions()?;
     store.write(lock, now, "doctor", |tx| {
-        for uid in &gone {
+        for uid in &evicted {
             tx.mark_forgotten(uid, now)?;
         }
-        if !gone.is_empty() {
+        if !evicted.is_empty() {
             tx.end_evictions()?;
         }
         for session in sessions.iter().filter(|session| session.evicted_at.is_none()) {
             tx.mark_stale(&session.session_uid)?;
         }
-        Ok(((), format!("found {} sessions again", sessions.len())))
+        Ok(((), format!("recovered {} sessions", sessions.len())))
     })
 }

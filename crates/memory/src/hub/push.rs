@@ -1,25 +1,25 @@
-//! What is new in a memory, delivered to one that many share. Delivered again, it changes nothing.
+//! Pushes what is new in a memory to a shared one. Pushing it again changes nothing.
 
 use std::collections::{BTreeMap, HashSet};
 
 use jiff::Timestamp;
 
-use super::anchors::{self, Stands};
-use super::{carry, strip};
+use super::anchors::{self, LogComparison};
+use super::{strip, transfer_session};
 use crate::plural::several;
 use crate::retention;
 use crate::store::{Decision, Patience, SessionRow, Store, StoreError};
 
-/// What of a session leaves the machine.
+/// How much of a session leaves the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Share {
-    /// Numbers and what its digest tells of tools and outcomes: prompts and raw text stay.
+    /// Numbers, and what the digest says about tools and outcomes. Prompts and raw text stay.
     Digests,
     Full,
 }
 
 impl Share {
-    /// The word used in the settings.
+    /// Returns the name used in the settings.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Digests => "digests",
@@ -28,28 +28,29 @@ impl Share {
     }
 }
 
-/// What was delivered.
+/// What was pushed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pushed {
     pub sessions: u64,
-    /// Those that are there as they are here.
+    /// Sessions that are identical on the server.
     pub unchanged: u64,
-    /// Those of which the other memory has more, or wants nothing.
+    /// Sessions of which the server has more, or which were forgotten.
     pub left: u64,
-    /// Tags, decisions and other words on sessions.
+    /// Annotations, decisions and facts.
     pub beside: u64,
-    /// Tags and other words that were taken away here, and now there.
+    /// Annotations that were removed here, and now on the server.
     pub taken_back: u64,
-    /// Sessions that were forgotten here, and now there.
+    /// Sessions that were forgotten here, and now on the server.
     pub forgotten: u64,
-    /// Sessions of which the other memory has a log that begins differently: they stay as they are there.
+    /// Sessions whose log on the server starts differently. They stay as they are there.
     pub apart: Vec<String>,
 }
 
-/// Why a session has no raw text in the memory it was delivered to.
+/// The eviction reason of a session that was pushed without its raw text.
 pub const STAYED: &str = "stayed on its machine";
 
-/// Delivers what is new here to a memory that many share, and takes away what was delivered and is gone here. Of two logs of one session the longer one counts, whichever machine it is from.
+/// Pushes what is new here to a shared memory, and deletes there what was pushed and has since been deleted here. If
+/// two machines have a log of the same session, the longer one wins.
 pub fn push(
     from: &Store,
     to: &mut Store,
@@ -58,8 +59,8 @@ pub fn push(
     patience: Patience<'_>,
 ) -> Result<Pushed, StoreError> {
     let mut pushed = Pushed {
-        forgotten: forget(from, to, now, patience)?,
-        taken_back: take_back(from, to, now, patience)?,
+        forgotten: forget_on_server(from, to, now, patience)?,
+        taken_back: remove_annotations_on_server(from, to, now, patience)?,
         ..Pushed::default()
     };
     let there: BTreeMap<String, SessionRow> = to
@@ -68,27 +69,27 @@ pub fn push(
         .into_iter()
         .map(|row| (row.session_uid.clone(), row))
         .collect();
-    let mut buried = to.reads().tombstones()?;
-    buried.extend(from.reads().tombstones()?);
+    let mut tombstones = to.reads().tombstones()?;
+    tombstones.extend(from.reads().tombstones()?);
     for row in from.reads().sessions()? {
         let uid = row.session_uid.as_str();
-        if is_buried(&buried, uid) {
+        if is_forgotten(&tombstones, uid) {
             pushed.left += 1;
             continue;
         }
         let share = share(uid)?;
         let known = there.get(uid);
-        if known.is_some_and(|known| is_same(&row, known, share)) {
+        if known.is_some_and(|known| is_up_to_date(&row, known, share)) {
             pushed.unchanged += 1;
             continue;
         }
-        match stands(from, to, &row, known)? {
-            Stands::Longer => {}
-            Stands::Equal | Stands::Shorter => {
+        match compare_sessions(from, to, &row, known)? {
+            LogComparison::Longer => {}
+            LogComparison::Equal | LogComparison::Shorter => {
                 pushed.left += 1;
                 continue;
             }
-            Stands::Apart => {
+            LogComparison::Diverged => {
                 pushed.apart.push(uid.to_owned());
                 continue;
             }
@@ -96,51 +97,65 @@ pub fn push(
         let load = from.reads().session_load(uid)?;
         let load = match share {
             Share::Full => load,
-            Share::Digests => strip::stripped(from, load, STAYED)?,
+            Share::Digests => strip::strip_session(from, load, STAYED)?,
         };
-        // Somebody else may have delivered more of it meanwhile, or forgotten it.
+        // Another machine may have pushed more of the session in the meantime, or forgotten it.
         let is_wanted = |to: &Store| {
             let reads = to.reads();
-            let is_wanted =
-                !reads.is_buried(uid)? && stands(from, to, &row, reads.session(uid)?.as_ref())? == Stands::Longer;
+            let is_wanted = !reads.is_buried(uid)?
+                && compare_sessions(from, to, &row, reads.session(uid)?.as_ref())? == LogComparison::Longer;
             Ok(is_wanted)
         };
-        match carry(from, to, &load, now, patience, &is_wanted)? {
+        match transfer_session(from, to, &load, now, patience, &is_wanted)? {
             true => pushed.sessions += 1,
             false => pushed.left += 1,
         }
     }
-    pushed.beside = push_beside(from, to, share, &buried, now, patience)?;
+    pushed.beside = push_annotations(from, to, share, &tombstones, now, patience)?;
     Ok(pushed)
 }
 
-/// How a session here stands to the one there. Of two that were read equally far the one counts that was read last.
-fn stands(from: &Store, to: &Store, row: &SessionRow, known: Option<&SessionRow>) -> Result<Stands, StoreError> {
+/// Compares a session here with the one on the server. If both were read equally far, the one that was read last
+/// wins.
+fn compare_sessions(
+    from: &Store,
+    to: &Store,
+    row: &SessionRow,
+    known: Option<&SessionRow>,
+) -> Result<LogComparison, StoreError> {
     let Some(known) = known else {
-        return Ok(Stands::Longer);
+        return Ok(LogComparison::Longer);
     };
-    Ok(match anchors::compare(from, to, &row.session_uid)? {
-        Stands::Equal if row.evicted_at.is_none() && row.ingested_at >= known.ingested_at => Stands::Longer,
-        stands => stands,
+    Ok(match anchors::compare_logs(from, to, &row.session_uid)? {
+        LogComparison::Equal if row.evicted_at.is_none() && row.ingested_at >= known.ingested_at => {
+            LogComparison::Longer
+        }
+        other => other,
     })
 }
 
-/// Forgets there what was forgotten here and is ours there: what another machine delivered stays. Nobody delivers it again.
-fn forget(from: &Store, to: &mut Store, now: Timestamp, patience: Patience<'_>) -> Result<u64, StoreError> {
-    let buried = from.reads().tombstones()?;
-    if buried.is_empty() {
+/// Forgets sessions on the server that were forgotten here, if this machine pushed them. What another machine pushed
+/// stays.
+fn forget_on_server(from: &Store, to: &mut Store, now: Timestamp, patience: Patience<'_>) -> Result<u64, StoreError> {
+    let tombstones = from.reads().tombstones()?;
+    if tombstones.is_empty() {
         return Ok(0);
     }
     let mut uids = to.reads().written_here()?;
-    uids.retain(|uid| is_buried(&buried, uid));
+    uids.retain(|uid| is_forgotten(&tombstones, uid));
     if !uids.is_empty() {
         retention::forget_there(to, patience, &uids, now)?;
     }
     Ok(uids.len() as u64)
 }
 
-/// Takes away there what was said here, delivered, and taken away here since.
-fn take_back(from: &Store, to: &mut Store, now: Timestamp, patience: Patience<'_>) -> Result<u64, StoreError> {
+/// Deletes annotations on the server that were pushed from here and have since been removed here.
+fn remove_annotations_on_server(
+    from: &Store,
+    to: &mut Store,
+    now: Timestamp,
+    patience: Patience<'_>,
+) -> Result<u64, StoreError> {
     let gone = from.reads().taken_back(&to.reads())?;
     if gone.is_empty() {
         return Ok(0);
@@ -151,36 +166,36 @@ fn take_back(from: &Store, to: &mut Store, now: Timestamp, patience: Patience<'_
         for said in &gone {
             count += u64::from(tx.unsay(said)?);
         }
-        let several = several(count, "word");
-        Ok((count, format!("took {several} on sessions away, as another memory did")))
+        let several = several(count, "annotation");
+        Ok((count, format!("removed {several} that another memory had removed")))
     })
 }
 
-fn is_buried(buried: &HashSet<String>, uid: &str) -> bool {
+fn is_forgotten(tombstones: &HashSet<String>, uid: &str) -> bool {
     let parent = uid.split_once('/').map_or(uid, |(parent, _)| parent);
-    buried.contains(uid) || buried.contains(parent)
+    tombstones.contains(uid) || tombstones.contains(parent)
 }
 
-/// Whether a session was delivered as it is, and no more of it is to be.
-fn is_same(here: &SessionRow, there: &SessionRow, share: Share) -> bool {
+/// Returns `true` if a session was already pushed as it is and no raw text is missing.
+fn is_up_to_date(here: &SessionRow, there: &SessionRow, share: Share) -> bool {
     let is_more = share == Share::Full && here.evicted_at.is_none() && there.evicted_at.is_some();
     (here.ingested_at, here.analyzed_at) == (there.ingested_at, there.analyzed_at) && !is_more
 }
 
-/// Delivers what hangs on sessions' uids alone. Names and notes are free words and go only where all goes; tags and decisions were
-/// written to be found by.
-fn push_beside(
+/// Pushes what is attached to session uids alone. Names and notes are free text, so they are pushed only with full
+/// sessions. Tags and decisions are always pushed because users write them to find sessions by.
+fn push_annotations(
     from: &Store,
     to: &mut Store,
     share: &dyn Fn(&str) -> Result<Share, StoreError>,
-    buried: &HashSet<String>,
+    tombstones: &HashSet<String>,
     now: Timestamp,
     patience: Patience<'_>,
 ) -> Result<u64, StoreError> {
     let mut news = Vec::new();
     for (here, there) in from.reads().beside_loads()?.into_iter().zip(to.reads().beside_loads()?) {
         let mut load = here;
-        load.retain(|uid| Ok(!is_buried(buried, uid)))?;
+        load.retain(|uid| Ok(!is_forgotten(tombstones, uid)))?;
         match load.told().0 {
             "annotations" => load.retain(|uid| Ok(share(uid)? == Share::Full))?,
             "facts" => load.blank(&["reason", "error"], |uid| Ok(share(uid)? == Share::Digests))?,
@@ -191,11 +206,17 @@ fn push_beside(
     }
     let known = to.reads().decisions()?;
     let is_known = |one: &Decision| {
-        let told = |decision: &Decision| (decision.session_uid.clone(), decision.at_micros, decision.text.clone());
-        known.iter().any(|known| told(known) == told(one))
+        let identity = |decision: &Decision| (decision.session_uid.clone(), decision.at_micros, decision.text.clone());
+        known.iter().any(|known| identity(known) == identity(one))
     };
     let mut decisions = from.reads().decisions()?;
-    decisions.retain(|one| !is_known(one) && !one.session_uid.as_deref().is_some_and(|uid| is_buried(buried, uid)));
+    decisions.retain(|one| {
+        !is_known(one)
+            && !one
+                .session_uid
+                .as_deref()
+                .is_some_and(|uid| is_forgotten(tombstones, uid))
+    });
     let count = news.iter().map(|load| load.told().1).sum::<u64>() + decisions.len() as u64;
     if count == 0 {
         return Ok(0);
@@ -207,8 +228,8 @@ fn push_beside(
             let at = Timestamp::from_microsecond(one.at_micros).unwrap_or(now);
             tx.add_decision(one.session_uid.as_deref(), &one.text, at, one.mask_version)?;
         }
-        let several = several(count, "word");
-        Ok(((), format!("took in {several} on sessions from another memory")))
+        let several = several(count, "annotation");
+        Ok(((), format!("received {several} from another memory")))
     })?;
     Ok(count)
 }

@@ -1,7 +1,7 @@
-//! What of a session leaves the machine where only digests do: numbers, and the names of its project, agent, models and tools. Not
-//! a word that somebody said or wrote in it, no command, no path of a file.
+//! Strips a session to what may leave the machine if only digests are pushed: numbers, and the names of its project,
+//! agent, models and tools. No prompt, answer, command or file path is left.
 //!
-//! Every field of a digest is named here, so that a new one cannot leave by being overlooked.
+//! Every field of a digest is named here, so that the compiler forces a decision about each new field.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use crate::digest::{Digest, FileEdits};
 use crate::outcome::Evidence;
 use crate::store::{SessionLoad, Store, StoreError};
 
-/// A session without what somebody said or wrote in it.
-pub(super) fn stripped(store: &Store, load: SessionLoad, evicted_for: &str) -> Result<SessionLoad, StoreError> {
+/// Returns a session without its texts.
+pub(super) fn strip_session(store: &Store, load: SessionLoad, evicted_for: &str) -> Result<SessionLoad, StoreError> {
     let reads = store.reads();
-    let view = reads.view(&load.session_uid)?.map(view);
-    let digest = reads.digest_of(&load.session_uid)?.map(|row| digest(row.digest));
+    let view = reads.view(&load.session_uid)?.map(strip_view);
+    let digest = reads.digest_of(&load.session_uid)?.map(|row| strip_digest(row.digest));
     let unreadable = |_| StoreError::DamagedRow {
         session_uid: load.session_uid.clone(),
         table: "digests",
@@ -27,8 +27,8 @@ pub(super) fn stripped(store: &Store, load: SessionLoad, evicted_for: &str) -> R
     Ok(load.without_text(view.as_deref(), digest.as_deref(), evicted_for))
 }
 
-/// What a child is made for is told by a prompt.
-fn view(session: Session) -> Session {
+/// The label of a link is removed because it comes from a prompt.
+fn strip_view(session: Session) -> Session {
     let lineage = session.lineage.into_iter().map(|link| Lineage { label: None, ..link });
     Session {
         title: None,
@@ -39,7 +39,7 @@ fn view(session: Session) -> Session {
     }
 }
 
-fn digest(mut digest: Digest) -> Digest {
+fn strip_digest(mut digest: Digest) -> Digest {
     let Digest {
         title,
         first_prompt,
@@ -53,7 +53,7 @@ fn digest(mut digest: Digest) -> Digest {
         errors,
         signals,
         snippets,
-        // Numbers and names, which go.
+        // Numbers and names, which are pushed.
         session_uid: _,
         flavor: _,
         repo: _,
@@ -78,32 +78,32 @@ fn digest(mut digest: Digest) -> Digest {
         left_out: _,
     } = &mut digest;
     (*title, *first_prompt, *task_ref) = (None, None, None);
-    outcome.evidence.iter_mut().for_each(hush);
+    outcome.evidence.iter_mut().for_each(clear_text);
     told.iter_mut()
         .for_each(|told| (told.reason, told.error) = (None, None));
-    *files = by_ending(files);
+    *files = count_by_extension(files);
     commands.clear();
     tests.last.iter_mut().for_each(|last| last.command.clear());
     commits.iter_mut().for_each(|commit| commit.subject = None);
     errors.kinds.clear();
     for signal in signals {
         signal.text.clear();
-        signal.evidence.iter_mut().for_each(hush);
+        signal.evidence.iter_mut().for_each(clear_text);
     }
     snippets.clear();
     digest
 }
 
-/// Leaves where it stands, without what stands there.
-fn hush(evidence: &mut Evidence) {
+/// Keeps the position of the evidence but removes its text.
+fn clear_text(evidence: &mut Evidence) {
     evidence.text.clear();
 }
 
-/// How often files of a kind were edited, those edited most first.
-fn by_ending(files: &[FileEdits]) -> Vec<FileEdits> {
+/// Returns the number of edits per file extension, the most edited first.
+fn count_by_extension(files: &[FileEdits]) -> Vec<FileEdits> {
     let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
     for file in files {
-        *kinds.entry(kind(&file.path)).or_default() += file.edits;
+        *kinds.entry(extension_pattern(&file.path)).or_default() += file.edits;
     }
     let mut kinds: Vec<FileEdits> = kinds
         .into_iter()
@@ -113,14 +113,15 @@ fn by_ending(files: &[FileEdits]) -> Vec<FileEdits> {
     kinds
 }
 
-/// What kind of file it is, by its ending.
-fn kind(path: &str) -> String {
-    const ENDING_BYTES_MAX: usize = 5;
+/// Returns the pattern that stands for a file, such as `*.rs`.
+fn extension_pattern(path: &str) -> String {
+    const EXTENSION_BYTES_MAX: usize = 5;
     let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
-    let ending = name.rsplit_once('.').map(|(_, ending)| ending);
-    let is_plain =
-        |ending: &&str| ending.len() <= ENDING_BYTES_MAX && ending.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    ending
+    let extension = name.rsplit_once('.').map(|(_, extension)| extension);
+    let is_plain = |extension: &&str| {
+        extension.len() <= EXTENSION_BYTES_MAX && extension.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    };
+    extension
         .filter(is_plain)
-        .map_or_else(|| "*".to_owned(), |ending| format!("*.{ending}"))
+        .map_or_else(|| "*".to_owned(), |extension| format!("*.{extension}"))
 }

@@ -1,7 +1,7 @@
-//! A plan, applied: a real delete in two phases, which the next writer ends where a crash cut it off.
+//! Applies a plan. An eviction deletes in two phases, and the next writer completes it if a crash interrupted it.
 //!
-//! First, in one transaction each, digests are sealed and rows lose their text; then packs are unlinked. Last the
-//! database is written anew and its log is emptied, so that no page remembers what stood on it.
+//! First, digests are sealed and rows lose their text, in one transaction per batch. Then packs are unlinked. Finally
+//! the database is rewritten and its write-ahead log is emptied, because free pages would still contain the text.
 
 use std::collections::HashSet;
 
@@ -14,23 +14,24 @@ use crate::packs;
 use crate::plural::several;
 use crate::store::{Growth, Lack, Patience, Store, StoreError, Tx, WriteLock};
 
-/// So many sessions are let go at once: the lock is short, and a crash loses little work.
+/// Number of sessions evicted in one transaction. The batches are small so that the lock is held briefly and a crash
+/// loses little work.
 const BATCH: usize = 64;
 
 /// What a retention run did.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Done {
-    /// What was let go, in order.
+    /// The evicted sessions, in order.
     pub drops: Vec<Drop>,
     pub bytes: u64,
     /// Sessions whose digests were made because room was needed.
     pub analyzed: Vec<String>,
-    /// Whether all of it has left the disk for good; if not, the next writer sees to it.
+    /// `true` once all evicted text is off the disk. If `false`, the next writer removes it.
     pub is_finished: bool,
 }
 
 impl Done {
-    /// What was dropped without a digest.
+    /// Returns the sessions that were evicted without a digest.
     pub fn lost(&self) -> impl Iterator<Item = &Drop> {
         self.drops.iter().filter(|drop| drop.reason == Reason::Overflow)
     }
@@ -49,10 +50,10 @@ impl Done {
     }
 }
 
-/// A session that goes, with the digest that was made for it just now.
-type Prepared<'p> = (&'p Drop, Option<(Digest, Growth)>);
+/// A session to evict, with the digest that was just made for it.
+type PreparedEviction<'p> = (&'p Drop, Option<(Digest, Growth)>);
 
-/// Drops what the plan says and is still so. Gives the sessions of which no digest can be made.
+/// Evicts the planned sessions that have not changed since. Returns the sessions for which no digest could be made.
 pub fn apply(
     store: &mut Store,
     patience: Patience<'_>,
@@ -67,9 +68,9 @@ pub fn apply(
         store.mark_scrub()?;
     }
     for drops in safe.chunks(BATCH) {
-        let mut prepared: Vec<Prepared<'_>> = Vec::new();
+        let mut prepared: Vec<PreparedEviction<'_>> = Vec::new();
         for drop in drops {
-            match prepare(store, drop, retention)? {
+            match make_missing_digest(store, drop, retention)? {
                 Ok(made) => prepared.push((drop, made)),
                 Err(()) => failed.push(drop.session_uid.clone()),
             }
@@ -79,14 +80,14 @@ pub fn apply(
         *done = store.write(&lock, retention.now(), command.name, |tx| {
             let mut done = done.clone();
             for (drop, made) in &prepared {
-                let_go(tx, drop, made.as_ref(), retention, &mut done, &mut packs)?;
+                evict_session(tx, drop, made.as_ref(), retention, &mut done, &mut packs)?;
             }
-            let told = (command.sentence)(&done);
-            Ok((done, told))
+            let sentence = (command.sentence)(&done);
+            Ok((done, sentence))
         })?;
-        unlink(store, &packs);
+        delete_packs(store, &packs);
     }
-    // A loss has a sentence of its own, in the very transaction that loses.
+    // A data loss is recorded in its own journal entry, in the same transaction as the deletion.
     for drops in lost.chunks(BATCH) {
         let lock = store.lock(patience)?;
         let mut packs = Vec::new();
@@ -94,18 +95,19 @@ pub fn apply(
             let mut done = done.clone();
             let before = done.drops.len();
             for drop in drops {
-                let_go(tx, drop, None, retention, &mut done, &mut packs)?;
+                evict_session(tx, drop, None, retention, &mut done, &mut packs)?;
             }
-            let told = loss(&done.drops[before..]);
-            Ok((done, told))
+            let sentence = describe_loss(&done.drops[before..]);
+            Ok((done, sentence))
         })?;
-        unlink(store, &packs);
+        delete_packs(store, &packs);
     }
     Ok(failed)
 }
 
-/// Makes the digest of a session that has none. What is damaged cannot have one, and tells nothing more.
-fn prepare(
+/// Makes the digest of a session that has none. Returns `Err(())` inside `Ok` if the session is damaged or has no
+/// content.
+fn make_missing_digest(
     store: &Store,
     drop: &Drop,
     retention: &Retention<'_>,
@@ -120,8 +122,8 @@ fn prepare(
     }
 }
 
-/// Lets one session go, if the plan still fits it.
-fn let_go(
+/// Evicts one session unless it was kept, or has grown, since the plan was made.
+fn evict_session(
     tx: &Tx<'_>,
     drop: &Drop,
     made: Option<&(Digest, Growth)>,
@@ -142,14 +144,15 @@ fn let_go(
     if !is_safe || !tx.mark_evicting(uid, drop.ingested_at, now, drop.reason.as_str())? {
         return Ok(());
     }
-    packs.extend(let_go_rows(tx, uid)?);
+    packs.extend(evict_rows(tx, uid)?);
     done.bytes += drop.bytes;
     done.drops.push(drop.clone());
     Ok(())
 }
 
-/// Takes all raw text of a session out of the rows, but for what its digest prints. Gives its packs, which can go.
-pub(super) fn let_go_rows(tx: &Tx<'_>, uid: &str) -> Result<Vec<String>, StoreError> {
+/// Deletes all raw text of a session from the rows, except what its digest shows. Returns its packs, which can now be
+/// deleted.
+pub(super) fn evict_rows(tx: &Tx<'_>, uid: &str) -> Result<Vec<String>, StoreError> {
     let reads = tx.reads();
     let mut packs = reads.packs_of(uid)?;
     for stand_in in reads.stand_ins_of(uid)? {
@@ -163,15 +166,15 @@ pub(super) fn let_go_rows(tx: &Tx<'_>, uid: &str) -> Result<Vec<String>, StoreEr
     tx.drop_frames(uid)?;
     tx.drop_prompts(uid)?;
     if let Some(session) = reads.view(uid).ok().flatten() {
-        tx.let_go_derived(uid, &told_by(session, digest.as_ref()), prompt)?;
+        tx.let_go_derived(uid, &reduce_to_digest(session, digest.as_ref()), prompt)?;
     } else {
         tx.clear_derived(uid)?;
     }
     Ok(packs)
 }
 
-/// A session as far as its digest tells it.
-fn told_by(session: Session, digest: Option<&Digest>) -> Session {
+/// Reduces a session to what its digest contains.
+fn reduce_to_digest(session: Session, digest: Option<&Digest>) -> Session {
     let mut lineage = session.lineage;
     for link in &mut lineage {
         (link.label, link.call_id) = (None, None);
@@ -185,28 +188,29 @@ fn told_by(session: Session, digest: Option<&Digest>) -> Session {
     }
 }
 
-/// What was lost, for the journal.
-fn loss(drops: &[Drop]) -> String {
+/// Describes a data loss for the journal.
+fn describe_loss(drops: &[Drop]) -> String {
     let bytes = drops.iter().map(|drop| drop.bytes).sum();
     let uids: Vec<&str> = drops.iter().map(|drop| drop.session_uid.as_str()).collect();
     format!(
-        "lost {} of {} that had no digest, over the hard cap: {}",
+        "lost {} of {} without a digest, because of the hard cap: {}",
         several(bytes, "byte"),
         several(drops.len() as u64, "session"),
         uids.join(", ")
     )
 }
 
-/// Rows that name a pack are gone: what cannot be unlinked now is an orphan, and goes with the next try.
-pub(super) fn unlink(store: &Store, packs: &[String]) {
+/// Deletes packs that no row names any more. If this fails, the pack is an orphan, and the next attempt deletes it.
+pub(super) fn delete_packs(store: &Store, packs: &[String]) {
     for pack in packs {
         store.packs().remove(pack);
     }
 }
 
-/// Ends what was begun, by this process or by one that died: packs without rows go, the database forgets what stood on
-/// its pages, and then what was let go is noted as gone. Says whether it could be ended; where a reader is in the way or
-/// there is no room, the next writer tries again.
+/// Completes evictions that this process, or one that crashed, has begun: deletes packs without rows, rewrites the
+/// database so that its free pages lose the text, and then records the eviction as complete. Sets `done.is_finished`
+/// if this succeeded. It does not if a reader holds the database or the disk is full, and then the next writer tries
+/// again.
 pub fn finish(
     store: &mut Store,
     patience: Patience<'_>,
@@ -238,7 +242,7 @@ pub fn finish(
     Ok(())
 }
 
-/// Takes away packs that no frame lies in.
+/// Deletes packs that contain no frame.
 pub(crate) fn drop_orphans(store: &Store, _lock: &WriteLock) -> Result<(), StoreError> {
     let used = store.reads().packs_in_use()?;
     let used: HashSet<&str> = used.iter().map(|(pack, _)| pack.as_str()).collect();
@@ -246,6 +250,6 @@ pub(crate) fn drop_orphans(store: &Store, _lock: &WriteLock) -> Result<(), Store
         .into_iter()
         .filter(|pack| !used.contains(pack.as_str()))
         .collect();
-    unlink(store, &orphans);
+    delete_packs(store, &orphans);
     Ok(())
 }

@@ -1,30 +1,30 @@
-//! Forgetting: what a user wants gone goes now, for good, whatever the budget says, and no sweep and no history brings
-//! it back.
+//! Forgetting: deletes what a user wants gone, immediately and permanently, regardless of the budget. No sweep and no
+//! history brings it back.
 
 use jiff::Timestamp;
 
-use super::apply::{let_go_rows, unlink};
+use super::apply::{delete_packs, evict_rows};
 use super::{Command, Done, finish};
 use crate::digest;
 use crate::store::{Patience, Reads, Store, StoreError, Tx};
 
-/// How much of a session is forgotten.
+/// How much of a session to forget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
     /// Its raw text. The digest and the numbers stay.
     Raw,
-    /// All that is known of it.
+    /// Everything that is known about it.
     WithDigest,
 }
 
-/// What there is of a session that is to be forgotten.
+/// What is stored of a session that is to be forgotten.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remains {
     pub session_uid: String,
-    /// Of raw text.
+    /// Bytes of raw text.
     pub bytes: u64,
     pub has_digest: bool,
-    /// What histories told of it.
+    /// Number of prompts from the agents' histories.
     pub prompts: u64,
 }
 
@@ -33,11 +33,11 @@ pub struct Remains {
 pub struct Forgotten {
     pub sessions: u64,
     pub bytes: u64,
-    /// Whether all of it has left the disk for good; if not, the next writer sees to it.
+    /// `true` once all of it is off the disk. If `false`, the next writer removes it.
     pub is_finished: bool,
 }
 
-/// Says what there is of the sessions named, and of those that worked for them.
+/// Returns what is stored of the given sessions and of their subagents.
 pub fn remains(reads: &Reads<'_>, uids: &[String]) -> Result<Vec<Remains>, StoreError> {
     let mut all: Vec<String> = uids.to_vec();
     for session in reads.sessions()? {
@@ -59,7 +59,7 @@ pub fn remains(reads: &Reads<'_>, uids: &[String]) -> Result<Vec<Remains>, Store
     all.into_iter().map(of).collect()
 }
 
-/// Forgets sessions, and sees to it that they stay forgotten.
+/// Forgets sessions and adds tombstones, so that they stay forgotten.
 pub fn forget(
     store: &mut Store,
     patience: Patience<'_>,
@@ -78,9 +78,9 @@ pub fn forget(
     }
     store.mark_scrub()?;
     let mut packs = Vec::new();
-    let sentence = sentence(remains, reach);
+    let sentence = describe_forgetting(remains, reach);
     let lock = store.lock(patience)?;
-    // Nothing is dropped before its digest exists, unless the digest goes, too, or none can be made.
+    // Nothing is dropped before its digest exists, unless the digest is dropped, too, or none can be made.
     let mut made = Vec::new();
     for one in remains.iter().filter(|one| reach == Reach::Raw && one.bytes > 0) {
         made.extend(digest::make(store, &one.session_uid, digests).ok().flatten());
@@ -92,15 +92,15 @@ pub fn forget(
         for one in remains {
             let uid = one.session_uid.as_str();
             tx.bury(uid, digests.now)?;
-            packs.extend(let_go_rows(tx, uid)?);
+            packs.extend(evict_rows(tx, uid)?);
             tx.mark_forgotten(uid, digests.now)?;
             if reach == Reach::WithDigest {
-                drop_rest(tx, uid)?;
+                drop_session_rows(tx, uid)?;
             }
         }
         Ok(((), sentence.clone()))
     })?;
-    unlink(store, &packs);
+    delete_packs(store, &packs);
     drop(lock);
     let command = Command {
         name: command,
@@ -114,7 +114,7 @@ pub fn forget(
     })
 }
 
-/// Forgets all of some sessions in a memory on a server, because they were forgotten in the one that delivered them.
+/// Forgets sessions on a server completely, because they were forgotten in the store that pushed them.
 pub(crate) fn forget_there(
     store: &mut Store,
     patience: Patience<'_>,
@@ -126,19 +126,19 @@ pub(crate) fn forget_there(
     store.write_apart(&lock, now, "hub", |tx| {
         for uid in uids {
             tx.bury(uid, now)?;
-            packs.extend(let_go_rows(tx, uid)?);
-            drop_rest(tx, uid)?;
+            packs.extend(evict_rows(tx, uid)?);
+            drop_session_rows(tx, uid)?;
         }
         let uids = uids.join(", ");
-        Ok(((), format!("forgot all of {uids}, as the machine did that wrote it")))
+        Ok(((), format!("forgot all of {uids}, as the machine that pushed them did")))
     })?;
-    unlink(store, &packs);
+    delete_packs(store, &packs);
     store.scrub(&lock)?;
     Ok(())
 }
 
-/// Takes away what is left of a session whose raw text is gone.
-fn drop_rest(tx: &Tx<'_>, uid: &str) -> Result<(), StoreError> {
+/// Deletes the remaining rows of a session whose raw text is gone.
+fn drop_session_rows(tx: &Tx<'_>, uid: &str) -> Result<(), StoreError> {
     tx.drop_session(uid)?;
     tx.drop_annotations(uid)?;
     tx.drop_facts(uid)?;
@@ -147,7 +147,7 @@ fn drop_rest(tx: &Tx<'_>, uid: &str) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn sentence(remains: &[Remains], reach: Reach) -> String {
+fn describe_forgetting(remains: &[Remains], reach: Reach) -> String {
     let uids: Vec<&str> = remains.iter().map(|one| one.session_uid.as_str()).collect();
     let what = match reach {
         Reach::Raw => "forgot the raw text of",

@@ -1,5 +1,5 @@
-//! What a retention run would drop, and why: a pure function of what the store says and of the caps. It asks neither
-//! disk nor store nor clock, so that what is shown is what is done.
+//! Plans what a retention run evicts, and why: a pure function of the candidates and the caps. It accesses neither
+//! disk nor store nor clock, so that the plan that was shown is the plan that is applied.
 
 use jiff::Timestamp;
 
@@ -10,33 +10,34 @@ const DAY_MICROS: i64 = 24 * 60 * 60 * 1_000_000;
 /// How much raw text may stay, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
-    /// Above this, sessions that have a digest go, oldest first.
+    /// Above this size, sessions with a digest are evicted, oldest first.
     pub raw_soft_cap_bytes: u64,
-    /// Raw text never takes more than this.
+    /// Raw text never exceeds this size.
     pub raw_hard_cap_bytes: u64,
-    /// None where raw text never grows too old.
+    /// Maximum age of raw text, or `None` for no limit.
     pub raw_max_age_days: Option<u32>,
-    /// Above this much distilled memory somebody is told. It is never dropped.
+    /// If digests and other distilled data exceed this size, the user is warned. They are never deleted.
     pub distilled_cap_bytes: u64,
-    /// When this day began where the user lives: what grew since goes only over the hard cap.
+    /// The start of the current day in the user's time zone. Sessions that grew since then are evicted only above the
+    /// hard cap.
     pub today_began: Timestamp,
 }
 
 /// Why a session is evicted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// It was here for so many days.
+    /// It is older than the maximum age. `days` is its age.
     Age { days: u32 },
-    /// All raw text is above the soft cap, and this one is the oldest with a digest.
+    /// Raw text exceeds the soft cap, and this session is the oldest with a digest.
     Budget,
-    /// It grew today, and all raw text is above the hard cap.
+    /// It grew today, and raw text exceeds the hard cap.
     HardCap,
-    /// All raw text is above the hard cap, and no digest of it can be made: what it held is lost.
+    /// Raw text exceeds the hard cap, and no digest of this session can be made. Its contents are lost.
     Overflow,
 }
 
 impl Reason {
-    /// The word used in JSON.
+    /// Returns the name used in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Age { .. } => "age",
@@ -46,8 +47,8 @@ impl Reason {
         }
     }
 
-    /// Returns the reason as people read it.
-    fn in_words(self) -> &'static str {
+    /// Returns the name shown to users.
+    fn label(self) -> &'static str {
         match self {
             Self::HardCap => "hard cap",
             Self::Age { .. } | Self::Budget | Self::Overflow => self.as_str(),
@@ -62,7 +63,7 @@ pub fn count_reasons(drops: &[Drop]) -> Vec<(&'static str, u64)> {
 
 /// Returns why sessions are evicted, such as `by age`, or `2 by age, 1 by budget` if the reasons differ.
 pub fn reasons_in_words(drops: &[Drop]) -> String {
-    match count_by(drops, Reason::in_words).as_slice() {
+    match count_by(drops, Reason::label).as_slice() {
         [(only, _)] => format!("by {only}"),
         counts => {
             let counts: Vec<String> = counts
@@ -87,63 +88,64 @@ fn count_by(drops: &[Drop], word: fn(Reason) -> &'static str) -> Vec<(&'static s
     counts
 }
 
-/// One session that goes.
+/// A session to evict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Drop {
     pub session_uid: String,
     pub flavor: String,
     pub bytes: u64,
     pub reason: Reason,
-    /// Its digest has to be made first.
+    /// `true` if its digest must be made first.
     pub needs_digest: bool,
-    /// As of which reading it goes: if it grew since, it stays.
+    /// When the session was last read, as of the plan. If it has grown since, it stays.
     pub ingested_at: i64,
 }
 
-/// What goes, and what stays.
+/// What is evicted, and what stays.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Plan {
     pub drops: Vec<Drop>,
     pub bytes_before: u64,
     pub bytes_after: u64,
     pub sessions_staying: u64,
-    /// Of those that stay, how many are kept by hand.
+    /// How many of the sessions that stay are protected by the user.
     pub sessions_kept: u64,
 }
 
 impl Plan {
-    /// What is given back.
+    /// Returns the number of bytes that the plan frees.
     pub fn bytes_freed(&self) -> u64 {
         self.bytes_before - self.bytes_after
     }
 }
 
-/// Which session is dropped next if nothing is read meanwhile, and when.
+/// Which session will be evicted next if nothing is read until then, and when.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Next {
     pub session_uid: String,
     pub reason: Reason,
     pub bytes: u64,
-    /// The moment it is due; a sweep after that drops it.
+    /// When it is due. A sweep after that evicts it.
     pub at_micros: i64,
 }
 
-/// Says what goes. `unowned_bytes` belong to no candidate and cannot go: a session that is being made anew.
+/// Plans what to evict. `unowned_bytes` belong to no candidate and cannot be evicted: for example, a session that is
+/// being derived again.
 pub fn plan(candidates: &[Candidate], unowned_bytes: u64, policy: &Policy, now: Timestamp) -> Plan {
-    let mut passes = Passes::new(candidates, unowned_bytes, policy, now);
-    passes.backstop();
+    let mut passes = EvictionPasses::new(candidates, unowned_bytes, policy, now);
+    passes.evict_too_old();
     let (soft, hard) = (policy.raw_soft_cap_bytes, policy.raw_hard_cap_bytes);
-    passes.drop_while_above(soft, Reason::Budget, |one| one.is_old && one.is_analyzed);
+    passes.evict_while_above(soft, Reason::Budget, |one| one.is_old && one.is_analyzed);
     if passes.usage > hard {
-        // Analyzed now, they are as good as the others.
-        passes.drop_while_above(soft, Reason::Budget, |one| one.is_old && one.can_be_analyzed);
-        passes.drop_while_above(hard, Reason::HardCap, |one| one.is_analyzed || one.can_be_analyzed);
-        passes.drop_while_above(hard, Reason::Overflow, |_| true);
+        // Their digests can be made now, so they are treated like the others.
+        passes.evict_while_above(soft, Reason::Budget, |one| one.is_old && one.can_be_analyzed);
+        passes.evict_while_above(hard, Reason::HardCap, |one| one.is_analyzed || one.can_be_analyzed);
+        passes.evict_while_above(hard, Reason::Overflow, |_| true);
     }
-    passes.end()
+    passes.finish()
 }
 
-/// Says what goes next, and when, though nothing may be due today.
+/// Returns what will be evicted next and when, even if nothing is due today.
 pub fn next(candidates: &[Candidate], unowned_bytes: u64, policy: &Policy, now: Timestamp) -> Option<Next> {
     if let Some(drop) = plan(candidates, unowned_bytes, policy, now).drops.into_iter().next() {
         return Some(Next {
@@ -168,31 +170,31 @@ pub fn next(candidates: &[Candidate], unowned_bytes: u64, policy: &Policy, now: 
     })
 }
 
-/// A candidate with what the passes ask of it.
-struct Judged<'c> {
+/// A candidate with the properties that the passes check.
+struct JudgedCandidate<'c> {
     candidate: &'c Candidate,
     is_analyzed: bool,
     can_be_analyzed: bool,
-    /// Nothing of it is of today.
+    /// `true` if the session did not grow today.
     is_old: bool,
     age_micros: i64,
     is_dropped: bool,
 }
 
-struct Passes<'c> {
+struct EvictionPasses<'c> {
     policy: &'c Policy,
-    /// In the order in which they go.
-    judged: Vec<Judged<'c>>,
+    /// In order of eviction.
+    judged: Vec<JudgedCandidate<'c>>,
     usage: u64,
     plan: Plan,
 }
 
-impl<'c> Passes<'c> {
+impl<'c> EvictionPasses<'c> {
     fn new(candidates: &'c [Candidate], unowned_bytes: u64, policy: &'c Policy, now: Timestamp) -> Self {
         let (now, today) = (now.as_microsecond(), policy.today_began.as_microsecond());
-        let mut judged: Vec<Judged<'_>> = candidates
+        let mut judged: Vec<JudgedCandidate<'_>> = candidates
             .iter()
-            .map(|candidate| Judged {
+            .map(|candidate| JudgedCandidate {
                 candidate,
                 is_analyzed: candidate.analyzed_at.is_some(),
                 can_be_analyzed: candidate.analyzed_at.is_none() && !candidate.is_opaque,
@@ -201,7 +203,7 @@ impl<'c> Passes<'c> {
                 is_dropped: false,
             })
             .collect();
-        // Without a digest the age of what was read stands for that of the digest.
+        // If a session has no digest, the time of the last read is used in place of the digest's.
         judged.sort_by_key(|one| {
             let one = one.candidate;
             let analyzed = one.analyzed_at.unwrap_or(one.ingested_at);
@@ -219,8 +221,8 @@ impl<'c> Passes<'c> {
         }
     }
 
-    /// What is analyzed and too old goes, whether there is room or not.
-    fn backstop(&mut self) {
+    /// Evicts sessions that have a digest and are too old, whether or not there is room.
+    fn evict_too_old(&mut self) {
         let Some(days) = self.policy.raw_max_age_days else {
             return;
         };
@@ -229,24 +231,24 @@ impl<'c> Passes<'c> {
             let one = &self.judged[at];
             if one.is_analyzed && one.is_old && one.age_micros > limit {
                 let days = u32::try_from(one.age_micros / DAY_MICROS).unwrap_or(u32::MAX);
-                self.drop(at, Reason::Age { days });
+                self.evict(at, Reason::Age { days });
             }
         }
     }
 
-    /// The oldest of those that may go, until there is room.
-    fn drop_while_above(&mut self, cap: u64, reason: Reason, may_go: impl Fn(&Judged<'_>) -> bool) {
+    /// Evicts the oldest eligible sessions until usage is at or below `cap`.
+    fn evict_while_above(&mut self, cap: u64, reason: Reason, may_go: impl Fn(&JudgedCandidate<'_>) -> bool) {
         for at in 0..self.judged.len() {
             if self.usage <= cap {
                 return;
             }
             if self.judged[at].candidate.bytes > 0 && may_go(&self.judged[at]) {
-                self.drop(at, reason);
+                self.evict(at, reason);
             }
         }
     }
 
-    fn drop(&mut self, at: usize, reason: Reason) {
+    fn evict(&mut self, at: usize, reason: Reason) {
         let one = &mut self.judged[at];
         if one.is_dropped || one.candidate.is_kept || one.candidate.is_busy {
             return;
@@ -263,7 +265,7 @@ impl<'c> Passes<'c> {
         });
     }
 
-    fn end(self) -> Plan {
+    fn finish(self) -> Plan {
         let staying = || self.judged.iter().filter(|one| !one.is_dropped);
         Plan {
             bytes_after: self.usage,
@@ -294,7 +296,7 @@ mod tests {
         Timestamp::from_microsecond(day * DAY_MICROS).unwrap()
     }
 
-    /// `name ingested-analyzed-ended bytes flags`: days, `-` for none; flags `k`ept, `b`usy, `o`paque.
+    /// Parses `name ingested-analyzed-ended bytes flags`: days, `-` for none; flags `k`ept, `b`usy, `o`paque.
     fn candidate(text: &str) -> Candidate {
         let words: Vec<&str> = text.split(' ').collect();
         let day = |word: &str| (word != "-").then(|| word.parse::<i64>().unwrap() * DAY_MICROS);
@@ -324,13 +326,13 @@ mod tests {
     }
 
     #[test]
-    fn below_the_caps_and_young_nothing_goes() {
-        let told = check(&policy(100, 200, Some(45)), &["a 980 980 970 60", "b 999 - 999 40"]);
-        insta::assert_snapshot!(told, @"100 -> 100: ");
+    fn young_sessions_below_the_caps_stay() {
+        let plan = check(&policy(100, 200, Some(45)), &["a 980 980 970 60", "b 999 - 999 40"]);
+        insta::assert_snapshot!(plan, @"100 -> 100: ");
     }
 
     #[test]
-    fn what_is_analyzed_and_too_old_goes_though_there_is_room() {
+    fn analyzed_sessions_that_are_too_old_are_evicted_although_there_is_room() {
         let sessions = [
             "a 954 955 900 10",
             "b 955 955 900 10",
@@ -343,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn over_the_soft_cap_the_oldest_analyzed_go_until_it_fits() {
+    fn above_the_soft_cap_the_oldest_analyzed_sessions_are_evicted_until_it_is_met() {
         let sessions = [
             "c 990 992 980 40",
             "b 990 991 985 40",
@@ -356,20 +358,20 @@ mod tests {
     }
 
     #[test]
-    fn what_grew_today_goes_only_over_the_hard_cap_and_only_down_to_it() {
+    fn sessions_of_today_are_evicted_only_above_the_hard_cap_and_only_down_to_it() {
         let sessions = ["a 1000 1000 1000 40", "b 1000 1000 1000 40", "c 990 - 1001 40"];
         insta::assert_snapshot!(check(&policy(10, 120, None), &sessions), @"120 -> 120: ");
         insta::assert_snapshot!(check(&policy(10, 100, None), &sessions), @"120 -> 80: c HardCap (digest first)");
     }
 
     #[test]
-    fn over_the_hard_cap_what_is_not_analyzed_is_analyzed_and_goes_down_to_the_soft_cap() {
+    fn above_the_hard_cap_sessions_are_analyzed_and_evicted_down_to_the_soft_cap() {
         let sessions = ["a 990 - 980 40", "b 991 - 981 40", "c 992 - 982 40", "d 993 - 983 40"];
         insta::assert_snapshot!(check(&policy(50, 150, None), &sessions), @"160 -> 40: a Budget (digest first), b Budget (digest first), c Budget (digest first)");
     }
 
     #[test]
-    fn what_cannot_be_analyzed_is_lost_last_oldest_first_and_no_more_than_needed() {
+    fn sessions_that_cannot_be_analyzed_are_lost_last_and_oldest_first() {
         let sessions = [
             "a 990 - 980 60 o",
             "b 989 - 988 60 o",
@@ -382,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_next_is_due_now_or_when_it_grows_too_old() {
+    fn the_next_eviction_is_due_now_or_when_a_session_is_too_old() {
         let candidates = [
             "a 980 981 970 60",
             "b 970 - 960 40",
@@ -390,12 +392,18 @@ mod tests {
             "d 960 970 960 1 k",
         ]
         .map(candidate);
-        let told = |policy: &Policy| {
+        let next_eviction = |policy: &Policy| {
             let next = next(&candidates, 0, policy, at_day(TODAY))?;
             Some((next.session_uid, next.at_micros / DAY_MICROS))
         };
-        assert_eq!(told(&policy(1_000, 2_000, Some(45))), Some(("c".to_owned(), 1_020)));
-        assert_eq!(told(&policy(100, 2_000, Some(45))), Some(("a".to_owned(), TODAY)));
-        assert_eq!(told(&policy(1_000, 2_000, None)), None);
+        assert_eq!(
+            next_eviction(&policy(1_000, 2_000, Some(45))),
+            Some(("c".to_owned(), 1_020))
+        );
+        assert_eq!(
+            next_eviction(&policy(100, 2_000, Some(45))),
+            Some(("a".to_owned(), TODAY))
+        );
+        assert_eq!(next_eviction(&policy(1_000, 2_000, None)), None);
     }
 }

@@ -1,4 +1,4 @@
-//! A few texts that stand together, judged as if they were a turn: words on a session that stand in no log.
+//! Matches a few texts as if they were one turn: a user's annotations of a session, which are in no log.
 
 use std::ops::Range;
 
@@ -8,16 +8,17 @@ use super::matching::{About, Matcher};
 use super::score::{Closeness, score};
 use super::snippet::{Snippet, cut};
 
-/// Texts that hold all that is wanted.
+/// A match in a group of texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judged {
-    /// The one that shows it best.
+    /// Index of the text that best shows the match.
     pub at: usize,
     pub snippet: Snippet,
     pub score: u32,
 }
 
-/// Whether the texts together hold all that is wanted and nothing that is not. They are worth what `field` is.
+/// Returns a match if the texts together contain all wanted terms and no unwanted one. They are scored like texts of
+/// `field`.
 pub fn judge(matcher: &mut Matcher<'_>, texts: &[(About<'_>, &str)], field: Field, age_ms: i64) -> Option<Judged> {
     let (wanted, unwanted) = (matcher.query().wanted(), matcher.query().unwanted());
     let mut terms = 0;
@@ -27,7 +28,7 @@ pub fn judge(matcher: &mut Matcher<'_>, texts: &[(About<'_>, &str)], field: Fiel
             continue;
         };
         terms |= found.terms;
-        let (closeness, focus) = Closeness::of(&found.places, wanted);
+        let (closeness, focus) = Closeness::measure(&found.places, wanted);
         if best.as_ref().is_none_or(|(before, ..)| closeness > *before) {
             let marked = found.places.iter().filter(|(_, term)| wanted & 1 << term != 0);
             let places: Vec<Range<usize>> = marked.map(|(place, _)| place.clone()).collect();

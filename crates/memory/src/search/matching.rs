@@ -1,4 +1,4 @@
-//! Finds a query's terms in a decoded text. This decides what a hit is; filters only save the way here.
+//! Finds the terms of a query in a decoded text. This is what decides whether a text matches; filters only save work.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -10,34 +10,34 @@ use super::fold::{Folded, compose};
 use super::query::{Ends, Pattern, Query, Term};
 use super::words;
 
-/// Places of one term in one text that are remembered: enough to mark and to measure.
+/// Maximum number of places remembered per term and text: enough to highlight and to measure closeness.
 const PLACES_MAX: usize = 32;
 
-/// What is known of the text besides its words.
+/// The context of a text: everything that is known about it except its words.
 #[derive(Debug, Clone, Copy)]
 pub struct About<'t> {
     pub field: Field,
     pub role: Role,
     pub tool: Option<&'t str>,
-    /// The kinds of its event; none where the text is no event's.
+    /// The kinds of its event, or `None` if the text belongs to no event.
     pub kinds: Option<Kinds>,
 }
 
-/// What was found in one text.
+/// The matches in one text.
 #[derive(Debug, Default)]
 pub struct Found<'t> {
-    /// The text as it was compared: places are in it.
+    /// The composed text, to which the places refer.
     pub text: Cow<'t, str>,
     /// One bit for each term that was found.
     pub terms: u32,
-    /// Where, and by which term, in the order of the text.
+    /// The ranges of the matches and the index of their term, in text order.
     pub places: Vec<(Range<usize>, usize)>,
 }
 
-/// Looks for the terms of one query in many texts. One per thread: it keeps its memory.
+/// Finds the terms of one query in many texts. Create one per thread because it reuses its buffers.
 pub struct Matcher<'q> {
     query: &'q Query,
-    /// For each term the search for its first piece.
+    /// For each literal term, the search for its first piece.
     finders: Vec<Option<Finder<'q>>>,
     folded: Folded,
 }
@@ -55,13 +55,13 @@ impl<'q> Matcher<'q> {
         }
     }
 
-    /// What is looked for.
+    /// The query whose terms are searched for.
     pub fn query(&self) -> &'q Query {
         self.query
     }
 
-    /// What is found in a text; nothing where it is not searched or does not hold anything that is asked for. A query of
-    /// fields alone finds every text which they allow.
+    /// Returns the matches in a text, or `None` if the text is not searched or contains no term. A query that has
+    /// only fields matches every text that they allow.
     pub fn find<'t>(&mut self, about: &About<'_>, text: &'t str) -> Option<Found<'t>> {
         let is_allowed = self.allows(about);
         let is_searched = |term: &Term| term.field.map_or(is_allowed, |field| field == about.field);
@@ -76,7 +76,7 @@ impl<'q> Matcher<'q> {
         for (at, term) in self.query.terms.iter().enumerate() {
             if is_searched(term) {
                 let before = found.places.len();
-                self.places(at, &text, &mut |place| {
+                self.each_place(at, &text, &mut |place| {
                     found.places.push((place, at));
                     found.places.len() - before < PLACES_MAX
                 });
@@ -94,7 +94,7 @@ impl<'q> Matcher<'q> {
         Some(found)
     }
 
-    /// Whether the fields of the query allow a text.
+    /// Returns `true` if the fields of the query allow a text.
     fn allows(&self, about: &About<'_>) -> bool {
         let only = &self.query.only;
         only.fields.takes(|field| *field == about.field)
@@ -107,18 +107,18 @@ impl<'q> Matcher<'q> {
                 .takes(|kind| about.kinds.is_some_and(|kinds| kinds.has(*kind)))
     }
 
-    /// Gives the places of a term in a composed text until it is told to stop.
-    fn places(&self, at: usize, text: &str, take: &mut dyn FnMut(Range<usize>) -> bool) {
+    /// Calls `take` with the places of a term in a composed text until `take` returns `false`.
+    fn each_place(&self, at: usize, text: &str, take: &mut dyn FnMut(Range<usize>) -> bool) {
         match (&self.query.terms[at].pattern, &self.finders[at]) {
             (Pattern::Literal { pieces, ends }, Some(finder)) => {
                 let mut from = 0;
                 while let Some(start) = finder.find(&self.folded.as_str().as_bytes()[from..]) {
                     let start = from + start;
-                    let found = self.rest_follows(start, pieces).map(|end| {
+                    let found = self.match_rest(start, pieces).map(|end| {
                         let place = self.folded.place_there(start)..self.folded.place_there(end);
                         (place, end)
                     });
-                    match found.filter(|(place, _)| fits(text, place, *ends)) {
+                    match found.filter(|(place, _)| has_allowed_ends(text, place, *ends)) {
                         Some((place, end)) => {
                             from = end;
                             if !take(place) {
@@ -137,8 +137,8 @@ impl<'q> Matcher<'q> {
         }
     }
 
-    /// Where the pieces end whose first one begins here, white space between them.
-    fn rest_follows(&self, start: usize, pieces: &[String]) -> Option<usize> {
+    /// Returns the end of the last piece if all pieces follow from `start` on, separated by white space.
+    fn match_rest(&self, start: usize, pieces: &[String]) -> Option<usize> {
         let (first, rest) = pieces.split_first()?;
         let mut end = start + first.len();
         for piece in rest {
@@ -153,7 +153,7 @@ impl<'q> Matcher<'q> {
     }
 }
 
-fn fits(text: &str, place: &Range<usize>, ends: Ends) -> bool {
+fn has_allowed_ends(text: &str, place: &Range<usize>, ends: Ends) -> bool {
     match ends {
         Ends::Words => words::is_sequence(text, place),
         Ends::Open => words::is_opening(text, place),
@@ -161,7 +161,7 @@ fn fits(text: &str, place: &Range<usize>, ends: Ends) -> bool {
     }
 }
 
-/// Whether a tool has this name, case aside; `mcp__*` is any tool whose name begins so.
+/// Returns `true` if a tool has this name, ignoring case. A name that ends with `*` is a prefix.
 fn is_named(tool: &str, name: &str) -> bool {
     let tool = tool.to_lowercase();
     match name.strip_suffix('*') {
@@ -174,27 +174,27 @@ fn is_named(tool: &str, name: &str) -> bool {
 mod tests {
     use super::*;
 
-    const SAID: About<'_> = About {
+    const ANSWER: About<'_> = About {
         field: Field::Answer,
         role: Role::Assistant,
         tool: None,
         kinds: None,
     };
 
-    fn found(query: &Query, text: &str) -> String {
-        let Some(found) = Matcher::new(query).find(&SAID, text) else {
+    fn find_in(query: &Query, text: &str) -> String {
+        let Some(found) = Matcher::new(query).find(&ANSWER, text) else {
             return String::new();
         };
-        let told = found.places.iter().map(|(place, _)| &found.text[place.clone()]);
-        told.collect::<Vec<_>>().join("|")
+        let matches = found.places.iter().map(|(place, _)| &found.text[place.clone()]);
+        matches.collect::<Vec<_>>().join("|")
     }
 
-    fn by_words(query: &str, text: &str) -> String {
-        found(&Query::words(query).unwrap(), text)
+    fn find_words(query: &str, text: &str) -> String {
+        find_in(&Query::words(query).unwrap(), text)
     }
 
     #[test]
-    fn words_are_found_whole_in_any_case_and_by_their_parts() {
+    fn words_match_as_a_whole_in_any_case_and_by_their_parts() {
         for (query, text, expected) in [
             ("config", "parse_config, ParseConfig and Configs", "config|Config"),
             ("parseconfig", "ParseConfig MyParseConfig", "ParseConfig"),
@@ -209,29 +209,29 @@ mod tests {
             ("🎉", "done 🎉", "🎉"),
             ("one two", "two", "two"),
         ] {
-            assert_eq!(by_words(query, text), expected, "{query}");
+            assert_eq!(find_words(query, text), expected, "{query}");
         }
     }
 
     #[test]
-    fn exact_characters_and_expressions_are_found_anywhere() {
-        assert_eq!(found(&Query::exact("n( x").unwrap(), "FN( x)"), "N( x");
+    fn exact_texts_and_expressions_match_anywhere() {
+        assert_eq!(find_in(&Query::exact("n( x").unwrap(), "FN( x)"), "N( x");
         assert_eq!(
-            found(&Query::regex("^fn \\w+").unwrap(), "a\nFn main() fn x"),
+            find_in(&Query::regex("^fn \\w+").unwrap(), "a\nFn main() fn x"),
             "Fn main"
         );
-        assert_eq!(found(&Query::regex("x*").unwrap(), "axxb"), "xx");
+        assert_eq!(find_in(&Query::regex("x*").unwrap(), "axxb"), "xx");
     }
 
     #[test]
     fn a_long_text_of_one_letter_is_searched_in_reasonable_time() {
         let text = "a".repeat(300_000);
-        assert_eq!(by_words("a aa aaaa*", &text), "aaaa");
-        assert_eq!(found(&Query::exact("ab").unwrap(), &text), "");
+        assert_eq!(find_words("a aa aaaa*", &text), "aaaa");
+        assert_eq!(find_in(&Query::exact("ab").unwrap(), &text), "");
     }
 
     #[test]
-    fn fields_say_which_texts_are_searched() {
+    fn fields_select_the_texts_that_are_searched() {
         let about = About {
             field: Field::ToolOutput,
             role: Role::Tool,

@@ -1,7 +1,7 @@
-//! Regular expressions: compiled, and asked which letters none of their matches can do without.
+//! Compiles regular expressions, and determines the letters that every match must contain.
 //!
-//! The parts of an expression that every match passes through are walked. Classes whose characters are one character but for
-//! their case count as letters, so expressions without case lose nothing.
+//! Only the parts of an expression that every match passes through are visited. A class whose characters differ only
+//! in case counts as a letter, so that case-insensitive expressions can use filters as well.
 
 use regex::{Regex, RegexBuilder};
 use regex_syntax::ParserBuilder;
@@ -9,29 +9,29 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 
 use super::filter::Need;
 use super::fold::{Folded, fold_char};
-use super::query::{Ends, QueryError, need_of};
+use super::query::{Ends, QueryError, literal_need};
 use super::raw;
 
-/// A compiled expression is refused past this size, as is what it keeps while it runs.
+/// Maximum size of a compiled expression, and of its cache while it runs.
 const COMPILED_BYTES_MAX: usize = 4 << 20;
 
-pub(super) struct Read {
+pub(super) struct ParsedRegex {
     pub(super) regex: Regex,
     pub(super) need: Need,
-    /// Plain letters and digits that stand in every match, case aside.
+    /// ASCII letters and digits that every match contains, ignoring case.
     pub(super) plain: Option<String>,
-    /// What a line with a match matches, as [`raw`] says.
+    /// An expression that matches every line with a match; see [`raw`].
     pub(super) raw: Option<Hir>,
 }
 
 /// Compiles a composed expression.
-pub(super) fn read(expression: &str) -> Result<Read, QueryError> {
+pub(super) fn parse_regex(expression: &str) -> Result<ParsedRegex, QueryError> {
     let parsed = ParserBuilder::new()
         .case_insensitive(true)
         .multi_line(true)
         .build()
         .parse(expression);
-    let hir = parsed.map_err(|error| wrong(expression, &error))?;
+    let hir = parsed.map_err(|error| regex_error(expression, &error))?;
     let mut builder = RegexBuilder::new(expression);
     builder
         .case_insensitive(true)
@@ -41,21 +41,21 @@ pub(super) fn read(expression: &str) -> Result<Read, QueryError> {
         at: 1,
         reason: error.to_string().lines().last().unwrap_or_default().trim().to_owned(),
     })?;
-    let mut stretches = Vec::new();
-    let need = need(&hir, &mut stretches);
-    let plain = stretches
+    let mut runs = Vec::new();
+    let need = need_of_part(&hir, &mut runs);
+    let plain = runs
         .iter()
         .flat_map(|text| text.split(|c: char| !c.is_ascii_alphanumeric()));
     let plain = plain.max_by_key(|text| text.len()).filter(|text| text.len() > 1);
-    Ok(Read {
+    Ok(ParsedRegex {
         regex,
         plain: plain.map(str::to_owned),
-        raw: raw::of(&hir),
+        raw: raw::relax(&hir),
         need,
     })
 }
 
-fn wrong(expression: &str, error: &regex_syntax::Error) -> QueryError {
+fn regex_error(expression: &str, error: &regex_syntax::Error) -> QueryError {
     let (offset, reason) = match error {
         regex_syntax::Error::Parse(error) => (error.span().start.offset, error.kind().to_string()),
         regex_syntax::Error::Translate(error) => (error.span().start.offset, error.kind().to_string()),
@@ -65,48 +65,48 @@ fn wrong(expression: &str, error: &regex_syntax::Error) -> QueryError {
     QueryError::Regex { at, reason }
 }
 
-/// What every match needs. The folded stretches that every match holds are gathered on the way.
-fn need(hir: &Hir, stretches: &mut Vec<String>) -> Need {
+/// Returns what every match needs, and collects the folded literals that every match contains.
+fn need_of_part(hir: &Hir, runs: &mut Vec<String>) -> Need {
     match hir.kind() {
-        HirKind::Capture(capture) => need(&capture.sub, stretches),
-        HirKind::Repetition(repetition) if repetition.min > 0 => need(&repetition.sub, stretches),
-        HirKind::Concat(parts) => of_sequence(parts, stretches),
-        HirKind::Alternation(ways) => Need::any(ways.iter().map(|way| need(way, &mut Vec::new())).collect()),
-        HirKind::Literal(_) if letters(hir).is_some() => of_sequence(std::slice::from_ref(hir), stretches),
+        HirKind::Capture(capture) => need_of_part(&capture.sub, runs),
+        HirKind::Repetition(repetition) if repetition.min > 0 => need_of_part(&repetition.sub, runs),
+        HirKind::Concat(parts) => need_of_sequence(parts, runs),
+        HirKind::Alternation(ways) => Need::any(ways.iter().map(|way| need_of_part(way, &mut Vec::new())).collect()),
+        HirKind::Literal(_) if literal_text(hir).is_some() => need_of_sequence(std::slice::from_ref(hir), runs),
         HirKind::Literal(_) | HirKind::Class(_) | HirKind::Empty | HirKind::Look(_) | HirKind::Repetition(_) => {
             Need::Anything
         }
     }
 }
 
-/// Neighbours that are letters make one stretch; the rest is needed beside it.
-fn of_sequence(parts: &[Hir], stretches: &mut Vec<String>) -> Need {
+/// Joins adjacent literals; the other parts add needs of their own.
+fn need_of_sequence(parts: &[Hir], runs: &mut Vec<String>) -> Need {
     let mut needs = Vec::new();
-    let mut stretch = String::new();
-    let mut end = |stretch: &mut String, needs: &mut Vec<Need>| {
-        let stretch = std::mem::take(stretch);
-        needs.push(need_of(std::slice::from_ref(&stretch), Ends::Free));
-        stretches.push(stretch);
+    let mut run = String::new();
+    let mut end = |run: &mut String, needs: &mut Vec<Need>| {
+        let run = std::mem::take(run);
+        needs.push(literal_need(std::slice::from_ref(&run), Ends::Free));
+        runs.push(run);
     };
     let mut rest = Vec::new();
     for part in parts {
-        match letters(part) {
-            Some(letters) => stretch.push_str(&letters),
-            // A border between words is no character.
+        match literal_text(part) {
+            Some(text) => run.push_str(&text),
+            // A word boundary matches no character, so it does not end a literal.
             None if matches!(part.kind(), HirKind::Look(_)) => {}
             None => {
-                end(&mut stretch, &mut needs);
+                end(&mut run, &mut needs);
                 rest.push(part);
             }
         }
     }
-    end(&mut stretch, &mut needs);
-    needs.extend(rest.into_iter().map(|part| need(part, stretches)));
+    end(&mut run, &mut needs);
+    needs.extend(rest.into_iter().map(|part| need_of_part(part, runs)));
     Need::all(needs)
 }
 
-/// The one folded text a part matches, if it is one.
-fn letters(part: &Hir) -> Option<String> {
+/// Returns the single folded text that a part matches, or `None` if it can match several.
+fn literal_text(part: &Hir) -> Option<String> {
     match part.kind() {
         HirKind::Literal(literal) => {
             let text = std::str::from_utf8(&literal.0).ok()?;
@@ -127,8 +127,8 @@ fn letters(part: &Hir) -> Option<String> {
                 .all(|byte| byte.to_ascii_lowercase() == first)
                 .then(|| char::from(first).to_string())
         }
-        HirKind::Capture(capture) => letters(&capture.sub),
-        HirKind::Concat(parts) => parts.iter().map(letters).collect(),
+        HirKind::Capture(capture) => literal_text(&capture.sub),
+        HirKind::Concat(parts) => parts.iter().map(literal_text).collect(),
         _ => None,
     }
 }
@@ -138,15 +138,17 @@ mod tests {
     use super::*;
     use crate::search::filter::{Builder, Filter};
 
-    fn asks_for(expression: &str, text: &str) -> bool {
+    fn may_match(expression: &str, text: &str) -> bool {
         let mut builder = Builder::default();
         builder.add(text);
         let filter = builder.finish();
-        Filter::read(&filter).unwrap().may_hold(&read(expression).unwrap().need)
+        Filter::read(&filter)
+            .unwrap()
+            .may_hold(&parse_regex(expression).unwrap().need)
     }
 
     #[test]
-    fn the_letters_an_expression_cannot_do_without_are_needed() {
+    fn letters_that_every_match_contains_are_needed() {
         for expression in [
             "HTTP_[a-z]+_proxy",
             r"\bhttp_(?:all|no)_proxy\b",
@@ -156,21 +158,21 @@ mod tests {
             "nothing|no_proxy",
             "xport http_no_proxy=",
         ] {
-            assert!(asks_for(expression, "export http_no_proxy=1"), "{expression}");
-            assert!(!asks_for(expression, "export nothin here"), "{expression}");
+            assert!(may_match(expression, "export http_no_proxy=1"), "{expression}");
+            assert!(!may_match(expression, "export nothin here"), "{expression}");
         }
     }
 
     #[test]
     fn expressions_without_letters_need_nothing() {
         for expression in [r"\w+", "a*", "[0-9]{3}", "ab", "abc|.", "(?:foo)?", "^$"] {
-            assert_eq!(read(expression).unwrap().need, Need::Anything, "{expression}");
+            assert_eq!(parse_regex(expression).unwrap().need, Need::Anything, "{expression}");
         }
     }
 
     #[test]
-    fn the_plain_letters_of_every_match_are_told() {
-        let plain = |expression| read(expression).unwrap().plain;
+    fn the_plain_letters_of_every_match_are_returned() {
+        let plain = |expression| parse_regex(expression).unwrap().plain;
         assert_eq!(plain(r"func \(s \*[A-Z]\w+\) Close").as_deref(), Some("close"));
         assert_eq!(plain("panic: .*nil pointer").as_deref(), Some("pointer"));
         assert_eq!(plain("foo|bar"), None);
@@ -178,8 +180,8 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_expression_is_told_with_its_place() {
-        let error = |expression| read(expression).err().unwrap().to_string();
+    fn an_invalid_expression_is_reported_with_its_position() {
+        let error = |expression| parse_regex(expression).err().unwrap().to_string();
         assert_eq!(error("é(b"), "not a regular expression, at character 2: unclosed group");
         assert_eq!(
             error("a{1000}{1000}{1000}"),

@@ -1,8 +1,9 @@
-//! What somebody asks: words, phrases, beginnings of words, what must not be there, and where to look.
+//! Queries: words, phrases, prefixes, excluded words, and the fields that restrict where they are searched for.
 //!
-//! `migration "exact phrase" migrat* -draft tool:Bash file:src/main.rs kind:error role:user in:tool`. All words must stand in one
-//! turn. Fields say in which texts they are looked for; `file:` is looked for in what tools were given. Nothing here knows
-//! frames or texts: a query knows what it needs from a filter, and [`super::matching`] finds it in a text.
+//! `migration "exact phrase" migrat* -draft tool:Bash file:src/main.rs kind:error role:user in:tool`. All words must
+//! be in one turn. Fields select the texts that are searched; `file:` searches the inputs of tools. Nothing here
+//! knows frames or texts: a query knows what a filter must contain, and [`super::matching`] finds the terms in a
+//! text.
 
 use regex::Regex;
 use regex_syntax::hir::Hir;
@@ -15,58 +16,58 @@ use super::{pattern, words};
 
 mod parse;
 
-/// More words than anybody types; a bit for each fits a number.
+/// Maximum number of terms. It is more than users type, and one bit for each term fits a `u32`.
 pub const TERMS_MAX: usize = 32;
-/// Longer questions are pasted by mistake.
+/// Maximum length of a query. Longer ones are usually pasted by mistake.
 pub const QUERY_BYTES_MAX: usize = 4096;
 
-/// A question, ready to be asked.
+/// A parsed query.
 #[derive(Debug, Clone, Default)]
 pub struct Query {
     pub terms: Vec<Term>,
     pub only: Restrictions,
-    /// What was not taken as it was typed.
+    /// What was interpreted differently from how it was typed.
     pub notes: Vec<Note>,
 }
 
-/// One thing to be found, or to be absent.
+/// One text to find or to exclude.
 #[derive(Debug, Clone)]
 pub struct Term {
-    /// As it was typed.
+    /// The term as the user typed it.
     pub typed: String,
     pub is_negated: bool,
-    /// The only field it is looked for in; else the query's restrictions say so.
+    /// The only field that is searched, or `None` if the restrictions of the query apply.
     pub field: Option<Field>,
     pub pattern: Pattern,
-    /// What a frame must hold, else this cannot be in it.
+    /// What a frame must contain for this term to match.
     pub need: Need,
-    /// Letters and digits that stand in every match as they are, case aside.
+    /// ASCII letters and digits that every match contains, ignoring case.
     pub plain: Option<String>,
-    /// An expression which every line matches whose texts hold a match.
+    /// An expression that matches every line whose texts contain a match.
     pub raw: Option<Hir>,
 }
 
 /// How a term is found in a text.
 #[derive(Debug, Clone)]
 pub enum Pattern {
-    /// Folded pieces with white space between them.
+    /// Folded pieces, separated by white space.
     Literal { pieces: Vec<String>, ends: Ends },
-    /// An expression over the composed text.
+    /// An expression on the composed text.
     Regex(Regex),
 }
 
-/// Where a literal may begin and end.
+/// Where a literal may start and end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ends {
-    /// Where words do.
+    /// At word boundaries.
     Words,
-    /// It begins where a word does, and ends anywhere.
+    /// It starts at a word boundary and ends anywhere.
     Open,
     /// Anywhere.
     Free,
 }
 
-/// Texts in which words are looked for. Of one kind of restriction one must fit, of all kinds all.
+/// Which texts are searched. A text must match at least one value of each kind of restriction.
 #[derive(Debug, Clone, Default)]
 pub struct Restrictions {
     pub tools: Choice<String>,
@@ -75,7 +76,7 @@ pub struct Restrictions {
     pub fields: Choice<Field>,
 }
 
-/// What is wanted, any of it; and what is not.
+/// The allowed values, any of which must match, and the excluded ones.
 #[derive(Debug, Clone)]
 pub struct Choice<T> {
     pub wanted: Vec<T>,
@@ -92,19 +93,19 @@ impl<T> Default for Choice<T> {
 }
 
 impl<T> Choice<T> {
-    /// Whether something is chosen, which `is` knows.
+    /// Returns `true` if the choice allows a value, which `is` compares with.
     pub fn takes(&self, is: impl Fn(&T) -> bool) -> bool {
         (self.wanted.is_empty() || self.wanted.iter().any(&is)) && !self.unwanted.iter().any(&is)
     }
 
-    /// Whether it takes everything.
+    /// Returns `true` if the choice allows every value.
     pub fn is_open(&self) -> bool {
         self.wanted.is_empty() && self.unwanted.is_empty()
     }
 }
 
 impl Restrictions {
-    /// Whether the events of a session must be known to judge a text.
+    /// Returns `true` if the events of a session are needed to decide whether a text is searched.
     pub fn ask_for_events(&self) -> bool {
         !self.tools.is_open() || !self.kinds.is_open()
     }
@@ -139,7 +140,7 @@ pub enum PartSyntax {
     Literal,
 }
 
-/// Something about a question that its asker should know.
+/// Something about the query that the user should know.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Note {
     #[error("`{typed}:` is not a field, so `{typed}:{value}` is searched as text; {suggestion}")]
@@ -167,14 +168,14 @@ pub enum FieldSuggestion {
     Option { option: &'static str, value: String },
 }
 
-/// Why a question cannot be asked.
+/// Why a query is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum QueryError {
-    #[error("nothing is asked for")]
+    #[error("the query is empty")]
     Empty,
     #[error("the query only excludes words")]
     OnlyNegations,
-    #[error("no value behind `{field}:`")]
+    #[error("no value after `{field}:`")]
     NoValue { field: &'static str },
     #[error("unknown value for `{field}:`: {value}{}", did_you_mean(.field, *.nearest))]
     UnknownValue {
@@ -184,9 +185,9 @@ pub enum QueryError {
     },
     #[error("not a regular expression, at character {at}: {reason}")]
     Regex { at: usize, reason: String },
-    #[error("more than {TERMS_MAX} words are asked for")]
+    #[error("the query has more than {TERMS_MAX} words")]
     TooMany,
-    #[error("the question is longer than {QUERY_BYTES_MAX} bytes")]
+    #[error("the query is longer than {QUERY_BYTES_MAX} bytes")]
     TooLong,
 }
 
@@ -195,15 +196,15 @@ fn did_you_mean(field: &str, nearest: Option<&str>) -> String {
 }
 
 impl QueryError {
-    /// What to do instead.
+    /// Returns a hint that tells the user what to do instead.
     pub fn hint(&self) -> String {
         match self {
             Self::Empty => "give a word, or a field such as `kind:error`".into(),
             Self::OnlyNegations => "add a word to search for; to search for the dash itself, put `--` before it".into(),
             Self::NoValue { field } => format!("write it without a space: `{field}:VALUE`"),
             Self::UnknownValue { field, .. } => format!("one of: {}", parse::values_of(field).join(", ")),
-            Self::Regex { .. } => "`--exact` takes every character as it is".into(),
-            Self::TooMany | Self::TooLong => "`--exact` looks for a text as a whole".into(),
+            Self::Regex { .. } => "use `--exact` to search for the characters literally".into(),
+            Self::TooMany | Self::TooLong => "use `--exact` to search for the text as a whole".into(),
         }
     }
 }
@@ -231,25 +232,25 @@ impl Query {
         parse::parse(&[part], LastWord::Begun)
     }
 
-    /// Looks for these characters, wherever they stand. Case does not count.
+    /// Creates a query for a text, wherever it occurs, ignoring case.
     pub fn exact(text: &str) -> Result<Self, QueryError> {
         check_length(text.len())?;
         if text.is_empty() {
             return Err(QueryError::Empty);
         }
-        let term = Term::literal(text, vec![folded(text)], Ends::Free);
-        Ok(Self::of(term))
+        let term = Term::literal(text, vec![fold_text(text)], Ends::Free);
+        Ok(Self::single(term))
     }
 
-    /// Looks for what a regular expression matches, line by line unless it says otherwise. Case does not count, unless it
-    /// begins with `(?-i)`.
+    /// Creates a query for a regular expression, which is applied to each line by default. Ignores case unless the
+    /// expression starts with `(?-i)`.
     pub fn regex(expression: &str) -> Result<Self, QueryError> {
         check_length(expression.len())?;
         if expression.is_empty() {
             return Err(QueryError::Empty);
         }
-        let read = pattern::read(&compose(expression))?;
-        Ok(Self::of(Term {
+        let read = pattern::parse_regex(&compose(expression))?;
+        Ok(Self::single(Term {
             typed: expression.to_owned(),
             is_negated: false,
             field: None,
@@ -260,7 +261,7 @@ impl Query {
         }))
     }
 
-    fn of(term: Term) -> Self {
+    fn single(term: Term) -> Self {
         let mut query = Self::default();
         query.terms.push(term);
         query.note_cost();
@@ -273,23 +274,23 @@ impl Query {
         }
     }
 
-    /// Whether filters can say no to it.
+    /// Returns `true` if filters can exclude frames.
     pub fn narrows(&self) -> bool {
         let narrows = |term: &Term| !term.is_negated && term.need != Need::Anything;
         self.terms.iter().any(narrows)
     }
 
-    /// Whether trigrams have to be asked, and not words alone.
+    /// Returns `true` if the query needs trigrams, and not only words.
     pub fn asks_trigrams(&self) -> bool {
         self.terms.iter().any(|term| term.need.asks_trigrams())
     }
 
-    /// One bit for each term that must be found.
+    /// Returns one bit for each term that must be found.
     pub fn wanted(&self) -> u32 {
         self.bits(|term| !term.is_negated)
     }
 
-    /// One bit for each term that must not be found.
+    /// Returns one bit for each term that must not be found.
     pub fn unwanted(&self) -> u32 {
         self.bits(|term| term.is_negated)
     }
@@ -306,16 +307,16 @@ impl Term {
             typed: typed.to_owned(),
             is_negated: false,
             field: None,
-            need: need_of(&pieces, ends),
-            plain: plain_of(&pieces),
+            need: literal_need(&pieces, ends),
+            plain: longest_plain_run(&pieces),
             raw: None,
             pattern: Pattern::Literal { pieces, ends },
         }
     }
 }
 
-/// A text as it is looked for.
-fn folded(text: &str) -> String {
+/// Returns a text as it is compared: composed and folded.
+fn fold_text(text: &str) -> String {
     Folded::of(&compose(text)).as_str().to_owned()
 }
 
@@ -326,9 +327,9 @@ fn check_length(bytes: usize) -> Result<(), QueryError> {
     }
 }
 
-/// What a frame must hold for a literal to be in it: the words of its pieces, unless they may be pieces of words, and the
-/// trigrams of its pieces.
-pub(super) fn need_of(pieces: &[String], ends: Ends) -> Need {
+/// Returns what a frame must contain for a literal to match: the words of its pieces, unless they may be parts of
+/// longer words, and the trigrams of its pieces.
+pub(super) fn literal_need(pieces: &[String], ends: Ends) -> Need {
     let mut needs = Vec::new();
     for (at, piece) in pieces.iter().enumerate() {
         let is_open = ends == Ends::Open && at + 1 == pieces.len();
@@ -346,8 +347,8 @@ pub(super) fn need_of(pieces: &[String], ends: Ends) -> Need {
     Need::all(needs)
 }
 
-/// The longest stretch of plain letters and digits in the pieces.
-fn plain_of(pieces: &[String]) -> Option<String> {
+/// Returns the longest run of ASCII letters and digits in the pieces.
+fn longest_plain_run(pieces: &[String]) -> Option<String> {
     let stretches = pieces
         .iter()
         .flat_map(|piece| piece.split(|c: char| !c.is_ascii_alphanumeric()));

@@ -1,8 +1,9 @@
-//! The run of one question over all sessions: ask filters, read frames, gather turns, stop when enough is found.
+//! Runs one query over all sessions: tests filters, reads frames, collects turns, and stops when enough is found.
 //!
-//! Sessions go in waves that grow, newest first. Within a wave threads take frames one by one; a session is done when its last
-//! frame is. The answer ends with the session at which enough was found, counted from the newest: what other threads had read
-//! beyond it is thrown away, so that the number of threads changes nothing.
+//! Sessions are searched in waves of growing size, newest first. Within a wave, threads take frames one by one, and a
+//! session is complete when its last frame is. The answer ends with the session at which enough was found, counted
+//! from the newest. What other threads read beyond it is discarded, because the result must not depend on the number
+//! of threads.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,16 +11,16 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::glance::Glance;
 use super::query::Query;
-use super::scan::{Gathered, Place, Scanner};
+use super::scan::{Scanner, TurnMatches, TurnOrGap};
 use super::score::score;
 use crate::packs::Scratch;
 
 use super::{Answer, Effort, Enough, Fact, FrameRange, Hit, Part, Reach, Session, Work};
 
-/// Sessions of the first wave; each further one has twice as many.
+/// Number of sessions in the first wave. Each later wave has twice as many.
 const WAVE_SESSIONS: usize = 16;
 
-/// Answers a question.
+/// Runs a query.
 pub fn search(query: &Query, sessions: &[Session], reach: &Reach<'_>, effort: &Effort) -> Answer {
     let mut answer = Answer::default();
     let glance = OnceLock::new();
@@ -43,7 +44,7 @@ pub fn search(query: &Query, sessions: &[Session], reach: &Reach<'_>, effort: &E
     answer
 }
 
-/// The order in which hits are told: the best first, then the newest.
+/// Returns the sort key of a hit: the best first, then the newest.
 pub fn rank(hit: &Hit) -> impl Ord + use<> {
     let (score, turn) = (std::cmp::Reverse(hit.score), std::cmp::Reverse(hit.turn));
     (score, hit.session, turn, hit.part, hit.line)
@@ -54,28 +55,28 @@ struct Wave<'w, 'r> {
     sessions: &'w [Session],
     reach: &'w Reach<'r>,
     effort: &'w Effort,
-    /// Made when the first frame is read.
+    /// Created when the first frame is read.
     glance: &'w OnceLock<Glance>,
-    /// The number of its first session.
+    /// Index of the first session.
     start: usize,
-    /// What it may stop after.
+    /// After how many hits the wave may stop.
     enough: Enough,
 }
 
-/// A frame to be read.
+/// A frame to read.
 #[derive(Clone, Copy)]
-struct Job {
-    /// Counted from the wave's first session.
+struct FrameJob {
+    /// Index relative to the first session of the wave.
     session: usize,
     part: usize,
     frame: FrameRange,
 }
 
-/// What became of one session.
+/// The intermediate result of one session.
 #[derive(Default)]
-struct Outcome {
+struct SessionOutcome {
     waiting: usize,
-    turns: BTreeMap<Place, Gathered>,
+    turns: BTreeMap<TurnOrGap, TurnMatches>,
     facts: BTreeMap<usize, std::sync::Arc<[Fact]>>,
     hits: Vec<Hit>,
     work: Work,
@@ -85,40 +86,40 @@ struct Outcome {
 impl Wave<'_, '_> {
     fn run(&self, end: usize, answer: &mut Answer) {
         let count = end - self.start;
-        let outcomes: Vec<Mutex<Outcome>> = (0..count).map(|_| Mutex::default()).collect();
-        let mut jobs: Vec<Job> = Vec::new();
+        let outcomes: Vec<Mutex<SessionOutcome>> = (0..count).map(|_| Mutex::default()).collect();
+        let mut jobs: Vec<FrameJob> = Vec::new();
         for (session, outcome) in outcomes.iter().enumerate() {
             if (self.reach.is_cancelled)() {
                 break;
             }
-            jobs.extend(self.ask(session, &mut locked(outcome)));
+            jobs.extend(self.select_frames(session, &mut lock(outcome)));
         }
         let progress = Mutex::new(Progress::default());
         for (session, outcome) in outcomes.iter().enumerate() {
-            let outcome = locked(outcome);
+            let outcome = lock(outcome);
             if outcome.work.sessions == 1 && outcome.waiting == 0 {
-                locked(&progress).done(session, 0, 0);
+                lock(&progress).mark_done(session, 0, 0);
             }
         }
-        self.in_parallel(jobs.len(), &|| {
+        self.run_in_parallel(jobs.len(), &|| {
             let glance = self.glance.get_or_init(|| Glance::new(self.query));
             let mut scanner = Scanner::new(self.query, glance.clone());
             let mut scratch = Scratch::default();
             let (jobs, outcomes, progress) = (&jobs, &outcomes, &progress);
             move |job: usize| {
                 let job = jobs[job];
-                self.read(job, &mut scanner, &mut scratch, &outcomes[job.session]);
-                let mut outcome = locked(&outcomes[job.session]);
+                self.read_frame(job, &mut scanner, &mut scratch, &outcomes[job.session]);
+                let mut outcome = lock(&outcomes[job.session]);
                 outcome.waiting -= 1;
                 if outcome.waiting == 0 {
-                    self.judge(job.session, &mut outcome);
-                    locked(progress).done(job.session, outcome.hits.len(), outcome.work.read);
+                    self.collect_hits(job.session, &mut outcome);
+                    lock(progress).mark_done(job.session, outcome.hits.len(), outcome.work.read);
                 }
-                let progress = locked(progress);
+                let progress = lock(progress);
                 !self.enough.is_found(progress.hits, progress.frames)
             }
         });
-        let done = locked(&progress).sessions;
+        let done = lock(&progress).sessions;
         for (at, outcome) in outcomes.into_iter().enumerate().take(done) {
             let outcome = outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
             answer.work.add(&outcome.work);
@@ -134,8 +135,8 @@ impl Wave<'_, '_> {
         answer.is_cancelled = done < count;
     }
 
-    /// Asks the filters of a session which frames to read.
-    fn ask(&self, session: usize, outcome: &mut Outcome) -> Vec<Job> {
+    /// Selects the frames of a session to read by their filters.
+    fn select_frames(&self, session: usize, outcome: &mut SessionOutcome) -> Vec<FrameJob> {
         outcome.work.sessions = 1;
         let parts = &self.sessions[self.start + session].parts;
         let mut masks: Vec<(usize, FrameRange, u32)> = Vec::new();
@@ -146,8 +147,8 @@ impl Wave<'_, '_> {
             }
         }
         let wanted = self.query.wanted();
-        // A turn may reach over several frames, and over parts.
-        let mut places: BTreeMap<Place, u32> = BTreeMap::new();
+        // A turn can extend over several frames and parts.
+        let mut places: BTreeMap<TurnOrGap, u32> = BTreeMap::new();
         for (number, frame, mask) in &masks {
             each_place(&parts[*number], *number, frame, &mut |place| {
                 *places.entry(place).or_default() |= mask
@@ -155,31 +156,37 @@ impl Wave<'_, '_> {
         }
         let mut jobs = Vec::new();
         for (part, frame, mask) in masks {
-            let mut is_of_use = false;
+            let mut is_useful = false;
             each_place(&parts[part], part, &frame, &mut |place| {
-                is_of_use |= places[&place] & wanted == wanted
+                is_useful |= places[&place] & wanted == wanted
             });
-            if is_of_use && (mask != 0 || wanted == 0) {
-                jobs.push(Job { session, part, frame });
+            if is_useful && (mask != 0 || wanted == 0) {
+                jobs.push(FrameJob { session, part, frame });
             }
         }
         outcome.waiting = jobs.len();
         jobs
     }
 
-    fn read(&self, job: Job, scanner: &mut Scanner<'_>, scratch: &mut Scratch, outcome: &Mutex<Outcome>) {
+    fn read_frame(
+        &self,
+        job: FrameJob,
+        scanner: &mut Scanner<'_>,
+        scratch: &mut Scratch,
+        outcome: &Mutex<SessionOutcome>,
+    ) {
         let session = self.start + job.session;
         let facts = match self.query.only.ask_for_events() {
-            true => self.facts(session, job.part, outcome),
+            true => self.load_facts(session, job.part, outcome),
             false => std::sync::Arc::default(),
         };
         if let Err(error) = (self.reach.lines)(job.frame.key, scratch) {
-            return locked(outcome).unreadable.push((job.frame.key, error.to_string()));
+            return lock(outcome).unreadable.push((job.frame.key, error.to_string()));
         }
         let lines = &scratch.lines;
         let part = &self.sessions[session].parts[job.part];
         let found = scanner.scan((job.part, part), job.frame.first_line, lines, &facts);
-        let mut outcome = locked(outcome);
+        let mut outcome = lock(outcome);
         outcome.work.read += 1;
         outcome.work.bytes_read += lines.len() as u64;
         for (place, new) in found {
@@ -190,17 +197,17 @@ impl Wave<'_, '_> {
         }
     }
 
-    /// The facts of a part, fetched once.
-    fn facts(&self, session: usize, part: usize, outcome: &Mutex<Outcome>) -> std::sync::Arc<[Fact]> {
-        if let Some(facts) = locked(outcome).facts.get(&part) {
+    /// Returns the facts of a part, which are loaded only once.
+    fn load_facts(&self, session: usize, part: usize, outcome: &Mutex<SessionOutcome>) -> std::sync::Arc<[Fact]> {
+        if let Some(facts) = lock(outcome).facts.get(&part) {
             return facts.clone();
         }
         let facts: std::sync::Arc<[Fact]> = (self.reach.facts)(session, part).into();
-        locked(outcome).facts.entry(part).or_insert(facts).clone()
+        lock(outcome).facts.entry(part).or_insert(facts).clone()
     }
 
-    /// Makes hits of the turns that hold all that is wanted and nothing that is not.
-    fn judge(&self, session: usize, outcome: &mut Outcome) {
+    /// Converts the turns that contain all wanted terms and no unwanted one to hits.
+    fn collect_hits(&self, session: usize, outcome: &mut SessionOutcome) {
         let (wanted, unwanted) = (self.query.wanted(), self.query.unwanted());
         let age_ms = self
             .effort
@@ -218,8 +225,8 @@ impl Wave<'_, '_> {
             outcome.hits.push(Hit {
                 session: self.start + session,
                 turn: match place {
-                    Place::Turn(turn) => Some(turn),
-                    Place::Outside(..) => None,
+                    TurnOrGap::Turn(turn) => Some(turn),
+                    TurnOrGap::Outside(..) => None,
                 },
                 score: score(fields.into_iter(), best.closeness, age_ms),
                 texts: turn.texts,
@@ -235,8 +242,8 @@ impl Wave<'_, '_> {
         outcome.unreadable.sort();
     }
 
-    /// Does jobs in their order on the threads there are, until one says that it is enough, or nobody waits.
-    fn in_parallel<F: FnMut(usize) -> bool>(&self, jobs: usize, worker: &(dyn Fn() -> F + Sync)) {
+    /// Runs jobs in order on all threads, until a worker returns `false` or the search is cancelled.
+    fn run_in_parallel<F: FnMut(usize) -> bool>(&self, jobs: usize, worker: &(dyn Fn() -> F + Sync)) {
         if jobs == 0 {
             return;
         }
@@ -264,18 +271,18 @@ impl Wave<'_, '_> {
     }
 }
 
-/// How far the sessions are done, without a gap from the newest on.
+/// Number of sessions that are complete, counted from the newest without a gap.
 #[derive(Default)]
 struct Progress {
     sessions: usize,
     hits: usize,
     frames: usize,
-    /// Sessions behind a gap, their hits, and the frames that were read of them.
+    /// Completed sessions after a gap, with their number of hits and of frames read.
     ahead: BTreeMap<usize, (usize, usize)>,
 }
 
 impl Progress {
-    fn done(&mut self, session: usize, hits: usize, frames: usize) {
+    fn mark_done(&mut self, session: usize, hits: usize, frames: usize) {
         self.ahead.insert(session, (hits, frames));
         while let Some((hits, frames)) = self.ahead.remove(&self.sessions) {
             self.sessions += 1;
@@ -294,13 +301,13 @@ impl Work {
     }
 }
 
-/// Gives every turn that a frame touches, and every stretch outside of turns.
-fn each_place(part: &Part, number: usize, frame: &FrameRange, take: &mut dyn FnMut(Place)) {
+/// Calls `take` with every turn that overlaps a frame, and every gap outside turns.
+fn each_place(part: &Part, number: usize, frame: &FrameRange, take: &mut dyn FnMut(TurnOrGap)) {
     let end = frame.first_line + frame.lines;
     let mut line = frame.first_line;
     while line < end {
         let before = part.turns.partition_point(|turn| turn.start_line <= line);
-        take(part.place(number, line));
+        take(part.place_of_line(number, line));
         let within = before
             .checked_sub(1)
             .map(|at| part.turns[at])
@@ -312,6 +319,6 @@ fn each_place(part: &Part, number: usize, frame: &FrameRange, take: &mut dyn FnM
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

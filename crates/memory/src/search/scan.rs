@@ -1,6 +1,6 @@
-//! One frame, read: which of its turns hold which terms, and the best text of each.
+//! Scans one frame: which turns contain which terms, and the best text of each.
 //!
-//! A line is decoded only where a first look says that it may hold something.
+//! A line is decoded only if the quick test says that it may match.
 
 use std::collections::BTreeMap;
 
@@ -14,28 +14,29 @@ use super::snippet::{Snippet, cut};
 use super::{Fact, Form, Part};
 use crate::packs;
 
-/// A turn, or a stretch of lines that belongs to none.
+/// A turn, or a run of lines that belongs to no turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Place {
+pub(super) enum TurnOrGap {
     Turn(u32),
-    /// Before, between or behind the turns of a part: the part, and how many of its turns begin before it.
+    /// Lines before, between or after the turns of a part: the index of the part, and the number of its turns that
+    /// start earlier.
     Outside(usize, usize),
 }
 
 /// What was found in one turn so far.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Gathered {
+pub(super) struct TurnMatches {
     pub(super) terms: u32,
-    /// For each term the best field it was found in.
+    /// The best field in which each term was found.
     pub(super) fields: BTreeMap<usize, Field>,
-    /// How many texts hold something.
+    /// Number of texts that contain a term.
     pub(super) texts: u32,
-    pub(super) best: Option<Best>,
+    pub(super) best: Option<BestText>,
 }
 
-/// The text that shows best why a turn is a hit.
+/// The text that best shows why a turn matches.
 #[derive(Debug, Clone)]
-pub(super) struct Best {
+pub(super) struct BestText {
     pub(super) closeness: Closeness,
     pub(super) field: Field,
     pub(super) role: Role,
@@ -46,8 +47,8 @@ pub(super) struct Best {
     pub(super) snippet: Snippet,
 }
 
-impl Gathered {
-    /// Adds what was found in another frame. The order does not matter.
+impl TurnMatches {
+    /// Merges the matches of another frame. The order does not matter.
     pub(super) fn add(&mut self, other: Self) {
         self.terms |= other.terms;
         self.texts += other.texts;
@@ -69,15 +70,15 @@ impl Gathered {
     }
 }
 
-impl Best {
-    /// Most terms first, then the better field, then the shorter stretch, then the earlier place.
+impl BestText {
+    /// Compares by number of terms, then by field, then by the distance between the terms, then by position.
     fn is_better_than(&self, other: Option<&Self>) -> bool {
         let rank = |best: &Self| {
             let place = (best.part, best.line, best.block);
             (
                 std::cmp::Reverse(best.closeness.terms),
                 best.field,
-                std::cmp::Reverse(best.closeness.minus_bytes),
+                std::cmp::Reverse(best.closeness.negated_bytes),
                 place,
             )
         };
@@ -85,7 +86,7 @@ impl Best {
     }
 }
 
-/// Looks through frames for one query. One per thread.
+/// Scans frames for one query. Create one per thread.
 pub(super) struct Scanner<'q> {
     query: &'q Query,
     matcher: Matcher<'q>,
@@ -93,7 +94,7 @@ pub(super) struct Scanner<'q> {
 }
 
 impl<'q> Scanner<'q> {
-    /// `glance` is the query's.
+    /// `glance` must have been created for `query`.
     pub(super) fn new(query: &'q Query, glance: Glance) -> Self {
         Self {
             query,
@@ -102,32 +103,34 @@ impl<'q> Scanner<'q> {
         }
     }
 
-    /// Reads the lines of a frame.
+    /// Scans the lines of a frame.
     pub(super) fn scan(
         &mut self,
         (number, part): (usize, &Part),
         first_line: u64,
         lines: &[u8],
         facts: &[Fact],
-    ) -> BTreeMap<Place, Gathered> {
-        let mut gathered: BTreeMap<Place, Gathered> = BTreeMap::new();
-        let mut held: Vec<(u64, &[u8])> = Vec::new();
+    ) -> BTreeMap<TurnOrGap, TurnMatches> {
+        let mut turns: BTreeMap<TurnOrGap, TurnMatches> = BTreeMap::new();
+        let mut lines_to_decode: Vec<(u64, &[u8])> = Vec::new();
         self.glance.each_line(part.form, lines, &mut |at, line| {
-            held.push((first_line + at, line));
+            lines_to_decode.push((first_line + at, line));
             true
         });
-        for (line_number, line) in held {
-            for text in texts_of(part.form, line) {
-                let fact = fact_of(facts, line_number, text.block);
-                let Some(found) = self.look(&text, fact) else { continue };
-                let turn = gathered.entry(part.place(number, line_number)).or_default();
-                self.gather((number, line_number), &text, fact, &found, turn);
+        for (line_number, line) in lines_to_decode {
+            for text in line_texts(part.form, line) {
+                let fact = find_fact(facts, line_number, text.block);
+                let Some(found) = self.find_terms(&text, fact) else {
+                    continue;
+                };
+                let turn = turns.entry(part.place_of_line(number, line_number)).or_default();
+                self.add_text((number, line_number), &text, fact, &found, turn);
             }
         }
-        gathered
+        turns
     }
 
-    fn look<'t>(&mut self, text: &'t Text, fact: Option<&Fact>) -> Option<Found<'t>> {
+    fn find_terms<'t>(&mut self, text: &'t Text, fact: Option<&Fact>) -> Option<Found<'t>> {
         let about = About {
             field: text.field,
             role: text.role,
@@ -137,14 +140,14 @@ impl<'q> Scanner<'q> {
         self.matcher.find(&about, &text.text)
     }
 
-    /// Adds what was found in a text to its turn.
-    fn gather(
+    /// Adds the matches in a text to its turn.
+    fn add_text(
         &self,
         (part, line): (usize, u64),
         text: &Text,
         fact: Option<&Fact>,
         found: &Found<'_>,
-        turn: &mut Gathered,
+        turn: &mut TurnMatches,
     ) {
         let wanted = self.query.wanted();
         turn.terms |= found.terms;
@@ -154,8 +157,8 @@ impl<'q> Scanner<'q> {
                 .filter(|term| found.terms & 1 << term != 0)
                 .map(|term| (term, text.field)),
         );
-        let (closeness, focus) = Closeness::of(&found.places, wanted);
-        let mut best = Best {
+        let (closeness, focus) = Closeness::measure(&found.places, wanted);
+        let mut best = BestText {
             closeness,
             field: text.field,
             role: text.role,
@@ -175,7 +178,7 @@ impl<'q> Scanner<'q> {
     }
 }
 
-fn texts_of(form: Form, line: &[u8]) -> Vec<Text> {
+fn line_texts(form: Form, line: &[u8]) -> Vec<Text> {
     match (form, packs::body(line)) {
         (_, LineBody::Oversized { .. }) => Vec::new(),
         (Form::Lines(agent), LineBody::Bytes(line)) => texts(agent, line),
@@ -189,8 +192,8 @@ fn texts_of(form: Form, line: &[u8]) -> Vec<Text> {
     }
 }
 
-/// Facts are sorted by line and block.
-fn fact_of(facts: &[Fact], line: u64, block: u32) -> Option<&Fact> {
+/// Returns the facts of an event. `facts` must be sorted by line and block.
+fn find_fact(facts: &[Fact], line: u64, block: u32) -> Option<&Fact> {
     let at = facts
         .binary_search_by_key(&(line, block), |fact| (fact.line, fact.block))
         .ok()?;

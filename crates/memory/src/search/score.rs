@@ -1,10 +1,11 @@
-//! How well a turn answers a question: whole numbers only, so that the order is the same everywhere.
+//! Scores how well a turn matches a query. It uses integers only, because the order must be the same on every
+//! machine.
 
 use std::ops::Range;
 
 use transcript::Field;
 
-/// The best there is.
+/// The maximum score.
 pub const SCORE_MAX: u32 = 1000;
 
 const FIELD_MAX: u32 = 400;
@@ -13,8 +14,8 @@ const AGE_MAX: u32 = 300;
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
-/// What a word is worth by where it stands.
-fn worth(field: Field) -> u32 {
+/// Returns the value of a word by the field that contains it.
+fn field_value(field: Field) -> u32 {
     match field {
         Field::Prompt => FIELD_MAX,
         Field::Answer => 300,
@@ -25,37 +26,38 @@ fn worth(field: Field) -> u32 {
     }
 }
 
-/// The score of a turn: where its words stand, how close together in the text that holds most of them, and how old it is.
+/// Returns the score of a turn: the fields of its terms, how close together they are in the text that contains most
+/// of them, and the age of the session.
 pub(super) fn score(fields: impl Iterator<Item = Field>, closeness: Closeness, age_ms: i64) -> u32 {
-    let (count, sum) = fields.fold((0, 0), |(count, sum), field| (count + 1, sum + worth(field)));
+    let (count, sum) = fields.fold((0, 0), |(count, sum), field| (count + 1, sum + field_value(field)));
     let days = u32::try_from((age_ms / DAY_MS).clamp(0, 1 << 20)).unwrap_or_default();
-    // Half of it is gone after a month.
+    // Half of the points for age are lost after a month.
     sum / u32::max(count, 1) + closeness.points() + AGE_MAX * 30 / (30 + days)
 }
 
-/// How close together the words stand. The order is from far to near.
+/// How close together the terms are. Sorts from far to near.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Closeness {
-    /// How many of the terms stand in one text.
+    /// Number of terms in the text.
     pub(super) terms: u32,
-    /// Bytes of the shortest stretch with all of these, as a negative number.
-    pub(super) minus_bytes: i64,
-    /// Whether all terms of the question do.
-    pub(super) is_whole: bool,
+    /// Length in bytes of the shortest range that contains all of these, negated.
+    pub(super) negated_bytes: i64,
+    /// `true` if the text contains all terms of the query.
+    pub(super) has_all_terms: bool,
 }
 
 impl Closeness {
-    /// Measures the places of terms in one text; `wanted` has a bit for each term. Says also where the shortest stretch
-    /// with all of them begins.
-    pub(super) fn of(places: &[(Range<usize>, usize)], wanted: u32) -> (Self, usize) {
+    /// Measures the places of terms in one text; `wanted` has a bit for each term. Also returns the start of the
+    /// shortest range that contains all of them.
+    pub(super) fn measure(places: &[(Range<usize>, usize)], wanted: u32) -> (Self, usize) {
         if wanted.count_ones() == 1
             && let Some((place, _)) = places.iter().find(|(_, term)| wanted & 1 << term != 0)
         {
-            let minus_bytes = -i64::try_from(place.len()).unwrap_or(i64::MAX);
+            let negated_bytes = -i64::try_from(place.len()).unwrap_or(i64::MAX);
             let closeness = Self {
                 terms: 1,
-                minus_bytes,
-                is_whole: true,
+                negated_bytes,
+                has_all_terms: true,
             };
             return (closeness, place.start);
         }
@@ -75,20 +77,20 @@ impl Closeness {
         }
         let closeness = Self {
             terms: found.count_ones(),
-            minus_bytes: -i64::try_from(shortest).unwrap_or(i64::MAX),
-            is_whole: found == wanted,
+            negated_bytes: -i64::try_from(shortest).unwrap_or(i64::MAX),
+            has_all_terms: found == wanted,
         };
         (closeness, focus)
     }
 
     fn points(self) -> u32 {
-        if !self.is_whole {
+        if !self.has_all_terms {
             return 0;
         }
-        let bytes = u32::try_from(-self.minus_bytes).unwrap_or(u32::MAX).min(1 << 20);
+        let bytes = u32::try_from(-self.negated_bytes).unwrap_or(u32::MAX).min(1 << 20);
         match self.terms {
             0 | 1 => CLOSENESS_MAX,
-            // Words of usual length side by side are as close as can be.
+            // Adjacent words of ordinary length get full points.
             terms => CLOSENESS_MAX * 200 / (200 + bytes.saturating_sub(terms * 12)),
         }
     }
@@ -101,18 +103,21 @@ mod tests {
     fn closeness(places: &[(usize, usize)], wanted: u32) -> Closeness {
         let places: Vec<(Range<usize>, usize)> =
             places.iter().map(|(start, term)| (*start..start + 5, *term)).collect();
-        Closeness::of(&places, wanted).0
+        Closeness::measure(&places, wanted).0
     }
 
     #[test]
-    fn the_shortest_stretch_with_all_words_counts() {
-        assert_eq!(closeness(&[(0, 0), (50, 0), (60, 1), (300, 1)], 0b11).minus_bytes, -15);
+    fn the_shortest_range_with_all_terms_counts() {
+        assert_eq!(
+            closeness(&[(0, 0), (50, 0), (60, 1), (300, 1)], 0b11).negated_bytes,
+            -15
+        );
         assert!(closeness(&[(0, 0), (10, 1)], 0b11) > closeness(&[(0, 0), (900, 1)], 0b11));
         assert!(closeness(&[(0, 0), (900, 1)], 0b11) > closeness(&[(0, 0)], 0b11));
     }
 
     #[test]
-    fn a_prompt_is_worth_more_than_an_answer_and_both_more_than_tools() {
+    fn prompts_score_above_answers_and_both_above_tools() {
         let of = |field, days: i64| score([field].into_iter(), closeness(&[(0, 0)], 1), days * DAY_MS);
         let fields = [
             Field::Prompt,
@@ -127,7 +132,7 @@ mod tests {
         assert_eq!(
             of(Field::Prompt, -5),
             SCORE_MAX,
-            "a clock that went wrong earns nothing"
+            "a session in the future gets no bonus"
         );
         assert!(of(Field::Prompt, 30) < of(Field::Prompt, 1));
     }

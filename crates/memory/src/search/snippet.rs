@@ -1,35 +1,36 @@
-//! A few words around a hit, on one line, with the hit marked. What a terminal must not see is for the caller to escape.
+//! Cuts a snippet: a few words around a hit, on one line, with the hit marked. The caller escapes it for the
+//! terminal.
 
 use std::ops::Range;
 
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Characters of a snippet, as people see them; about, since none is cut in two.
+/// Maximum number of grapheme clusters in a snippet.
 const CHARS_MAX: usize = 160;
-/// Characters before the first mark.
+/// Number of characters before the first mark.
 const LEAD_CHARS: usize = 40;
-/// A letter with more marks than this is cut after all.
+/// Maximum length of one grapheme cluster. A letter with more combining marks is truncated.
 const CHAR_BYTES_MAX: usize = 64;
 
-/// A snippet and the ranges of bytes in it that were asked for.
+/// A snippet and the byte ranges in it that match.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Snippet {
     pub text: String,
     pub marks: Vec<Range<usize>>,
 }
 
-/// Cuts a snippet out of a text around its focus, and marks some places in it.
+/// Cuts a snippet around `focus` out of a text, and marks the given places in it.
 pub fn cut(text: &str, focus: usize, places: &[Range<usize>]) -> Snippet {
-    let start = start_of(text, focus);
+    let start = find_start(text, focus);
     let mut snippet = Snippet::default();
-    // For each character its place in the text and in the snippet.
-    let mut borders: Vec<(usize, usize)> = Vec::new();
+    // For each character, its offset in the text and in the snippet.
+    let mut boundaries: Vec<(usize, usize)> = Vec::new();
     let mut at = start;
     if start > 0 {
         snippet.text.push('…');
     }
     let mut chars = 0;
-    for (_, char) in characters(&text[start..]) {
+    for (_, char) in grapheme_clusters(&text[start..]) {
         let is_space = char.chars().all(char::is_whitespace);
         let is_double = is_space && (snippet.text.is_empty() || snippet.text.ends_with(' '));
         if !is_double {
@@ -38,39 +39,40 @@ pub fn cut(text: &str, focus: usize, places: &[Range<usize>]) -> Snippet {
                 break;
             }
         }
-        borders.push((at, snippet.text.len()));
+        boundaries.push((at, snippet.text.len()));
         at += char.len();
         match (is_space, is_double) {
             (true, false) => snippet.text.push(' '),
             (true, true) => {}
-            (false, _) => snippet.text.push_str(limited(char)),
+            (false, _) => snippet.text.push_str(truncate_cluster(char)),
         }
     }
-    borders.push((at, snippet.text.len()));
+    boundaries.push((at, snippet.text.len()));
     let end_in_snippet = |place: usize| {
-        let before = borders.partition_point(|(there, _)| *there < place);
-        borders.get(before).map_or(snippet.text.len(), |(_, here)| *here)
+        let before = boundaries.partition_point(|(there, _)| *there < place);
+        boundaries.get(before).map_or(snippet.text.len(), |(_, here)| *here)
     };
-    // Where a match begins inside a character, the whole character is marked.
+    // If a match starts inside a character, the whole character is marked.
     let start_in_snippet = |place: usize| {
-        let before = borders.partition_point(|(there, _)| *there <= place);
-        borders[before.saturating_sub(1)].1
+        let before = boundaries.partition_point(|(there, _)| *there <= place);
+        boundaries[before.saturating_sub(1)].1
     };
     let within = places.iter().filter(|place| place.end > start && place.start < at);
     let marks = within.map(|place| start_in_snippet(place.start)..end_in_snippet(place.end));
     let marks: Vec<Range<usize>> = marks.filter(|mark| !mark.is_empty()).collect();
-    snippet.marks = joined(marks);
+    snippet.marks = merge_marks(marks);
     if at < text.len() {
         snippet.text.push('…');
     }
     snippet
 }
 
-/// Where a snippet begins: some characters before its focus, at the border of a character and rather of a word.
-fn start_of(text: &str, focus: usize) -> usize {
+/// Returns the start of a snippet: some characters before its focus, at the boundary of a character and preferably of
+/// a word.
+fn find_start(text: &str, focus: usize) -> usize {
     let before = &text[..focus];
     let from = before.char_indices().rev().nth(LEAD_CHARS * 4).map_or(0, |(at, _)| at);
-    let lead: Vec<(usize, &str)> = characters(&before[from..]).collect();
+    let lead: Vec<(usize, &str)> = grapheme_clusters(&before[from..]).collect();
     // The first one may be the rest of a character.
     let skipped = lead.len().saturating_sub(LEAD_CHARS).max(usize::from(from > 0));
     if from == 0 && skipped == 0 {
@@ -85,9 +87,9 @@ fn start_of(text: &str, focus: usize) -> usize {
     first.map_or(focus, |(at, _)| from + at)
 }
 
-/// The characters of a text as people see them, with their places. Two letters of ASCII are always two, but for a line's end: most texts
-/// need no tables.
-fn characters(text: &str) -> impl Iterator<Item = (usize, &str)> {
+/// Returns the grapheme clusters of a text with their offsets. Two ASCII characters are always separate unless they
+/// are a line break, so most texts need no Unicode tables.
+fn grapheme_clusters(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut at = 0;
     std::iter::from_fn(move || {
         let rest = &text[at..];
@@ -100,8 +102,8 @@ fn characters(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// A character, without the marks that are too many.
-fn limited(char: &str) -> &str {
+/// Truncates a character that has too many combining marks.
+fn truncate_cluster(char: &str) -> &str {
     let end = char
         .char_indices()
         .map(|(at, c)| at + c.len_utf8())
@@ -110,17 +112,17 @@ fn limited(char: &str) -> &str {
     &char[..end.unwrap_or(char.len())]
 }
 
-/// Marks that touch or overlap are one mark.
-fn joined(mut marks: Vec<Range<usize>>) -> Vec<Range<usize>> {
+/// Merges marks that touch or overlap.
+fn merge_marks(mut marks: Vec<Range<usize>>) -> Vec<Range<usize>> {
     marks.sort_by_key(|mark| (mark.start, mark.end));
-    let mut joined: Vec<Range<usize>> = Vec::new();
+    let mut merged: Vec<Range<usize>> = Vec::new();
     for mark in marks {
-        match joined.last_mut() {
+        match merged.last_mut() {
             Some(last) if mark.start <= last.end => last.end = last.end.max(mark.end),
-            _ => joined.push(mark),
+            _ => merged.push(mark),
         }
     }
-    joined
+    merged
 }
 
 #[cfg(test)]
@@ -129,7 +131,7 @@ mod tests {
 
     use super::*;
 
-    fn shown(text: &str, words: &[&str]) -> String {
+    fn marked(text: &str, words: &[&str]) -> String {
         let mut places: Vec<Range<usize>> = words
             .iter()
             .filter_map(|word| Some(text.find(word)?..text.find(word)? + word.len()))
@@ -137,61 +139,61 @@ mod tests {
         places.sort_by_key(|place| place.start);
         let focus = places.first().map_or(0, |place| place.start);
         let snippet = cut(text, focus, &places);
-        let mut told = snippet.text.clone();
+        let mut marked_text = snippet.text.clone();
         for mark in snippet.marks.iter().rev() {
-            told.insert(mark.end, ']');
-            told.insert(mark.start, '[');
+            marked_text.insert(mark.end, ']');
+            marked_text.insert(mark.start, '[');
         }
-        told
+        marked_text
     }
 
     #[test]
-    fn a_short_text_is_shown_whole_on_one_line_with_its_marks() {
+    fn a_short_text_is_shown_completely_on_one_line() {
         assert_eq!(
-            shown("\n fix\n\n\tthe  login\n", &["the", "login"]),
+            marked("\n fix\n\n\tthe  login\n", &["the", "login"]),
             "fix [the] [login] "
         );
-        assert_eq!(shown("abc", &["ab", "bc"]), "[abc]");
-        assert_eq!(shown("", &[]), "");
+        assert_eq!(marked("abc", &["ab", "bc"]), "[abc]");
+        assert_eq!(marked("", &[]), "");
     }
 
     #[test]
-    fn a_long_text_is_cut_at_both_ends_between_words() {
+    fn a_long_text_is_cut_between_words_at_both_ends() {
         let text = format!("{} needle {}", "hay ".repeat(100), "stack ".repeat(100));
-        let told = shown(&text, &["needle"]);
-        assert!(told.starts_with("…hay hay"), "{told}");
-        assert!(told.contains("hay [needle] stack"), "{told}");
-        assert!(told.ends_with('…'), "{told}");
-        assert!((150..170).contains(&told.chars().count()), "{told}");
+        let marked_text = marked(&text, &["needle"]);
+        assert!(marked_text.starts_with("…hay hay"), "{marked_text}");
+        assert!(marked_text.contains("hay [needle] stack"), "{marked_text}");
+        assert!(marked_text.ends_with('…'), "{marked_text}");
+        assert!((150..170).contains(&marked_text.chars().count()), "{marked_text}");
     }
 
     #[test]
     fn no_character_is_cut_in_two() {
         let family = "👩\u{200d}👩\u{200d}👧";
         let text = format!("{}x{}", family.repeat(300), family.repeat(300));
-        let told = shown(&text, &["x"]);
-        let inside = told.trim_matches('…').replace("[x]", "");
+        let marked_text = marked(&text, &["x"]);
+        let inside = marked_text.trim_matches('…').replace("[x]", "");
         assert_eq!(inside.replace(family, ""), "");
     }
 
     proptest! {
         #[test]
-        fn characters_are_those_of_unicode(text in "[ab\r\n \u{301}\u{1F1E6}\u{1F1E7}\u{200D}\u{1F469}é가각\u{11A8}]{0,30}") {
+        fn grapheme_clusters_are_those_of_unicode(text in "[ab\r\n \u{301}\u{1F1E6}\u{1F1E7}\u{200D}\u{1F469}é가각\u{11A8}]{0,30}") {
             let expected: Vec<(usize, &str)> = text.grapheme_indices(true).collect();
-            prop_assert_eq!(characters(&text).collect::<Vec<_>>(), expected);
+            prop_assert_eq!(grapheme_clusters(&text).collect::<Vec<_>>(), expected);
         }
 
         #[test]
-        fn marks_lie_within_the_snippet_at_borders_of_characters(text in "\\PC{0,400}", from in 0usize..400, length in 0usize..300) {
-            let borders: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
-            let start = from.min(borders.len() - 1);
-            let end = (start + length).min(borders.len() - 1);
-            let place = borders[start]..borders[end];
+        fn marks_are_within_the_snippet_at_character_boundaries(text in "\\PC{0,400}", from in 0usize..400, length in 0usize..300) {
+            let boundaries: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
+            let start = from.min(boundaries.len() - 1);
+            let end = (start + length).min(boundaries.len() - 1);
+            let place = boundaries[start]..boundaries[end];
             let snippet = cut(&text, place.start, std::slice::from_ref(&place));
             for mark in &snippet.marks {
                 prop_assert!(snippet.text.get(mark.clone()).is_some_and(|marked| !marked.is_empty()));
             }
-            let is_visible = text[borders[start]..borders[end]].chars().any(|c| !c.is_whitespace());
+            let is_visible = text[boundaries[start]..boundaries[end]].chars().any(|c| !c.is_whitespace());
             prop_assert!(!is_visible || !snippet.marks.is_empty());
         }
     }

@@ -1,7 +1,7 @@
-//! Steps over bytes in which no match of an expression can be, as wide as its shortest match is long.
+//! Skips ranges of bytes that cannot contain a match, with steps as long as the shortest match.
 //!
-//! A match reaches over at least one byte of every step, and all its bytes are of a few. Where the byte at the end of a step is
-//! none of these, no match reaches over it.
+//! A match covers the last byte of at least one step, and all bytes of a match are from a small set. If the last byte
+//! of a step is not in this set, no match covers it.
 
 use std::ops::Range;
 
@@ -10,57 +10,57 @@ use regex_syntax::utf8::Utf8Sequences;
 
 /// A shorter step costs more than it saves.
 const STEP_MIN: usize = 4;
-/// So many bytes of the printable ones may stand in a match. Were there more, most steps would end at one of them.
+/// Maximum number of ASCII bytes that may occur in a match. If there were more, most steps would end at one of them.
 const ASCII_MAX: usize = 24;
 
-/// How an expression is stepped for.
+/// The step length and the byte set of an expression.
 #[derive(Clone)]
-pub(super) struct Stride {
+pub(super) struct ByteSkipper {
     step: usize,
-    /// Which bytes stand in some match.
-    may_stand: Box<[bool; 256]>,
+    /// `true` for bytes that may occur in a match.
+    may_occur: Box<[bool; 256]>,
 }
 
-impl Stride {
-    /// None where steps would be short, or end in vain.
+impl ByteSkipper {
+    /// Returns `None` if the steps would be too short, or would rarely skip anything.
     pub(super) fn of(hir: &Hir) -> Option<Self> {
         let step = hir.properties().minimum_len().filter(|step| *step >= STEP_MIN)?;
-        let mut may_stand = Box::new([false; 256]);
-        add_bytes(hir, &mut may_stand);
-        let printable = may_stand[..0x80].iter().filter(|may| **may).count();
-        (printable <= ASCII_MAX).then_some(Self { step, may_stand })
+        let mut may_occur = Box::new([false; 256]);
+        mark_bytes(hir, &mut may_occur);
+        let printable = may_occur[..0x80].iter().filter(|may| **may).count();
+        (printable <= ASCII_MAX).then_some(Self { step, may_occur })
     }
 
-    /// The next stretch from a place on that may hold matches. None of them reaches beyond it.
-    pub(super) fn next(&self, bytes: &[u8], from: usize) -> Option<Range<usize>> {
+    /// Returns the next range, starting at `from`, that may contain matches. No match extends beyond it.
+    pub(super) fn next_range(&self, bytes: &[u8], from: usize) -> Option<Range<usize>> {
         let ends = |start: usize| (start + self.step - 1..bytes.len()).step_by(self.step);
-        let first = ends(from).find(|at| self.may_stand[usize::from(bytes[*at])])?;
-        let end = ends(first + 1).find(|at| !self.may_stand[usize::from(bytes[*at])]);
+        let first = ends(from).find(|at| self.may_occur[usize::from(bytes[*at])])?;
+        let end = ends(first + 1).find(|at| !self.may_occur[usize::from(bytes[*at])]);
         Some(first + 1 - self.step..end.unwrap_or(bytes.len()))
     }
 }
 
-/// Marks the bytes that stand in matches.
-fn add_bytes(hir: &Hir, may_stand: &mut [bool; 256]) {
+/// Marks the bytes that may occur in matches.
+fn mark_bytes(hir: &Hir, may_occur: &mut [bool; 256]) {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => {}
-        HirKind::Literal(literal) => literal.0.iter().for_each(|byte| may_stand[usize::from(*byte)] = true),
+        HirKind::Literal(literal) => literal.0.iter().for_each(|byte| may_occur[usize::from(*byte)] = true),
         HirKind::Class(Class::Bytes(class)) => {
             for range in class.iter() {
-                (range.start()..=range.end()).for_each(|byte| may_stand[usize::from(byte)] = true);
+                (range.start()..=range.end()).for_each(|byte| may_occur[usize::from(byte)] = true);
             }
         }
         HirKind::Class(Class::Unicode(class)) => {
             for range in class.iter() {
                 for bytes in Utf8Sequences::new(range.start(), range.end()).flat_map(|one| one.as_slice().to_vec()) {
-                    (bytes.start..=bytes.end).for_each(|byte| may_stand[usize::from(byte)] = true);
+                    (bytes.start..=bytes.end).for_each(|byte| may_occur[usize::from(byte)] = true);
                 }
             }
         }
-        HirKind::Repetition(repetition) => add_bytes(&repetition.sub, may_stand),
-        HirKind::Capture(capture) => add_bytes(&capture.sub, may_stand),
+        HirKind::Repetition(repetition) => mark_bytes(&repetition.sub, may_occur),
+        HirKind::Capture(capture) => mark_bytes(&capture.sub, may_occur),
         HirKind::Concat(parts) | HirKind::Alternation(parts) => {
-            parts.iter().for_each(|part| add_bytes(part, may_stand));
+            parts.iter().for_each(|part| mark_bytes(part, may_occur));
         }
     }
 }
@@ -71,44 +71,44 @@ mod tests {
 
     use super::*;
 
-    fn stride(expression: &str) -> Option<Stride> {
-        Stride::of(&regex_syntax::parse(expression).unwrap())
+    fn skipper(expression: &str) -> Option<ByteSkipper> {
+        ByteSkipper::of(&regex_syntax::parse(expression).unwrap())
     }
 
     #[test]
-    fn short_matches_and_matches_of_anything_are_not_stepped_for() {
+    fn expressions_with_short_or_arbitrary_matches_have_no_skipper() {
         for expression in [r"\d{3}", r"[a-z]{4,}_\d", r"\w{8}", ""] {
-            assert!(stride(expression).is_none(), "{expression}");
+            assert!(skipper(expression).is_none(), "{expression}");
         }
-        assert!(stride(r"\d{3}-\d{4}").is_some());
+        assert!(skipper(r"\d{3}-\d{4}").is_some());
     }
 
     #[test]
-    fn stretches_without_the_bytes_of_a_match_are_passed_over() {
-        let digits = stride(r"[0-9]{4}").unwrap();
-        assert_eq!(digits.next(b"abcdefgh", 0), None);
-        assert_eq!(digits.next(b"abcdefg12345xyzabcd", 0), Some(4..15));
+    fn ranges_without_the_bytes_of_a_match_are_skipped() {
+        let digits = skipper(r"[0-9]{4}").unwrap();
+        assert_eq!(digits.next_range(b"abcdefgh", 0), None);
+        assert_eq!(digits.next_range(b"abcdefg12345xyzabcd", 0), Some(4..15));
     }
 
     proptest! {
-        /// Whatever stands around them, all matches lie within the stretches that are given.
+        /// Checks that all matches are within the returned ranges, whatever surrounds them.
         #[test]
-        fn no_match_is_passed_over(bytes in "[a-c0-3é٣-]{0,80}", from in 0usize..8) {
+        fn no_match_is_skipped(bytes in "[a-c0-3é٣-]{0,80}", from in 0usize..8) {
             for expression in [r"\d{2}-\d{2}", r"(\d-?){4,}", r"(0123|3210|٣٣)+-?\d{0}"] {
                 let regex = regex::bytes::Regex::new(expression).unwrap();
-                let Some(stride) = stride(expression) else { continue };
+                let Some(skipper) = skipper(expression) else { continue };
                 let bytes = bytes.as_bytes();
                 let from = from.min(bytes.len());
-                let mut stretches = Vec::new();
+                let mut ranges = Vec::new();
                 let mut at = from;
-                while let Some(stretch) = stride.next(bytes, at) {
-                    at = stretch.end;
-                    stretches.push(stretch);
+                while let Some(range) = skipper.next_range(bytes, at) {
+                    at = range.end;
+                    ranges.push(range);
                 }
                 for found in regex.find_iter(&bytes[from..]) {
                     let (start, end) = (from + found.start(), from + found.end());
-                    let is_held = stretches.iter().any(|held| held.start <= start && end <= held.end);
-                    prop_assert!(is_held, "{start}..{end} of {expression} in {stretches:?}");
+                    let is_held = ranges.iter().any(|held| held.start <= start && end <= held.end);
+                    prop_assert!(is_held, "{start}..{end} of {expression} in {ranges:?}");
                 }
             }
         }

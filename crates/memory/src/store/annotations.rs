@@ -1,6 +1,7 @@
-//! The `tags` and `annotations` tables: a user's own words on a session. No other file writes them.
+//! The `tags` and `annotations` tables: a user's annotations of sessions. No other file writes them.
 //!
-//! They belong to a uid and to no row of `sessions`: whatever becomes of a session, its log and its rows, they stay.
+//! They refer to a uid and not to a row of `sessions`, because they must stay even if the session, its log and its
+//! rows are deleted.
 
 use std::collections::HashMap;
 
@@ -9,17 +10,17 @@ use jiff::Timestamp;
 use super::engine::Value;
 use super::{Reads, StoreError, Tx, micros};
 
-/// What a user said of a session.
+/// A user's annotations of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Annotations {
-    /// What the user calls it.
+    /// The user's name for it.
     pub name: Option<String>,
     pub note: Option<String>,
-    /// In order of the alphabet.
+    /// Sorted alphabetically.
     pub tags: Vec<String>,
 }
 
-/// Words of which a session has one text at most.
+/// Annotations of which a session has at most one each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Annotation {
     Name,
@@ -27,7 +28,7 @@ pub enum Annotation {
 }
 
 impl Annotation {
-    /// The word used in the table and in the journal.
+    /// Returns the name used in the table and in the journal.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Name => "name",
@@ -37,7 +38,7 @@ impl Annotation {
 }
 
 impl Tx<'_> {
-    /// Adds a tag. Says whether it is new.
+    /// Adds a tag. Returns `true` if it is new.
     pub fn add_tag(&self, session_uid: &str, tag: &str, at: Timestamp, mask_version: u32) -> Result<bool, StoreError> {
         let added = self.engine.execute(
             "INSERT INTO tags (session_uid, tag, at, mask_version) VALUES ($1, $2, $3, $4)
@@ -52,7 +53,7 @@ impl Tx<'_> {
         Ok(added > 0)
     }
 
-    /// Takes a tag away. Says whether it was there.
+    /// Removes a tag. Returns `true` if it existed.
     pub fn drop_tag(&self, session_uid: &str, tag: &str) -> Result<bool, StoreError> {
         let dropped = self.engine.execute(
             "DELETE FROM tags WHERE session_uid = $1 AND tag = $2",
@@ -61,7 +62,7 @@ impl Tx<'_> {
         Ok(dropped > 0)
     }
 
-    /// Takes a tag away that was put at a moment. Says whether it was there.
+    /// Removes a tag that was added at the given time. Returns `true` if it existed.
     pub(super) fn unsay_tag(&self, session_uid: &str, tag: &str, at_micros: i64) -> Result<bool, StoreError> {
         let dropped = self.engine.execute(
             "DELETE FROM tags WHERE session_uid = $1 AND tag = $2 AND at = $3",
@@ -70,7 +71,7 @@ impl Tx<'_> {
         Ok(dropped > 0)
     }
 
-    /// Takes a text away that was written at a moment. Says whether it was there.
+    /// Removes a text that was written at the given time. Returns `true` if it existed.
     pub(super) fn unsay_text(&self, session_uid: &str, kind: &str, at_micros: i64) -> Result<bool, StoreError> {
         let dropped = self.engine.execute(
             "DELETE FROM annotations WHERE session_uid = $1 AND kind = $2 AND at = $3",
@@ -79,7 +80,7 @@ impl Tx<'_> {
         Ok(dropped > 0)
     }
 
-    /// Puts a text in the place of the one before; an empty one takes it away.
+    /// Replaces a text. An empty text removes it.
     pub fn annotate(
         &self,
         session_uid: &str,
@@ -109,7 +110,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Forgets all words on a session: whoever forgets the session forgets these, too.
+    /// Deletes all annotations of a session, because the session is forgotten.
     pub fn drop_annotations(&self, session_uid: &str) -> Result<(), StoreError> {
         for sql in [
             "DELETE FROM tags WHERE session_uid = $1",
@@ -122,20 +123,20 @@ impl Tx<'_> {
 }
 
 impl Reads<'_> {
-    /// What the user said of one session.
+    /// Returns the annotations of one session.
     pub fn annotations_of(&self, session_uid: &str) -> Result<Annotations, StoreError> {
         let mut all = self.annotations_where("session_uid = $1", &[Value::Text(session_uid)])?;
         Ok(all.remove(session_uid).unwrap_or_default())
     }
 
-    /// What the user said of all sessions, by uid.
+    /// Returns the annotations of all sessions, by uid.
     pub fn annotations(&self) -> Result<HashMap<String, Annotations>, StoreError> {
         self.annotations_where("1 = 1", &[])
     }
 
     fn annotations_where(&self, which: &str, values: &[Value<'_>]) -> Result<HashMap<String, Annotations>, StoreError> {
         let mut all: HashMap<String, Annotations> = HashMap::new();
-        // A store that an older binary made has no such tables until somebody writes to it.
+        // A store that an older version created has no such tables until the next write.
         if !self.engine.has_table("annotations")? {
             return Ok(all);
         }
@@ -157,7 +158,7 @@ impl Reads<'_> {
             match kind.as_str() {
                 "name" => known.name = Some(text),
                 "note" => known.note = Some(text),
-                // A newer binary was here.
+                // Written by a newer version.
                 _ => {}
             }
         }

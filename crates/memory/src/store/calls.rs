@@ -1,4 +1,4 @@
-//! The `calls` table: one small row per call of a model's API, of which all numbers are made. No other file
+//! The `calls` table: one small row per call of a model's API, from which all numbers are computed. No other file
 //! writes it.
 
 use std::collections::HashMap;
@@ -6,15 +6,15 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use transcript::{Call, Tokens};
 
-use super::derived::time;
+use super::derived::time_value;
 use super::engine::{Engine, Row, Value};
 use super::names::Names;
 use super::{Reads, StoreError, kept_time, micros};
 
-/// Adds calls. A fuller row of a call stands for all that was known of it.
-pub(super) fn put(engine: &Engine, session_uid: &str, calls: &[Call]) -> Result<(), StoreError> {
+/// Adds calls. A more complete row replaces an earlier row of the same call.
+pub(super) fn put_calls(engine: &Engine, session_uid: &str, calls: &[Call]) -> Result<(), StoreError> {
     let rows = calls.iter().map(|call| {
-        // Keys are hashes: their bits are kept, whatever their sign.
+        // Keys are hashes, so their bits are stored regardless of the sign.
         let bits = |key: u64| Value::Int(key.cast_signed());
         vec![
             Value::Text(session_uid),
@@ -25,8 +25,8 @@ pub(super) fn put(engine: &Engine, session_uid: &str, calls: &[Call]) -> Result<
             Value::count_opt(call.turn.map(u64::from)),
             Value::count(call.line),
             Value::text_opt(call.model.as_deref()),
-            time(call.first_ts),
-            time(call.ts),
+            time_value(call.first_ts),
+            time_value(call.ts),
             Value::count(call.tokens.input),
             Value::count(call.tokens.output),
             Value::count(call.tokens.cache_read),
@@ -53,7 +53,8 @@ pub(super) fn put(engine: &Engine, session_uid: &str, calls: &[Call]) -> Result<
     )
 }
 
-/// Calls as their rows will tell them, in the order of [`Reads::calls_of`]: of each the last one counts.
+/// Returns calls as their rows will return them, in the order of [`Reads::calls_of`]. If a key occurs more than once,
+/// the last call wins.
 pub fn kept_calls(calls: &[Call]) -> Vec<Call> {
     let place = |call: &Call| (call.line, call.key.cast_signed());
     let mut last: HashMap<u64, Call> = HashMap::with_capacity(calls.len());
@@ -68,46 +69,47 @@ pub fn kept_calls(calls: &[Call]) -> Vec<Call> {
 }
 
 impl Reads<'_> {
-    /// The calls of a session, in the order of their keys.
+    /// Returns the calls of a session, sorted by key.
     pub(super) fn calls_in_key_order(&self, session_uid: &str) -> Result<Vec<Call>, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM calls WHERE session_uid = $1 ORDER BY call_key");
         let mut names = Names::default();
         self.engine
-            .query(&sql, &[Value::Text(session_uid)], |row| call_of(row, &mut names))
+            .query(&sql, &[Value::Text(session_uid)], |row| read_call(row, &mut names))
     }
 
-    /// Every call in the store with its session, copies included, in the order of their lines.
+    /// Returns every call in the store with its session, including copies, sorted by line.
     pub fn calls(&self) -> Result<Vec<(String, Call)>, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM calls ORDER BY session_uid, line, call_key");
         let mut names = Names::default();
-        self.engine.query(&sql, &[], |row| call(row, &mut names))
+        self.engine.query(&sql, &[], |row| read_session_call(row, &mut names))
     }
 
-    /// The calls that were billed since a moment.
+    /// Returns the calls that were billed since a time.
     pub fn calls_since(&self, at: Timestamp) -> Result<Vec<(String, Call)>, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM calls WHERE ts >= $1 ORDER BY session_uid, line, call_key");
         let mut names = Names::default();
-        self.engine
-            .query(&sql, &[Value::Int(micros(at))], |row| call(row, &mut names))
+        self.engine.query(&sql, &[Value::Int(micros(at))], |row| {
+            read_session_call(row, &mut names)
+        })
     }
 
-    /// The calls of a session.
+    /// Returns the calls of a session.
     pub fn calls_of(&self, session_uid: &str) -> Result<Vec<Call>, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM calls WHERE session_uid = $1 ORDER BY line, call_key");
         let mut names = Names::default();
         self.engine
-            .query(&sql, &[Value::Text(session_uid)], |row| call_of(row, &mut names))
+            .query(&sql, &[Value::Text(session_uid)], |row| read_call(row, &mut names))
     }
 }
 
 const COLUMNS: &str = "session_uid, call_key, message, request, seq, turn, line, model, first_ts, ts, input, output,
     cache_read, cache_write_5m, cache_write_1h, reasoning, speed, web_searches, cost_usd_ticks, is_sidechain, is_echo";
 
-fn call(row: &Row<'_>, names: &mut Names) -> Result<(String, Call), StoreError> {
-    Ok((row.text(0)?, call_of(row, names)?))
+fn read_session_call(row: &Row<'_>, names: &mut Names) -> Result<(String, Call), StoreError> {
+    Ok((row.text(0)?, read_call(row, names)?))
 }
 
-fn call_of(row: &Row<'_>, names: &mut Names) -> Result<Call, StoreError> {
+fn read_call(row: &Row<'_>, names: &mut Names) -> Result<Call, StoreError> {
     let bits = |column| row.int(column).map(i64::cast_unsigned);
     let opt = |column| Ok::<_, StoreError>(row.int_opt(column)?.map(i64::cast_unsigned));
     let at = |column| {
@@ -121,7 +123,7 @@ fn call_of(row: &Row<'_>, names: &mut Names) -> Result<Call, StoreError> {
         seq: opt(4)?,
         turn: opt(5)?.and_then(|turn| u32::try_from(turn).ok()),
         line: row.count(6)?,
-        model: names.of(row.text_ref_opt(7)?),
+        model: names.intern_opt(row.text_ref_opt(7)?),
         first_ts: at(8)?,
         ts: at(9)?,
         tokens: Tokens {
@@ -132,7 +134,7 @@ fn call_of(row: &Row<'_>, names: &mut Names) -> Result<Call, StoreError> {
             cache_write_1h: row.count(14)?,
             reasoning: row.count(15)?,
         },
-        speed: names.of(row.text_ref_opt(16)?),
+        speed: names.intern_opt(row.text_ref_opt(16)?),
         web_searches: row.count(17)?,
         cost_usd_ticks: opt(18)?,
         is_sidechain: row.int(19)? != 0,

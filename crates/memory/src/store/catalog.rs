@@ -1,7 +1,6 @@
-//! Questions over all sessions: which there are, by whom, where and when, and which one a word names. Nothing
-//! is written here.
+//! Queries over all sessions: lists them by agent, place and time, and resolves names. Nothing is written here.
 //!
-//! A list of all sessions asks little of each; what has to be counted is asked only of those that are shown.
+//! A list of all sessions reads little of each. What has to be counted is read only for the sessions that are shown.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,22 +12,22 @@ use super::engine::{Row, Value};
 use super::names::Names;
 use super::{Reads, StoreError, paths};
 
-/// Up to this many sessions are read one by one; more than these by one query over all.
+/// Up to this many sessions are read one by one, and more with one query over all sessions.
 const SINGLE_READS_MAX: usize = 64;
 
-/// What is left of a session.
+/// What is stored of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// Its log is here.
+    /// Its log is stored.
     Kept,
-    /// Its log was here and was let go.
+    /// Its log was stored and has been evicted.
     Evicted,
-    /// Only the agent's history still names it.
+    /// Only the agent's history still has its prompts.
     PromptsOnly,
 }
 
 impl Status {
-    /// The word used in JSON.
+    /// Returns the name used in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Kept => "kept",
@@ -45,31 +44,31 @@ pub struct Listed {
     pub status: Status,
     pub started_micros: Option<i64>,
     pub ended_micros: Option<i64>,
-    /// When it was last heard of: the end of it, or when it was read where it tells no time.
+    /// When it was last active: its end, or when it was read if it has no timestamps.
     pub last_micros: Option<i64>,
     pub repo: Option<Arc<str>>,
     pub cwd: Option<Arc<str>>,
     pub branch: Option<Arc<str>>,
     pub title: Option<String>,
     pub is_subagent: bool,
-    /// Whether the agent hides it from its own lists.
+    /// `true` if the agent hides it from its own lists.
     pub is_hidden: bool,
-    /// Of a session of which only prompts are left; of others it is counted when asked for.
+    /// Set only if nothing but prompts is left. Other sessions have it in [`Counted`].
     pub first_prompt: Option<String>,
-    /// The user's own words on it.
+    /// The user's annotations.
     pub said: Annotations,
-    /// Which machine wrote it, and whose session it was, as they called themselves; none where nobody said.
+    /// The machine and the user that wrote it, as configured there, or `None` if they were not.
     pub machine: Option<Arc<str>>,
     pub user: Option<Arc<str>>,
 }
 
 impl Listed {
-    /// The word for its agent.
+    /// Returns the name of its agent.
     pub fn flavor(&self) -> &str {
         self.session_uid.split_once(':').map_or("", |(flavor, _)| flavor)
     }
 
-    /// What the agent itself calls it.
+    /// Returns the agent's own id of the session.
     pub fn native_session_id(&self) -> &str {
         self.session_uid.split_once(':').map_or("", |(_, native)| native)
     }
@@ -80,9 +79,9 @@ impl Listed {
 pub struct Counted {
     pub turns: u64,
     pub events: u64,
-    /// Prompts by a human: one for each turn. If only the agent's history of prompts is left, those in it.
+    /// Prompts by a human, one per turn. If only the agent's history of prompts is left, the prompts in it.
     pub prompts: u64,
-    /// How much the agent wrote of it.
+    /// Bytes that the agent wrote.
     pub bytes: u64,
     /// Tokens of all kinds, of the calls that count within the session.
     pub tokens: u64,
@@ -90,7 +89,7 @@ pub struct Counted {
 }
 
 impl Reads<'_> {
-    /// All sessions, those of which only prompts are left among them, newest first.
+    /// Returns all sessions, including those of which only prompts are left, newest first.
     pub fn listed(&self) -> Result<Vec<Listed>, StoreError> {
         let mut listed = self.listed_where("1 = 1", &[])?;
         for session in self.prompts_only()? {
@@ -121,7 +120,7 @@ impl Reads<'_> {
         Ok(newest_first(listed))
     }
 
-    /// The session of this very uid as a list would show it, if its log is or was here.
+    /// Returns the session with this uid as a list shows it, if its log is or was stored.
     pub fn listed_one(&self, session_uid: &str) -> Result<Option<Listed>, StoreError> {
         let mut found = self.listed_where("session_uid = $1", &[Value::Text(session_uid)])?;
         let Some(mut session) = found.pop() else {
@@ -146,8 +145,8 @@ impl Reads<'_> {
         Ok(((listed.len() - subagents) as u64, subagents as u64))
     }
 
-    /// The sessions of a condition that have or had a log, by uid. Two runs over two tables take half the time of a look into
-    /// one for each row of the other.
+    /// Returns the sessions that match a condition and have or had a log, sorted by uid. Two scans of two tables take
+    /// half the time of a lookup for each row.
     fn listed_where(&self, which: &str, values: &[Value<'_>]) -> Result<Vec<Listed>, StoreError> {
         let (gone, writer) = (self.let_go_column()?, self.writer_columns()?);
         let sql = format!(
@@ -155,7 +154,7 @@ impl Reads<'_> {
              WHERE stands_for IS NULL AND {which} ORDER BY session_uid"
         );
         let mut names = Names::default();
-        let mut listed = self.engine.query(&sql, values, |row| kept(row, &mut names))?;
+        let mut listed = self.engine.query(&sql, values, |row| read_listed(row, &mut names))?;
         let views = format!(
             "SELECT session_uid, started_at, ended_at, repo, cwd, branch, title, is_subagent, is_hidden FROM views
              WHERE {which}"
@@ -170,7 +169,7 @@ impl Reads<'_> {
         Ok(listed)
     }
 
-    /// Counts what is in a session.
+    /// Counts the contents of a session.
     pub fn counted(&self, session_uid: &str) -> Result<Counted, StoreError> {
         let uid = [Value::Text(session_uid)];
         let number = |sql: &str| -> Result<u64, StoreError> {
@@ -199,48 +198,50 @@ impl Reads<'_> {
         })
     }
 
-    /// Which models each session called: the session, and the model.
+    /// Returns each session with the models that it called.
     pub fn models(&self) -> Result<Vec<(String, String)>, StoreError> {
-        self.pairs("SELECT DISTINCT session_uid, model FROM calls WHERE model IS NOT NULL ORDER BY session_uid, model")
+        self.query_pairs(
+            "SELECT DISTINCT session_uid, model FROM calls WHERE model IS NOT NULL ORDER BY session_uid, model",
+        )
     }
 
-    /// From which root each session was read: the session, and the root's label, or its path where it has none.
+    /// Returns each session with the roots it was read from: the root's label, or its path if it has none.
     pub fn roots_of_sessions(&self) -> Result<Vec<(String, String)>, StoreError> {
-        self.pairs("SELECT DISTINCT session_uid, root FROM cursors ORDER BY session_uid, root")
+        self.query_pairs("SELECT DISTINCT session_uid, root FROM cursors ORDER BY session_uid, root")
     }
 
-    /// What was asked for in all turns: the session, and the prompt.
+    /// Returns each session with the prompts of its turns.
     pub fn prompts_of_turns(&self) -> Result<Vec<(String, String)>, StoreError> {
-        self.pairs("SELECT session_uid, prompt FROM turns ORDER BY session_uid, turn")
+        self.query_pairs("SELECT session_uid, prompt FROM turns ORDER BY session_uid, turn")
     }
 
-    fn pairs(&self, sql: &str) -> Result<Vec<(String, String)>, StoreError> {
+    fn query_pairs(&self, sql: &str) -> Result<Vec<(String, String)>, StoreError> {
         self.engine.query(sql, &[], |row| Ok((row.text(0)?, row.text(1)?)))
     }
 
-    /// The sessions that have a part in the file at `path`.
+    /// Returns the sessions that have a part in the file at `path`.
     pub fn uids_of_path(&self, path: &str) -> Result<Vec<String>, StoreError> {
         self.engine.query(
             "SELECT DISTINCT session_uid FROM cursors WHERE path = $1 ORDER BY session_uid",
-            &[Value::Text(&paths::kept(self.engine, path))],
+            &[Value::Text(&paths::to_stored(self.engine, path))],
             |row| row.text(0),
         )
     }
 
-    /// The session that the log at `path` belongs to.
+    /// Returns the session of the log at `path`.
     pub fn uid_of_log(&self, path: &str) -> Result<Option<String>, StoreError> {
         self.engine.query_opt(
             "SELECT cursors.session_uid FROM cursors JOIN sessions ON sessions.session_uid = cursors.session_uid
              WHERE path = $1 AND part IN ('log', 'chat_history', 'events') AND stands_for IS NULL
              ORDER BY cursors.session_uid LIMIT 1",
-            &[Value::Text(&paths::kept(self.engine, path))],
+            &[Value::Text(&paths::to_stored(self.engine, path))],
             |row| row.text(0),
         )
     }
 }
 
-/// Sorts by numbers, because a session is large to be moved about, and moves each one where it lies: a second list of all sessions
-/// would be as much fresh memory again.
+/// Sorts sessions, newest first. It sorts indexes and moves each session only once, because a session is large and a
+/// second list would double the memory.
 fn newest_first(mut listed: Vec<Listed>) -> Vec<Listed> {
     let mut order: Vec<usize> = (0..listed.len()).collect();
     order.sort_unstable_by(|a, b| {
@@ -250,7 +251,7 @@ fn newest_first(mut listed: Vec<Listed>) -> Vec<Listed> {
     });
     for start in 0..order.len() {
         let mut at = start;
-        // Whoever lies where another one belongs is moved on until the first of them has come home.
+        // Follows one cycle of the permutation until it returns to its start.
         loop {
             let from = std::mem::replace(&mut order[at], at);
             if from == start {
@@ -263,7 +264,7 @@ fn newest_first(mut listed: Vec<Listed>) -> Vec<Listed> {
     listed
 }
 
-fn kept(row: &Row<'_>, names: &mut Names) -> Result<Listed, StoreError> {
+fn read_listed(row: &Row<'_>, names: &mut Names) -> Result<Listed, StoreError> {
     let is_evicted = row.int_opt(2)?.is_some();
     Ok(Listed {
         session_uid: row.text(0)?,
@@ -279,26 +280,26 @@ fn kept(row: &Row<'_>, names: &mut Names) -> Result<Listed, StoreError> {
         is_hidden: false,
         first_prompt: None,
         said: Annotations::default(),
-        machine: names.of(row.text_ref_opt(3)?),
-        user: names.of(row.text_ref_opt(4)?),
+        machine: names.intern_opt(row.text_ref_opt(3)?),
+        user: names.intern_opt(row.text_ref_opt(4)?),
     })
 }
 
-/// Adds what a log tells of its session.
+/// Adds what the log says about its session.
 fn fill_view(session: &mut Listed, row: &Row<'_>, names: &mut Names) -> Result<(), StoreError> {
     (session.started_micros, session.ended_micros) = (row.int_opt(1)?, row.int_opt(2)?);
-    // One that tells no time was last heard of when it was read.
-    let told = session.ended_micros.or(session.started_micros);
-    session.last_micros = told.or(session.last_micros);
-    session.repo = names.of(row.text_ref_opt(3)?);
-    session.cwd = names.of(row.text_ref_opt(4)?);
-    session.branch = names.of(row.text_ref_opt(5)?);
+    // A session without timestamps was last active when it was read.
+    let last_time = session.ended_micros.or(session.started_micros);
+    session.last_micros = last_time.or(session.last_micros);
+    session.repo = names.intern_opt(row.text_ref_opt(3)?);
+    session.cwd = names.intern_opt(row.text_ref_opt(4)?);
+    session.branch = names.intern_opt(row.text_ref_opt(5)?);
     session.title = row.text_opt(6)?;
     (session.is_subagent, session.is_hidden) = (row.int(7)? != 0, row.int(8)? != 0);
     Ok(())
 }
 
-/// The name of a directory, whichever way its path is written.
+/// Returns the last component of a path with either kind of separator.
 fn last_component(path: &str) -> Option<String> {
     let name = path.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next()?;
     (!name.is_empty()).then(|| name.to_owned())

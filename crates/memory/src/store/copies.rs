@@ -1,30 +1,30 @@
-//! The `copies` table: what we made of sessions outside of the store, so that forgetting can name it. No other file
-//! writes it.
+//! The `copies` table: files outside the store that were made from sessions, so that forgetting a session can name
+//! them. No other file writes it.
 
 use jiff::Timestamp;
 
 use super::engine::Value;
 use super::{Reads, StoreError, Tx, micros, paths};
 
-/// Something we made of a session and wrote elsewhere.
+/// A file that was made from a session and written outside the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopyRow {
     pub session_uid: String,
-    /// A file, or a directory that is ours as a whole.
+    /// A file, or a directory that belongs to us as a whole.
     pub path: String,
     /// What it is, in one word: `restored`, `workspace`, `bundle`, `page`.
     pub kind: String,
 }
 
 impl Tx<'_> {
-    /// Notes that something was made of a session.
+    /// Records that a file was made from a session.
     pub fn note_copy(&self, copy: &CopyRow, at: Timestamp) -> Result<(), StoreError> {
         self.engine.execute(
             "INSERT INTO copies (session_uid, path, kind, at) VALUES ($1, $2, $3, $4)
              ON CONFLICT (session_uid, path) DO UPDATE SET kind = $3, at = $4",
             &[
                 Value::Text(&copy.session_uid),
-                Value::Text(&paths::kept(self.engine, &copy.path)),
+                Value::Text(&paths::to_stored(self.engine, &copy.path)),
                 Value::Text(&copy.kind),
                 Value::Int(micros(at)),
             ],
@@ -32,9 +32,9 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Notes that something we made is gone, of whichever sessions it told.
+    /// Records that a file was deleted, for all sessions that it was made from.
     pub fn drop_copy(&self, path: &str) -> Result<(), StoreError> {
-        let path = paths::kept(self.engine, path);
+        let path = paths::to_stored(self.engine, path);
         self.engine
             .execute("DELETE FROM copies WHERE path = $1", &[Value::Text(&path)])?;
         Ok(())
@@ -42,8 +42,8 @@ impl Tx<'_> {
 }
 
 impl Reads<'_> {
-    /// What was made of a session on this machine, by path. What another machine made lies on its own disk: a file that is called so here
-    /// is not it.
+    /// Returns the files that were made from a session on this machine, sorted by path. Files of other machines are
+    /// skipped, because a file with the same path here is not theirs.
     pub fn copies_of(&self, session_uid: &str) -> Result<Vec<CopyRow>, StoreError> {
         if !self.engine.has_table("copies")? {
             return Ok(Vec::new());
@@ -59,7 +59,7 @@ impl Reads<'_> {
                 })
             },
         )?;
-        copies.retain_mut(|copy| match paths::own(self.engine, &copy.path) {
+        copies.retain_mut(|copy| match paths::own_path(self.engine, &copy.path) {
             Some(own) => {
                 copy.path = own;
                 true

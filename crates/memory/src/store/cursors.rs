@@ -1,10 +1,10 @@
-//! The `cursors` table: how far each part of a session was read, and by what it is known again. No other
-//! file writes it.
+//! The `cursors` table: how far each part of a session was read, and how its file is recognized. No other file writes
+//! it.
 
 use super::engine::{Engine, Row, Value};
 use super::{Reads, StoreError, Tx, paths};
 
-/// What the file system says of a file.
+/// The metadata of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stat {
     pub device: u64,
@@ -22,38 +22,38 @@ pub struct Cursor {
     pub path: String,
     pub root: String,
     pub stat: Stat,
-    /// Bytes read; for a compressed file, of what is inside.
+    /// Number of bytes read. For a compressed file, of its contents.
     pub read_to: u64,
     pub lines: u64,
-    /// The last line read has no line break yet.
+    /// `true` if the last line that was read has no line break yet.
     pub ends_mid_line: bool,
-    /// Of the first 4 KiB that were read.
+    /// Hash of the first 4 KiB that were read.
     pub head_hash: [u8; 32],
-    /// Of the 4 KiB before `read_to`.
+    /// Hash of the 4 KiB before `read_to`.
     pub tail_hash: [u8; 32],
 }
 
-/// Of the end of a log that is to be read anew: no log ends so.
+/// The tail hash of a log that must be read again. No real tail has this hash.
 const UNREAD: [u8; 32] = [1; 32];
 
 impl Cursor {
-    /// Whether it only remembers that a copy is there, which nobody read.
+    /// Returns `true` if the cursor only remembers that a copy exists, which was not read.
     pub fn is_of_copy(&self) -> bool {
         self.head_hash == [0; 32]
     }
 
-    /// Whether both say of the same part that it was read up to the same bytes.
+    /// Returns `true` if both cursors say that the same part was read up to the same bytes.
     pub fn is_as_far_as(&self, other: &Self) -> bool {
-        let told = |cursor: &Self| (cursor.read_to, cursor.tail_hash);
-        (&self.part, &self.path) == (&other.part, &other.path) && told(self) == told(other)
+        let end = |cursor: &Self| (cursor.read_to, cursor.tail_hash);
+        (&self.part, &self.path) == (&other.part, &other.path) && end(self) == end(other)
     }
 
-    /// Whether another one goes when this one is put: of the same file, or of a part that moved.
+    /// Returns `true` if this cursor replaces another one: of the same file, or of a part that has moved.
     pub fn takes_place_of(&self, other: &Self) -> bool {
         self.part == other.part && (self.path == other.path || other.read_to > 0)
     }
 
-    /// Whether its log is to be read anew, so that its hashes tell nothing.
+    /// Returns `true` if the log must be read again, so that the hashes mean nothing.
     pub fn is_to_be_read(&self) -> bool {
         self.tail_hash == UNREAD
     }
@@ -63,10 +63,10 @@ const COLUMNS: &str = "session_uid, part, path, root, device, inode, size, mtime
     ends_mid_line, head_hash, tail_hash";
 
 impl Tx<'_> {
-    /// Moves a cursor.
+    /// Stores a cursor.
     pub fn put_cursor(&self, cursor: &Cursor) -> Result<(), StoreError> {
-        let path = paths::kept(self.engine, &cursor.path);
-        // The bits of a device or inode are kept, whatever their sign.
+        let path = paths::to_stored(self.engine, &cursor.path);
+        // The bits of a device or inode number are stored regardless of the sign.
         let bits = |number: u64| Value::Int(number.cast_signed());
         self.engine.execute(
             "INSERT INTO cursors (session_uid, part, path, root, device, inode, size, mtime_ns, ctime_ns, read_to,
@@ -95,9 +95,9 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Forgets how far a part was read at other places: it moved.
+    /// Deletes the cursors of a part at other paths, because it has moved.
     pub fn drop_other_cursors(&self, cursor: &Cursor) -> Result<(), StoreError> {
-        let path = paths::kept(self.engine, &cursor.path);
+        let path = paths::to_stored(self.engine, &cursor.path);
         self.engine.execute(
             "DELETE FROM cursors WHERE session_uid = $1 AND part = $2 AND path <> $3 AND read_to > 0",
             &[
@@ -109,7 +109,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Lets the next sweep take every log of a session for another one, and read it anew.
+    /// Makes the next sweep treat every log of a session as a different file and read it again from the start.
     pub fn mark_unread(&self, session_uid: &str) -> Result<(), StoreError> {
         self.engine.execute(
             "UPDATE cursors SET mtime_ns = 0, ctime_ns = 0, head_hash = tail_hash, tail_hash = $2
@@ -119,7 +119,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Gives the cursors of one session to another one, which has none.
+    /// Moves the cursors of a session to another one, which must have none.
     pub(super) fn move_cursors(&self, from: &str, to: &str) -> Result<(), StoreError> {
         self.engine.execute(
             "UPDATE cursors SET session_uid = $2 WHERE session_uid = $1",
@@ -128,7 +128,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Forgets the cursors of a session.
+    /// Deletes the cursors of a session.
     pub fn drop_cursors(&self, session_uid: &str) -> Result<(), StoreError> {
         self.engine.execute(
             "DELETE FROM cursors WHERE session_uid = $1",
@@ -139,17 +139,18 @@ impl Tx<'_> {
 }
 
 impl Reads<'_> {
-    /// All cursors.
+    /// Returns all cursors.
     pub fn cursors(&self) -> Result<Vec<Cursor>, StoreError> {
         let sql = format!(
             "SELECT {COLUMNS} FROM cursors
              WHERE session_uid NOT IN (SELECT session_uid FROM sessions WHERE stands_for IS NOT NULL)
              ORDER BY session_uid, part, path"
         );
-        self.engine.query(&sql, &[], |row| cursor(self.engine, row))
+        self.engine.query(&sql, &[], |row| read_cursor(self.engine, row))
     }
 
-    /// Where the log of a session was read, empty where nobody knows. One that was emptied since lay there all the same.
+    /// Returns the path from which the log of a session was read, or an empty string if it is unknown. This includes
+    /// a log that has been emptied since.
     pub fn log_path(&self, session_uid: &str) -> Result<String, StoreError> {
         let path = self.engine.query_opt(
             "SELECT path FROM cursors WHERE session_uid = $1 AND part IN ('log', 'chat_history')
@@ -157,40 +158,40 @@ impl Reads<'_> {
             &[Value::Text(session_uid)],
             |row| row.text(0),
         )?;
-        Ok(paths::told(self.engine, path.unwrap_or_default()))
+        Ok(paths::from_stored(self.engine, path.unwrap_or_default()))
     }
 
-    /// Whether another machine moved a cursor last.
+    /// Returns `true` if another machine wrote a cursor.
     pub fn is_elsewhere(&self, cursor: &Cursor) -> bool {
         paths::is_elsewhere(self.engine, &cursor.path)
     }
 
-    /// How far the file at `path` was read; none where nobody read it.
+    /// Returns how far the file at `path` was read, or `None` if it was never read.
     pub fn read_to(&self, path: &str) -> Result<Option<u64>, StoreError> {
         let read = self.engine.query_opt(
             "SELECT max(read_to) FROM cursors WHERE path = $1",
-            &[Value::Text(&paths::kept(self.engine, path))],
+            &[Value::Text(&paths::to_stored(self.engine, path))],
             |row| row.int_opt(0),
         )?;
         Ok(read.flatten().and_then(|read| u64::try_from(read).ok()))
     }
 
-    /// The cursors of a session.
+    /// Returns the cursors of a session.
     pub fn cursors_of(&self, session_uid: &str) -> Result<Vec<Cursor>, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM cursors WHERE session_uid = $1 ORDER BY part, path");
         self.engine
-            .query(&sql, &[Value::Text(session_uid)], |row| cursor(self.engine, row))
+            .query(&sql, &[Value::Text(session_uid)], |row| read_cursor(self.engine, row))
     }
 }
 
-fn cursor(engine: &Engine, row: &Row<'_>) -> Result<Cursor, StoreError> {
+fn read_cursor(engine: &Engine, row: &Row<'_>) -> Result<Cursor, StoreError> {
     let count = |column| row.int(column).map(|number| u64::try_from(number).unwrap_or_default());
     let bits = |column| row.int(column).map(i64::cast_unsigned);
     let hash = |column| row.blob(column).map(|bytes| bytes.try_into().unwrap_or_default());
     Ok(Cursor {
         session_uid: row.text(0)?,
         part: row.text(1)?,
-        path: paths::told(engine, row.text(2)?),
+        path: paths::from_stored(engine, row.text(2)?),
         root: row.text(3)?,
         stat: Stat {
             device: bits(4)?,

@@ -1,24 +1,25 @@
-//! The `decisions` table: choices that somebody wrote down. No other file writes it, and nothing makes them again.
+//! The `decisions` table: decisions that users wrote down. No other file writes it, and nothing can derive them
+//! again.
 
 use jiff::Timestamp;
 
 use super::engine::{Row, Value};
 use super::{Reads, StoreError, Tx, micros};
 
-/// A choice that was written down.
+/// A decision that was written down.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
     pub decision_id: i64,
-    /// The session it was made in, where it was made in one.
+    /// The session in which it was made, if any.
     pub session_uid: Option<String>,
     pub at_micros: i64,
     pub text: String,
-    /// By which rules it was masked.
+    /// The version of the rules that masked it.
     pub mask_version: u32,
 }
 
 impl Tx<'_> {
-    /// Adds a decision and gives it back.
+    /// Adds a decision and returns its row.
     pub fn add_decision(
         &self,
         session_uid: Option<&str>,
@@ -37,12 +38,12 @@ impl Tx<'_> {
                 Value::Text(&text),
                 Value::Int(i64::from(mask_version)),
             ],
-            decision,
+            read_decision,
         )?;
-        Ok(added.expect("what was added is given back"))
+        Ok(added.expect("RETURNING yields the inserted row"))
     }
 
-    /// Forgets the decisions of a session: whoever forgets the session forgets these, too.
+    /// Deletes the decisions of a session, because the session is forgotten.
     pub fn drop_decisions(&self, session_uid: &str) -> Result<(), StoreError> {
         let uid = [Value::Text(session_uid)];
         self.engine
@@ -52,29 +53,29 @@ impl Tx<'_> {
 }
 
 impl Reads<'_> {
-    /// All decisions, in the order in which they were made.
+    /// Returns all decisions in chronological order.
     pub fn decisions(&self) -> Result<Vec<Decision>, StoreError> {
         self.decisions_where("1 = 1", &[])
     }
 
-    /// The decisions of one session, in the order in which they were made.
+    /// Returns the decisions of one session in chronological order.
     pub fn decisions_of(&self, session_uid: &str) -> Result<Vec<Decision>, StoreError> {
         self.decisions_where("session_uid = $1", &[Value::Text(session_uid)])
     }
 
     fn decisions_where(&self, which: &str, values: &[Value<'_>]) -> Result<Vec<Decision>, StoreError> {
-        // A store that an older binary made has no such table until somebody writes to it.
+        // A store that an older version created has no such table until the next write.
         if !self.engine.has_table("decisions")? {
             return Ok(Vec::new());
         }
         let sql = format!(
             "SELECT decision_id, session_uid, at, text, mask_version FROM decisions WHERE {which} ORDER BY at, decision_id"
         );
-        self.engine.query(&sql, values, decision)
+        self.engine.query(&sql, values, read_decision)
     }
 }
 
-fn decision(row: &Row<'_>) -> Result<Decision, StoreError> {
+fn read_decision(row: &Row<'_>) -> Result<Decision, StoreError> {
     Ok(Decision {
         decision_id: row.int(0)?,
         session_uid: row.text_opt(1)?,

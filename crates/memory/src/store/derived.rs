@@ -1,5 +1,5 @@
-//! The derived tables: what a reader makes of a session's lines. No other file writes them, and all of
-//! them can be dropped and made again from the packs.
+//! The derived tables: what a reader derives from a session's lines. No other file writes them, and all of them can
+//! be dropped and derived again from the packs.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Read, Write};
@@ -17,38 +17,39 @@ use crate::terms::filter;
 const TABLES: &[&str] = &[
     "readers", "views", "events", "turns", "calls", "faults", "unknown", "filters", "words",
 ];
-/// A reader's state grows with the log; its packed size is the smaller part of it.
+/// A fast level, because a reader's state is written on every growth and its size matters less.
 const ZSTD_LEVEL: i32 = 1;
-/// A state up to this many bytes is packed at once.
-const STATE_SMALL: usize = 128 << 10;
-/// Of what a reader remembers; more is damage.
+/// A state up to this size is compressed in one call.
+const SMALL_STATE_BYTES: usize = 128 << 10;
+/// Maximum size of a reader's state. A larger one is treated as damaged.
 const STATE_BYTES_MAX: u64 = 1 << 30;
 
-/// What a reader remembers, packed.
+/// The compressed state of a reader.
 pub struct PackedState(Vec<u8>);
 
 impl PackedState {
-    /// Packs a state as it is written, so that a long one is never held unpacked.
+    /// Compresses a state while it is serialized, so that a large one is never held uncompressed.
     pub fn of(state: &State) -> Self {
-        let mut packer = Packer::default();
-        let packed = state.write(&mut packer).and_then(|()| packer.finish());
-        Self(packed.expect("memory can be written to"))
+        let mut compressor = StateCompressor::default();
+        let packed = state.write(&mut compressor).and_then(|()| compressor.finish());
+        Self(packed.expect("writing to memory cannot fail"))
     }
 
-    /// What it takes, packed.
+    /// Returns the compressed size.
     pub fn size(&self) -> usize {
         self.0.len()
     }
 }
 
-/// Most states are small. A packer that knows the size beforehand makes small tables for them, and need not clear large ones.
+/// Buffers small states and streams large ones. Most states are small, and a compressor that knows the size in
+/// advance uses small tables for them, which take less time to clear.
 #[derive(Default)]
-struct Packer {
+struct StateCompressor {
     plain: Vec<u8>,
     long: Option<BufWriter<zstd::Encoder<'static, Vec<u8>>>>,
 }
 
-impl Packer {
+impl StateCompressor {
     fn finish(self) -> io::Result<Vec<u8>> {
         match self.long {
             Some(long) => long.into_inner()?.finish(),
@@ -57,9 +58,9 @@ impl Packer {
     }
 }
 
-impl Write for Packer {
+impl Write for StateCompressor {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.long.is_none() && self.plain.len() + bytes.len() > STATE_SMALL {
+        if self.long.is_none() && self.plain.len() + bytes.len() > SMALL_STATE_BYTES {
             let mut long = BufWriter::with_capacity(64 << 10, zstd::Encoder::new(Vec::new(), ZSTD_LEVEL)?);
             long.write_all(&std::mem::take(&mut self.plain))?;
             self.long = Some(long);
@@ -76,24 +77,25 @@ impl Write for Packer {
     }
 }
 
-/// By what the derived rows of an agent's sessions are made: of another version they are made again.
+/// Returns the version of the rules by which rows of an agent's sessions are derived. Rows of a different version are
+/// derived again.
 pub fn derived_version(agent: transcript::Agent) -> i64 {
     i64::from(reader_version(agent)) << 16 | i64::from(events::PAGE_VERSION) << 8 | i64::from(filter::VERSION)
 }
 
 impl Tx<'_> {
-    /// Adds what the next lines of a part gave.
+    /// Adds the delta of the next lines of a part.
     pub fn apply_delta(&self, session_uid: &str, part: PartKind, delta: &Delta) -> Result<(), StoreError> {
-        events::put(self.engine, session_uid, &delta.events, &delta.amendments)?;
+        events::put_events(self.engine, session_uid, &delta.events, &delta.amendments)?;
         for turn in &delta.turns {
             put_turn(self.engine, session_uid, turn)?;
         }
         for amendment in &delta.amendments {
             if let Amendment::Rewound { turn } = amendment {
-                rewind(self.engine, session_uid, *turn)?;
+                mark_rewound(self.engine, session_uid, *turn)?;
             }
         }
-        calls::put(self.engine, session_uid, &delta.calls)?;
+        calls::put_calls(self.engine, session_uid, &delta.calls)?;
         add_faults(self.engine, session_uid, part, &delta.faults)?;
         add_unknown(self.engine, session_uid, &delta.unknown)?;
         match &delta.session {
@@ -102,7 +104,7 @@ impl Tx<'_> {
         }
     }
 
-    /// Keeps what the reader has to remember until the session grows.
+    /// Stores the reader's state until the session grows.
     pub fn put_reader(&self, session_uid: &str, version: i64, state: &PackedState) -> Result<(), StoreError> {
         self.engine.execute(
             "INSERT INTO readers (session_uid, version, state) VALUES ($1, $2, $3)
@@ -112,7 +114,8 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Says who makes a session anew: where its reader's state will be, since it has none until it is whole.
+    /// Records which process derives a session again. The mark is stored in place of the reader's state, which exists
+    /// only once the session is complete.
     pub fn sign(&self, stand_in: &str, mark: u64) -> Result<(), StoreError> {
         self.engine.execute(
             "INSERT INTO readers (session_uid, version, state) VALUES ($1, -1, $2)",
@@ -121,7 +124,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Lets the next sweep make the derived rows of a session again.
+    /// Makes the next sweep derive the rows of a session again.
     pub fn mark_stale(&self, session_uid: &str) -> Result<(), StoreError> {
         self.engine.execute(
             "UPDATE readers SET version = -1 WHERE session_uid = $1",
@@ -130,7 +133,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Gives the derived rows of one session to another one, which has none.
+    /// Moves the derived rows of a session to another one, which must have none.
     pub(super) fn move_derived(&self, from: &str, to: &str) -> Result<(), StoreError> {
         for table in TABLES {
             let sql = format!("UPDATE {table} SET session_uid = $2 WHERE session_uid = $1");
@@ -139,24 +142,24 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Takes the text out of the derived rows of a session and leaves the numbers. What its digest prints stays:
-    /// `session` as it is told from now on, and the first prompt.
+    /// Removes the text from the derived rows of a session and keeps the numbers. What its digest shows stays:
+    /// `session`, which becomes the new view, and the first prompt.
     pub fn let_go_derived(&self, session_uid: &str, session: &Session, prompt: &str) -> Result<(), StoreError> {
         for table in ["readers", "faults", "unknown", "filters", "words"] {
             let sql = format!("DELETE FROM {table} WHERE session_uid = $1");
             self.engine.execute(&sql, &[Value::Text(session_uid)])?;
         }
-        events::let_go(self.engine, session_uid)?;
+        events::empty_pages(self.engine, session_uid)?;
         self.engine.execute(
             "UPDATE turns SET prompt = CASE WHEN turn = 1 THEN $2 ELSE '' END WHERE session_uid = $1",
-            &[Value::Text(session_uid), Value::Text(&plain(prompt))],
+            &[Value::Text(session_uid), Value::Text(&replace_nul(prompt))],
         )?;
         put_view(self.engine, session_uid, session)
     }
 
-    /// Empties the derived tables of one session.
+    /// Deletes the derived rows of one session.
     pub fn clear_derived(&self, session_uid: &str) -> Result<(), StoreError> {
-        packed_calls::drop_of(self.engine, session_uid)?;
+        packed_calls::drop_packed_calls(self.engine, session_uid)?;
         for table in TABLES {
             let sql = format!("DELETE FROM {table} WHERE session_uid = $1");
             self.engine.execute(&sql, &[Value::Text(session_uid)])?;
@@ -165,15 +168,15 @@ impl Tx<'_> {
     }
 }
 
-fn damaged(session_uid: &str, table: &'static str) -> StoreError {
+fn damaged_row(session_uid: &str, table: &'static str) -> StoreError {
     StoreError::DamagedRow {
         session_uid: session_uid.to_owned(),
         table,
     }
 }
 
-/// Text may hold NUL, which one of the engines cannot keep.
-pub(super) fn plain(text: &str) -> String {
+/// Replaces NUL characters, because PostgreSQL cannot store them in text.
+pub(super) fn replace_nul(text: &str) -> String {
     if text.contains('\0') {
         text.replace('\0', "\u{2400}")
     } else {
@@ -181,12 +184,12 @@ pub(super) fn plain(text: &str) -> String {
     }
 }
 
-pub(super) fn time(at: Option<Timestamp>) -> Value<'static> {
+pub(super) fn time_value(at: Option<Timestamp>) -> Value<'static> {
     at.map_or(Value::Null, |at| Value::Int(micros(at)))
 }
 
 fn put_turn(engine: &Engine, session_uid: &str, turn: &Turn) -> Result<(), StoreError> {
-    let prompt = plain(&turn.prompt);
+    let prompt = replace_nul(&turn.prompt);
     engine.execute(
         "INSERT INTO turns (session_uid, turn, trigger_seq, start_line, end_line, started_at, ended_at, prompt, events,
             tool_calls, errors, is_rewound)
@@ -199,8 +202,8 @@ fn put_turn(engine: &Engine, session_uid: &str, turn: &Turn) -> Result<(), Store
             Value::count(turn.trigger_seq),
             Value::count(turn.start_line),
             Value::count(turn.end_line),
-            time(turn.started_at),
-            time(turn.ended_at),
+            time_value(turn.started_at),
+            time_value(turn.ended_at),
             Value::Text(&prompt),
             Value::count(turn.events.into()),
             Value::count(turn.tool_calls.into()),
@@ -211,7 +214,7 @@ fn put_turn(engine: &Engine, session_uid: &str, turn: &Turn) -> Result<(), Store
     Ok(())
 }
 
-fn rewind(engine: &Engine, session_uid: &str, turn: u32) -> Result<(), StoreError> {
+fn mark_rewound(engine: &Engine, session_uid: &str, turn: u32) -> Result<(), StoreError> {
     engine.execute(
         "UPDATE turns SET is_rewound = 1 WHERE session_uid = $1 AND turn = $2",
         &[Value::Text(session_uid), Value::count(turn.into())],
@@ -220,8 +223,8 @@ fn rewind(engine: &Engine, session_uid: &str, turn: u32) -> Result<(), StoreErro
 }
 
 fn put_view(engine: &Engine, session_uid: &str, session: &Session) -> Result<(), StoreError> {
-    let view = json(session);
-    let text = |text: &Option<String>| text.as_deref().map(plain);
+    let view = to_json(session);
+    let text = |text: &Option<String>| text.as_deref().map(replace_nul);
     let (repo, cwd, title) = (text(&session.repo), text(&session.cwd), text(&session.title));
     let branch = text(&session.git_branch);
     engine.execute(
@@ -231,8 +234,8 @@ fn put_view(engine: &Engine, session_uid: &str, session: &Session) -> Result<(),
             branch = $7, is_subagent = $8, is_hidden = $9, view = $10",
         &[
             Value::Text(session_uid),
-            time(session.started_at),
-            time(session.ended_at),
+            time_value(session.started_at),
+            time_value(session.ended_at),
             Value::text_opt(repo.as_deref()),
             Value::text_opt(cwd.as_deref()),
             Value::text_opt(title.as_deref()),
@@ -245,14 +248,14 @@ fn put_view(engine: &Engine, session_uid: &str, session: &Session) -> Result<(),
     Ok(())
 }
 
-/// JSON escapes what a column cannot hold.
-fn json(value: &impl serde::Serialize) -> String {
-    serde_json::to_string(value).expect("our words have no map with keys that are not text")
+/// JSON escapes the characters that a column cannot store.
+fn to_json(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).expect("every map in our types has text keys")
 }
 
 fn add_faults(engine: &Engine, session_uid: &str, part: PartKind, faults: &[Fault]) -> Result<(), StoreError> {
     for fault in faults {
-        let reason = plain(&fault.reason);
+        let reason = replace_nul(&fault.reason);
         engine.execute(
             "INSERT INTO faults (session_uid, part, line, reason, is_mended) VALUES ($1, $2, $3, $4, $5)
              ON CONFLICT (session_uid, part, line, reason) DO NOTHING",
@@ -270,7 +273,7 @@ fn add_faults(engine: &Engine, session_uid: &str, part: PartKind, faults: &[Faul
 
 fn add_unknown(engine: &Engine, session_uid: &str, unknown: &BTreeMap<Unknown, u64>) -> Result<(), StoreError> {
     for (unknown, count) in unknown {
-        let record = plain(&unknown.record);
+        let record = replace_nul(&unknown.record);
         engine.execute(
             "INSERT INTO unknown (session_uid, record, version, count) VALUES ($1, $2, $3, $4)
              ON CONFLICT (session_uid, record, version) DO UPDATE SET count = unknown.count + $4",
@@ -286,18 +289,18 @@ fn add_unknown(engine: &Engine, session_uid: &str, unknown: &BTreeMap<Unknown, u
 }
 
 impl Reads<'_> {
-    /// What the reader remembers of a session.
+    /// Returns the state of a session's reader.
     pub fn reader_state(&self, session_uid: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let packed = self.engine.query_opt(
             "SELECT state FROM readers WHERE session_uid = $1",
             &[Value::Text(session_uid)],
             |row| row.blob(0),
         )?;
-        let unpack = |packed: Vec<u8>| unpack_state(&packed).ok_or_else(|| damaged(session_uid, "readers"));
+        let unpack = |packed: Vec<u8>| unpack_state(&packed).ok_or_else(|| damaged_row(session_uid, "readers"));
         packed.map(unpack).transpose()
     }
 
-    /// Whether a session is being made anew by who has this mark.
+    /// Returns `true` if the process with this mark is deriving a session again.
     pub fn is_signed(&self, stand_in: &str, mark: u64) -> Result<bool, StoreError> {
         let signed = self.engine.query_opt(
             "SELECT 1 FROM readers WHERE session_uid = $1 AND state = $2",
@@ -307,7 +310,7 @@ impl Reads<'_> {
         Ok(signed.is_some())
     }
 
-    /// The sessions of an agent whose derived rows another version made, newest first.
+    /// Returns the sessions of an agent whose rows were derived by another version, newest first.
     pub fn derived_by_others(&self, agent: transcript::Agent) -> Result<Vec<String>, StoreError> {
         self.engine.query(
             "SELECT sessions.session_uid FROM sessions
@@ -320,7 +323,7 @@ impl Reads<'_> {
         )
     }
 
-    /// Which lines belong to which turn, in order: the session, the turn, its first and last line.
+    /// Returns the lines of turns in order: the session, the turn, its first and its last line.
     pub fn turn_lines(&self, whose: Whose<'_>) -> Result<Vec<(String, u32, u64, u64)>, StoreError> {
         let (clause, values) = whose.clause();
         let sql = format!(
@@ -332,7 +335,7 @@ impl Reads<'_> {
         })
     }
 
-    /// The prompt of a turn.
+    /// Returns the prompt of a turn.
     pub fn turn_prompt(&self, session_uid: &str, turn: u32) -> Result<Option<String>, StoreError> {
         self.engine.query_opt(
             "SELECT prompt FROM turns WHERE session_uid = $1 AND turn = $2",
@@ -341,7 +344,7 @@ impl Reads<'_> {
         )
     }
 
-    /// About how many bytes the small durable rows take: digests, calls, and the marks of turns.
+    /// Estimates the size of the small rows that stay after eviction: digests, calls and turns.
     pub fn distilled_bytes(&self) -> Result<u64, StoreError> {
         let sum = self.engine.query_opt(
             "SELECT (SELECT count(*) * 128 FROM calls) + (SELECT coalesce(sum(length(prompt) + 64), 0) FROM turns)",
@@ -351,8 +354,8 @@ impl Reads<'_> {
         Ok(sum.unwrap_or_default() + self.digest_bytes()?)
     }
 
-    /// Every derived row of a session as text, to compare one making with another. Filters are left out: they follow
-    /// the frames, and where those are cut depends on how the log grew.
+    /// Returns every derived row of a session as text, so that two derivations can be compared. Filters are left out,
+    /// because they depend on where frames were cut, and that depends on how the log grew.
     pub fn derived_rows_of(&self, session_uid: &str) -> Result<Vec<String>, StoreError> {
         let mut rows = Vec::new();
         for (table, columns) in [
@@ -381,7 +384,7 @@ impl Reads<'_> {
             let mut found = self
                 .engine
                 .query(&sql, &[Value::Text(session_uid)], |row| row.text(0))?;
-            // A number made a text is sorted by the words of a dictionary on some servers.
+            // Sorted here, because some servers sort text by a locale.
             found.sort();
             rows.extend(found.into_iter().map(|row| format!("{session_uid} {table} {row}")));
         }
@@ -392,7 +395,7 @@ impl Reads<'_> {
         Ok(rows)
     }
 
-    /// Every derived row of every session.
+    /// Returns every derived row of every session as text.
     pub fn derived_rows(&self) -> Result<Vec<String>, StoreError> {
         let mut rows = Vec::new();
         for session in self.sessions()? {
@@ -402,7 +405,7 @@ impl Reads<'_> {
     }
 }
 
-/// Its size is not known: a state is as long as the log is rich.
+/// Decompresses a stream, because the size of a state is not recorded.
 fn unpack_state(packed: &[u8]) -> Option<Vec<u8>> {
     let mut state = Vec::new();
     let mut decoder = zstd::Decoder::new(packed).ok()?.take(STATE_BYTES_MAX);

@@ -1,7 +1,7 @@
-//! The `digests` table: the facts of each session in small, which outlive its raw text. No other file writes it.
+//! The `digests` table: the facts of each session, which outlive its raw text. No other file writes it.
 //!
-//! A digest is made again as long as the packs are there. When they go it is sealed, and nothing changes it any more
-//! until somebody breaks the seal because the log was read anew.
+//! A digest can be made again as long as the packs exist. When they are deleted, it is sealed, and then it does not
+//! change unless the log is read again from the start.
 
 use jiff::Timestamp;
 use transcript::Call;
@@ -11,56 +11,58 @@ use super::facts::SLACK;
 use super::{Fact, Reads, StoreError, Tx, micros, packed_calls};
 use crate::digest::Digest;
 
-/// A digest as it is kept.
+/// A stored digest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DigestRow {
-    /// Of the code that made it.
+    /// The version of the code that made it.
     pub version: u32,
     pub made_at_micros: i64,
     pub is_sealed: bool,
     pub digest: Digest,
 }
 
-/// How far a session was read, and what was told of it: a digest that was made of less is not put.
+/// How far a session was read and how many facts were reported, at the time of a digest. A digest that was made from
+/// less is not stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Growth([i64; 4]);
 
-/// A digest of all that a piece brings, packed where there is time, and how much was told of its session by then.
+/// A digest made directly from a new session, which a worker thread has already compressed, with the facts that it
+/// includes.
 #[derive(Debug)]
 pub struct FreshDigest {
     session_uid: String,
-    packed: Packed,
-    told: (i64, i64),
+    packed: PackedDigest,
+    facts: (i64, i64),
 }
 
-/// What of a digest goes into rows.
+/// The columns of a digest and of its packed calls.
 #[derive(Debug)]
-struct Packed {
+struct PackedDigest {
     text: String,
     calls: Vec<u8>,
 }
 
-impl Packed {
+impl PackedDigest {
     fn of(digest: &Digest, calls: &mut [Call]) -> Self {
         Self {
-            text: serde_json::to_string(digest).expect("our words have no map with keys that are not text"),
-            calls: packed_calls::pack(calls),
+            text: serde_json::to_string(digest).expect("every map in our types has text keys"),
+            calls: packed_calls::pack_calls(calls),
         }
     }
 }
 
 impl FreshDigest {
-    /// `facts` are those that the digest knows.
+    /// `facts` are those that the digest includes.
     pub fn of(digest: &Digest, calls: &mut [Call], facts: &[Fact]) -> Self {
         let last = facts.iter().map(|fact| micros(fact.at)).max();
         Self {
             session_uid: digest.session_uid.clone(),
-            packed: Packed::of(digest, calls),
-            told: (facts.len() as i64, last.unwrap_or_default()),
+            packed: PackedDigest::of(digest, calls),
+            facts: (facts.len() as i64, last.unwrap_or_default()),
         }
     }
 
-    /// What it takes in memory.
+    /// Returns its size in memory.
     pub fn size(&self) -> usize {
         self.packed.text.len() + self.packed.calls.len()
     }
@@ -71,15 +73,15 @@ impl FreshDigest {
 }
 
 impl Tx<'_> {
-    /// Puts the digest of a session whose rows were all put in this transaction. Says no where it is sealed, or more was told
-    /// meanwhile.
+    /// Stores the digest of a session whose rows were all written in this transaction. Returns `false` if it is
+    /// sealed, or if more facts were reported in the meantime.
     pub fn put_fresh_digest(&self, fresh: &FreshDigest, version: u32, at: Timestamp) -> Result<bool, StoreError> {
-        let is_all = self.reads().told(&fresh.session_uid)? == fresh.told;
-        Ok(is_all && self.put_packed(&fresh.session_uid, &fresh.packed, version, at)?)
+        let has_all_facts = self.reads().count_facts(&fresh.session_uid)? == fresh.facts;
+        Ok(has_all_facts && self.put_packed(&fresh.session_uid, &fresh.packed, version, at)?)
     }
 
-    /// Puts a digest and notes that its session is analyzed. Says no, and changes nothing, where the digest is sealed
-    /// or the session is not as far as `growth` says any more.
+    /// Stores a digest and marks its session as analyzed. Returns `false` and changes nothing if the digest is sealed
+    /// or the session no longer matches `growth`.
     pub fn put_digest(
         &self,
         digest: &Digest,
@@ -92,10 +94,10 @@ impl Tx<'_> {
             return Ok(false);
         }
         let mut calls = self.reads().calls_of(uid)?;
-        self.put_packed(uid, &Packed::of(digest, &mut calls), version, at)
+        self.put_packed(uid, &PackedDigest::of(digest, &mut calls), version, at)
     }
 
-    fn put_packed(&self, uid: &str, packed: &Packed, version: u32, at: Timestamp) -> Result<bool, StoreError> {
+    fn put_packed(&self, uid: &str, packed: &PackedDigest, version: u32, at: Timestamp) -> Result<bool, StoreError> {
         let put = self.engine.execute(
             "INSERT INTO digests (session_uid, version, made_at, is_sealed, digest) VALUES ($1, $2, $3, 0, $4)
              ON CONFLICT (session_uid) DO UPDATE SET version = $2, made_at = $3, digest = $4 WHERE digests.is_sealed = 0",
@@ -110,16 +112,16 @@ impl Tx<'_> {
             return Ok(false);
         }
         self.set_analyzed(uid, at)?;
-        packed_calls::put(self.engine, uid, at, &packed.calls)?;
+        packed_calls::put_packed_calls(self.engine, uid, at, &packed.calls)?;
         Ok(true)
     }
 
-    /// Seals a digest, because the raw text it was made of goes. Says whether there is one.
+    /// Seals a digest, because the raw text it was made from is deleted. Returns `false` if there is none.
     pub fn seal_digest(&self, session_uid: &str) -> Result<bool, StoreError> {
         self.set_sealed(session_uid, true)
     }
 
-    /// Breaks the seal of a digest: its session was read anew from its first line on.
+    /// Removes the seal of a digest, because its session was read again from the start.
     pub fn unseal_digest(&self, session_uid: &str) -> Result<bool, StoreError> {
         self.set_sealed(session_uid, false)
     }
@@ -134,7 +136,7 @@ impl Tx<'_> {
 }
 
 impl Reads<'_> {
-    /// The digest of a session, where it has one.
+    /// Returns the digest of a session, if it has one.
     pub fn digest_of(&self, session_uid: &str) -> Result<Option<DigestRow>, StoreError> {
         if !self.engine.has_table("digests")? {
             return Ok(None);
@@ -142,11 +144,11 @@ impl Reads<'_> {
         self.engine.query_opt(
             "SELECT session_uid, version, made_at, is_sealed, digest FROM digests WHERE session_uid = $1",
             &[Value::Text(session_uid)],
-            digest,
+            read_digest,
         )
     }
 
-    /// All digests, by uid.
+    /// Returns all digests, sorted by uid.
     pub fn digests(&self) -> Result<Vec<DigestRow>, StoreError> {
         if !self.engine.has_table("digests")? {
             return Ok(Vec::new());
@@ -156,11 +158,12 @@ impl Reads<'_> {
              JOIN sessions ON sessions.session_uid = digests.session_uid
              WHERE stands_for IS NULL ORDER BY digests.session_uid",
             &[],
-            digest,
+            read_digest,
         )
     }
 
-    /// The sessions that went on last before `until`, or are told to have ended, and have no digest of this version since they last grew, by uid.
+    /// Returns the sessions that were last active before `until`, or were reported to have ended, and have no digest
+    /// of this version since they last grew. Sorted by uid.
     pub fn digests_due(&self, version: u32, until: Timestamp) -> Result<Vec<String>, StoreError> {
         self.engine.query(
             "SELECT sessions.session_uid FROM sessions
@@ -182,7 +185,7 @@ impl Reads<'_> {
         )
     }
 
-    /// Bytes of all digests.
+    /// Returns the total size of all digests.
     pub fn digest_bytes(&self) -> Result<u64, StoreError> {
         if !self.engine.has_table("digests")? {
             return Ok(0);
@@ -195,9 +198,9 @@ impl Reads<'_> {
         Ok(sum.unwrap_or_default())
     }
 
-    /// How far a session was read; none where it is not known.
+    /// Returns how far a session was read, or `None` if the session is unknown.
     pub fn growth(&self, session_uid: &str) -> Result<Option<Growth>, StoreError> {
-        let (count, last) = self.told(session_uid)?;
+        let (count, last) = self.count_facts(session_uid)?;
         self.engine.query_opt(
             "SELECT ingested_at, (SELECT coalesce(sum(read_to), 0) FROM cursors WHERE cursors.session_uid = $1)
              FROM sessions WHERE session_uid = $1",
@@ -206,21 +209,21 @@ impl Reads<'_> {
         )
     }
 
-    /// How many facts were told of a session, and when the last one.
-    fn told(&self, session_uid: &str) -> Result<(i64, i64), StoreError> {
+    /// Returns the number of facts that were reported about a session and the time of the last one.
+    fn count_facts(&self, session_uid: &str) -> Result<(i64, i64), StoreError> {
         if !self.engine.has_table("facts")? {
             return Ok((0, 0));
         }
-        let told = self.engine.query_opt(
+        let counts = self.engine.query_opt(
             "SELECT count(*), coalesce(max(at), 0) FROM facts WHERE session_uid = $1",
             &[Value::Text(session_uid)],
             |row| Ok((row.int(0)?, row.int(1)?)),
         )?;
-        Ok(told.unwrap_or_default())
+        Ok(counts.unwrap_or_default())
     }
 }
 
-fn digest(row: &Row<'_>) -> Result<DigestRow, StoreError> {
+fn read_digest(row: &Row<'_>) -> Result<DigestRow, StoreError> {
     let session_uid = row.text(0)?;
     let damaged = |_| StoreError::DamagedRow {
         session_uid,

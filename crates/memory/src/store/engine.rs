@@ -1,15 +1,15 @@
-//! The only place that knows which database it is.
+//! The only module that knows which database is used.
 //!
-//! Everything above speaks one SQL text: parameters are `$1`, `$2`, …, values are integers, text and bytes, and the few
-//! words that differ between engines stand in braces in the schema. Each arm gives execute, query, bulk insert and
-//! transactions, a lock of its own where many machines write, and nothing else.
+//! The modules above use the same SQL text for both: parameters are `$1`, `$2`, …, values are integers, text and
+//! bytes, and the few keywords that differ are in braces in the schema. Each engine offers execute, query, bulk
+//! insert, transactions, and a lock if several machines write, and nothing else.
 
 mod postgres;
 mod sqlite;
 
 use std::path::Path;
 
-pub(super) use self::postgres::{HeldLock, Rows};
+pub(super) use self::postgres::{HeldLock, RowReader};
 use self::postgres::{Postgres, RowExt};
 pub use self::postgres::{ServerError, ServerErrorKind};
 use self::sqlite::Sqlite;
@@ -18,18 +18,18 @@ use super::filters::Index;
 use super::place::{Server, Writer};
 use crate::terms::vocabulary::Sought;
 
-/// A connection to the database, and who speaks.
+/// A connection to the database, and the writer that uses it.
 pub(super) struct Engine {
-    arm: Arm,
+    backend: Backend,
     writer: Writer,
 }
 
-enum Arm {
+enum Backend {
     Sqlite(Sqlite),
     Postgres(Postgres),
 }
 
-/// A value given to a statement.
+/// A parameter of a statement.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Value<'a> {
     Null,
@@ -38,7 +38,7 @@ pub(super) enum Value<'a> {
     Blob(&'a [u8]),
 }
 
-/// One row of an answer.
+/// One row of a result.
 pub(super) enum Row<'r> {
     Sqlite(&'r rusqlite::Row<'r>),
     Postgres(&'r ::postgres::Row),
@@ -48,30 +48,30 @@ pub(super) enum Row<'r> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
     ReadOnly,
-    /// For a directory in which nothing can be made, while nobody can write to the file: SQLite then asks for no
-    /// locks and needs no file beside it.
-    Still,
+    /// For a directory in which no file can be created, while nothing can write to the database. SQLite then takes no
+    /// locks and needs no files beside it.
+    Immutable,
     ReadWrite,
 }
 
-/// What one of many machines may have to itself for a while.
+/// An exclusive right that one of several machines can hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Right {
-    /// To write, one batch long.
+    /// To write one batch.
     Write,
-    /// To let go of raw text.
+    /// To evict raw text.
     Retention,
 }
 
 const ROLLBACK: &str = "ROLLBACK";
 
-/// A transaction that is taken back unless it was committed, whatever becomes of the work in it.
-struct Open<'e> {
+/// A transaction that is rolled back when dropped, unless it was committed.
+struct OpenTransaction<'e> {
     engine: &'e Engine,
     is_committed: bool,
 }
 
-impl Drop for Open<'_> {
+impl Drop for OpenTransaction<'_> {
     fn drop(&mut self) {
         if !self.is_committed {
             self.engine.roll_back();
@@ -80,10 +80,10 @@ impl Drop for Open<'_> {
 }
 
 impl Engine {
-    /// Opens the database file. A new one is made only for writing.
+    /// Opens the database file. Creates it only if `access` allows writing.
     pub(super) fn open(path: &Path, access: Access, writer: &Writer) -> Result<Self, StoreError> {
         Ok(Self {
-            arm: Arm::Sqlite(Sqlite::open(path, access)?),
+            backend: Backend::Sqlite(Sqlite::open(path, access)?),
             writer: writer.clone(),
         })
     }
@@ -91,95 +91,97 @@ impl Engine {
     /// Connects to a server.
     pub(super) fn connect(server: &Server, access: Access, writer: &Writer) -> Result<Self, StoreError> {
         Ok(Self {
-            arm: Arm::Postgres(Postgres::connect(server, access)?),
+            backend: Backend::Postgres(Postgres::connect(server, access)?),
             writer: writer.clone(),
         })
     }
 
-    /// Who writes.
+    /// Returns the writer that uses this connection.
     pub(super) fn writer(&self) -> &Writer {
         &self.writer
     }
 
-    /// Whether many machines share the database, so that a path alone says nothing.
+    /// Returns `true` if several machines share the database, so that a path alone does not identify a file.
     pub(super) fn is_shared(&self) -> bool {
-        matches!(self.arm, Arm::Postgres(_))
+        matches!(self.backend, Backend::Postgres(_))
     }
 
-    /// Where frames are rows, what reads them.
-    pub(super) fn rows(&self) -> Option<Rows> {
-        match &self.arm {
-            Arm::Sqlite(_) => None,
-            Arm::Postgres(arm) => Some(arm.rows()),
+    /// Returns the reader of frames that are rows, or `None` if frames are in files.
+    pub(super) fn rows(&self) -> Option<RowReader> {
+        match &self.backend {
+            Backend::Sqlite(_) => None,
+            Backend::Postgres(backend) => Some(backend.rows()),
         }
     }
 
-    /// Whether the database can be read at all: a file is looked into only when it is first asked something.
+    /// Checks that the database can be read. SQLite reads the file only when the first statement runs.
     pub(super) fn probe(&self) -> Result<(), StoreError> {
-        match &self.arm {
-            Arm::Sqlite(arm) => arm.probe(),
-            Arm::Postgres(_) => Ok(()),
+        match &self.backend {
+            Backend::Sqlite(backend) => backend.probe(),
+            Backend::Postgres(_) => Ok(()),
         }
     }
 
-    /// Takes a right that only one connection has, where the database gives such rights; none where it is had already
-    /// and nobody wants to wait.
-    pub(super) fn take(&self, right: Right, is_waiting: bool) -> Result<Option<HeldLock>, StoreError> {
-        match &self.arm {
-            Arm::Sqlite(_) => Ok(None),
-            Arm::Postgres(arm) => arm.take(right, is_waiting),
+    /// Acquires an exclusive right, if the database has such rights. Returns `None` if another connection holds it
+    /// and `is_waiting` is `false`.
+    pub(super) fn acquire(&self, right: Right, is_waiting: bool) -> Result<Option<HeldLock>, StoreError> {
+        match &self.backend {
+            Backend::Sqlite(_) => Ok(None),
+            Backend::Postgres(backend) => backend.acquire(right, is_waiting),
         }
     }
 
-    /// Begins a look at one state of the database, unless one has begun: asked one by one, each question takes and gives
-    /// back a lock.
-    pub(super) fn begin_look(&self) -> Result<bool, StoreError> {
-        match &self.arm {
-            Arm::Sqlite(arm) if arm.is_idle() => arm.script("BEGIN").map(|()| true),
-            Arm::Postgres(arm) if arm.is_idle() => arm.begin("REPEATABLE READ, READ ONLY").map(|()| true),
+    /// Begins a snapshot, unless one has begun. Returns `true` if it did. Without a snapshot, each query acquires and
+    /// releases a lock.
+    pub(super) fn begin_snapshot(&self) -> Result<bool, StoreError> {
+        match &self.backend {
+            Backend::Sqlite(backend) if backend.is_idle() => backend.script("BEGIN").map(|()| true),
+            Backend::Postgres(backend) if backend.is_idle() => {
+                backend.begin("REPEATABLE READ, READ ONLY").map(|()| true)
+            }
             _ => Ok(false),
         }
     }
 
-    pub(super) fn end_look(&self) {
-        // Nothing was changed, so nothing can be lost.
+    pub(super) fn end_snapshot(&self) {
+        // Nothing was changed, so an error does not matter.
         _ = self.commit();
     }
 
-    /// Says that much is about to be read once, or no longer.
-    pub(super) fn set_passing(&self, is_passing: bool) -> Result<(), StoreError> {
-        match &self.arm {
-            Arm::Sqlite(arm) => arm.set_passing(is_passing),
-            // The server has one memory for all who ask, and minds it itself.
-            Arm::Postgres(_) => Ok(()),
+    /// Starts or ends a phase in which much is read only once.
+    pub(super) fn set_sequential(&self, is_sequential: bool) -> Result<(), StoreError> {
+        match &self.backend {
+            Backend::Sqlite(backend) => backend.set_sequential(is_sequential),
+            // The server manages its own cache, which all clients share.
+            Backend::Postgres(_) => Ok(()),
         }
     }
 
-    /// Says that batches are about to be written, or no longer.
+    /// Starts or ends a series of batch writes.
     pub(super) fn set_batches(&self, are_written: bool) -> Result<(), StoreError> {
-        match &self.arm {
-            Arm::Sqlite(arm) => arm.set_batches(are_written),
-            Arm::Postgres(_) => Ok(()),
+        match &self.backend {
+            Backend::Sqlite(backend) => backend.set_batches(are_written),
+            Backend::Postgres(_) => Ok(()),
         }
     }
 
-    /// Runs a statement that gives no rows, and says how many rows it touched.
+    /// Runs a statement that returns no rows, and returns the number of affected rows.
     pub(super) fn execute(&self, sql: &str, values: &[Value<'_>]) -> Result<usize, StoreError> {
-        match &self.arm {
-            Arm::Sqlite(arm) => arm.execute(sql, values),
-            Arm::Postgres(arm) => arm.execute(sql, values),
+        match &self.backend {
+            Backend::Sqlite(backend) => backend.execute(sql, values),
+            Backend::Postgres(backend) => backend.execute(sql, values),
         }
     }
 
     /// Runs one statement for many rows of values.
     pub(super) fn bulk<'v>(&self, sql: &str, rows: impl IntoIterator<Item = Vec<Value<'v>>>) -> Result<(), StoreError> {
-        match &self.arm {
-            Arm::Sqlite(arm) => arm.bulk(sql, rows),
-            Arm::Postgres(arm) => arm.bulk(sql, rows),
+        match &self.backend {
+            Backend::Sqlite(backend) => backend.bulk(sql, rows),
+            Backend::Postgres(backend) => backend.bulk(sql, rows),
         }
     }
 
-    /// Runs a question and makes something of each row.
+    /// Runs a query and converts each row.
     pub(super) fn query<T>(
         &self,
         sql: &str,
@@ -194,23 +196,23 @@ impl Engine {
         Ok(answers)
     }
 
-    /// Runs a question and shows each row, of which nothing need be kept.
+    /// Runs a query and passes each row to `acquire`, without collecting them.
     pub(super) fn each(
         &self,
         sql: &str,
         values: &[Value<'_>],
         mut take: impl FnMut(&Row<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        match &self.arm {
-            Arm::Sqlite(arm) => arm.each(sql, values, take),
-            Arm::Postgres(arm) => arm
+        match &self.backend {
+            Backend::Sqlite(backend) => backend.each(sql, values, take),
+            Backend::Postgres(backend) => backend
                 .query(sql, values)?
                 .iter()
                 .try_for_each(|row| take(&Row::Postgres(row))),
         }
     }
 
-    /// Runs a question that has one answer or none.
+    /// Runs a query that returns at most one row.
     pub(super) fn query_opt<T>(
         &self,
         sql: &str,
@@ -220,24 +222,24 @@ impl Engine {
         Ok(self.query(sql, values, read)?.into_iter().next())
     }
 
-    /// Runs several statements without values, as they stand.
+    /// Runs several statements without parameters.
     pub(super) fn script(&self, sql: &str) -> Result<(), StoreError> {
-        match &self.arm {
-            Arm::Sqlite(arm) => arm.script(sql),
-            Arm::Postgres(arm) => arm.script(sql),
+        match &self.backend {
+            Backend::Sqlite(backend) => backend.script(sql),
+            Backend::Postgres(backend) => backend.script(sql),
         }
     }
 
-    /// Does `work` wholly or not at all.
+    /// Runs `work` in a transaction.
     pub(super) fn transaction<T>(
         &mut self,
         work: impl FnOnce(&Self) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        match &self.arm {
-            Arm::Sqlite(arm) => arm.script("BEGIN IMMEDIATE")?,
-            Arm::Postgres(arm) => arm.begin("READ COMMITTED")?,
+        match &self.backend {
+            Backend::Sqlite(backend) => backend.script("BEGIN IMMEDIATE")?,
+            Backend::Postgres(backend) => backend.begin("READ COMMITTED")?,
         }
-        let mut open = Open {
+        let mut open = OpenTransaction {
             engine: self,
             is_committed: false,
         };
@@ -248,146 +250,147 @@ impl Engine {
     }
 
     fn commit(&self) -> Result<(), StoreError> {
-        match &self.arm {
-            Arm::Sqlite(arm) => arm.script("COMMIT"),
-            Arm::Postgres(arm) => arm.commit(),
+        match &self.backend {
+            Backend::Sqlite(backend) => backend.script("COMMIT"),
+            Backend::Postgres(backend) => backend.commit(),
         }
     }
 
-    /// What failed is told elsewhere; that there was nothing to take back any more is not.
+    /// Ignores errors, because the error that caused the rollback is returned already.
     fn roll_back(&self) {
-        _ = match &self.arm {
-            Arm::Sqlite(arm) if arm.is_idle() => Ok(()),
-            Arm::Sqlite(arm) => arm.script(ROLLBACK),
-            Arm::Postgres(arm) => arm.end(ROLLBACK),
+        _ = match &self.backend {
+            Backend::Sqlite(backend) if backend.is_idle() => Ok(()),
+            Backend::Sqlite(backend) => backend.script(ROLLBACK),
+            Backend::Postgres(backend) => backend.end_transaction(ROLLBACK),
         };
     }
 
-    /// Puts this engine's words into a text of the schema.
+    /// Replaces the keywords in braces by those of this database.
     pub(super) fn dialect(&self, ddl: &str) -> String {
-        match self.arm {
-            Arm::Sqlite(_) => Sqlite::dialect(ddl),
-            Arm::Postgres(_) => Postgres::dialect(ddl),
+        match self.backend {
+            Backend::Sqlite(_) => Sqlite::dialect(ddl),
+            Backend::Postgres(_) => Postgres::dialect(ddl),
         }
     }
 
-    /// Lets nobody else bring the schema to another step until the transaction ends.
+    /// Prevents other processes from migrating the schema until the transaction ends.
     pub(super) fn lock_schema(&self) -> Result<(), StoreError> {
-        match &self.arm {
-            // Whoever writes to the file is alone.
-            Arm::Sqlite(_) => Ok(()),
-            Arm::Postgres(arm) => arm.lock_schema(),
+        match &self.backend {
+            // A SQLite file has only one writer.
+            Backend::Sqlite(_) => Ok(()),
+            Backend::Postgres(backend) => backend.lock_schema(),
         }
     }
 
-    /// What an engine has beside the tables that both have, made where it is not there.
-    pub(super) fn furnish(&self) -> Result<(), StoreError> {
-        match &self.arm {
-            Arm::Sqlite(_) => Ok(()),
-            Arm::Postgres(arm) => arm.furnish(),
+    /// Creates what only this database has in addition to the common tables.
+    pub(super) fn create_extras(&self) -> Result<(), StoreError> {
+        match &self.backend {
+            Backend::Sqlite(_) => Ok(()),
+            Backend::Postgres(backend) => backend.create_extras(),
         }
     }
 
-    /// By what the database finds frames itself.
+    /// Returns which index the database has for finding frames.
     pub(super) fn index(&self) -> Result<Index, StoreError> {
-        match &self.arm {
-            Arm::Sqlite(_) => Ok(Index::None),
-            Arm::Postgres(arm) => arm.index(),
+        match &self.backend {
+            Backend::Sqlite(_) => Ok(Index::None),
+            Backend::Postgres(backend) => backend.index(),
         }
     }
 
-    /// Shows the frames whose words are those sought, by the database's own index: the session, the part, and the number.
+    /// Passes the frames that contain the given words to `acquire`, found by the database's own index: the session, the
+    /// part, and the number.
     pub(super) fn each_with(
         &self,
         sought: &Sought,
         among: Option<&[&str]>,
         mut take: impl FnMut(&Row<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        match &self.arm {
-            Arm::Sqlite(_) => Ok(()),
-            Arm::Postgres(arm) => arm
-                .with_words(sought, among)?
+        match &self.backend {
+            Backend::Sqlite(_) => Ok(()),
+            Backend::Postgres(backend) => backend
+                .frames_with_words(sought, among)?
                 .iter()
                 .try_for_each(|row| take(&Row::Postgres(row))),
         }
     }
 
-    /// Makes the roles of those who own, write and read, where the database knows any.
+    /// Creates the roles of owners, writers and readers, if the database has roles.
     pub(super) fn make_roles(&self) -> Result<Vec<&'static str>, StoreError> {
-        match &self.arm {
-            Arm::Sqlite(_) => Ok(Vec::new()),
-            Arm::Postgres(arm) => arm.make_roles(),
+        match &self.backend {
+            Backend::Sqlite(_) => Ok(Vec::new()),
+            Backend::Postgres(backend) => backend.make_roles(),
         }
     }
 
-    /// Whether a table is there: a store that is only read is not brought to the newest step.
+    /// Returns `true` if a table exists. A store that is only read is not migrated, so its tables may be missing.
     pub(super) fn has_table(&self, name: &str) -> Result<bool, StoreError> {
-        match &self.arm {
-            Arm::Sqlite(arm) => arm.has_table(name),
-            Arm::Postgres(arm) => arm.has_table(name),
+        match &self.backend {
+            Backend::Sqlite(backend) => backend.has_table(name),
+            Backend::Postgres(backend) => backend.has_table(name),
         }
     }
 
-    /// Which step of the schema the database is at.
+    /// Returns the version of the schema.
     pub(super) fn version(&self) -> Result<i64, StoreError> {
-        match &self.arm {
-            Arm::Sqlite(arm) => arm.version(),
-            Arm::Postgres(arm) => arm.version(),
+        match &self.backend {
+            Backend::Sqlite(backend) => backend.version(),
+            Backend::Postgres(backend) => backend.version(),
         }
     }
 
-    pub(super) fn floor(&self) -> Result<i64, StoreError> {
-        match &self.arm {
-            Arm::Sqlite(arm) => arm.floor(),
-            Arm::Postgres(_) => Ok(0),
+    pub(super) fn required_version(&self) -> Result<i64, StoreError> {
+        match &self.backend {
+            Backend::Sqlite(backend) => backend.required_version(),
+            Backend::Postgres(_) => Ok(0),
         }
     }
 
     pub(super) fn set_version(&self, version: i64) -> Result<(), StoreError> {
-        match &self.arm {
-            Arm::Sqlite(arm) => arm.set_version(version),
-            Arm::Postgres(arm) => arm.set_version(version),
+        match &self.backend {
+            Backend::Sqlite(backend) => backend.set_version(version),
+            Backend::Postgres(backend) => backend.set_version(version),
         }
     }
 
-    /// Lets the database forget what was deleted. Says whether nothing of it is left in its files.
+    /// Makes the database erase deleted rows. Returns `true` if none of them is left in its files.
     pub(super) fn scrub(&self) -> Result<bool, StoreError> {
-        match &self.arm {
-            Arm::Sqlite(arm) => arm.scrub(),
-            Arm::Postgres(arm) => arm.scrub(),
+        match &self.backend {
+            Backend::Sqlite(backend) => backend.scrub(),
+            Backend::Postgres(backend) => backend.scrub(),
         }
     }
 
-    /// Empties the write-ahead log into the file. Says whether it is empty: a reader may be in the way.
+    /// Copies the write-ahead log into the file and empties it. Returns `false` if a reader prevented it.
     pub(super) fn empty_log(&self) -> Result<bool, StoreError> {
-        match &self.arm {
-            Arm::Sqlite(arm) => arm.empty_log(),
-            // The server's log is its own, and it sees to it.
-            Arm::Postgres(_) => Ok(true),
+        match &self.backend {
+            Backend::Sqlite(backend) => backend.empty_log(),
+            // A server maintains its own log.
+            Backend::Postgres(_) => Ok(true),
         }
     }
 
-    /// What the database itself finds wrong with its files.
+    /// Returns the errors that the database finds in its files.
     pub(super) fn check(&self) -> Result<Vec<String>, StoreError> {
-        match &self.arm {
-            Arm::Sqlite(arm) => arm.check(),
-            // A server that answers looks after its files itself, and its keys hold at any time.
-            Arm::Postgres(_) => Ok(Vec::new()),
+        match &self.backend {
+            Backend::Sqlite(backend) => backend.check(),
+            // A server checks its own files, and enforces its foreign keys at all times.
+            Backend::Postgres(_) => Ok(Vec::new()),
         }
     }
 
-    /// What the tables take on the server's disk, frames apart; none where the database is a file.
+    /// Returns the disk usage of frames and of all other tables on the server, or `None` if the database is a file.
     pub(super) fn sizes(&self) -> Result<Option<(u64, u64)>, StoreError> {
-        match &self.arm {
-            Arm::Sqlite(_) => Ok(None),
-            Arm::Postgres(arm) => arm.sizes().map(Some),
+        match &self.backend {
+            Backend::Sqlite(_) => Ok(None),
+            Backend::Postgres(backend) => backend.sizes().map(Some),
         }
     }
 }
 
 impl Row<'_> {
     pub(super) fn int(&self, column: usize) -> Result<i64, StoreError> {
-        self.int_opt(column)?.ok_or_else(|| self.is_null(column))
+        self.int_opt(column)?.ok_or_else(|| self.null_error(column))
     }
 
     pub(super) fn int_opt(&self, column: usize) -> Result<Option<i64>, StoreError> {
@@ -397,7 +400,7 @@ impl Row<'_> {
         }
     }
 
-    /// A number that is never negative.
+    /// Returns a number that is never negative.
     pub(super) fn count(&self, column: usize) -> Result<u64, StoreError> {
         Ok(u64::try_from(self.int(column)?).unwrap_or_default())
     }
@@ -410,9 +413,9 @@ impl Row<'_> {
         Ok(self.text_ref_opt(column)?.map(str::to_owned))
     }
 
-    /// Text that is looked at and not kept.
+    /// Returns a text without copying it.
     pub(super) fn text_ref(&self, column: usize) -> Result<&str, StoreError> {
-        self.text_ref_opt(column)?.ok_or_else(|| self.is_null(column))
+        self.text_ref_opt(column)?.ok_or_else(|| self.null_error(column))
     }
 
     pub(super) fn text_ref_opt(&self, column: usize) -> Result<Option<&str>, StoreError> {
@@ -422,9 +425,9 @@ impl Row<'_> {
         }
     }
 
-    /// Bytes that are looked at and not kept.
+    /// Returns bytes without copying them.
     pub(super) fn blob_ref(&self, column: usize) -> Result<&[u8], StoreError> {
-        self.blob_ref_opt(column)?.ok_or_else(|| self.is_null(column))
+        self.blob_ref_opt(column)?.ok_or_else(|| self.null_error(column))
     }
 
     pub(super) fn blob_ref_opt(&self, column: usize) -> Result<Option<&[u8]>, StoreError> {
@@ -438,16 +441,16 @@ impl Row<'_> {
         Ok(self.blob_ref(column)?.to_owned())
     }
 
-    fn is_null(&self, column: usize) -> StoreError {
+    fn null_error(&self, column: usize) -> StoreError {
         match self {
-            Self::Sqlite(row) => sqlite::is_null(row, column),
+            Self::Sqlite(row) => sqlite::null_error(row, column),
             Self::Postgres(_) => ServerError::value(column).into(),
         }
     }
 }
 
 impl<'a> Value<'a> {
-    /// A number that fits: sizes and counts beyond 2^63 do not occur on any disk.
+    /// Converts a count. Values beyond 2^63 do not occur in practice, so they are clamped.
     pub(super) fn count(number: u64) -> Self {
         Self::Int(i64::try_from(number).unwrap_or(i64::MAX))
     }

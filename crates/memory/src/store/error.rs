@@ -1,4 +1,4 @@
-//! What can go wrong with our own files, and what can be said of it. Who has to act is not known here.
+//! Errors of the store. They say what failed; the caller decides what the user should do.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,28 +7,28 @@ use thiserror::Error;
 
 use super::{ServerError, ServerErrorKind};
 
-/// What can go wrong with our own files.
+/// An error of the store.
 #[derive(Debug, Error)]
 pub enum StoreError {
-    #[error("the database failed: {0}")]
+    #[error("database error: {0}")]
     Database(rusqlite::Error),
-    #[error("the database server failed: {0}")]
+    #[error("database server error: {0}")]
     Server(ServerError),
     #[error("cannot use {path}: {source}")]
     Io { path: PathBuf, source: io::Error },
-    #[error("the store names an unknown {what}: `{word}`")]
+    #[error("unknown {what} in the store: `{word}`")]
     Unknown { what: &'static str, word: String },
-    #[error("the other memory holds sessions of its own: {sessions}")]
+    #[error("the target memory already has other sessions: {sessions}")]
     HasOthers { sessions: u64 },
-    #[error("what was moved is not what was there: {what}")]
+    #[error("the copy differs from the original: {what}")]
     Differs { what: String },
-    #[error("the database is gone, but packs of it are there")]
+    #[error("the database is missing, but its packs exist")]
     Headless,
     #[error(
-        "the memory was written by a newer boswell: it needs one that knows version {needs} of it, and this one knows {knows}"
+        "the memory was written by a newer boswell: it requires version {needs}, and this boswell supports version {knows}"
     )]
     TooNew { needs: i64, knows: i64 },
-    #[error("another boswell is writing")]
+    #[error("another boswell process is writing")]
     Busy,
     #[error("a row of {session_uid} in `{table}` is damaged")]
     DamagedRow { session_uid: String, table: &'static str },
@@ -41,20 +41,20 @@ pub enum StoreError {
     },
 }
 
-/// What a database that failed lacks, as far as it tells.
+/// Why a database operation failed, as far as the database reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lack {
-    /// No room on the disk.
+    /// The disk is full.
     Room,
-    /// Its files may not be written.
+    /// The files are not writable.
     Right,
-    /// The disk does not do what it is asked for.
+    /// The disk reports an I/O error.
     Disk,
 }
 
 impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
-        // Whoever ends a long piece of work on a slow disk keeps the file for longer than anybody wants to wait.
+        // On a slow disk, another process may hold the file longer than the timeout.
         match error.sqlite_error_code() {
             Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => Self::Busy,
             _ => Self::Database(error),
@@ -63,7 +63,7 @@ impl From<rusqlite::Error> for StoreError {
 }
 
 impl StoreError {
-    /// What the database lacks, where the error is one of those.
+    /// Returns the reason of a database error, if it is one of [`Lack`].
     pub fn lack(&self) -> Option<Lack> {
         let error = match self {
             Self::Database(error) => error,
@@ -78,7 +78,7 @@ impl StoreError {
         }
     }
 
-    /// Whether the database's file is no longer what was written.
+    /// Returns `true` if the database file is damaged or missing.
     pub fn is_damage(&self) -> bool {
         let error = match self {
             Self::Database(error) => error,

@@ -1,10 +1,9 @@
-//! The `events` table: what happened in each session, in pages of a few hundred events. No other file
-//! writes it.
+//! The `events` table: what happened in each session, in pages of a few hundred events. No other file writes it.
 //!
-//! A row per event would cost more than the packed log itself (docs/design/0001-events-in-pages.md). A page
-//! holds its events column by column and compressed; events are asked for by session and by line, never
-//! across sessions, so nothing is lost by it. Two fields stay in the log: the agent's own id of an event and
-//! of a call. Tokens stand in `calls`, once.
+//! A row per event would take more space than the compressed log itself (docs/design/0001-events-in-pages.md). A page
+//! stores its events by column and compressed. Events are queried by session and by line, never across sessions, so
+//! pages are sufficient. Two fields are only in the log: the agent's own ids of events and of calls. Tokens are only
+//! in `calls`.
 
 mod page;
 
@@ -14,14 +13,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use transcript::{Amendment, BESIDE_SEQ, Delta, SessionEvent, Tokens};
 
 pub(super) use self::page::PAGE_VERSION;
-use self::page::{as_kept, damaged, pack, unpack, unpack_page};
+use self::page::{damaged, pack, reduce_to_stored, unpack, unpack_page};
 use super::engine::{Engine, Value};
 use super::{Reads, StoreError, Tx};
 
-/// Events of one page. More compress better; each growth of a session writes its last page anew.
+/// Number of events in a page. Larger pages compress better, but each growth of a session rewrites its last page.
 const PAGE_EVENTS: u64 = 512;
 
-/// Events before which a session had none, as its pages will tell them.
+/// The first events of a session, by page.
 #[derive(Debug)]
 pub struct FreshEvents(BTreeMap<u64, Vec<SessionEvent>>);
 
@@ -29,11 +28,12 @@ pub struct FreshEvents(BTreeMap<u64, Vec<SessionEvent>>);
 pub fn kept_events(events: &[SessionEvent]) -> Vec<SessionEvent> {
     let mut events = events.to_vec();
     events.sort_by_key(|event| event.seq);
-    events.iter_mut().for_each(as_kept);
+    events.iter_mut().for_each(reduce_to_stored);
     events
 }
 
-/// The same in pages, packed where there is time: the one writer has none.
+/// The first events of a session in compressed pages. They are compressed by a worker thread, because the single
+/// writer thread has no time for it.
 #[derive(Debug)]
 pub struct FreshPages(Vec<PackedPage>);
 
@@ -47,21 +47,21 @@ struct PackedPage {
 }
 
 impl FreshEvents {
-    /// Takes the first events of a session out of a delta, and what it changes of them.
+    /// Takes the first events of a session out of a delta, and applies the delta's amendments to them.
     pub fn take(delta: &mut Delta) -> Self {
         let events = std::mem::take(&mut delta.events);
-        let mut pages = gather(events, &delta.amendments, |_| Ok(Some(Vec::new()))).expect("nothing is read");
+        let mut pages = collect_pages(events, &delta.amendments, |_| Ok(Some(Vec::new()))).expect("nothing is read");
         delta.amendments.retain(|amendment| amendment.seq().is_none());
-        pages.values_mut().flatten().for_each(as_kept);
+        pages.values_mut().flatten().for_each(reduce_to_stored);
         Self(pages)
     }
 
-    /// The events in order.
+    /// Returns the events in order.
     pub fn iter(&self) -> impl Iterator<Item = &SessionEvent> {
         self.0.values().flatten()
     }
 
-    /// Packs them.
+    /// Compresses the events.
     pub fn pack(&self) -> FreshPages {
         let pages = self.0.iter();
         FreshPages(pages.map(|(number, events)| PackedPage::of(*number, events)).collect())
@@ -69,7 +69,7 @@ impl FreshEvents {
 }
 
 impl FreshPages {
-    /// What they take, packed.
+    /// Returns the compressed size.
     pub fn size(&self) -> usize {
         self.0.iter().map(|page| page.bytes.len()).sum()
     }
@@ -89,7 +89,7 @@ impl PackedPage {
 }
 
 impl Tx<'_> {
-    /// Adds the first events of a session.
+    /// Stores the first events of a session.
     pub fn put_pages(&self, session_uid: &str, pages: &FreshPages) -> Result<(), StoreError> {
         pages
             .0
@@ -98,17 +98,18 @@ impl Tx<'_> {
     }
 }
 
-/// Adds the events of a piece and changes earlier ones.
-pub(super) fn put(
+/// Adds the events of a piece and amends earlier ones.
+pub(super) fn put_events(
     engine: &Engine,
     session_uid: &str,
     events: &[SessionEvent],
     amendments: &[Amendment],
 ) -> Result<(), StoreError> {
-    let pages = gather(events.iter().cloned(), amendments, |page| {
+    let pages = collect_pages(events.iter().cloned(), amendments, |page| {
         match read_page(engine, session_uid, page) {
             Ok(known) => Ok(Some(known.unwrap_or_default())),
-            // It stays as it is and is told as damaged, and the packs have all of it: other sessions do not wait for that.
+            // A damaged page stays as it is and is reported by `doctor`. The packs contain the whole text, and other
+            // sessions must not be blocked.
             Err(StoreError::DamagedRow { .. }) => Ok(None),
             Err(error) => Err(error),
         }
@@ -119,8 +120,9 @@ pub(super) fn put(
     Ok(())
 }
 
-/// All pages that events and amendments touch, with those in them. `known` gives what a page had; none leaves it as it is.
-fn gather(
+/// Collects the pages that events and amendments change. `known` returns the stored events of a page, or `None` to
+/// leave the page unchanged.
+fn collect_pages(
     events: impl IntoIterator<Item = SessionEvent>,
     amendments: &[Amendment],
     mut known: impl FnMut(u64) -> Result<Option<Vec<SessionEvent>>, StoreError>,
@@ -128,13 +130,13 @@ fn gather(
     let mut pages = BTreeMap::new();
     for event in events {
         let number = event.seq / PAGE_EVENTS;
-        if let Some(page) = page_at(&mut pages, number, &mut known)? {
+        if let Some(page) = load_page(&mut pages, number, &mut known)? {
             page.push(event);
         }
     }
     for amendment in amendments {
         let Some(seq) = amendment.seq() else { continue };
-        let page = page_at(&mut pages, seq / PAGE_EVENTS, &mut known)?;
+        let page = load_page(&mut pages, seq / PAGE_EVENTS, &mut known)?;
         if let Some(event) = page.and_then(|page| page.iter_mut().find(|event| event.seq == seq)) {
             amendment.apply(event);
         }
@@ -143,7 +145,7 @@ fn gather(
     Ok(whole.collect())
 }
 
-fn page_at<'p>(
+fn load_page<'p>(
     pages: &'p mut BTreeMap<u64, Option<Vec<SessionEvent>>>,
     number: u64,
     known: &mut impl FnMut(u64) -> Result<Option<Vec<SessionEvent>>, StoreError>,
@@ -155,8 +157,8 @@ fn page_at<'p>(
     Ok(page.as_mut())
 }
 
-/// Empties the pages of a session whose text goes. How many events there were is still known.
-pub(super) fn let_go(engine: &Engine, session_uid: &str) -> Result<(), StoreError> {
+/// Empties the pages of a session that is evicted. The number of events stays.
+pub(super) fn empty_pages(engine: &Engine, session_uid: &str) -> Result<(), StoreError> {
     engine.execute(
         "UPDATE events SET bytes = $2 WHERE session_uid = $1",
         &[Value::Text(session_uid), Value::Blob(&[])],
@@ -191,12 +193,14 @@ fn read_page(engine: &Engine, session_uid: &str, number: u64) -> Result<Option<V
 }
 
 impl Reads<'_> {
-    /// The events of a session, in order. Their ids are by line: the agent's own are in the log.
+    /// Returns the events of a session, in order. Their ids are derived from their lines, because the agent's own ids
+    /// are only in the log.
     pub fn events(&self, session_uid: &str) -> Result<Vec<SessionEvent>, StoreError> {
         self.events_of_lines(session_uid, 0, i64::MAX.unsigned_abs())
     }
 
-    /// Gives each event of a session, in order, page by page: no more than one page is held. Tokens stand in the calls.
+    /// Passes each event of a session to `take`, in order. Holds only one page at a time. Tokens are not set, because
+    /// they are in the calls.
     pub fn each_event(&self, session_uid: &str, mut take: impl FnMut(&SessionEvent)) -> Result<(), StoreError> {
         let pages = self.engine.query(
             "SELECT page FROM events WHERE session_uid = $1 ORDER BY page",
@@ -211,7 +215,7 @@ impl Reads<'_> {
         Ok(())
     }
 
-    /// The last events of a session's log: as many as the last page has.
+    /// Returns the events on the last page of a session's log.
     pub fn last_events(&self, session_uid: &str) -> Result<Vec<SessionEvent>, StoreError> {
         let page = self.engine.query_opt(
             "SELECT page FROM events WHERE session_uid = $1 AND page < $2 ORDER BY page DESC LIMIT 1",
@@ -222,7 +226,7 @@ impl Reads<'_> {
         Ok(events.flatten().unwrap_or_default())
     }
 
-    /// The events of a session whose pages hold lines from `first` to `last`: these, and some around them.
+    /// Returns the events of all pages that contain lines from `first` to `last`: these, and some around them.
     pub fn events_of_lines(&self, session_uid: &str, first: u64, last: u64) -> Result<Vec<SessionEvent>, StoreError> {
         let pages = self.engine.query(
             "SELECT bytes FROM events
@@ -241,7 +245,7 @@ impl Reads<'_> {
         Ok(events)
     }
 
-    /// The events whose texts stand on some lines, without their tokens. Each page is unpacked once.
+    /// Returns the events whose texts are on the given lines, without their tokens. Each page is decompressed once.
     pub fn events_at(&self, session_uid: &str, lines: &BTreeSet<u64>) -> Result<Vec<SessionEvent>, StoreError> {
         let mut events = Vec::new();
         let (Some(first), Some(last)) = (lines.first(), lines.last()) else {
@@ -264,7 +268,7 @@ impl Reads<'_> {
         Ok(events)
     }
 
-    /// The tools that a session used, each once.
+    /// Returns the tools that a session used, each once.
     pub fn tools_of(&self, session_uid: &str) -> Result<Vec<String>, StoreError> {
         let mut tools: BTreeSet<String> = BTreeSet::new();
         self.engine.each(
@@ -280,8 +284,8 @@ impl Reads<'_> {
         Ok(tools.into_iter().collect())
     }
 
-    /// Returns whether any event of a session may be about a file with one of these last names: it edits one, or its words hold
-    /// the name. Names in paths of Windows match in any case.
+    /// Returns `true` if any event of a session may concern a file with one of these names: if it edits one, or if
+    /// its text contains the name. In Windows paths the case is ignored.
     pub fn may_name_file(&self, session_uid: &str, names: &BTreeSet<String>) -> Result<bool, StoreError> {
         let mut found = false;
         self.engine.each(
@@ -299,7 +303,7 @@ impl Reads<'_> {
         Ok(found)
     }
 
-    /// The tokens of each call, by the event it began with.
+    /// Returns the tokens of each call, by its first event.
     fn tokens_by_event(&self, session_uid: &str) -> Result<HashMap<u64, Tokens>, StoreError> {
         let rows = self.engine.query(
             "SELECT seq, input, output, cache_read, cache_write_5m, cache_write_1h, reasoning FROM calls
@@ -320,7 +324,7 @@ impl Reads<'_> {
         Ok(rows.into_iter().collect())
     }
 
-    /// How many events the store holds.
+    /// Returns the number of events in the store.
     pub fn event_count(&self) -> Result<u64, StoreError> {
         let count = self
             .engine
@@ -329,7 +333,7 @@ impl Reads<'_> {
     }
 }
 
-/// Returns whether a text contains a name, ignoring case if it may contain Windows paths.
+/// Returns `true` if a text contains a name, ignoring case if it may contain Windows paths.
 fn may_hold_name(text: &str, name: &str) -> bool {
     let ignores_case = || text.contains(['\\', ':']) && text.to_lowercase().contains(&name.to_lowercase());
     text.contains(name) || ignores_case()

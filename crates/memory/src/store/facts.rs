@@ -1,22 +1,23 @@
-//! The `facts` table: what hooks and wrapped commands told of a session once, and no log tells. No other file writes it.
+//! The `facts` table: what hooks and wrapped commands reported about a session and no log contains. No other file
+//! writes it.
 //!
-//! Facts belong to a uid and to no row of `sessions`: a hook may speak before the log was read.
+//! Facts refer to a uid and not to a row of `sessions`, because a hook may report before the log was read.
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::engine::{Row, Value};
 use super::{Reads, StoreError, Tx, micros};
 
-/// Two agents' settings may run the same hook: what is told twice within this time was told once.
+/// The settings of two agents may run the same hook. Equal facts within this time are stored once.
 const SAME_WITHIN_MICROS: i64 = 2_000_000;
-/// An agent may write to its log for a moment after it told that it ended.
+/// An agent may still write to its log for a moment after it reported its end.
 pub(crate) const SLACK: SignedDuration = SignedDuration::from_mins(1);
 
-/// One thing that was told.
+/// A single fact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fact {
     pub session_uid: String,
-    /// What tells it from other facts of its session.
+    /// Distinguishes it from other facts of its session.
     pub key: String,
     pub agent: String,
     pub at: Timestamp,
@@ -27,7 +28,7 @@ pub struct Fact {
 }
 
 impl Tx<'_> {
-    /// Keeps a fact. Says whether it is news; then its session has to be analyzed again.
+    /// Stores a fact. Returns `true` if it is new, and then marks its session to be analyzed again.
     pub fn put_fact(&self, fact: &Fact) -> Result<bool, StoreError> {
         let at = micros(fact.at);
         let (uid, key, event) = (&fact.session_uid, &fact.key, &fact.event);
@@ -70,7 +71,7 @@ impl Tx<'_> {
         Ok(put > 0)
     }
 
-    /// Forgets all facts of a session.
+    /// Deletes all facts of a session.
     pub fn drop_facts(&self, session_uid: &str) -> Result<(), StoreError> {
         self.engine
             .execute("DELETE FROM facts WHERE session_uid = $1", &[Value::Text(session_uid)])?;
@@ -79,7 +80,7 @@ impl Tx<'_> {
 }
 
 impl Reads<'_> {
-    /// What was told of a session, oldest first.
+    /// Returns the facts of a session, oldest first.
     pub fn facts_of(&self, session_uid: &str) -> Result<Vec<Fact>, StoreError> {
         if !self.engine.has_table("facts")? {
             return Ok(Vec::new());
@@ -88,11 +89,11 @@ impl Reads<'_> {
             "SELECT session_uid, fact_key, agent, at, event, reason, error, exit_code FROM facts
              WHERE session_uid = $1 ORDER BY at, fact_key",
             &[Value::Text(session_uid)],
-            fact,
+            read_fact,
         )
     }
 
-    /// Whether anything was ever told.
+    /// Returns `true` if there are any facts.
     pub fn has_facts(&self) -> Result<bool, StoreError> {
         if !self.engine.has_table("facts")? {
             return Ok(false);
@@ -101,7 +102,7 @@ impl Reads<'_> {
         Ok(one.is_some())
     }
 
-    /// Everything that was ever told, by uid.
+    /// Returns all facts, sorted by uid.
     pub fn facts(&self) -> Result<Vec<Fact>, StoreError> {
         if !self.engine.has_table("facts")? {
             return Ok(Vec::new());
@@ -110,11 +111,11 @@ impl Reads<'_> {
             "SELECT session_uid, fact_key, agent, at, event, reason, error, exit_code FROM facts
              ORDER BY session_uid, at, fact_key",
             &[],
-            fact,
+            read_fact,
         )
     }
 
-    /// When an agent's hooks last told something, and which event that was.
+    /// Returns when an agent's hooks last reported something, and which event it was.
     pub fn last_told(&self, agent: &str) -> Result<Option<(Timestamp, String)>, StoreError> {
         if !self.engine.has_table("facts")? {
             return Ok(None);
@@ -122,17 +123,17 @@ impl Reads<'_> {
         self.engine.query_opt(
             "SELECT at, event FROM facts WHERE agent = $1 AND event <> 'exit' ORDER BY at DESC, fact_key LIMIT 1",
             &[Value::Text(agent)],
-            |row| Ok((time(row.int(0)?), row.text(1)?)),
+            |row| Ok((parse_time(row.int(0)?), row.text(1)?)),
         )
     }
 }
 
-fn fact(row: &Row<'_>) -> Result<Fact, StoreError> {
+fn read_fact(row: &Row<'_>) -> Result<Fact, StoreError> {
     Ok(Fact {
         session_uid: row.text(0)?,
         key: row.text(1)?,
         agent: row.text(2)?,
-        at: time(row.int(3)?),
+        at: parse_time(row.int(3)?),
         event: row.text(4)?,
         reason: row.text_opt(5)?,
         error: row.text_opt(6)?,
@@ -140,6 +141,6 @@ fn fact(row: &Row<'_>) -> Result<Fact, StoreError> {
     })
 }
 
-fn time(micros: i64) -> Timestamp {
+fn parse_time(micros: i64) -> Timestamp {
     Timestamp::from_microsecond(micros).unwrap_or(Timestamp::UNIX_EPOCH)
 }

@@ -1,7 +1,8 @@
-//! The `filters`, `trigrams` and `words` tables: beside each frame and tail, a filter of its texts' words, apart from it that of their trigrams, and where the
-//! database has an index of its own, the words. No other file writes them. They are derived: a lost one costs time, never a hit.
+//! The `filters`, `trigrams` and `words` tables. For each frame and tail they contain a filter of the words in its
+//! texts, separately a filter of their trigrams, and the words themselves if the database has its own index. No other
+//! file writes them. They are derived, so a missing one costs time, but never a hit.
 //!
-//! Trigrams hang on their filter and go with it. A filter that an older version wrote has them in it.
+//! Trigrams refer to their filter and are deleted with it. A filter that an older version wrote includes them.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +13,10 @@ use super::{Reads, Store, StoreError, Tx};
 use crate::terms::filter::{Filter, Need, halves};
 use crate::terms::{Marks, vocabulary::Sought};
 
-/// Stands for the tail of a part, which is no frame yet.
+/// The frame number of a part's tail, which is not a frame yet.
 pub const TAIL_NO: i64 = -1;
 
-/// A filter and what it is of.
+/// A filter and the frame that it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilterRow {
     pub session_uid: String,
@@ -25,26 +26,26 @@ pub struct FilterRow {
     pub bytes: Vec<u8>,
 }
 
-/// What a database has to find frames by, besides filters.
+/// The index that a database has for finding frames, besides filters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Index {
-    /// Nothing.
+    /// No index.
     None,
     /// Whole words.
     Words,
-    /// Whole words, and pieces of them.
+    /// Whole words and parts of words.
     Pieces,
 }
 
 impl Store {
-    /// Whether the words of frames have to be put beside them.
+    /// Returns `true` if the words of frames must be stored as well.
     pub fn indexes_words(&self) -> bool {
         self.engine.is_shared()
     }
 }
 
 impl Tx<'_> {
-    /// Puts what is kept beside frames of a part, or takes it away where there is nothing.
+    /// Stores the marks of frames of a part, or deletes them if they are empty.
     pub fn put_marks(&self, session_uid: &str, part: &str, marks: &[(i64, &Marks)]) -> Result<(), StoreError> {
         let key = |frame_no| vec![Value::Text(session_uid), Value::Text(part), Value::Int(frame_no)];
         for (frame_no, _) in marks.iter().filter(|(_, marks)| marks.filter.is_empty()) {
@@ -78,7 +79,7 @@ impl Tx<'_> {
         self.put_words(session_uid, part, &words.collect::<Vec<_>>())
     }
 
-    /// Puts the words of frames of a part.
+    /// Stores the words of frames of a part.
     pub fn put_words(&self, session_uid: &str, part: &str, words: &[(i64, &str)]) -> Result<(), StoreError> {
         self.engine.bulk(
             "INSERT INTO words (session_uid, part, frame_no, words) VALUES ($1, $2, $3, $4)
@@ -95,7 +96,7 @@ impl Tx<'_> {
     }
 }
 
-/// Takes away what is kept beside the frames of one part.
+/// Deletes the marks of all frames of one part.
 pub(super) fn drop_part(engine: &Engine, session_uid: &str, part: &str) -> Result<(), StoreError> {
     for sql in [
         "DELETE FROM filters WHERE session_uid = $1 AND part = $2",
@@ -106,7 +107,7 @@ pub(super) fn drop_part(engine: &Engine, session_uid: &str, part: &str) -> Resul
     Ok(())
 }
 
-/// Whose filters are looked at.
+/// Which sessions a query covers.
 #[derive(Debug, Clone, Copy)]
 pub enum Whose<'u> {
     Everybodys,
@@ -114,7 +115,7 @@ pub enum Whose<'u> {
 }
 
 impl<'u> Whose<'u> {
-    /// The end of a question about the table's rows, and its values.
+    /// Returns the WHERE clause and its values.
     pub(super) fn clause(self) -> (&'static str, Vec<Value<'u>>) {
         match self {
             Self::Everybodys => ("", Vec::new()),
@@ -123,24 +124,26 @@ impl<'u> Whose<'u> {
     }
 }
 
-/// Given the session, the part and the number of a frame, and the bytes of its filter.
+/// Called with the session, the part, the number of a frame, and the bytes of its filter.
 pub type TakeFilter<'t> = dyn FnMut(&str, &str, i64, &[u8]) + 't;
 
 impl Reads<'_> {
-    /// Shows filters, in any order: the session, the part, the number of the frame, and the filter. None is kept.
+    /// Passes filters to `take`, in any order: the session, the part, the number of the frame, and the filter. They
+    /// are not collected.
     pub fn each_filter(&self, whose: Whose<'_>, take: &mut TakeFilter<'_>) -> Result<(), StoreError> {
-        self.each_in("filters", whose, take)
+        self.each_row_of("filters", whose, take)
     }
 
-    /// The same for trigrams that are kept apart. A store that an older version made has none until somebody writes.
+    /// Like [`Reads::each_filter`] for trigrams that are stored separately. A store that an older version created has
+    /// none until the next write.
     pub fn each_trigrams(&self, whose: Whose<'_>, take: &mut TakeFilter<'_>) -> Result<(), StoreError> {
         match self.has_trigrams()? {
-            true => self.each_in("trigrams", whose, take),
+            true => self.each_row_of("trigrams", whose, take),
             false => Ok(()),
         }
     }
 
-    fn each_in(&self, table: &str, whose: Whose<'_>, take: &mut TakeFilter<'_>) -> Result<(), StoreError> {
+    fn each_row_of(&self, table: &str, whose: Whose<'_>, take: &mut TakeFilter<'_>) -> Result<(), StoreError> {
         let (clause, values) = whose.clause();
         let sql = format!("SELECT session_uid, part, frame_no, bytes FROM {table}{clause}");
         self.engine.each(&sql, &values, |row| {
@@ -149,13 +152,13 @@ impl Reads<'_> {
         })
     }
 
-    /// Whether there is a table for them.
+    /// Returns `true` if the trigrams table exists.
     pub(super) fn has_trigrams(&self) -> Result<bool, StoreError> {
         const KNOWS_TRIGRAMS: i64 = 10;
         Ok(self.engine.version()? >= KNOWS_TRIGRAMS)
     }
 
-    /// By what the database finds frames itself: where not all of them have their words there, by nothing.
+    /// Returns the index that the database has, or `None` if the words of some frames are missing.
     pub fn index(&self) -> Result<Index, StoreError> {
         let index = self.engine.index()?;
         if index == Index::None {
@@ -172,7 +175,8 @@ impl Reads<'_> {
         })
     }
 
-    /// Shows the frames whose words meet a need, of some sessions or of all, as an index tells; says whether it can tell.
+    /// Passes the frames that meet a need to `take`, found by the index in some sessions or in all. Returns `false`
+    /// if the index cannot decide it.
     pub fn each_with(
         &self,
         need: &Need,
@@ -190,9 +194,9 @@ impl Reads<'_> {
         Ok(true)
     }
 
-    /// Shows the names that parts of all sessions have, each with a number of frames and tails; one may come several times. Nearly all are
-    /// logs: they are what is left when the others are taken from all, which are counted without a look at them. The others mostly have
-    /// names of their own, and to group them is to sort them for nothing.
+    /// Passes the names of parts to `take`, with a number of frames and tails each. A name may occur several times.
+    /// Nearly all parts are logs, so logs are counted as the total minus the others, because counting all rows does
+    /// not read them. The others mostly have distinct names, so grouping them would be a useless sort.
     pub fn each_part(&self, take: &mut dyn FnMut(&str, u64)) -> Result<(), StoreError> {
         let log = PartKind::Log.as_str();
         for table in ["frames", "tails"] {
@@ -212,7 +216,7 @@ impl Reads<'_> {
         Ok(())
     }
 
-    /// How many there are.
+    /// Returns the number of filters.
     pub fn filter_count(&self) -> Result<u64, StoreError> {
         let count = self
             .engine
@@ -220,7 +224,7 @@ impl Reads<'_> {
         Ok(count.unwrap_or_default())
     }
 
-    /// Filters with their trigrams.
+    /// Returns filters with their trigrams.
     pub fn filters(&self, whose: Whose<'_>) -> Result<Vec<FilterRow>, StoreError> {
         let mut rows: BTreeMap<(String, String, i64), Vec<u8>> = BTreeMap::new();
         let key = |uid: &str, part: &str, frame_no| (uid.to_owned(), part.to_owned(), frame_no);
@@ -228,8 +232,8 @@ impl Reads<'_> {
             rows.insert(key(uid, part, frame_no), bytes.to_owned());
         })?;
         self.each_trigrams(whose, &mut |uid, part, frame_no, bytes| {
-            let of_them = rows.get_mut(&key(uid, part, frame_no));
-            let half = of_them.filter(|filter| Filter::read(filter).is_ok_and(|filter| filter.is_half()));
+            let known = rows.get_mut(&key(uid, part, frame_no));
+            let half = known.filter(|filter| Filter::read(filter).is_ok_and(|filter| filter.is_half()));
             half.into_iter().for_each(|filter| filter.extend_from_slice(bytes));
         })?;
         let row = |((session_uid, part, frame_no), bytes)| FilterRow {

@@ -1,8 +1,8 @@
-//! Databases of the agents, asked in a copy in memory.
+//! Reads databases of the agents from a copy in memory.
 //!
-//! Theirs are never opened where they lie: that would lock them, and leave files beside them. The copy is a
-//! stranger's: its schema may hold views, triggers and virtual tables that run code of his choosing. So only
-//! plain tables and columns known by name are asked, nothing in the schema is trusted, and the work has an end.
+//! The original is never opened, because that would lock it and create files beside it. The copy is untrusted: its
+//! schema may contain views, triggers and virtual tables that run arbitrary code. Therefore only ordinary tables and
+//! columns with known names are queried, the schema is not trusted, and the amount of work is limited.
 
 use std::io;
 
@@ -12,29 +12,29 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, MAIN_DB, OpenFlags};
 use thiserror::Error;
 
-/// A value longer than this makes the database refuse the row.
+/// The database rejects rows with a value longer than this.
 const VALUE_BYTES_MAX: i32 = 64 << 20;
-/// Steps of the database's machine between two looks at how many there were.
-const STEPS: i32 = 10_000;
-/// So many looks are enough for a million sessions.
-const LOOKS_MAX: u32 = 20_000;
-/// So many sessions are read.
+/// Number of virtual machine steps between two calls of the progress handler.
+const STEPS_PER_CHECK: i32 = 10_000;
+/// Maximum number of such calls, which is enough for a million sessions.
+const CHECKS_MAX: u32 = 20_000;
+/// Maximum number of sessions.
 const ROWS_MAX: usize = 1_000_000;
-/// All text together: what is read is held in memory.
+/// Maximum size of all text, because the result is held in memory.
 const TEXT_BYTES_MAX: usize = 256 << 20;
 
-/// Why an agent's database cannot be read. It costs what stands in it, and nothing else.
+/// Why an agent's database cannot be read. Nothing else is affected.
 #[derive(Debug, Error)]
 pub(crate) enum ForeignError {
-    #[error("cannot be read as a database: {0}")]
+    #[error("not a readable database: {0}")]
     Database(#[from] rusqlite::Error),
-    #[error("no table `{0}` of the kind we know")]
+    #[error("no table `{0}` with the expected schema")]
     Table(&'static str),
-    #[error("more in it than we read")]
+    #[error("it contains more than can be read")]
     TooMuch,
 }
 
-/// What Grok's search index says of one session.
+/// A session in Grok's search index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct IndexedSession {
     pub(crate) session_id: String,
@@ -48,7 +48,7 @@ pub(crate) struct IndexedSession {
 /// Reads the sessions of Grok's search index from the bytes of its file.
 pub(crate) fn indexed_sessions(image: &[u8]) -> Result<Vec<IndexedSession>, ForeignError> {
     const TABLE: &str = "session_docs";
-    let connection = open(image)?;
+    let connection = open_image(image)?;
     let plain: i64 = connection.query_row(
         "SELECT count(*) FROM sqlite_schema WHERE name = ?1 AND type = 'table' AND rootpage > 0 AND sql LIKE 'CREATE TABLE%'",
         [TABLE],
@@ -63,11 +63,11 @@ pub(crate) fn indexed_sessions(image: &[u8]) -> Result<Vec<IndexedSession>, Fore
     let mut text_bytes = 0;
     while let Some(row) = rows.next()? {
         let session = IndexedSession {
-            session_id: text(row.get_ref(0)?).unwrap_or_default(),
-            cwd: text(row.get_ref(1)?),
+            session_id: text_value(row.get_ref(0)?).unwrap_or_default(),
+            cwd: text_value(row.get_ref(1)?),
             updated_at: row.get_ref(2)?.as_i64().ok(),
-            title: text(row.get_ref(3)?),
-            content: text(row.get_ref(4)?),
+            title: text_value(row.get_ref(3)?),
+            content: text_value(row.get_ref(4)?),
         };
         text_bytes += [&session.cwd, &session.title, &session.content]
             .into_iter()
@@ -82,8 +82,8 @@ pub(crate) fn indexed_sessions(image: &[u8]) -> Result<Vec<IndexedSession>, Fore
     Ok(sessions)
 }
 
-/// A connection to the copy that can do nothing but answer.
-fn open(image: &[u8]) -> Result<Connection, ForeignError> {
+/// Opens the copy with a connection that can only run queries.
+fn open_image(image: &[u8]) -> Result<Connection, ForeignError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_in_memory_with_flags(flags)?;
     connection.deserialize_read_exact(MAIN_DB, io::Cursor::new(image), image.len(), true)?;
@@ -95,28 +95,28 @@ fn open(image: &[u8]) -> Result<Connection, ForeignError> {
     ] {
         connection.set_db_config(setting, is_on)?;
     }
-    for (limit, most) in [
+    for (limit, max) in [
         (Limit::SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX),
         (Limit::SQLITE_LIMIT_ATTACHED, 0),
         (Limit::SQLITE_LIMIT_WORKER_THREADS, 0),
     ] {
-        connection.set_limit(limit, most)?;
+        connection.set_limit(limit, max)?;
     }
     connection.pragma_update(None, "query_only", "ON")?;
     connection.pragma_update(None, "cell_size_check", "ON")?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
-    let mut looks = 0;
+    let mut checks = 0;
     connection.progress_handler(
-        STEPS,
+        STEPS_PER_CHECK,
         Some(move || {
-            looks += 1;
-            looks > LOOKS_MAX
+            checks += 1;
+            checks > CHECKS_MAX
         }),
     )?;
     Ok(connection)
 }
 
-fn text(value: ValueRef<'_>) -> Option<String> {
+fn text_value(value: ValueRef<'_>) -> Option<String> {
     match value {
         ValueRef::Text(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
         _ => None,

@@ -1,5 +1,5 @@
-//! The `frames` and `tails` tables: where each compressed piece of a part lies, and what is not yet in
-//! one. No other file writes them.
+//! The `frames` and `tails` tables: the position of each frame of a part, and the lines that are not in a frame yet.
+//! No other file writes them.
 
 use std::io;
 
@@ -10,7 +10,8 @@ use crate::mask::MaskVersion;
 pub use crate::packs::FrameRow;
 use crate::squeeze;
 
-/// What waits to become a frame is packed anew whenever it grows: 6 % larger than a frame, in less than two thirds of the time.
+/// A tail is compressed again whenever it grows, so a fast level is used: it makes the tail 6 % larger than a frame,
+/// in less than two thirds of the time.
 const TAIL_ZSTD_LEVEL: i32 = 1;
 
 /// The last lines of a part, which do not fill a frame yet.
@@ -22,7 +23,7 @@ pub struct Tail {
 }
 
 impl Tail {
-    /// Packs it for its row, wherever there is time: the one writer has none.
+    /// Compresses it. A worker thread calls this, because the single writer thread has no time for it.
     pub fn pack(&self) -> io::Result<PackedTail> {
         let bytes = match self.bytes.is_empty() {
             true => Vec::new(),
@@ -37,7 +38,7 @@ impl Tail {
     }
 }
 
-/// A tail as its row has it; an empty one has no row.
+/// A compressed tail, as its row stores it. An empty one has no row.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PackedTail {
     first_line: u64,
@@ -47,14 +48,14 @@ pub struct PackedTail {
 }
 
 impl PackedTail {
-    /// What it takes, packed.
+    /// Returns the compressed size.
     pub fn size(&self) -> usize {
         self.bytes.len()
     }
 }
 
 impl Tx<'_> {
-    /// Makes a frame exist. Its bytes are given where they lie in its row.
+    /// Adds a frame. `bytes` must be set if packs are rows.
     pub fn add_frame(
         &self,
         session_uid: &str,
@@ -84,7 +85,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Replaces the tail of a part; an empty one is none.
+    /// Replaces the tail of a part. An empty one deletes the row.
     pub fn put_tail(
         &self,
         session_uid: &str,
@@ -116,7 +117,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Makes the frames and tails of a session no longer exist. Their packs can go.
+    /// Deletes the frames and tails of a session. The caller deletes their packs.
     pub fn drop_frames(&self, session_uid: &str) -> Result<(), StoreError> {
         for sql in [
             "DELETE FROM frames WHERE session_uid = $1",
@@ -127,7 +128,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Makes the frames and the tail of one part no longer exist.
+    /// Deletes the frames and the tail of one part.
     pub fn drop_part(&self, session_uid: &str, part: &str) -> Result<(), StoreError> {
         for sql in [
             "DELETE FROM frames WHERE session_uid = $1 AND part = $2",
@@ -139,7 +140,7 @@ impl Tx<'_> {
         filters::drop_part(self.engine, session_uid, part)
     }
 
-    /// Gives the frames and tails of one session to another one, which has none.
+    /// Moves the frames and tails of a session to another one, which must have none.
     pub(super) fn move_frames(&self, from: &str, to: &str) -> Result<(), StoreError> {
         for sql in [
             "UPDATE frames SET session_uid = $2 WHERE session_uid = $1",
@@ -154,23 +155,24 @@ impl Tx<'_> {
 const COLUMNS: &str = "frame_no, first_line, lines, raw_bytes, pack, start, length, checksum, mask_version";
 
 impl Reads<'_> {
-    /// The frames of a part, in order.
+    /// Returns the frames of a part, in order.
     pub fn frames(&self, session_uid: &str, part: &str) -> Result<Vec<FrameRow>, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM frames WHERE session_uid = $1 AND part = $2 ORDER BY frame_no");
         self.engine
-            .query(&sql, &[Value::Text(session_uid), Value::Text(part)], frame)
+            .query(&sql, &[Value::Text(session_uid), Value::Text(part)], read_frame_row)
     }
 
-    /// Frames in the order of their lines: the session, the part, and the frame.
+    /// Returns frames in the order of their lines: the session, the part, and the frame.
     pub fn frames_of(&self, whose: Whose<'_>) -> Result<Vec<(String, String, FrameRow)>, StoreError> {
         let (clause, values) = whose.clause();
         let sql =
             format!("SELECT {COLUMNS}, session_uid, part FROM frames{clause} ORDER BY session_uid, part, frame_no");
-        self.engine
-            .query(&sql, &values, |row| Ok((row.text(9)?, row.text(10)?, frame(row)?)))
+        self.engine.query(&sql, &values, |row| {
+            Ok((row.text(9)?, row.text(10)?, read_frame_row(row)?))
+        })
     }
 
-    /// Tails without their bytes: the session, the part, the first line, and how many lines.
+    /// Returns tails without their bytes: the session, the part, the first line, and the number of lines.
     pub fn tails_of(&self, whose: Whose<'_>) -> Result<Vec<(String, String, u64, u64)>, StoreError> {
         let (clause, values) = whose.clause();
         let sql = format!("SELECT session_uid, part, first_line, lines FROM tails{clause} ORDER BY session_uid, part");
@@ -179,7 +181,7 @@ impl Reads<'_> {
         })
     }
 
-    /// Shows the names of frames and tails in any order: the session, the part, and the number.
+    /// Passes the names of frames and tails to `take`, in any order: the session, the part, and the number.
     pub fn each_frame_name(&self, whose: Whose<'_>, take: &mut dyn FnMut(&str, &str, i64)) -> Result<(), StoreError> {
         let (clause, values) = whose.clause();
         let frames = format!("SELECT session_uid, part, frame_no FROM frames{clause}");
@@ -194,7 +196,7 @@ impl Reads<'_> {
         })
     }
 
-    /// The parts of a session that hold anything, in order.
+    /// Returns the parts of a session that are not empty, in order.
     pub fn parts(&self, session_uid: &str) -> Result<Vec<String>, StoreError> {
         self.engine.query(
             "SELECT part FROM frames WHERE session_uid = $1 UNION SELECT part FROM tails WHERE session_uid = $1
@@ -204,14 +206,14 @@ impl Reads<'_> {
         )
     }
 
-    /// The tail of a part.
+    /// Returns the tail of a part.
     pub fn tail(&self, session_uid: &str, part: &str) -> Result<Option<Tail>, StoreError> {
         self.engine.query_opt(
             "SELECT first_line, lines, raw_bytes, bytes FROM tails WHERE session_uid = $1 AND part = $2",
             &[Value::Text(session_uid), Value::Text(part)],
             |row| {
                 let raw_bytes = usize::try_from(row.count(2)?).unwrap_or_default();
-                let bytes = squeeze::decompress(&row.blob(3)?, raw_bytes).map_err(|_| damaged(session_uid))?;
+                let bytes = squeeze::decompress(&row.blob(3)?, raw_bytes).map_err(|_| damaged_tail(session_uid))?;
                 Ok(Tail {
                     first_line: row.count(0)?,
                     lines: row.count(1)?,
@@ -221,7 +223,7 @@ impl Reads<'_> {
         )
     }
 
-    /// The parts that have a tail, each with its session.
+    /// Returns the parts that have a tail, each with its session.
     pub fn tails(&self) -> Result<Vec<(String, String)>, StoreError> {
         self.engine.query(
             "SELECT session_uid, part FROM tails ORDER BY session_uid, part",
@@ -230,7 +232,7 @@ impl Reads<'_> {
         )
     }
 
-    /// The sessions that hold text masked by older rules of ours or by other rules of the user, newest first.
+    /// Returns the sessions with text that was masked by older rules, or by other rules of the user, newest first.
     pub fn masked_otherwise(&self, version: MaskVersion) -> Result<Vec<String>, StoreError> {
         self.engine.query(
             "SELECT sessions.session_uid FROM sessions
@@ -246,7 +248,7 @@ impl Reads<'_> {
         )
     }
 
-    /// The packs of a session.
+    /// Returns the packs of a session.
     pub fn packs_of(&self, session_uid: &str) -> Result<Vec<String>, StoreError> {
         self.engine.query(
             "SELECT DISTINCT pack FROM frames WHERE session_uid = $1 ORDER BY pack",
@@ -255,7 +257,7 @@ impl Reads<'_> {
         )
     }
 
-    /// The packs of a part.
+    /// Returns the packs of a part.
     pub fn packs_of_part(&self, session_uid: &str, part: &str) -> Result<Vec<String>, StoreError> {
         self.engine.query(
             "SELECT DISTINCT pack FROM frames WHERE session_uid = $1 AND part = $2 ORDER BY pack",
@@ -264,7 +266,7 @@ impl Reads<'_> {
         )
     }
 
-    /// The pack a part's next frame goes to: its name, the frame's number, and where it begins.
+    /// Returns where the next frame of a part goes: the name of the pack, the number of the frame, and its offset.
     pub fn pack_end(&self, session_uid: &str, part: &str) -> Result<Option<(String, u64, u64)>, StoreError> {
         self.engine.query_opt(
             "SELECT pack, frame_no + 1, start + length FROM frames WHERE session_uid = $1 AND part = $2
@@ -274,7 +276,7 @@ impl Reads<'_> {
         )
     }
 
-    /// The packs that committed frames lie in, each with its committed length.
+    /// Returns the packs that contain committed frames, each with its committed length.
     pub fn packs_in_use(&self) -> Result<Vec<(String, u64)>, StoreError> {
         self.engine.query(
             "SELECT pack, max(start + length) FROM frames GROUP BY pack ORDER BY pack",
@@ -284,14 +286,14 @@ impl Reads<'_> {
     }
 }
 
-fn damaged(session_uid: &str) -> StoreError {
+fn damaged_tail(session_uid: &str) -> StoreError {
     StoreError::DamagedRow {
         session_uid: session_uid.to_owned(),
         table: "tails",
     }
 }
 
-fn frame(row: &Row<'_>) -> Result<FrameRow, StoreError> {
+fn read_frame_row(row: &Row<'_>) -> Result<FrameRow, StoreError> {
     Ok(FrameRow {
         frame_no: row.count(0)?,
         first_line: row.count(1)?,

@@ -1,5 +1,5 @@
-//! Who may write: one process at a time, by a lock on a file, or by one of the server's where many machines write. A process that died
-//! has neither any more.
+//! Locks that allow one writing process at a time: a file lock, or an advisory lock of the server if several machines
+//! write. Both are released if the process dies.
 
 use std::fs;
 use std::path::Path;
@@ -7,14 +7,14 @@ use std::path::Path;
 use super::engine::{HeldLock, Right};
 use super::{LOCK, Store, StoreError, open_private};
 
-/// The right to write, which a process that died no longer has.
+/// The exclusive right to write.
 pub struct WriteLock {
-    // Held for as long as the file is open, or the connection.
+    // Held as long as the file, or the connection, is open.
     _file: Option<fs::File>,
     _held: Option<HeldLock>,
 }
 
-/// The right to let go of raw text, which one machine has at a time.
+/// The right to evict raw text, which one machine has at a time.
 pub struct RetentionLock {
     _held: Option<HeldLock>,
 }
@@ -22,13 +22,13 @@ pub struct RetentionLock {
 /// Whether to wait for another writer.
 #[derive(Clone, Copy)]
 pub enum Patience<'a> {
-    /// Wait, and say so first.
+    /// Waits, and calls the function first so that it can tell the user.
     Wait(&'a dyn Fn()),
     Leave,
 }
 
 impl WriteLock {
-    /// The right to write to what nobody else can see.
+    /// Returns a lock for a scratch store, which no other process can see.
     pub(super) fn of_scratch() -> Self {
         Self {
             _file: None,
@@ -36,7 +36,7 @@ impl WriteLock {
         }
     }
 
-    /// Takes the right to write to a memory in a directory, whatever state its database is in.
+    /// Acquires the write lock of a store in a directory, whatever state its database is in.
     pub fn of_directory(directory: &Path, patience: Patience<'_>) -> Result<Self, StoreError> {
         let path = directory.join(LOCK);
         let error = |source| StoreError::Io {
@@ -61,14 +61,14 @@ impl WriteLock {
 }
 
 impl Store {
-    /// Takes the right to write, one batch long. Readers never ask for it.
+    /// Acquires the write lock for one batch. Readers never need it.
     pub fn lock(&self, patience: Patience<'_>) -> Result<WriteLock, StoreError> {
         if self.engine.is_shared() {
-            let held = match (self.engine.take(Right::Write, false)?, patience) {
+            let held = match (self.engine.acquire(Right::Write, false)?, patience) {
                 (None, Patience::Leave) => return Err(StoreError::Busy),
                 (None, Patience::Wait(say)) => {
                     say();
-                    self.engine.take(Right::Write, true)?
+                    self.engine.acquire(Right::Write, true)?
                 }
                 (held, _) => held,
             };
@@ -80,12 +80,12 @@ impl Store {
         WriteLock::of_directory(&self.place, patience)
     }
 
-    /// Takes the right to let go of raw text. None where another machine does so just now: one is enough.
+    /// Acquires the right to evict raw text. Returns `None` if another machine holds it.
     pub fn lock_retention(&self) -> Result<Option<RetentionLock>, StoreError> {
         if !self.engine.is_shared() {
             return Ok(Some(RetentionLock { _held: None }));
         }
-        let held = self.engine.take(Right::Retention, false)?;
+        let held = self.engine.acquire(Right::Retention, false)?;
         Ok(held.map(|held| RetentionLock { _held: Some(held) }))
     }
 }

@@ -1,17 +1,18 @@
-//! Everything of one session as rows that can be put into another database, and all that belongs to no session. Each table is
-//! still written by one file as far as its meaning goes: here rows are carried as they are, and nothing is made of them.
+//! Exports all rows of one session, and all rows that belong to no session, so that they can be inserted into another
+//! database. Rows are copied unchanged. Each table is otherwise still written by only one file.
 //!
-//! A session is carried wholly or not at all, so that whoever was cut off begins again where he was.
+//! A session is transferred completely or not at all, so that an interrupted transfer can be repeated.
 
 use std::collections::HashMap;
 
 use super::engine::{Engine, Row, Value};
 use super::{FrameRow, Reads, StoreError, Tx, paths, schema};
 
-/// A table and its columns, each behind what it holds: `i` a number, `t` a text, `b` bytes, `p` a path of some machine.
+/// A table and its columns, each prefixed by its type: `i` for a number, `t` for text, `b` for bytes, `p` for a path
+/// on some machine.
 pub(super) type Table = (&'static str, &'static str);
 
-/// The columns of a table, each with what it holds.
+/// Returns the columns of a table, each with its type.
 pub(super) fn columns(table: &Table) -> impl Iterator<Item = (&'static str, char)> {
     let parts = table
         .1
@@ -24,8 +25,8 @@ fn names(table: &Table) -> Vec<&'static str> {
     columns(table).map(|(name, _)| name).collect()
 }
 
-/// The tables of a session, those first that others hang on. Frames come without their bytes.
-pub(super) const OF_SESSIONS: &[Table] = &[
+/// The tables of a session, with referenced tables first. Frames are transferred separately from their bytes.
+pub(super) const SESSION_TABLES: &[Table] = &[
     (
         "sessions",
         "t:session_uid t:flavor t:native_session_id i:discovered_at i:ingested_at i:analyzed_at i:evicted_at \
@@ -68,8 +69,8 @@ pub(super) const OF_SESSIONS: &[Table] = &[
     ("packed_calls", "t:session_uid i:analyzed_at b:bytes"),
 ];
 
-/// What belongs to no row of `sessions`.
-pub(super) const OTHERS: &[Table] = &[
+/// The tables that do not depend on a row of `sessions`.
+pub(super) const OTHER_TABLES: &[Table] = &[
     ("operations", "i:operation_id i:at t:command t:sentence"),
     ("shared_files", "p:path i:device i:inode i:size i:mtime_ns i:ctime_ns"),
     (
@@ -93,23 +94,23 @@ pub(super) const OTHERS: &[Table] = &[
     ),
 ];
 
-/// Where frames lie, without their bytes: of a memory in a directory, whose packs are files.
-pub(super) const FRAMES: Table = (
+/// The `frames` table without the bytes of frames, as a store in a directory has it, because its packs are files.
+pub(super) const FRAMES_TABLE: Table = (
     "frames",
     "t:session_uid t:part i:frame_no i:first_line i:lines i:raw_bytes t:pack i:start i:length b:checksum i:mask_version",
 );
 
-/// A value of any column, on its way.
+/// A value of any column during a transfer.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Carried {
+pub(super) enum ColumnValue {
     Null,
     Int(i64),
     Text(String),
     Blob(Vec<u8>),
 }
 
-impl Carried {
-    pub(super) fn given(&self) -> Value<'_> {
+impl ColumnValue {
+    pub(super) fn as_value(&self) -> Value<'_> {
         match self {
             Self::Null => Value::Null,
             Self::Int(number) => Value::Int(*number),
@@ -119,13 +120,13 @@ impl Carried {
     }
 }
 
-/// Rows of one table, on their way.
+/// Exported rows of one table.
 pub struct Load {
     table: &'static Table,
-    rows: Vec<Vec<Carried>>,
+    rows: Vec<Vec<ColumnValue>>,
 }
 
-/// All of one session but the bytes of its frames.
+/// The exported rows of one session, without the bytes of its frames.
 pub struct SessionLoad {
     pub session_uid: String,
     loads: Vec<Load>,
@@ -134,8 +135,8 @@ pub struct SessionLoad {
 }
 
 impl SessionLoad {
-    /// What it is known by: two that agree in it are the same, whichever database they lie in. Who wrote it is left out, since an older
-    /// store does not know.
+    /// Returns a hash of the session that does not depend on the database. The writer is left out, because an older
+    /// store does not record it.
     pub fn fingerprint(&self) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new();
         self.loads.iter().for_each(|load| load.hash(&mut hasher));
@@ -148,7 +149,7 @@ impl SessionLoad {
         *hasher.finalize().as_bytes()
     }
 
-    /// How many rows it has.
+    /// Returns the number of rows.
     pub fn rows(&self) -> u64 {
         let rows: usize = self.loads.iter().map(|load| load.rows.len()).sum();
         (rows + self.frames.len()) as u64
@@ -156,12 +157,12 @@ impl SessionLoad {
 }
 
 impl Load {
-    /// The name of its table, and how many rows it has.
+    /// Returns the name of the table and the number of rows.
     pub fn told(&self) -> (&'static str, u64) {
         (self.table.0, self.rows.len() as u64)
     }
 
-    /// What it is known by.
+    /// Returns a hash of the rows.
     pub fn fingerprint(&self) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new();
         self.hash(&mut hasher);
@@ -176,10 +177,10 @@ impl Load {
                     continue;
                 }
                 let (mark, bytes) = match value {
-                    Carried::Null => (0, Vec::new()),
-                    Carried::Int(number) => (1, number.to_le_bytes().to_vec()),
-                    Carried::Text(text) => (2, text.as_bytes().to_vec()),
-                    Carried::Blob(bytes) => (3, bytes.clone()),
+                    ColumnValue::Null => (0, Vec::new()),
+                    ColumnValue::Int(number) => (1, number.to_le_bytes().to_vec()),
+                    ColumnValue::Text(text) => (2, text.as_bytes().to_vec()),
+                    ColumnValue::Blob(bytes) => (3, bytes.clone()),
                 };
                 hasher.update(&[mark]);
                 hasher.update(&(bytes.len() as u64).to_le_bytes());
@@ -190,12 +191,12 @@ impl Load {
 }
 
 impl Reads<'_> {
-    /// All of one session but the bytes of its frames.
+    /// Exports one session, without the bytes of its frames.
     pub fn session_load(&self, session_uid: &str) -> Result<SessionLoad, StoreError> {
         let uid = [Value::Text(session_uid)];
-        let loads = OF_SESSIONS
+        let loads = SESSION_TABLES
             .iter()
-            .map(|table| load(self.engine, table, " WHERE session_uid = $1", &uid))
+            .map(|table| read_table(self.engine, table, " WHERE session_uid = $1", &uid))
             .collect::<Result<_, _>>()?;
         let mut frames = Vec::new();
         for part in self.parts(session_uid)? {
@@ -212,71 +213,83 @@ impl Reads<'_> {
         })
     }
 
-    /// What hangs on the uids of sessions alone and can be had twice without harm, table by table.
+    /// Exports the tables that refer to sessions by uid only and can be merged.
     pub fn beside_loads(&self) -> Result<Vec<Load>, StoreError> {
-        let beside = OTHERS.iter().filter(|table| conflict(table.0).is_some());
-        beside.map(|table| load(self.engine, table, "", &[])).collect()
+        let beside = OTHER_TABLES.iter().filter(|table| conflict_clause(table.0).is_some());
+        beside.map(|table| read_table(self.engine, table, "", &[])).collect()
     }
 
-    /// What belongs to no session, table by table.
+    /// Exports the tables that belong to no session.
     pub fn other_loads(&self) -> Result<Vec<Load>, StoreError> {
-        OTHERS.iter().map(|table| load(self.engine, table, "", &[])).collect()
+        OTHER_TABLES
+            .iter()
+            .map(|table| read_table(self.engine, table, "", &[]))
+            .collect()
     }
 }
 
 impl Tx<'_> {
-    /// Puts a session in the place of what is here under its uid. Its frames are added by whoever has their bytes.
+    /// Replaces the rows of a session. The caller adds the frames, because it has their bytes.
     pub fn put_load(&self, session: &SessionLoad) -> Result<(), StoreError> {
         self.drop_session(&session.session_uid)?;
-        session.loads.iter().try_for_each(|load| put(self.engine, load, ""))?;
+        session
+            .loads
+            .iter()
+            .try_for_each(|load| insert_rows(self.engine, load, ""))?;
         self.fill_writer(&session.session_uid)
     }
 
-    /// Adds rows that hang on uids; of two with the same key the newer one stays.
+    /// Merges rows that refer to uids. If two have the same key, the newer one wins.
     pub fn put_news(&self, news: &Load) -> Result<(), StoreError> {
-        put(self.engine, news, conflict(news.table.0).unwrap_or_default())
+        insert_rows(self.engine, news, conflict_clause(news.table.0).unwrap_or_default())
     }
 
-    /// Puts rows that belong to no session in the place of all that their table has.
+    /// Replaces all rows of a table that belongs to no session.
     pub fn replace_with(&self, other: &Load) -> Result<(), StoreError> {
         self.engine.execute(&format!("DELETE FROM {}", other.table.0), &[])?;
-        put(self.engine, other, "")
+        insert_rows(self.engine, other, "")
     }
 }
 
-fn load(engine: &Engine, table: &'static Table, which: &str, values: &[Value<'_>]) -> Result<Load, StoreError> {
+fn read_table(engine: &Engine, table: &'static Table, which: &str, values: &[Value<'_>]) -> Result<Load, StoreError> {
     let sql = format!("SELECT {} FROM {}{which}", names(table).join(", "), table.0);
     let columns: Vec<_> = columns(table).collect();
-    let rows = engine.query(&sql, values, |row| carried_as(engine, row, &columns));
+    let rows = engine.query(&sql, values, |row| read_columns(engine, row, &columns));
     let mut rows = match rows {
-        // Where nobody may write, a memory is carried as an older version left it.
+        // A read-only store is not migrated, so it is exported as an older version left it.
         Err(error) if schema::is_older_than(engine, table.0, &error) => Vec::new(),
         rows => rows?,
     };
-    // In the order of what they hold, which no database and no machine changes.
+    // Sorted by content, so that the order does not depend on the database or the machine.
     rows.sort_by(|a, b| format!("{a:?}").cmp(&format!("{b:?}")));
     Ok(Load { table, rows })
 }
 
-/// A row as its columns say.
-pub(super) fn carried_as(engine: &Engine, row: &Row<'_>, columns: &[(&str, char)]) -> Result<Vec<Carried>, StoreError> {
+/// Converts a row according to the types of its columns.
+pub(super) fn read_columns(
+    engine: &Engine,
+    row: &Row<'_>,
+    columns: &[(&str, char)],
+) -> Result<Vec<ColumnValue>, StoreError> {
     let value = |(at, (_, kind)): (usize, &(&str, char))| {
         let found = match kind {
-            'i' => row.int_opt(at)?.map(Carried::Int),
-            'b' => row.blob_ref_opt(at)?.map(|bytes| Carried::Blob(bytes.to_owned())),
-            'p' => row.text_opt(at)?.map(|path| Carried::Text(paths::told(engine, path))),
-            // What one of the engines cannot keep is the same sign in both.
+            'i' => row.int_opt(at)?.map(ColumnValue::Int),
+            'b' => row.blob_ref_opt(at)?.map(|bytes| ColumnValue::Blob(bytes.to_owned())),
+            'p' => row
+                .text_opt(at)?
+                .map(|path| ColumnValue::Text(paths::from_stored(engine, path))),
+            // PostgreSQL cannot store NUL in text, so both databases get the same replacement.
             _ => row
                 .text_ref_opt(at)?
-                .map(|text| Carried::Text(text.replace('\0', "\u{2400}"))),
+                .map(|text| ColumnValue::Text(text.replace('\0', "\u{2400}"))),
         };
-        Ok(found.unwrap_or(Carried::Null))
+        Ok(found.unwrap_or(ColumnValue::Null))
     };
     columns.iter().enumerate().map(value).collect()
 }
 
-/// What becomes of a row that is there already; none for tables whose rows are not added one by one.
-fn conflict(table: &str) -> Option<&'static str> {
+/// Returns the conflict clause of a table, or `None` if rows of the table cannot be merged.
+fn conflict_clause(table: &str) -> Option<&'static str> {
     Some(match table {
         "tags" => "ON CONFLICT (session_uid, tag) DO NOTHING",
         "keeps" => "ON CONFLICT (session_uid) DO NOTHING",
@@ -292,8 +305,8 @@ fn conflict(table: &str) -> Option<&'static str> {
     })
 }
 
-/// What puts one row into a table.
-pub(super) fn insertion(table: &str, names: &[&str]) -> String {
+/// Returns the statement that inserts one row into a table.
+pub(super) fn insert_statement(table: &str, names: &[&str]) -> String {
     let places: Vec<String> = (1..=names.len()).map(|at| format!("${at}")).collect();
     format!(
         "INSERT INTO {} ({}) VALUES ({})",
@@ -303,16 +316,16 @@ pub(super) fn insertion(table: &str, names: &[&str]) -> String {
     )
 }
 
-fn put(engine: &Engine, load: &Load, conflict: &str) -> Result<(), StoreError> {
-    let sql = format!("{} {conflict}", insertion(load.table.0, &names(load.table)));
+fn insert_rows(engine: &Engine, load: &Load, conflict: &str) -> Result<(), StoreError> {
+    let sql = format!("{} {conflict}", insert_statement(load.table.0, &names(load.table)));
     let kept: Vec<Vec<Option<String>>> = load
         .rows
         .iter()
         .map(|row| {
-            let path = |(value, (_, kind)): (&Carried, (&str, char))| match value {
-                // A path of another machine says so itself.
-                Carried::Text(path) if kind == 'p' && path.starts_with('/') => {
-                    Some(paths::kept(engine, path).into_owned())
+            let path = |(value, (_, kind)): (&ColumnValue, (&str, char))| match value {
+                // A path of another machine already includes the name of that machine.
+                ColumnValue::Text(path) if kind == 'p' && path.starts_with('/') => {
+                    Some(paths::to_stored(engine, path).into_owned())
                 }
                 _ => None,
             };
@@ -322,28 +335,28 @@ fn put(engine: &Engine, load: &Load, conflict: &str) -> Result<(), StoreError> {
     let rows = load.rows.iter().zip(&kept).map(|(row, kept)| {
         row.iter()
             .zip(kept)
-            .map(|(value, path)| path.as_deref().map_or_else(|| value.given(), Value::Text))
+            .map(|(value, path)| path.as_deref().map_or_else(|| value.as_value(), Value::Text))
             .collect()
     });
     engine.bulk(&sql, rows)
 }
 
-fn number(value: &Carried) -> i64 {
+fn int_or_zero(value: &ColumnValue) -> i64 {
     match value {
-        Carried::Int(number) => *number,
+        ColumnValue::Int(number) => *number,
         _ => 0,
     }
 }
 
 impl SessionLoad {
-    /// Whether any of its raw text goes with it.
+    /// Returns `true` if it contains raw text.
     pub fn has_text(&self) -> bool {
         let is_tails = |load: &Load| load.table.0 == "tails" && !load.rows.is_empty();
         !self.frames.is_empty() || self.loads.iter().any(is_tails)
     }
 
-    /// Leaves what a digest tells: numbers, marks of turns, and the two texts given. To whoever gets it, it is a session whose raw text
-    /// was let go.
+    /// Removes everything except what a digest contains: numbers, turns, and the two given texts. The result is a
+    /// session whose raw text was evicted.
     pub fn without_text(mut self, view: Option<&str>, digest: Option<&str>, evicted_for: &str) -> Self {
         const STAY: [&str; 7] = [
             "sessions",
@@ -356,22 +369,22 @@ impl SessionLoad {
         ];
         self.frames.clear();
         self.loads.retain(|load| STAY.contains(&load.table.0));
-        let text = |text: &str| Carried::Text(text.to_owned());
-        let ingested = self.loads.first().and_then(|load| load.value("ingested_at"));
+        let text = |text: &str| ColumnValue::Text(text.to_owned());
+        let ingested = self.loads.first().and_then(|load| load.first_value("ingested_at"));
         for load in &mut self.loads {
             match (load.table.0, view, digest) {
                 ("sessions", ..) => {
-                    load.set("evicted_at", &ingested.clone().unwrap_or(Carried::Int(0)));
-                    load.set("evicted_for", &text(evicted_for));
+                    load.set_column("evicted_at", &ingested.clone().unwrap_or(ColumnValue::Int(0)));
+                    load.set_column("evicted_for", &text(evicted_for));
                 }
-                ("turns", ..) => load.set("prompt", &text("")),
+                ("turns", ..) => load.set_column("prompt", &text("")),
                 ("views", Some(view), _) => {
-                    load.set("title", &Carried::Null);
-                    load.set("view", &text(view));
+                    load.set_column("title", &ColumnValue::Null);
+                    load.set_column("view", &text(view));
                 }
                 ("digests", _, Some(digest)) => {
-                    load.set("is_sealed", &Carried::Int(1));
-                    load.set("digest", &text(digest));
+                    load.set_column("is_sealed", &ColumnValue::Int(1));
+                    load.set_column("digest", &text(digest));
                 }
                 ("views" | "digests", ..) => load.rows.clear(),
                 _ => {}
@@ -381,15 +394,15 @@ impl SessionLoad {
     }
 }
 
-/// Whether something is so of a session, by its uid.
-type OfUid<'a> = dyn Fn(&str) -> Result<bool, StoreError> + 'a;
+/// A predicate on session uids.
+type UidPredicate<'a> = dyn Fn(&str) -> Result<bool, StoreError> + 'a;
 
 impl Load {
-    /// Keeps the rows of some sessions.
+    /// Keeps the rows of the sessions for which `is_kept` returns `true`.
     pub fn retain(&mut self, is_kept: impl Fn(&str) -> Result<bool, StoreError>) -> Result<(), StoreError> {
         let mut kept = Vec::new();
         for row in std::mem::take(&mut self.rows) {
-            if self.is_of(&row, &is_kept)? {
+            if self.matches_uid(&row, &is_kept)? {
                 kept.push(row);
             }
         }
@@ -397,53 +410,59 @@ impl Load {
         Ok(())
     }
 
-    /// Takes what stands in some columns out of the rows of some sessions.
+    /// Sets the given columns to null in the rows of the sessions for which `is_meant` returns `true`.
     pub fn blank(
         &mut self,
         columns: &[&str],
         is_meant: impl Fn(&str) -> Result<bool, StoreError>,
     ) -> Result<(), StoreError> {
-        let places: Vec<usize> = columns.iter().filter_map(|column| self.place(column)).collect();
+        let places: Vec<usize> = columns.iter().filter_map(|column| self.column_index(column)).collect();
         for at in 0..self.rows.len() {
-            if self.is_of(&self.rows[at], &is_meant)? {
-                places.iter().for_each(|place| self.rows[at][*place] = Carried::Null);
+            if self.matches_uid(&self.rows[at], &is_meant)? {
+                places
+                    .iter()
+                    .for_each(|place| self.rows[at][*place] = ColumnValue::Null);
             }
         }
         Ok(())
     }
 
-    /// Keeps the rows that another memory does not have, or has an older one of.
+    /// Keeps the rows that `there` does not have, or has in an older version.
     pub fn retain_news(&mut self, there: &Self) {
-        // Of those that are known again by two columns the second one is part of the key.
+        // All other tables have the second column in their key.
         let is_keyed_by_two = self.table.0 != "keeps";
-        let key = |row: &[Carried]| (row[0].clone(), is_keyed_by_two.then(|| row[1].clone()));
-        let place = self.place("at").unwrap_or_default();
+        let key = |row: &[ColumnValue]| (row[0].clone(), is_keyed_by_two.then(|| row[1].clone()));
+        let place = self.column_index("at").unwrap_or_default();
         let is_replaced = matches!(self.table.0, "annotations" | "facts");
-        let known: HashMap<_, i64> = there.rows.iter().map(|row| (key(row), number(&row[place]))).collect();
+        let known: HashMap<_, i64> = there
+            .rows
+            .iter()
+            .map(|row| (key(row), int_or_zero(&row[place])))
+            .collect();
         self.rows.retain(|row| match known.get(&key(row)) {
-            Some(at) => is_replaced && *at < number(&row[place]),
+            Some(at) => is_replaced && *at < int_or_zero(&row[place]),
             None => true,
         });
     }
 
-    fn is_of(&self, row: &[Carried], is_meant: &OfUid<'_>) -> Result<bool, StoreError> {
+    fn matches_uid(&self, row: &[ColumnValue], is_meant: &UidPredicate<'_>) -> Result<bool, StoreError> {
         match row.first() {
-            Some(Carried::Text(uid)) => is_meant(uid),
+            Some(ColumnValue::Text(uid)) => is_meant(uid),
             _ => Ok(false),
         }
     }
 
-    fn place(&self, column: &str) -> Option<usize> {
+    fn column_index(&self, column: &str) -> Option<usize> {
         columns(self.table).position(|(name, _)| name == column)
     }
 
-    fn value(&self, column: &str) -> Option<Carried> {
-        let at = self.place(column)?;
+    fn first_value(&self, column: &str) -> Option<ColumnValue> {
+        let at = self.column_index(column)?;
         self.rows.first().and_then(|row| row.get(at)).cloned()
     }
 
-    fn set(&mut self, column: &str, value: &Carried) {
-        let Some(at) = self.place(column) else { return };
+    fn set_column(&mut self, column: &str, value: &ColumnValue) {
+        let Some(at) = self.column_index(column) else { return };
         for row in &mut self.rows {
             row[at] = value.clone();
         }

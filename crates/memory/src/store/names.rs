@@ -1,19 +1,19 @@
-//! Names that many rows share, such as models and directories: each is kept once while rows are read.
+//! Interns names that many rows share, such as models and directories, while rows are read.
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-/// Names that were read before.
+/// Names that occurred before.
 #[derive(Default)]
 pub(super) struct Names(FxHashSet<Arc<str>>);
 
 impl Names {
-    pub(super) fn of(&mut self, name: Option<&str>) -> Option<Arc<str>> {
-        name.map(|name| self.of_text(name))
+    pub(super) fn intern_opt(&mut self, name: Option<&str>) -> Option<Arc<str>> {
+        name.map(|name| self.intern(name))
     }
 
-    pub(super) fn of_text(&mut self, name: &str) -> Arc<str> {
+    pub(super) fn intern(&mut self, name: &str) -> Arc<str> {
         if let Some(known) = self.0.get(name) {
             return known.clone();
         }

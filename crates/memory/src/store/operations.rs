@@ -1,4 +1,4 @@
-//! The `operations` table: the product's own diary, one sentence per change. No other file writes it.
+//! The `operations` table: the journal, with one sentence per change. No other file writes it.
 
 use std::collections::HashSet;
 
@@ -15,9 +15,9 @@ pub struct Operation {
     pub sentence: String,
 }
 
-/// Leaves a sentence. Called by every transaction, and by nothing else. A command that commits more than once
-/// has one sentence, which grows: `operation` is the one it left before.
-pub(super) fn put(
+/// Records an operation. Every transaction calls this, and nothing else does. A command that commits more than once
+/// has one entry, which is updated: `operation` is the entry of its earlier transactions.
+pub(super) fn put_operation(
     engine: &Engine,
     operation: Option<i64>,
     at: Timestamp,
@@ -41,12 +41,12 @@ pub(super) fn put(
 }
 
 impl Reads<'_> {
-    /// The newest operations, newest first.
+    /// Returns the newest operations, newest first.
     pub fn operations(&self, limit: u32) -> Result<Vec<Operation>, StoreError> {
         self.engine.query(
             "SELECT at, command, sentence FROM operations ORDER BY operation_id DESC LIMIT $1",
             &[Value::Int(i64::from(limit))],
-            operation,
+            read_operation,
         )
     }
 
@@ -55,11 +55,11 @@ impl Reads<'_> {
         self.engine.query(
             "SELECT at, command, sentence FROM operations WHERE command = $1 ORDER BY operation_id DESC",
             &[Value::Text(command)],
-            operation,
+            read_operation,
         )
     }
 
-    /// When the memory was changed from one moment to another, in order, and when it was changed last before that.
+    /// Returns when the store was changed between two times, in order, preceded by the last change before them.
     pub fn moments_since(&self, from: i64, to: i64) -> Result<Vec<i64>, StoreError> {
         self.engine.query(
             "SELECT at FROM operations WHERE at <= $2 AND at >= coalesce(
@@ -69,18 +69,18 @@ impl Reads<'_> {
         )
     }
 
-    /// The operations in which somebody said something of sessions, by the command he used.
-    pub(super) fn said_operations(&self) -> Result<HashSet<Operation>, StoreError> {
+    /// Returns the operations that added or removed annotations.
+    pub(super) fn annotation_operations(&self) -> Result<HashSet<Operation>, StoreError> {
         let found = self.engine.query(
             "SELECT at, command, sentence FROM operations WHERE command IN ('tag', 'name', 'note', 'keep')",
             &[],
-            operation,
+            read_operation,
         )?;
         Ok(found.into_iter().collect())
     }
 }
 
-fn operation(row: &Row<'_>) -> Result<Operation, StoreError> {
+fn read_operation(row: &Row<'_>) -> Result<Operation, StoreError> {
     Ok(Operation {
         at_micros: row.int(0)?,
         command: row.text(1)?,

@@ -1,10 +1,10 @@
-//! Questions over the whole store, for one screen about it. Writes nothing.
+//! Queries over the whole store for an overview. Writes nothing.
 
 use super::engine::Value;
 use super::{Operation, Reads, StoreError};
 
 impl Reads<'_> {
-    /// When the first session began and the last one ended, in microseconds since 1970.
+    /// Returns when the first session began and the last one ended, in microseconds since 1970.
     pub fn time_span(&self) -> Result<(Option<i64>, Option<i64>), StoreError> {
         let span = self
             .engine
@@ -14,7 +14,7 @@ impl Reads<'_> {
         Ok(span.unwrap_or_default())
     }
 
-    /// The newest operation of a command.
+    /// Returns the newest operation of a command.
     pub fn last_operation(&self, command: &str) -> Result<Option<Operation>, StoreError> {
         self.engine.query_opt(
             "SELECT at, command, sentence FROM operations WHERE command = $1 ORDER BY operation_id DESC LIMIT 1",

@@ -1,8 +1,8 @@
-//! The `packed_calls` table: the calls of a session that is quiet, as one blob. Numbers over all sessions are asked often, and
-//! reading a row for each call costs ten times as much as unpacking them. No other file writes it.
+//! The `packed_calls` table: the calls of an inactive session, as one blob. Statistics over all sessions are computed
+//! often, and reading a row for each call costs ten times as much as decoding the blob. No other file writes it.
 //!
-//! A pack is written with the digest of its session and is of the same moment: growth takes that moment away, and the rows of
-//! `calls` answer again. Those stay the truth.
+//! A blob is written together with the digest of its session and has the same timestamp. If the session grows, this
+//! timestamp is cleared, and queries read the rows of `calls` again, which remain authoritative.
 
 use std::sync::Arc;
 
@@ -14,20 +14,20 @@ use super::engine::{Engine, Value};
 use super::names::Names;
 use super::{Reads, StoreError, micros};
 
-/// Of how calls are packed: what another version packed is not read.
+/// The version of the format. Blobs of another version are ignored.
 const VERSION: u8 = 2;
 
-/// All calls of a session, in the order of their keys. [`Reader`] reads it.
+/// All calls of a session, sorted by key. [`CallReader`] parses it.
 #[derive(Serialize)]
-struct Pack<'p> {
+struct PackedSession<'p> {
     version: u8,
     names: Vec<&'p str>,
-    calls: Vec<Packed>,
+    calls: Vec<PackedCall>,
 }
 
 #[derive(Serialize)]
-struct Packed {
-    // Hashes: each takes all its bytes, whichever way it is written, and this way is read at once.
+struct PackedCall {
+    // Hashes use all their bytes in any encoding, and a fixed width is the fastest to read.
     #[serde(with = "postcard::fixint::le")]
     key: u64,
     #[serde(with = "postcard::fixint::le")]
@@ -38,7 +38,7 @@ struct Packed {
     seq: Option<u64>,
     turn: Option<u32>,
     line: u64,
-    /// A place among the names.
+    /// An index into the names.
     model: Option<u32>,
     first_micros: Option<i64>,
     micros: Option<i64>,
@@ -50,8 +50,13 @@ struct Packed {
     is_echo: bool,
 }
 
-/// Puts the packed calls of a session.
-pub(super) fn put(engine: &Engine, session_uid: &str, analyzed_at: Timestamp, packed: &[u8]) -> Result<(), StoreError> {
+/// Stores the packed calls of a session.
+pub(super) fn put_packed_calls(
+    engine: &Engine,
+    session_uid: &str,
+    analyzed_at: Timestamp,
+    packed: &[u8],
+) -> Result<(), StoreError> {
     engine.execute(
         "INSERT INTO packed_calls (session_uid, analyzed_at, bytes) VALUES ($1, $2, $3)
          ON CONFLICT (session_uid) DO UPDATE SET analyzed_at = $2, bytes = $3",
@@ -65,18 +70,18 @@ pub(super) fn put(engine: &Engine, session_uid: &str, analyzed_at: Timestamp, pa
 }
 
 /// Packs the calls of a session.
-pub(super) fn pack(calls: &mut [Call]) -> Vec<u8> {
+pub(super) fn pack_calls(calls: &mut [Call]) -> Vec<u8> {
     calls.sort_by_key(|call| call.key.cast_signed());
-    let told = calls
+    let all_names = calls
         .iter()
         .flat_map(|call| [call.model.as_deref(), call.speed.as_deref()]);
-    let mut names: Vec<&str> = told.flatten().collect();
+    let mut names: Vec<&str> = all_names.flatten().collect();
     names.sort_unstable();
     names.dedup();
     let place = |name: Option<&str>| u32::try_from(names.binary_search(&name?).ok()?).ok();
-    let packed: Vec<Packed> = calls
+    let packed: Vec<PackedCall> = calls
         .iter()
-        .map(|call| Packed {
+        .map(|call| PackedCall {
             key: call.key,
             message: call.message,
             has_request: call.request.is_some(),
@@ -95,16 +100,16 @@ pub(super) fn pack(calls: &mut [Call]) -> Vec<u8> {
             is_echo: call.is_echo,
         })
         .collect();
-    let pack = Pack {
+    let pack = PackedSession {
         version: VERSION,
         names,
         calls: packed,
     };
-    postcard::to_stdvec(&pack).expect("memory can be written to")
+    postcard::to_stdvec(&pack).expect("writing to memory cannot fail")
 }
 
-/// Takes the pack of a session away: its calls are made anew.
-pub(super) fn drop_of(engine: &Engine, session_uid: &str) -> Result<(), StoreError> {
+/// Deletes the packed calls of a session, because its calls are derived again.
+pub(super) fn drop_packed_calls(engine: &Engine, session_uid: &str) -> Result<(), StoreError> {
     engine.execute(
         "DELETE FROM packed_calls WHERE session_uid = $1",
         &[Value::Text(session_uid)],
@@ -113,7 +118,7 @@ pub(super) fn drop_of(engine: &Engine, session_uid: &str) -> Result<(), StoreErr
 }
 
 impl Reads<'_> {
-    /// How many sessions have their calls packed as they are now.
+    /// Returns the number of sessions whose packed calls are up to date.
     pub fn packed_sessions(&self) -> Result<u64, StoreError> {
         let count = self.engine.query_opt(
             "SELECT count(*) FROM packed_calls JOIN sessions ON sessions.session_uid = packed_calls.session_uid
@@ -124,7 +129,7 @@ impl Reads<'_> {
         Ok(count.unwrap_or_default())
     }
 
-    /// The calls of one session, in the order of their keys.
+    /// Returns the calls of one session, sorted by key.
     pub fn calls_of_one(&self, session_uid: &str) -> Result<Vec<Call>, StoreError> {
         if self.engine.has_table("packed_calls")? {
             let packed = self.engine.query_opt(
@@ -134,7 +139,7 @@ impl Reads<'_> {
                 &[Value::Text(session_uid)],
                 |row| {
                     let mut calls = Vec::new();
-                    Ok(unpack(row.blob_ref(0)?, &mut Names::default(), &mut calls).map(|()| calls))
+                    Ok(unpack_calls(row.blob_ref(0)?, &mut Names::default(), &mut calls).map(|()| calls))
                 },
             )?;
             if let Some(calls) = packed.flatten() {
@@ -144,8 +149,9 @@ impl Reads<'_> {
         self.calls_in_key_order(session_uid)
     }
 
-    /// Gives every call in the store, copies included, session by session in the order of uids, and by key:
-    /// `transcript::counted` says which count. `place` says of each session what its calls are given with.
+    /// Passes every call in the store to `take`, including copies, sorted by session uid and by key.
+    /// `transcript::counted` decides which ones count. `place` returns a value for each session that is passed along
+    /// with its calls.
     pub fn each_session_calls<P: Clone>(
         &self,
         mut place: impl FnMut(&str) -> P,
@@ -158,7 +164,7 @@ impl Reads<'_> {
                     ON packed_calls.session_uid = sessions.session_uid AND packed_calls.analyzed_at = sessions.analyzed_at
                  ORDER BY sessions.session_uid"
             }
-            // A store that was made before, and is only read.
+            // A store that an older version created and that is only read.
             false => "SELECT session_uid, NULL FROM sessions ORDER BY session_uid",
         };
         self.engine.each(sql, &[], |row| {
@@ -167,7 +173,7 @@ impl Reads<'_> {
             calls.clear();
             if row
                 .blob_ref_opt(1)?
-                .and_then(|bytes| unpack(bytes, &mut names, &mut calls))
+                .and_then(|bytes| unpack_calls(bytes, &mut names, &mut calls))
                 .is_none()
             {
                 calls = self.calls_in_key_order(uid)?;
@@ -178,15 +184,15 @@ impl Reads<'_> {
     }
 }
 
-/// Adds the calls of a pack; none where it is of another version or damaged.
-fn unpack(bytes: &[u8], names: &mut Names, calls: &mut Vec<Call>) -> Option<()> {
-    let mut reader = Reader(bytes);
+/// Appends the calls of a blob. Returns `None` if it has another version or is damaged.
+fn unpack_calls(bytes: &[u8], names: &mut Names, calls: &mut Vec<Call>) -> Option<()> {
+    let mut reader = CallReader(bytes);
     if reader.byte()? != VERSION {
         return None;
     }
     let mut own = Vec::new();
     for _ in 0..reader.number()? {
-        own.push(names.of_text(reader.text()?));
+        own.push(names.intern(reader.text()?));
     }
     for _ in 0..reader.number()? {
         calls.push(reader.call(&own)?);
@@ -194,15 +200,16 @@ fn unpack(bytes: &[u8], names: &mut Names, calls: &mut Vec<Call>) -> Option<()> 
     reader.0.is_empty().then_some(())
 }
 
-/// Reads what postcard wrote. Numbers over all sessions wait for nothing else: through serde they would wait for three times as long.
-struct Reader<'b>(&'b [u8]);
+/// Parses what postcard wrote. Statistics over all sessions spend all their time here, and serde takes three times as
+/// long.
+struct CallReader<'b>(&'b [u8]);
 
-impl<'b> Reader<'b> {
+impl<'b> CallReader<'b> {
     #[inline]
     fn call(&mut self, names: &[Arc<str>]) -> Option<Call> {
         let at = |micros: Option<i64>| Timestamp::from_microsecond(micros?).ok();
         let name = |place: Option<u64>| names.get(usize::try_from(place?).ok()?).cloned();
-        // In the order of the fields of `Packed`.
+        // In the order of the fields of `PackedCall`.
         let (key, message) = (self.hash()?, self.hash()?);
         let (has_request, request) = (self.flag()?, self.hash()?);
         Some(Call {
@@ -262,11 +269,11 @@ impl<'b> Reader<'b> {
         Some(u64::from_le_bytes(*bytes))
     }
 
-    /// Seven bits to a byte, the lowest first; the eighth says that more follow.
+    /// Parses a varint: seven bits per byte, the lowest first. The eighth bit says that more bytes follow.
     #[inline]
     fn number(&mut self) -> Option<u64> {
         const MORE: u64 = 0x8080_8080_8080_8080;
-        // Most are small.
+        // Most numbers fit into one byte.
         if let [first @ ..0x80, rest @ ..] = self.0 {
             self.0 = rest;
             return Some(u64::from(*first));
@@ -280,7 +287,7 @@ impl<'b> Reader<'b> {
         if last == 0 {
             return self.number_by_bytes();
         }
-        // All bytes up to the last one, then their sevens of bits side by side.
+        // Masks the bytes up to the last one, and then packs their groups of seven bits.
         let number = bytes & (last ^ (last - 1)) & !MORE;
         let number = number & 0x007f_007f_007f_007f | (number & 0x7f00_7f00_7f00_7f00) >> 1;
         let number = number & 0x0000_3fff_0000_3fff | (number & 0x3fff_0000_3fff_0000) >> 2;
@@ -302,7 +309,7 @@ impl<'b> Reader<'b> {
         None
     }
 
-    /// The sign stands in the lowest bit.
+    /// Parses a zigzag number, whose sign is in the lowest bit.
     #[inline]
     fn signed(&mut self) -> Option<i64> {
         let bits = self.number()?;
@@ -359,23 +366,23 @@ mod tests {
 
     fn unpacked(bytes: &[u8]) -> Option<Vec<Call>> {
         let mut calls = Vec::new();
-        unpack(bytes, &mut Names::default(), &mut calls).map(|()| calls)
+        unpack_calls(bytes, &mut Names::default(), &mut calls).map(|()| calls)
     }
 
     proptest! {
         #[test]
-        fn what_is_packed_is_read_again(mut calls in vec(some_call(), 0..20)) {
-            prop_assert_eq!(unpacked(&pack(&mut calls)), Some(calls));
+        fn packed_calls_round_trip(mut calls in vec(some_call(), 0..20)) {
+            prop_assert_eq!(unpacked(&pack_calls(&mut calls)), Some(calls));
         }
 
         #[test]
-        fn a_pack_that_is_cut_is_none(mut calls in vec(some_call(), 1..5), cut in any::<prop::sample::Index>()) {
-            let bytes = pack(&mut calls);
+        fn truncated_packed_calls_are_rejected(mut calls in vec(some_call(), 1..5), cut in any::<prop::sample::Index>()) {
+            let bytes = pack_calls(&mut calls);
             prop_assert_eq!(unpacked(&bytes[..cut.index(bytes.len())]), None);
         }
 
         #[test]
-        fn no_bytes_panic(bytes in vec(any::<u8>(), 0..200)) {
+        fn arbitrary_bytes_do_not_panic(bytes in vec(any::<u8>(), 0..200)) {
             unpacked(&[&[VERSION][..], &bytes].concat());
         }
     }

@@ -1,6 +1,7 @@
-//! Where a memory lies: in a directory, or on a server with a directory of this machine beside it. And who writes to it.
+//! The location of a store: a directory, or a server together with a directory of this machine. Also the identity of
+//! the writer.
 //!
-//! Nothing here asks the environment or the disk: passwords are given to it, and are never shown again.
+//! Nothing here reads the environment or the disk. Passwords are passed in and never shown.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -12,13 +13,13 @@ use std::time::Duration;
 use postgres::config::{Host, SslMode};
 use thiserror::Error;
 
-/// How long a server may take to answer at all, where its URL does not say.
+/// Timeout for connecting to a server if its URL has none.
 const CONNECT_SECONDS: u64 = 10;
-/// A server that says nothing for so long is asked whether it is still there.
+/// A server that is silent for this long is probed.
 const ALIVE_SECONDS: u64 = 30;
 const PORT: u16 = 5432;
 
-/// Where a memory lies. As a path it is its directory on this machine, where the files lie that are of this machine alone.
+/// The location of a store. It dereferences to the path of the directory with this machine's own files.
 #[derive(Debug, Clone)]
 pub struct Place {
     directory: PathBuf,
@@ -26,7 +27,7 @@ pub struct Place {
     writer: Writer,
 }
 
-/// Who writes to a memory, in the words of the machine itself. Empty where nobody said.
+/// The writer, as configured on the machine. Empty if not configured.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Writer {
     pub machine: String,
@@ -37,27 +38,27 @@ pub struct Writer {
 #[derive(Clone)]
 pub struct Server {
     config: postgres::Config,
-    /// Whose signatures are believed; none where the system's are.
+    /// A file of trusted certificates, or `None` for the system's.
     roots: Option<PathBuf>,
-    /// What the database is called without its secrets.
+    /// The URL without its secrets.
     shown: String,
 }
 
-/// Why a text names no database.
+/// Why a URL is invalid.
 #[derive(Debug, Error)]
 pub enum UrlError {
-    #[error("it must begin with `postgres://`")]
+    #[error("it must start with `postgres://`")]
     Scheme,
     #[error("{0}")]
     Parts(String),
-    #[error("a `@` in a name or a password is written `%40`")]
+    #[error("write a `@` in a user name or a password as `%40`")]
     At,
     #[error("`sslmode` must be disable, prefer, require or verify-full")]
     SslMode,
 }
 
 impl Place {
-    /// The memory on a server, with this machine's own files in `directory`.
+    /// Returns the location of a store on a server, with this machine's own files in `directory`.
     pub fn on_server(directory: &Path, server: Server) -> Self {
         Self {
             directory: directory.to_owned(),
@@ -66,13 +67,13 @@ impl Place {
         }
     }
 
-    /// The same place, written to by somebody.
+    /// Returns the same location with a different writer.
     pub fn written_by(mut self, writer: Writer) -> Self {
         self.writer = writer;
         self
     }
 
-    /// The memory in the directory of this place, whatever server it names.
+    /// Returns the store in the directory of this location, ignoring the server.
     pub fn local(&self) -> Self {
         Self {
             server: None,
@@ -101,7 +102,7 @@ impl Deref for Place {
     }
 }
 
-/// What a person is told: the directory, or the database without its secrets.
+/// Shows the directory, or the URL without its secrets.
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.server {
@@ -140,23 +141,24 @@ impl From<&Self> for Place {
 }
 
 impl Server {
-    /// Whether a text is meant to name a database on a server.
+    /// Returns `true` if a text looks like the URL of a database.
     pub fn is_url(text: &str) -> bool {
         text.starts_with("postgres://") || text.starts_with("postgresql://")
     }
 
-    /// Takes a URL apart.
+    /// Parses a URL.
     pub fn of_url(url: &str) -> Result<Self, UrlError> {
         if !Self::is_url(url) {
             return Err(UrlError::Scheme);
         }
-        // What a name and a password may not hold as it is would be taken for a host, and be told.
-        let behind = url.split_once('@').map_or(url, |(_, behind)| behind);
-        if behind.len() < url.len() && behind.contains('@') {
+        // An unescaped character in a name or password would make the rest look like a host, and then part of the
+        // password would be shown.
+        let after_at = url.split_once('@').map_or(url, |(_, after_at)| after_at);
+        if after_at.len() < url.len() && after_at.contains('@') {
             return Err(UrlError::At);
         }
-        // Two words are ours to understand: the driver knows fewer modes and no file of certificates.
-        let question = behind.find('?').map(|at| at + url.len() - behind.len());
+        // Two parameters are parsed here, because the driver knows fewer modes and no certificate file.
+        let question = after_at.find('?').map(|at| at + url.len() - after_at.len());
         let (base, query) = question.map_or((url, ""), |at| (&url[..at], &url[at + 1..]));
         let (mut mode, mut roots, mut rest) = (None, None, Vec::new());
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -167,34 +169,34 @@ impl Server {
             }
         }
         let plain = format!("{base}?{}", rest.join("&"));
-        // What the driver says of a text never repeats it: it may hold a password.
-        let told = |error: postgres::Error| {
+        // The driver's message may contain a part of the URL, but its cause does not, so only the cause is shown.
+        let parse_error = |error: postgres::Error| {
             let cause = std::error::Error::source(&error).map(ToString::to_string);
             UrlError::Parts(cause.unwrap_or_else(|| error.to_string()))
         };
-        let mut config = postgres::Config::from_str(plain.trim_end_matches('?')).map_err(told)?;
+        let mut config = postgres::Config::from_str(plain.trim_end_matches('?')).map_err(parse_error)?;
         if config.get_hosts().is_empty() {
-            return Err(UrlError::Parts("it names no host".to_owned()));
+            return Err(UrlError::Parts("it has no host".to_owned()));
         }
         config.application_name("boswell");
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(Duration::from_secs(CONNECT_SECONDS));
         }
         if !query.contains("keepalives") {
-            // A network that went away says nothing: without these, a question waits for two hours.
+            // By default, a query would wait for two hours after the network has failed silently.
             config
                 .keepalives_idle(Duration::from_secs(ALIVE_SECONDS))
                 .keepalives_interval(Duration::from_secs(ALIVE_SECONDS / 3))
                 .keepalives_retries(3);
         }
-        let is_near = config.get_hosts().iter().all(is_near);
-        let usual = if is_near { SslMode::Disable } else { SslMode::Require };
-        config.ssl_mode(mode.unwrap_or(usual));
-        let shown = shown(&config);
+        let is_local = config.get_hosts().iter().all(is_local);
+        let default_mode = if is_local { SslMode::Disable } else { SslMode::Require };
+        config.ssl_mode(mode.unwrap_or(default_mode));
+        let shown = display_url(&config);
         Ok(Self { config, roots, shown })
     }
 
-    /// Gives it a password, unless its URL had one.
+    /// Sets the password, unless the URL has one.
     pub fn with_password(mut self, password: Option<&str>) -> Self {
         if let Some(password) = password.filter(|_| self.config.get_password().is_none()) {
             self.config.password(password);
@@ -206,7 +208,8 @@ impl Server {
         self.config.get_password().is_some()
     }
 
-    /// What a file of passwords says for this database: lines of `host:port:database:user:password`, the first that fits.
+    /// Looks up the password in the text of a password file: the first matching line of
+    /// `host:port:database:user:password`.
     pub fn password_in(&self, file: &str) -> Option<String> {
         let host = match self.config.get_hosts().first()? {
             Host::Tcp(name) => name.clone(),
@@ -216,16 +219,16 @@ impl Server {
         let port = self.config.get_ports().first().copied().unwrap_or(PORT).to_string();
         let user = self.config.get_user().unwrap_or_default();
         let database = self.config.get_dbname().unwrap_or(user);
-        let asked = [host.as_str(), &port, database, user];
+        let wanted = [host.as_str(), &port, database, user];
         file.lines()
             .filter(|line| !line.starts_with('#'))
-            .map(fields)
+            .map(split_fields)
             .find(|found| {
                 found.len() == 5
-                    && asked
+                    && wanted
                         .iter()
                         .zip(found)
-                        .all(|(asked, told)| told == "*" || told == asked)
+                        .all(|(wanted, field)| field == "*" || field == wanted)
             })
             .and_then(|mut found| found.pop())
     }
@@ -245,7 +248,7 @@ impl fmt::Display for Server {
     }
 }
 
-/// A password has no place in any output, whoever asks for it.
+/// A password must not appear in any output, not even in debug output.
 impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Server").field(&self.shown).finish()
@@ -261,8 +264,8 @@ fn ssl_mode(word: &str) -> Result<SslMode, UrlError> {
     }
 }
 
-/// Whether nothing that is said to a host leaves the machine.
-fn is_near(host: &Host) -> bool {
+/// Returns `true` if a host is on this machine.
+fn is_local(host: &Host) -> bool {
     match host {
         Host::Tcp(name) => name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback()),
         #[cfg(unix)]
@@ -270,7 +273,7 @@ fn is_near(host: &Host) -> bool {
     }
 }
 
-fn shown(config: &postgres::Config) -> String {
+fn display_url(config: &postgres::Config) -> String {
     let hosts: Vec<String> = config
         .get_hosts()
         .iter()
@@ -291,8 +294,8 @@ fn shown(config: &postgres::Config) -> String {
     format!("postgres://{user}{}/{database}", hosts.join(","))
 }
 
-/// The fields of a line of passwords: parted by colons, with `\` before one that is meant.
-fn fields(line: &str) -> Vec<String> {
+/// Splits a line of a password file at its colons. A backslash escapes the next character.
+fn split_fields(line: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
     let mut characters = line.chars();
     while let Some(character) = characters.next() {
@@ -314,14 +317,14 @@ mod tests {
     fn a_server_is_shown_without_its_password() {
         let server = Server::of_url("postgres://ada:open%20sesame@db.example:6543/memory?sslmode=require").unwrap();
         let place = Place::on_server(Path::new("/var/boswell"), server.clone());
-        let told = format!("{server} {server:?} {place} {place:?}");
-        assert!(!told.contains("sesame"), "{told}");
+        let output = format!("{server} {server:?} {place} {place:?}");
+        assert!(!output.contains("sesame"), "{output}");
         assert_eq!(server.to_string(), "postgres://ada@db.example:6543/memory");
         assert_eq!(place.join("walked"), Path::new("/var/boswell/walked"));
     }
 
     #[test]
-    fn a_wrong_url_is_told_without_repeating_it() {
+    fn an_invalid_url_is_an_error_that_does_not_repeat_it() {
         let told = |url| Server::of_url(url).unwrap_err().to_string();
         insta::assert_snapshot!(
             [
@@ -336,20 +339,20 @@ mod tests {
             ]
             .join("\n"),
             @"
-        it must begin with `postgres://`
+        it must start with `postgres://`
         invalid value for option `port`
         `sslmode` must be disable, prefer, require or verify-full
         unknown option `colour`
-        it names no host
-        a `@` in a name or a password is written `%40`
-        a `@` in a name or a password is written `%40`
-        a `@` in a name or a password is written `%40`
+        it has no host
+        write a `@` in a user name or a password as `%40`
+        write a `@` in a user name or a password as `%40`
+        write a `@` in a user name or a password as `%40`
         "
         );
     }
 
     #[test]
-    fn what_leaves_the_machine_is_encrypted_unless_it_is_told_otherwise() {
+    fn remote_connections_are_encrypted_by_default() {
         let mode = |url| Server::of_url(url).unwrap().config.get_ssl_mode();
         assert_eq!(mode("postgres://ada@db.example/memory"), SslMode::Require);
         assert_eq!(
@@ -359,7 +362,7 @@ mod tests {
         assert_eq!(mode("postgres://ada@db.example/memory?sslmode=prefer"), SslMode::Prefer);
         assert_eq!(mode("postgres://ada@localhost/memory"), SslMode::Disable);
         assert_eq!(mode("postgres://ada@127.0.0.1/memory"), SslMode::Disable);
-        // Nor by what stands in a password.
+        // A parameter inside a password does not count, either.
         assert_eq!(
             mode("postgres://ada:a?sslmode=disable&b@db.example/memory"),
             SslMode::Require
@@ -367,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_passwords_answers_with_the_first_line_that_fits() {
+    fn the_first_matching_line_of_a_password_file_wins() {
         let server = Server::of_url("postgres://ada@db.example/memory").unwrap();
         let file = "# mine\nother:5432:memory:ada:no\ndb.example:5432:*:ada:a\\:b:c\n*:*:*:*:late\n";
         assert_eq!(server.password_in(file).unwrap(), "a:b:c");

@@ -1,8 +1,8 @@
-//! The `prompts` and `prompt_files` tables: what the agents' histories of prompts told, and how far they were
-//! read. No other file writes them.
+//! The `prompts` and `prompt_files` tables: prompts from the agents' histories, and how far these were read. No other
+//! file writes them.
 //!
-//! A prompt once told stays, whatever becomes of the history: the agents trim theirs. Whether the log of its
-//! session is there is asked when it matters, so that sweeps may come in any order.
+//! A prompt stays even if the agent trims its history. Whether the log of its session is stored is determined by each
+//! query, so that the order of sweeps does not matter.
 
 use transcript::Agent;
 
@@ -11,15 +11,15 @@ use super::engine::{Engine, Row, Value};
 use super::{Reads, StoreError, Tx, paths};
 use crate::mask::MaskVersion;
 
-/// How much of a first prompt an answer carries.
+/// Maximum length of a first prompt in a result.
 const FIRST_PROMPT_CHARS_MAX: i64 = 500;
 
-/// Who told of a prompt.
+/// The source of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PromptSource {
-    /// A history, prompt by prompt.
+    /// A history with one entry per prompt.
     History,
-    /// An index over whole sessions: the words of one in one text, and its title.
+    /// An index of sessions: the text of a whole session, and its title.
     Index,
 }
 
@@ -32,7 +32,7 @@ impl PromptSource {
     }
 }
 
-/// A prompt, masked.
+/// A masked prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptRow {
     pub agent: Agent,
@@ -45,14 +45,14 @@ pub struct PromptRow {
     pub mask_version: MaskVersion,
 }
 
-/// How far a history was read, and by what it is known again.
+/// How far a history was read, and how its file is recognized.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptFile {
     pub path: String,
     pub stat: Stat,
     pub read_to: u64,
     pub lines: u64,
-    /// The last line read has no line break yet.
+    /// `true` if the last line that was read has no line break yet.
     pub ends_mid_line: bool,
     pub head_hash: [u8; 32],
     pub tail_hash: [u8; 32],
@@ -72,13 +72,13 @@ pub struct PromptsOnly {
 }
 
 impl PromptRow {
-    /// The session it belongs to. A prompt that names none belongs to the agent alone.
+    /// Returns the uid of its session. A prompt without a session id has only the agent in it.
     fn session_uid(&self) -> String {
         let id = self.native_session_id.as_deref().unwrap_or_default();
         format!("{}:{id}", self.agent.as_str())
     }
 
-    /// Two that agree in it are one prompt, told twice.
+    /// Returns the key of the prompt. Prompts with equal keys are duplicates.
     fn key(&self) -> [u8; 16] {
         let mut hasher = blake3::Hasher::new();
         let mut add = |bytes: &[u8]| {
@@ -87,7 +87,7 @@ impl PromptRow {
         };
         add(self.source.as_str().as_bytes());
         if self.source == PromptSource::History {
-            // Without an id it is the project that tells equal words of one moment apart.
+            // Without a session id, only the project distinguishes equal prompts at the same time.
             let project = self.project.as_deref().filter(|_| self.native_session_id.is_none());
             add(project.unwrap_or_default().as_bytes());
             add(&self.at_micros.unwrap_or(i64::MIN).to_le_bytes());
@@ -100,13 +100,17 @@ impl PromptRow {
 }
 
 impl Tx<'_> {
-    /// Keeps prompts, each once. Says how many were new.
+    /// Stores prompts without duplicates. Returns the number of new ones.
     pub fn add_prompts(&self, prompts: &[PromptRow]) -> Result<u64, StoreError> {
         let mut new = 0;
         for prompt in prompts {
-            let text = plain(&prompt.text);
-            let (project, title) = (prompt.project.as_deref().map(plain), prompt.title.as_deref().map(plain));
-            // What was let go or forgotten is not brought back by a history. Of a session an index tells one thing, and the newest counts; a prompt never changes.
+            let text = replace_nul(&prompt.text);
+            let (project, title) = (
+                prompt.project.as_deref().map(replace_nul),
+                prompt.title.as_deref().map(replace_nul),
+            );
+            // A history must not bring back what was evicted or forgotten. An index has one entry per session, of
+            // which the newest wins; a prompt of a history never changes.
             let touched = self.engine.execute(
                 "INSERT INTO prompts (session_uid, prompt_key, flavor, source, at, project, title, text, mask_version)
                  SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9
@@ -134,7 +138,7 @@ impl Tx<'_> {
         Ok(new)
     }
 
-    /// Puts a prompt that was masked anew in the place of what it was.
+    /// Replaces a prompt that was masked again.
     pub fn replace_prompt(&self, key: &[u8], prompt: PromptRow) -> Result<(), StoreError> {
         self.engine.execute(
             "DELETE FROM prompts WHERE session_uid = $1 AND prompt_key = $2",
@@ -143,7 +147,7 @@ impl Tx<'_> {
         self.add_prompts(&[prompt]).map(|_| ())
     }
 
-    /// Forgets what histories told of a session: whoever drops its text for good drops these, too.
+    /// Deletes the prompts of a session, because its text is evicted or forgotten.
     pub fn drop_prompts(&self, session_uid: &str) -> Result<(), StoreError> {
         self.engine.execute(
             "DELETE FROM prompts WHERE session_uid = $1",
@@ -152,9 +156,9 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Notes how far a history was read.
+    /// Records how far a history was read.
     pub fn put_prompt_file(&self, file: &PromptFile) -> Result<(), StoreError> {
-        // The bits of a device or inode are kept, whatever their sign.
+        // The bits of a device or inode number are stored regardless of the sign.
         let bits = |number: u64| Value::Int(number.cast_signed());
         self.engine.execute(
             "INSERT INTO prompt_files (path, device, inode, size, mtime_ns, ctime_ns, read_to, lines, ends_mid_line,
@@ -163,7 +167,7 @@ impl Tx<'_> {
              ON CONFLICT (path) DO UPDATE SET device = $2, inode = $3, size = $4, mtime_ns = $5, ctime_ns = $6,
                 read_to = $7, lines = $8, ends_mid_line = $9, head_hash = $10, tail_hash = $11",
             &[
-                Value::Text(&paths::kept(self.engine, &file.path)),
+                Value::Text(&paths::to_stored(self.engine, &file.path)),
                 bits(file.stat.device),
                 bits(file.stat.inode),
                 Value::count(file.stat.size),
@@ -181,7 +185,8 @@ impl Tx<'_> {
 }
 
 impl Reads<'_> {
-    /// Prompts masked by older rules of ours or by other rules of the user, so many at most, each with its key.
+    /// Returns at most `limit` prompts that were masked by older rules, or by other rules of the user, each with its
+    /// key.
     pub fn prompts_masked_otherwise(
         &self,
         version: MaskVersion,
@@ -195,13 +200,13 @@ impl Reads<'_> {
                 Value::Int(version.next_rules()),
                 Value::Int(i64::from(limit)),
             ],
-            |row| Ok((row.blob(8)?, prompt(row)?)),
+            |row| Ok((row.blob(8)?, read_prompt(row)?)),
         )
     }
 
-    /// How far each history was read, by path.
+    /// Returns how far each history was read, sorted by path.
     pub fn prompt_files(&self) -> Result<Vec<PromptFile>, StoreError> {
-        // A store that an older binary made has no such table until somebody writes to it.
+        // A store that an older version created has no such table until the next write.
         if !self.engine.has_table("prompt_files")? {
             return Ok(Vec::new());
         }
@@ -209,18 +214,19 @@ impl Reads<'_> {
             "SELECT path, device, inode, size, mtime_ns, ctime_ns, read_to, lines, ends_mid_line, head_hash, tail_hash
              FROM prompt_files ORDER BY path",
             &[],
-            |row| prompt_file(self.engine, row),
+            |row| read_prompt_file(self.engine, row),
         )
     }
 
-    /// The sessions that histories name and that have no log here, by uid.
+    /// Returns the sessions that histories name and that have no stored log, sorted by uid.
     pub fn prompts_only(&self) -> Result<Vec<PromptsOnly>, StoreError> {
         if !self.engine.has_table("prompts")? {
             return Ok(Vec::new());
         }
-        // What a person said is told before what an index says, and words before commands such as `/exit`.
+        // Prompts of a history come before the text of an index, and ordinary prompts before commands such as
+        // `/exit`.
         self.engine.query(
-            "WITH told AS (
+            "WITH left_over AS (
                 SELECT session_uid, min(flavor) AS flavor, min(at) AS first_at, max(at) AS last_at,
                     sum(CASE WHEN source = 'history' THEN 1 ELSE 0 END) AS prompts, max(title) AS title,
                     max(project) AS project
@@ -230,17 +236,17 @@ impl Reads<'_> {
                 GROUP BY session_uid
              )
              SELECT session_uid, flavor, project, title, first_at, last_at, prompts,
-                (SELECT substr(text, 1, $1) FROM prompts WHERE prompts.session_uid = told.session_uid
+                (SELECT substr(text, 1, $1) FROM prompts WHERE prompts.session_uid = left_over.session_uid
                  ORDER BY source, CASE WHEN substr(text, 1, 1) IN ('/', '!') THEN 1 ELSE 0 END, at NULLS LAST, prompt_key
                  LIMIT 1)
-             FROM told ORDER BY session_uid",
+             FROM left_over ORDER BY session_uid",
             &[Value::Int(FIRST_PROMPT_CHARS_MAX)],
-            prompts_only,
+            read_prompts_only,
         )
     }
 
-    /// Shows the prompts of sessions that have no log here, session by session, oldest first: the session, when, and
-    /// the words.
+    /// Passes the prompts of sessions without a stored log to `take`, session by session, oldest first: the session,
+    /// the time, and the text.
     pub fn each_prompt_left(&self, take: &mut dyn FnMut(&str, Option<i64>, &str)) -> Result<(), StoreError> {
         if !self.engine.has_table("prompts")? {
             return Ok(());
@@ -257,7 +263,7 @@ impl Reads<'_> {
         )
     }
 
-    /// What histories told of a session, oldest first.
+    /// Returns the prompts of a session from histories, oldest first.
     pub fn prompts_of(&self, session_uid: &str) -> Result<Vec<(Option<i64>, String)>, StoreError> {
         if !self.engine.has_table("prompts")? {
             return Ok(Vec::new());
@@ -269,7 +275,7 @@ impl Reads<'_> {
         )
     }
 
-    /// How many prompts histories told of a session.
+    /// Returns the number of prompts of a session from histories.
     pub fn prompt_count(&self, session_uid: &str) -> Result<u64, StoreError> {
         if !self.engine.has_table("prompts")? {
             return Ok(0);
@@ -277,13 +283,13 @@ impl Reads<'_> {
         let count = self.engine.query_opt(
             "SELECT count(*) FROM prompts WHERE session_uid = $1 AND source = 'history'",
             &[Value::Text(session_uid)],
-            |row| count(row, 0),
+            |row| read_count(row, 0),
         )?;
         Ok(count.unwrap_or_default())
     }
 }
 
-fn prompts_only(row: &Row<'_>) -> Result<PromptsOnly, StoreError> {
+fn read_prompts_only(row: &Row<'_>) -> Result<PromptsOnly, StoreError> {
     Ok(PromptsOnly {
         session_uid: row.text(0)?,
         flavor: row.text(1)?,
@@ -291,12 +297,12 @@ fn prompts_only(row: &Row<'_>) -> Result<PromptsOnly, StoreError> {
         title: row.text_opt(3)?,
         first_micros: row.int_opt(4)?,
         last_micros: row.int_opt(5)?,
-        prompts: count(row, 6)?,
+        prompts: read_count(row, 6)?,
         first_prompt: row.text(7)?,
     })
 }
 
-fn prompt(row: &Row<'_>) -> Result<PromptRow, StoreError> {
+fn read_prompt(row: &Row<'_>) -> Result<PromptRow, StoreError> {
     let uid = row.text(0)?;
     let flavor = row.text(7)?;
     let agent = Agent::ALL.into_iter().find(|agent| agent.as_str() == flavor);
@@ -319,31 +325,31 @@ fn prompt(row: &Row<'_>) -> Result<PromptRow, StoreError> {
     })
 }
 
-fn prompt_file(engine: &Engine, row: &Row<'_>) -> Result<PromptFile, StoreError> {
+fn read_prompt_file(engine: &Engine, row: &Row<'_>) -> Result<PromptFile, StoreError> {
     let bits = |column| row.int(column).map(i64::cast_unsigned);
     let hash = |column| row.blob(column).map(|bytes| bytes.try_into().unwrap_or_default());
     Ok(PromptFile {
-        path: paths::told(engine, row.text(0)?),
+        path: paths::from_stored(engine, row.text(0)?),
         stat: Stat {
             device: bits(1)?,
             inode: bits(2)?,
-            size: count(row, 3)?,
+            size: read_count(row, 3)?,
             mtime_ns: row.int(4)?,
             ctime_ns: row.int(5)?,
         },
-        read_to: count(row, 6)?,
-        lines: count(row, 7)?,
+        read_to: read_count(row, 6)?,
+        lines: read_count(row, 7)?,
         ends_mid_line: row.int(8)? != 0,
         head_hash: hash(9)?,
         tail_hash: hash(10)?,
     })
 }
 
-fn count(row: &Row<'_>, column: usize) -> Result<u64, StoreError> {
+fn read_count(row: &Row<'_>, column: usize) -> Result<u64, StoreError> {
     row.int(column).map(|number| u64::try_from(number).unwrap_or_default())
 }
 
-/// Text may hold NUL, which one of the engines cannot keep.
-fn plain(text: &str) -> String {
+/// Replaces NUL characters, because PostgreSQL cannot store them in text.
+fn replace_nul(text: &str) -> String {
     text.replace('\0', "\u{2400}")
 }

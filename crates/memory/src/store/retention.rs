@@ -1,5 +1,5 @@
-//! The `keeps` and `tombstones` tables: what the user decided about raw text. No other file writes them. And the
-//! questions of a retention run: what each session takes of the raw cache, and which evictions a crash left.
+//! The `keeps` and `tombstones` tables: the user's decisions about raw text. No other file writes them. Also the
+//! queries of a retention run: the size of each session's raw text, and evictions that a crash interrupted.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,36 +8,36 @@ use jiff::Timestamp;
 use super::engine::Value;
 use super::{Reads, StoreError, Tx, micros};
 
-/// What of each session is raw text, or made of it so that text can be read from it. Numbers and marks are not.
-const RAW: [(&str, &str); 6] = [
+/// The columns that contain raw text of a session, or data from which text can be read. Numbers are not raw text.
+const RAW_COLUMNS: [(&str, &str); 6] = [
     ("frames", "length"),
     ("tails", "length(bytes)"),
     ("filters", "length(bytes)"),
     ("events", "length(bytes)"),
     ("readers", "length(state)"),
-    // The last one: a store that an older version made has no such table until somebody writes.
+    // Must be last, because a store that an older version created has no such table until the next write.
     ("trigrams", "length(bytes)"),
 ];
 
-/// A session as far as its raw text is concerned. Times are microseconds since 1970.
+/// A session with everything that retention needs. Times are microseconds since 1970.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
     pub session_uid: String,
     pub flavor: String,
-    /// What it takes of the raw cache.
+    /// Size of its raw text.
     pub bytes: u64,
     pub ingested_at: i64,
     pub analyzed_at: Option<i64>,
     pub ended_at: Option<i64>,
     pub is_kept: bool,
-    /// Somebody is reading its log just now.
+    /// `true` if its log is being read right now.
     pub is_busy: bool,
-    /// A digest of it was tried and cannot be made.
+    /// `true` if making its digest has failed.
     pub is_opaque: bool,
 }
 
 impl Tx<'_> {
-    /// Marks a session so that it is never dropped. Says whether that is new.
+    /// Protects a session from eviction. Returns `true` if it was not protected before.
     pub fn keep(&self, session_uid: &str, at: Timestamp) -> Result<bool, StoreError> {
         let added = self.engine.execute(
             "INSERT INTO keeps (session_uid, at) VALUES ($1, $2) ON CONFLICT (session_uid) DO NOTHING",
@@ -46,7 +46,7 @@ impl Tx<'_> {
         Ok(added > 0)
     }
 
-    /// Takes the mark away. Says whether it was there.
+    /// Removes the protection. Returns `true` if the session was protected.
     pub fn drop_keep(&self, session_uid: &str) -> Result<bool, StoreError> {
         let dropped = self
             .engine
@@ -54,7 +54,7 @@ impl Tx<'_> {
         Ok(dropped > 0)
     }
 
-    /// Takes the mark away that was made at a moment. Says whether it was there.
+    /// Removes the protection that was added at the given time. Returns `true` if it existed.
     pub(super) fn unsay_keep(&self, session_uid: &str, at_micros: i64) -> Result<bool, StoreError> {
         let dropped = self.engine.execute(
             "DELETE FROM keeps WHERE session_uid = $1 AND at = $2",
@@ -63,7 +63,7 @@ impl Tx<'_> {
         Ok(dropped > 0)
     }
 
-    /// Notes that a session was forgotten, for good.
+    /// Records that a session was forgotten permanently.
     pub fn bury(&self, session_uid: &str, at: Timestamp) -> Result<(), StoreError> {
         self.engine.execute(
             "INSERT INTO tombstones (session_uid, at) VALUES ($1, $2) ON CONFLICT (session_uid) DO NOTHING",
@@ -74,12 +74,13 @@ impl Tx<'_> {
 }
 
 impl Reads<'_> {
-    /// Whether the tables of this file are there: a store that an older binary made has none until somebody writes.
+    /// Returns `true` if the tables of this file exist. A store that an older version created has none until the next
+    /// write.
     pub(crate) fn has_retention(&self) -> Result<bool, StoreError> {
         self.engine.has_table("tombstones")
     }
 
-    /// The sessions that are never dropped.
+    /// Returns the sessions that are protected from eviction.
     pub fn keeps(&self) -> Result<HashSet<String>, StoreError> {
         if !self.has_retention()? {
             return Ok(HashSet::new());
@@ -90,7 +91,7 @@ impl Reads<'_> {
         Ok(kept.into_iter().collect())
     }
 
-    /// Whether a session is never dropped, or the one it worked for.
+    /// Returns `true` if a session or its parent is protected from eviction.
     pub fn is_kept(&self, session_uid: &str) -> Result<bool, StoreError> {
         if !self.has_retention()? {
             return Ok(false);
@@ -103,7 +104,7 @@ impl Reads<'_> {
         Ok(found.is_some())
     }
 
-    /// The sessions that were forgotten.
+    /// Returns the sessions that were forgotten.
     pub fn tombstones(&self) -> Result<HashSet<String>, StoreError> {
         if !self.has_retention()? {
             return Ok(HashSet::new());
@@ -114,7 +115,7 @@ impl Reads<'_> {
         Ok(buried.into_iter().collect())
     }
 
-    /// Whether a session was forgotten, or the one it worked for.
+    /// Returns `true` if a session or its parent was forgotten.
     pub fn is_buried(&self, session_uid: &str) -> Result<bool, StoreError> {
         let found = self.engine.query_opt(
             "SELECT 1 FROM tombstones WHERE session_uid IN ($1, $2)",
@@ -124,12 +125,12 @@ impl Reads<'_> {
         Ok(found.is_some())
     }
 
-    /// Whether anything of a session's lines is here.
+    /// Returns `true` if any line of a session is stored.
     pub fn has_raw_text(&self, session_uid: &str) -> Result<bool, StoreError> {
         Ok(!self.parts(session_uid)?.is_empty())
     }
 
-    /// Whether the raw text of a session was let go, or is just now.
+    /// Returns `true` if the raw text of a session was evicted or is being evicted.
     pub fn is_let_go(&self, session_uid: &str) -> Result<bool, StoreError> {
         let found = self.engine.query_opt(
             "SELECT 1 FROM sessions
@@ -140,7 +141,7 @@ impl Reads<'_> {
         Ok(found.is_some())
     }
 
-    /// The sessions whose raw text was let go.
+    /// Returns the sessions whose raw text was evicted.
     pub fn let_go(&self) -> Result<HashSet<String>, StoreError> {
         let sql = format!(
             "SELECT session_uid FROM sessions WHERE stands_for IS NULL AND {} IS NOT NULL",
@@ -149,7 +150,7 @@ impl Reads<'_> {
         Ok(self.engine.query(&sql, &[], |row| row.text(0))?.into_iter().collect())
     }
 
-    /// How many evictions were begun and not ended.
+    /// Returns the number of evictions that are not complete.
     pub fn unfinished_evictions(&self) -> Result<u64, StoreError> {
         let count = self.engine.query_opt(
             "SELECT count(*) FROM sessions WHERE evicting_at IS NOT NULL",
@@ -159,10 +160,10 @@ impl Reads<'_> {
         Ok(count.unwrap_or_default())
     }
 
-    /// What each session takes of the raw cache, those that are being made anew among them.
+    /// Returns the size of each session's raw text, including sessions that are being derived again.
     pub fn raw_bytes(&self) -> Result<HashMap<String, u64>, StoreError> {
         let mut bytes: HashMap<String, u64> = HashMap::new();
-        for (table, length) in self.raw()? {
+        for (table, length) in self.raw_columns()? {
             let sql = format!("SELECT session_uid, sum({length}) FROM {table} GROUP BY session_uid");
             for (uid, more) in self.engine.query(&sql, &[], |row| Ok((row.text(0)?, row.count(1)?)))? {
                 *bytes.entry(uid).or_default() += more;
@@ -171,14 +172,14 @@ impl Reads<'_> {
         Ok(bytes)
     }
 
-    fn raw(&self) -> Result<&'static [(&'static str, &'static str)], StoreError> {
-        Ok(&RAW[..RAW.len() - usize::from(!self.has_trigrams()?)])
+    fn raw_columns(&self) -> Result<&'static [(&'static str, &'static str)], StoreError> {
+        Ok(&RAW_COLUMNS[..RAW_COLUMNS.len() - usize::from(!self.has_trigrams()?)])
     }
 
-    /// What one session takes of the raw cache.
+    /// Returns the size of one session's raw text.
     pub fn raw_bytes_of(&self, session_uid: &str) -> Result<u64, StoreError> {
         let mut bytes = 0;
-        for (table, length) in self.raw()? {
+        for (table, length) in self.raw_columns()? {
             let sql = format!("SELECT coalesce(sum({length}), 0) FROM {table} WHERE session_uid = $1");
             let more = self
                 .engine
@@ -188,10 +189,10 @@ impl Reads<'_> {
         Ok(bytes)
     }
 
-    /// What all sessions take of the raw cache.
+    /// Returns the size of all raw text.
     pub fn raw_cache_bytes(&self) -> Result<u64, StoreError> {
         let mut bytes = 0;
-        for (table, length) in self.raw()? {
+        for (table, length) in self.raw_columns()? {
             let sql = format!("SELECT coalesce(sum({length}), 0) FROM {table}");
             bytes += self
                 .engine
@@ -201,7 +202,8 @@ impl Reads<'_> {
         Ok(bytes)
     }
 
-    /// The sessions whose raw text is here, by uid, and what is here beside them: of sessions that are made anew.
+    /// Returns the sessions that have raw text, sorted by uid, and the size of the raw text that belongs to none of
+    /// them, because its session is being derived again.
     pub fn candidates(&self) -> Result<(Vec<Candidate>, u64), StoreError> {
         let mut bytes = self.raw_bytes()?;
         let kept = self.keeps()?;
@@ -229,7 +231,7 @@ impl Reads<'_> {
     }
 }
 
-/// The session that a subagent worked for; of any other session itself.
+/// Returns the parent of a subagent, or the uid itself if the session is not a subagent.
 fn parent_of(session_uid: &str) -> &str {
     session_uid.split_once('/').map_or(session_uid, |(parent, _)| parent)
 }

@@ -1,20 +1,21 @@
-//! What somebody said of sessions with a tag, a name, a note or a mark to keep: compared between two memories, one of which was delivered to from
-//! the other. Each table is still written by its own file.
+//! Compares annotations between two stores, one of which pushes to the other: tags, names, notes and protections from
+//! eviction. Each table is still written only by its own file.
 //!
-//! A row does not say who wrote it. But the journal of the memory in which it was written has a sentence of the same moment and command, and a
-//! journal is never delivered: so a row is ours where our journal has that sentence and the other one has not.
+//! A row does not record who wrote it. But the journal of the store in which it was written has an entry with the
+//! same time and command, and journals are never pushed. Therefore a row is ours if our journal has that entry and
+//! the other one does not.
 
 use std::collections::HashSet;
 
 use super::{Operation, Reads, StoreError, Tx};
 
-/// Something that was said of a session.
+/// An annotation of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Said {
     session_uid: String,
-    /// The command by which it is said, which is also the kind of a text.
+    /// The command that added it, which is also the kind of a text.
     command: String,
-    /// Of a tag, the word itself.
+    /// The tag, or empty for other annotations.
     tag: String,
     at_micros: i64,
 }
@@ -24,7 +25,7 @@ impl Said {
         (&self.session_uid, &self.command, &self.tag)
     }
 
-    /// Whether an operation is the one in which it was said.
+    /// Returns `true` if an operation is the one that added the annotation.
     fn is_of(&self, operation: &Operation) -> bool {
         (operation.at_micros, operation.command.as_str()) == (self.at_micros, self.command.as_str())
             && operation.sentence.contains(&self.session_uid)
@@ -33,7 +34,7 @@ impl Said {
 }
 
 impl Reads<'_> {
-    /// What was said here and delivered, still stands in the other memory, and was taken away here since.
+    /// Returns the annotations that were added here and pushed, and have been removed here since.
     pub fn taken_back(&self, there: &Reads<'_>) -> Result<Vec<Said>, StoreError> {
         let ours = self.said()?;
         let known: HashSet<_> = ours.iter().map(Said::key).collect();
@@ -42,7 +43,7 @@ impl Reads<'_> {
         if gone.is_empty() {
             return Ok(gone);
         }
-        let (here, theirs) = (self.said_operations()?, there.said_operations()?);
+        let (here, theirs) = (self.annotation_operations()?, there.annotation_operations()?);
         let own: Vec<&Operation> = here.difference(&theirs).collect();
         gone.retain(|said| own.iter().any(|operation| said.is_of(operation)));
         Ok(gone)
@@ -67,7 +68,7 @@ impl Reads<'_> {
 }
 
 impl Tx<'_> {
-    /// Takes away what was said, unless somebody said it anew since. Says whether it was there.
+    /// Removes an annotation unless it was added again since. Returns `true` if it existed.
     pub fn unsay(&self, said: &Said) -> Result<bool, StoreError> {
         let (uid, at) = (said.session_uid.as_str(), said.at_micros);
         match said.command.as_str() {

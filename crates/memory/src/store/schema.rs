@@ -1,17 +1,18 @@
-//! The schema, as an append-only list of steps. An older binary must survive a newer store: steps add,
-//! and never take away or give a column another meaning.
+//! The schema as an append-only list of steps. An older version must be able to use a newer store, so a step only
+//! adds, and never removes a column or changes its meaning.
 //!
-//! Primary tables hold what no log can tell again: `operations`, `sessions`, `cursors`, `frames`, `tails`,
-//! `shared_files`, `prompts`, `prompt_files`, `tags`, `annotations`, `digests`, `decisions`, `keeps`, `tombstones`, `copies`, `facts`.
-//! All others are derived: they are dropped and made again from the packs, and a test does so. Times are
-//! microseconds since 1970; every table of a session has its key begin with `session_uid`.
+//! Primary tables contain what cannot be read from logs again: `operations`, `sessions`, `cursors`, `frames`,
+//! `tails`, `shared_files`, `prompts`, `prompt_files`, `tags`, `annotations`, `digests`, `decisions`, `keeps`,
+//! `tombstones`, `copies`, `facts`. All other tables are derived: they can be dropped and derived from the packs
+//! again, and a test does so. Times are microseconds since 1970. The key of every table of a session starts with
+//! `session_uid`.
 
 use super::StoreError;
 use super::engine::Engine;
 
-/// Each step with its reason. Never change one that was released.
+/// Each step with its reason. A released step must not change.
 const STEPS: &[&str] = &[
-    // 1: the first tables.
+    // The first tables.
     "CREATE TABLE operations (
         operation_id {int} PRIMARY KEY,
         at {int} NOT NULL,
@@ -164,8 +165,8 @@ const STEPS: &[&str] = &[
         count {int} NOT NULL,
         PRIMARY KEY (session_uid, record, version)
     ) {clustered};",
-    // Prompts that outlive logs: an agent's histories name sessions whose logs are gone, so these rows belong
-    // to no row of `sessions`, and are never made again.
+    // Prompts that outlive logs. An agent's histories name sessions whose logs are gone, so these rows do not refer
+    // to `sessions` and cannot be derived again.
     "CREATE TABLE prompts (
         session_uid TEXT NOT NULL,
         prompt_key {blob} NOT NULL,
@@ -191,8 +192,8 @@ const STEPS: &[&str] = &[
         head_hash {blob} NOT NULL,
         tail_hash {blob} NOT NULL
     ) {clustered};",
-    // The user's own words on sessions. No log tells them again, and a session may come, go and be made anew under
-    // them, so they hang on its uid alone.
+    // Annotations by the user. They are in no log, and a session may be deleted and read again, so they refer only to
+    // its uid.
     "CREATE TABLE tags (
         session_uid TEXT NOT NULL,
         tag TEXT NOT NULL,
@@ -208,9 +209,9 @@ const STEPS: &[&str] = &[
         mask_version {int} NOT NULL,
         PRIMARY KEY (session_uid, kind)
     ) {clustered};",
-    // What outlives the raw bytes, and who decides about them. A digest is made again while the packs are there and
-    // sealed when they go. A tombstone names a session that may never come back, so it belongs to no row of `sessions`;
-    // nor does a decision, which may be about none.
+    // What outlives raw text, and the user's decisions about it. A digest is made again while the packs exist and is
+    // sealed when they are deleted. A tombstone names a session that must never come back, so it does not refer to
+    // `sessions`. A decision does not either, because it may concern no session.
     "CREATE TABLE digests (
         session_uid TEXT NOT NULL PRIMARY KEY REFERENCES sessions ON DELETE CASCADE,
         version {int} NOT NULL,
@@ -235,8 +236,8 @@ const STEPS: &[&str] = &[
     ) {clustered};
     ALTER TABLE sessions ADD COLUMN evicting_at {int};
     ALTER TABLE sessions ADD COLUMN generation {int} NOT NULL DEFAULT 0;",
-    // What was made of sessions outside of the store, so that forgetting can name it. And why raw text was let go: a
-    // person who asks for it is told.
+    // Files that were made from sessions outside the store, so that forgetting can name them. Also the reason of an
+    // eviction, which is shown to a user who asks for the text.
     "CREATE TABLE copies (
         session_uid TEXT NOT NULL,
         path TEXT NOT NULL,
@@ -245,8 +246,8 @@ const STEPS: &[&str] = &[
         PRIMARY KEY (session_uid, path)
     ) {clustered};
     ALTER TABLE sessions ADD COLUMN evicted_for TEXT;",
-    // What hooks and wrapped commands tell once: how a session ended, what it failed with. A hook may speak before the log
-    // was read, so these rows hang on the uid alone.
+    // What hooks and wrapped commands report once: how a session ended and with which error. A hook may report before
+    // the log was read, so these rows refer only to the uid.
     "CREATE TABLE facts (
         session_uid TEXT NOT NULL,
         fact_key TEXT NOT NULL,
@@ -258,17 +259,17 @@ const STEPS: &[&str] = &[
         exit_code {int},
         PRIMARY KEY (session_uid, fact_key)
     ) {clustered};",
-    // The calls of a quiet session once more, as one blob: numbers over all sessions are asked often.
+    // The calls of an inactive session again, as one blob, because statistics over all sessions are computed often.
     "CREATE TABLE packed_calls (
         session_uid TEXT NOT NULL PRIMARY KEY REFERENCES sessions ON DELETE CASCADE,
         analyzed_at {int} NOT NULL,
         bytes {blob} NOT NULL
     ) {clustered};",
-    // Many machines in one database: frames are rows there, and a session says who wrote it.
+    // Several machines share one database. Frames are rows there, and a session records who wrote it.
     "ALTER TABLE frames ADD COLUMN bytes {blob};
     ALTER TABLE sessions ADD COLUMN machine TEXT;
     ALTER TABLE sessions ADD COLUMN user_name TEXT;",
-    // The words of frames, for a database that has an index of its own; elsewhere filters are asked, and it stays empty.
+    // The words of frames, for a database with its own index. Without one, filters are used and this table is empty.
     "CREATE TABLE words (
         session_uid TEXT NOT NULL REFERENCES sessions ON DELETE CASCADE,
         part TEXT NOT NULL,
@@ -276,7 +277,8 @@ const STEPS: &[&str] = &[
         words TEXT NOT NULL,
         PRIMARY KEY (session_uid, part, frame_no)
     ) {strict};",
-    // Words rule out most frames: the larger half of a filter lies apart, so that it is read only where they did not.
+    // Words exclude most frames, so the trigrams, which are the larger half of a filter, are stored separately and
+    // are read only if the words did not.
     "CREATE TABLE trigrams (
         session_uid TEXT NOT NULL,
         part TEXT NOT NULL,
@@ -288,26 +290,27 @@ const STEPS: &[&str] = &[
     ) {strict};",
 ];
 
-/// Refuses a store that says which step a binary has to know at least, and it is one that we do not know. Steps only add, so that a newer
-/// store is ours, too; the day one cannot, it says so by this number, and all binaries from this one on understand it.
-pub(super) fn must_be_known(engine: &Engine) -> Result<(), StoreError> {
-    let (needs, knows) = (engine.floor()?, STEPS.len() as i64);
+/// Returns an error if the store requires a newer version. By default a newer store can be used, because steps only
+/// add. If a future step cannot work that way, it raises the required version, which all versions since this one
+/// check.
+pub(super) fn check_required_version(engine: &Engine) -> Result<(), StoreError> {
+    let (needs, knows) = (engine.required_version()?, STEPS.len() as i64);
     match needs > knows {
         true => Err(StoreError::TooNew { needs, knows }),
         false => Ok(()),
     }
 }
 
-/// Brings a store to the newest step, all or nothing.
+/// Migrates a store to the newest version in one transaction.
 pub(super) fn migrate(engine: &mut Engine) -> Result<(), StoreError> {
     let newest = STEPS.len() as i64;
-    // A newer binary may have been here. What it added does not concern us.
+    // A newer version may have migrated it. What that added does not matter here.
     if engine.version()? >= newest {
         return Ok(());
     }
     engine.transaction(|engine| {
         engine.lock_schema()?;
-        // Somebody else may have been faster: asked again where nobody can be.
+        // Another process may have migrated it in the meantime, so the version is read again under the lock.
         let at = engine.version()?;
         if at >= newest {
             return Ok(());
@@ -315,22 +318,22 @@ pub(super) fn migrate(engine: &mut Engine) -> Result<(), StoreError> {
         for step in STEPS.iter().skip(usize::try_from(at).unwrap_or_default()) {
             engine.script(&engine.dialect(step))?;
         }
-        engine.furnish()?;
+        engine.create_extras()?;
         engine.set_version(newest)
     })
 }
 
-/// Whether a table is missing because a store is older than it.
+/// Returns `true` if a table is missing because the store is of an older version.
 pub(super) fn is_older_than(engine: &Engine, table: &str, error: &StoreError) -> bool {
     let is_missing = error.to_string().contains("no such table");
     is_missing
         && engine
             .version()
-            .is_ok_and(|version| version > 0 && version < step_of(table))
+            .is_ok_and(|version| version > 0 && version < version_of_table(table))
 }
 
-/// The step that made a table.
-fn step_of(table: &str) -> i64 {
+/// Returns the version that added a table.
+fn version_of_table(table: &str) -> i64 {
     let made = format!("CREATE TABLE {table} (");
     let at = STEPS.iter().position(|step| step.contains(&made));
     at.map_or(0, |at| at as i64 + 1)

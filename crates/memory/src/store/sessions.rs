@@ -1,5 +1,5 @@
-//! The `sessions` table: that a session exists, and when it was found, read, analyzed and dropped. No
-//! other file writes it.
+//! The `sessions` table: which sessions exist, and when they were found, read, analyzed and evicted. No other file
+//! writes it.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
@@ -11,10 +11,10 @@ use transcript::{Agent, Session};
 use super::engine::Value;
 use super::{Reads, StoreError, Tx, micros};
 
-/// A printed id has at least this many characters, so that it stays unambiguous while new sessions arrive.
+/// Minimum length of a printed id, so that it stays unambiguous while new sessions arrive.
 pub const SHORT_ID_CHARS: usize = 8;
 
-/// What is known of a session for good.
+/// The permanent facts of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionRow {
     pub session_uid: String,
@@ -22,24 +22,24 @@ pub struct SessionRow {
     pub discovered_at: i64,
     pub ingested_at: i64,
     pub analyzed_at: Option<i64>,
-    /// When its raw text was let go.
+    /// When its raw text was evicted.
     pub evicted_at: Option<i64>,
 }
 
-/// The uid under which a process makes a session anew, until it takes its place. Processes of two machines may have the same
-/// number, so that each adds one of its own.
+/// Returns the uid under which this process derives a session again until the result replaces it. Two machines may
+/// have processes with the same number, so a random number is added.
 pub fn stand_in(session_uid: &str) -> String {
     static OWN: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(()));
     format!("~{}.{:x}~{session_uid}", std::process::id(), *OWN)
 }
 
-/// The session that a stand-in's uid names; none where it is no stand-in's.
+/// Returns the session for which a uid stands in, or `None` if it is not a stand-in.
 fn stands_for(session_uid: &str) -> Option<&str> {
     let (_, uid) = session_uid.strip_prefix('~')?.split_once('~')?;
     Some(uid)
 }
 
-/// Whose session a uid names.
+/// Parses the agent of a uid.
 pub fn agent_of(session_uid: &str) -> Result<transcript::Agent, StoreError> {
     let flavor = session_uid.split_once(':').map_or(session_uid, |(flavor, _)| flavor);
     let agent = transcript::Agent::ALL
@@ -52,10 +52,10 @@ pub fn agent_of(session_uid: &str) -> Result<transcript::Agent, StoreError> {
 }
 
 impl Tx<'_> {
-    /// Notes that a session was read. One that grew has to be analyzed again.
+    /// Records that a session was read. If it has grown, it must be analyzed again.
     pub fn put_session(&self, session_uid: &str, session: &Session, at: Timestamp) -> Result<(), StoreError> {
         let writer = self.engine.writer();
-        // Where nobody says who writes, who was said before stays.
+        // If no writer is configured, the recorded one stays.
         self.engine.execute(
             "INSERT INTO sessions (session_uid, flavor, native_session_id, discovered_at, ingested_at, stands_for, machine,
                 user_name)
@@ -77,7 +77,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Notes a session that is known only by what hangs on it: its own row is lost.
+    /// Adds a session whose own row was lost, because other rows name it.
     pub fn restore_session(&self, session_uid: &str, at: Timestamp) -> Result<(), StoreError> {
         let (flavor, native_id) = session_uid.split_once(':').unwrap_or((session_uid, session_uid));
         self.engine.execute(
@@ -93,7 +93,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Says of a session of which nobody knows who wrote it that we did.
+    /// Records this writer for a session whose writer is unknown.
     pub(super) fn fill_writer(&self, session_uid: &str) -> Result<(), StoreError> {
         let writer = self.engine.writer();
         self.engine.execute(
@@ -107,7 +107,8 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Notes that a session was made anew: it has to be analyzed again. `at` is when it grew, if it did.
+    /// Records that a session was derived again, so that it is analyzed again. `at` is when it grew, or `None` if it
+    /// did not.
     pub(super) fn touch_session(&self, session_uid: &str, at: Option<Timestamp>) -> Result<(), StoreError> {
         self.engine.execute(
             "UPDATE sessions SET ingested_at = coalesce($2, ingested_at), analyzed_at = NULL, evicted_at = NULL,
@@ -121,7 +122,8 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Begins to let the raw text of a session go, as it was read at `ingested_at`. Says whether it is still so.
+    /// Starts the eviction of a session. Returns `false` if it was read again since `ingested_at` or is evicted
+    /// already.
     pub fn mark_evicting(
         &self,
         session_uid: &str,
@@ -142,7 +144,7 @@ impl Tx<'_> {
         Ok(marked > 0)
     }
 
-    /// Begins to let the raw text of a session go, however it was read. One that is gone already stays as it is.
+    /// Starts the eviction of a forgotten session, no matter when it was read. An evicted session keeps its time.
     pub fn mark_forgotten(&self, session_uid: &str, at: Timestamp) -> Result<(), StoreError> {
         self.engine.execute(
             "UPDATE sessions SET evicting_at = coalesce(evicted_at, $2), evicted_at = NULL, evicted_for = 'forgotten'
@@ -152,7 +154,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Notes that the digest of a session was written.
+    /// Records that the digest of a session was stored.
     pub(super) fn set_analyzed(&self, session_uid: &str, at: Timestamp) -> Result<(), StoreError> {
         self.engine.execute(
             "UPDATE sessions SET analyzed_at = $2 WHERE session_uid = $1",
@@ -161,7 +163,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Notes that something was told of a session: as long as its raw text is there it is analyzed again.
+    /// Records that a fact was reported about a session, so that it is analyzed again unless it is evicted.
     pub(super) fn clear_analyzed(&self, session_uid: &str) -> Result<(), StoreError> {
         self.engine.execute(
             "UPDATE sessions SET analyzed_at = NULL
@@ -171,7 +173,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Notes that all that was let go is gone from the disk.
+    /// Records that all evictions are complete.
     pub fn end_evictions(&self) -> Result<(), StoreError> {
         self.engine.execute(
             "UPDATE sessions SET evicted_at = evicting_at, evicting_at = NULL WHERE evicting_at IS NOT NULL",
@@ -180,7 +182,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Takes away what was being made anew of a session.
+    /// Deletes the stand-ins of a session.
     pub fn drop_stand_ins_of(&self, session_uid: &str) -> Result<(), StoreError> {
         self.engine.execute(
             "DELETE FROM sessions WHERE session_uid >= '~' AND stands_for = $1",
@@ -189,7 +191,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Forgets a session with everything that stands under its uid.
+    /// Deletes a session and all rows that refer to it.
     pub fn drop_session(&self, session_uid: &str) -> Result<(), StoreError> {
         self.engine.execute(
             "DELETE FROM sessions WHERE session_uid = $1",
@@ -200,7 +202,8 @@ impl Tx<'_> {
 }
 
 impl Reads<'_> {
-    /// By which column a session's raw text is known to be gone, whether all of it left the disk already or not.
+    /// Returns the column that is not null if the raw text of a session was evicted, whether or not the eviction is
+    /// complete.
     pub(super) fn let_go_column(&self) -> Result<&'static str, StoreError> {
         Ok(match self.has_retention()? {
             true => "coalesce(sessions.evicted_at, sessions.evicting_at)",
@@ -208,7 +211,8 @@ impl Reads<'_> {
         })
     }
 
-    /// The columns of who wrote a session; a store that an older binary made has none until somebody writes.
+    /// Returns the columns of a session's writer. A store that an older version created has none until the next
+    /// write.
     pub(super) fn writer_columns(&self) -> Result<&'static str, StoreError> {
         const KNOWS_WRITERS: i64 = 8;
         Ok(match self.engine.version()? >= KNOWS_WRITERS {
@@ -217,12 +221,12 @@ impl Reads<'_> {
         })
     }
 
-    /// All sessions, by uid.
+    /// Returns all sessions, sorted by uid.
     pub fn sessions(&self) -> Result<Vec<SessionRow>, StoreError> {
         self.sessions_where("stands_for IS NULL ORDER BY session_uid", &[])
     }
 
-    /// One session.
+    /// Returns one session.
     pub fn session(&self, session_uid: &str) -> Result<Option<SessionRow>, StoreError> {
         let found = self.sessions_where("session_uid = $1", &[Value::Text(session_uid)])?;
         Ok(found.into_iter().next())
@@ -245,7 +249,7 @@ impl Reads<'_> {
         })
     }
 
-    /// How often a session was read anew after its raw text had gone.
+    /// Returns how often a session was read again after its eviction.
     pub fn generation(&self, session_uid: &str) -> Result<u64, StoreError> {
         let found = self.engine.query_opt(
             "SELECT generation FROM sessions WHERE session_uid = $1",
@@ -255,7 +259,7 @@ impl Reads<'_> {
         Ok(found.unwrap_or_default())
     }
 
-    /// When the raw text of a session was let go, in microseconds since 1970, and why.
+    /// Returns when the raw text of a session was evicted, in microseconds since 1970, and why.
     pub fn let_go_of(&self, session_uid: &str) -> Result<Option<(i64, Option<String>)>, StoreError> {
         let reason = match self.engine.has_table("copies")? {
             true => "evicted_for",
@@ -268,8 +272,8 @@ impl Reads<'_> {
         })
     }
 
-    /// The uids under which sessions are made anew; after a crash nobody goes on with them.
-    /// Where many machines write, those of others are theirs.
+    /// Returns the stand-ins that were left behind by a crash. In a shared store, those of other machines are
+    /// skipped.
     pub fn stand_ins(&self) -> Result<Vec<String>, StoreError> {
         let machine = self.engine.writer().machine.as_str();
         let own = match self.engine.is_shared() && !machine.is_empty() {
@@ -280,8 +284,8 @@ impl Reads<'_> {
         self.engine.query(&sql, &[Value::Text(machine)], |row| row.text(0))
     }
 
-    /// The sessions that another machine wrote. What is kept of them is made anew by that one alone: two that are of different versions
-    /// would never come to an end.
+    /// Returns the sessions that another machine wrote. Only that machine derives them again, because two machines
+    /// with different versions would otherwise do so forever.
     pub fn written_elsewhere(&self) -> Result<HashSet<String>, StoreError> {
         let machine = self.engine.writer().machine.as_str();
         if !self.engine.is_shared() || machine.is_empty() {
@@ -295,10 +299,10 @@ impl Reads<'_> {
         Ok(found.into_iter().collect())
     }
 
-    /// The sessions that we wrote: this user, on this machine.
+    /// Returns the sessions that this user wrote on this machine.
     pub fn written_here(&self) -> Result<Vec<String>, StoreError> {
         let writer = self.engine.writer();
-        // An older version did not always know the user.
+        // An older version did not always record the user.
         self.engine.query(
             "SELECT session_uid FROM sessions
              WHERE stands_for IS NULL AND coalesce(machine, '') = $1 AND coalesce(user_name, $2) = $2
@@ -308,7 +312,7 @@ impl Reads<'_> {
         )
     }
 
-    /// The uids under which one session is made anew. All such uids begin alike, so that no others are looked at.
+    /// Returns the stand-ins of one session. All stand-ins share a prefix, so no other rows are read.
     pub fn stand_ins_of(&self, session_uid: &str) -> Result<Vec<String>, StoreError> {
         self.engine.query(
             "SELECT session_uid FROM sessions WHERE session_uid >= '~' AND stands_for = $1 ORDER BY session_uid",
@@ -317,7 +321,7 @@ impl Reads<'_> {
         )
     }
 
-    /// Whether a session is known.
+    /// Returns `true` if a session exists.
     pub fn has_session(&self, session_uid: &str) -> Result<bool, StoreError> {
         let found = self.engine.query_opt(
             "SELECT 1 FROM sessions WHERE session_uid = $1",
@@ -327,11 +331,12 @@ impl Reads<'_> {
         Ok(found.is_some())
     }
 
-    /// Returns the agents' own ids that sort directly before and after `native_id` among the sessions of each agent, and `native_id` itself once
-    /// for each other agent that has a session of this id. Subagents of the session are left out.
+    /// Returns the agents' own ids that sort directly before and after `native_id` among the sessions of each agent,
+    /// and `native_id` itself once for each other agent that has a session of this id. Subagents of the session are
+    /// left out.
     ///
-    /// Sessions of which only prompts are left count too, because a prefix can name them. The list is empty if no other id shares its first
-    /// [`SHORT_ID_CHARS`] characters.
+    /// Sessions of which only prompts are left count too, because a prefix can name them. The list is empty if no
+    /// other id shares its first [`SHORT_ID_CHARS`] characters.
     pub fn neighbouring_ids(&self, session_uid: &str) -> Result<Vec<String>, StoreError> {
         let native_id = session_uid.split_once(':').map_or(session_uid, |(_, native)| native);
         let has_prompts = self.engine.has_table("prompts")?;
@@ -341,7 +346,7 @@ impl Reads<'_> {
             .into_iter()
             .chain(prompts)
             .collect();
-        if !self.has_alike(session_uid, native_id, &tables)? {
+        if !self.shares_prefix(session_uid, native_id, &tables)? {
             return Ok(ids);
         }
         for agent in Agent::ALL {
@@ -349,10 +354,10 @@ impl Reads<'_> {
             let uid = format!("{first}{native_id}");
             // `/`, which separates a subagent from its session, sorts directly before `0`.
             let (begin, subagents, after) = (format!("{first} "), format!("{uid}/"), format!("{uid}0"));
-            let behind = format!("{uid} ");
+            let first_after = format!("{uid} ");
             let ranges = [
                 (begin.as_str(), uid.as_str(), "DESC"),
-                (behind.as_str(), subagents.as_str(), "ASC"),
+                (first_after.as_str(), subagents.as_str(), "ASC"),
                 (after.as_str(), end.as_str(), "ASC"),
             ];
             let same = (uid != session_uid).then_some((uid.as_str(), after.as_str(), "ASC"));
@@ -365,9 +370,9 @@ impl Reads<'_> {
         Ok(ids)
     }
 
-    /// Returns whether another session shares the first characters of `native_id`. Few do, so this answers for most sessions
-    /// with one statement per table and agent.
-    fn has_alike(&self, session_uid: &str, native_id: &str, tables: &[(&str, &str)]) -> Result<bool, StoreError> {
+    /// Returns `true` if another session shares the first characters of `native_id`. Few do, so this decides it for
+    /// most sessions with one statement per table and agent.
+    fn shares_prefix(&self, session_uid: &str, native_id: &str, tables: &[(&str, &str)]) -> Result<bool, StoreError> {
         let chars = native_id.char_indices().nth(SHORT_ID_CHARS);
         let prefix = chars.map_or(native_id, |(end, _)| &native_id[..end]);
         let (subagents, after) = (format!("{session_uid}/"), format!("{session_uid}0"));
@@ -406,7 +411,7 @@ impl Reads<'_> {
         Ok(uid.and_then(|uid| uid.split_once(':').map(|(_, native)| native.to_owned())))
     }
 
-    /// Whether a session did not grow since its digest was written.
+    /// Returns `true` if a session has not grown since its digest was stored.
     pub fn is_analyzed(&self, session_uid: &str) -> Result<bool, StoreError> {
         let found = self.engine.query_opt(
             "SELECT 1 FROM sessions WHERE session_uid = $1 AND analyzed_at IS NOT NULL",
@@ -416,9 +421,9 @@ impl Reads<'_> {
         Ok(found.is_some())
     }
 
-    /// The uids that begin with `prefix`, by uid.
+    /// Returns the uids that start with `prefix`, sorted by uid.
     pub fn uids_with_prefix(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
-        // The native id may be named without its flavor.
+        // The prefix may omit the agent.
         self.engine.query(
             "SELECT session_uid FROM sessions
              WHERE stands_for IS NULL

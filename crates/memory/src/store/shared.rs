@@ -1,4 +1,4 @@
-//! The `shared_files` table: files of an agent that tell of many sessions, as they were when last read. No
+//! The `shared_files` table: the metadata of an agent's files that concern many sessions, as of the last read. No
 //! other file writes it.
 
 use super::cursors::Stat;
@@ -6,14 +6,14 @@ use super::engine::Value;
 use super::{Reads, StoreError, Tx, paths};
 
 impl Tx<'_> {
-    /// Notes that a shared file was read as it is now.
+    /// Records that a shared file was read in its current state.
     pub fn put_shared_file(&self, path: &str, stat: Stat) -> Result<(), StoreError> {
         let bits = |number: u64| Value::Int(number.cast_signed());
         self.engine.execute(
             "INSERT INTO shared_files (path, device, inode, size, mtime_ns, ctime_ns) VALUES ($1, $2, $3, $4, $5, $6)
              ON CONFLICT (path) DO UPDATE SET device = $2, inode = $3, size = $4, mtime_ns = $5, ctime_ns = $6",
             &[
-                Value::Text(&paths::kept(self.engine, path)),
+                Value::Text(&paths::to_stored(self.engine, path)),
                 bits(stat.device),
                 bits(stat.inode),
                 Value::count(stat.size),
@@ -26,11 +26,11 @@ impl Tx<'_> {
 }
 
 impl Reads<'_> {
-    /// What a shared file was like when it was last read.
+    /// Returns the metadata of a shared file as of the last read.
     pub fn shared_file(&self, path: &str) -> Result<Option<Stat>, StoreError> {
         self.engine.query_opt(
             "SELECT device, inode, size, mtime_ns, ctime_ns FROM shared_files WHERE path = $1",
-            &[Value::Text(&paths::kept(self.engine, path))],
+            &[Value::Text(&paths::to_stored(self.engine, path))],
             |row| {
                 Ok(Stat {
                     device: row.int(0)?.cast_unsigned(),

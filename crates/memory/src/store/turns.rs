@@ -1,17 +1,16 @@
-//! Questions about one session: how its log tells it, its turns, its faults, and who works for it. Nothing is
-//! written here.
+//! Queries on one session: its view, its turns, its parse errors, and its subagents. Nothing is written here.
 
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use transcript::{LineageKind, Session, Turn};
 
-use super::derived::plain;
+use super::derived::replace_nul;
 use super::engine::{Row, Value};
 use super::{Reads, StoreError, kept_time};
 
 impl Reads<'_> {
-    /// A session as its log tells it; none where nothing was made of its lines.
+    /// Returns a session as derived from its log, or `None` if nothing was derived yet.
     pub fn view(&self, session_uid: &str) -> Result<Option<Session>, StoreError> {
         let view = self.engine.query_opt(
             "SELECT view FROM views WHERE session_uid = $1",
@@ -26,18 +25,18 @@ impl Reads<'_> {
             .transpose()
     }
 
-    /// The turns of a session, in order.
+    /// Returns the turns of a session, in order.
     pub fn turns(&self, session_uid: &str) -> Result<Vec<Turn>, StoreError> {
         self.engine.query(
             "SELECT turn, trigger_seq, start_line, end_line, started_at, ended_at, prompt, events, tool_calls, errors,
                 is_rewound
              FROM turns WHERE session_uid = $1 ORDER BY turn",
             &[Value::Text(session_uid)],
-            turn,
+            read_turn,
         )
     }
 
-    /// When each turn of each session began, as far as it is told, with the uid of the session.
+    /// Returns when each turn of each session started, if its time is known, with the uid of the session.
     pub fn turn_starts(&self) -> Result<Vec<(String, i64)>, StoreError> {
         self.engine.query(
             "SELECT session_uid, started_at FROM turns WHERE started_at IS NOT NULL ORDER BY session_uid, turn",
@@ -46,7 +45,7 @@ impl Reads<'_> {
         )
     }
 
-    /// How many lines of a session could not be read as they stand.
+    /// Returns the number of lines of a session with a parse error.
     pub fn fault_count(&self, session_uid: &str) -> Result<u64, StoreError> {
         let count = self.engine.query_opt(
             "SELECT count(*) FROM faults WHERE session_uid = $1",
@@ -56,7 +55,7 @@ impl Reads<'_> {
         Ok(count.unwrap_or_default())
     }
 
-    /// How many lines of a part were read.
+    /// Returns the number of lines of a part that were read.
     pub fn line_count(&self, session_uid: &str, part: &str) -> Result<u64, StoreError> {
         let count = self.engine.query_opt(
             "SELECT coalesce(max(lines), 0) FROM cursors WHERE session_uid = $1 AND part = $2",
@@ -66,9 +65,9 @@ impl Reads<'_> {
         Ok(count.unwrap_or_default())
     }
 
-    /// The sessions that work for a session, as they tell it themselves, by uid.
+    /// Returns the subagents of a session, according to their own logs, sorted by uid.
     pub fn subagents_of(&self, session_uid: &str) -> Result<Vec<Session>, StoreError> {
-        // Most views do not name the session: they are not taken apart.
+        // Most views do not contain the uid, and those are not parsed.
         let named = self.subagents_where(
             "views.session_uid <> $1 AND instr(view, $1) > 0",
             &[Value::Text(session_uid)],
@@ -77,7 +76,7 @@ impl Reads<'_> {
         Ok(named.into_iter().filter(is_child).collect())
     }
 
-    /// All sessions that work for others, by uid.
+    /// Returns all subagents, sorted by uid.
     pub fn subagents(&self) -> Result<Vec<Session>, StoreError> {
         self.subagents_where("1 = 1", &[])
     }
@@ -95,10 +94,10 @@ impl Reads<'_> {
     }
 }
 
-/// A turn as its row will tell it.
+/// Returns a turn as its row will return it.
 pub fn kept_turn(turn: &Turn) -> Turn {
     Turn {
-        prompt: plain(&turn.prompt).into(),
+        prompt: replace_nul(&turn.prompt).into(),
         started_at: kept_time(turn.started_at),
         ended_at: kept_time(turn.ended_at),
         ..turn.clone()
@@ -114,19 +113,19 @@ pub fn kept_session(session: Session) -> Session {
     }
 }
 
-/// Whom a session works for, near and far, as its uid and it itself tell.
+/// Returns the direct and indirect parents of a session, according to its uid and its lineage.
 pub fn works_for(session: &Session) -> BTreeSet<&str> {
     let own = session.session_uid.as_str();
     let above = own.match_indices('/').map(|(at, _)| &own[..at]);
-    let told = session
+    let declared = session
         .lineage
         .iter()
         .filter(|link| link.kind == LineageKind::Subagent && link.child_uid.as_str() == own)
         .map(|link| link.parent_uid.as_str());
-    above.chain(told).collect()
+    above.chain(declared).collect()
 }
 
-fn turn(row: &Row<'_>) -> Result<Turn, StoreError> {
+fn read_turn(row: &Row<'_>) -> Result<Turn, StoreError> {
     let small = |column| Ok::<_, StoreError>(u32::try_from(row.count(column)?).unwrap_or(u32::MAX));
     let at = |column| {
         let micros = row.int_opt(column)?;

@@ -1,12 +1,14 @@
-//! A frame's filter: which words and byte trigrams its texts may hold. It says no with certainty, and yes perhaps.
+//! The filter of a frame: which words and byte trigrams its texts may contain. It may have false positives, but never
+//! false negatives.
 //!
-//! Two split-block Bloom filters as Apache Parquet specifies them (blocks of 256 bits, eight bits set in a block, public
-//! salts), over XXH3 of folded words and over mixed trigrams. The layout is written down here and nowhere computed from a
-//! library's inside, since filters are kept for years: version, number of word blocks, number of trigram blocks (u32, little
-//! endian), the blocks. Who keeps a filter keeps its checksum; here only its length is looked at. The trigrams' blocks are two thirds of it and may be kept
-//! apart from the rest, since words rule out most frames.
+//! It consists of two split-block Bloom filters as specified by Apache Parquet (blocks of 256 bits, eight bits set in
+//! a block, public salts): one over XXH3 hashes of folded words and one over mixed trigrams. The format does not
+//! depend on the implementation of a library, because filters are stored for years: version, number of word blocks,
+//! number of trigram blocks (u32, little endian), the blocks. The store keeps a checksum; only the length is checked
+//! here. The trigram blocks are two thirds of a filter and may be stored separately, because words exclude most
+//! frames.
 //!
-//! Characters and pairs of scripts without spaces are not put in: a character is a trigram of its bytes already.
+//! Characters and pairs of unspaced scripts are not added, because the bytes of a character already are a trigram.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -18,22 +20,22 @@ use twox_hash::XxHash3_64;
 use super::fold::{Folded, compose};
 use super::words::{self, Kind};
 
-/// Written first, and changed when the words, the hashes or the layout change. A filter of another version is not asked.
+/// The first byte. It changes if the words, the hashes or the format change. A filter of another version is ignored.
 pub const VERSION: u8 = 1;
 
 const WORD_BITS: usize = 12;
 const TRIGRAM_BITS: usize = 8;
-/// Longer runs are keys, hashes and encoded bytes: nobody types them, and their trigrams find them.
+/// Longer runs are keys, hashes and encoded bytes. Users do not type them, and their trigrams find them.
 pub(super) const WORD_BYTES_MAX: usize = 48;
 const BLOCK_BYTES: usize = 32;
 const HEAD_BYTES: usize = 9;
-/// How many short words and longer ones are remembered: together they fit into the first cache.
-const SHORT_LATELY: usize = 1 << 11;
-const LONG_LATELY: usize = 1 << 9;
+/// Number of recent short words and longer words in the cache. Together they fit into the L1 cache.
+const SHORT_SLOTS: usize = 1 << 11;
+const LONG_SLOTS: usize = 1 << 9;
 /// One bit for each of the 2^24 trigrams.
 const SEEN_WORDS: usize = 1 << 18;
 
-/// One thing a filter can be asked for.
+/// A key that a filter can be tested for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Key {
     /// A folded word.
@@ -42,21 +44,21 @@ pub enum Key {
 }
 
 impl Key {
-    /// The key of a folded word; long ones have none.
+    /// Returns the key of a folded word, or `None` if it is too long.
     pub fn word(folded: &str) -> Option<Self> {
         (folded.len() <= WORD_BYTES_MAX).then(|| Self::Word(folded.into()))
     }
 
-    /// The keys of all trigrams of a folded text.
+    /// Returns the keys of all trigrams of a folded text.
     pub fn trigrams(folded: &str) -> impl Iterator<Item = Self> {
         folded.as_bytes().windows(3).map(|bytes| Self::Trigram(trigram(bytes)))
     }
 }
 
-/// What a text must hold, as far as a filter can tell.
+/// What a text must contain, as far as a filter can decide it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Need {
-    /// Nothing is known: every frame may hold it.
+    /// Nothing is required, so every frame may match.
     Anything,
     Key(Key),
     All(Vec<Need>),
@@ -64,7 +66,7 @@ pub enum Need {
 }
 
 impl Need {
-    /// All of these; what is needed twice is asked once.
+    /// Requires all of these, without duplicates.
     pub fn all(needs: impl IntoIterator<Item = Self>) -> Self {
         let mut all: Vec<Self> = Vec::new();
         for need in needs {
@@ -82,7 +84,7 @@ impl Need {
         }
     }
 
-    /// One of these.
+    /// Requires one of these.
     pub fn any(needs: Vec<Self>) -> Self {
         match needs.contains(&Self::Anything) {
             true => Self::Anything,
@@ -90,7 +92,7 @@ impl Need {
         }
     }
 
-    /// Whether trigrams are asked for.
+    /// Returns `true` if trigrams are required.
     pub fn asks_trigrams(&self) -> bool {
         match self {
             Self::Anything | Self::Key(Key::Word(_)) => false,
@@ -100,24 +102,25 @@ impl Need {
     }
 }
 
-/// Gathers the words and trigrams of texts, and makes the filter. Made once per thread and used for many frames.
+/// Collects the words and trigrams of texts and builds a filter. Create one per thread and reuse it, because it is
+/// large.
 pub struct Builder {
-    words: HashSet<u64, BuildHasherDefault<Mixed>>,
-    lately: Lately,
+    words: HashSet<u64, BuildHasherDefault<IdentityHasher>>,
+    recent: RecentWords,
     trigrams: Trigrams,
     folded: Folded,
 }
 
-/// Words that were met lately in the frame, each at a place of its own: they are neither hashed nor looked up again. A word has no NUL in
-/// it, so that its bytes tell its length.
-struct Lately {
-    /// Up to 8 bytes.
-    short: Box<[u64; SHORT_LATELY]>,
-    /// Up to 16 bytes.
-    long: Box<[[u64; 2]; LONG_LATELY]>,
+/// A cache of recent words of the frame, each in its own slot, so that they are neither hashed nor looked up again. A
+/// word contains no NUL, so its bytes determine its length.
+struct RecentWords {
+    /// Words of up to 8 bytes.
+    short: Box<[u64; SHORT_SLOTS]>,
+    /// Words of up to 16 bytes.
+    long: Box<[[u64; 2]; LONG_SLOTS]>,
 }
 
-/// One bit for each of the 2^24 trigrams, and the trigrams whose bits are set.
+/// One bit for each of the 2^24 trigrams, and the list of trigrams whose bits are set.
 struct Trigrams {
     seen: Box<[u64; SEEN_WORDS]>,
     all: Vec<u32>,
@@ -127,12 +130,12 @@ impl Default for Builder {
     fn default() -> Self {
         Self {
             words: HashSet::default(),
-            lately: Lately {
-                short: Box::new([0; SHORT_LATELY]),
-                long: Box::new([[0; 2]; LONG_LATELY]),
+            recent: RecentWords {
+                short: Box::new([0; SHORT_SLOTS]),
+                long: Box::new([[0; 2]; LONG_SLOTS]),
             },
             trigrams: Trigrams {
-                seen: vec![0; SEEN_WORDS].try_into().expect("it has that length"),
+                seen: vec![0; SEEN_WORDS].try_into().expect("the vector has this length"),
                 all: Vec::new(),
             },
             folded: Folded::default(),
@@ -141,7 +144,7 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// Takes one decoded text of the frame.
+    /// Adds one decoded text of the frame.
     pub fn add(&mut self, text: &str) {
         let text = compose(text);
         self.folded.fold(&text);
@@ -156,28 +159,28 @@ impl Builder {
             if end - start > WORD_BYTES_MAX {
                 return;
             }
-            // Most words were met before.
-            if !self.lately.met(bytes, start..end) {
+            // Most words occurred before.
+            if !self.recent.contains_or_insert(bytes, start..end) {
                 self.words.insert(hash(&bytes[start..end]));
             }
         });
     }
 
-    /// The filter of everything that was added, and a fresh start.
+    /// Returns the filter of everything that was added, and resets the builder.
     pub fn finish(&mut self) -> Vec<u8> {
         let filter = self.filter();
         self.clear();
         filter
     }
 
-    /// A fresh start.
+    /// Resets the builder.
     pub fn clear(&mut self) {
         self.words.clear();
-        self.lately.clear();
+        self.recent.clear();
         self.trigrams.clear();
     }
 
-    /// The filter of everything that was added.
+    /// Returns the filter of everything that was added.
     pub fn filter(&self) -> Vec<u8> {
         let blocks = |keys: usize, bits: usize| (keys * bits).div_ceil(BLOCK_BYTES * 8);
         let word_blocks = blocks(self.words.len(), WORD_BITS);
@@ -194,27 +197,27 @@ impl Builder {
             insert(words, *hash);
         }
         for trigram in &self.trigrams.all {
-            insert(trigrams, mix(*trigram));
+            insert(trigrams, mix_trigram(*trigram));
         }
         filter
     }
 }
 
-impl Lately {
-    /// Whether a word was met lately; from now on it was.
+impl RecentWords {
+    /// Returns `true` if a word is in the cache, and adds it.
     #[inline]
-    fn met(&mut self, bytes: &[u8], word: Range<usize>) -> bool {
+    fn contains_or_insert(&mut self, bytes: &[u8], word: Range<usize>) -> bool {
         match word.len() {
             0 => false,
             1..=8 => {
                 let word = first_bytes(bytes, word);
-                let place = mixed(word) % SHORT_LATELY;
+                let place = slot_of(word) % SHORT_SLOTS;
                 std::mem::replace(&mut self.short[place], word) == word
             }
             9..=16 => {
                 let half = word.start + 8;
                 let word = [first_bytes(bytes, word.start..half), first_bytes(bytes, half..word.end)];
-                let place = mixed(word[0] ^ word[1].rotate_left(32)) % LONG_LATELY;
+                let place = slot_of(word[0] ^ word[1].rotate_left(32)) % LONG_SLOTS;
                 std::mem::replace(&mut self.long[place], word) == word
             }
             _ => false,
@@ -227,11 +230,11 @@ impl Lately {
     }
 }
 
-/// From one to eight bytes as a number.
+/// Returns one to eight bytes as a number.
 #[inline]
 fn first_bytes(bytes: &[u8], place: Range<usize>) -> u64 {
     match bytes[place.start..].first_chunk() {
-        // In the middle of a text more is read at once than is asked for.
+        // Reading eight bytes and masking them is faster than reading the exact number.
         Some(chunk) => u64::from_le_bytes(*chunk) & u64::MAX >> (64 - 8 * place.len()),
         None => bytes[place]
             .iter()
@@ -239,9 +242,9 @@ fn first_bytes(bytes: &[u8], place: Range<usize>) -> u64 {
     }
 }
 
-/// Spreads a number over the places that things are remembered at.
+/// Hashes a number to a cache slot.
 #[inline]
-fn mixed(number: u64) -> usize {
+fn slot_of(number: u64) -> usize {
     (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize
 }
 
@@ -253,11 +256,11 @@ impl Trigrams {
             let (slot, bit) = ((trigram >> 6) as usize, 1 << (trigram & 63));
             let seen = self.seen[slot];
             self.seen[slot] = seen | bit;
-            // Written in any case, and counted if it is new: no processor guesses which ones are.
+            // Written unconditionally and counted only if it is new, because a branch here would be mispredicted.
             self.all[count] = trigram;
             count += usize::from(seen & bit == 0);
         };
-        // Four bytes are read at once; the last trigram has none behind it.
+        // Reads four bytes at once; the last trigram has no fourth byte.
         for four in bytes.windows(4) {
             put(u32::from_be_bytes([four[0], four[1], four[2], four[3]]) >> 8);
         }
@@ -274,7 +277,7 @@ impl Trigrams {
     }
 }
 
-/// Why bytes are no filter that can be asked. Its frame may then hold anything.
+/// Why a filter cannot be parsed. Its frame may then contain anything.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum FilterError {
     #[error("the filter was written by another version")]
@@ -283,26 +286,26 @@ pub enum FilterError {
     Damaged,
 }
 
-/// A kept filter, or one half of it: what the other one has, the frame may hold.
+/// A parsed filter, or one half of it. A missing half excludes nothing.
 #[derive(Debug, Clone, Copy)]
 pub struct Filter<'f> {
     words: Option<&'f [u8]>,
     trigrams: Option<&'f [u8]>,
 }
 
-/// A filter in two halves: all but its trigrams, and those.
+/// Splits a filter into the part without trigrams, and the trigrams.
 pub fn halves(filter: &[u8]) -> (&[u8], &[u8]) {
-    let words = filter.get(1..5).and_then(<[u8]>::first_chunk).map_or(0, size);
+    let words = filter.get(1..5).and_then(<[u8]>::first_chunk).map_or(0, blocks_size);
     filter.split_at((HEAD_BYTES + words).min(filter.len()))
 }
 
-/// What so many blocks take.
-fn size(blocks: &[u8; 4]) -> usize {
+/// Returns the size of the given number of blocks.
+fn blocks_size(blocks: &[u8; 4]) -> usize {
     u32::from_le_bytes(*blocks) as usize * BLOCK_BYTES
 }
 
 impl<'f> Filter<'f> {
-    /// Reads a kept filter, without a copy.
+    /// Parses a filter without copying it.
     pub fn read(bytes: &'f [u8]) -> Result<Self, FilterError> {
         let (version, rest) = bytes.split_first().ok_or(FilterError::Damaged)?;
         if *version != VERSION {
@@ -310,9 +313,11 @@ impl<'f> Filter<'f> {
         }
         let (word_blocks, rest) = rest.split_first_chunk().ok_or(FilterError::Damaged)?;
         let (trigram_blocks, blocks) = rest.split_first_chunk().ok_or(FilterError::Damaged)?;
-        let (words, trigrams) = blocks.split_at_checked(size(word_blocks)).ok_or(FilterError::Damaged)?;
-        let are_apart = trigrams.is_empty() && size(trigram_blocks) > 0;
-        if !are_apart && trigrams.len() != size(trigram_blocks) {
+        let (words, trigrams) = blocks
+            .split_at_checked(blocks_size(word_blocks))
+            .ok_or(FilterError::Damaged)?;
+        let are_apart = trigrams.is_empty() && blocks_size(trigram_blocks) > 0;
+        if !are_apart && trigrams.len() != blocks_size(trigram_blocks) {
             return Err(FilterError::Damaged);
         }
         Ok(Self {
@@ -321,7 +326,7 @@ impl<'f> Filter<'f> {
         })
     }
 
-    /// Reads trigrams that were kept apart.
+    /// Parses trigrams that were stored separately.
     pub fn of_trigrams(blocks: &'f [u8]) -> Result<Self, FilterError> {
         match blocks.len().is_multiple_of(BLOCK_BYTES) {
             true => Ok(Self {
@@ -332,17 +337,19 @@ impl<'f> Filter<'f> {
         }
     }
 
-    /// Whether its trigrams are kept apart.
+    /// Returns `true` if its trigrams are stored separately.
     pub fn is_half(&self) -> bool {
         self.trigrams.is_none()
     }
 
-    /// Whether the frame may hold what is needed.
+    /// Returns `true` if the frame may meet a need.
     pub fn may_hold(&self, need: &Need) -> bool {
         match need {
             Need::Anything => true,
             Need::Key(Key::Word(word)) => self.words.is_none_or(|words| contains(words, hash(word.as_bytes()))),
-            Need::Key(Key::Trigram(trigram)) => self.trigrams.is_none_or(|blocks| contains(blocks, mix(*trigram))),
+            Need::Key(Key::Trigram(trigram)) => self
+                .trigrams
+                .is_none_or(|blocks| contains(blocks, mix_trigram(*trigram))),
             Need::All(needs) => needs.iter().all(|need| self.may_hold(need)),
             Need::Any(needs) => needs.iter().any(|need| self.may_hold(need)),
         }
@@ -357,8 +364,8 @@ fn trigram(bytes: &[u8]) -> u32 {
     u32::from(bytes[0]) << 16 | u32::from(bytes[1]) << 8 | u32::from(bytes[2])
 }
 
-/// Spreads a trigram over 64 bits: the finisher of MurmurHash3, which is in the public domain.
-fn mix(trigram: u32) -> u64 {
+/// Mixes a trigram to 64 bits with the finalizer of MurmurHash3, which is in the public domain.
+fn mix_trigram(trigram: u32) -> u64 {
     let mut hash = u64::from(trigram) + 1;
     for factor in [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53] {
         hash = (hash ^ hash >> 33).wrapping_mul(factor);
@@ -378,7 +385,7 @@ const SALTS: [u32; 8] = [
     0x5c6b_fb31,
 ];
 
-/// The block of a hash: its upper half chooses, scaled to the number of blocks.
+/// Returns the block of a hash, chosen by its upper half, scaled to the number of blocks.
 fn block_of(blocks: &[u8], hash: u64) -> usize {
     let count = (blocks.len() / BLOCK_BYTES) as u64;
     (((hash >> 32) * count) >> 32) as usize * BLOCK_BYTES
@@ -409,11 +416,11 @@ fn contains(blocks: &[u8], hash: u64) -> bool {
     })
 }
 
-/// Hands a hash on as it is: the words are hashed already.
+/// Passes a hash through unchanged, because the words are hashed already.
 #[derive(Default)]
-struct Mixed(u64);
+struct IdentityHasher(u64);
 
-impl Hasher for Mixed {
+impl Hasher for IdentityHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -444,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_holds_the_words_and_trigrams_of_its_texts() {
+    fn a_filter_contains_the_words_and_trigrams_of_its_texts() {
         let bytes = of("ParseConfig in src/Main.rs, CAFE\u{301} 文件");
         let filter = Filter::read(&bytes).unwrap();
         for present in ["parseconfig", "parse", "config", "src", "main", "rs", "café"] {
@@ -460,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn a_builder_begins_anew_after_each_filter() {
+    fn finish_resets_the_builder() {
         let mut builder = Builder::default();
         builder.add("first words");
         builder.finish();
@@ -470,7 +477,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_trigram_is_put_in(texts in proptest::collection::vec("[abA é文_.\\x00]{0,24}", 0..8)) {
+        fn every_trigram_is_added(texts in proptest::collection::vec("[abA é文_.\\x00]{0,24}", 0..8)) {
             let mut builder = Builder::default();
             let mut all = std::collections::BTreeSet::new();
             for text in &texts {
@@ -484,7 +491,7 @@ mod tests {
 
     /// The hash was computed with another implementation of the specification, sbbf-rs-safe 0.3.2.
     #[test]
-    fn blocks_are_filled_as_the_specification_says() {
+    fn blocks_are_filled_as_specified() {
         let mut blocks = vec![0; 5 * BLOCK_BYTES];
         let mut hash: u64 = 1;
         for _ in 0..40 {
@@ -497,9 +504,10 @@ mod tests {
         assert_eq!(&hash[..16], "85b105fb3056c189");
     }
 
-    /// Filters are kept for years and on other machines: whoever changes what this test says needs a new version.
+    /// Filters are stored for years and shared between machines. If this test must change, the version must change as
+    /// well.
     #[test]
-    fn the_bytes_of_a_filter_stay_what_they_are() {
+    fn the_format_of_a_filter_is_stable() {
         let bytes = of("The quick brown fox: src/main.rs ParseConfig 文件 größer");
         assert_eq!(bytes.len(), 9 + 3 * 32);
         assert_eq!(&bytes[..9], [1, 1, 0, 0, 0, 2, 0, 0, 0]);
@@ -508,7 +516,7 @@ mod tests {
     }
 
     #[test]
-    fn no_bytes_panic_and_other_versions_are_told() {
+    fn damaged_filters_and_other_versions_are_errors() {
         assert_eq!(Filter::read(&[]).unwrap_err(), FilterError::Damaged);
         assert_eq!(Filter::read(&[9, 9]).unwrap_err(), FilterError::OtherVersion);
         let mut bytes = of("some words");
@@ -520,7 +528,7 @@ mod tests {
     }
 
     #[test]
-    fn two_halves_say_together_what_the_whole_says() {
+    fn both_halves_together_decide_like_the_whole_filter() {
         let bytes = of("ParseConfig in src/Main.rs");
         let (words, trigrams) = halves(&bytes);
         assert_eq!([words, trigrams].concat(), bytes);

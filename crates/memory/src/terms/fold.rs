@@ -1,13 +1,13 @@
-//! How texts are compared: composed (Unicode NFC) and with their case folded, so that é is é however it was typed, and
-//! `Config` is `config`. Accents count: `resume` is not `résumé`. Nothing here knows what a word is.
+//! How texts are compared: composed (Unicode NFC) and case-folded, so that é is é however it was typed, and `Config`
+//! is `config`. Accents are significant: `resume` is not `résumé`. Nothing here knows what a word is.
 //!
-//! Folding is Unicode's simple one, character by character, and the same as `(?i)` of our regular expressions.
+//! Folding is Unicode's simple case folding, character by character, like `(?i)` in our regular expressions.
 
 use std::borrow::Cow;
 
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
-/// The text with every letter and its marks composed. Nearly every text is so already.
+/// Returns the text in composed form. Nearly all texts are composed already and are not copied.
 pub fn compose(text: &str) -> Cow<'_, str> {
     match is_composed(text) {
         true => Cow::Borrowed(text),
@@ -15,18 +15,18 @@ pub fn compose(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// So many bytes are looked at together.
-const STRETCH: usize = 64;
+/// Number of bytes that are checked together.
+const CHUNK_BYTES: usize = 64;
 
-/// Whether a text is surely composed.
+/// Returns `true` if a text is certainly composed.
 pub(crate) fn is_composed(text: &str) -> bool {
     // No character below U+0300 composes with another one.
-    let stands_alone = |c: char| c < '\u{300}' || is_caseless(c);
-    wide_chars(text).all(stands_alone) || is_nfc_quick(text.chars()) == IsNormalized::Yes
+    let never_composes = |c: char| c < '\u{300}' || is_caseless(c);
+    non_ascii_chars(text).all(never_composes) || is_nfc_quick(text.chars()) == IsNormalized::Yes
 }
 
-/// All characters that are not ASCII.
-fn wide_chars(text: &str) -> impl Iterator<Item = char> {
+/// Returns all characters that are not ASCII.
+fn non_ascii_chars(text: &str) -> impl Iterator<Item = char> {
     let mut rest = text;
     std::iter::from_fn(move || {
         let mut chars = rest[ascii_len(rest)..].chars();
@@ -36,64 +36,66 @@ fn wide_chars(text: &str) -> impl Iterator<Item = char> {
     })
 }
 
-/// Punctuation, arrows, lines of tables, pictures and Han: they are neither composed nor have they any case. Terminals are full of
-/// them, and nothing of it is looked up in tables.
+/// Returns `true` for punctuation, arrows, box drawing, pictures and Han, which are neither composed nor have case.
+/// This avoids table lookups, because terminal output is full of them.
 fn is_caseless(c: char) -> bool {
     matches!(c, '\u{2010}'..='\u{2027}' | '\u{2030}'..='\u{205e}' | '\u{21d6}'..='\u{2328}' | '\u{232b}'..='\u{23ff}'
         | '\u{2190}'..='\u{2199}' | '\u{2500}'..='\u{2775}' | '\u{4e00}'..='\u{9fff}')
 }
 
-/// How far a text is ASCII from its beginning on.
+/// Returns the length of the ASCII prefix of a text.
 fn ascii_len(text: &str) -> usize {
-    // One character behind another of the same kind is the most usual.
+    // Most often a character is followed by another one of the same kind.
     if text.bytes().next().is_some_and(|byte| !byte.is_ascii()) {
         return 0;
     }
-    let plain = text.as_bytes().chunks(STRETCH).take_while(|bytes| bytes.is_ascii());
+    let plain = text.as_bytes().chunks(CHUNK_BYTES).take_while(|bytes| bytes.is_ascii());
     let len = plain.map(<[u8]>::len).sum();
     let rest = &text.as_bytes()[len..];
     len + rest.iter().position(|byte| !byte.is_ascii()).unwrap_or(rest.len())
 }
 
-/// The character that stands for all characters which differ from this one in case only.
+/// Returns the representative of all characters that differ from this one only in case.
 pub fn fold_char(c: char) -> char {
     match c {
         'A'..='Z' => c.to_ascii_lowercase(),
         _ if is_caseless(c) => c,
-        // The iota below a letter is a mark with a capital of its own: as a letter it would begin words.
+        // The iota below a letter is a mark with an uppercase form. If it were folded to a letter, it would start
+        // words.
         '\0'..='\x7f' | 'ı' | '\u{345}' => c,
-        // Their capitals are several characters each, so they are folded by name.
+        // The uppercase of these is several characters long, so they are listed explicitly.
         '\u{1fd3}' => '\u{390}',
         '\u{1fe3}' => '\u{3b0}',
         '\u{fb05}' => '\u{fb06}',
         _ => {
-            let upper = only(c.to_uppercase()).unwrap_or(c);
-            only(upper.to_lowercase()).unwrap_or(upper)
+            let upper = single(c.to_uppercase()).unwrap_or(c);
+            single(upper.to_lowercase()).unwrap_or(upper)
         }
     }
 }
 
-fn only(mut chars: impl Iterator<Item = char>) -> Option<char> {
+fn single(mut chars: impl Iterator<Item = char>) -> Option<char> {
     chars.next().filter(|_| chars.next().is_none())
 }
 
-/// A composed text with its case folded, which knows where its places lie in the text.
+/// A case-folded text with a mapping of offsets to the composed text.
 #[derive(Debug, Default)]
 pub struct Folded {
     text: String,
-    /// Where the distance between the two texts changes: the place here, and the place there. Few texts have any.
+    /// The positions at which the difference between the two offsets changes: the offset in the folded text, and the
+    /// one in the composed text. Few texts have any.
     shifts: Vec<(usize, usize)>,
 }
 
 impl Folded {
-    /// The folded form of a composed text.
+    /// Folds a composed text.
     pub fn of(composed: &str) -> Self {
         let mut folded = Self::default();
         folded.fold(composed);
         folded
     }
 
-    /// Folds another text into the same memory.
+    /// Folds another text, reusing the memory.
     pub fn fold(&mut self, composed: &str) {
         self.text.clear();
         self.shifts.clear();
@@ -127,14 +129,14 @@ impl Folded {
         &self.text
     }
 
-    /// The place in the composed text of a place in the folded one.
+    /// Converts an offset in the folded text to one in the composed text.
     pub fn place_there(&self, here: usize) -> usize {
         let before = self.shifts.partition_point(|shift| shift.0 <= here);
         let (base, there) = before.checked_sub(1).map_or((0, 0), |at| self.shifts[at]);
         there + (here - base)
     }
 
-    /// The place in the folded text of a place in the composed one.
+    /// Converts an offset in the composed text to one in the folded text.
     pub fn place_here(&self, there: usize) -> usize {
         let before = self.shifts.partition_point(|shift| shift.1 <= there);
         let (here, base) = before.checked_sub(1).map_or((0, 0), |at| self.shifts[at]);
@@ -152,8 +154,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_characters_fold_alike_exactly_where_a_regex_without_case_takes_one_for_the_other() {
-        // Letters that came into Unicode after the tables of `regex-syntax` were made are known to one side only.
+    fn folding_agrees_with_case_insensitive_regexes() {
+        // Letters that were added to Unicode after the tables of `regex-syntax` were generated are known to only one
+        // side.
         let known = regex::Regex::new(r"^\p{age:16.0}$").unwrap();
         let mut alike: BTreeMap<char, Vec<char>> = BTreeMap::new();
         for c in ('\0'..=char::MAX).filter(|c| known.is_match(c.encode_utf8(&mut [0; 4]))) {
@@ -171,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_for_caseless_is_composed_and_has_no_case() {
+    fn caseless_characters_are_composed_and_have_no_case() {
         let caseless: Vec<char> = ('\0'..=char::MAX).filter(|c| is_caseless(*c)).collect();
         assert!(caseless.len() > 20_000);
         for c in caseless {
@@ -183,14 +186,14 @@ mod tests {
     }
 
     #[test]
-    fn a_letter_and_its_mark_are_one_however_they_were_typed() {
+    fn a_letter_and_its_mark_are_composed() {
         assert_eq!(compose("cafe\u{301}"), "café");
         assert!(matches!(compose("café 文件"), Cow::Borrowed(_)));
         assert_eq!(compose("\u{1112}\u{1161}\u{11ab}"), "한");
     }
 
     #[test]
-    fn places_are_found_again_where_folding_changed_the_length() {
+    fn offsets_are_mapped_if_folding_changes_the_length() {
         let text = "aẞb ȺC ſ";
         let folded = Folded::of(text);
         assert_eq!(folded.as_str(), "aßb ⱥc s");

@@ -1,9 +1,10 @@
-//! The words of a frame as one text, for a database that has an index of its own; and what such an index is asked.
+//! The words of a frame as one text, for a database with its own index, and the conditions to query such an index
+//! with.
 //!
-//! They are the words of [`super::filter`], each once, folded, with a space between them: an index over them answers for
-//! whole words, and one over their trigrams for pieces of words. Characters of scripts without spaces are words by
-//! themselves. Like a filter it says no with certainty and yes perhaps: every hit is verified on decoded text. Nothing here
-//! knows which database it is.
+//! They are the words of [`super::filter`], each once, folded, separated by spaces. An index over them finds whole
+//! words, and an index over their trigrams finds parts of words. Characters of unspaced scripts are words by
+//! themselves. Like a filter, an index may have false positives but never false negatives, because every hit is
+//! verified on decoded text. Nothing here knows which database it is.
 
 use rustc_hash::FxHashSet;
 
@@ -11,10 +12,10 @@ use super::filter::{Key, Need, WORD_BYTES_MAX};
 use super::fold::{Folded, compose};
 use super::words::{self, Kind};
 
-/// More pieces than these narrow no further.
+/// Maximum number of pieces in a condition. More of them would not narrow the result further.
 const PIECES_MAX: usize = 16;
 
-/// Gathers the words of texts. Made once per thread and used for many frames.
+/// Collects the words of texts. Create one per thread and reuse it for many frames.
 #[derive(Default)]
 pub struct Vocabulary {
     words: FxHashSet<Box<str>>,
@@ -22,7 +23,7 @@ pub struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// Takes one decoded text of the frame.
+    /// Adds one decoded text of the frame.
     pub fn add(&mut self, text: &str) {
         let text = compose(text);
         self.folded.fold(&text);
@@ -37,25 +38,25 @@ impl Vocabulary {
             match kind {
                 Kind::Pair => {}
                 _ if word.len() <= WORD_BYTES_MAX => put(word),
-                // Nobody types it whole; its pieces find it.
-                _ => word.as_bytes().windows(3).filter_map(plain).for_each(&mut put),
+                // Users do not type it completely; its pieces find it.
+                _ => word.as_bytes().windows(3).filter_map(plain_piece).for_each(&mut put),
             }
         });
     }
 
-    /// All words that were added, in order.
+    /// Returns all words that were added, sorted.
     pub fn text(&self) -> String {
         let mut words: Vec<&str> = self.words.iter().map(|word| &**word).collect();
         words.sort_unstable();
         words.join(" ")
     }
 
-    /// A fresh start.
+    /// Removes all words.
     pub fn clear(&mut self) {
         self.words.clear();
     }
 
-    /// All words that were added, in order, and a fresh start.
+    /// Returns all words that were added, sorted, and removes them.
     pub fn finish(&mut self) -> String {
         let words = self.text();
         self.clear();
@@ -63,19 +64,20 @@ impl Vocabulary {
     }
 }
 
-/// What a frame's words must be for a need to be met.
+/// A condition on the words of a frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sought {
-    /// All of these words are among them.
+    /// The frame has all of these words.
     Words(Vec<String>),
-    /// These letters stand in one of them, one behind the other.
+    /// One of the words contains this piece.
     Piece(String),
     All(Vec<Sought>),
     Any(Vec<Sought>),
 }
 
 impl Sought {
-    /// What is asked for a need; none where words tell nothing of it. `has_pieces` says whether pieces can be asked for.
+    /// Returns the condition for a need, or `None` if words cannot decide it. `has_pieces` is `true` if the index can
+    /// find pieces.
     pub fn of(need: &Need, has_pieces: bool) -> Option<Self> {
         match need {
             Need::Anything => None,
@@ -94,15 +96,15 @@ impl Sought {
         for need in needs {
             match need {
                 Need::Key(Key::Word(word)) => own.push(word.to_string()),
-                Need::Key(Key::Trigram(trigram)) => own.extend(character(*trigram)),
+                Need::Key(Key::Trigram(trigram)) => own.extend(unspaced_character(*trigram)),
                 other => all.extend(Self::of(other, has_pieces)),
             }
         }
         let pieces = needs.iter().filter_map(|need| match need {
-            Need::Key(Key::Trigram(trigram)) => plain(&trigram.to_be_bytes()[1..]).map(str::to_owned),
+            Need::Key(Key::Trigram(trigram)) => plain_piece(&trigram.to_be_bytes()[1..]).map(str::to_owned),
             _ => None,
         });
-        // What a word holds is found with it.
+        // A piece of a required word adds nothing.
         let pieces = pieces.filter(|piece| !own.iter().any(|word| word.contains(piece.as_str())));
         if has_pieces {
             all.extend(pieces.take(PIECES_MAX).map(Self::Piece));
@@ -114,14 +116,14 @@ impl Sought {
     }
 }
 
-/// Three bytes that stand in the middle of words only: plain letters and digits.
-fn plain(bytes: &[u8]) -> Option<&str> {
+/// Returns three bytes as text if they can only occur inside a word: ASCII letters and digits.
+fn plain_piece(bytes: &[u8]) -> Option<&str> {
     let is_plain = bytes.iter().all(u8::is_ascii_alphanumeric);
     is_plain.then(|| std::str::from_utf8(bytes).ok()).flatten()
 }
 
-/// The one character of a script without spaces that three bytes are.
-fn character(trigram: u32) -> Option<String> {
+/// Returns the character of an unspaced script if the three bytes are one.
+fn unspaced_character(trigram: u32) -> Option<String> {
     let bytes = trigram.to_be_bytes();
     let text = std::str::from_utf8(&bytes[1..]).ok()?;
     let mut characters = text.chars();
@@ -144,18 +146,18 @@ mod tests {
         vocabulary.finish()
     }
 
-    /// What an index answers.
-    fn holds(words: &str, sought: &Sought) -> bool {
+    /// Evaluates a condition like an index.
+    fn is_met(words: &str, sought: &Sought) -> bool {
         match sought {
             Sought::Words(own) => own.iter().all(|own| words.split(' ').any(|word| word == own)),
             Sought::Piece(piece) => words.contains(piece.as_str()),
-            Sought::All(all) => all.iter().all(|one| holds(words, one)),
-            Sought::Any(any) => any.iter().any(|one| holds(words, one)),
+            Sought::All(all) => all.iter().all(|one| is_met(words, one)),
+            Sought::Any(any) => any.iter().any(|one| is_met(words, one)),
         }
     }
 
     #[test]
-    fn words_stand_once_and_in_order_and_long_ones_as_their_pieces() {
+    fn words_are_unique_and_sorted_and_long_ones_are_split_into_pieces() {
         assert_eq!(
             of("ParseConfig parse 文件 src/Main.rs"),
             "config main parse parseconfig rs src 件 文"
@@ -165,27 +167,30 @@ mod tests {
     }
 
     #[test]
-    fn words_are_asked_for_whole_and_beginnings_by_their_pieces() {
-        let asked = |text: &str, has_pieces| {
+    fn whole_words_are_sought_as_words_and_prefixes_by_their_pieces() {
+        let sought_by = |text: &str, has_pieces| {
             let query = Query::words(text).unwrap();
             Sought::of(&query.terms[0].need, has_pieces)
         };
         let words = |words: &[&str]| Sought::Words(words.iter().map(|word| (*word).to_owned()).collect());
         let piece = |piece: &str| Sought::Piece(piece.to_owned());
-        assert_eq!(asked("main.rs", true), Some(Sought::All(vec![words(&["main", "rs"])])));
         assert_eq!(
-            asked("migr*", true),
+            sought_by("main.rs", true),
+            Some(Sought::All(vec![words(&["main", "rs"])]))
+        );
+        assert_eq!(
+            sought_by("migr*", true),
             Some(Sought::All(vec![piece("mig"), piece("igr")]))
         );
-        assert_eq!(asked("migr*", false), None);
-        assert_eq!(asked("文件", false), Some(Sought::All(vec![words(&["文", "件"])])));
-        assert_eq!(asked("\"a b\"", true), Some(Sought::All(vec![words(&["a", "b"])])));
+        assert_eq!(sought_by("migr*", false), None);
+        assert_eq!(sought_by("文件", false), Some(Sought::All(vec![words(&["文", "件"])])));
+        assert_eq!(sought_by("\"a b\"", true), Some(Sought::All(vec![words(&["a", "b"])])));
     }
 
     proptest! {
-        /// An index over words says no only where the filter would, or where there is nothing to be found.
+        /// An index over words excludes a text only if the filter excludes it too, or if the text does not match.
         #[test]
-        fn no_text_that_holds_a_term_is_missed(text in "[a-cA-C0-1_ ./文件ßß]{0,60}", from in 0usize..20, length in 1usize..8) {
+        fn no_matching_text_is_missed(text in "[a-cA-C0-1_ ./文件ßß]{0,60}", from in 0usize..20, length in 1usize..8) {
             let words = of(&text);
             let mut builder = Builder::default();
             builder.add(&text);
@@ -200,7 +205,7 @@ mod tests {
                     let sought = Sought::of(&term.need, true);
                     let about = About { field: transcript::Field::Prompt, role: transcript::Role::User, tool: None, kinds: None };
                     let is_there = Matcher::new(&query).find(&about, &text).is_some_and(|found| found.terms & 1 << at != 0);
-                    let is_found = sought.is_none_or(|sought| holds(&words, &sought));
+                    let is_found = sought.is_none_or(|sought| is_met(&words, &sought));
                     prop_assert!(may_hold || !is_there);
                     prop_assert!(is_found || !is_there, "{:?} in {:?} by {:?}", term.typed, text, words);
                 }

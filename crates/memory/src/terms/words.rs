@@ -1,32 +1,33 @@
-//! What a word is, said once for every engine that searches.
+//! Defines what a word is, for all search engines.
 //!
-//! - A **run** is letters, digits and the marks on them, as far as they go: `parse_config` has two, `main.rs` two, `3.14`
-//!   two, `can't` two. Everything else stands between words: `_`, `/`, punctuation, emoji.
-//! - A **part** is a piece of a run that begins with a capital: `ParseConfig` is a run with the parts `Parse` and `Config`,
+//! - A **run** is a maximal sequence of letters, digits and their marks: `parse_config` has two, `main.rs` two, `3.14`
+//!   two, `can't` two. Everything else separates words: `_`, `/`, punctuation, emoji.
+//! - A **part** is a piece of a run that starts with a capital: `ParseConfig` is a run with the parts `Parse` and `Config`,
 //!   `HTTPServer` has `HTTP` and `Server`, `sha256Sum` has `sha256` and `Sum`.
-//! - Scripts that are written without spaces (Chinese, Japanese, Thai, Lao, Burmese, Khmer; Korean, whose endings stick to
-//!   its words) have no words we could find: each **character** counts, and each **pair** of neighbours.
+//! - Scripts that are written without spaces (Chinese, Japanese, Thai, Lao, Burmese, Khmer; Korean, whose endings are
+//!   attached to its words) have no words that we could find: each **character** counts, and each **pair** of neighbours.
 //!
-//! The words of a text are its runs and parts, characters and pairs, composed and folded (see [`super::fold`]). A word that
-//! somebody asks for, such as `main.rs`, `src/main.rs`, `parse_config` or 文件名, is a sequence: its characters stand in the
-//! text as they are, and its first and last run are words of the text. So no word is found in the middle of another one.
+//! The words of a text are its runs and parts, characters and pairs, composed and folded (see [`super::fold`]). A
+//! word in a query, such as `main.rs`, `src/main.rs`, `parse_config` or 文件名, is a sequence: its characters occur in
+//! the text unchanged, and its first and last run are words of the text. Therefore no word matches in the middle of
+//! another one.
 
 use std::ops::Range;
 
 use unicode_normalization::char::is_combining_mark;
 
-/// How a word stands in its text.
+/// The kind of a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Run,
     Part,
-    /// One character of a script without spaces.
+    /// One character of an unspaced script.
     Character,
-    /// Two neighbours of a script without spaces.
+    /// Two neighbouring characters of an unspaced script.
     Pair,
 }
 
-/// Gives every word of a composed text and its place.
+/// Calls `take` with every word of a composed text and its range.
 pub fn each(text: &str, take: &mut impl FnMut(Kind, Range<usize>)) {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -39,58 +40,59 @@ pub fn each(text: &str, take: &mut impl FnMut(Kind, Range<usize>)) {
             let length = (!(word >> start)).trailing_zeros();
             let place = at + start as usize..at + (start + length) as usize;
             if place.end == end && end < bytes.len() {
-                // It may go on behind the block.
+                // It may continue after the block.
                 next = place.start;
                 break;
             }
-            if block.capital >> start & first(length) & !1 != 0 {
-                parts(bytes, place.clone(), take);
+            if block.capital >> start & low_bits(length) & !1 != 0 {
+                each_part(bytes, place.clone(), take);
             }
             take(Kind::Run, place);
-            word &= !first(start + length);
+            word &= !low_bits(start + length);
         }
         let is_wide = bytes.get(end).is_some_and(|byte| !byte.is_ascii());
         at = match next == end {
-            true if is_wide => wide(text, end, take),
-            // It fills the block, or goes on behind ASCII.
-            false if is_wide || next == at => run(text, next, take),
+            true if is_wide => each_word_at(text, end, take),
+            // It fills the block, or continues with characters outside ASCII.
+            false if is_wide || next == at => each_run_word(text, next, take),
             _ => next,
         };
     }
 }
 
-/// Whether the range, which some search found, is a word sequence: neither of its ends stands inside a word.
+/// Returns `true` if a range is a word sequence: if neither end is inside a word.
 pub fn is_sequence(text: &str, found: &Range<usize>) -> bool {
-    begins_well(text, found) && ends_well(text, found)
+    starts_at_word(text, found) && ends_at_word(text, found)
 }
 
-/// Whether the range is the beginning of a word sequence: it begins with a word, and may end anywhere.
+/// Returns `true` if a range is a prefix of a word sequence: it starts with a word and may end anywhere.
 pub fn is_opening(text: &str, found: &Range<usize>) -> bool {
     match last_run(text, found) {
-        // One run alone: it begins where a run or a part does.
-        Some(run) if run.start == found.start => is_border(text, run.start),
-        _ => begins_well(text, found),
+        // A single run must start where a run or a part starts.
+        Some(run) if run.start == found.start => is_boundary(text, run.start),
+        _ => starts_at_word(text, found),
     }
 }
 
-/// Whether a run of a piece of text is a run of every text that holds the piece: it is bounded on both sides.
+/// Returns `true` if a run in a piece of text is a run in every text that contains the piece, because it is bounded
+/// on both sides.
 pub fn is_bounded(piece: &str, run: &Range<usize>) -> bool {
-    let is_border = |c: Option<char>| c.is_some_and(|c| matches!(class(c), Class::Gap | Class::Unspaced));
-    is_border(piece[..run.start].chars().next_back()) && is_border(piece[run.end..].chars().next())
+    let is_boundary = |c: Option<char>| c.is_some_and(|c| matches!(class(c), Class::Gap | Class::Unspaced));
+    is_boundary(piece[..run.start].chars().next_back()) && is_boundary(piece[run.end..].chars().next())
 }
 
-/// Whether a text has anything in it that we call a word.
+/// Returns `true` if a text contains a word.
 pub fn has_words(text: &str) -> bool {
     text.chars().any(|c| !matches!(class(c), Class::Gap | Class::Mark))
 }
 
-/// The text without what stands between words at its two ends.
+/// Removes the characters at both ends of a text that belong to no word.
 pub fn trim(text: &str) -> &str {
     let text = text.trim_start_matches(|c| matches!(class(c), Class::Gap | Class::Mark));
     text.trim_end_matches(|c| class(c) == Class::Gap)
 }
 
-/// Whether a character belongs to a word.
+/// Returns `true` if a character belongs to a word.
 pub fn is_word_char(c: char) -> bool {
     class(c) != Class::Gap
 }
@@ -104,9 +106,9 @@ enum Class {
     Lower,
     Upper,
     Digit,
-    /// A letter of a script without capitals.
+    /// A letter of a script without case.
     Letter,
-    /// A character of a script without spaces.
+    /// A character of an unspaced script.
     Unspaced,
 }
 
@@ -128,7 +130,7 @@ const ASCII: [Class; 128] = {
 fn class(c: char) -> Class {
     match c {
         '\0'..='\x7f' => ASCII[c as usize],
-        // Joiners hold Persian and Indic words together.
+        // Joiners connect the parts of Persian and Indic words.
         '\u{200c}' | '\u{200d}' => Class::Mark,
         _ if is_sign(c) => Class::Gap,
         _ if is_unspaced(c) => Class::Unspaced,
@@ -141,12 +143,13 @@ fn class(c: char) -> Class {
     }
 }
 
-/// Punctuation, arrows, lines of tables and pictures, of which terminals are full: nothing of it is looked up in tables.
+/// Returns `true` for punctuation, arrows, box drawing and pictures. This avoids table lookups, because terminal
+/// output is full of them.
 fn is_sign(c: char) -> bool {
     matches!(c, '\u{2010}'..='\u{2027}' | '\u{2030}'..='\u{205e}' | '\u{2190}'..='\u{23ff}' | '\u{2500}'..='\u{2775}')
 }
 
-/// The class of the character at a place, and its bytes.
+/// Returns the class of the character at an offset, and its length in bytes.
 #[inline]
 fn class_at(text: &str, at: usize) -> (Class, usize) {
     match text.as_bytes()[at] {
@@ -158,7 +161,7 @@ fn class_at(text: &str, at: usize) -> (Class, usize) {
     }
 }
 
-/// The scripts that are written without spaces, with their marks.
+/// Returns `true` for characters of scripts that are written without spaces, including their marks.
 pub fn is_unspaced(c: char) -> bool {
     let of_such_a_script = matches!(c,
         '\u{0e00}'..='\u{0eff}' // Thai, Lao
@@ -171,45 +174,45 @@ pub fn is_unspaced(c: char) -> bool {
     of_such_a_script && (c.is_alphanumeric() || is_combining_mark(c))
 }
 
-/// The beginning of a text, and what its bytes are, a bit for each: a processor that is asked byte by byte guesses wrongly at both ends
-/// of every word.
+/// The ASCII prefix of a text, with one bit per byte for its classes. Testing byte by byte would cause a branch
+/// misprediction at both ends of every word.
 struct Block {
-    /// How many bytes of ASCII it begins with; the bits behind them say nothing.
+    /// Length of the ASCII prefix. Bits after it are meaningless.
     length: usize,
     word: u64,
     capital: u64,
 }
 
-/// As many as a number has bits.
+/// One for each bit of a `u64`.
 const BLOCK_BYTES: usize = 64;
 
 impl Block {
     #[inline]
     fn of(text: &[u8]) -> Self {
-        // Behind the end of the text there is nothing.
-        let mut room = [0; BLOCK_BYTES];
+        // Bytes after the end of the text are zero.
+        let mut buffer = [0; BLOCK_BYTES];
         let bytes = text.first_chunk().unwrap_or_else(|| {
-            room[..text.len()].copy_from_slice(text);
-            &room
+            buffer[..text.len()].copy_from_slice(text);
+            &buffer
         });
         let is_capital = |byte: u8| byte.wrapping_sub(b'A') < 26;
         let is_word = |byte: u8| (byte | 0x20).wrapping_sub(b'a') < 26 || byte.wrapping_sub(b'0') < 10;
         let most = bytes.iter().fold(0, |most, byte| most | byte);
         let mut length = text.len().min(BLOCK_BYTES);
         if most >= 0x80 {
-            length = length.min(bits(&bytes.map(|byte| byte >> 7)).trailing_zeros() as usize);
+            length = length.min(collect_bits(&bytes.map(|byte| byte >> 7)).trailing_zeros() as usize);
         }
         Self {
             length,
-            word: bits(&bytes.map(|byte| u8::from(is_word(byte)))) & first(length as u32),
-            capital: bits(&bytes.map(|byte| u8::from(is_capital(byte)))),
+            word: collect_bits(&bytes.map(|byte| u8::from(is_word(byte)))) & low_bits(length as u32),
+            capital: collect_bits(&bytes.map(|byte| u8::from(is_capital(byte)))),
         }
     }
 }
 
-/// The lowest bit of each byte, one beside the other.
+/// Collects the lowest bit of each byte.
 #[inline]
-fn bits(bytes: &[u8; BLOCK_BYTES]) -> u64 {
+fn collect_bits(bytes: &[u8; BLOCK_BYTES]) -> u64 {
     let (eights, _) = bytes.as_chunks();
     let mut bits = 0;
     for (at, eight) in eights.iter().enumerate() {
@@ -218,26 +221,26 @@ fn bits(bytes: &[u8; BLOCK_BYTES]) -> u64 {
     bits
 }
 
-/// So many bits, from the lowest on.
+/// Returns a mask of the lowest `count` bits.
 #[inline]
-fn first(count: u32) -> u64 {
+fn low_bits(count: u32) -> u64 {
     u64::MAX.checked_shr(u64::BITS - count).unwrap_or(0)
 }
 
-/// Gives the parts of a run of ASCII, if it has any.
-fn parts(bytes: &[u8], run: Range<usize>, take: &mut impl FnMut(Kind, Range<usize>)) {
+/// Calls `take` with the parts of an ASCII run, if it has any.
+fn each_part(bytes: &[u8], run: Range<usize>, take: &mut impl FnMut(Kind, Range<usize>)) {
     let mut part = run.start;
     let (mut before, mut last) = (Class::Gap, Class::Gap);
     for at in run.clone() {
         let class = ASCII[usize::from(bytes[at] & 0x7f)];
-        let border = match (before, last, class) {
+        let boundary = match (before, last, class) {
             (Class::Upper, Class::Upper, Class::Lower) => at - 1,
             (_, Class::Lower | Class::Digit, Class::Upper) => at,
             _ => part,
         };
-        if border > part {
-            take(Kind::Part, part..border);
-            part = border;
+        if boundary > part {
+            take(Kind::Part, part..boundary);
+            part = boundary;
         }
         (before, last) = (last, class);
     }
@@ -246,21 +249,21 @@ fn parts(bytes: &[u8], run: Range<usize>, take: &mut impl FnMut(Kind, Range<usiz
     }
 }
 
-/// Gives the words that begin with a character of any kind, and says where they end.
-fn wide(text: &str, at: usize, take: &mut impl FnMut(Kind, Range<usize>)) -> usize {
+/// Calls `take` with the words that start at a character of any class, and returns their end.
+fn each_word_at(text: &str, at: usize, take: &mut impl FnMut(Kind, Range<usize>)) -> usize {
     let (class, width) = class_at(text, at);
     match class {
         Class::Gap | Class::Mark => at + width,
-        Class::Unspaced => without_spaces(text, at, take),
-        _ => run(text, at, take),
+        Class::Unspaced => each_unspaced(text, at, take),
+        _ => each_run_word(text, at, take),
     }
 }
 
-/// Gives the words of the run that begins here, and says where it ends.
-fn run(text: &str, start: usize, take: &mut impl FnMut(Kind, Range<usize>)) -> usize {
+/// Calls `take` with the words of the run that starts here, and returns its end.
+fn each_run_word(text: &str, start: usize, take: &mut impl FnMut(Kind, Range<usize>)) -> usize {
     let mut part = start;
     let mut at = start;
-    // The last two characters that are no marks: what they are, and where the last one stands.
+    // The classes of the last two characters that are not marks, and the offset of the last one.
     let (mut before, mut last, mut last_at) = (Class::Gap, Class::Gap, start);
     while at < text.len() {
         let (class, width) = class_at(text, at);
@@ -268,7 +271,7 @@ fn run(text: &str, start: usize, take: &mut impl FnMut(Kind, Range<usize>)) -> u
             break;
         }
         if class == Class::Lower && last == Class::Lower {
-            // Most of every text: small letters after small letters.
+            // A fast path, because most of a text is lowercase letters after lowercase letters.
             before = Class::Lower;
             at += width;
             at += text.as_bytes()[at..]
@@ -278,14 +281,14 @@ fn run(text: &str, start: usize, take: &mut impl FnMut(Kind, Range<usize>)) -> u
             continue;
         }
         if class != Class::Mark {
-            let border = match (before, last, class) {
+            let boundary = match (before, last, class) {
                 (Class::Upper, Class::Upper, Class::Lower) => last_at,
                 (_, Class::Lower | Class::Digit | Class::Letter, Class::Upper) => at,
                 _ => part,
             };
-            if border > part {
-                take(Kind::Part, part..border);
-                part = border;
+            if boundary > part {
+                take(Kind::Part, part..boundary);
+                part = boundary;
             }
             (before, last, last_at) = (last, class, at);
         }
@@ -298,8 +301,8 @@ fn run(text: &str, start: usize, take: &mut impl FnMut(Kind, Range<usize>)) -> u
     at
 }
 
-/// Gives the characters and pairs of a stretch without spaces, and says where it ends.
-fn without_spaces(text: &str, start: usize, take: &mut impl FnMut(Kind, Range<usize>)) -> usize {
+/// Calls `take` with the characters and pairs of an unspaced range, and returns its end.
+fn each_unspaced(text: &str, start: usize, take: &mut impl FnMut(Kind, Range<usize>)) -> usize {
     let mut before = None;
     let mut at = start;
     while at < text.len() {
@@ -319,58 +322,58 @@ fn without_spaces(text: &str, start: usize, take: &mut impl FnMut(Kind, Range<us
     at
 }
 
-/// The run with which the range begins is a word of the text; or it begins with something else.
-fn begins_well(text: &str, found: &Range<usize>) -> bool {
+/// Returns `true` unless the range starts with a run that is not a word of the text.
+fn starts_at_word(text: &str, found: &Range<usize>) -> bool {
     match first_run(text, found) {
         Some(run) => is_word(text, &run),
         None => true,
     }
 }
 
-/// The run with which the range ends is a word of the text; or it ends with something else.
-fn ends_well(text: &str, found: &Range<usize>) -> bool {
+/// Returns `true` unless the range ends with a run that is not a word of the text.
+fn ends_at_word(text: &str, found: &Range<usize>) -> bool {
     match last_run(text, found) {
         Some(run) => is_word(text, &run),
         None => true,
     }
 }
 
-/// Whether a stretch of word characters is a whole run, or one part of it.
-fn is_word(text: &str, stretch: &Range<usize>) -> bool {
-    let (start, end) = (stretch.start, stretch.end);
-    let is_run = is_run_border(text, start) && is_run_border(text, end);
-    let borders_inside = || {
+/// Returns `true` if a range of word characters is a whole run, or one part of it.
+fn is_word(text: &str, range: &Range<usize>) -> bool {
+    let (start, end) = (range.start, range.end);
+    let is_run = is_run_boundary(text, start) && is_run_boundary(text, end);
+    let has_boundary_inside = || {
         text[start..end]
             .char_indices()
             .skip(1)
-            .any(|(at, _)| is_part_border(text, start + at))
+            .any(|(at, _)| is_part_boundary(text, start + at))
     };
-    is_run || (is_border(text, start) && is_border(text, end) && !borders_inside())
+    is_run || (is_boundary(text, start) && is_boundary(text, end) && !has_boundary_inside())
 }
 
-fn is_border(text: &str, at: usize) -> bool {
-    is_run_border(text, at) || is_part_border(text, at)
+fn is_boundary(text: &str, at: usize) -> bool {
+    is_run_boundary(text, at) || is_part_boundary(text, at)
 }
 
-/// Whether a run begins or ends here.
-fn is_run_border(text: &str, at: usize) -> bool {
-    // Marks belong to the character before them; at the beginning they belong to nothing.
+/// Returns `true` if a run starts or ends here.
+fn is_run_boundary(text: &str, at: usize) -> bool {
+    // Marks belong to the character before them; at the start of the text they belong to nothing.
     let before = text[..at].chars().rev().map(class).find(|class| *class != Class::Mark);
     let after = text[at..].chars().next().map(class);
-    let goes_on = match before {
+    let continues = match before {
         None | Some(Class::Gap) => false,
         Some(Class::Unspaced) => after == Some(Class::Mark),
         Some(_) => !matches!(after, None | Some(Class::Gap | Class::Unspaced)),
     };
-    !goes_on
+    !continues
 }
 
-/// Whether a part ends here and the next one of the same run begins.
-fn is_part_border(text: &str, at: usize) -> bool {
+/// Returns `true` if one part of a run ends here and the next one starts.
+fn is_part_boundary(text: &str, at: usize) -> bool {
     let unmarked = |class: &Class| *class != Class::Mark;
     let mut before = text[..at].chars().rev().map(class).filter(unmarked);
     let mut after = text[at..].chars().map(class);
-    // The border stands before a character, not between it and its marks.
+    // The boundary is before a character, not between it and its marks.
     let next = after.next().filter(unmarked);
     match (before.next(), next) {
         (Some(Class::Lower | Class::Digit | Class::Letter), Some(Class::Upper)) => true,
@@ -379,7 +382,7 @@ fn is_part_border(text: &str, at: usize) -> bool {
     }
 }
 
-/// The stretch of word characters at the beginning of a range, where it begins with one.
+/// Returns the word characters at the start of a range, or `None` if it starts with something else.
 fn first_run(text: &str, found: &Range<usize>) -> Option<Range<usize>> {
     let within = &text[found.clone()];
     let end = within
@@ -389,7 +392,7 @@ fn first_run(text: &str, found: &Range<usize>) -> Option<Range<usize>> {
     (end > 0).then(|| found.start..found.start + end)
 }
 
-/// The stretch of word characters at the end of a range, where it ends with one.
+/// Returns the word characters at the end of a range, or `None` if it ends with something else.
 fn last_run(text: &str, found: &Range<usize>) -> Option<Range<usize>> {
     let within = &text[found.clone()];
     let mut backwards = within.char_indices().rev();
@@ -405,13 +408,13 @@ mod tests {
     use super::*;
 
     fn words(text: &str) -> String {
-        let mut told = Vec::new();
-        each(text, &mut |_, place| told.push(text[place].to_owned()));
-        told.join(" ")
+        let mut expected = Vec::new();
+        each(text, &mut |_, place| expected.push(text[place].to_owned()));
+        expected.join(" ")
     }
 
     #[test]
-    fn signs_belong_to_no_word() {
+    fn signs_are_not_part_of_a_word() {
         let signs: Vec<char> = ('\0'..=char::MAX).filter(|c| is_sign(*c)).collect();
         assert!(signs.len() > 1000);
         for c in signs {
@@ -423,23 +426,23 @@ mod tests {
     }
 
     proptest! {
-        /// Eight bytes at a time give what characters one by one give.
+        /// Finding words by blocks gives the same result as finding them character by character.
         #[test]
-        fn words_are_found_where_characters_say(text in "[a-cA-C0-1_ ./\\x00文件é\u{301}→]{0,60}", long in "[a-cA-C0-1]{0,140}") {
+        fn blocks_give_the_same_words_as_single_characters(text in "[a-cA-C0-1_ ./\\x00文件é\u{301}→]{0,60}", long in "[a-cA-C0-1]{0,140}") {
             // Some runs are longer than a block.
             let text = text.replacen('_', &long, 1);
-            let (mut found, mut told) = (Vec::new(), Vec::new());
+            let (mut found, mut expected) = (Vec::new(), Vec::new());
             each(&text, &mut |kind, place| found.push((kind, place)));
             let mut at = 0;
             while at < text.len() {
-                at = wide(&text, at, &mut |kind, place| told.push((kind, place)));
+                at = each_word_at(&text, at, &mut |kind, place| expected.push((kind, place)));
             }
-            prop_assert_eq!(found, told);
+            prop_assert_eq!(found, expected);
         }
     }
 
     #[test]
-    fn identifiers_paths_and_numbers_have_the_words_people_look_for() {
+    fn identifiers_paths_and_numbers_are_split_into_words() {
         assert_eq!(
             words("parse_config ParseConfig parseConfig"),
             "parse config Parse Config ParseConfig parse Config parseConfig"
@@ -462,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sequence_neither_begins_nor_ends_inside_a_word() {
+    fn a_sequence_neither_starts_nor_ends_inside_a_word() {
         let in_text = |text: &str, word: &str| {
             text.match_indices(word)
                 .any(|(at, found)| is_sequence(text, &(at..at + found.len())))
@@ -473,7 +476,7 @@ mod tests {
         assert!(in_text("MyParseConfig", "Parse"));
         assert!(
             !in_text("MyParseConfig", "ParseConfig"),
-            "two parts are no word unless they are the whole run"
+            "two parts are not a word unless they are the whole run"
         );
         assert!(in_text("my_ParseConfig", "ParseConfig"));
         assert!(!in_text("the", "he") && !in_text("the", "th"));
@@ -482,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn folding_makes_no_letter_of_what_is_none_and_the_other_way_round() {
+    fn folding_does_not_change_the_class_of_a_character() {
         let kind = |c| match class(c) {
             Class::Gap => "gap",
             Class::Mark => "mark",
@@ -495,7 +498,7 @@ mod tests {
     }
 
     #[test]
-    fn an_opening_begins_a_word_and_may_end_inside_one() {
+    fn a_prefix_starts_at_a_word_and_may_end_inside_one() {
         let in_text = |text: &str, word: &str| {
             text.match_indices(word)
                 .any(|(at, found)| is_opening(text, &(at..at + found.len())))
@@ -507,7 +510,7 @@ mod tests {
         assert!(in_text("src/main.rs", "src/ma") && !in_text("xsrc/main.rs", "src/ma"));
     }
 
-    /// Letters of all classes, marks, gaps.
+    /// Letters of all classes, marks, and separators.
     fn texts() -> impl Strategy<Value = String> {
         let chars = proptest::sample::select(vec![
             'a', 'b', 'A', 'B', '1', '_', ' ', 'é', 'É', '\u{301}', 'ß', 'ا', '文', '件', '\u{200d}', '🎉', 'ไ', '์',
@@ -517,17 +520,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_stretch_is_a_word_exactly_where_the_text_gives_it_as_one(text in texts()) {
+        fn a_range_is_a_word_exactly_if_it_is_a_word_of_the_text(text in texts()) {
             let mut given = Vec::new();
             each(&text, &mut |kind, place| if matches!(kind, Kind::Run | Kind::Part) { given.push(place) });
             let borders: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
             for (at, start) in borders.iter().enumerate() {
                 for end in &borders[at + 1..] {
-                    let stretch = &text[*start..*end];
-                    let is_stretch = stretch.chars().all(|c| !matches!(class(c), Class::Gap | Class::Unspaced))
-                        && !stretch.chars().next().is_some_and(|c| class(c) == Class::Mark);
+                    let range = &text[*start..*end];
+                    let is_stretch = range.chars().all(|c| !matches!(class(c), Class::Gap | Class::Unspaced))
+                        && !range.chars().next().is_some_and(|c| class(c) == Class::Mark);
                     if is_stretch {
-                        prop_assert_eq!(is_word(&text, &(*start..*end)), given.contains(&(*start..*end)), "{:?} in {:?}", stretch, text);
+                        prop_assert_eq!(is_word(&text, &(*start..*end)), given.contains(&(*start..*end)), "{:?} in {:?}", range, text);
                     }
                 }
             }

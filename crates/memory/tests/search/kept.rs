@@ -84,7 +84,7 @@ impl Kept {
             lines: &|key, scratch| {
                 self.reads.fetch_add(1, Ordering::Relaxed);
                 match self.frames[key as usize].0.as_slice() {
-                    b"damaged" => Err(io::Error::other("its checksum does not fit")),
+                    b"damaged" => Err(io::Error::other("its checksum does not match")),
                     lines => {
                         scratch.lines = lines.to_vec();
                         Ok(())

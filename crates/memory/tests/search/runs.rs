@@ -127,7 +127,7 @@ fn a_frame_that_cannot_be_read_is_named_and_the_others_are_searched() {
     kept.frames[3].0 = b"damaged".to_vec();
     let answer = kept.ask(&words("common"));
     assert_eq!(answer.hits.len(), 199);
-    assert_eq!(answer.unreadable, [(3, "its checksum does not fit".to_owned())]);
+    assert_eq!(answer.unreadable, [(3, "its checksum does not match".to_owned())]);
 }
 
 #[test]

@@ -583,7 +583,7 @@ fn a_pipe_a_directory_and_a_link_out_of_the_root_are_told_and_not_opened() {
     assert_eq!(
         told,
         [
-            "a link leads out of the tree",
+            "a link points outside the tree",
             "not a regular file",
             "not a regular file"
         ]

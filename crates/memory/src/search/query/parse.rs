@@ -1,19 +1,19 @@
-//! The language of words and fields, read from left to right. Hardly anything is an error: what is no field and no quote is
-//! taken as a word.
+//! Parses the query language from left to right. Hardly anything is an error: what is neither a field nor a phrase is
+//! a word.
 
 use transcript::{Field, Kind, Role};
 
 use super::{
     Ends, FieldSuggestion, LastWord, Note, PartSyntax, Query, QueryError, QueryPart, TERMS_MAX, Term, check_length,
-    folded,
+    fold_text,
 };
 use crate::search::words;
 
-/// Fields by their names. Anything else before a colon is part of a word.
+/// The names of fields. Anything else before a colon is part of a word.
 const FIELDS: [&str; 5] = ["tool", "file", "kind", "role", "in"];
 
-/// Where texts stand, by the words of `in:`.
-const PLACES: [(&str, &[Field]); 7] = [
+/// The fields that each value of `in:` stands for.
+const SCOPES: [(&str, &[Field]); 7] = [
     ("prompt", &[Field::Prompt]),
     ("answer", &[Field::Answer]),
     ("thinking", &[Field::Thinking]),
@@ -25,12 +25,12 @@ const PLACES: [(&str, &[Field]); 7] = [
 
 const ROLES: [Role; 4] = [Role::User, Role::Assistant, Role::System, Role::Tool];
 
-/// The values a field can have.
+/// Returns the values that a field can have.
 pub(super) fn values_of(field: &str) -> Vec<&'static str> {
     match field {
         "kind" => Kind::ALL.iter().map(|kind| kind.as_str()).collect(),
         "role" => ROLES.iter().map(|role| role.as_str()).collect(),
-        _ => PLACES.iter().map(|(name, _)| *name).collect(),
+        _ => SCOPES.iter().map(|(name, _)| *name).collect(),
     }
 }
 
@@ -63,12 +63,12 @@ fn parse_part(part: &QueryPart, last: LastWord, query: &mut Query) -> Result<(),
     while !rest.is_empty() {
         let (mut token, after) = match part.syntax {
             PartSyntax::Literal => next_literal(rest),
-            syntax => next(rest, syntax, &mut query.notes),
+            syntax => next_token(rest, syntax, &mut query.notes),
         };
         token.is_begun = after.is_empty() && last == LastWord::Begun;
-        // A field that is still typed has no value yet.
+        // A field that is still being typed has no value yet.
         if !(token.is_begun && token.field.is_some() && token.value.is_empty()) {
-            take(&token, query)?;
+            apply_token(&token, query)?;
         }
         rest = after.trim_start();
     }
@@ -101,7 +101,8 @@ fn is_option(word: &str) -> bool {
     word.starts_with('-') && name.starts_with(|c: char| c.is_alphanumeric())
 }
 
-/// A dash negates a word of three letters or more: shorter ones are options such as `-cr`. A script without spaces has shorter words.
+/// A dash negates a word of three letters or more, because shorter ones are options such as `-cr`. Scripts that are
+/// written without spaces have shorter words.
 fn is_negatable(word: &str) -> bool {
     let word = word.split(char::is_whitespace).next().unwrap_or_default();
     let letters = word.chars().filter(|c| c.is_alphabetic()).count();
@@ -124,7 +125,7 @@ fn next_literal(text: &str) -> (Token<'_>, &str) {
     (token, after)
 }
 
-/// One word, phrase or field.
+/// A word, phrase or field.
 struct Token<'t> {
     typed: &'t str,
     is_negated: bool,
@@ -135,10 +136,10 @@ struct Token<'t> {
     is_begun: bool,
 }
 
-/// Takes the next token off a text that begins with one.
-fn next<'t>(text: &'t str, syntax: PartSyntax, notes: &mut Vec<Note>) -> (Token<'t>, &'t str) {
+/// Takes the next token off a text that starts with one.
+fn next_token<'t>(text: &'t str, syntax: PartSyntax, notes: &mut Vec<Note>) -> (Token<'t>, &'t str) {
     let negated = text.strip_prefix('-');
-    // `--flag` is a word, and so is a dash on its own. Only a phrase can be negated where dashes are text.
+    // `--flag` is a word, and so is a dash on its own. Only a phrase can be negated if dashes are text.
     let negated = negated.filter(|rest| match syntax {
         PartSyntax::Full => !rest.starts_with('-') && (rest.starts_with('"') || is_negatable(rest)),
         PartSyntax::DashesAreText | PartSyntax::Literal => rest.starts_with('"'),
@@ -216,10 +217,10 @@ fn nearest(word: &str, names: &[&'static str]) -> Option<&'static str> {
         .map(|(_, name)| name)
 }
 
-fn take(token: &Token<'_>, query: &mut Query) -> Result<(), QueryError> {
+fn apply_token(token: &Token<'_>, query: &mut Query) -> Result<(), QueryError> {
     let value = token.value;
     let Some(field) = token.field else {
-        query.terms.extend(term(token));
+        query.terms.extend(token_term(token));
         return Ok(());
     };
     if value.is_empty() {
@@ -237,54 +238,54 @@ fn take(token: &Token<'_>, query: &mut Query) -> Result<(), QueryError> {
     };
     let only = &mut query.only;
     match field {
-        "file" => query.terms.extend(term(token).map(|term| Term {
+        "file" => query.terms.extend(token_term(token).map(|term| Term {
             field: Some(Field::ToolInput),
             ..term
         })),
         "tool" if token.is_begun && !token.is_quoted && !token.is_negated && !lower.ends_with('*') => {
-            choose(&mut only.tools, token, [format!("{lower}*")]);
+            add_values(&mut only.tools, token, [format!("{lower}*")]);
         }
-        "tool" => choose(&mut only.tools, token, [lower]),
+        "tool" => add_values(&mut only.tools, token, [lower]),
         "kind" => {
             let kind = Kind::ALL.into_iter().find(|kind| kind.as_str() == lower);
-            choose(&mut only.kinds, token, [kind.ok_or_else(unknown)?]);
+            add_values(&mut only.kinds, token, [kind.ok_or_else(unknown)?]);
         }
         "role" => {
             let role = ROLES.into_iter().find(|role| role.as_str() == lower);
-            choose(&mut only.roles, token, [role.ok_or_else(unknown)?]);
+            add_values(&mut only.roles, token, [role.ok_or_else(unknown)?]);
         }
         _ => {
-            let place = PLACES.into_iter().find(|(name, _)| *name == lower);
-            choose(&mut only.fields, token, place.ok_or_else(unknown)?.1.iter().copied());
+            let place = SCOPES.into_iter().find(|(name, _)| *name == lower);
+            add_values(&mut only.fields, token, place.ok_or_else(unknown)?.1.iter().copied());
         }
     }
     Ok(())
 }
 
-fn choose<T>(choice: &mut super::Choice<T>, token: &Token<'_>, values: impl IntoIterator<Item = T>) {
+fn add_values<T>(choice: &mut super::Choice<T>, token: &Token<'_>, values: impl IntoIterator<Item = T>) {
     match token.is_negated {
         true => choice.unwanted.extend(values),
         false => choice.wanted.extend(values),
     }
 }
 
-/// The term of a word or a phrase; an empty phrase is none.
-fn term(token: &Token<'_>) -> Option<Term> {
+/// Returns the term of a word or a phrase, or `None` if it is empty.
+fn token_term(token: &Token<'_>) -> Option<Term> {
     let value = token.value;
-    let opening = value
+    let prefix = value
         .strip_suffix('*')
         .filter(|stem| stem.ends_with(words::is_word_char));
-    let (text, ends) = match (token.is_quoted, opening) {
+    let (text, ends) = match (token.is_quoted, prefix) {
         (true, _) => (value, Ends::Words),
         (false, Some(stem)) => (words::trim(stem), Ends::Open),
         (false, None) if token.is_begun && !token.is_negated && value.ends_with(words::is_word_char) => {
             (words::trim(value), Ends::Open)
         }
         (false, None) if words::has_words(value) => (words::trim(value), Ends::Words),
-        // No word in it: an arrow, an emoji. Then its characters are meant.
+        // There is no word in it, for example an arrow or an emoji, so its characters are searched for.
         (false, None) => (value, Ends::Free),
     };
-    let pieces: Vec<String> = folded(text).split_whitespace().map(str::to_owned).collect();
+    let pieces: Vec<String> = fold_text(text).split_whitespace().map(str::to_owned).collect();
     (!pieces.is_empty()).then(|| Term {
         is_negated: token.is_negated,
         ..Term::literal(token.typed, pieces, ends)
@@ -296,7 +297,7 @@ mod tests {
     use super::*;
     use crate::search::query::Pattern;
 
-    fn told(text: &str) -> String {
+    fn describe(text: &str) -> String {
         let query = match Query::words(text) {
             Ok(query) => query,
             Err(error) => return format!("{error}. Hint: {}", error.hint()),
@@ -313,31 +314,31 @@ mod tests {
     }
 
     #[test]
-    fn words_phrases_beginnings_and_negations_are_told_apart() {
-        assert_eq!(told("Fix  the Login"), "fix Words, the Words, login Words");
+    fn words_phrases_prefixes_and_negations_are_distinguished() {
+        assert_eq!(describe("Fix  the Login"), "fix Words, the Words, login Words");
         assert_eq!(
-            told(r#"say "Hello,  World" -"not me""#),
+            describe(r#"say "Hello,  World" -"not me""#),
             "say Words, hello,␣world Words, -not␣me Words"
         );
         assert_eq!(
-            told("migrat* src/ma* *x 2*"),
+            describe("migrat* src/ma* *x 2*"),
             "migrat Open, src/ma Open, x Words, 2 Open"
         );
         assert_eq!(
-            told("foo -bar --no-sweep - -> (error: \"\""),
+            describe("foo -bar --no-sweep - -> (error: \"\""),
             "foo Words, -bar Words, --no-sweep Words, - Free, -> Free, error Words"
         );
         assert_eq!(
-            told("main.rs can't foo::bar 文件 🎉"),
+            describe("main.rs can't foo::bar 文件 🎉"),
             "main.rs Words, can't Words, foo::bar Words, 文件 Words, 🎉 Free"
         );
-        assert_eq!(told("http://x.y tools:Bash"), "http://x.y Words, tools:bash Words");
+        assert_eq!(describe("http://x.y tools:Bash"), "http://x.y Words, tools:bash Words");
     }
 
     #[test]
-    fn fields_restrict_and_files_are_looked_for_in_inputs() {
+    fn fields_restrict_the_query_and_files_are_searched_in_inputs() {
         assert_eq!(
-            told("file:src/Main.rs file:\"my file\" -file:x"),
+            describe("file:src/Main.rs file:\"my file\" -file:x"),
             "ToolInput src/main.rs Words, ToolInput my␣file Words, -ToolInput x Words"
         );
         let query =
@@ -356,34 +357,34 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_asked_is_told_with_what_to_do() {
+    fn an_invalid_query_is_an_error_with_a_hint() {
         assert_eq!(
-            told(" "),
-            "nothing is asked for. Hint: give a word, or a field such as `kind:error`"
+            describe(" "),
+            "the query is empty. Hint: give a word, or a field such as `kind:error`"
         );
         assert_eq!(
-            told("-foo"),
+            describe("-foo"),
             "the query only excludes words. Hint: add a word to search for; to search for the dash itself, put `--` before it"
         );
         assert_eq!(
-            told("in:nowhere x"),
+            describe("in:nowhere x"),
             "unknown value for `in:`: nowhere. Hint: one of: prompt, answer, thinking, tool, input, output, other"
         );
         assert_eq!(
-            told("x role: y"),
-            "no value behind `role:`. Hint: write it without a space: `role:VALUE`"
+            describe("x role: y"),
+            "no value after `role:`. Hint: write it without a space: `role:VALUE`"
         );
         assert_eq!(
-            told(&"x ".repeat(33)),
-            "more than 32 words are asked for. Hint: `--exact` looks for a text as a whole"
+            describe(&"x ".repeat(33)),
+            "the query has more than 32 words. Hint: use `--exact` to search for the text as a whole"
         );
         assert_eq!(
-            told(&"x".repeat(5000)),
-            "the question is longer than 4096 bytes. Hint: `--exact` looks for a text as a whole"
+            describe(&"x".repeat(5000)),
+            "the query is longer than 4096 bytes. Hint: use `--exact` to search for the text as a whole"
         );
     }
 
-    fn told_while_typing(text: &str) -> String {
+    fn describe_while_typing(text: &str) -> String {
         let query = Query::parse_while_typing(text).unwrap();
         let terms = query.terms.iter().map(|term| match &term.pattern {
             Pattern::Literal { pieces, ends } => format!("{} {ends:?}", pieces.join("␣")),
@@ -394,12 +395,12 @@ mod tests {
 
     #[test]
     fn the_last_word_is_a_prefix_while_it_is_typed() {
-        assert_eq!(told_while_typing("fix checkp"), "fix Words, checkp Open");
-        assert_eq!(told_while_typing("fix checkp "), "fix Words, checkp Words");
-        assert_eq!(told_while_typing("\"fix it\""), "fix␣it Words");
-        assert_eq!(told_while_typing("fix -draf"), "fix Words, draf Words");
-        assert_eq!(told_while_typing("file:src/ma"), "src/ma Open");
-        assert_eq!(told_while_typing("fix tool:"), "fix Words");
+        assert_eq!(describe_while_typing("fix checkp"), "fix Words, checkp Open");
+        assert_eq!(describe_while_typing("fix checkp "), "fix Words, checkp Words");
+        assert_eq!(describe_while_typing("\"fix it\""), "fix␣it Words");
+        assert_eq!(describe_while_typing("fix -draf"), "fix Words, draf Words");
+        assert_eq!(describe_while_typing("file:src/ma"), "src/ma Open");
+        assert_eq!(describe_while_typing("fix tool:"), "fix Words");
         assert_eq!(Query::parse_while_typing("tool:").unwrap_err(), QueryError::Empty);
         assert_eq!(
             Query::parse_while_typing("x tool:Ba").unwrap().only.tools.wanted,
@@ -436,11 +437,11 @@ mod tests {
         ] {
             assert_eq!(note(text), "", "{text}");
         }
-        assert!(told("kind:err x").starts_with("unknown value for `kind:`: err; did you mean `kind:error`?"));
-        assert!(told("role:usr x").starts_with("unknown value for `role:`: usr; did you mean `role:user`?"));
+        assert!(describe("kind:err x").starts_with("unknown value for `kind:`: err; did you mean `kind:error`?"));
+        assert!(describe("role:usr x").starts_with("unknown value for `role:`: usr; did you mean `role:user`?"));
     }
 
-    fn of_parts(parts: &[(&str, PartSyntax)]) -> (String, String) {
+    fn describe_parts(parts: &[(&str, PartSyntax)]) -> (String, String) {
         let part = |(text, syntax): &(&str, PartSyntax)| QueryPart {
             text: (*text).to_owned(),
             syntax: *syntax,
@@ -459,7 +460,7 @@ mod tests {
     fn a_dash_excludes_a_word_and_is_text_before_an_option() {
         use PartSyntax::{DashesAreText, Full, Literal};
         let check = |parts: &[(&str, PartSyntax)], terms: &str, notes: &str| {
-            assert_eq!(of_parts(parts), (terms.to_owned(), notes.to_owned()), "{parts:?}");
+            assert_eq!(describe_parts(parts), (terms.to_owned(), notes.to_owned()), "{parts:?}");
         };
         check(&[("xattr -cr", Full)], "xattr, -cr", "`-cr` searched as text");
         check(&[("xattr", Full), ("-draft", Full)], "xattr, -draft", "without: draft");
@@ -483,10 +484,10 @@ mod tests {
     }
 
     #[test]
-    fn an_unclosed_quote_is_a_character_and_this_is_told() {
+    fn an_unclosed_quote_is_a_character_and_gets_a_note() {
         let query = Query::words("say \"hello world").unwrap();
         assert_eq!(query.notes, [Note::UnclosedQuote]);
-        assert_eq!(told("say \"hello world"), "say Words, hello Words, world Words");
+        assert_eq!(describe("say \"hello world"), "say Words, hello Words, world Words");
         assert_eq!(Query::words("kind:error").unwrap().notes, [Note::ReadsEverything]);
         assert_eq!(Query::words("x").unwrap().notes, []);
     }

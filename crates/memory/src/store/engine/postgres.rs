@@ -1,7 +1,7 @@
-//! PostgreSQL: one connection, shared by all that ask in one process. Knows nothing of what is kept in it.
+//! PostgreSQL: one connection that is shared within a process. It knows nothing about the tables.
 //!
-//! A connection may be cut at any moment. While nothing hangs on it, it is made anew; inside of a transaction or while it holds a
-//! lock the loss is an error, because the server has taken both back.
+//! A connection can be lost at any time. It is reopened automatically unless a transaction is open or a lock is held.
+//! In that case the loss is an error, because the server has rolled back and released both.
 
 mod copy;
 mod row;
@@ -23,7 +23,8 @@ use super::{Access, ROLLBACK, Right, Value};
 use crate::store::place::Server;
 use crate::store::{FrameRow, StoreError};
 
-/// What the driver or the server says, without a word of what was asked: rows and passwords stay out of messages.
+/// An error of the driver or the server. It never contains the statement, so that rows and passwords do not get into
+/// messages.
 #[derive(Debug, Error)]
 #[error("{message}")]
 pub struct ServerError {
@@ -34,9 +35,9 @@ pub struct ServerError {
 /// What kind of failure it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerErrorKind {
-    /// Nobody answers, or the connection was cut: the same may go well later.
+    /// The server does not answer, or the connection was lost. A later attempt may succeed.
     Away,
-    /// The server knows us not, or gives us less than we need.
+    /// The server rejects our credentials, or we lack a privilege.
     Denied,
     /// The server's disk is full.
     Full,
@@ -48,17 +49,17 @@ impl ServerError {
         self.kind
     }
 
-    /// Said of a column that holds something else than it must.
+    /// Returns the error for a column with an unexpected value.
     pub(super) fn value(column: usize) -> Self {
         Self {
-            message: format!("column {column} of an answer holds something else than it must"),
+            message: format!("column {column} of a result has an unexpected value"),
             kind: ServerErrorKind::Other,
         }
     }
 
     fn of(error: &postgres::Error) -> Self {
         let (message, kind) = match error.as_db_error() {
-            Some(told) => (told.message().to_owned(), kind_of(told.code())),
+            Some(error) => (error.message().to_owned(), error_kind(error.code())),
             None => {
                 let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
                 let is_ours = error.to_string().contains("serializing");
@@ -70,13 +71,13 @@ impl ServerError {
                 (format!("{error}{cause}"), kind)
             }
         };
-        let message = on_one_line(&message);
+        let message = limit_to_one_line(&message);
         Self { message, kind }
     }
 }
 
-/// A server is a stranger: what it says is one line, and no longer than somebody reads.
-fn on_one_line(message: &str) -> String {
+/// Limits a message of the server to one line of limited length, because the server is not trusted.
+fn limit_to_one_line(message: &str) -> String {
     const CHARS_MAX: usize = 300;
     let mut line: String = message
         .chars()
@@ -89,10 +90,10 @@ fn on_one_line(message: &str) -> String {
     line
 }
 
-fn kind_of(code: &SqlState) -> ServerErrorKind {
+fn error_kind(code: &SqlState) -> ServerErrorKind {
     let class = code.code().get(..2).unwrap_or_default();
     match class {
-        // Connections, and servers that go down or come up.
+        // Connection errors, and servers that are shutting down or starting.
         "08" | "57" => ServerErrorKind::Away,
         "28" => ServerErrorKind::Denied,
         _ if *code == SqlState::INSUFFICIENT_PRIVILEGE || *code == SqlState::INVALID_CATALOG_NAME => {
@@ -109,25 +110,25 @@ impl From<postgres::Error> for StoreError {
     }
 }
 
-/// A statement is prepared once for each text and the kinds of its values.
+/// A statement is prepared once for each text and the types of its values.
 type Key = (String, Vec<u32>);
 
-/// One connection and what hangs on it.
-struct Link {
+/// One connection and its state.
+struct Connection {
     server: Server,
     access: Access,
     client: Client,
     statements: HashMap<Key, Statement>,
     is_in_transaction: bool,
-    /// How many rights are held by it.
+    /// Number of rights that are held through it.
     held: usize,
 }
 
-impl Link {
+impl Connection {
     fn connect(server: &Server, access: Access) -> Result<Client, StoreError> {
         let mut config = server.config().clone();
         let mut options = config.get_options().unwrap_or_default().to_owned();
-        // Hints are for people at a prompt, and our questions are too small to be compiled.
+        // Notices are for interactive users, and our queries are too small to be compiled.
         options.push_str(" -c client_min_messages=warning -c jit=off");
         if access != Access::ReadWrite {
             options.push_str(" -c default_transaction_read_only=on");
@@ -139,19 +140,23 @@ impl Link {
         }
     }
 
-    /// Whether a new connection would be as good as this one.
-    fn is_free(&self) -> bool {
+    /// Returns `true` if no state would be lost by reconnecting.
+    fn has_no_state(&self) -> bool {
         !self.is_in_transaction && self.held == 0
     }
 
-    fn renew(&mut self) -> Result<(), StoreError> {
+    fn reconnect(&mut self) -> Result<(), StoreError> {
         self.client = Self::connect(&self.server, self.access)?;
         self.statements.clear();
         Ok(())
     }
 
     fn statement(&mut self, sql: &str, values: &[Value<'_>]) -> Result<Statement, StoreError> {
-        let types: Vec<Type> = values.iter().take(parameters(sql)).map(row::type_of).collect();
+        let types: Vec<Type> = values
+            .iter()
+            .take(count_parameters(sql))
+            .map(row::declared_type)
+            .collect();
         let key = (sql.to_owned(), types.iter().map(Type::oid).collect());
         if let Some(known) = self.statements.get(&key) {
             return Ok(known.clone());
@@ -162,8 +167,8 @@ impl Link {
     }
 }
 
-/// How many values a text takes: the highest number behind a `$`.
-fn parameters(sql: &str) -> usize {
+/// Returns the number of parameters of a statement: the highest number after a `$`.
+fn count_parameters(sql: &str) -> usize {
     let numbers = sql.split('$').skip(1).map(|rest| {
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
         rest[..digits].parse().unwrap_or_default()
@@ -171,55 +176,56 @@ fn parameters(sql: &str) -> usize {
     numbers.max().unwrap_or_default()
 }
 
-fn lock(link: &Mutex<Link>) -> MutexGuard<'_, Link> {
-    link.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(connection: &Mutex<Connection>) -> MutexGuard<'_, Connection> {
+    connection.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 pub(in crate::store) struct Postgres {
-    link: Arc<Mutex<Link>>,
-    /// Tables that were seen: they do not go away.
+    connection: Arc<Mutex<Connection>>,
+    /// Tables that were found. They are never dropped.
     tables: Mutex<HashSet<String>>,
 }
 
-/// A right that this process has until this goes.
+/// An exclusive right that this process holds until the value is dropped.
 pub(in crate::store) struct HeldLock {
-    link: Arc<Mutex<Link>>,
+    connection: Arc<Mutex<Connection>>,
     right: Right,
 }
 
 impl Drop for HeldLock {
     fn drop(&mut self) {
-        let mut link = lock(&self.link);
-        link.held = link.held.saturating_sub(1);
+        let mut connection = lock(&self.connection);
+        connection.held = connection.held.saturating_sub(1);
         let sql = format!("SELECT pg_advisory_unlock({})", lock_key(self.right));
-        // Where the connection is gone, the server took the right back with it.
-        _ = link.client.simple_query(&sql);
+        // If the connection is lost, the server has released the right already.
+        _ = connection.client.simple_query(&sql);
     }
 }
 
-/// Memories that share a database, each in a schema of its own, do not wait for each other.
+/// Returns the key of a right. It includes the schema, so that stores in different schemas of one database do not
+/// wait for each other.
 fn lock_key(right: Right) -> String {
     format!("hashtextextended('boswell {right:?} ' || current_schema(), 0)")
 }
 
 /// Reads frames that are rows, from any thread.
 #[derive(Clone)]
-pub(in crate::store) struct Rows {
-    link: Arc<Mutex<Link>>,
+pub(in crate::store) struct RowReader {
+    connection: Arc<Mutex<Connection>>,
 }
 
-impl Rows {
-    /// Reads the packed bytes of a frame. Two sessions that are made anew at once may name their packs alike: the checksum tells
-    /// them apart.
+impl RowReader {
+    /// Reads the compressed bytes of a frame. The checksum is part of the key, because two sessions that are derived
+    /// at the same time may use the same pack name.
     pub(in crate::store) fn read(&self, frame: &FrameRow, packed: &mut Vec<u8>) -> io::Result<()> {
-        let asked = [
+        let values = [
             Value::Text(&frame.pack),
             Value::count(frame.start),
             Value::Blob(&frame.checksum),
         ];
         let sql =
             "SELECT bytes FROM frames WHERE pack = $1 AND start = $2 AND checksum = $3 AND bytes IS NOT NULL LIMIT 1";
-        let found = query(&self.link, sql, &asked).map_err(io::Error::other)?;
+        let found = query(&self.connection, sql, &values).map_err(io::Error::other)?;
         let bytes = found.first().map(|row| row.blob_opt(0)).transpose();
         let bytes = bytes.map_err(io::Error::other)?.flatten();
         packed.clear();
@@ -228,32 +234,35 @@ impl Rows {
     }
 }
 
-/// Does something with the connection; on a new one where this one is gone and nothing was lost with it.
-fn with<T>(link: &Mutex<Link>, mut work: impl FnMut(&mut Link) -> Result<T, StoreError>) -> Result<T, StoreError> {
-    let mut link = lock(link);
-    if link.is_free() && link.client.is_closed() {
-        link.renew()?;
+/// Runs `work` on the connection. If the connection is lost and had no state, it is reopened and `work` runs again.
+fn with_connection<T>(
+    connection: &Mutex<Connection>,
+    mut work: impl FnMut(&mut Connection) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    let mut connection = lock(connection);
+    if connection.has_no_state() && connection.client.is_closed() {
+        connection.reconnect()?;
     }
-    match work(&mut link) {
-        Err(StoreError::Server(error)) if error.kind == ServerErrorKind::Away && link.is_free() => {
-            link.renew()?;
-            work(&mut link)
+    match work(&mut connection) {
+        Err(StoreError::Server(error)) if error.kind == ServerErrorKind::Away && connection.has_no_state() => {
+            connection.reconnect()?;
+            work(&mut connection)
         }
         done => done,
     }
 }
 
-fn query(link: &Mutex<Link>, sql: &str, values: &[Value<'_>]) -> Result<Vec<postgres::Row>, StoreError> {
-    with(link, |link| {
-        let statement = link.statement(sql, values)?;
-        Ok(link.client.query(&statement, &dynamic(&statement, values))?)
+fn query(connection: &Mutex<Connection>, sql: &str, values: &[Value<'_>]) -> Result<Vec<postgres::Row>, StoreError> {
+    with_connection(connection, |connection| {
+        let statement = connection.statement(sql, values)?;
+        Ok(connection.client.query(&statement, &sql_params(&statement, values))?)
     })
 }
 
 impl Postgres {
     pub(super) fn connect(server: &Server, access: Access) -> Result<Self, StoreError> {
-        let link = Link {
-            client: Link::connect(server, access)?,
+        let connection = Connection {
+            client: Connection::connect(server, access)?,
             server: server.clone(),
             access,
             statements: HashMap::new(),
@@ -261,80 +270,81 @@ impl Postgres {
             held: 0,
         };
         Ok(Self {
-            link: Arc::new(Mutex::new(link)),
+            connection: Arc::new(Mutex::new(connection)),
             tables: Mutex::default(),
         })
     }
 
-    pub(super) fn rows(&self) -> Rows {
-        Rows {
-            link: self.link.clone(),
+    pub(super) fn rows(&self) -> RowReader {
+        RowReader {
+            connection: self.connection.clone(),
         }
     }
 
-    fn with<T>(&self, work: impl FnMut(&mut Link) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        with(&self.link, work)
+    fn with_connection<T>(&self, work: impl FnMut(&mut Connection) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        with_connection(&self.connection, work)
     }
 
     pub(super) fn is_idle(&self) -> bool {
-        !lock(&self.link).is_in_transaction
+        !lock(&self.connection).is_in_transaction
     }
 
     pub(super) fn begin(&self, mode: &str) -> Result<(), StoreError> {
         let sql = format!("BEGIN ISOLATION LEVEL {mode}");
-        self.with(|link| {
-            link.client.batch_execute(&sql)?;
+        self.with_connection(|connection| {
+            connection.client.batch_execute(&sql)?;
             Ok(())
         })?;
-        lock(&self.link).is_in_transaction = true;
+        lock(&self.connection).is_in_transaction = true;
         Ok(())
     }
 
     pub(super) fn commit(&self) -> Result<(), StoreError> {
-        // A transaction in which something failed is rolled back even where a commit is asked: a question before it tells.
-        self.end("SELECT 1; COMMIT")
+        // PostgreSQL answers a COMMIT of a failed transaction by rolling it back without an error. The statement
+        // before it fails in that case.
+        self.end_transaction("SELECT 1; COMMIT")
     }
 
-    pub(super) fn end(&self, how: &str) -> Result<(), StoreError> {
-        let mut link = lock(&self.link);
-        let told = link.client.simple_query(how);
-        link.is_in_transaction = told.is_err() && how != ROLLBACK;
-        told?;
+    pub(super) fn end_transaction(&self, how: &str) -> Result<(), StoreError> {
+        let mut connection = lock(&self.connection);
+        let result = connection.client.simple_query(how);
+        connection.is_in_transaction = result.is_err() && how != ROLLBACK;
+        result?;
         Ok(())
     }
 
-    /// Takes a right, waiting for it if asked to. None where somebody else has it.
-    pub(super) fn take(&self, right: Right, is_waiting: bool) -> Result<Option<HeldLock>, StoreError> {
+    /// Acquires a right, and waits for it if `is_waiting` is `true`. Returns `None` if another connection holds it.
+    pub(super) fn acquire(&self, right: Right, is_waiting: bool) -> Result<Option<HeldLock>, StoreError> {
         let key = lock_key(right);
         let sql = match is_waiting {
             true => format!("SELECT 1 FROM (SELECT pg_advisory_lock({key})) AS had"),
             false => format!("SELECT 1 WHERE pg_try_advisory_lock({key})"),
         };
-        let has = self.with(|link| Ok(!link.client.query(&sql, &[])?.is_empty()))?;
+        let has = self.with_connection(|connection| Ok(!connection.client.query(&sql, &[])?.is_empty()))?;
         if !has {
             return Ok(None);
         }
-        lock(&self.link).held += 1;
+        lock(&self.connection).held += 1;
         Ok(Some(HeldLock {
-            link: self.link.clone(),
+            connection: self.connection.clone(),
             right,
         }))
     }
 
     pub(super) fn execute(&self, sql: &str, values: &[Value<'_>]) -> Result<usize, StoreError> {
-        self.with(|link| {
-            let statement = link.statement(sql, values)?;
-            let touched = link.client.execute(&statement, &dynamic(&statement, values))?;
+        self.with_connection(|connection| {
+            let statement = connection.statement(sql, values)?;
+            let touched = connection.client.execute(&statement, &sql_params(&statement, values))?;
             Ok(usize::try_from(touched).unwrap_or(usize::MAX))
         })
     }
 
     pub(super) fn query(&self, sql: &str, values: &[Value<'_>]) -> Result<Vec<postgres::Row>, StoreError> {
-        query(&self.link, sql, values)
+        query(&self.connection, sql, values)
     }
 
     pub(super) fn script(&self, sql: &str) -> Result<(), StoreError> {
-        self.with(|link| Ok(link.client.batch_execute(sql)?))
+        self.with_connection(|connection| Ok(connection.client.batch_execute(sql)?))
     }
 
     pub(super) fn dialect(ddl: &str) -> String {
@@ -350,8 +360,8 @@ impl Postgres {
         self.script("SELECT pg_advisory_xact_lock(hashtextextended('boswell schema ' || current_schema(), 0))")
     }
 
-    /// Names that both engines know with the types that one text gives them, and how frames are found by where they lie.
-    pub(super) fn furnish(&self) -> Result<(), StoreError> {
+    /// Creates functions that make the common SQL text work here, and the indexes for finding frames by position.
+    pub(super) fn create_extras(&self) -> Result<(), StoreError> {
         self.script(
             "CREATE OR REPLACE FUNCTION instr(TEXT, TEXT) RETURNS INTEGER
                 LANGUAGE sql IMMUTABLE STRICT AS 'SELECT strpos($1, $2)';
@@ -366,12 +376,12 @@ impl Postgres {
              ALTER TABLE trigrams ALTER COLUMN bytes SET STORAGE EXTERNAL;
              ALTER TABLE readers ALTER COLUMN state SET STORAGE EXTERNAL;",
         )?;
-        self.furnish_words()
+        self.create_word_indexes()
     }
 
     pub(super) fn make_roles(&self) -> Result<Vec<&'static str>, StoreError> {
-        // What could not be had when the tables were made may be there by now.
-        self.furnish_words()?;
+        // The extension may have been installed since the tables were created.
+        self.create_word_indexes()?;
         const ROLES: [(&str, &str); 3] = [
             ("boswell_owner", "ALL"),
             ("boswell_writer", "SELECT, INSERT, UPDATE, DELETE"),
@@ -390,7 +400,7 @@ impl Postgres {
         Ok(ROLES.map(|(role, _)| role).to_vec())
     }
 
-    fn is_true(&self, sql: &str, values: &[Value<'_>]) -> Result<bool, StoreError> {
+    fn has_rows(&self, sql: &str, values: &[Value<'_>]) -> Result<bool, StoreError> {
         Ok(!self.query(sql, values)?.is_empty())
     }
 
@@ -403,8 +413,8 @@ impl Postgres {
         {
             return Ok(true);
         }
-        // By rows and not by `to_regclass`, which may answer from before the wait for a lock.
-        let is_there = self.is_true(
+        // Queries the catalog, because `to_regclass` may use a snapshot from before a lock was acquired.
+        let is_there = self.has_rows(
             "SELECT 1 FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
              WHERE relname = $1 AND nspname = ANY(current_schemas(false))",
             &[Value::Text(name)],
@@ -435,10 +445,10 @@ impl Postgres {
         ))
     }
 
-    /// Gives room back to the tables. What was deleted stays in the server's files until that room is used again, and in its log:
-    /// those are the server's, and docs/hub.md says so.
+    /// Frees space in the tables. Deleted rows stay in the server's files until their space is reused, and in its
+    /// write-ahead log. Both belong to the server, and docs/hub.md says so.
     pub(super) fn scrub(&self) -> Result<bool, StoreError> {
-        // Another user's tables cannot be vacuumed: that is a warning there, and no error here.
+        // Vacuuming another user's table is only a warning on the server, not an error.
         self.script("VACUUM frames")?;
         for table in [
             "tails", "events", "filters", "trigrams", "words", "readers", "turns", "views", "prompts",
@@ -461,8 +471,8 @@ impl Postgres {
     }
 }
 
-/// As many values as the statement takes.
-fn dynamic<'v>(statement: &Statement, values: &'v [Value<'_>]) -> Vec<&'v (dyn ToSql + Sync)> {
+/// Returns as many values as the statement has parameters.
+fn sql_params<'v>(statement: &Statement, values: &'v [Value<'_>]) -> Vec<&'v (dyn ToSql + Sync)> {
     let takes = statement.params().len();
     values
         .iter()

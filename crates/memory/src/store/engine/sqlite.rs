@@ -1,4 +1,4 @@
-//! SQLite, in a file of its own with a write-ahead log. Knows nothing of what is kept in it.
+//! SQLite, in its own file with a write-ahead log. It knows nothing about the tables.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,31 +11,32 @@ use rusqlite::{CachedStatement, Connection, OpenFlags};
 use super::{Access, Row, Value};
 use crate::store::StoreError;
 
-// Older versions lack `RETURNING`, `STRICT` tables, or fixes that a write-ahead log needs.
+// Older versions lack `RETURNING`, `STRICT` tables, or fixes of the write-ahead log.
 const _: () = assert!(rusqlite::ffi::SQLITE_VERSION_NUMBER >= 3_051_003, "SQLite is too old");
 
-/// How long a reader waits for a checkpoint: whoever closes the database last syncs two files, and a disk may take seconds for each.
-/// Writers are kept apart by our own lock.
+/// How long a reader waits for a checkpoint. The last process that closes the database syncs two files, which may
+/// take seconds each on a slow disk. Writers are kept apart by our own lock.
 const BUSY_MS: u64 = 15_000;
 
-/// Of a new database; one that exists keeps its own.
+/// Page size of a new database. An existing one keeps its own.
 const PAGE_BYTES: i64 = 16 << 10;
 
-/// What a writer keeps of the database in memory, and while it writes batches: their pages, else they are written before their commit, and
-/// then again.
+/// Cache of a writer, by default and for batches. A batch that does not fit into the cache would be written twice:
+/// before its commit and again at it.
 const WRITE_CACHE_KIB: i64 = 2 << 10;
 const BATCH_CACHE_KIB: i64 = 8 << 10;
 
-/// After so many pages in the write-ahead log they are brought to their places, while others work; whoever closes the database has few left.
+/// Number of pages in the write-ahead log after which they are copied to the file, while other threads work. Few are
+/// then left when the database is closed.
 const LOG_PAGES: i64 = 500;
 
-/// What a reader keeps of the database in memory.
+/// Cache of a reader.
 const READ_CACHE_KIB: i64 = 1 << 10;
 
-/// What it keeps while it passes through most of the database: the way to the leaves, and no leaf for long.
-const PASSING_CACHE_KIB: i64 = 512;
+/// Cache while most of the database is read once: enough for the interior pages.
+const SEQUENTIAL_CACHE_KIB: i64 = 512;
 
-/// A larger database is copied through a file while it is scrubbed, and not through memory.
+/// A database larger than this is scrubbed by way of a temporary file instead of memory.
 const SCRUB_IN_MEMORY_MAX: i64 = 128 << 20;
 
 /// A connection to the file.
@@ -45,24 +46,24 @@ pub(in crate::store) struct Sqlite {
 }
 
 impl Sqlite {
-    /// Opens the database file. A new one is made only for writing.
+    /// Opens the database file. Creates it only if `access` allows writing.
     pub(super) fn open(path: &Path, access: Access) -> Result<Self, StoreError> {
         let mode = match access {
             Access::ReadOnly => OpenFlags::SQLITE_OPEN_READ_ONLY,
-            Access::Still => OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI,
+            Access::Immutable => OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI,
             Access::ReadWrite => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
         };
         let mode = mode | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = match access {
-            Access::Still => Connection::open_with_flags(still_uri(path), mode)?,
+            Access::Immutable => Connection::open_with_flags(immutable_uri(path), mode)?,
             Access::ReadOnly | Access::ReadWrite => Connection::open_with_flags(path, mode)?,
         };
         connection.busy_timeout(Duration::from_millis(BUSY_MS))?;
         connection.set_prepared_statement_cache_capacity(64);
         if access == Access::ReadWrite {
-            // These two have to be said before the first table; said again, they would wait for whoever writes. Filters and events
-            // are blobs of kilobytes: in larger pages they are read in a quarter of the calls. And dropped raw text must leave the file
-            // for good.
+            // These two must be set before the first table is created; setting them again would wait for another
+            // writer. Filters and events are blobs of some kilobytes, and larger pages need a quarter of the read
+            // calls for them. Incremental vacuum is needed because evicted text must leave the file.
             if connection.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))? == 0 {
                 connection.pragma_update(None, "page_size", PAGE_BYTES)?;
                 connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
@@ -73,27 +74,31 @@ impl Sqlite {
             connection.pragma_update(None, "foreign_keys", "ON")?;
             connection.pragma_update(None, "wal_autocheckpoint", LOG_PAGES)?;
         } else {
-            // Whoever asks reads most pages once: memory that is new to the process costs more than reading one twice.
+            // A reader needs most pages only once, and fresh memory costs more than reading a page twice.
             connection.pragma_update(None, "cache_size", -READ_CACHE_KIB)?;
         }
         connection.pragma_update(None, "temp_store", "MEMORY")?;
-        // Else a statement is made anew for each value it is asked with.
+        // Otherwise a statement is prepared again for each value of its parameters.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_INNOCUOUS;
-        connection.create_scalar_function("instr", 2, flags, place_in)?;
+        connection.create_scalar_function("instr", 2, flags, find_instr)?;
         Ok(Self { connection, access })
     }
 
-    /// Keeps less of the database in memory while much of it is read once, or as much as before. A writer's cache stays as it is.
-    pub(super) fn set_passing(&self, is_passing: bool) -> Result<(), StoreError> {
+    /// Shrinks the cache while much is read only once, or restores it. A writer's cache does not change.
+    pub(super) fn set_sequential(&self, is_sequential: bool) -> Result<(), StoreError> {
         if self.access == Access::ReadWrite {
             return Ok(());
         }
-        let size = if is_passing { PASSING_CACHE_KIB } else { READ_CACHE_KIB };
+        let size = if is_sequential {
+            SEQUENTIAL_CACHE_KIB
+        } else {
+            READ_CACHE_KIB
+        };
         Ok(self.connection.pragma_update(None, "cache_size", -size)?)
     }
 
-    /// Keeps the pages of batches in memory while they are written, or as much as before.
+    /// Enlarges the cache so that it holds the pages of a batch, or restores it.
     pub(super) fn set_batches(&self, are_written: bool) -> Result<(), StoreError> {
         let size = if are_written { BATCH_CACHE_KIB } else { WRITE_CACHE_KIB };
         Ok(self.connection.pragma_update(None, "cache_size", -size)?)
@@ -109,13 +114,13 @@ impl Sqlite {
     }
 
     pub(super) fn execute(&self, sql: &str, values: &[Value<'_>]) -> Result<usize, StoreError> {
-        let mut statement = self.connection.prepare_cached(&numbered(sql))?;
+        let mut statement = self.connection.prepare_cached(&number_parameters(sql))?;
         bind(&mut statement, values)?;
         Ok(statement.raw_execute()?)
     }
 
     pub(super) fn bulk<'v>(&self, sql: &str, rows: impl IntoIterator<Item = Vec<Value<'v>>>) -> Result<(), StoreError> {
-        let mut statement = self.connection.prepare_cached(&numbered(sql))?;
+        let mut statement = self.connection.prepare_cached(&number_parameters(sql))?;
         for values in rows {
             bind(&mut statement, &values)?;
             statement.raw_execute()?;
@@ -129,7 +134,7 @@ impl Sqlite {
         values: &[Value<'_>],
         mut take: impl FnMut(&Row<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let mut statement = self.connection.prepare_cached(&numbered(sql))?;
+        let mut statement = self.connection.prepare_cached(&number_parameters(sql))?;
         bind(&mut statement, values)?;
         let mut rows = statement.raw_query();
         while let Some(row) = rows.next()? {
@@ -160,8 +165,9 @@ impl Sqlite {
             .pragma_query_value(None, "user_version", |row| row.get(0))?)
     }
 
-    /// The least version that whoever uses the file has to know. The number names a file's kind to others, and is nothing to SQLite.
-    pub(super) fn floor(&self) -> Result<i64, StoreError> {
+    /// Returns the minimum version that a program must know to use the file. It is stored in the application id,
+    /// which SQLite itself does not use.
+    pub(super) fn required_version(&self) -> Result<i64, StoreError> {
         Ok(self
             .connection
             .pragma_query_value(None, "application_id", |row| row.get(0))?)
@@ -171,10 +177,10 @@ impl Sqlite {
         Ok(self.connection.pragma_update(None, "user_version", version)?)
     }
 
-    /// Writes the whole file anew and empties the write-ahead log. Says whether the log is empty.
+    /// Rewrites the whole file and empties the write-ahead log. Returns `false` if the log could not be emptied.
     ///
-    /// Deleted rows are overwritten as they go, but rows that moved between pages leave copies behind in room that is
-    /// in no use. Only a file without such room is free of them.
+    /// `secure_delete` overwrites deleted rows, but rows that moved between pages leave copies in free space. Only a
+    /// file without free space has no such copies.
     pub(super) fn scrub(&self) -> Result<bool, StoreError> {
         let connection = &self.connection;
         let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
@@ -196,21 +202,22 @@ impl Sqlite {
     }
 
     pub(super) fn check(&self) -> Result<Vec<String>, StoreError> {
-        let mut told = Vec::new();
+        let mut errors = Vec::new();
         self.each("PRAGMA integrity_check", &[], |row| {
-            told.extend(Some(row.text(0)?).filter(|line| line != "ok"));
+            errors.extend(Some(row.text(0)?).filter(|line| line != "ok"));
             Ok(())
         })?;
         self.each("PRAGMA foreign_key_check", &[], |row| {
-            told.push(format!("a row of `{}` belongs to no session", row.text(0)?));
+            errors.push(format!("a row of `{}` belongs to no session", row.text(0)?));
             Ok(())
         })?;
-        Ok(told)
+        Ok(errors)
     }
 }
 
-/// SQLite's own `instr` compares byte by byte, which takes most of the time where all sessions are looked through for one.
-fn place_in(call: &Context<'_>) -> rusqlite::Result<Option<i64>> {
+/// Replaces SQLite's `instr`, which compares byte by byte and takes most of the time when all sessions are searched
+/// for one.
+fn find_instr(call: &Context<'_>) -> rusqlite::Result<Option<i64>> {
     let text = |at: usize| call.get_raw(at).as_str_or_null();
     let (Some(text), Some(sought)) = (text(0)?, text(1)?) else {
         return Ok(None);
@@ -220,8 +227,8 @@ fn place_in(call: &Context<'_>) -> rusqlite::Result<Option<i64>> {
     Ok(Some(i64::try_from(place).unwrap_or(i64::MAX)))
 }
 
-/// A path as SQLite reads it from a URI, for a file that does not change.
-fn still_uri(path: &Path) -> String {
+/// Returns the URI by which SQLite opens a file that does not change.
+fn immutable_uri(path: &Path) -> String {
     let mut uri = "file:".to_owned();
     for character in path.to_string_lossy().chars() {
         match character {
@@ -234,8 +241,8 @@ fn still_uri(path: &Path) -> String {
     uri + "?immutable=1"
 }
 
-/// This engine numbers its parameters with another sign; by number a text may use one twice, and in any order.
-fn numbered(sql: &str) -> String {
+/// Converts parameters to SQLite's syntax. Numbered parameters can be used in any order and more than once.
+fn number_parameters(sql: &str) -> String {
     sql.replace('$', "?")
 }
 
@@ -257,7 +264,7 @@ impl rusqlite::ToSql for Value<'_> {
     }
 }
 
-/// A number in a column.
+/// Returns a number, or `None` if it is null.
 pub(super) fn int_opt(row: &rusqlite::Row<'_>, column: usize) -> Result<Option<i64>, StoreError> {
     match row.get_ref(column)? {
         ValueRef::Integer(number) => Ok(Some(number)),
@@ -274,8 +281,8 @@ pub(super) fn blob_ref_opt<'r>(row: &'r rusqlite::Row<'_>, column: usize) -> Res
     Ok(row.get_ref(column)?.as_blob_or_null().map_err(rusqlite::Error::from)?)
 }
 
-/// Said where a column that must hold something holds nothing.
-pub(super) fn is_null(row: &rusqlite::Row<'_>, column: usize) -> StoreError {
+/// Returns the error for an unexpected null.
+pub(super) fn null_error(row: &rusqlite::Row<'_>, column: usize) -> StoreError {
     let name = row.as_ref().column_name(column).unwrap_or_default().to_owned();
     rusqlite::Error::InvalidColumnType(column, name, rusqlite::types::Type::Null).into()
 }

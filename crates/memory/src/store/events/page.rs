@@ -1,4 +1,4 @@
-//! How a page of events is laid out: column by column, and compressed. Knows no table.
+//! The format of a page of events: by column, and compressed. Knows no table.
 
 use jiff::Timestamp;
 use rustc_hash::FxHashMap;
@@ -8,23 +8,23 @@ use transcript::{Actor, Kinds, PartKind, Role, SessionEvent};
 use crate::squeeze;
 use crate::store::{StoreError, kept_time, micros};
 
-/// How the pages of this version are laid out. Others are made again from the packs.
+/// The version of the format. Pages of another version are derived again from the packs.
 pub(in crate::store) const PAGE_VERSION: u8 = 1;
-/// Level 6 was measured: 3 % smaller, and dearer than all else that makes a page.
+/// Measured: level 6 saves 3 %, but takes longer than everything else about a page.
 const ZSTD_LEVEL: i32 = 1;
-/// A page of 512 events with the longest texts is far below this.
+/// Maximum size of a page. A page of 512 events with the longest texts is far smaller.
 const PAGE_BYTES_MAX: usize = 16 << 20;
-/// A row needs less of a text than a transcript shows: the whole of it is one frame away.
+/// Maximum length of a stored summary. It is shorter than in a transcript, because the full text is in a frame.
 const SUMMARY_CHARS_MAX: usize = 120;
 
-/// The columns of a page. Numbers that grow are kept as steps: most of them are 0 or 1.
+/// The columns of a page. Increasing numbers are stored as differences, most of which are 0 or 1.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Page {
     seqs: Vec<u64>,
     parents: Vec<Option<u64>>,
     times: Vec<Option<i64>>,
     kinds: Vec<u16>,
-    /// Role, actor, trigger, sidechain and success as digits of one number.
+    /// Role, actor, trigger, sidechain and success, as bits of one number.
     marks: Vec<u16>,
     turns: Vec<Option<u32>>,
     /// Indexes into `names`.
@@ -51,7 +51,7 @@ const ACTORS: [Actor; 5] = [
 ];
 const PARTS: [PartKind; 3] = [PartKind::Log, PartKind::ChatHistory, PartKind::Events];
 
-/// Lays events out and compresses them.
+/// Serializes and compresses events.
 pub(super) fn pack(events: &[SessionEvent]) -> Vec<u8> {
     let mut page = Page::default();
     let mut names: FxHashMap<&str, u32> = FxHashMap::default();
@@ -76,7 +76,7 @@ pub(super) fn pack(events: &[SessionEvent]) -> Vec<u8> {
         let at = event.ts.map(micros);
         page.times.push(at.map(|at| at.wrapping_sub(time)));
         page.kinds.push(event.kinds.bits());
-        page.marks.push(marks(event));
+        page.marks.push(mark_bits(event));
         page.turns.push(event.turn);
         page.parts
             .push(PARTS.iter().position(|part| *part == event.part).unwrap_or_default() as u8);
@@ -85,22 +85,22 @@ pub(super) fn pack(events: &[SessionEvent]) -> Vec<u8> {
         page.blocks.push(event.block);
         page.durations.push(event.duration_ms);
         page.exits.push(event.exit_code);
-        page.summaries.push(cut(&event.summary).to_owned());
+        page.summaries.push(truncate_summary(&event.summary).to_owned());
         (seq, time, line) = (event.seq, at.unwrap_or(time), event.line.cast_signed());
     }
-    let plain = postcard::to_stdvec(&page).expect("a page has no type that cannot be written");
+    let plain = postcard::to_stdvec(&page).expect("every type in a page can be serialized");
     let mut bytes = vec![PAGE_VERSION];
-    bytes.extend(squeeze::compress(&plain, ZSTD_LEVEL).expect("a page is small and memory is there"));
+    bytes.extend(squeeze::compress(&plain, ZSTD_LEVEL).expect("compressing a small page cannot fail"));
     bytes
 }
 
-/// The events of a page.
+/// Returns the events of a page.
 pub(super) fn unpack(session_uid: &str, bytes: &[u8]) -> Result<Vec<SessionEvent>, StoreError> {
     let events = unpack_page(session_uid, bytes)?.events(|_, _| true);
     events.ok_or_else(|| damaged(session_uid))
 }
 
-/// A page, without its events.
+/// Decompresses a page without building its events.
 pub(super) fn unpack_page(session_uid: &str, bytes: &[u8]) -> Result<Page, StoreError> {
     let damaged = || damaged(session_uid);
     let (version, packed) = bytes.split_first().ok_or_else(damaged)?;
@@ -119,7 +119,8 @@ pub(super) fn damaged(session_uid: &str) -> StoreError {
 }
 
 impl Page {
-    /// The events again that are taken by their line and the line of their text; none where columns do not fit together.
+    /// Builds the events for which `takes` returns `true`, given their line and the line of their text. Returns
+    /// `None` if the columns are inconsistent.
     pub(super) fn events(&self, takes: impl Fn(u64, Option<u64>) -> bool) -> Option<Vec<SessionEvent>> {
         let name = |at: Option<u32>| match at {
             Some(at) => self.names.get(at as usize).map(|name| Some(name.as_str().into())),
@@ -172,7 +173,7 @@ impl Page {
     }
 }
 
-fn marks(event: &SessionEvent) -> u16 {
+fn mark_bits(event: &SessionEvent) -> u16 {
     let role = ROLES.iter().position(|role| *role == event.role).unwrap_or_default() as u16;
     let actor = ACTORS
         .iter()
@@ -186,9 +187,9 @@ fn marks(event: &SessionEvent) -> u16 {
         | bit(event.success == Some(true), 8)
 }
 
-/// Takes from an event what no page keeps of it, but for the agent's own ids.
-pub(crate) fn as_kept(event: &mut SessionEvent) {
-    let kept = cut(&event.summary);
+/// Removes from an event what a page does not store, except for the agent's own ids.
+pub(crate) fn reduce_to_stored(event: &mut SessionEvent) {
+    let kept = truncate_summary(&event.summary);
     if kept.len() < event.summary.len() {
         event.summary = kept.into();
     }
@@ -196,8 +197,8 @@ pub(crate) fn as_kept(event: &mut SessionEvent) {
     event.tokens = None;
 }
 
-/// The beginning of a summary.
-fn cut(summary: &str) -> &str {
+/// Returns the beginning of a summary.
+fn truncate_summary(summary: &str) -> &str {
     let end = summary.char_indices().nth(SUMMARY_CHARS_MAX);
     end.map_or(summary, |(at, _)| &summary[..at])
 }
@@ -237,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_gives_back_its_events() {
+    fn a_page_round_trips_its_events() {
         let events: Vec<SessionEvent> = (500..900).map(event).collect();
         assert_eq!(unpack("claude:s", &pack(&events)).unwrap(), events);
         let mut late = event(4);
@@ -246,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_page_is_an_error_and_no_panic() {
+    fn a_damaged_page_is_an_error_and_does_not_panic() {
         let page = pack(&(0..40).map(event).collect::<Vec<_>>());
         for at in 0..page.len() {
             let mut damaged = page.clone();

@@ -101,7 +101,7 @@ impl Worker<'_> {
             return Ok(None);
         }
         if stat.size > files::COMPANION_BYTES_MAX {
-            self.failed(part, "too large for what it is");
+            self.failed(part, "larger than such a file can be");
             return Ok(None);
         }
         let mut raw = Vec::with_capacity(usize::try_from(stat.size).unwrap_or_default() + 1);

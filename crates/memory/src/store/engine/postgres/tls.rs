@@ -1,4 +1,5 @@
-//! Encryption on the way to a server. Its certificate is checked, always: a server that cannot prove its name gets nothing.
+//! Encrypted connections to a server. The server's certificate is always verified, because nothing must be sent to a
+//! server that cannot prove its identity.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{ServerError, ServerErrorKind};
 
-/// Makes encrypted connections, believing the signatures in a file, or those that the system believes.
+/// Returns a connector that trusts the certificates in a file, or the system's by default.
 pub(super) fn connector(file: Option<&Path>) -> Result<MakeRustlsConnect, ServerError> {
     let found = match file {
         Some(_) => rustls_native_certs::load_certs_from_paths(file, None),
@@ -19,9 +20,7 @@ pub(super) fn connector(file: Option<&Path>) -> Result<MakeRustlsConnect, Server
     let (known, _) = roots.add_parsable_certificates(found.certs);
     if known == 0 {
         let place = file.map_or("this system".to_owned(), |file| format!("`{}`", file.display()));
-        return Err(failed(format!(
-            "no certificates to check the server's with, in {place}"
-        )));
+        return Err(failed(format!("no trusted certificates found in {place}")));
     }
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()

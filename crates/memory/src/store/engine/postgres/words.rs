@@ -1,5 +1,5 @@
-//! PostgreSQL's own index over the words of frames: one for whole words, and one for pieces of them where the extension `pg_trgm` can
-//! be had. What a word is, is said elsewhere.
+//! PostgreSQL's own index over the words of frames: one for whole words, and one for parts of words if the extension
+//! `pg_trgm` is available. `terms` defines what a word is.
 
 use std::fmt::Write as _;
 
@@ -8,25 +8,25 @@ use crate::store::StoreError;
 use crate::store::filters::Index;
 use crate::terms::vocabulary::Sought;
 
-/// The index over pieces of words.
-const PIECES: &str = "words_by_piece";
+/// The index over parts of words.
+const PIECES_INDEX: &str = "words_by_piece";
 
 impl Postgres {
-    /// Makes the indexes. Where the extension is not installed, or we may not have it, pieces are found by filters, and
-    /// `hub status` says so.
-    pub(super) fn furnish_words(&self) -> Result<(), StoreError> {
+    /// Creates the indexes. If the extension is not installed or not permitted, parts of words are found by filters
+    /// instead, and `hub status` says so.
+    pub(super) fn create_word_indexes(&self) -> Result<(), StoreError> {
         self.script(&format!(
             "CREATE INDEX IF NOT EXISTS words_by_word ON words USING gin (string_to_array(words, ' '));
              DO $$ BEGIN
                 CREATE EXTENSION IF NOT EXISTS pg_trgm;
-                CREATE INDEX IF NOT EXISTS {PIECES} ON words USING gin (words gin_trgm_ops);
+                CREATE INDEX IF NOT EXISTS {PIECES_INDEX} ON words USING gin (words gin_trgm_ops);
              EXCEPTION WHEN insufficient_privilege OR undefined_file OR feature_not_supported OR undefined_object THEN NULL;
              END $$"
         ))
     }
 
     pub(in crate::store::engine) fn index(&self) -> Result<Index, StoreError> {
-        Ok(if self.has_table(PIECES)? {
+        Ok(if self.has_table(PIECES_INDEX)? {
             Index::Pieces
         } else if self.has_table("words_by_word")? {
             Index::Words
@@ -35,23 +35,23 @@ impl Postgres {
         })
     }
 
-    /// The frames whose words are those sought, in some sessions or in all.
-    pub(in crate::store::engine) fn with_words(
+    /// Returns the frames that contain the given words, in some sessions or in all.
+    pub(in crate::store::engine) fn frames_with_words(
         &self,
         sought: &Sought,
         among: Option<&[&str]>,
     ) -> Result<Vec<postgres::Row>, StoreError> {
-        let mut asked = Asked::default();
-        asked.add(sought);
+        let mut condition = Condition::default();
+        condition.add(sought);
         let among = among.map(|uids| uids.join("\n"));
         if let Some(uids) = &among {
-            asked.sql.push_str(" AND session_uid = ANY (string_to_array(");
-            asked.put(uids.clone());
-            asked.sql.push_str(", chr(10)))");
+            condition.sql.push_str(" AND session_uid = ANY (string_to_array(");
+            condition.add_parameter(uids.clone());
+            condition.sql.push_str(", chr(10)))");
         }
-        let sql = format!("SELECT session_uid, part, frame_no FROM words WHERE {}", asked.sql);
-        let values: Vec<Value<'_>> = asked.values.iter().map(|value| Value::Text(value)).collect();
-        // To the planner a text costs nothing to be read, however long it is and wherever it lies: it would rather read them all.
+        let sql = format!("SELECT session_uid, part, frame_no FROM words WHERE {}", condition.sql);
+        let values: Vec<Value<'_>> = condition.values.iter().map(|value| Value::Text(value)).collect();
+        // The planner ignores that long texts are stored out of line, so it would choose to read all of them.
         self.script("SET enable_seqscan = off; SET enable_indexscan = off")?;
         let found = self.query(&sql, &values);
         self.script("RESET enable_seqscan; RESET enable_indexscan")?;
@@ -59,28 +59,28 @@ impl Postgres {
     }
 }
 
-/// A condition and its values.
+/// A condition and its parameters.
 #[derive(Default)]
-struct Asked {
+struct Condition {
     sql: String,
     values: Vec<String>,
 }
 
-impl Asked {
+impl Condition {
     fn add(&mut self, sought: &Sought) {
         match sought {
             Sought::Words(words) => {
                 self.sql.push_str("string_to_array(words, ' ') @> ARRAY[");
                 for (at, word) in words.iter().enumerate() {
                     self.sql.push_str(if at > 0 { ", " } else { "" });
-                    self.put(word.clone());
+                    self.add_parameter(word.clone());
                 }
                 self.sql.push(']');
             }
-            // Letters and digits alone: nothing in them has a meaning of its own there.
+            // A piece contains only letters and digits, so nothing in it needs to be escaped.
             Sought::Piece(piece) => {
                 self.sql.push_str("words LIKE ");
-                self.put(format!("%{piece}%"));
+                self.add_parameter(format!("%{piece}%"));
             }
             Sought::All(all) => self.join(all, " AND "),
             Sought::Any(any) => self.join(any, " OR "),
@@ -96,9 +96,9 @@ impl Asked {
         self.sql.push(')');
     }
 
-    fn put(&mut self, value: String) {
+    fn add_parameter(&mut self, value: String) {
         self.values.push(value);
-        // A text cannot refuse to be written to.
+        // Writing to a string cannot fail.
         _ = write!(self.sql, "${}", self.values.len());
     }
 }
