@@ -157,12 +157,12 @@ pub fn prepare(ask: &Ask<'_>, store: Option<&Store>) -> Result<Prepared, DiaryEr
     let copies = directory.copies()?;
     let mut notes = Notes::default();
     let logs = find_logs(ask, &mut notes);
-    let gone = match store {
+    let recalled = match store {
         Some(store) => recalled::recall(store, ask, &logs, &copies, &mut notes),
         None => Vec::new(),
     };
     let forgotten = recalled::ForgottenSessions::new(store);
-    let candidates = day_candidates(ask, &logs, &gone);
+    let candidates = day_candidates(ask, &logs, &recalled);
     let mut collected = collect::collect(ask, &candidates, &forgotten, &copies);
     notes.skipped.append(&mut collected.skipped);
     notes.from_source.retain(|uid| collected.has_session(uid));
@@ -176,7 +176,7 @@ pub fn prepare(ask: &Ask<'_>, store: Option<&Store>) -> Result<Prepared, DiaryEr
     let lookup = assemble::ChildLookup {
         children: children::ChildLogs::new(&logs),
         store,
-        gone: &gone,
+        recalled: &recalled,
         forgotten: &forgotten,
         copies: &copies,
     };
@@ -187,7 +187,7 @@ pub fn prepare(ask: &Ask<'_>, store: Option<&Store>) -> Result<Prepared, DiaryEr
 
 /// Returns the logs that may contain turns of the day: first those on disk, then those that only the store has. The
 /// largest logs come first because a thread that gets one last would work alone at the end.
-fn day_candidates<'l>(ask: &Ask<'_>, logs: &'l [Log], gone: &'l [recalled::RecalledLog]) -> Vec<CandidateLog<'l>> {
+fn day_candidates<'l>(ask: &Ask<'_>, logs: &'l [Log], recalled: &'l [recalled::RecalledLog]) -> Vec<CandidateLog<'l>> {
     let mut on_day: Vec<&Log> = logs
         .iter()
         .filter(|log| collect::may_contain(log, ask.window.start))
@@ -201,13 +201,13 @@ fn day_candidates<'l>(ask: &Ask<'_>, logs: &'l [Log], gone: &'l [recalled::Recal
         is_from_memory: false,
         companions: &[],
     });
-    let from_memory = gone.iter().map(|gone| CandidateLog {
-        agent: gone.agent,
-        path: &gone.file,
-        place: &gone.place,
+    let from_memory = recalled.iter().map(|log| CandidateLog {
+        agent: log.agent,
+        path: &log.file,
+        place: &log.place,
         modified: None,
         is_from_memory: true,
-        companions: &gone.companions,
+        companions: &log.companions,
     });
     on_disk.chain(from_memory).collect()
 }

@@ -343,7 +343,7 @@ fn find_evicted(
     target: &mut TargetFile,
     takes: &dyn Fn(&Listed) -> bool,
 ) -> Result<Vec<Evicted>, StoreError> {
-    let mut gone = Vec::new();
+    let mut evicted = Vec::new();
     for session in sessions {
         if session.status != Status::Evicted || !takes(session) {
             continue;
@@ -359,14 +359,14 @@ fn find_evicted(
             .filter(|file| target.matches_path(&file.path, directory));
         let edits: u64 = own.map(|file| file.edits).sum();
         if edits > 0 {
-            gone.push(Evicted {
+            evicted.push(Evicted {
                 session: session.clone(),
                 edits,
                 prompt: row.digest.first_prompt.map(|prompt| prompt.text),
             });
         }
     }
-    Ok(gone)
+    Ok(evicted)
 }
 
 /// Builds the [`Touch`]es of an answer.

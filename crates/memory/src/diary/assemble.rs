@@ -27,7 +27,7 @@ use crate::threads::on_threads;
 pub(super) struct ChildLookup<'f> {
     pub(super) children: ChildLogs<'f>,
     pub(super) store: Option<&'f Store>,
-    pub(super) gone: &'f [RecalledLog],
+    pub(super) recalled: &'f [RecalledLog],
     pub(super) forgotten: &'f ForgottenSessions,
     /// Directory of the copies that are not in the workspace yet.
     pub(super) copies: &'f Path,
@@ -191,8 +191,8 @@ impl Assembler<'_, '_> {
             self.add_move(&format!("{base}/{}", companions.to_string_lossy()), copied);
         }
         if picked.is_from_memory {
-            let gone = self.lookup.gone.iter().find(|gone| gone.place == picked.place);
-            let session_uid = gone.map_or_else(String::new, |gone| gone.session_uid.clone());
+            let recalled = self.lookup.recalled.iter().find(|log| log.place == picked.place);
+            let session_uid = recalled.map_or_else(String::new, |log| log.session_uid.clone());
             self.tree.notes.from_memory.push(FromMemory {
                 session_uid,
                 workspace_path: format!("{base}/{session_path}"),

@@ -51,8 +51,8 @@ impl<'l> ChildLogs<'l> {
     pub(super) fn find(&self, agent: Agent, id: &str, parent: &str) -> Option<ChildLog> {
         let named = self.logs.iter().filter(|log| log.agent == agent && is_named(log, id));
         let named: Vec<ChildLog> = named.filter_map(|log| read_child(agent, &log.path)).collect();
-        let of_id: Vec<ChildLog> = named.into_iter().filter(|child| child.id == id).collect();
-        choose_child(&of_id, parent).or_else(|| choose_child(self.all(agent).get(id)?, parent))
+        let same_id: Vec<ChildLog> = named.into_iter().filter(|child| child.id == id).collect();
+        choose_child(&same_id, parent).or_else(|| choose_child(self.all(agent).get(id)?, parent))
     }
 
     /// Returns all children of an agent by id. Needed for logs whose file names do not contain the id.
@@ -74,9 +74,9 @@ impl<'l> ChildLogs<'l> {
 }
 
 /// Chooses between logs with the same id: the one that names the parent, or else the only one that names no parent.
-fn choose_child(of_id: &[ChildLog], parent: &str) -> Option<ChildLog> {
-    let own = of_id.iter().find(|child| child.parent.as_deref() == Some(parent));
-    let mut others = of_id.iter().filter(|child| child.parent.is_none());
+fn choose_child(same_id: &[ChildLog], parent: &str) -> Option<ChildLog> {
+    let own = same_id.iter().find(|child| child.parent.as_deref() == Some(parent));
+    let mut others = same_id.iter().filter(|child| child.parent.is_none());
     let only = others.next().filter(|_| others.next().is_none());
     own.or(only).cloned()
 }

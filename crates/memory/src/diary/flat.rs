@@ -94,14 +94,14 @@ mod tests {
 
     #[test]
     fn fields_are_passed_as_written() {
-        let told = |line| print_fields(line).unwrap();
-        assert_eq!(told("{}"), "");
-        assert_eq!(told(" { } \r"), "");
+        let fields = |line| print_fields(line).unwrap();
+        assert_eq!(fields("{}"), "");
+        assert_eq!(fields(" { } \r"), "");
         assert_eq!(
-            told(r#"{"a":1,"b":"x\"y\\","c":{"d":[1,"]}",{}]},"e":true}"#),
+            fields(r#"{"a":1,"b":"x\"y\\","c":{"d":[1,"]}",{}]},"e":true}"#),
             r#"a=1 b="x\"y\\" c={"d":[1,"]}",{}]} e=true"#
         );
-        assert_eq!(told("{ \"a\" : -1.5e3 , \"b\" : null }"), "a=-1.5e3 b=null");
+        assert_eq!(fields("{ \"a\" : -1.5e3 , \"b\" : null }"), "a=-1.5e3 b=null");
     }
 
     #[test]

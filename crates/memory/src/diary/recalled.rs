@@ -86,7 +86,7 @@ pub(super) fn recall(store: &Store, ask: &Ask<'_>, logs: &[Log], copies: &Path, 
         .iter()
         .map(|log| (log.agent, log_name(log.agent, &log.path)))
         .collect();
-    let mut gone = Vec::new();
+    let mut recalled = Vec::new();
     for session in listed
         .iter()
         .filter(|session| !session.is_subagent && may_contain(session, ask))
@@ -106,11 +106,11 @@ pub(super) fn recall(store: &Store, ask: &Ask<'_>, logs: &[Log], copies: &Path, 
             }
             continue;
         }
-        let file = copies.join(format!("kept-{}", gone.len()));
+        let file = copies.join(format!("kept-{}", recalled.len()));
         match session.status {
             Status::Kept => {
                 match write_log(store, uid, &file).and_then(|()| write_companions(store, uid, agent, &place, &file)) {
-                    Ok(companions) => gone.push(RecalledLog {
+                    Ok(companions) => recalled.push(RecalledLog {
                         session_uid: uid.clone(),
                         agent,
                         place,
@@ -126,7 +126,7 @@ pub(super) fn recall(store: &Store, ask: &Ask<'_>, logs: &[Log], copies: &Path, 
     }
     note_prompts_only(store, ask, &listed, notes);
     notes.evicted.sort();
-    gone
+    recalled
 }
 
 /// Restores the log of a child, if the store has it.

@@ -163,8 +163,8 @@ fn push_edit(
 fn edit_results<'e>(events: &'e [SessionEvent], edits: &[&SessionEvent]) -> HashMap<u64, &'e SessionEvent> {
     let wanted: BTreeSet<u64> = edits.iter().map(|edit| edit.seq).collect();
     let results = events.iter().filter(|event| event.kinds.has(Kind::ToolResult));
-    let of_edits = results.filter_map(|result| Some((result.parent_seq?, result)));
-    of_edits.filter(|(call, _)| wanted.contains(call)).collect()
+    let by_call = results.filter_map(|result| Some((result.parent_seq?, result)));
+    by_call.filter(|(call, _)| wanted.contains(call)).collect()
 }
 
 /// Reads the stored lines of some events.
