@@ -1,4 +1,4 @@
-//! A user's own words on a session: tags, a note, a name. They are masked before they are kept, like all text.
+//! A user's annotations of a session: tags, a note and a name. They are masked before they are stored, like all text.
 
 use jiff::Timestamp;
 use thiserror::Error;
@@ -6,23 +6,23 @@ use thiserror::Error;
 use crate::mask::{MASK_VERSION, Masker};
 use crate::store::{Annotation, Annotations, Patience, Store, StoreError};
 
-/// A tag is a word, and no text.
+/// A tag is a single word.
 const TAG_CHARS_MAX: usize = 64;
-/// A name stands in lists.
+/// A name must fit into a line of a list.
 const NAME_CHARS_MAX: usize = 200;
-/// A note is a page at most.
+/// A note is about one page at most.
 const NOTE_CHARS_MAX: usize = 20_000;
 
-/// Why words cannot be kept as they are.
+/// The reasons why a text cannot be stored as an annotation.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum WordError {
-    #[error("a tag is one word: `{0}`")]
+    #[error("a tag must be a single word: `{0}`")]
     NoWord(String),
-    #[error("a tag has at most {TAG_CHARS_MAX} characters")]
+    #[error("a tag can have at most {TAG_CHARS_MAX} characters")]
     LongTag,
-    #[error("a tag cannot hold what looks like a secret")]
+    #[error("a tag cannot contain a secret")]
     Secret,
-    #[error("a {what} has at most {max} characters, and this one has {chars}")]
+    #[error("a {what} can have at most {max} characters, but this one has {chars}")]
     Long {
         what: &'static str,
         chars: usize,
@@ -30,12 +30,12 @@ pub enum WordError {
     },
 }
 
-/// A tag that may be kept: in lower case, without the `#` that some put before it.
+/// A valid tag, in lower case and without a leading `#`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tag(String);
 
 impl Tag {
-    /// Takes a word as people write it.
+    /// Validates a tag entered by a user.
     pub fn new(word: &str, masker: &Masker) -> Result<Self, WordError> {
         let tag = tag_of(word);
         let is_word = |c: char| !c.is_whitespace() && !c.is_control() && !matches!(c, ',' | '#');
@@ -55,26 +55,26 @@ impl Tag {
         }
     }
 
-    /// The word itself.
+    /// Returns the tag as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// A word as tags are compared.
+/// Returns the normal form of a tag, by which tags are compared.
 pub fn tag_of(word: &str) -> String {
     let word = word.trim();
     word.strip_prefix('#').unwrap_or(word).to_lowercase()
 }
 
-/// Whether tags come or go.
+/// Whether tags are added or removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tagging {
     Add,
     Remove,
 }
 
-/// Adds or removes tags. Gives back what is said of the session then.
+/// Adds or removes tags. Returns the annotations of the session afterwards.
 pub fn tag(
     store: &mut Store,
     patience: Patience<'_>,
@@ -95,21 +95,21 @@ pub fn tag(
         let words = words.join(", ");
         let sentence = match tagging {
             Tagging::Add => format!("tagged {session_uid}: {words}"),
-            Tagging::Remove => format!("took tags from {session_uid}: {words}"),
+            Tagging::Remove => format!("removed tags of {session_uid}: {words}"),
         };
         Ok((tx.reads().annotations_of(session_uid)?, sentence))
     })
 }
 
-/// What became of a text.
+/// The result of [`annotate`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Annotated {
     pub now: Annotations,
-    /// Secrets that were masked in it.
+    /// Number of secrets that were masked in the text.
     pub redactions: u64,
 }
 
-/// Gives a session its note or its name; an empty text takes it away.
+/// Sets the note or the name of a session. An empty text removes it.
 pub fn annotate(
     store: &mut Store,
     patience: Patience<'_>,
@@ -123,9 +123,9 @@ pub fn annotate(
         tx.annotate(session_uid, kind, &text.masked, at, MASK_VERSION)?;
         let sentence = match (kind, text.masked.is_empty()) {
             (Annotation::Name, false) => format!("named {session_uid}: {}", text.masked),
-            (Annotation::Name, true) => format!("took the name of {session_uid} away"),
-            (Annotation::Note, false) => format!("noted something on {session_uid}"),
-            (Annotation::Note, true) => format!("took the note on {session_uid} away"),
+            (Annotation::Name, true) => format!("removed the name of {session_uid}"),
+            (Annotation::Note, false) => format!("set the note on {session_uid}"),
+            (Annotation::Note, true) => format!("removed the note on {session_uid}"),
         };
         let annotated = Annotated {
             now: tx.reads().annotations_of(session_uid)?,
@@ -135,7 +135,7 @@ pub fn annotate(
     })
 }
 
-/// A text that may be kept: masked, and not too long.
+/// A masked text that is short enough for its kind of annotation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Text {
     masked: String,
@@ -143,10 +143,10 @@ pub struct Text {
 }
 
 impl Text {
-    /// Takes a text as people write it.
+    /// Masks and validates a text entered by a user.
     pub fn new(kind: Annotation, text: &str, masker: &Masker) -> Result<Self, WordError> {
         let text = match kind {
-            // A name stands on one line.
+            // A name is a single line.
             Annotation::Name => text.split_whitespace().collect::<Vec<_>>().join(" "),
             Annotation::Note => text.trim().to_owned(),
         };

@@ -1,8 +1,11 @@
-//! Which session made a commit: told by what its tools gave back. Git says `[main abc1234] words` when a commit is
-//! made; whoever asks git right after it sees the same id. Everything else only mentions it.
+//! Finds the session that made a commit.
 //!
-//! Lines are looked through newest session first until one made it: those whose filters may hold the id, and only if none
-//! of them made it all others, since an agent may note a commit beside the texts that are searched.
+//! Git prints `[main abc1234] subject` when it makes a commit, and a command that asks git for the newest commit right
+//! afterwards prints the same id. Every other occurrence of the id is only a mention.
+//!
+//! Sessions are searched newest first until the one that made the commit is found. The first pass reads only the frames
+//! whose filters may contain the id. If it finds no maker, the second pass reads the other frames, because an agent may
+//! record a commit outside of the texts that are indexed.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,42 +21,42 @@ use crate::packs;
 use crate::search::Query;
 use crate::store::{FrameRow, Listed, Status, Store, StoreError, TAIL_NO};
 
-/// Git abbreviates ids to so many digits, at least.
+/// Minimum length of an id that git abbreviates.
 pub const SHA_CHARS_MIN: usize = 7;
 pub const SHA_CHARS_MAX: usize = 40;
-/// So many frames are looked through before what was found is judged.
+/// Number of frames searched before their hits are classified.
 const BATCH_FRAMES: usize = 64;
-/// So many places that only mention a commit are told.
+/// Maximum number of mentions that are returned.
 const MENTIONS_MAX: usize = 20;
 
-/// Where a commit stands in a session.
+/// An occurrence of a commit id in a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     pub session_uid: String,
-    /// None in what stands before the first prompt.
+    /// `None` before the first prompt.
     pub turn: Option<u32>,
     pub seq: u64,
     pub line: u64,
-    /// The id as it stands there.
+    /// The id as written there.
     pub sha: String,
-    /// The tool call that made it, or the words that mention it, in one line.
+    /// One-line summary of the tool call that made the commit, or of the text that mentions it.
     pub summary: String,
 }
 
-/// What the memory knows of a commit.
+/// The occurrences of a commit in the memory.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Found {
     pub made: Option<Place>,
-    /// Newest session first; not looked for further once it is known who made the commit.
+    /// Newest session first. Incomplete if `made` is set, because the search stops there.
     pub mentioned: Vec<Place>,
 }
 
-/// Whether a word can be the id of a commit.
+/// Returns `true` if a word can be the id of a commit.
 pub fn is_sha(word: &str) -> bool {
     (SHA_CHARS_MIN..=SHA_CHARS_MAX).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Looks for the session that made a commit, among those that are taken.
+/// Finds the session that made a commit among the sessions that `takes` accepts.
 pub fn find(store: &Store, sha: &str, threads: usize, takes: &dyn Fn(&Listed) -> bool) -> Result<Found, StoreError> {
     let sha = sha.to_ascii_lowercase();
     let mut found = Found::default();
@@ -64,17 +67,17 @@ pub fn find(store: &Store, sha: &str, threads: usize, takes: &dyn Fn(&Listed) ->
         return Ok(found);
     };
     let asked = Asked::of(store, &listed, 0..listed.len(), &query)?;
-    for round in [Round::MayHold, Round::Others] {
+    for pass in [SearchPass::MayHold, SearchPass::Others] {
         let mut batch = Vec::new();
         let mut sessions = listed.iter().enumerate().peekable();
         while let Some((at, session)) = sessions.next() {
             for part in [PartKind::Log, PartKind::ChatHistory] {
-                gather(store, session, part, &mut batch, &|number| {
-                    asked.may_hold(at, part.as_str(), number) == (round == Round::MayHold)
+                collect_runs(store, session, part, &mut batch, &|number| {
+                    asked.may_hold(at, part.as_str(), number) == (pass == SearchPass::MayHold)
                 })?;
             }
             if batch.len() >= BATCH_FRAMES || sessions.peek().is_none() {
-                judge(store, &sha, &look_through(store, &sha, &batch, threads)?, &mut found)?;
+                classify_hits(store, &sha, &search_batch(store, &sha, &batch, threads)?, &mut found)?;
                 batch.clear();
             }
             if found.made.is_some() {
@@ -85,57 +88,63 @@ pub fn find(store: &Store, sha: &str, threads: usize, takes: &dyn Fn(&Listed) ->
     Ok(found)
 }
 
-/// Which lines are looked through.
+/// Which frames a pass over the sessions reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Round {
-    /// Those whose filters may hold the id.
+enum SearchPass {
+    /// Those whose filters may contain the id.
     MayHold,
     Others,
 }
 
-/// Adds the lines of a part that are wanted, by the numbers of their frames.
-fn gather<'u>(
+/// Adds the frames and the tail of a part whose frame numbers pass `wants`.
+fn collect_runs<'u>(
     store: &Store,
     session: &'u Listed,
     part: PartKind,
-    batch: &mut Vec<Piece<'u>>,
+    batch: &mut Vec<LineRun<'u>>,
     wants: &dyn Fn(i64) -> bool,
 ) -> Result<(), StoreError> {
     let uid = session.session_uid.as_str();
     let frames = store.reads().frames(uid, part.as_str())?;
     let frames = frames.into_iter().filter(|frame| wants(frame.frame_no.cast_signed()));
-    batch.extend(frames.map(|frame| Piece::Frame(uid, part, frame)));
+    batch.extend(frames.map(|frame| LineRun::Frame(uid, part, frame)));
     if wants(TAIL_NO)
         && let Some(tail) = store.reads().tail(uid, part.as_str())?
     {
-        batch.push(Piece::Tail(uid, part, tail.first_line, tail.lines, tail.bytes));
+        batch.push(LineRun::Tail(uid, part, tail.first_line, tail.lines, tail.bytes));
     }
     Ok(())
 }
 
-/// Kept lines of a session.
-enum Piece<'u> {
+/// A stored run of lines: a frame, or the tail of a part.
+enum LineRun<'u> {
     Frame(&'u str, PartKind, FrameRow),
     Tail(&'u str, PartKind, u64, u64, Vec<u8>),
 }
 
-/// A line that holds the id: place of its session among those looked through, part, number, and the line.
-type Hit<'u> = (usize, &'u str, PartKind, u64, Vec<u8>);
+/// A line that contains the id: index of its run in the batch, session uid, part, line number and the line.
+type CommitHit<'u> = (usize, &'u str, PartKind, u64, Vec<u8>);
 
-/// The lines of a batch that hold the id, in the order of the batch.
-fn look_through<'u>(store: &Store, sha: &str, batch: &[Piece<'u>], threads: usize) -> Result<Vec<Hit<'u>>, StoreError> {
+/// Returns the lines of a batch that contain the id, in the order of the batch.
+fn search_batch<'u>(
+    store: &Store,
+    sha: &str,
+    batch: &[LineRun<'u>],
+    threads: usize,
+) -> Result<Vec<CommitHit<'u>>, StoreError> {
     let directory = store.packs();
     let finder = Finder::new(&sha.as_bytes()[..SHA_CHARS_MIN]);
     let next = AtomicUsize::new(0);
     let hits = Mutex::new(Vec::new());
     let failed = Mutex::new(None);
-    let look = |at: usize| -> Result<(), StoreError> {
-        let take = |uid: &'u str, part: PartKind, first: u64, lines: u64, bytes: &[u8]| {
+    let search_run = |at: usize| -> Result<(), StoreError> {
+        let scan_bytes = |uid: &'u str, part: PartKind, first: u64, lines: u64, bytes: &[u8]| {
             if finder.find(bytes).is_none() {
                 return;
             }
             kept::number_lines(bytes, first, lines, &(0..=u64::MAX), &mut |number, line| {
-                // What is escaped in the line is judged later, in its text.
+                // The id may be an escaped part of the JSON. Whether it really occurs in the text is decided when hits
+                // are classified.
                 if finder.find(line).is_some() {
                     let hit = (at, uid, part, number, line.to_vec());
                     hits.lock().unwrap_or_else(PoisonError::into_inner).push(hit);
@@ -143,15 +152,15 @@ fn look_through<'u>(store: &Store, sha: &str, batch: &[Piece<'u>], threads: usiz
             });
         };
         match &batch[at] {
-            Piece::Tail(uid, part, first, lines, bytes) => take(uid, *part, *first, *lines, bytes),
-            Piece::Frame(uid, part, frame) => {
+            LineRun::Tail(uid, part, first, lines, bytes) => scan_bytes(uid, *part, *first, *lines, bytes),
+            LineRun::Frame(uid, part, frame) => {
                 let bytes = packs::read(&directory, frame).map_err(|error| StoreError::DamagedFrame {
                     session_uid: (*uid).to_owned(),
                     part: part.as_str().to_owned(),
                     frame_no: frame.frame_no,
                     reason: error.to_string(),
                 })?;
-                take(uid, *part, frame.first_line, frame.lines, &bytes);
+                scan_bytes(uid, *part, frame.first_line, frame.lines, &bytes);
             }
         }
         Ok(())
@@ -164,7 +173,7 @@ fn look_through<'u>(store: &Store, sha: &str, batch: &[Piece<'u>], threads: usiz
                     if at >= batch.len() {
                         return;
                     }
-                    if let Err(error) = look(at) {
+                    if let Err(error) = search_run(at) {
                         *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
                     }
                 }
@@ -179,9 +188,9 @@ fn look_through<'u>(store: &Store, sha: &str, batch: &[Piece<'u>], threads: usiz
     Ok(hits)
 }
 
-/// Says of each hit whether it made the commit or mentions it.
-fn judge(store: &Store, sha: &str, hits: &[Hit<'_>], found: &mut Found) -> Result<(), StoreError> {
-    let mut by_session: Vec<(&str, Vec<&Hit<'_>>)> = Vec::new();
+/// Decides for each hit whether it made the commit or only mentions it.
+fn classify_hits(store: &Store, sha: &str, hits: &[CommitHit<'_>], found: &mut Found) -> Result<(), StoreError> {
+    let mut by_session: Vec<(&str, Vec<&CommitHit<'_>>)> = Vec::new();
     for hit in hits {
         match by_session.last_mut() {
             Some((uid, hits)) if *uid == hit.1 => hits.push(hit),
@@ -201,7 +210,7 @@ fn judge(store: &Store, sha: &str, hits: &[Hit<'_>], found: &mut Found) -> Resul
                     continue;
                 };
                 let raw = String::from_utf8_lossy(line);
-                let Some(there) = shas_in(&body.text, sha).next().or_else(|| recorded(&raw, sha)) else {
+                let Some(shown_sha) = shas_in(&body.text, sha).next().or_else(|| recorded_sha(&raw, sha)) else {
                     continue;
                 };
                 let place = |of: &SessionEvent| Place {
@@ -209,10 +218,10 @@ fn judge(store: &Store, sha: &str, hits: &[Hit<'_>], found: &mut Found) -> Resul
                     turn: event.turn,
                     seq: of.seq,
                     line: of.line,
-                    sha: there.to_owned(),
+                    sha: shown_sha.to_owned(),
                     summary: of.summary.to_string(),
                 };
-                match maker(event, &body.text, &raw, sha, &by_seq, store, uid)? {
+                match find_commit_call(event, &body.text, &raw, sha, &by_seq, store, uid)? {
                     Some(call) => {
                         found.made = Some(place(call));
                         return Ok(());
@@ -226,8 +235,8 @@ fn judge(store: &Store, sha: &str, hits: &[Hit<'_>], found: &mut Found) -> Resul
     Ok(())
 }
 
-/// The tool call that made the commit which the result `event` shows, if it did.
-fn maker<'e>(
+/// Returns the tool call that made the commit, if `event` is its result.
+fn find_commit_call<'e>(
     event: &SessionEvent,
     text: &str,
     raw: &str,
@@ -236,7 +245,7 @@ fn maker<'e>(
     store: &Store,
     uid: &str,
 ) -> Result<Option<&'e SessionEvent>, StoreError> {
-    // Copied history belongs to no turn: it is another session's work.
+    // Copied history has no turn. It is the work of another session.
     if !event.kinds.has(Kind::ToolResult) || event.turn.is_none() {
         return Ok(None);
     }
@@ -250,11 +259,11 @@ fn maker<'e>(
         let texts = kept::texts(store, uid, std::slice::from_ref(call))?;
         Ok(texts.get(&call.seq).is_some_and(|text| makes_commits(text)) || makes_commits(&call.summary))
     };
-    if recorded(raw, sha).is_some() {
+    if recorded_sha(raw, sha).is_some() {
         return Ok(Some(call));
     }
     if !commits(call)? {
-        // Somebody asked git what the commit before is called.
+        // The call may only ask git for the id of the commit that the previous call made.
         let asks = call.summary.contains("git ");
         let earlier = events.range(..call.seq).rev().map(|(_, event)| *event);
         let earlier = earlier.filter(|event| event.turn == call.turn && event.kinds.has(Kind::ToolCall));
@@ -267,14 +276,14 @@ fn maker<'e>(
     Ok((is_announced(text, sha) || is_newest(text, sha)).then_some(call))
 }
 
-/// Whether a tool call makes commits, as far as its words tell.
+/// Returns `true` if the text of a tool call contains a git command that makes commits.
 fn makes_commits(words: &str) -> bool {
     let mut rest = words;
     while let Some(at) = rest.find("git ") {
         rest = &rest[at + 4..];
         let end = rest.find([';', '|', '&', '\n']).unwrap_or(rest.len());
-        let makes = ["commit", "merge", "cherry-pick", "revert", "rebase", "am", "pull"];
-        let is_verb = |word: &str| makes.contains(&word.trim_matches(['"', '\'', '\\', '}', ']', ',']));
+        let verbs = ["commit", "merge", "cherry-pick", "revert", "rebase", "am", "pull"];
+        let is_verb = |word: &str| verbs.contains(&word.trim_matches(['"', '\'', '\\', '}', ']', ',']));
         if rest[..end].split_whitespace().any(is_verb) {
             return true;
         }
@@ -282,7 +291,7 @@ fn makes_commits(words: &str) -> bool {
     false
 }
 
-/// Whether git says that it made the commit: `[main abc1234] words`.
+/// Returns `true` if git reports that it made the commit: `[main abc1234] subject`.
 fn is_announced(text: &str, sha: &str) -> bool {
     let is = |line: &str| {
         let inside = line
@@ -290,36 +299,37 @@ fn is_announced(text: &str, sha: &str) -> bool {
             .strip_prefix('[')
             .and_then(|rest| rest.split_once(']'));
         let last = inside.and_then(|(inside, _)| inside.split_whitespace().next_back());
-        last.is_some_and(|word| is_sha(word) && agree(&word.to_ascii_lowercase(), sha))
+        last.is_some_and(|word| is_sha(word) && is_same_commit(&word.to_ascii_lowercase(), sha))
     };
     text.lines().any(is)
 }
 
-/// Whether the commit is the first one a text names, as in `git log` and `git rev-parse HEAD`.
+/// Returns `true` if the commit is the first one that a text names, as in the output of `git log` and `git rev-parse
+/// HEAD`.
 fn is_newest(text: &str, sha: &str) -> bool {
     let mut words = text.split(|c: char| !c.is_ascii_alphanumeric());
     let is_id = |word: &&str| is_sha(word) && word.bytes().any(|byte| byte.is_ascii_digit());
     words
         .find(is_id)
-        .is_some_and(|word| agree(&word.to_ascii_lowercase(), sha))
+        .is_some_and(|word| is_same_commit(&word.to_ascii_lowercase(), sha))
 }
 
-/// What the agent itself notes of a commit that a tool made.
-fn recorded<'t>(raw: &'t str, sha: &str) -> Option<&'t str> {
-    let (_, noted) = raw.split_once("\"gitOperation\":")?;
-    let (_, noted) = noted.split_once("\"sha\":\"")?;
-    let (noted, _) = noted.split_once('"')?;
-    (is_sha(noted) && agree(&noted.to_ascii_lowercase(), sha)).then_some(noted)
+/// Returns the id that the agent itself recorded for a commit made by a tool.
+fn recorded_sha<'t>(raw: &'t str, sha: &str) -> Option<&'t str> {
+    let (_, recorded) = raw.split_once("\"gitOperation\":")?;
+    let (_, recorded) = recorded.split_once("\"sha\":\"")?;
+    let (recorded, _) = recorded.split_once('"')?;
+    (is_sha(recorded) && is_same_commit(&recorded.to_ascii_lowercase(), sha)).then_some(recorded)
 }
 
-/// The ids in a text that may be the same commit's.
+/// Returns the ids in a text that may abbreviate the same commit.
 fn shas_in<'t>(text: &'t str, sha: &str) -> impl Iterator<Item = &'t str> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric());
-    words.filter(move |word| is_sha(word) && agree(&word.to_ascii_lowercase(), sha))
+    words.filter(move |word| is_sha(word) && is_same_commit(&word.to_ascii_lowercase(), sha))
 }
 
-/// Whether one is an abbreviation of the other.
-fn agree(a: &str, b: &str) -> bool {
+/// Returns `true` if one id is an abbreviation of the other.
+fn is_same_commit(a: &str, b: &str) -> bool {
     a.starts_with(b) || b.starts_with(a)
 }
 
@@ -328,14 +338,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_that_make_commits_are_told_from_those_that_only_look() {
-        for makes in [
+    fn commands_that_make_commits_are_distinguished_from_those_that_read() {
+        for verbs in [
             "git commit -m 'x'",
             "cd /w && git -C app commit --amend",
             "{\"command\":\"git add -A && git commit -m x\"}",
             "git merge side",
         ] {
-            assert!(makes_commits(makes), "{makes}");
+            assert!(makes_commits(verbs), "{verbs}");
         }
         for looks in [
             "git log --oneline",
@@ -348,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn git_announces_a_commit_at_the_beginning_of_a_line() {
+    fn git_announces_a_commit_at_the_start_of_a_line() {
         assert!(is_announced("[main abc1234] words", "abc1234def"));
         assert!(is_announced(
             "ok\n[main (root-commit) abc1234] words\n 1 file",

@@ -1,4 +1,5 @@
-//! Decisions: choices that somebody wrote down, with or without a session. Masked before they are kept, like all text.
+//! Decisions: choices that a user or an agent recorded, with or without a session. They are masked before they are
+//! stored, like all text.
 
 use jiff::Timestamp;
 use thiserror::Error;
@@ -6,28 +7,28 @@ use thiserror::Error;
 use crate::mask::{MASK_VERSION, Masker};
 use crate::store::{Decision, Patience, Store, StoreError};
 
-/// A decision is a paragraph, and no document.
+/// A decision is a paragraph, not a document.
 const CHARS_MAX: usize = 4_000;
 
-/// Why words cannot be kept as they are.
+/// The reasons why a text cannot be stored as a decision.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum DecisionError {
-    #[error("a decision has words")]
+    #[error("a decision cannot be empty")]
     Empty,
-    #[error("a decision has at most {CHARS_MAX} characters, and this one has {0}")]
+    #[error("a decision can have at most {CHARS_MAX} characters, but this one has {0}")]
     Long(usize),
 }
 
-/// The text of a decision that may be kept.
+/// The masked text of a decision, ready to be stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DecisionText {
     masked: String,
-    /// Secrets that were masked in it.
+    /// Number of secrets that were masked.
     pub redactions: u64,
 }
 
 impl DecisionText {
-    /// Takes a text as people write it.
+    /// Masks and validates a text entered by a user. Returns an error if it is empty or too long.
     pub fn new(text: &str, masker: &Masker) -> Result<Self, DecisionError> {
         let text = text.trim();
         let chars = text.chars().count();
@@ -46,7 +47,7 @@ impl DecisionText {
     }
 }
 
-/// Writes a decision down.
+/// Stores a decision.
 pub fn decide(
     store: &mut Store,
     patience: Patience<'_>,
@@ -58,8 +59,8 @@ pub fn decide(
     store.write(&lock, at, "decide", |tx| {
         let decision = tx.add_decision(session_uid, &text.masked, at, MASK_VERSION)?;
         let sentence = match session_uid {
-            Some(uid) => format!("wrote down a decision of {uid}"),
-            None => "wrote down a decision".to_owned(),
+            Some(uid) => format!("recorded a decision of {uid}"),
+            None => "recorded a decision".to_owned(),
         };
         Ok((decision, sentence))
     })

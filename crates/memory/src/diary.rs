@@ -1,7 +1,8 @@
-//! The diary's evidence: one day of all agents' sessions, gathered into a workspace from which a report is written.
+//! Prepares the evidence for the diary: one day of all agents' sessions, in a workspace from which a report is written.
 //!
-//! The workspace is the only thing a report reads. It is whole or absent: written aside and renamed. One bad log costs
-//! itself and is told. The time, the zone, the roots and whether logs are copied as they are come in as arguments.
+//! A report reads nothing but the workspace. The workspace is written to a temporary directory and renamed, so it is
+//! complete or absent. If a log cannot be read, only that log is left out, and the audit names it. The time, the zone,
+//! the roots and the kind of copies are arguments.
 
 mod assemble;
 mod audit;
@@ -39,54 +40,54 @@ pub use window::{Status, Window, WindowError};
 
 use crate::sources::{self, Log, Root};
 use crate::store::Store;
-use collect::Candidate;
+use collect::CandidateLog;
 
-/// Below the reports root, where each day has its workspace and its report.
+/// Directory below the reports root that contains one workspace with its report per day.
 pub const WORK: &str = "work";
 
-/// Version of the workspace.
+/// Schema version of the workspace.
 pub(crate) const SCHEMA_VERSION: u32 = 2;
 
-/// What a workspace is to be made of.
+/// The inputs of [`prepare`].
 pub struct Ask<'a> {
     pub window: &'a Window,
     pub zone: &'a TimeZone,
     pub now: Timestamp,
     pub roots: &'a [Root],
-    /// The project of a session that tells none.
+    /// The project root of a session whose log names none, by agent.
     pub fallback_roots: BTreeMap<Agent, PathBuf>,
-    /// Where workspaces are kept.
+    /// The directory that contains the workspaces.
     pub reports_root: &'a Path,
-    /// What `~` means in a log.
+    /// The meaning of `~` in a log.
     pub home: &'a Path,
     pub copies: Copies<'a>,
     pub threads: usize,
     pub is_ignored: &'a (dyn Fn(&Path) -> bool + Sync),
-    /// A workspace that is there is made anew.
+    /// Replaces an existing workspace.
     pub force: bool,
     pub empty_day: EmptyDay,
 }
 
-/// How to prepare a day without sessions that has no workspace yet.
+/// What to do with a day that has neither sessions nor a workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EmptyDay {
-    /// It gets a workspace without sessions.
+    /// Creates a workspace without sessions.
     Prepare,
-    /// Nothing is written.
+    /// Writes nothing.
     Skip,
 }
 
-/// What became of a day.
+/// The result of [`prepare`].
 #[derive(Debug)]
 pub enum Prepared {
-    /// It was there already, and stays.
+    /// The workspace existed already and was kept.
     There(PathBuf),
     Made(Made),
     /// The day has no sessions, and [`EmptyDay::Skip`] was given.
     Empty,
 }
 
-/// A workspace that was made.
+/// A workspace that was created.
 #[derive(Debug)]
 pub struct Made {
     pub workspace: PathBuf,
@@ -95,22 +96,22 @@ pub struct Made {
     pub turns: usize,
     pub subagents: usize,
     pub notes: Notes,
-    /// It replaces a workspace that was prepared before the day was over.
+    /// True if it replaced a workspace that was prepared before the day was over.
     pub was_partial: bool,
 }
 
-/// Why a day has no workspace.
+/// The reasons why a workspace cannot be prepared.
 #[derive(Debug, Error)]
 pub enum DiaryError {
     #[error("cannot write {path}: {source}")]
     Io { path: PathBuf, source: io::Error },
     #[error("another run is preparing a day there: {0}")]
     Busy(PathBuf),
-    #[error("the workspace there is another one ({fields}): {path}")]
+    #[error("the existing workspace differs in {fields}: {path}")]
     Mismatch { path: PathBuf, fields: String },
 }
 
-/// How a source is called in a workspace.
+/// Returns the name of an agent in a workspace.
 pub(crate) fn source_name(agent: Agent) -> &'static str {
     match agent {
         Agent::Claude => "claude-code",
@@ -119,101 +120,101 @@ pub(crate) fn source_name(agent: Agent) -> &'static str {
     }
 }
 
-/// The key and the label of the project that a session worked in, as a workspace has them.
+/// Returns the key and the label that a workspace uses for the project in which a session worked.
 pub(crate) fn project_of(cwd: Option<&str>, flavor: &str, native_id: &str, home: &Path) -> (String, String) {
     let agent = Agent::ALL.into_iter().find(|agent| agent.as_str() == flavor);
     let source = agent.map_or_else(|| flavor.to_owned(), |agent| source_name(agent).to_owned());
     let project = match cwd {
-        Some(cwd) => roots::Project::of_root(cwd, home),
+        Some(cwd) => roots::Project::from_root(cwd, home),
         None => roots::Project::unknown(&source, native_id),
     };
     (project.key, project.label)
 }
 
-/// Makes the workspace of a day, from the logs and from what the store kept of those that are gone.
+/// Prepares the workspace of a day from the logs, and from the store if a log was deleted.
 pub fn prepare(ask: &Ask<'_>, store: Option<&Store>) -> Result<Prepared, DiaryError> {
-    let site = write::Site::open(ask.reports_root, ask.window.date)?;
-    let standing = site.standing(ask.window)?;
-    let is_new = standing == write::Standing::Nothing;
-    let was_partial = match standing {
-        write::Standing::Same(at) if !ask.force && !is_outgrown(ask, at) => {
-            return Ok(Prepared::There(site.workspace()));
+    let directory = write::DayDirectory::open(ask.reports_root, ask.window.date)?;
+    let existing = directory.compare_existing(ask.window)?;
+    let is_new = existing == write::ExistingWorkspace::Nothing;
+    let was_partial = match existing {
+        write::ExistingWorkspace::Same(at) if !ask.force && !has_newer_logs(ask, at) => {
+            return Ok(Prepared::There(directory.workspace()));
         }
-        write::Standing::Same(_) => !ask.force,
-        write::Standing::Other(fields) if !ask.force => {
-            let path = site.workspace();
+        write::ExistingWorkspace::Same(_) => !ask.force,
+        write::ExistingWorkspace::Other(fields) if !ask.force => {
+            let path = directory.workspace();
             return Err(DiaryError::Mismatch { path, fields });
         }
-        write::Standing::Outdated => true,
+        write::ExistingWorkspace::Outdated => true,
         _ => false,
     };
-    // Links are resolved, so that a session's root can be told to lie inside.
+    // The root is canonical, so that sessions that worked inside it can be recognized.
     let ask = &Ask {
-        reports_root: site.root(),
+        reports_root: directory.root(),
         fallback_roots: ask.fallback_roots.clone(),
         ..*ask
     };
-    let copies = site.copies()?;
+    let copies = directory.copies()?;
     let mut notes = Notes::default();
     let logs = find_logs(ask, &mut notes);
-    let gone = match store {
+    let recalled = match store {
         Some(store) => recalled::recall(store, ask, &logs, &copies, &mut notes),
         None => Vec::new(),
     };
-    let forgotten = recalled::Forgotten::new(store);
-    let candidates = candidates_of_day(ask, &logs, &gone);
+    let forgotten = recalled::ForgottenSessions::new(store);
+    let candidates = day_candidates(ask, &logs, &recalled);
     let mut collected = collect::collect(ask, &candidates, &forgotten, &copies);
     notes.skipped.append(&mut collected.skipped);
     notes.from_source.retain(|uid| collected.has_session(uid));
-    let places: Vec<PathBuf> = ask.roots.iter().flat_map(places_of).collect();
+    let places: Vec<PathBuf> = ask.roots.iter().flat_map(log_directories).collect();
     collected.picked.sort_by(|a, b| a.place.cmp(&b.place));
-    collected.picked = collect::without_copies(collected.picked, &places, &mut notes.skipped);
+    collected.picked = collect::drop_copies(collected.picked, &places, &mut notes.skipped);
     let is_empty = collected.picked.is_empty() && notes.evicted.is_empty();
     if is_empty && is_new && ask.empty_day == EmptyDay::Skip {
         return Ok(Prepared::Empty);
     }
-    let family = assemble::Family {
-        children: children::Children::new(&logs),
+    let lookup = assemble::ChildLookup {
+        children: children::ChildLogs::new(&logs),
         store,
-        gone: &gone,
+        recalled: &recalled,
         forgotten: &forgotten,
         copies: &copies,
     };
-    let tree = assemble::assemble(ask, collected, &family, notes);
-    let made = site.write(ask, tree)?;
+    let tree = assemble::assemble(ask, collected, &lookup, notes);
+    let made = directory.write(ask, tree)?;
     Ok(Prepared::Made(Made { was_partial, ..made }))
 }
 
-/// Returns the logs that may hold turns of the day: those on disk, the longest first so that no thread is left alone with one, then those
-/// that only the memory has.
-fn candidates_of_day<'l>(ask: &Ask<'_>, logs: &'l [Log], gone: &'l [recalled::Gone]) -> Vec<Candidate<'l>> {
-    let mut of_day: Vec<&Log> = logs
+/// Returns the logs that may contain turns of the day: first those on disk, then those that only the store has. The
+/// largest logs come first because a thread that gets one last would work alone at the end.
+fn day_candidates<'l>(ask: &Ask<'_>, logs: &'l [Log], recalled: &'l [recalled::RecalledLog]) -> Vec<CandidateLog<'l>> {
+    let mut on_day: Vec<&Log> = logs
         .iter()
-        .filter(|log| collect::may_be_of_day(log, ask.window.start))
+        .filter(|log| collect::may_contain(log, ask.window.start))
         .collect();
-    of_day.sort_by_key(|log| std::cmp::Reverse(log.bytes));
-    let on_disk = of_day.into_iter().map(|log| Candidate {
+    on_day.sort_by_key(|log| std::cmp::Reverse(log.bytes));
+    let on_disk = on_day.into_iter().map(|log| CandidateLog {
         agent: log.agent,
         path: &log.path,
         place: &log.path,
         modified: log.modified,
         is_from_memory: false,
-        beside: &[],
+        companions: &[],
     });
-    let from_memory = gone.iter().map(|gone| Candidate {
-        agent: gone.agent,
-        path: &gone.file,
-        place: &gone.place,
+    let from_memory = recalled.iter().map(|log| CandidateLog {
+        agent: log.agent,
+        path: &log.file,
+        place: &log.place,
         modified: None,
         is_from_memory: true,
-        beside: &gone.beside,
+        companions: &log.companions,
     });
     on_disk.chain(from_memory).collect()
 }
 
-/// Returns whether a log of a day that is not over was written after the day was prepared. The time of the last write is
-/// compared, so that no log has to be read.
-fn is_outgrown(ask: &Ask<'_>, prepared_at: Option<Timestamp>) -> bool {
+/// Returns `true` if the day is not over and a log was written after the workspace was prepared. It compares
+/// modification times because reading all logs would take too long.
+fn has_newer_logs(ask: &Ask<'_>, prepared_at: Option<Timestamp>) -> bool {
     if ask.window.status != Status::Partial {
         return false;
     }
@@ -226,7 +227,7 @@ fn is_outgrown(ask: &Ask<'_>, prepared_at: Option<Timestamp>) -> bool {
         })
 }
 
-/// Finds all logs of all roots, each once.
+/// Finds the logs of all roots, without duplicates.
 fn find_logs(ask: &Ask<'_>, notes: &mut Notes) -> Vec<Log> {
     let mut logs: Vec<Log> = Vec::new();
     for agent in [Agent::Codex, Agent::Claude, Agent::Grok] {
@@ -244,8 +245,8 @@ fn find_logs(ask: &Ask<'_>, notes: &mut Notes) -> Vec<Log> {
     logs
 }
 
-/// The directories of a root in which logs lie.
-fn places_of(root: &Root) -> Vec<PathBuf> {
+/// Returns the directories of a root that contain logs.
+fn log_directories(root: &Root) -> Vec<PathBuf> {
     let names: &[&str] = match root.agent {
         Agent::Claude => &["projects"],
         Agent::Codex => &["sessions", "archived_sessions"],
@@ -254,16 +255,16 @@ fn places_of(root: &Root) -> Vec<PathBuf> {
     names.iter().map(|name| root.path.join(name)).collect()
 }
 
-/// The places that were searched, as the audit tells them. Those that every user has are told even where they are empty.
-fn specs(ask: &Ask<'_>) -> Vec<audit::Spec> {
+/// Returns the searched directories for the audit. The default directories are listed even if they do not exist.
+fn searched_directories(ask: &Ask<'_>) -> Vec<audit::SourceSpec> {
     let mut specs = Vec::new();
     for agent in [Agent::Codex, Agent::Claude, Agent::Grok] {
         let fallback = ask.fallback_roots.get(&agent).map(PathBuf::as_path);
         for root in ask.roots.iter().filter(|root| root.agent == agent) {
-            for (number, place) in places_of(root).into_iter().enumerate() {
+            for (number, place) in log_directories(root).into_iter().enumerate() {
                 let is_usual = number == 0 && agent != Agent::Grok;
                 if is_usual || place.exists() {
-                    specs.push(audit::Spec::new(agent, &place, fallback));
+                    specs.push(audit::SourceSpec::new(agent, &place, fallback));
                 }
             }
         }

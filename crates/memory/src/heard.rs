@@ -1,7 +1,7 @@
-//! What hooks and wrapped commands told of a session, and what that says of its outcome. What the log proves stands; what
-//! was told decides where the log leaves it open.
+//! Combines the outcome judged from a log with the facts that hooks and wrapped commands reported about the session. If
+//! the log proves an outcome, it stays. If the log leaves the outcome open, the facts decide.
 //!
-//! Pure: it knows no store and no clock.
+//! Pure: it knows neither the store nor the clock.
 
 use jiff::Timestamp;
 use transcript::Outcome;
@@ -11,105 +11,109 @@ use crate::outcome::{Confidence, Evidence, Judgement, Reason};
 use crate::spool::EXIT;
 use crate::store::{Fact, SLACK};
 
-/// What shells add to a signal's number.
-const BY_SIGNAL: i64 = 128;
+/// Shells report the number of a signal plus this offset as exit status.
+const SIGNAL_OFFSET: i64 = 128;
 const SIGINT: i64 = 2;
 const SIGTERM: i64 = 15;
 
-/// The newest fact of each kind, oldest first.
+/// Returns the newest fact of each kind, oldest first.
 pub(crate) fn newest(facts: &[Fact]) -> Vec<Told> {
     let last = |fact: &&Fact| {
         !facts
             .iter()
             .any(|other| other.event == fact.event && is_after(other, fact))
     };
-    let told = |fact: &Fact| Told {
+    let to_told = |fact: &Fact| Told {
         event: fact.event.clone(),
         at: fact.at,
         reason: fact.reason.clone(),
         error: fact.error.clone(),
         exit_code: fact.exit_code,
     };
-    facts.iter().filter(last).map(told).collect()
+    facts.iter().filter(last).map(to_told).collect()
 }
 
-fn is_after(one: &Fact, other: &Fact) -> bool {
-    (one.at, &one.key) > (other.at, &other.key)
+fn is_after(fact: &Fact, other: &Fact) -> bool {
+    (fact.at, &fact.key) > (other.at, &other.key)
 }
 
-/// The judgement by the log, with what was told since its last moment.
+/// Adjusts the outcome judged from the log by the facts reported since the session's last event.
 pub(crate) fn judge(by_log: Judgement, facts: &[Fact], ended_at: Option<Timestamp>) -> Judgement {
-    let told = newest(facts);
-    let since = told
+    let reported = newest(facts);
+    let since = reported
         .iter()
-        .filter(|one| ended_at.is_none_or(|ended| one.at + SLACK >= ended));
-    let of = |event: &str| since.clone().rfind(|one| one.event == event);
-    let exit = of(EXIT).and_then(|one| one.exit_code);
-    let mut judged = by_log;
-    judged.is_ended = of("session_end").is_some() || exit.is_some();
-    // A turn that came to its end after the failure overcame it.
-    let failure = of("stop_failure").filter(|failed| of("stop").is_none_or(|stop| stop.at <= failed.at));
+        .filter(|fact| ended_at.is_none_or(|ended| fact.at + SLACK >= ended));
+    let newest_of = |event: &str| since.clone().rfind(|fact| fact.event == event);
+    let exit = newest_of(EXIT).and_then(|fact| fact.exit_code);
+    let mut judgement = by_log;
+    judgement.is_ended = newest_of("session_end").is_some() || exit.is_some();
+    // A turn that ended normally after the failure means that the session recovered.
+    let failure = newest_of("stop_failure").filter(|failed| newest_of("stop").is_none_or(|stop| stop.at <= failed.at));
     if let Some(failed) = failure {
         let why = failed
             .error
             .as_deref()
             .or(failed.reason.as_deref())
             .unwrap_or("no reason given");
-        return decided(
-            judged,
+        return override_outcome(
+            judgement,
             Outcome::Fail,
             Reason::ApiError,
-            &format!("told by a hook: {why}"),
+            &format!("reported by a hook: {why}"),
         );
     }
     match exit {
         Some(0) => {
-            add(&mut judged, "exit status 0");
-            judged
+            add_evidence(&mut judgement, "exit status 0");
+            judgement
         }
-        Some(code) => by_exit(judged, code),
-        None => judged,
+        Some(code) => apply_exit_status(judgement, code),
+        None => judgement,
     }
 }
 
-/// A command that failed decides where the log does not, and sheds doubt where it does.
-fn by_exit(mut judged: Judgement, code: i64) -> Judgement {
-    let words = format!("exit status {code}");
-    match judged.outcome {
-        Outcome::Unknown if [SIGINT, SIGTERM].contains(&(code - BY_SIGNAL)) => {
-            decided(judged, Outcome::Abandoned, Reason::Interrupted, &words)
+/// Applies a non-zero exit status: it decides if the log does not, and lowers the confidence if the log reports
+/// success.
+fn apply_exit_status(mut judgement: Judgement, code: i64) -> Judgement {
+    let reason_text = format!("exit status {code}");
+    match judgement.outcome {
+        Outcome::Unknown if [SIGINT, SIGTERM].contains(&(code - SIGNAL_OFFSET)) => {
+            override_outcome(judgement, Outcome::Abandoned, Reason::Interrupted, &reason_text)
         }
-        Outcome::Unknown => decided(judged, Outcome::Fail, Reason::ExitStatus, &words),
-        Outcome::Abandoned if judged.reason == Reason::UnansweredPrompt => {
-            decided(judged, Outcome::Fail, Reason::ExitStatus, &words)
+        Outcome::Unknown => override_outcome(judgement, Outcome::Fail, Reason::ExitStatus, &reason_text),
+        Outcome::Abandoned if judgement.reason == Reason::UnansweredPrompt => {
+            override_outcome(judgement, Outcome::Fail, Reason::ExitStatus, &reason_text)
         }
         Outcome::Success | Outcome::Fail | Outcome::Abandoned => {
-            if judged.outcome == Outcome::Success {
-                judged.confidence = match judged.confidence {
+            if judgement.outcome == Outcome::Success {
+                judgement.confidence = match judgement.confidence {
                     Confidence::High => Confidence::Medium,
                     Confidence::Medium | Confidence::Low => Confidence::Low,
                 };
             }
-            add(&mut judged, &words);
-            judged
+            add_evidence(&mut judgement, &reason_text);
+            judgement
         }
     }
 }
 
-fn decided(mut judged: Judgement, outcome: Outcome, reason: Reason, words: &str) -> Judgement {
-    add(&mut judged, words);
+fn override_outcome(mut judgement: Judgement, outcome: Outcome, reason: Reason, reason_text: &str) -> Judgement {
+    add_evidence(&mut judgement, reason_text);
     Judgement {
         outcome,
         reason,
         confidence: Confidence::High,
-        ..judged
+        ..judgement
     }
 }
 
-/// What was told stands beside the last line that the log's own judgement stands on.
-fn add(judged: &mut Judgement, words: &str) {
-    let (line, turn) = judged.evidence.last().map_or((1, None), |last| (last.line, last.turn));
-    judged.evidence.push(Evidence::new(line, turn, words));
+/// Adds evidence at the last line that the log's own judgement cites, because a reported fact has no line.
+fn add_evidence(judgement: &mut Judgement, reason_text: &str) {
+    let (line, turn) = judgement
+        .evidence
+        .last()
+        .map_or((1, None), |last| (last.line, last.turn));
+    judgement.evidence.push(Evidence::new(line, turn, reason_text));
 }
 
 #[cfg(test)]
@@ -134,24 +138,24 @@ mod tests {
             confidence: Confidence::High,
             ..Judgement::default()
         };
-        let judged = judge(by_log, &facts, Timestamp::from_second(1000).ok());
-        let evidence: Vec<&str> = judged.evidence.iter().map(|one| one.text.as_str()).collect();
-        let ended = if judged.is_ended { " ended" } else { "" };
-        let sure = judged.confidence.as_str();
+        let judgement = judge(by_log, &facts, Timestamp::from_second(1000).ok());
+        let evidence: Vec<&str> = judgement.evidence.iter().map(|fact| fact.text.as_str()).collect();
+        let ended = if judgement.is_ended { " ended" } else { "" };
+        let sure = judgement.confidence.as_str();
         format!(
             "{:?} {} {sure}{ended} {evidence:?}",
-            judged.outcome,
-            judged.reason.as_str()
+            judgement.outcome,
+            judgement.reason.as_str()
         )
     }
 
     #[test]
-    fn a_failure_told_by_a_hook_decides_until_a_turn_ends_well() {
+    fn a_failure_reported_by_a_hook_decides_until_a_turn_ends_normally() {
         let open = (Outcome::Unknown, Reason::Completed);
         let failed = ("stop_failure", 1001, Some("rate_limit"), None);
         assert_eq!(
             check(open.0, open.1, &[failed]),
-            r#"Fail api_error high ["told by a hook: rate_limit"]"#
+            r#"Fail api_error high ["reported by a hook: rate_limit"]"#
         );
         let overcome = [failed, ("stop", 1002, None, None)];
         assert_eq!(check(open.0, open.1, &overcome), "Unknown completed high []");
@@ -162,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exit_status_decides_where_the_log_leaves_it_open() {
+    fn an_exit_status_decides_if_the_log_leaves_the_outcome_open() {
         let exit = |code| [("exit", 1001, None, Some(code))];
         let (unknown, success) = (
             (Outcome::Unknown, Reason::Completed),

@@ -1,4 +1,4 @@
-//! The store at a glance: how large it is, what is in it, and when it was last swept.
+//! A summary of the store: its size, its sessions and the last sweep.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,41 +7,41 @@ use std::path::{Path, PathBuf};
 use crate::packs::Packs;
 use crate::store::{Operation, Place, Status, Store, StoreError};
 
-/// What a store holds.
+/// The contents of a store.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Overview {
     pub directory: PathBuf,
-    /// What the packs take on disk, and the database with the files beside it.
+    /// Bytes of the packs on disk, and of the database with its companion files.
     pub packs_bytes: u64,
     pub database_bytes: u64,
-    /// Kept lines and what is made of them: what the caps of raw text are compared with.
+    /// Raw text with its derived rows, which is what the retention caps limit.
     pub raw_bytes: u64,
-    /// Digests, calls and the marks of turns.
+    /// Bytes of digests, calls and turn rows, which survive eviction.
     pub distilled_bytes: u64,
     /// By flavor.
     pub agents: BTreeMap<String, AgentShare>,
-    /// When the first session began and the last one ended, in microseconds since 1970.
+    /// Start of the first session and end of the last one, in microseconds since 1970.
     pub oldest: Option<i64>,
     pub newest: Option<i64>,
-    /// The last sweep that kept something.
+    /// The last sweep that stored something.
     pub last_sweep: Option<Operation>,
 }
 
-/// What one agent has in it.
+/// The sessions of one agent.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct AgentShare {
     /// Sessions with a log that is or was on this machine, without subagents.
     pub sessions: u64,
     pub subagents: u64,
-    /// Sessions of which only the agent's history of prompts is left; not counted above.
+    /// Sessions of which only the prompts in the agent's history are left; not included in `sessions`.
     pub prompts_only: u64,
-    /// Of all of them, those whose raw text was let go.
+    /// The number of all these sessions whose raw text was evicted.
     pub evicted: u64,
-    /// What they take of the raw cache.
+    /// Bytes of their raw text.
     pub raw_bytes: u64,
 }
 
-/// Looks at the store at `place`. None where there is none.
+/// Reads the overview of the store at `place`, or returns `None` if there is no store.
 pub fn look(place: &Place) -> Result<Option<Overview>, StoreError> {
     let Some(store) = Store::open_existing(place)? else {
         return Ok(None);
@@ -49,7 +49,7 @@ pub fn look(place: &Place) -> Result<Option<Overview>, StoreError> {
     let reads = store.reads();
     let mut agents: BTreeMap<String, AgentShare> = BTreeMap::new();
     let raw = reads.raw_bytes()?;
-    // The same list as `boswell sessions --all` prints, so that both counts agree.
+    // The list that `boswell sessions --all` prints, so that the two counts agree.
     for session in reads.listed()? {
         let share = agents.entry(session.flavor().to_owned()).or_default();
         share.raw_bytes += raw.get(&session.session_uid).copied().unwrap_or_default();
@@ -78,7 +78,7 @@ pub fn look(place: &Place) -> Result<Option<Overview>, StoreError> {
     }))
 }
 
-/// What the packs and the database take on disk. A file that goes away meanwhile takes nothing.
+/// Returns the bytes of the packs and of the database on disk. A file that disappears during the scan counts as empty.
 fn disk_bytes(directory: &Path, packs: &Path) -> (u64, u64) {
     let files = |directory: &Path| {
         let walker = walkdir::WalkDir::new(directory).into_iter().flatten();
@@ -87,8 +87,8 @@ fn disk_bytes(directory: &Path, packs: &Path) -> (u64, u64) {
             .map(|entry| entry.metadata().map_or(0, |metadata| metadata.len()))
             .sum()
     };
-    let beside = ["", "-wal", "-shm"].map(|ending| directory.join(format!("{}{ending}", Store::DATABASE)));
-    let database = beside
+    let database_files = ["", "-wal", "-shm"].map(|ending| directory.join(format!("{}{ending}", Store::DATABASE)));
+    let database = database_files
         .iter()
         .map(|path| fs::metadata(path).map_or(0, |metadata| metadata.len()));
     (files(packs), database.sum())

@@ -1,8 +1,9 @@
-//! A written day: what was asked, what was done, what came of it, each statement with the lines it stands on.
+//! The written report of a day: what was asked, what was done and what resulted, each statement with the lines that
+//! support it.
 //!
-//! A writer makes a [`Day`] of a workspace; pages are made of a [`Day`] alone. The writer here needs no model: it tells
-//! what the logs show, in an order that does not depend on who asks or when. Nothing here knows HTML or Markdown, the time
-//! or this machine: the same workspace and digests give the same day.
+//! A writer turns a workspace into a [`Day`], and pages are rendered from the [`Day`] alone. The default writer in this
+//! module needs no model: it describes what the logs show, in a fixed order. Nothing here depends on HTML, Markdown,
+//! the clock or the machine, so the same workspace and digests always give the same day.
 
 mod commands;
 mod excerpts;
@@ -40,27 +41,27 @@ pub use fields::{
 };
 pub use workspace::read_day;
 
-/// What a day is written from.
+/// The inputs of a report.
 pub struct Ask<'a> {
     /// The workspace of the day.
     pub workspace: &'a Path,
     pub masker: &'a Masker,
     pub prices: &'a Prices,
-    /// Digests, decisions and the marks of sessions whose text was let go.
+    /// Provides digests, decisions and turns of sessions whose text was evicted.
     pub store: Option<&'a Store>,
-    /// What `~` means in a log whose text was let go.
+    /// The meaning of `~` in a log whose text was evicted.
     pub home: &'a Path,
-    /// Which sessions are told, by their uids; none tells all.
+    /// The uids of the sessions to report, or `None` for all.
     pub only: Option<&'a HashSet<String>>,
 }
 
 impl Ask<'_> {
-    fn takes(&self, session_uid: &str) -> bool {
+    fn includes_session(&self, session_uid: &str) -> bool {
         self.only.is_none_or(|only| only.contains(session_uid))
     }
 }
 
-/// Why a day cannot be written.
+/// The reasons why a day cannot be written.
 #[derive(Debug, Error)]
 pub enum ReportError {
     #[error("cannot read {path}: {reason}")]
@@ -69,18 +70,18 @@ pub enum ReportError {
     Store(#[from] StoreError),
 }
 
-/// Writes a day without any model, from its workspace and from the digests of sessions whose text was let go.
+/// Writes a day with the default writer, from its workspace and from the digests of evicted sessions.
 pub fn write(ask: &Ask<'_>) -> Result<Day, ReportError> {
     let mut workspace = workspace::Workspace::open(ask.workspace)?;
-    workspace.retain(&|uid| ask.takes(uid));
-    let mut facts = read::read(&workspace, ask);
+    workspace.retain(&|uid| ask.includes_session(uid));
+    let mut facts = read::read_facts(&workspace, ask);
     if let Some(store) = ask.store {
         facts.add_decisions(store)?;
     }
-    let gone = match ask.store {
-        Some(store) => gone::gone(store, &workspace, ask)?,
+    let evicted = match ask.store {
+        Some(store) => gone::find_evicted(store, &workspace, ask)?,
         None => Vec::new(),
     };
-    let day = project::write(&workspace, &facts, gone);
-    Ok(words::numbered(day))
+    let day = project::write_day(&workspace, &facts, evicted);
+    Ok(words::number_secrets(day))
 }

@@ -1,5 +1,5 @@
-//! Digests and decisions as files, one JSON file each, for whoever indexes them. Only masked text is written, into files
-//! that are there wholly or not at all and that only their owner can read.
+//! Exports digests and decisions as one JSON file each, for other programs to index. Only masked text is written. A
+//! file is written completely or not at all, and only its owner can read it.
 
 use std::fs;
 use std::io::{self, Write};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-/// What a file is about, which is the directory it lies in.
+/// The kind of an exported file, which selects its directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
     Digest,
@@ -23,33 +23,33 @@ impl Subject {
     }
 }
 
-/// Where a file lies. `name` may be a stranger's word: it is the file's name only as far as that is harmless.
+/// Returns the path of an exported file. `name` is untrusted, so it is reduced to a safe file name.
 pub fn path(directory: &Path, subject: Subject, name: &str) -> PathBuf {
     directory
         .join(subject.directory())
-        .join(format!("{}.json", harmless(name)))
+        .join(format!("{}.json", safe_file_stem(name)))
 }
 
-/// Writes one file in the place of the one before.
+/// Writes one file, replacing an earlier one of the same name.
 pub fn write(directory: &Path, subject: Subject, name: &str, content: &impl Serialize) -> io::Result<PathBuf> {
     let path = path(directory, subject, name);
     let directory = directory.join(subject.directory());
     fs::create_dir_all(&directory)?;
-    let beside = directory.join(format!(".{}.{}.new", harmless(name), std::process::id()));
+    let temporary = directory.join(format!(".{}.{}.new", safe_file_stem(name), std::process::id()));
     let mut text = serde_json::to_vec_pretty(content).map_err(io::Error::other)?;
     text.push(b'\n');
-    let written = open(&beside).and_then(|mut file| {
+    let written = open_private(&temporary).and_then(|mut file| {
         file.write_all(&text)?;
         file.sync_all()
     });
-    if let Err(error) = written.and_then(|()| fs::rename(&beside, &path)) {
-        _ = fs::remove_file(&beside);
+    if let Err(error) = written.and_then(|()| fs::rename(&temporary, &path)) {
+        _ = fs::remove_file(&temporary);
         return Err(error);
     }
     Ok(path)
 }
 
-fn open(path: &Path) -> io::Result<fs::File> {
+fn open_private(path: &Path) -> io::Result<fs::File> {
     let mut options = fs::OpenOptions::new();
     options.create(true).truncate(true).write(true);
     #[cfg(unix)]
@@ -57,11 +57,12 @@ fn open(path: &Path) -> io::Result<fs::File> {
     options.open(path)
 }
 
-/// A name of letters, digits, `-` and `_`, and a hash where others stood in it: two names stay two.
-fn harmless(name: &str) -> String {
+/// Returns a file name of letters, digits, `-` and `_`. If other characters were replaced, a hash is appended so that
+/// different names stay different.
+fn safe_file_stem(name: &str) -> String {
     let keep = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     let plain: String = name.chars().take(100).map(|c| if keep(c) { c } else { '-' }).collect();
-    // A uid has one colon, which is the one change that loses nothing.
+    // Replacing the single colon of a uid keeps names unique, so it needs no hash.
     let same = name.replacen(':', "-", 1);
     if plain == same && name.len() <= 100 {
         return plain;
@@ -75,15 +76,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_takes_the_place_of_the_one_before_and_stays_in_its_directory() {
+    fn a_file_replaces_the_previous_one_and_stays_in_its_directory() {
         let place = tempfile::tempdir().unwrap();
         let write = |name: &str, number: u32| write(place.path(), Subject::Digest, name, &number).unwrap();
         let path = write("claude:one", 1);
         assert_eq!(path, place.path().join("digests/claude-one.json"));
         write("claude:one", 2);
         assert_eq!(fs::read_to_string(&path).unwrap(), "2\n");
-        let strange = write("claude:../../x", 3);
-        assert!(strange.parent().unwrap().ends_with("digests"), "{strange:?}");
+        let hostile = write("claude:../../x", 3);
+        assert!(hostile.parent().unwrap().ends_with("digests"), "{hostile:?}");
         assert_ne!(write("claude:a/b", 4), write("claude:a-b", 5));
         assert_eq!(fs::read_dir(place.path().join("digests")).unwrap().count(), 4);
     }

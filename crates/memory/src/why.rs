@@ -1,8 +1,9 @@
-//! Why a file is as it is: which turns of which sessions touched it, and which one wrote a line of it.
+//! Answers why a file is as it is: which turns of which sessions touched it, and which one wrote a given line.
 //!
-//! A line is never guessed. The recorded edits are made again from where the file's text is known, and each line is followed
-//! to the present text; what cannot be followed must stand there whole, once, and not later than the commit that brought it. What
-//! nobody recorded is not from a session, or only came with a commit that a session made; then that is what is said.
+//! A line is never attributed by guessing. The recorded edits are replayed from a point at which the file's text is
+//! known, and each line is followed to the present text. If the replay loses a line, it must occur in the present text
+//! unchanged and exactly once, and the edit must not be later than the commit that added the line. A line that no edit
+//! wrote is reported as not from a session, unless a session made the commit that added it.
 
 mod edits;
 mod git;
@@ -23,81 +24,83 @@ pub use git::Commit;
 pub use paths::is_windows_path;
 pub use recorded::{LikelySource, RecordedPath, recorded_paths};
 
-use self::edits::Found;
+use self::edits::FoundEdit;
 use self::git::Git;
-use self::paths::Target;
-use self::present::{masked, present, present_lines};
+use self::paths::TargetFile;
+use self::present::{mask_lines, read_lines, read_with_line};
 use self::recorded::LikelyEdits;
-use self::replay::{Made, Writer};
+use self::replay::{LineWriter, ReplayedEdit};
 use crate::commits;
 use crate::mask::Masker;
 use crate::store::{Listed, Status, Store, StoreError};
 
-/// A longer file is not followed line by line.
+/// Larger files are not attributed line by line, because matching lines takes quadratic time and memory.
 const FILE_BYTES_MAX: u64 = 16 << 20;
-/// A file with a zero byte in its beginning is no text.
+/// Number of leading bytes that are checked for a zero byte. A file that has one is not text.
 const HEAD_BYTES: usize = 8 << 10;
-/// So often a file may have been moved.
+/// Maximum number of times the file may have been moved.
 const MOVES_MAX: usize = 8;
-/// A commit tells its time in seconds.
+/// Git stores commit times in whole seconds.
 const SECOND: SignedDuration = SignedDuration::from_secs(1);
 
-/// What is asked.
+/// The file, and optionally the line, to explain.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
-    /// An absolute path, of a file that need not be there.
+    /// An absolute path. The file need not exist.
     pub path: &'a Path,
-    /// From 1.
+    /// Counted from 1.
     pub line: Option<u64>,
     pub masker: &'a Masker,
     pub threads: usize,
 }
 
-/// What is known of a file.
+/// Everything the memory knows about a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
-    /// The names it has and had in its repository, the present one first.
+    /// The current and former names of the file in its repository, the current one first.
     pub names: Vec<PathBuf>,
     pub line: Option<AskedLine>,
-    /// Newest first, those that only name the file in a command behind the others. Of a line, the one that wrote it.
+    /// Newest first, but commands that only name the file come last. If a line was asked for, only the turn that wrote
+    /// it.
     pub touches: Vec<Touch>,
-    /// Sessions that edited the file and whose text is gone, newest first.
+    /// Sessions that edited the file and whose text was evicted, newest first.
     pub evicted: Vec<Evicted>,
     /// Set if the touches are those of another path, whose recorded edits match the text of the file.
     pub likely: Option<LikelySource>,
 }
 
-/// The line that is asked about.
+/// The line that was asked about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AskedLine {
     pub number: u64,
     pub text: String,
     pub verdict: Verdict,
-    /// The commit that brought it; none where it is not committed.
+    /// The commit that added the line, or `None` if it is not committed.
     pub commit: Option<Commit>,
 }
 
-/// How it is known who wrote a line.
+/// How well the origin of a line is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// An edit wrote exactly this line, and it was followed from there to now.
+    /// An edit wrote exactly this line, and it was followed from that edit to the present text.
     Wrote,
-    /// The same, but somebody changed its spacing since.
+    /// As `Wrote`, but its spacing was changed outside of all sessions since then.
     Respaced,
-    /// What an edit wrote stands here whole and only here; the text in between could not be followed.
+    /// The text of an edit occurs in the file unchanged and only here, but it could not be followed through the edits
+    /// in between.
     StandsHere,
     /// An edit of another path wrote the same line, and the text of the file matches the edits of that path.
     Likely,
-    /// No recorded edit wrote it, but the commit that brought it was made by a session.
+    /// No recorded edit wrote it, but a session made the commit that added it.
     Committed,
-    /// Nothing in the memory wrote it.
+    /// No session wrote it.
     NotFromASession,
-    /// Nothing that is kept wrote it, but sessions edited the file whose text is gone.
+    /// No stored session wrote it, but the text of some sessions that edited the file was evicted.
     Unknown,
 }
 
 impl Verdict {
-    /// The word used in JSON.
+    /// Returns the name used in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Wrote => "wrote",
@@ -115,14 +118,14 @@ impl Verdict {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Touch {
     pub session: Listed,
-    /// None in what stands before the first prompt.
+    /// `None` before the first prompt.
     pub turn: Option<u32>,
-    /// What the turn began with, or the session.
+    /// The prompt of the turn, or the first prompt of the session if the touch belongs to no turn.
     pub prompt: Option<String>,
     pub at: Option<Timestamp>,
-    /// Whether the file is only named in a command that may write it.
+    /// True if the file is only named in a command that may write it.
     pub is_command: bool,
-    /// In their order. Empty where the turn only made the commit.
+    /// In log order. Empty if the turn only made the commit.
     pub edits: Vec<Edit>,
 }
 
@@ -132,15 +135,15 @@ pub struct Edit {
     pub at: Option<Timestamp>,
     pub tool: String,
     pub seq: u64,
-    /// Of the log.
+    /// The line of the log.
     pub line: u64,
-    /// The tool call in one line.
+    /// One-line summary of the tool call.
     pub summary: String,
-    /// What it changed; empty where that is not told.
+    /// Empty if the log does not say what the edit changed.
     pub diff: Vec<Hunk>,
 }
 
-/// A session that edited a file and whose text is gone. Its digest still tells that.
+/// A session that edited a file and whose text was evicted. Its digest still counts the edits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evicted {
     pub session: Listed,
@@ -148,53 +151,53 @@ pub struct Evicted {
     pub prompt: Option<String>,
 }
 
-/// Why there is no answer.
+/// The reasons why a question has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum WhyError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error("there is no such file")]
     Missing,
-    #[error("this is no file")]
+    #[error("not a regular file")]
     NoFile,
     #[error("the file is larger than {} MiB", FILE_BYTES_MAX >> 20)]
     TooLarge,
-    #[error("the file is no text")]
+    #[error("not a text file")]
     NoText,
-    #[error("the file has {0} lines")]
+    #[error("the file has only {0} lines")]
     NoSuchLine(u64),
     #[error("cannot read the file: {0}")]
     Unreadable(#[source] std::io::Error),
 }
 
-/// Looks for the turns that touched a file, or that wrote one line of it, among the sessions that are taken.
+/// Returns the turns that touched a file, or the one that wrote a line of it, among the sessions that `takes` accepts.
 pub fn find(store: &Store, question: &Question<'_>, takes: &dyn Fn(&Listed) -> bool) -> Result<Answer, WhyError> {
     let text = question
         .line
-        .map(|line| Ok::<_, WhyError>((line, present(question, line)?)));
+        .map(|line| Ok::<_, WhyError>((line, read_with_line(question, line)?)));
     let text = text.transpose()?;
-    let mut target = Target::new(question.path);
+    let mut target = TargetFile::new(question.path);
     let git = target.checkout.as_ref().map(|checkout| Git::new(&checkout.root));
     let own_name = target.names.first().and_then(|name| name.to_str()).map(str::to_owned);
     let in_git = git.as_ref().zip(own_name.as_deref());
-    let history = in_git.map_or_else(Vec::new, |(git, name)| git.commits(name));
+    let history = in_git.map_or_else(Vec::new, |(git, name)| git.list_commits(name));
     for commit in &history {
-        target.was(Path::new(&commit.name));
+        target.add_name(Path::new(&commit.name));
     }
     let sessions = store.reads().listed()?;
-    let mut found = edits::gather(store, &sessions, &mut target)?;
+    let mut found = edits::find_edits(store, &sessions, &mut target)?;
     for _ in 0..MOVES_MAX {
         if !edits::note_moves(&found, &sessions, &mut target) {
             break;
         }
-        found = edits::gather(store, &sessions, &mut target)?;
+        found = edits::find_edits(store, &sessions, &mut target)?;
     }
-    let mut looked = Looked {
+    let mut builder = TouchBuilder {
         store,
         sessions: &sessions,
         prompts: HashMap::new(),
     };
-    let evicted = evicted(store, &sessions, &mut target, takes)?;
+    let evicted = find_evicted(store, &sessions, &mut target, takes)?;
     let is_unknown = found.is_empty() && evicted.is_empty();
     let likely = match is_unknown {
         true => likely_edits(
@@ -209,22 +212,23 @@ pub fn find(store: &Store, question: &Question<'_>, takes: &dyn Fn(&Listed) -> b
         found = edits.found;
         edits.source
     });
-    // All edits are made again; only what is told is chosen.
+    // Edits of sessions that `takes` rejects are replayed too, because the lines of accepted ones depend on them. The
+    // filter only applies to the result.
     let (line, mut touches) = match text {
-        None => (None, looked.all(found)?),
+        None => (None, builder.build_touches(found)?),
         Some((number, lines)) => {
-            // The history of this file does not apply to another one.
+            // The history of this file does not apply if the edits belong to another one.
             let git = in_git.filter(|_| likely.is_none());
-            let known = Known {
+            let known = FileHistory {
                 git,
                 history: if likely.is_none() { &history } else { &[] },
                 found: &found,
             };
-            let (mut line, writer) = of_line(question, number, &lines, &known);
+            let (mut line, writer) = attribute_line(question, number, &lines, &known);
             if likely.is_some() && writer.is_some() {
                 line.verdict = Verdict::Likely;
             }
-            let (mut line, touches) = looked.of_line(question, line, writer, &found, takes)?;
+            let (mut line, touches) = builder.touches_of_line(question, line, writer, &found, takes)?;
             if line.verdict == Verdict::NotFromASession && !evicted.is_empty() {
                 line.verdict = Verdict::Unknown;
             }
@@ -248,37 +252,37 @@ fn likely_edits(
     question: &Question<'_>,
     lines: Option<&[String]>,
 ) -> Result<Option<LikelyEdits>, StoreError> {
-    let lines = lines.map(<[String]>::to_vec).or_else(|| present_lines(question).ok());
+    let lines = lines.map(<[String]>::to_vec).or_else(|| read_lines(question).ok());
     match lines {
         Some(lines) => recorded::likely_edits(store, sessions, question.path, &lines),
         None => Ok(None),
     }
 }
 
-/// What is known of a file beside its text.
-struct Known<'a> {
-    /// Git, and what it calls the file.
+/// What is known of a file besides its text.
+struct FileHistory<'a> {
+    /// The repository, and the name of the file in it.
     git: Option<(&'a Git, &'a str)>,
     history: &'a [Commit],
-    found: &'a [Found],
+    found: &'a [FoundEdit],
 }
 
-/// Which edit wrote a line, by its place among those that were found.
-fn of_line(
+/// Returns the line with its verdict, and the edit that wrote it as an index into `known.found`.
+fn attribute_line(
     question: &Question<'_>,
     number: u64,
     lines: &[String],
-    known: &Known<'_>,
-) -> (AskedLine, Option<(usize, Writer)>) {
+    known: &FileHistory<'_>,
+) -> (AskedLine, Option<(usize, LineWriter)>) {
     let at = usize::try_from(number - 1).unwrap_or(usize::MAX);
-    let told: Vec<usize> = (0..known.found.len())
+    let changed: Vec<usize> = (0..known.found.len())
         .filter(|at| known.found[*at].change.is_some())
         .collect();
-    let made: Vec<Made<'_>> = told
+    let replayed: Vec<ReplayedEdit<'_>> = changed
         .iter()
         .filter_map(|at| {
             let found = &known.found[*at];
-            Some(Made {
+            Some(ReplayedEdit {
                 at: found.at,
                 before: found.before.as_deref(),
                 change: found.change.as_ref()?,
@@ -287,8 +291,8 @@ fn of_line(
         .collect();
     let mut text_at = |moment: Option<Timestamp>, newest: Option<usize>| {
         let ((git, _), moment) = known.git.zip(moment)?;
-        // Within one second it is not known which came first.
-        let is_before = |commit: &Commit| later(commit.at) <= moment;
+        // Within one second, the order of a commit and an edit is unknown.
+        let is_before = |commit: &Commit| latest_time(commit.at) <= moment;
         let number = known
             .history
             .iter()
@@ -296,19 +300,19 @@ fn of_line(
             .filter(|at| Some(*at) != newest)?;
         let commit = &known.history[number];
         let text = git.text_at(&commit.sha, &commit.name)?;
-        Some((number, masked(question.masker, &text).join("\n")))
+        Some((number, mask_lines(question.masker, &text).join("\n")))
     };
-    let writers = replay::writers(&made, lines, &mut text_at);
+    let writers = replay::attribute_lines(&replayed, lines, &mut text_at);
     let commit = known.git.and_then(|(git, name)| {
-        let newest = masked(question.masker, &git.text_at("HEAD", name)?);
-        let bare = |lines: &[String]| lines.iter().map(|line| lines::bare(line)).collect::<Vec<_>>();
-        let pairs = lines::pairs(&bare(&newest), &bare(lines));
+        let newest = mask_lines(question.masker, &git.text_at("HEAD", name)?);
+        let bare = |lines: &[String]| lines.iter().map(|line| lines::strip_spacing(line)).collect::<Vec<_>>();
+        let pairs = lines::match_lines(&bare(&newest), &bare(lines));
         let (committed, _) = pairs.into_iter().find(|(_, present)| *present == at)?;
-        git.blamed(name, committed as u64 + 1)
+        git.blame_line(name, committed as u64 + 1)
     });
-    // What a commit brought was there before a later edit.
-    let is_earlier = |writer: &Writer| match (&commit, made[writer.edit].at) {
-        (Some(commit), Some(at)) if !writer.is_followed => at <= later(commit.at),
+    // A line that was committed before an edit cannot come from that edit.
+    let is_earlier = |writer: &LineWriter| match (&commit, replayed[writer.edit].at) {
+        (Some(commit), Some(at)) if !writer.is_followed => at <= latest_time(commit.at),
         _ => true,
     };
     let writer = writers.get(at).copied().flatten().filter(is_earlier);
@@ -324,22 +328,22 @@ fn of_line(
         verdict,
         commit,
     };
-    (line, writer.map(|writer| (told[writer.edit], writer)))
+    (line, writer.map(|writer| (changed[writer.edit], writer)))
 }
 
-/// A commit is made within the second it tells.
-fn later(at: Timestamp) -> Timestamp {
+/// Returns the latest time at which a commit with this timestamp can have been made.
+fn latest_time(at: Timestamp) -> Timestamp {
     at.saturating_add(SECOND).unwrap_or(at)
 }
 
-/// Sessions of which only a digest is left that names the file.
-fn evicted(
+/// Returns the evicted sessions whose digest names the file as edited.
+fn find_evicted(
     store: &Store,
     sessions: &[Listed],
-    target: &mut Target,
+    target: &mut TargetFile,
     takes: &dyn Fn(&Listed) -> bool,
 ) -> Result<Vec<Evicted>, StoreError> {
-    let mut gone = Vec::new();
+    let mut evicted = Vec::new();
     for session in sessions {
         if session.status != Status::Evicted || !takes(session) {
             continue;
@@ -352,39 +356,39 @@ fn evicted(
             .digest
             .files
             .iter()
-            .filter(|file| target.is_at(&file.path, directory));
+            .filter(|file| target.matches_path(&file.path, directory));
         let edits: u64 = own.map(|file| file.edits).sum();
         if edits > 0 {
-            gone.push(Evicted {
+            evicted.push(Evicted {
                 session: session.clone(),
                 edits,
                 prompt: row.digest.first_prompt.map(|prompt| prompt.text),
             });
         }
     }
-    Ok(gone)
+    Ok(evicted)
 }
 
-/// Puts together what is told of turns.
-struct Looked<'a> {
+/// Builds the [`Touch`]es of an answer.
+struct TouchBuilder<'a> {
     store: &'a Store,
     sessions: &'a [Listed],
-    /// By session and turn.
+    /// Prompts already looked up, by session and turn.
     prompts: HashMap<(String, Option<u32>), Option<String>>,
 }
 
-impl Looked<'_> {
-    /// All turns, newest first, those that only name the file last.
-    fn all(&mut self, found: Vec<Found>) -> Result<Vec<Touch>, StoreError> {
+impl TouchBuilder<'_> {
+    /// Returns all turns, newest first; those that only name the file in a command come last.
+    fn build_touches(&mut self, found: Vec<FoundEdit>) -> Result<Vec<Touch>, StoreError> {
         let mut touches: Vec<Touch> = Vec::new();
         let mut at: HashMap<(usize, Option<u32>, bool), usize> = HashMap::new();
-        for one in found {
-            let key = (one.session, one.turn, one.is_command);
+        for edit in found {
+            let key = (edit.session, edit.turn, edit.is_command);
             match at.get(&key) {
-                Some(known) => touches[*known].edits.push(show::edit(&one)),
+                Some(known) => touches[*known].edits.push(show::describe_edit(&edit)),
                 None => {
                     at.insert(key, touches.len());
-                    let touch = self.touch(one.session, one.turn, &one)?;
+                    let touch = self.build_touch(edit.session, edit.turn, &edit)?;
                     touches.push(touch);
                 }
             }
@@ -397,33 +401,33 @@ impl Looked<'_> {
         Ok(touches)
     }
 
-    /// The turn that wrote a line, else the one that made the commit which brought it.
-    fn of_line(
+    /// Returns the turn that wrote a line, or else the turn that made the commit which added it.
+    fn touches_of_line(
         &mut self,
         question: &Question<'_>,
         mut line: AskedLine,
-        writer: Option<(usize, Writer)>,
-        found: &[Found],
+        writer: Option<(usize, LineWriter)>,
+        found: &[FoundEdit],
         takes: &dyn Fn(&Listed) -> bool,
     ) -> Result<(AskedLine, Vec<Touch>), StoreError> {
         if let Some((at, _)) = writer {
-            let one = &found[at];
-            return Ok((line, vec![self.touch(one.session, one.turn, one)?]));
+            let edit = &found[at];
+            return Ok((line, vec![self.build_touch(edit.session, edit.turn, edit)?]));
         }
         let Some(commit) = &line.commit else {
             return Ok((line, Vec::new()));
         };
         let made = commits::find(self.store, &commit.sha, question.threads, takes)?.made;
         let session = made.as_ref().and_then(|place| {
-            let is_it = |session: &&Listed| session.session_uid == place.session_uid;
-            self.sessions.iter().find(is_it).cloned()
+            let is_same = |session: &&Listed| session.session_uid == place.session_uid;
+            self.sessions.iter().find(is_same).cloned()
         });
         let (Some(place), Some(session)) = (made, session) else {
             return Ok((line, Vec::new()));
         };
         line.verdict = Verdict::Committed;
         let touch = Touch {
-            prompt: self.prompt(&session.session_uid, place.turn)?,
+            prompt: self.find_prompt(&session.session_uid, place.turn)?,
             turn: place.turn,
             at: Some(commit.at),
             is_command: true,
@@ -433,20 +437,20 @@ impl Looked<'_> {
         Ok((line, vec![touch]))
     }
 
-    fn touch(&mut self, session: usize, turn: Option<u32>, first: &Found) -> Result<Touch, StoreError> {
+    fn build_touch(&mut self, session: usize, turn: Option<u32>, first: &FoundEdit) -> Result<Touch, StoreError> {
         let session = self.sessions[session].clone();
         Ok(Touch {
-            prompt: self.prompt(&session.session_uid, turn)?,
+            prompt: self.find_prompt(&session.session_uid, turn)?,
             turn,
             at: first.at,
             is_command: first.is_command,
-            edits: vec![show::edit(first)],
+            edits: vec![show::describe_edit(first)],
             session,
         })
     }
 
-    /// What a turn began with; of what belongs to none, what the session began with.
-    fn prompt(&mut self, uid: &str, turn: Option<u32>) -> Result<Option<String>, StoreError> {
+    /// Returns the prompt of a turn, or the session's first prompt if there is no such turn.
+    fn find_prompt(&mut self, uid: &str, turn: Option<u32>) -> Result<Option<String>, StoreError> {
         let key = (uid.to_owned(), turn);
         if let Some(known) = self.prompts.get(&key) {
             return Ok(known.clone());

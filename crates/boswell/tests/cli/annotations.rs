@@ -64,7 +64,7 @@ fn tags_come_and_go_and_are_shown() {
     );
     assert_snapshot!(sandbox.run("tag last two,words"), @"
     --- stderr ---
-    error: a tag is one word: `two,words`
+    error: a tag must be a single word: `two,words`
     --- exit 2 ---
     ");
 }
@@ -94,10 +94,10 @@ fn a_note_and_a_name_replace_each_other_and_go_when_empty() {
     assert_eq!(json_of(&run(&sandbox, "name last --json", ""))["name"], Value::Null);
     assert!(sandbox.run("sessions").contains("make the tests green"));
     assert_snapshot!(sandbox.run("journal --limit 4"), @"
-    2026-04-01 09:00:00  name  took the name of claude:5e550000-0000-4000-8000-000000000001 away
+    2026-04-01 09:00:00  name  removed the name of claude:5e550000-0000-4000-8000-000000000001
     2026-04-01 09:00:00  note  took the note on claude:5e550000-0000-4000-8000-000000000001 away
     2026-04-01 09:00:00  name  named claude:5e550000-0000-4000-8000-000000000001: the parser rewrite
-    2026-04-01 09:00:00  note  noted something on claude:5e550000-0000-4000-8000-000000000001
+    2026-04-01 09:00:00  note  set the note on claude:5e550000-0000-4000-8000-000000000001
     ");
 }
 

@@ -65,7 +65,7 @@ fn a_day_is_prepared_once_and_told() {
     ");
     assert_snapshot!(told(&sandbox, "prepare --date 2026-03-31 --timezone Asia/Shanghai"), @"
     --- stderr ---
-    error: the workspace there is another one (report_window_local, report_window_utc, timezone): [DAYS]/2026-03-31
+    error: the existing workspace differs in report_window_local, report_window_utc, timezone: [DAYS]/2026-03-31
     Hint: `boswell prepare --force` prepares it again; reports in it stay
     --- exit 2 ---
     ");
@@ -117,7 +117,7 @@ fn days_that_make_no_sense_are_refused() {
     ");
     assert_snapshot!(told(&sandbox, "prepare --date 2026-04-02"), @"
     --- stderr ---
-    error: this day has not begun in UTC: 2026-04-02
+    error: 2026-04-02 has not begun yet in UTC
     --- exit 2 ---
     ");
     assert_snapshot!(told(&sandbox, "prepare --date tomorrow"), @"

@@ -244,7 +244,7 @@ fn decisions_are_kept_masked_and_shown_with_their_session() {
     );
     assert_snapshot!(sandbox.run_args(&["decide", " "]), @"
     --- stderr ---
-    error: a decision has words
+    error: a decision cannot be empty
     --- exit 2 ---
     ");
 }

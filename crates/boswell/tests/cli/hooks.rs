@@ -239,7 +239,10 @@ fn a_failure_that_only_a_hook_tells_of_decides_how_the_session_came_out() {
         (&"fail".into(), &"api_error".into()),
         "{digest}"
     );
-    assert_eq!(digest["evidence"][1]["text"], "told by a hook: rate_limit", "{digest}");
+    assert_eq!(
+        digest["evidence"][1]["text"], "reported by a hook: rate_limit",
+        "{digest}"
+    );
     let shown = sandbox.run(&format!("show {CLAUDE}"));
     assert!(
         shown.contains("  failed: rate limit (") && shown.contains("  ended: prompt input exit ("),

@@ -266,7 +266,7 @@ fn what_was_decided_is_told_whether_its_text_is_there_or_not() {
     sandbox.set("BOSWELL_NOW", "2026-04-01T12:00:00Z");
     sandbox.run("sweep");
     sandbox.run_args(&["decide", "tokens stay opaque", "--session", LOGIN]);
-    let decided = "Written down: “tokens stay opaque”";
+    let decided = "Recorded decision: “tokens stay opaque”";
     assert!(sandbox.run("report --date 2026-03-31").contains(decided));
     sandbox.run("sweep");
     sandbox.run("evict --config session_memory.retention.raw_soft_cap_bytes=1");

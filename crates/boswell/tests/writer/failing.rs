@@ -39,12 +39,12 @@ fn what_is_not_so_is_refused_with_its_place_and_can_be_mended() {
     let notes = notes(&sandbox);
     let refused = notes.iter().filter(|line| line.starts_with("refused")).take(7).cloned();
     assert_snapshot!(refused.collect::<Vec<_>>().join("\n"), @r#"
-    refused turns[0].asked.lines[0]: is no range of lines; write it like "21-55" or "21"
-    refused turns[0].reactions[0].lines[0]: lies outside of T0001; T0001 has the lines 1-6
-    refused turns[0].outcomes[0].kind: is none of the known words; one of code, document, decision, validation, process, research, blocker, other
-    refused turns[0].outcomes[0].lines[0]: lies outside of T0001; T0001 has the lines 1-6
-    refused turns[0].end.text: has 5000 characters, at most 600 are taken; say it in one short sentence
-    refused turns[0].end.lines[0]: lies outside of T0001; T0001 has the lines 1-6
+    refused turns[0].asked.lines[0]: is not a range of lines; write it like "21-55" or "21"
+    refused turns[0].reactions[0].lines[0]: is outside of T0001; T0001 has the lines 1-6
+    refused turns[0].outcomes[0].kind: is not an allowed value; use one of code, document, decision, validation, process, research, blocker, other
+    refused turns[0].outcomes[0].lines[0]: is outside of T0001; T0001 has the lines 1-6
+    refused turns[0].end.text: has 5000 characters; the maximum is 600; write one short sentence
+    refused turns[0].end.lines[0]: is outside of T0001; T0001 has the lines 1-6
     refused turns[0].turn_ref
     "#);
     assert_eq!(

@@ -1,5 +1,5 @@
-//! Puts a day's sessions into projects: names, references, and the children of each turn. Nothing is in its place yet;
-//! what has to be written is told as a tree.
+//! Arranges a day's sessions into projects: names, references and the children of each turn. The result is a tree of
+//! files to write; nothing is written yet.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -9,36 +9,36 @@ use std::path::{Path, PathBuf};
 use transcript::Agent;
 
 use super::audit::{FromMemory, Manifest, Masked, Notes, Renamed, SessionEntry, Skipped};
-use super::children::{Child, Children};
-use super::collect::{Collected, FORGOTTEN, Picked};
+use super::children::{ChildLog, ChildLogs};
+use super::collect::{CollectedLogs, FORGOTTEN, PickedSession};
 use super::copy::{Copied, Copies, copy};
-use super::index::{ASSOCIATION, IndexRow, Metadata, ProjectFile, SubagentRow, TurnRow, file, lines};
-use super::links::Link;
-use super::names::{Names, safe};
-use super::recalled::{Forgotten, Gone, recall_child};
-use super::text::Text;
-use super::window::stamp;
-use super::write::waiting_place;
-use super::{Ask, source_name, specs};
+use super::index::{ASSOCIATION, IndexRow, Metadata, ProjectFile, SubagentRow, TurnRow, to_json_file, to_json_lines};
+use super::links::ChildLink;
+use super::names::{DirectoryNames, safe_name};
+use super::recalled::{ForgottenSessions, RecalledLog, recall_child};
+use super::text::LogText;
+use super::window::format_time;
+use super::write::pending_path;
+use super::{Ask, searched_directories, source_name};
 use crate::store::Store;
 use crate::threads::on_threads;
 
-/// Where the children of sessions are looked for.
-pub(super) struct Family<'f> {
-    pub(super) children: Children<'f>,
+/// The sources in which the children of sessions are looked up.
+pub(super) struct ChildLookup<'f> {
+    pub(super) children: ChildLogs<'f>,
     pub(super) store: Option<&'f Store>,
-    pub(super) gone: &'f [Gone],
-    pub(super) forgotten: &'f Forgotten,
-    /// Where copies wait for their place.
+    pub(super) recalled: &'f [RecalledLog],
+    pub(super) forgotten: &'f ForgottenSessions,
+    /// Directory of the copies that are not in the workspace yet.
     pub(super) copies: &'f Path,
 }
 
-/// A workspace that is yet to be written.
+/// The contents of a workspace, before it is written.
 #[derive(Debug, Default)]
-pub(super) struct Tree {
-    /// Files by their place in the workspace.
+pub(super) struct WorkspaceTree {
+    /// New files by their path in the workspace.
     pub(super) files: BTreeMap<PathBuf, Vec<u8>>,
-    /// Copies that wait, by their place in the workspace.
+    /// Existing copies to move, by their path in the workspace.
     pub(super) moves: BTreeMap<PathBuf, PathBuf>,
     pub(super) audit: Vec<u8>,
     pub(super) projects: usize,
@@ -48,93 +48,100 @@ pub(super) struct Tree {
     pub(super) notes: Notes,
 }
 
-/// A session with its place.
-struct Placed {
-    picked: Picked,
+/// A session with its paths in the workspace.
+struct PlacedSession {
+    picked: PickedSession,
     session_path: String,
     subagent_path: String,
-    /// Its children that are copied, with their names.
-    children: Vec<(Link, String)>,
+    /// The children that were copied, with their file names.
+    children: Vec<(ChildLink, String)>,
 }
 
-pub(super) fn assemble(ask: &Ask<'_>, collected: Collected, family: &Family<'_>, notes: Notes) -> Tree {
-    let mut tree = Tree {
+/// Arranges the collected sessions into the tree of a workspace.
+pub(super) fn assemble(
+    ask: &Ask<'_>,
+    collected: CollectedLogs,
+    lookup: &ChildLookup<'_>,
+    notes: Notes,
+) -> WorkspaceTree {
+    let mut tree = WorkspaceTree {
         notes,
-        ..Tree::default()
+        ..WorkspaceTree::default()
     };
     let mut assembler = Assembler {
-        family,
+        lookup,
         tree: &mut tree,
         names: HashMap::new(),
         attached: HashSet::new(),
         copied: Cell::new(0),
     };
     let mut picked = collected.picked;
-    let order = |one: &Picked| {
+    let order = |session: &PickedSession| {
         (
-            one.project.key.clone(),
-            source_name(one.agent),
-            one.id.clone(),
-            one.place.clone(),
+            session.project.key.clone(),
+            source_name(session.agent),
+            session.id.clone(),
+            session.place.clone(),
         )
     };
     picked.sort_by_cached_key(order);
-    let named = copy_children(ask, family, &picked);
-    let mut placed: Vec<Placed> = picked
+    let named = copy_children(ask, lookup, &picked);
+    let mut placed: Vec<PlacedSession> = picked
         .into_iter()
         .zip(named)
-        .map(|(picked, named)| assembler.place(picked, named))
+        .map(|(picked, named)| assembler.place_session(picked, named))
         .collect();
     let attached = std::mem::take(&mut assembler.attached);
     for orphan in collected.children.iter().filter(|path| !attached.contains(*path)) {
-        let reason = "works for a session, and no turn of the day names it".to_owned();
+        let reason = "is a subagent's log, and no turn of the day names it".to_owned();
         tree.notes.skipped.push(Skipped::at(orphan, reason));
     }
-    placed.sort_by(|a, b| order_of(a).cmp(&order_of(b)));
+    placed.sort_by(|a, b| sort_key(a).cmp(&sort_key(b)));
     write_projects(&placed, &mut tree);
     tree.notes.skipped.sort();
     tree.notes.skipped.dedup();
-    write_heads(ask, &placed, &mut tree);
+    write_day_files(ask, &placed, &mut tree);
     tree
 }
 
-/// A child that the turns of a session name, with the copy of its log where that is there.
-struct Named {
-    link: Link,
-    found: Option<(Child, io::Result<Copied>)>,
+/// A child that the turns of a session name, with the copy of its log if it was found.
+struct NamedChild {
+    link: ChildLink,
+    found: Option<(ChildLog, io::Result<Copied>)>,
 }
 
 /// Finds and copies the children that the turns of each session name.
-fn copy_children(ask: &Ask<'_>, family: &Family<'_>, picked: &[Picked]) -> Vec<Vec<Named>> {
-    let named = |one: &Picked, link: &Link| {
-        let turns = &one.scan.turns;
+fn copy_children(ask: &Ask<'_>, lookup: &ChildLookup<'_>, picked: &[PickedSession]) -> Vec<Vec<NamedChild>> {
+    let named = |session: &PickedSession, link: &ChildLink| {
+        let turns = &session.scan.turns;
         turns.iter().any(|turn| link.touches(turn.start_line, turn.end_line))
     };
-    let wanted: Vec<(usize, &Link)> = (0..)
+    let wanted: Vec<(usize, &ChildLink)> = (0..)
         .zip(picked)
-        .flat_map(|(at, one)| one.scan.links.iter().map(move |link| (at, link)))
+        .flat_map(|(at, session)| session.scan.links.iter().map(move |link| (at, link)))
         .filter(|(at, link)| named(&picked[*at], link))
         .collect();
-    let (children, forgotten, copies) = (&family.children, family.forgotten, family.copies);
-    let copied = on_threads(ask.threads, wanted.len(), |number, room| {
+    let (children, forgotten, copies) = (&lookup.children, lookup.forgotten, lookup.copies);
+    let copied = on_threads(ask.threads, wanted.len(), |number, buffer| {
         let (at, link) = wanted[number];
         if forgotten.has(link.agent, &link.native_id(&picked[at].id)) {
             return None;
         }
         let child = children.find(link.agent, &link.id, &picked[at].id)?;
-        let to = waiting_place(copies, "child-", number);
-        let copied = Text::open(&child.path, room).and_then(|text| copy(&text, ask.copies, &to));
+        let to = pending_path(copies, "child-", number);
+        let copied = LogText::open(&child.path, buffer).and_then(|text| copy(&text, ask.copies, &to));
         Some((child, copied))
     });
-    let mut all: Vec<Vec<Named>> = picked.iter().map(|_| Vec::new()).collect();
+    let mut all: Vec<Vec<NamedChild>> = picked.iter().map(|_| Vec::new()).collect();
     for ((at, link), found) in wanted.into_iter().zip(copied) {
         let link = link.clone();
-        all[at].push(Named { link, found });
+        all[at].push(NamedChild { link, found });
     }
     all
 }
 
-fn order_of(placed: &Placed) -> (&str, &str, &str, &str) {
+/// Returns the key by which sessions are sorted before they get their references.
+fn sort_key(placed: &PlacedSession) -> (&str, &str, &str, &str) {
     let picked = &placed.picked;
     (
         &picked.project.key,
@@ -144,23 +151,23 @@ fn order_of(placed: &Placed) -> (&str, &str, &str, &str) {
     )
 }
 
-/// Gives files their names.
+/// Assigns paths in the workspace to sessions and their children.
 struct Assembler<'a, 'f> {
-    family: &'a Family<'f>,
-    tree: &'a mut Tree,
-    /// The names of each directory of the workspace.
-    names: HashMap<String, Names>,
+    lookup: &'a ChildLookup<'f>,
+    tree: &'a mut WorkspaceTree,
+    /// Names in use, by directory of the workspace.
+    names: HashMap<String, DirectoryNames>,
     /// Logs of children that were copied.
     attached: HashSet<PathBuf>,
     copied: Cell<usize>,
 }
 
 impl Assembler<'_, '_> {
-    /// Finds the place of a session and of its children.
-    fn place(&mut self, picked: Picked, named: Vec<Named>) -> Placed {
+    /// Assigns paths to a session and its children.
+    fn place_session(&mut self, picked: PickedSession, named: Vec<NamedChild>) -> PlacedSession {
         let source = source_name(picked.agent);
         let base = format!("projects/{}", picked.project.key);
-        let own = picked
+        let file_name = picked
             .place
             .file_name()
             .unwrap_or_default()
@@ -168,32 +175,32 @@ impl Assembler<'_, '_> {
             .into_owned();
         let session_path = match picked.agent {
             Agent::Grok => {
-                let directory = self.name(&format!("{base}/sessions/{source}"), &picked.id, &picked.place);
-                format!("sessions/{source}/{directory}/{own}")
+                let directory = self.assign_name(&format!("{base}/sessions/{source}"), &picked.id, &picked.place);
+                format!("sessions/{source}/{directory}/{file_name}")
             }
             Agent::Claude | Agent::Codex => {
-                // A compressed log is unpacked, and is named so.
-                let wanted = own.strip_suffix(".zst").unwrap_or(&own);
-                let name = self.name(&format!("{base}/sessions/{source}"), wanted, &picked.place);
+                // The copy of a compressed log is decompressed, so it loses the extension.
+                let wanted = file_name.strip_suffix(".zst").unwrap_or(&file_name);
+                let name = self.assign_name(&format!("{base}/sessions/{source}"), wanted, &picked.place);
                 format!("sessions/{source}/{name}")
             }
         };
-        self.put(&format!("{base}/{session_path}"), &picked.copied);
-        for (name, copied) in &picked.beside {
-            let beside = Path::new(&session_path).with_file_name(name);
-            self.put(&format!("{base}/{}", beside.to_string_lossy()), copied);
+        self.add_move(&format!("{base}/{session_path}"), &picked.copied);
+        for (name, copied) in &picked.companions {
+            let companions = Path::new(&session_path).with_file_name(name);
+            self.add_move(&format!("{base}/{}", companions.to_string_lossy()), copied);
         }
         if picked.is_from_memory {
-            let gone = self.family.gone.iter().find(|gone| gone.place == picked.place);
-            let session_uid = gone.map_or_else(String::new, |gone| gone.session_uid.clone());
+            let recalled = self.lookup.recalled.iter().find(|log| log.place == picked.place);
+            let session_uid = recalled.map_or_else(String::new, |log| log.session_uid.clone());
             self.tree.notes.from_memory.push(FromMemory {
                 session_uid,
                 workspace_path: format!("{base}/{session_path}"),
             });
         }
-        let parent = format!("sessions/{source}/subagents/{}", safe(&picked.id).as_str());
-        let children = self.children(&picked, named, &format!("{base}/{parent}"));
-        Placed {
+        let parent = format!("sessions/{source}/subagents/{}", safe_name(&picked.id).as_str());
+        let children = self.place_children(&picked, named, &format!("{base}/{parent}"));
+        PlacedSession {
             subagent_path: if children.is_empty() { String::new() } else { parent },
             picked,
             session_path,
@@ -201,11 +208,16 @@ impl Assembler<'_, '_> {
         }
     }
 
-    /// Gives their places to the children that the turns of a session name.
-    fn children(&mut self, picked: &Picked, named: Vec<Named>, directory: &str) -> Vec<(Link, String)> {
+    /// Assigns paths to the children that the turns of a session name.
+    fn place_children(
+        &mut self,
+        picked: &PickedSession,
+        named: Vec<NamedChild>,
+        directory: &str,
+    ) -> Vec<(ChildLink, String)> {
         let mut children = Vec::new();
-        for Named { mut link, found } in named {
-            if self.family.forgotten.has(link.agent, &link.native_id(&picked.id)) {
+        for NamedChild { mut link, found } in named {
+            if self.lookup.forgotten.has(link.agent, &link.native_id(&picked.id)) {
                 self.tree.notes.skipped.push(Skipped {
                     what: format!("{} {}", source_name(link.agent), link.id),
                     reason: FORGOTTEN.to_owned(),
@@ -224,8 +236,8 @@ impl Assembler<'_, '_> {
         children
     }
 
-    /// Gives the copy of a child's log its place, and gives its name.
-    fn put_child(&mut self, child: &Child, copied: io::Result<Copied>, directory: &str) -> Option<String> {
+    /// Assigns a path to the copy of a child's log. Returns the file name, or `None` if the log could not be copied.
+    fn put_child(&mut self, child: &ChildLog, copied: io::Result<Copied>, directory: &str) -> Option<String> {
         let copied = match copied {
             Ok(copied) => copied,
             Err(error) => {
@@ -236,39 +248,40 @@ impl Assembler<'_, '_> {
         };
         self.attached.insert(child.path.clone());
         let name = self.child_name(&child.path, &child.id, directory);
-        self.put(&format!("{directory}/{name}"), &copied);
+        self.add_move(&format!("{directory}/{name}"), &copied);
         Some(name)
     }
 
-    /// The name of a child's log; that of Grok's is its directory's.
+    /// Returns the file name of a child's log. A Grok session is named by its directory because its log always has the
+    /// same file name.
     fn child_name(&mut self, log: &Path, id: &str, directory: &str) -> String {
-        let own = log.file_name().unwrap_or_default().to_string_lossy();
+        let file_name = log.file_name().unwrap_or_default().to_string_lossy();
         match is_grok(log) {
-            true => format!("{}/{own}", self.name(directory, id, log)),
-            false => self.name(directory, own.strip_suffix(".zst").unwrap_or(&own), log),
+            true => format!("{}/{file_name}", self.assign_name(directory, id, log)),
+            false => self.assign_name(directory, file_name.strip_suffix(".zst").unwrap_or(&file_name), log),
         }
     }
 
-    /// A child whose log is gone, from memory; or a word that nobody has it.
-    fn recall_child(&mut self, parent: &Picked, link: &Link, directory: &str) -> Option<String> {
+    /// Restores the log of a child from the store, or notes that it is missing.
+    fn recall_child(&mut self, parent: &PickedSession, link: &ChildLink, directory: &str) -> Option<String> {
         let recalled = self
-            .family
+            .lookup
             .store
             .and_then(|store| recall_child(store, parent, link, &self.next_copy()));
         let Some(child) = recalled else {
             self.tree.notes.skipped.push(Skipped {
                 what: format!("{} {}", source_name(link.agent), link.id),
-                reason: format!("works for {}, and its log is not there", parent.id),
+                reason: format!("is a subagent of {}, and its log is missing", parent.id),
             });
             return None;
         };
-        let mut room = Vec::new();
-        let text = Text::open(&child.file, &mut room);
+        let mut buffer = Vec::new();
+        let text = LogText::open(&child.file, &mut buffer);
         let text = text.and_then(|text| copy(&text, Copies::Verbatim, &self.next_copy()));
         let name = self.child_name(&child.place, &link.id, directory);
         let path = format!("{directory}/{name}");
         match text {
-            Ok(copied) => self.put(&path, &copied),
+            Ok(copied) => self.add_move(&path, &copied),
             Err(_) => return None,
         }
         self.tree.notes.from_memory.push(FromMemory {
@@ -280,13 +293,14 @@ impl Assembler<'_, '_> {
 
     fn next_copy(&self) -> PathBuf {
         self.copied.set(self.copied.get() + 1);
-        self.family.copies.join(format!("recalled-{}", self.copied.get()))
+        self.lookup.copies.join(format!("recalled-{}", self.copied.get()))
     }
 
-    /// A name in a directory of the workspace. One that differs from the file's own is told.
-    fn name(&mut self, directory: &str, wanted: &str, place: &Path) -> String {
+    /// Assigns an unused name in a directory of the workspace. If it differs from the file's own name, the audit
+    /// records both.
+    fn assign_name(&mut self, directory: &str, wanted: &str, place: &Path) -> String {
         let names = self.names.entry(directory.to_owned()).or_default();
-        let name = names.give(wanted, &place.to_string_lossy()).as_str().to_owned();
+        let name = names.assign(wanted, &place.to_string_lossy()).as_str().to_owned();
         if name != wanted {
             self.tree.notes.renamed.push(Renamed {
                 source_path: place.to_string_lossy().into_owned(),
@@ -296,7 +310,7 @@ impl Assembler<'_, '_> {
         name
     }
 
-    fn put(&mut self, path: &str, copied: &Copied) {
+    fn add_move(&mut self, path: &str, copied: &Copied) {
         self.tree.moves.insert(path.into(), copied.path.clone());
         if copied.secrets > 0 || copied.lines_left_out > 0 {
             self.tree.notes.masked.push(Masked {
@@ -313,26 +327,27 @@ fn is_grok(log: &Path) -> bool {
         .is_some_and(|name| name == "updates.jsonl" || name == "chat_history.jsonl")
 }
 
-/// The files of each project.
-fn write_projects(placed: &[Placed], tree: &mut Tree) {
+/// Adds the files of each project to the tree.
+fn write_projects(placed: &[PlacedSession], tree: &mut WorkspaceTree) {
     for sessions in placed.chunk_by(|a, b| a.picked.project.key == b.picked.project.key) {
         let project = &sessions[0].picked.project;
         let base = PathBuf::from(format!("projects/{}", project.key));
         let rows: Vec<IndexRow> = (1..)
             .zip(sessions)
-            .map(|(number, session)| row(number, session))
+            .map(|(number, session)| index_row(number, session))
             .collect();
         tree.projects += 1;
         tree.sessions += rows.len();
         tree.turns += rows.iter().map(|row| row.turns.len()).sum::<usize>();
         tree.subagents += sessions.iter().map(|session| session.children.len()).sum::<usize>();
         tree.files
-            .insert(base.join("project.json"), file(&ProjectFile::new(project)));
-        tree.files.insert(base.join("sessions.index.jsonl"), lines(&rows));
+            .insert(base.join("project.json"), to_json_file(&ProjectFile::new(project)));
+        tree.files
+            .insert(base.join("sessions.index.jsonl"), to_json_lines(&rows));
     }
 }
 
-fn row(number: usize, session: &Placed) -> IndexRow {
+fn index_row(number: usize, session: &PlacedSession) -> IndexRow {
     let picked = &session.picked;
     let turns = &picked.scan.turns;
     IndexRow {
@@ -367,11 +382,13 @@ fn row(number: usize, session: &Placed) -> IndexRow {
     }
 }
 
-/// The files that are about the day as a whole.
-fn write_heads(ask: &Ask<'_>, placed: &[Placed], tree: &mut Tree) {
-    let prepared_at = stamp(ask.now, ask.zone.to_offset(ask.now));
-    tree.files
-        .insert("metadata.json".into(), file(&Metadata::new(ask.window, &prepared_at)));
+/// Adds the files that describe the whole day.
+fn write_day_files(ask: &Ask<'_>, placed: &[PlacedSession], tree: &mut WorkspaceTree) {
+    let prepared_at = format_time(ask.now, ask.zone.to_offset(ask.now));
+    tree.files.insert(
+        "metadata.json".into(),
+        to_json_file(&Metadata::new(ask.window, &prepared_at)),
+    );
     let mut entries: Vec<SessionEntry<'_>> = placed
         .iter()
         .map(|session| SessionEntry::new(&session.picked, &session.session_path))
@@ -381,7 +398,7 @@ fn write_heads(ask: &Ask<'_>, placed: &[Placed], tree: &mut Tree) {
         Copies::Masked(_) => "masked",
         Copies::Verbatim => "verbatim",
     };
-    let specs = specs(ask);
+    let specs = searched_directories(ask);
     let manifest = Manifest::new(ask.window, &prepared_at, &specs, entries, copies, &tree.notes);
-    tree.audit = file(&manifest);
+    tree.audit = to_json_file(&manifest);
 }

@@ -1,5 +1,5 @@
-//! The audit: what a workspace was made from, for its owner alone. It holds paths, checksums and counts, and the reason
-//! of everything that was left out.
+//! The audit: a private record of what a workspace was made from. It contains paths, checksums and counts, and the
+//! reason for everything that was left out.
 
 use std::path::Path;
 
@@ -7,11 +7,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use transcript::Agent;
 
-use super::collect::Picked;
-use super::window::{Window, utc_stamp};
+use super::collect::PickedSession;
+use super::window::{Window, format_utc};
 use super::{SCHEMA_VERSION, source_name};
 
-/// Something that is not in the workspace, and why.
+/// Something that was left out of the workspace, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
 pub struct Skipped {
     /// The path of a file, or the uid of a session.
@@ -28,21 +28,21 @@ impl Skipped {
     }
 }
 
-/// A file whose name in the workspace is not its own.
+/// A file whose name in the workspace differs from its original name.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Renamed {
     pub source_path: String,
     pub workspace_path: String,
 }
 
-/// A session whose log the agent has deleted.
+/// A session that was restored from the store because the agent deleted its log.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct FromMemory {
     pub session_uid: String,
     pub workspace_path: String,
 }
 
-/// How far a copy differs from its log.
+/// The differences between a copy and its log.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Masked {
     pub workspace_path: String,
@@ -50,30 +50,30 @@ pub struct Masked {
     pub lines_left_out: u64,
 }
 
-/// What is told beside the sessions.
+/// The notes of the audit that are not about a single session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Notes {
     pub renamed: Vec<Renamed>,
     pub masked: Vec<Masked>,
     pub from_memory: Vec<FromMemory>,
-    /// Sessions of the day whose raw text was evicted and whose logs are gone.
+    /// Sessions of the day whose raw text was evicted and whose logs were deleted.
     pub evicted: Vec<String>,
-    /// Sessions of the day whose raw text was evicted and that were read from their logs.
+    /// Sessions of the day whose raw text was evicted and that were read from their logs again.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub from_source: Vec<String>,
     pub skipped: Vec<Skipped>,
 }
 
-/// A place that was searched.
+/// A directory that was searched for logs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct Spec {
+pub(super) struct SourceSpec {
     source: &'static str,
     root: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     fallback_project_root: Option<String>,
 }
 
-impl Spec {
+impl SourceSpec {
     pub(super) fn new(agent: Agent, root: &Path, fallback: Option<&Path>) -> Self {
         Self {
             source: source_name(agent),
@@ -83,7 +83,7 @@ impl Spec {
     }
 }
 
-/// The whole file. The notes come last: what stands before them is the schema that others read.
+/// The audit file. The notes come last because other programs parse the fields before them.
 #[derive(Debug, Serialize)]
 pub(super) struct Manifest<'a> {
     schema_version: u32,
@@ -91,7 +91,7 @@ pub(super) struct Manifest<'a> {
     timezone: &'a str,
     status: &'static str,
     prepared_at: &'a str,
-    source_specs: &'a [Spec],
+    source_specs: &'a [SourceSpec],
     sessions: Vec<SessionEntry<'a>>,
     copies: &'static str,
     #[serde(flatten)]
@@ -102,7 +102,7 @@ impl<'a> Manifest<'a> {
     pub(super) fn new(
         window: &'a Window,
         prepared_at: &'a str,
-        source_specs: &'a [Spec],
+        source_specs: &'a [SourceSpec],
         sessions: Vec<SessionEntry<'a>>,
         copies: &'static str,
         notes: &'a Notes,
@@ -121,7 +121,7 @@ impl<'a> Manifest<'a> {
     }
 }
 
-/// One root session.
+/// The entry of one session that is not a subagent.
 #[derive(Debug, Serialize)]
 pub(super) struct SessionEntry<'a> {
     source: &'static str,
@@ -145,14 +145,14 @@ pub(super) struct SessionEntry<'a> {
 }
 
 impl<'a> SessionEntry<'a> {
-    pub(super) fn new(picked: &'a Picked, session_path: &'a str) -> Self {
+    pub(super) fn new(picked: &'a PickedSession, session_path: &'a str) -> Self {
         let scan = &picked.scan;
         let counts = [
             (scan.malformed, "malformed JSONL line(s)"),
             (scan.untimestamped, "untimestamped record(s)"),
             (scan.non_monotonic, "non-monotonic timestamp(s)"),
         ];
-        let told = counts.iter().filter(|(count, _)| *count > 0);
+        let warnings = counts.iter().filter(|(count, _)| *count > 0);
         Self {
             source: source_name(picked.agent),
             source_session_id: &picked.id,
@@ -166,16 +166,16 @@ impl<'a> SessionEntry<'a> {
             total_lines: scan.lines,
             target_start_line: scan.turns.first().map_or(0, |turn| turn.start_line),
             target_end_line: scan.turns.last().map_or(0, |turn| turn.end_line),
-            first_event_at: scan.first_at.map(utc_stamp),
-            last_event_at: scan.last_at.map(utc_stamp),
+            first_event_at: scan.first_at.map(format_utc),
+            last_event_at: scan.last_at.map(format_utc),
             malformed_line_count: scan.malformed,
             untimestamped_record_count: scan.untimestamped,
             non_monotonic_timestamp_count: scan.non_monotonic,
-            warnings: told.map(|(count, what)| format!("{count} {what}")).collect(),
+            warnings: warnings.map(|(count, what)| format!("{count} {what}")).collect(),
         }
     }
 
-    /// The order of the list.
+    /// Returns the sort key of the entry.
     pub(super) fn order(&self) -> (&str, &str, &str, &str) {
         (
             self.workspace_project_key,

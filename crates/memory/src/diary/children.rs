@@ -1,6 +1,6 @@
-//! The logs of sessions that work for others: found by their id among all logs, whatever day they are from.
+//! Finds the logs of subagents by their id among all logs, regardless of their day.
 //!
-//! Heads are read only where a session names a child, and only as far as they are needed.
+//! The head of a log is read only if a session names a child, and only until the id is known.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -14,29 +14,30 @@ use crate::files;
 use crate::logs;
 use crate::sources::Log;
 
-/// How much of a log is read to learn whose child it is: the head of a Codex thread carries its instructions.
+/// Number of bytes read to find the parent of a log. The head of a Codex thread contains its instructions, so it can be
+/// long.
 const HEAD_BYTES_MAX: u64 = 4 << 20;
 const HEAD_LINES_MAX: u64 = 50;
 
-/// A log that belongs to a child.
+/// The log of a child.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Child {
+pub(super) struct ChildLog {
     pub(super) path: PathBuf,
     pub(super) id: String,
-    /// The session it works for, as far as it says.
+    /// The parent session, if the log names it.
     pub(super) parent: Option<String>,
     pub(super) role: Option<String>,
 }
 
-/// All logs, and what was learned of their heads.
-pub(super) struct Children<'l> {
+/// All logs, with what is known from the heads that were read.
+pub(super) struct ChildLogs<'l> {
     logs: &'l [Log],
-    claude: OnceLock<HashMap<String, Vec<Child>>>,
-    codex: OnceLock<HashMap<String, Vec<Child>>>,
-    grok: OnceLock<HashMap<String, Vec<Child>>>,
+    claude: OnceLock<HashMap<String, Vec<ChildLog>>>,
+    codex: OnceLock<HashMap<String, Vec<ChildLog>>>,
+    grok: OnceLock<HashMap<String, Vec<ChildLog>>>,
 }
 
-impl<'l> Children<'l> {
+impl<'l> ChildLogs<'l> {
     pub(super) fn new(logs: &'l [Log]) -> Self {
         Self {
             logs,
@@ -46,25 +47,25 @@ impl<'l> Children<'l> {
         }
     }
 
-    /// The child `id` of a session, where its log is there.
-    pub(super) fn find(&self, agent: Agent, id: &str, parent: &str) -> Option<Child> {
+    /// Returns the log of the child `id` of a session, if it exists.
+    pub(super) fn find(&self, agent: Agent, id: &str, parent: &str) -> Option<ChildLog> {
         let named = self.logs.iter().filter(|log| log.agent == agent && is_named(log, id));
-        let named: Vec<Child> = named.filter_map(|log| child(agent, &log.path)).collect();
-        let of_id: Vec<Child> = named.into_iter().filter(|child| child.id == id).collect();
-        choose(&of_id, parent).or_else(|| choose(self.all(agent).get(id)?, parent))
+        let named: Vec<ChildLog> = named.filter_map(|log| read_child(agent, &log.path)).collect();
+        let same_id: Vec<ChildLog> = named.into_iter().filter(|child| child.id == id).collect();
+        choose_child(&same_id, parent).or_else(|| choose_child(self.all(agent).get(id)?, parent))
     }
 
-    /// All children of an agent by id: for those whose names do not tell it.
-    fn all(&self, agent: Agent) -> &HashMap<String, Vec<Child>> {
+    /// Returns all children of an agent by id. Needed for logs whose file names do not contain the id.
+    fn all(&self, agent: Agent) -> &HashMap<String, Vec<ChildLog>> {
         let cell = match agent {
             Agent::Claude => &self.claude,
             Agent::Codex => &self.codex,
             Agent::Grok => &self.grok,
         };
         cell.get_or_init(|| {
-            let mut all: HashMap<String, Vec<Child>> = HashMap::new();
+            let mut all: HashMap<String, Vec<ChildLog>> = HashMap::new();
             let own = self.logs.iter().filter(|log| log.agent == agent);
-            for child in own.filter_map(|log| child(agent, &log.path)) {
+            for child in own.filter_map(|log| read_child(agent, &log.path)) {
                 all.entry(child.id.clone()).or_default().push(child);
             }
             all
@@ -72,16 +73,16 @@ impl<'l> Children<'l> {
     }
 }
 
-/// Of several logs with one id the one that names the parent, else the only one that may be its child.
-fn choose(of_id: &[Child], parent: &str) -> Option<Child> {
-    let own = of_id.iter().find(|child| child.parent.as_deref() == Some(parent));
-    let mut others = of_id.iter().filter(|child| child.parent.is_none());
+/// Chooses between logs with the same id: the one that names the parent, or else the only one that names no parent.
+fn choose_child(same_id: &[ChildLog], parent: &str) -> Option<ChildLog> {
+    let own = same_id.iter().find(|child| child.parent.as_deref() == Some(parent));
+    let mut others = same_id.iter().filter(|child| child.parent.is_none());
     let only = others.next().filter(|_| others.next().is_none());
     own.or(only).cloned()
 }
 
 fn is_named(log: &Log, id: &str) -> bool {
-    // A Grok session is its directory.
+    // A Grok session is identified by its directory.
     let path = match log.agent {
         Agent::Grok => log.path.parent(),
         Agent::Claude | Agent::Codex => Some(log.path.as_path()),
@@ -90,8 +91,8 @@ fn is_named(log: &Log, id: &str) -> bool {
     name.contains(id)
 }
 
-/// What a log says of itself as a child; nothing where it is none.
-fn child(agent: Agent, path: &Path) -> Option<Child> {
+/// Reads the head of a log. Returns `None` if the log does not belong to a child.
+fn read_child(agent: Agent, path: &Path) -> Option<ChildLog> {
     match agent {
         Agent::Claude => claude_child(path),
         Agent::Codex => codex_child(path),
@@ -99,11 +100,11 @@ fn child(agent: Agent, path: &Path) -> Option<Child> {
     }
 }
 
-fn claude_child(path: &Path) -> Option<Child> {
+fn claude_child(path: &Path) -> Option<ChildLog> {
     let mut found = None;
     each_head_line(path, |line| {
-        let told = probe(Agent::Claude, line).and_then(|told| told.sidechain);
-        found = told;
+        let facts = probe(Agent::Claude, line).and_then(|facts| facts.sidechain);
+        found = facts;
         found.is_none()
     })?;
     let names: Vec<String> = path
@@ -111,44 +112,44 @@ fn claude_child(path: &Path) -> Option<Child> {
         .map(|name| name.as_os_str().to_string_lossy().into_owned())
         .collect();
     let at = names.iter().rposition(|name| name == "subagents");
-    let is_below = at.is_some();
+    let is_in_subagents = at.is_some();
     let sidechain = match found {
         Some(sidechain) => sidechain,
-        None if is_below => Default::default(),
+        None if is_in_subagents => Default::default(),
         None => return None,
     };
-    let above = at.and_then(|at| at.checked_sub(1)).map(|at| names[at].clone());
-    Some(Child {
-        id: sidechain.agent_id.unwrap_or_else(|| stem(path)),
-        parent: sidechain.session_id.or(above),
+    let parent_directory = at.and_then(|at| at.checked_sub(1)).map(|at| names[at].clone());
+    Some(ChildLog {
+        id: sidechain.agent_id.unwrap_or_else(|| file_stem(path)),
+        parent: sidechain.session_id.or(parent_directory),
         role: sidechain.role,
         path: path.to_owned(),
     })
 }
 
-fn codex_child(path: &Path) -> Option<Child> {
+fn codex_child(path: &Path) -> Option<ChildLog> {
     let mut head = None;
     each_head_line(path, |line| {
-        head = probe(Agent::Codex, line).and_then(|told| told.head);
+        head = probe(Agent::Codex, line).and_then(|facts| facts.head);
         head.is_none()
     })?;
     let head = head.filter(|head| head.is_child)?;
-    Some(Child {
-        id: head.id.unwrap_or_else(|| stem(path)),
+    Some(ChildLog {
+        id: head.id.unwrap_or_else(|| file_stem(path)),
         parent: head.parent,
         role: head.role,
         path: path.to_owned(),
     })
 }
 
-fn grok_child(path: &Path) -> Option<Child> {
+fn grok_child(path: &Path) -> Option<ChildLog> {
     let directory = path.parent()?;
     let id = directory.file_name()?.to_string_lossy().into_owned();
     let bytes = files::read_companion(directory, &directory.join("summary.json")).ok()?;
     let summary: serde_json::Value = serde_json::from_slice(&bytes).ok()?;
     let word = |names: [&str; 2]| names.iter().find_map(|name| summary[*name].as_str()).map(str::to_owned);
     let kind = word(["session_kind", "sessionKind"])?;
-    kind.starts_with("subagent").then(|| Child {
+    kind.starts_with("subagent").then(|| ChildLog {
         path: path.to_owned(),
         id,
         parent: word(["parent_session_id", "parentSessionId"]),
@@ -156,8 +157,8 @@ fn grok_child(path: &Path) -> Option<Child> {
     })
 }
 
-/// The name of a log without what says how it is written.
-pub(super) fn stem(path: &Path) -> String {
+/// Returns the file name of a log without its extensions.
+pub(super) fn file_stem(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let ends = [".jsonl.zst", ".jsonl", ".json"];
     ends.iter()
@@ -166,7 +167,7 @@ pub(super) fn stem(path: &Path) -> String {
         .to_owned()
 }
 
-/// Gives the first lines of a log as long as `more` of them are wanted.
+/// Calls `more` with the first lines of a log until it returns `false`.
 fn each_head_line(path: &Path, mut more: impl FnMut(&[u8]) -> bool) -> Option<()> {
     let (file, _) = files::open(path).ok()?;
     let head = logs::unpacked(path, file).ok()?.take(HEAD_BYTES_MAX);

@@ -1,6 +1,6 @@
-//! Which logs make up a day: chosen by their time and by the dates in them, read on several threads, each once.
+//! Selects the logs of a day by their modification time and the dates in them, and reads them on several threads.
 //!
-//! One bad log costs itself and is told; it never costs another one.
+//! A log that cannot be read is noted as skipped. It never affects another log.
 
 use std::collections::HashMap;
 use std::fs;
@@ -10,73 +10,73 @@ use jiff::{SignedDuration, Timestamp};
 use transcript::{Agent, PartKind, SessionUid, grok_project};
 
 use super::audit::Skipped;
-use super::children::stem;
+use super::children::file_stem;
 use super::copy::{Copied, Copies, copy};
-use super::recalled::{Forgotten, KeptPart};
+use super::recalled::{ForgottenSessions, StoredCompanion};
 use super::roots::Project;
-use super::scan::{Day, Scan, scan};
-use super::text::Text;
+use super::scan::{DayMatcher, LogScan, scan};
+use super::text::LogText;
 use super::traces::native_id;
-use super::write::waiting_place;
+use super::write::pending_path;
 use super::{Ask, source_name};
 use crate::files;
 use crate::sources::{self, Log};
 use crate::threads::on_threads;
 
-/// A clock may be set back between the last line and the file's own time.
+/// Tolerance for a clock that was set back between writing the last line and closing the file.
 const CLOCK_SLACK: SignedDuration = SignedDuration::from_hours(1);
 
-/// Why a session is left out that a user wanted gone.
+/// Reason for leaving out a session that the user removed with `forget`.
 pub(super) const FORGOTTEN: &str = "was forgotten";
 
-/// A root session of the day.
+/// A session of the day that is not a subagent.
 #[derive(Debug)]
-pub(super) struct Picked {
+pub(super) struct PickedSession {
     pub(super) agent: Agent,
-    /// Where its log lies, or lay.
+    /// The original path of its log, which may have been deleted.
     pub(super) place: PathBuf,
     pub(super) id: String,
     pub(super) project: Project,
-    pub(super) scan: Scan,
+    pub(super) scan: LogScan,
     pub(super) copied: Copied,
-    /// What lies beside a Grok log, by its name.
-    pub(super) beside: Vec<(String, Copied)>,
-    /// Its log is gone, and its lines are those that were kept.
+    /// The companion files of a Grok log, by name.
+    pub(super) companions: Vec<(String, Copied)>,
+    /// True if the log was deleted and its lines come from the store.
     pub(super) is_from_memory: bool,
 }
 
-/// What the logs gave.
+/// The result of [`collect`].
 #[derive(Debug, Default)]
-pub(super) struct Collected {
-    pub(super) picked: Vec<Picked>,
+pub(super) struct CollectedLogs {
+    pub(super) picked: Vec<PickedSession>,
     pub(super) skipped: Vec<Skipped>,
-    /// Logs of children that were at work on the day: each is copied with its parent, or told.
+    /// Subagents' logs with lines of the day. Each is either copied with its parent or noted as skipped.
     pub(super) children: Vec<PathBuf>,
 }
 
-impl Collected {
-    /// Returns whether a session is part of the day.
+impl CollectedLogs {
+    /// Returns `true` if the session is part of the day.
     pub(super) fn has_session(&self, session_uid: &str) -> bool {
-        let uid = |picked: &Picked| SessionUid::new(picked.agent, &picked.id);
+        let uid = |picked: &PickedSession| SessionUid::new(picked.agent, &picked.id);
         self.picked.iter().any(|picked| uid(picked).as_str() == session_uid)
     }
 }
 
-/// A log that is to be looked at.
-pub(super) struct Candidate<'c> {
+/// A log that may belong to the day.
+pub(super) struct CandidateLog<'c> {
     pub(super) agent: Agent,
-    /// Where its bytes are.
+    /// The file to read.
     pub(super) path: &'c Path,
-    /// Where the agent had it: the same, unless it is gone.
+    /// The original path, which differs from `path` if the log was deleted.
     pub(super) place: &'c Path,
     pub(super) modified: Option<Timestamp>,
     pub(super) is_from_memory: bool,
-    /// What lay beside a Grok log that is gone.
-    pub(super) beside: &'c [KeptPart],
+    /// The stored companion files of a deleted Grok log.
+    pub(super) companions: &'c [StoredCompanion],
 }
 
-/// Whether a log was written to on the day or after it. What is not told is looked at.
-pub(super) fn may_be_of_day(log: &Log, start: Timestamp) -> bool {
+/// Returns `true` if a log was modified on the day or later, or if its modification time is unknown.
+pub(super) fn may_contain(log: &Log, start: Timestamp) -> bool {
     log.modified.is_none_or(|modified| {
         modified
             .saturating_add(CLOCK_SLACK)
@@ -84,39 +84,44 @@ pub(super) fn may_be_of_day(log: &Log, start: Timestamp) -> bool {
     })
 }
 
-/// Looks at all candidates. `copies` is an empty directory of ours.
-pub(super) fn collect(ask: &Ask<'_>, candidates: &[Candidate<'_>], forgotten: &Forgotten, copies: &Path) -> Collected {
-    let day = Day::new(ask.window);
-    let outcomes = on_threads(ask.threads, candidates.len(), |number, room| {
-        let to = waiting_place(copies, "", number);
-        look(ask, &day, forgotten, &candidates[number], room, &to)
+/// Examines all candidates. `copies` must be an empty directory.
+pub(super) fn collect(
+    ask: &Ask<'_>,
+    candidates: &[CandidateLog<'_>],
+    forgotten: &ForgottenSessions,
+    copies: &Path,
+) -> CollectedLogs {
+    let day = DayMatcher::new(ask.window);
+    let outcomes = on_threads(ask.threads, candidates.len(), |number, buffer| {
+        let to = pending_path(copies, "", number);
+        examine_log(ask, &day, forgotten, &candidates[number], buffer, &to)
     });
-    let mut collected = Collected::default();
+    let mut collected = CollectedLogs::default();
     for (candidate, outcome) in candidates.iter().zip(outcomes) {
         outcome.into_collected(candidate, &mut collected);
     }
     collected
 }
 
-/// What became of a candidate.
-enum Outcome {
+/// The result of examining one candidate.
+enum CandidateOutcome {
     OtherDay,
     Child,
-    Picked(Box<Picked>),
+    PickedSession(Box<PickedSession>),
     Skipped(Vec<String>),
 }
 
-impl Outcome {
+impl CandidateOutcome {
     fn forgotten() -> Self {
         Self::Skipped(vec![FORGOTTEN.to_owned()])
     }
 
-    fn into_collected(self, candidate: &Candidate<'_>, collected: &mut Collected) {
+    fn into_collected(self, candidate: &CandidateLog<'_>, collected: &mut CollectedLogs) {
         match self {
             Self::OtherDay => {}
             Self::Child => collected.children.push(candidate.place.to_owned()),
-            Self::Picked(picked) => {
-                let untimed = untimed(&picked.scan);
+            Self::PickedSession(picked) => {
+                let untimed = untimed_reason(&picked.scan);
                 collected
                     .skipped
                     .extend(untimed.map(|reason| Skipped::at(candidate.place, reason)));
@@ -130,31 +135,32 @@ impl Outcome {
     }
 }
 
-fn look(
+/// Reads one candidate and decides whether it belongs to the day.
+fn examine_log(
     ask: &Ask<'_>,
-    day: &Day<'_>,
-    forgotten: &Forgotten,
-    candidate: &Candidate<'_>,
-    room: &mut Vec<u8>,
+    day: &DayMatcher<'_>,
+    forgotten: &ForgottenSessions,
+    candidate: &CandidateLog<'_>,
+    buffer: &mut Vec<u8>,
     to: &Path,
-) -> Outcome {
-    let unread = |error: std::io::Error| Outcome::Skipped(vec![format!("cannot be read: {error}")]);
-    let text = match Text::open(candidate.path, room) {
+) -> CandidateOutcome {
+    let unread = |error: std::io::Error| CandidateOutcome::Skipped(vec![format!("cannot be read: {error}")]);
+    let text = match LogText::open(candidate.path, buffer) {
         Ok(text) => text,
         Err(error) => return unread(error),
     };
-    match text.is_wide() {
-        Ok(true) => return Outcome::Skipped(vec!["is written as UTF-16, which no agent writes".to_owned()]),
+    match text.is_utf16() {
+        Ok(true) => return CandidateOutcome::Skipped(vec!["is written as UTF-16, which no agent writes".to_owned()]),
         Ok(false) => {}
         Err(error) => return unread(error),
     }
-    let scanned = day.may_be_in(candidate.agent, &text).and_then(|may_be| {
-        let scan = may_be.then(|| scan(candidate.agent, candidate.place, candidate.beside, &text, day));
+    let scanned = day.may_contain_day(candidate.agent, &text).and_then(|may_be| {
+        let scan = may_be.then(|| scan(candidate.agent, candidate.place, candidate.companions, &text, day));
         scan.transpose()
     });
     let scan = match scanned {
         Ok(Some(scan)) => scan,
-        Ok(None) => return Outcome::OtherDay,
+        Ok(None) => return CandidateOutcome::OtherDay,
         Err(error) => return unread(error),
     };
     let is_forgotten = forgotten.has(
@@ -163,94 +169,104 @@ fn look(
     ) || forgotten.has(candidate.agent, &session_id(candidate.agent, candidate.place, &scan));
     if scan.is_child {
         return match scan.is_at_work {
-            true if is_forgotten => Outcome::forgotten(),
-            true => Outcome::Child,
-            false => Outcome::OtherDay,
+            true if is_forgotten => CandidateOutcome::forgotten(),
+            true => CandidateOutcome::Child,
+            false => CandidateOutcome::OtherDay,
         };
     }
     if scan.turns.is_empty() {
-        let was_written = candidate.modified.is_some_and(|modified| ask.window.contains(modified));
-        return match lost(&scan, was_written) {
-            reasons if reasons.is_empty() => Outcome::OtherDay,
-            reasons => Outcome::Skipped(reasons),
+        let was_modified = candidate.modified.is_some_and(|modified| ask.window.contains(modified));
+        return match missing_turn_reasons(&scan, was_modified) {
+            reasons if reasons.is_empty() => CandidateOutcome::OtherDay,
+            reasons => CandidateOutcome::Skipped(reasons),
         };
     }
     if is_forgotten {
-        return Outcome::forgotten();
+        return CandidateOutcome::forgotten();
     }
-    pick(ask, candidate, scan, &text, to).unwrap_or_else(unread)
+    copy_session(ask, candidate, scan, &text, to).unwrap_or_else(unread)
 }
 
-/// Takes a session into the day, unless it is to be left out.
-fn pick(ask: &Ask<'_>, candidate: &Candidate<'_>, scan: Scan, text: &Text<'_>, to: &Path) -> std::io::Result<Outcome> {
+/// Copies a session into the day, unless it must be left out.
+fn copy_session(
+    ask: &Ask<'_>,
+    candidate: &CandidateLog<'_>,
+    scan: LogScan,
+    text: &LogText<'_>,
+    to: &Path,
+) -> std::io::Result<CandidateOutcome> {
     let (agent, place) = (candidate.agent, candidate.place);
     let id = session_id(agent, place, &scan);
-    let project = project(ask, candidate, &id, &scan);
+    let project = session_project(ask, candidate, &id, &scan);
     if project.is_inside(ask.reports_root) {
-        return Ok(Outcome::Skipped(vec!["works on the reports themselves".to_owned()]));
+        return Ok(CandidateOutcome::Skipped(vec![
+            "works inside the reports directory".to_owned(),
+        ]));
     }
     if (ask.is_ignored)(candidate.path) {
-        return Ok(Outcome::Skipped(vec!["is ignored by the settings".to_owned()]));
+        return Ok(CandidateOutcome::Skipped(vec![
+            "is excluded by the settings".to_owned(),
+        ]));
     }
     let copied = copy(text, ask.copies, to)?;
-    let beside = match agent {
-        Agent::Grok if candidate.is_from_memory => copy_kept(candidate.beside, ask.copies, to),
-        Agent::Grok => copy_beside(place, ask.copies, to),
+    let companions = match agent {
+        Agent::Grok if candidate.is_from_memory => copy_stored_companions(candidate.companions, ask.copies, to),
+        Agent::Grok => copy_companions(place, ask.copies, to),
         Agent::Claude | Agent::Codex => Vec::new(),
     };
-    Ok(Outcome::Picked(Box::new(Picked {
+    Ok(CandidateOutcome::PickedSession(Box::new(PickedSession {
         agent,
         place: place.to_owned(),
         id,
         project,
         scan,
         copied,
-        beside,
+        companions,
         is_from_memory: candidate.is_from_memory,
     })))
 }
 
-/// Why a session of which the day may have something has nothing in it.
-fn lost(scan: &Scan, was_written: bool) -> Vec<String> {
-    // Where no time stands at all, the file's own is all there is.
+/// Returns why a log that may contain something of the day has no turn of it. Empty if nothing is missing.
+fn missing_turn_reasons(scan: &LogScan, was_modified: bool) -> Vec<String> {
+    // If no line has a time, the modification time of the file is the only evidence.
     let count = match scan.first_at {
-        None if was_written => scan.malformed,
+        None if was_modified => scan.malformed,
         _ => scan.malformed_of_day,
     };
-    let torn =
-        (count > 0).then(|| format!("no turn of the day can be read, and {count} malformed line(s) may hold one"));
-    torn.into_iter().chain(untimed(scan)).collect()
+    let torn = (count > 0)
+        .then(|| format!("no turn of the day could be parsed, but {count} malformed line(s) may contain one"));
+    torn.into_iter().chain(untimed_reason(scan)).collect()
 }
 
-fn untimed(scan: &Scan) -> Option<String> {
+fn untimed_reason(scan: &LogScan) -> Option<String> {
     let lines: Vec<String> = scan.untimed.iter().map(ToString::to_string).collect();
-    let told = lines.join(", ");
-    (!lines.is_empty()).then(|| format!("a human asks without a time, so on no day, at line(s) {told}"))
+    let numbers = lines.join(", ");
+    (!lines.is_empty()).then(|| format!("prompts without a timestamp belong to no day, at line(s) {numbers}"))
 }
 
-/// The agent's own id of a session, as the workspace has it.
-fn session_id(agent: Agent, place: &Path, scan: &Scan) -> String {
+/// Returns the agent's own id of a session, as used in the workspace.
+fn session_id(agent: Agent, place: &Path, scan: &LogScan) -> String {
     match agent {
-        Agent::Claude => stem(place),
+        Agent::Claude => file_stem(place),
         Agent::Codex => scan
             .head
             .as_ref()
             .and_then(|head| head.id.clone())
-            .unwrap_or_else(|| stem(place)),
+            .unwrap_or_else(|| file_stem(place)),
         Agent::Grok => {
             let directory = place.parent().and_then(Path::file_name);
-            directory.map_or_else(|| stem(place), |name| name.to_string_lossy().into_owned())
+            directory.map_or_else(|| file_stem(place), |name| name.to_string_lossy().into_owned())
         }
     }
 }
 
-fn project(ask: &Ask<'_>, candidate: &Candidate<'_>, id: &str, scan: &Scan) -> Project {
+fn session_project(ask: &Ask<'_>, candidate: &CandidateLog<'_>, id: &str, scan: &LogScan) -> Project {
     let agent = candidate.agent;
-    let told = match agent {
+    let known_root = match agent {
         Agent::Claude | Agent::Codex => scan.cwd.clone(),
         Agent::Grok => {
             let seen = || scan.session.as_ref().and_then(|session| session.cwd.clone());
-            grok_root(candidate).or_else(seen)
+            grok_working_directory(candidate).or_else(seen)
         }
     };
     let fallback = || {
@@ -258,93 +274,97 @@ fn project(ask: &Ask<'_>, candidate: &Candidate<'_>, id: &str, scan: &Scan) -> P
             .get(&agent)
             .map(|root| root.to_string_lossy().into_owned())
     };
-    // The name of a directory can be a secret, too, and it becomes the name of the project.
+    // The name of a directory can contain a secret, and it becomes the name of the project.
     let masked = |root: String| match ask.copies {
         Copies::Masked(masker) => masker.mask_str(&root, &mut Vec::new()).into_owned(),
         Copies::Verbatim => root,
     };
-    match told.or_else(fallback).map(masked) {
-        Some(root) => Project::of_root(&root, ask.home),
+    match known_root.or_else(fallback).map(masked) {
+        Some(root) => Project::from_root(&root, ask.home),
         None => Project::unknown(source_name(agent), id),
     }
 }
 
-/// Where a Grok session worked: by its summary, else by the file for long paths, else by its directory's name.
-fn grok_root(candidate: &Candidate<'_>) -> Option<String> {
+/// Returns the working directory of a Grok session: from its summary, from the `.cwd` file that Grok writes for long
+/// paths, or from the name of its directory.
+fn grok_working_directory(candidate: &CandidateLog<'_>) -> Option<String> {
     let directory = candidate.place.parent()?;
     let group = directory.parent()?;
-    let said = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
-    let kept = candidate.beside.iter().find(|part| part.kind == PartKind::Summary);
+    let non_empty = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
+    let kept = candidate.companions.iter().find(|part| part.kind == PartKind::Summary);
     let summary = match kept {
         Some(part) => fs::read(&part.file).ok(),
         None => files::read_companion(directory, &directory.join("summary.json")).ok(),
     };
     let summary: serde_json::Value = serde_json::from_slice(&summary.unwrap_or_default()).unwrap_or_default();
-    let told = summary["info"]["cwd"]
+    let known_root = summary["info"]["cwd"]
         .as_str()
         .or(summary["cwd"].as_str())
-        .and_then(said);
+        .and_then(non_empty);
     let long = || {
         let bytes = files::read_companion(group, &group.join(".cwd")).ok()?;
-        said(&String::from_utf8_lossy(&bytes))
+        non_empty(&String::from_utf8_lossy(&bytes))
     };
-    told.or_else(long)
+    known_root
+        .or_else(long)
         .or_else(|| grok_project(&group.file_name()?.to_string_lossy()))
 }
 
-/// Copies what was kept of the files beside a Grok log.
-fn copy_kept(kept: &[KeptPart], copies: Copies<'_>, to: &Path) -> Vec<(String, Copied)> {
+/// Copies the stored companion files of a deleted Grok log.
+fn copy_stored_companions(kept: &[StoredCompanion], copies: Copies<'_>, to: &Path) -> Vec<(String, Copied)> {
     let files = kept.iter().map(|part| (part.name, part.file.as_path()));
     files
-        .filter_map(|(name, file)| copy_one(name, file, copies, to))
+        .filter_map(|(name, file)| copy_companion(name, file, copies, to))
         .collect()
 }
 
-/// Copies what lies beside a Grok log. What cannot be read costs itself.
-fn copy_beside(place: &Path, copies: Copies<'_>, to: &Path) -> Vec<(String, Copied)> {
-    let mut beside = Vec::new();
+/// Copies the companion files of a Grok log. A file that cannot be read is left out.
+fn copy_companions(place: &Path, copies: Copies<'_>, to: &Path) -> Vec<(String, Copied)> {
+    let mut companions = Vec::new();
     for (_, name) in sources::GROK_PARTS {
         let path = place.with_file_name(name);
         if path == place || path.symlink_metadata().is_err() {
             continue;
         }
-        beside.extend(copy_one(name, &path, copies, to));
+        companions.extend(copy_companion(name, &path, copies, to));
     }
-    beside
+    companions
 }
 
-fn copy_one(name: &str, path: &Path, copies: Copies<'_>, to: &Path) -> Option<(String, Copied)> {
+fn copy_companion(name: &str, path: &Path, copies: Copies<'_>, to: &Path) -> Option<(String, Copied)> {
     let own = to.with_extension(name.replace('.', "-"));
-    let mut room = Vec::new();
-    let copied = Text::open(path, &mut room).and_then(|text| copy(&text, copies, &own));
+    let mut buffer = Vec::new();
+    let copied = LogText::open(path, &mut buffer).and_then(|text| copy(&text, copies, &own));
     copied.ok().map(|copied| (name.to_owned(), copied))
 }
 
-/// Of a session that lies in two places the longest copy counts. The others are told.
-pub(super) fn without_copies(picked: Vec<Picked>, roots: &[PathBuf], skipped: &mut Vec<Skipped>) -> Vec<Picked> {
+/// Removes copies of a session that was found below several roots. The longest copy is kept, and the others are noted
+/// as skipped.
+pub(super) fn drop_copies(
+    picked: Vec<PickedSession>,
+    roots: &[PathBuf],
+    skipped: &mut Vec<Skipped>,
+) -> Vec<PickedSession> {
     let root_of = |place: &Path| roots.iter().position(|root| place.starts_with(root));
-    let mut kept: Vec<Picked> = Vec::new();
+    let mut kept: Vec<PickedSession> = Vec::new();
     let mut known: HashMap<(Agent, String), Vec<usize>> = HashMap::new();
-    for one in picked {
-        let same = known.entry((one.agent, one.id.clone())).or_default();
-        // Two logs of one root are two sessions, whatever they call themselves.
+    for session in picked {
+        let same = known.entry((session.agent, session.id.clone())).or_default();
+        // Two logs below the same root are two sessions, even if they have the same id.
         let twin = same.iter().copied().find(|at| {
-            let other: &Picked = &kept[*at];
-            root_of(&other.place) != root_of(&one.place) && stem(&other.place) == stem(&one.place)
+            let other: &PickedSession = &kept[*at];
+            root_of(&other.place) != root_of(&session.place) && file_stem(&other.place) == file_stem(&session.place)
         });
         let Some(at) = twin else {
             same.push(kept.len());
-            kept.push(one);
+            kept.push(session);
             continue;
         };
-        let (longer, shorter) = match one.scan.lines > kept[at].scan.lines {
-            true => (Some(one), std::mem::take(&mut kept[at].place)),
-            false => (None, one.place),
+        let (longer, shorter) = match session.scan.lines > kept[at].scan.lines {
+            true => (Some(session), std::mem::take(&mut kept[at].place)),
+            false => (None, session.place),
         };
-        skipped.push(Skipped::at(
-            &shorter,
-            "is a copy of a session that is longer elsewhere".to_owned(),
-        ));
+        skipped.push(Skipped::at(&shorter, "is a shorter copy of another log".to_owned()));
         if let Some(longer) = longer {
             kept[at] = longer;
         }

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use transcript::{LineBody, Lines};
 
 use super::roots::hex;
-use super::text::Text;
+use super::text::LogText;
 use crate::mask::{LineState, Masker, TextState};
 use crate::packs;
 
@@ -34,8 +34,8 @@ pub(super) struct Copied {
 }
 
 /// Copies a log.
-pub(super) fn copy(text: &Text<'_>, copies: Copies<'_>, to: &Path) -> io::Result<Copied> {
-    if let (Copies::Verbatim, Some(bytes)) = (copies, text.held()) {
+pub(super) fn copy(text: &LogText<'_>, copies: Copies<'_>, to: &Path) -> io::Result<Copied> {
+    if let (Copies::Verbatim, Some(bytes)) = (copies, text.in_memory()) {
         private_file(to)?.write_all(bytes)?;
         let sha256 = hex(&Sha256::digest(bytes));
         return Ok(Copied {

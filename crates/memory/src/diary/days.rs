@@ -1,4 +1,4 @@
-//! Which days there is something to write about, and which of them have a workspace or a report.
+//! Lists the days that have sessions, and which of them have a workspace or a report.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -18,28 +18,30 @@ pub struct Day {
     pub date: Date,
     pub sessions: usize,
     pub turns: usize,
-    /// The labels of the projects that were worked on.
+    /// The labels of the projects.
     pub projects: Vec<String>,
-    /// `partial` or `final`, where there is a workspace.
+    /// `partial` or `final`, if the day has a workspace.
     pub workspace: Option<String>,
     pub has_report: bool,
 }
 
-/// All days with a session or a workspace, newest first.
+/// Returns all days that have a session or a workspace, newest first.
 pub fn days(store: Option<&Store>, zone: &TimeZone, reports_root: &Path, home: &Path) -> Result<Vec<Day>, StoreError> {
-    let mut days: BTreeMap<Date, Gathered> = BTreeMap::new();
+    let mut days: BTreeMap<Date, DayTotals> = BTreeMap::new();
     if let Some(store) = store {
         let reads = store.reads();
         let listed = reads.listed()?;
-        let cwd_of: BTreeMap<&str, Option<&str>> = listed
+        let cwd_by_uid: BTreeMap<&str, Option<&str>> = listed
             .iter()
-            .map(|one| (one.session_uid.as_str(), one.cwd.as_deref()))
+            .map(|session| (session.session_uid.as_str(), session.cwd.as_deref()))
             .collect();
         for (uid, micros) in reads.turn_starts()? {
             let Some(at) = Timestamp::from_microsecond(micros).ok() else {
                 continue;
             };
-            let Some(cwd) = cwd_of.get(uid.as_str()) else { continue };
+            let Some(cwd) = cwd_by_uid.get(uid.as_str()) else {
+                continue;
+            };
             let day = days.entry(zone.to_datetime(at).date()).or_default();
             day.turns += 1;
             if day.sessions.insert(uid) {
@@ -47,14 +49,14 @@ pub fn days(store: Option<&Store>, zone: &TimeZone, reports_root: &Path, home: &
             }
         }
     }
-    for date in prepared(reports_root) {
+    for date in prepared_dates(reports_root) {
         days.entry(date).or_default();
     }
     let mut labels: BTreeMap<String, String> = BTreeMap::new();
     let days = days.into_iter().rev().map(|(date, day)| {
         let label = |root: &String| {
-            let made = || Project::of_root(root, home).label;
-            labels.entry(root.clone()).or_insert_with(made).clone()
+            let make_label = || Project::from_root(root, home).label;
+            labels.entry(root.clone()).or_insert_with(make_label).clone()
         };
         let mut projects: Vec<String> = day.roots.iter().map(label).collect();
         projects.sort();
@@ -68,28 +70,28 @@ pub fn days(store: Option<&Store>, zone: &TimeZone, reports_root: &Path, home: &
             has_report: ["report.md", "report.html", "daily-report.json"]
                 .iter()
                 .any(|name| workspace.join(name).exists()),
-            workspace: status_of(&workspace),
+            workspace: workspace_status(&workspace),
         }
     });
     Ok(days.collect())
 }
 
 #[derive(Default)]
-struct Gathered {
+struct DayTotals {
     sessions: BTreeSet<String>,
     turns: usize,
     roots: BTreeSet<String>,
 }
 
-/// The days that have a workspace.
-fn prepared(reports_root: &Path) -> Vec<Date> {
+/// Returns the days that have a workspace.
+fn prepared_dates(reports_root: &Path) -> Vec<Date> {
     let entries = fs::read_dir(reports_root.join(WORK)).into_iter().flatten().flatten();
     entries
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
         .collect()
 }
 
-fn status_of(workspace: &Path) -> Option<String> {
+fn workspace_status(workspace: &Path) -> Option<String> {
     let bytes = fs::read(workspace.join("metadata.json")).ok()?;
     let metadata: serde_json::Value = serde_json::from_slice(&bytes).ok()?;
     metadata["status"].as_str().map(str::to_owned)

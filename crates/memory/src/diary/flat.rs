@@ -1,37 +1,38 @@
-//! The fields of one JSON object that is known to be sound, without a look at what they hold: a line of a log is mostly text, which
-//! is passed over as fast as memory allows. What it means is not known here.
+//! Splits one JSON object into its top-level fields without parsing their values. Most of a log line is text, which
+//! `memchr` skips at memory speed. The input must be known to be valid JSON; the meaning of the fields is up to the
+//! caller.
 
 use memchr::memchr;
 
-/// Gives the keys and values of an object as they are written. None where the line is not one object and nothing else, or where `take`
-/// says so.
-pub(super) fn walk<'l>(line: &'l [u8], mut take: impl FnMut(&'l [u8], &'l [u8]) -> Option<()>) -> Option<()> {
-    let mut rest = after(line, b'{')?;
-    if let Some(end) = after(rest, b'}') {
+/// Calls `take` with each key and value as written. Returns `None` if the line is not exactly one object or if `take`
+/// returns `None`.
+pub(super) fn walk_fields<'l>(line: &'l [u8], mut take: impl FnMut(&'l [u8], &'l [u8]) -> Option<()>) -> Option<()> {
+    let mut rest = strip_byte(line, b'{')?;
+    if let Some(end) = strip_byte(rest, b'}') {
         return end.trim_ascii().is_empty().then_some(());
     }
     loop {
-        let key = after(rest, b'"')?;
-        let end = text_end(key)?;
-        let value = after(&key[end + 1..], b':')?.trim_ascii_start();
+        let key = strip_byte(rest, b'"')?;
+        let end = string_end(key)?;
+        let value = strip_byte(&key[end + 1..], b':')?.trim_ascii_start();
         let length = value_length(value)?;
         take(&key[..end], &value[..length])?;
         rest = &value[length..];
-        match after(rest, b',') {
+        match strip_byte(rest, b',') {
             Some(more) => rest = more,
-            None => return after(rest, b'}')?.trim_ascii().is_empty().then_some(()),
+            None => return strip_byte(rest, b'}')?.trim_ascii().is_empty().then_some(()),
         }
     }
 }
 
-/// What stands behind a sign, which may have spaces before it.
-fn after(bytes: &[u8], sign: u8) -> Option<&[u8]> {
+/// Returns the bytes after `byte`, which may be preceded by whitespace.
+fn strip_byte(bytes: &[u8], byte: u8) -> Option<&[u8]> {
     let (first, rest) = bytes.trim_ascii_start().split_first()?;
-    (*first == sign).then_some(rest)
+    (*first == byte).then_some(rest)
 }
 
-/// Where a text ends whose first quote was taken: at a quote with an even number of backslashes before it.
-fn text_end(bytes: &[u8]) -> Option<usize> {
+/// Returns the end of a string after its opening quote: the first quote preceded by an even number of backslashes.
+fn string_end(bytes: &[u8]) -> Option<usize> {
     let mut from = 0;
     loop {
         let end = from + memchr(b'"', &bytes[from..])?;
@@ -43,12 +44,12 @@ fn text_end(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// How many bytes a value has that begins here.
+/// Returns the length of the value at the start of `bytes`.
 fn value_length(bytes: &[u8]) -> Option<usize> {
     let (mut at, mut depth) = (0, 0_usize);
     loop {
         match bytes.get(at)? {
-            b'"' => at += 1 + text_end(&bytes[at + 1..])? + 1,
+            b'"' => at += 1 + string_end(&bytes[at + 1..])? + 1,
             b'{' | b'[' => {
                 depth += 1;
                 at += 1;
@@ -61,7 +62,7 @@ fn value_length(bytes: &[u8]) -> Option<usize> {
                 at += 1;
                 continue;
             }
-            // A number or a word.
+            // A number, `true`, `false` or `null`.
             _ => {
                 let ends = |byte: &u8| matches!(byte, b',' | b'}' | b']') || byte.is_ascii_whitespace();
                 let length = bytes[at..].iter().position(ends)?;
@@ -78,33 +79,33 @@ fn value_length(bytes: &[u8]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn walked(line: &str) -> Option<String> {
-        let mut told = Vec::new();
-        walk(line.as_bytes(), |key, value| {
-            told.push(format!(
+    fn print_fields(line: &str) -> Option<String> {
+        let mut printed = Vec::new();
+        walk_fields(line.as_bytes(), |key, value| {
+            printed.push(format!(
                 "{}={}",
                 String::from_utf8_lossy(key),
                 String::from_utf8_lossy(value)
             ));
             Some(())
         })?;
-        Some(told.join(" "))
+        Some(printed.join(" "))
     }
 
     #[test]
-    fn fields_are_given_as_they_are_written() {
-        let told = |line| walked(line).unwrap();
-        assert_eq!(told("{}"), "");
-        assert_eq!(told(" { } \r"), "");
+    fn fields_are_passed_as_written() {
+        let fields = |line| print_fields(line).unwrap();
+        assert_eq!(fields("{}"), "");
+        assert_eq!(fields(" { } \r"), "");
         assert_eq!(
-            told(r#"{"a":1,"b":"x\"y\\","c":{"d":[1,"]}",{}]},"e":true}"#),
+            fields(r#"{"a":1,"b":"x\"y\\","c":{"d":[1,"]}",{}]},"e":true}"#),
             r#"a=1 b="x\"y\\" c={"d":[1,"]}",{}]} e=true"#
         );
-        assert_eq!(told("{ \"a\" : -1.5e3 , \"b\" : null }"), "a=-1.5e3 b=null");
+        assert_eq!(fields("{ \"a\" : -1.5e3 , \"b\" : null }"), "a=-1.5e3 b=null");
     }
 
     #[test]
-    fn what_is_not_one_object_is_none() {
+    fn a_line_that_is_not_one_object_is_none() {
         for line in [
             "",
             "[]",
@@ -119,7 +120,7 @@ mod tests {
             "{\"a\":\"\\\"}",
             "{,}",
         ] {
-            assert_eq!(walked(line), None, "{line}");
+            assert_eq!(print_fields(line), None, "{line}");
         }
     }
 }

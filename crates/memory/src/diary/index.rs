@@ -1,7 +1,7 @@
-//! `metadata.json`, `project.json` and the rows of `sessions.index.jsonl`: the texts that a workspace is read by.
+//! The files by which a workspace is read: `metadata.json`, `project.json` and `sessions.index.jsonl`.
 //!
-//! Their bytes are a contract: keys of a row are sorted, a space stands behind `,` and `:`, and text is not escaped
-//! beyond what JSON needs.
+//! Their bytes are a contract with another program: keys of a row are sorted, `,` and `:` are followed by a space, and
+//! text is only escaped if JSON requires it.
 
 use std::io;
 
@@ -20,27 +20,27 @@ pub(super) struct Metadata<'a> {
     timezone: &'a str,
     status: &'static str,
     prepared_at: &'a str,
-    report_window_local: Bounds,
-    report_window_utc: Bounds,
+    report_window_local: WindowBounds,
+    report_window_utc: WindowBounds,
 }
 
 #[derive(Debug, Serialize)]
-struct Bounds {
+struct WindowBounds {
     start: String,
     end: String,
 }
 
 impl<'a> Metadata<'a> {
     pub(super) fn new(window: &'a Window, prepared_at: &'a str) -> Self {
-        let bounds = |(start, end)| Bounds { start, end };
+        let bounds = |(start, end)| WindowBounds { start, end };
         Self {
             schema_version: SCHEMA_VERSION,
             report_date: window.date.to_string(),
             timezone: &window.zone_name,
             status: window.status.as_str(),
             prepared_at,
-            report_window_local: bounds(window.local()),
-            report_window_utc: bounds(window.utc()),
+            report_window_local: bounds(window.local_bounds()),
+            report_window_utc: bounds(window.utc_bounds()),
         }
     }
 }
@@ -63,7 +63,7 @@ impl<'a> ProjectFile<'a> {
     }
 }
 
-/// One row of the index. The fields stand in the order of their names.
+/// One row of the index. The fields are declared in alphabetical order because they are serialized in this order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct IndexRow {
     pub(super) session_path: String,
@@ -85,7 +85,7 @@ pub(super) struct TurnRow {
     pub(super) turn_start_line: u64,
 }
 
-/// A child that a turn started or heard of.
+/// A child that a turn started or whose result it received.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct SubagentRow {
     pub(super) agent_role: Option<String>,
@@ -96,11 +96,11 @@ pub(super) struct SubagentRow {
     pub(super) source_session_id: String,
 }
 
-/// The only way in which a child and a turn belong together.
+/// The only association between a child and a turn.
 pub(super) const ASSOCIATION: &str = "spawned_or_returned_in_target_span";
 
-/// A file of one object.
-pub(super) fn file(value: &impl Serialize) -> Vec<u8> {
+/// Serializes a file that contains one object.
+pub(super) fn to_json_file(value: &impl Serialize) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut serializer = Serializer::with_formatter(&mut bytes, PrettyFormatter::with_indent(b"  "));
     value.serialize(&mut serializer).expect("plain structs become JSON");
@@ -108,21 +108,21 @@ pub(super) fn file(value: &impl Serialize) -> Vec<u8> {
     bytes
 }
 
-/// A file of one object per line.
-pub(super) fn lines(values: &[impl Serialize]) -> Vec<u8> {
+/// Serializes a file with one object per line.
+pub(super) fn to_json_lines(values: &[impl Serialize]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for value in values {
-        let mut serializer = Serializer::with_formatter(&mut bytes, Spaced);
+        let mut serializer = Serializer::with_formatter(&mut bytes, SpacedFormatter);
         value.serialize(&mut serializer).expect("plain structs become JSON");
         bytes.push(b'\n');
     }
     bytes
 }
 
-/// One line with a space behind `,` and `:`.
-struct Spaced;
+/// Writes an object on one line, with a space after `,` and `:`.
+struct SpacedFormatter;
 
-impl Formatter for Spaced {
+impl Formatter for SpacedFormatter {
     fn begin_array_value<W: ?Sized + io::Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
         out.write_all(if first { b"" } else { b", " })
     }

@@ -1,5 +1,5 @@
-//! Names inside a workspace. They come from strangers' trees and records: each passes through [`SafeName`], and two files
-//! never share one.
+//! File names in a workspace. They come from untrusted directories and records, so each one must pass [`SafeName`], and
+//! no two files get the same name.
 
 use std::collections::HashSet;
 
@@ -9,40 +9,44 @@ use transcript::SafeName;
 use super::roots::hex;
 
 const HASH_DIGITS: usize = 8;
-/// Room for a hash in a name that is cut.
+/// Leaves space for the hash and the extension within 255 bytes.
 const STEM_BYTES_MAX: usize = 200;
 
-/// The names that one directory holds so far.
+/// The names already used in one directory.
 #[derive(Debug, Default)]
-pub(super) struct Names {
-    /// In small letters: some file systems do not tell them apart.
-    taken: HashSet<String>,
+pub(super) struct DirectoryNames {
+    /// In lower case, because some file systems ignore case.
+    used: HashSet<String>,
 }
 
-impl Names {
-    /// A name for a file that is called `wanted` and comes from `place`. Where another one has it, or nothing may be
-    /// called so, a hash of the place makes it its own.
-    pub(super) fn give(&mut self, wanted: &str, place: &str) -> SafeName {
+impl DirectoryNames {
+    /// Returns a name for the file `wanted` from the path `place`. If the name is used or unsafe, a hash of the path is
+    /// added to it.
+    pub(super) fn assign(&mut self, wanted: &str, place: &str) -> SafeName {
         if let Some(name) = SafeName::new(wanted)
-            && self.taken.insert(wanted.to_lowercase())
+            && self.used.insert(wanted.to_lowercase())
         {
             return name;
         }
-        let name = with_hash(wanted, place);
-        self.taken.insert(name.as_str().to_lowercase());
+        let name = hashed_name(wanted, place);
+        self.used.insert(name.as_str().to_lowercase());
         name
     }
 }
 
-/// A name that can be a directory's: itself, or a safe one made of it.
-pub(super) fn safe(wanted: &str) -> SafeName {
-    SafeName::new(wanted).unwrap_or_else(|| with_hash(wanted, wanted))
+/// Returns `wanted` if it is a safe name, or else a safe name derived from it.
+pub(super) fn safe_name(wanted: &str) -> SafeName {
+    SafeName::new(wanted).unwrap_or_else(|| hashed_name(wanted, wanted))
 }
 
-fn with_hash(wanted: &str, place: &str) -> SafeName {
+fn hashed_name(wanted: &str, place: &str) -> SafeName {
     let hash = hex(&Sha256::digest(place.as_bytes()));
-    let (stem, end) = match wanted.rsplit_once('.') {
-        Some((stem, end)) if end.bytes().all(|byte| byte.is_ascii_alphanumeric()) && end.len() <= 8 => (stem, end),
+    let (stem, extension) = match wanted.rsplit_once('.') {
+        Some((stem, extension))
+            if extension.bytes().all(|byte| byte.is_ascii_alphanumeric()) && extension.len() <= 8 =>
+        {
+            (stem, extension)
+        }
         _ => (wanted, ""),
     };
     let plain = |c: char| {
@@ -57,7 +61,11 @@ fn with_hash(wanted: &str, place: &str) -> SafeName {
         stem = format!("log-{}", stem.trim_matches(['.', '-']));
     }
     let name = format!("{stem}-{}", &hash[..HASH_DIGITS]);
-    let name = if end.is_empty() { name } else { format!("{name}.{end}") };
+    let name = if extension.is_empty() {
+        name
+    } else {
+        format!("{name}.{extension}")
+    };
     SafeName::new(&name).expect("letters, digits, dots and dashes around a hash make a name")
 }
 
@@ -66,17 +74,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_second_of_a_name_carries_a_hash() {
-        let mut names = Names::default();
-        assert_eq!(names.give("s.jsonl", "/a/s.jsonl").as_str(), "s.jsonl");
-        let second = names.give("s.jsonl", "/b/s.jsonl");
+    fn the_second_file_of_a_name_gets_a_hash() {
+        let mut names = DirectoryNames::default();
+        assert_eq!(names.assign("s.jsonl", "/a/s.jsonl").as_str(), "s.jsonl");
+        let second = names.assign("s.jsonl", "/b/s.jsonl");
         assert!(second.as_str().starts_with("s-") && second.as_str().ends_with(".jsonl"));
         assert_eq!(second.as_str().len(), "s-01234567.jsonl".len());
-        assert_ne!(names.give("S.jsonl", "/c/S.jsonl").as_str(), "S.jsonl");
+        assert_ne!(names.assign("S.jsonl", "/c/S.jsonl").as_str(), "S.jsonl");
     }
 
     #[test]
-    fn no_name_leads_out() {
+    fn no_name_escapes_the_directory() {
         for wanted in [
             "../../x",
             "..",
@@ -90,10 +98,10 @@ mod tests {
             "日\0",
             "a:b.c:d",
         ] {
-            let name = safe(wanted);
+            let name = safe_name(wanted);
             assert!(!name.as_str().contains(['/', '\\', '\0', '\n', ':']), "{wanted:?}");
             assert!(!name.as_str().starts_with('.'), "{wanted:?}");
         }
-        assert!(safe(&"x".repeat(4_000)).as_str().len() < 255);
+        assert!(safe_name(&"x".repeat(4_000)).as_str().len() < 255);
     }
 }

@@ -1,7 +1,7 @@
-//! What the diary has to know of a line beside what the readers tell: its time, whether it is one record at all, and
-//! where the session says it works. The rest of a line is passed over without being held.
+//! Extracts from a line what the diary needs beyond the readers: its time, whether it is a single JSON object, and the
+//! working directory. The rest of the line is skipped without being copied.
 //!
-//! The words are the agents'. Every field may be missing or of any type.
+//! The field names are the agents'. Any field may be missing or have any type.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,159 +15,166 @@ use transcript::Agent;
 
 use super::flat;
 
-/// Numbers above this are milliseconds: as seconds they would lie in the year 5138.
+/// Larger numbers are milliseconds, because as seconds they would be after the year 5138.
 const SECONDS_MAX: f64 = 1e11;
 
-static OF_THREAD: LazyLock<Regex> =
+static THREAD_KEYWORDS: LazyLock<Regex> =
     LazyLock::new(|| Regex::new("session_meta|turn_context").expect("two words are an expression"));
 
-/// What a line tells.
+/// The facts of one line.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct LineFacts {
     pub(super) at: Option<Timestamp>,
-    /// A time in a form that the readers do not take: a bare number.
+    /// True if the time is a bare number, which the readers do not accept.
     pub(super) is_number: bool,
-    /// Where the session works.
+    /// The working directory.
     pub(super) cwd: Option<String>,
     /// The head of a Codex thread.
-    pub(super) head: Option<Head>,
+    pub(super) head: Option<ThreadHead>,
     pub(super) is_turn_context: bool,
-    /// A record of a subagent of Claude Code's.
-    pub(super) sidechain: Option<Sidechain>,
+    /// Set on the records of a Claude Code subagent.
+    pub(super) sidechain: Option<SidechainFacts>,
 }
 
-/// What a Codex thread tells of itself in its first record.
+/// What the first record of a Codex thread says about the thread.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct Head {
+pub(super) struct ThreadHead {
     pub(super) id: Option<String>,
     pub(super) parent: Option<String>,
     pub(super) role: Option<String>,
-    /// It works for another thread or another agent.
+    /// True if it was started by another thread or another agent.
     pub(super) is_child: bool,
 }
 
-/// What a record of a Claude subagent tells of it.
+/// What a record of a Claude subagent says about the subagent.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct Sidechain {
+pub(super) struct SidechainFacts {
     pub(super) agent_id: Option<String>,
     pub(super) session_id: Option<String>,
     pub(super) role: Option<String>,
 }
 
-/// Looks at a line of which the readers parsed all that stands on it.
-pub(super) fn probe_sound(agent: Agent, line: &[u8]) -> Option<Told> {
-    // What these tell of a thread lies deeper.
-    let is_flat = agent == Agent::Claude || agent == Agent::Codex && !OF_THREAD.is_match(line);
-    let mut record = Record::default();
+/// Probes a line that the reader parsed without a fault, which allows a faster path than [`probe`].
+pub(super) fn probe_parsed(agent: Agent, line: &[u8]) -> Option<LineFacts> {
+    // In these records, the facts of a thread are nested more deeply.
+    let is_flat = agent == Agent::Claude || agent == Agent::Codex && !THREAD_KEYWORDS.is_match(line);
+    let mut record = ProbedRecord::default();
     let walked = is_flat
-        .then(|| flat::walk(line, |key, value| record.take(key, value)))
+        .then(|| flat::walk_fields(line, |key, value| record.set_field(key, value)))
         .flatten();
     match walked {
-        Some(()) => Some(told(agent, &record)),
+        Some(()) => Some(line_facts(agent, &record)),
         None => probe(agent, line),
     }
 }
 
-/// Looks at one line. Nothing where it is not one JSON object.
-pub(super) fn probe(agent: Agent, line: &[u8]) -> Option<Told> {
+/// Probes one line. Returns `None` if it is not exactly one JSON object.
+pub(super) fn probe(agent: Agent, line: &[u8]) -> Option<LineFacts> {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
-    // Only these two tell of the thread in what they carry; what the others carry is most of a log.
-    if agent == Agent::Codex && !OF_THREAD.is_match(line) {
+    // Only these two records need their payload. Skipping the payload of all others is faster because payloads make up
+    // most of a log.
+    if agent == Agent::Codex && !THREAD_KEYWORDS.is_match(line) {
         let mut lean = serde_json::Deserializer::from_slice(line);
-        if let Ok(record) = lean.deserialize_map(Fields { with_payload: false })
+        if let Ok(record) = lean.deserialize_map(RecordVisitor { with_payload: false })
             && lean.end().is_ok()
         {
-            return Some(told(agent, &record));
+            return Some(line_facts(agent, &record));
         }
     }
-    let record: Record<'_> = match serde_json::from_slice(line) {
+    let record: ProbedRecord<'_> = match serde_json::from_slice(line) {
         Ok(record) => record,
-        // A byte that is no text costs that letter, not the record.
+        // Invalid UTF-8 is replaced, so that it only costs the affected character and not the record.
         Err(_) if std::str::from_utf8(line).is_err() => {
-            return told_of(agent, &String::from_utf8_lossy(line));
+            return probe_lossy(agent, &String::from_utf8_lossy(line));
         }
         Err(_) => return None,
     };
-    Some(told(agent, &record))
+    Some(line_facts(agent, &record))
 }
 
-fn told_of(agent: Agent, line: &str) -> Option<Told> {
-    let record: Record<'_> = serde_json::from_str(line).ok()?;
-    Some(told(agent, &record))
+fn probe_lossy(agent: Agent, line: &str) -> Option<LineFacts> {
+    let record: ProbedRecord<'_> = serde_json::from_str(line).ok()?;
+    Some(line_facts(agent, &record))
 }
 
-fn told(agent: Agent, record: &Record<'_>) -> Told {
-    let mut told = Told::default();
+fn line_facts(agent: Agent, record: &ProbedRecord<'_>) -> LineFacts {
+    let mut facts = LineFacts::default();
     match agent {
         Agent::Claude => {
-            told.cwd = record.cwd.and_then(text);
+            facts.cwd = record.cwd.and_then(non_empty_text);
             if record.is_sidechain.is_some_and(|raw| raw.get() == "true") {
-                told.sidechain = Some(Sidechain {
-                    agent_id: record.agent_id.and_then(text),
-                    session_id: record.session_id.and_then(text),
-                    role: record.attribution.and_then(text),
+                facts.sidechain = Some(SidechainFacts {
+                    agent_id: record.agent_id.and_then(non_empty_text),
+                    session_id: record.session_id.and_then(non_empty_text),
+                    role: record.attribution.and_then(non_empty_text),
                 });
             }
         }
-        Agent::Codex => match record.kind.and_then(text).as_deref() {
+        Agent::Codex => match record.kind.and_then(non_empty_text).as_deref() {
             Some("session_meta") => {
-                let payload = record.payload.and_then(fields).unwrap_or_default();
-                told.cwd = payload.cwd.and_then(text);
-                told.at = payload.timestamp.and_then(time).map(|(at, _)| at);
-                told.head = Some(head(&payload));
+                let payload = record.payload.and_then(parse_fields).unwrap_or_default();
+                facts.cwd = payload.cwd.and_then(non_empty_text);
+                facts.at = payload.timestamp.and_then(parse_time).map(|(at, _)| at);
+                facts.head = Some(thread_head(&payload));
             }
             Some("turn_context") => {
-                told.is_turn_context = true;
-                told.cwd = record
+                facts.is_turn_context = true;
+                facts.cwd = record
                     .payload
-                    .and_then(fields)
-                    .and_then(|payload| payload.cwd.and_then(text));
+                    .and_then(parse_fields)
+                    .and_then(|payload| payload.cwd.and_then(non_empty_text));
             }
             _ => {}
         },
         Agent::Grok => {}
     }
-    if let Some((at, is_number)) = record.timestamp.or(record.ts).and_then(time) {
-        (told.at, told.is_number) = (Some(at), is_number);
+    if let Some((at, is_number)) = record.timestamp.or(record.ts).and_then(parse_time) {
+        (facts.at, facts.is_number) = (Some(at), is_number);
     }
-    told
+    facts
 }
 
-fn head(payload: &Record<'_>) -> Head {
-    let source = payload.source.and_then(fields).unwrap_or_default();
+fn thread_head(payload: &ProbedRecord<'_>) -> ThreadHead {
+    let source = payload.source.and_then(parse_fields).unwrap_or_default();
     let spawn = source
         .subagent
-        .and_then(fields)
-        .and_then(|subagent| subagent.spawn.and_then(fields));
+        .and_then(parse_fields)
+        .and_then(|subagent| subagent.spawn.and_then(parse_fields));
     let spawn = spawn.unwrap_or_default();
-    let is_companion = payload.originator.and_then(text).as_deref() == Some("Claude Code");
-    let parent = payload.parent.and_then(text).or_else(|| spawn.parent.and_then(text));
-    let is_thread = payload.thread_source.and_then(text).as_deref() == Some("subagent");
+    let is_companion = payload.originator.and_then(non_empty_text).as_deref() == Some("Claude Code");
+    let parent = payload
+        .parent
+        .and_then(non_empty_text)
+        .or_else(|| spawn.parent.and_then(non_empty_text));
+    let is_thread = payload.thread_source.and_then(non_empty_text).as_deref() == Some("subagent");
     let has_source = source.subagent.is_some_and(|raw| raw.get() != "null");
-    let role = payload.role.and_then(text).or_else(|| spawn.role.and_then(text));
-    Head {
-        id: payload.id.and_then(text),
+    let role = payload
+        .role
+        .and_then(non_empty_text)
+        .or_else(|| spawn.role.and_then(non_empty_text));
+    ThreadHead {
+        id: payload.id.and_then(non_empty_text),
         is_child: is_thread || has_source || is_companion || parent.is_some(),
         parent,
         role: role.or_else(|| is_companion.then(|| "codex".to_owned())),
     }
 }
 
-/// A text that says something.
-fn text(raw: &RawValue) -> Option<String> {
+/// Parses a string that is not blank.
+fn non_empty_text(raw: &RawValue) -> Option<String> {
     let text: Cow<'_, str> = serde_json::from_str(raw.get()).ok()?;
     (!text.trim().is_empty()).then(|| text.into_owned())
 }
 
-fn fields(raw: &RawValue) -> Option<Record<'_>> {
+fn parse_fields(raw: &RawValue) -> Option<ProbedRecord<'_>> {
     serde_json::from_str(raw.get()).ok()
 }
 
-/// A time, and whether it is a bare number.
-fn time(raw: &RawValue) -> Option<(Timestamp, bool)> {
+/// Parses a time. The second value is `true` if it is a bare number.
+fn parse_time(raw: &RawValue) -> Option<(Timestamp, bool)> {
     let raw = raw.get();
     if let Some(plain) = raw.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
-        // Nobody escapes a letter of a time.
+        // Characters of a time are never escaped, so the string is not decoded.
         return plain.trim().parse().ok().map(|at| (at, false));
     }
     let number: f64 = raw.parse().ok().filter(|number: &f64| number.is_finite())?;
@@ -179,9 +186,10 @@ fn time(raw: &RawValue) -> Option<(Timestamp, bool)> {
     Timestamp::from_millisecond(millis as i64).ok().map(|at| (at, true))
 }
 
-/// The fields of a record, or of an object inside one. Where a key comes twice, the last one counts.
+/// The fields of a record, or of an object in it. If a key is repeated, the last value counts, as in the agents' own
+/// parsers.
 #[derive(Default)]
-struct Record<'a> {
+struct ProbedRecord<'a> {
     timestamp: Option<&'a RawValue>,
     ts: Option<&'a RawValue>,
     kind: Option<&'a RawValue>,
@@ -201,9 +209,9 @@ struct Record<'a> {
     role: Option<&'a RawValue>,
 }
 
-impl<'a> Record<'a> {
-    /// Takes one of the fields that stand in a record itself. None where that cannot be told without a closer look.
-    fn take(&mut self, key: &[u8], value: &'a [u8]) -> Option<()> {
+impl<'a> ProbedRecord<'a> {
+    /// Stores a top-level field. Returns `None` if the line needs a full parse.
+    fn set_field(&mut self, key: &[u8], value: &'a [u8]) -> Option<()> {
         let place = match key {
             b"timestamp" => &mut self.timestamp,
             b"ts" => &mut self.ts,
@@ -213,7 +221,7 @@ impl<'a> Record<'a> {
             b"agentId" => &mut self.agent_id,
             b"sessionId" => &mut self.session_id,
             b"attributionAgent" => &mut self.attribution,
-            // Letters of a key may be written in another way.
+            // A key can contain escape sequences, so it has to be decoded to be compared.
             _ if key.contains(&b'\\') => return None,
             _ => return Some(()),
         };
@@ -224,7 +232,7 @@ impl<'a> Record<'a> {
 
 #[derive(serde::Deserialize)]
 #[serde(field_identifier)]
-enum Key {
+enum FieldKey {
     #[serde(rename = "timestamp")]
     Timestamp,
     #[serde(rename = "ts")]
@@ -263,45 +271,45 @@ enum Key {
     Other,
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Record<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for ProbedRecord<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(Fields { with_payload: true })
+        deserializer.deserialize_map(RecordVisitor { with_payload: true })
     }
 }
 
-struct Fields {
+struct RecordVisitor {
     with_payload: bool,
 }
 
-impl<'de> Visitor<'de> for Fields {
-    type Value = Record<'de>;
+impl<'de> Visitor<'de> for RecordVisitor {
+    type Value = ProbedRecord<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a JSON object")
     }
 
-    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Record<'de>, M::Error> {
-        let mut record = Record::default();
-        while let Some(key) = map.next_key::<Key>()? {
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<ProbedRecord<'de>, M::Error> {
+        let mut record = ProbedRecord::default();
+        while let Some(key) = map.next_key::<FieldKey>()? {
             let place = match key {
-                Key::Timestamp => &mut record.timestamp,
-                Key::Ts => &mut record.ts,
-                Key::Kind => &mut record.kind,
-                Key::Payload if self.with_payload => &mut record.payload,
-                Key::Cwd => &mut record.cwd,
-                Key::IsSidechain => &mut record.is_sidechain,
-                Key::AgentId => &mut record.agent_id,
-                Key::SessionId => &mut record.session_id,
-                Key::Attribution => &mut record.attribution,
-                Key::Id => &mut record.id,
-                Key::Parent => &mut record.parent,
-                Key::ThreadSource => &mut record.thread_source,
-                Key::Source => &mut record.source,
-                Key::Subagent => &mut record.subagent,
-                Key::Spawn => &mut record.spawn,
-                Key::Originator => &mut record.originator,
-                Key::Role => &mut record.role,
-                Key::Payload | Key::Other => {
+                FieldKey::Timestamp => &mut record.timestamp,
+                FieldKey::Ts => &mut record.ts,
+                FieldKey::Kind => &mut record.kind,
+                FieldKey::Payload if self.with_payload => &mut record.payload,
+                FieldKey::Cwd => &mut record.cwd,
+                FieldKey::IsSidechain => &mut record.is_sidechain,
+                FieldKey::AgentId => &mut record.agent_id,
+                FieldKey::SessionId => &mut record.session_id,
+                FieldKey::Attribution => &mut record.attribution,
+                FieldKey::Id => &mut record.id,
+                FieldKey::Parent => &mut record.parent,
+                FieldKey::ThreadSource => &mut record.thread_source,
+                FieldKey::Source => &mut record.source,
+                FieldKey::Subagent => &mut record.subagent,
+                FieldKey::Spawn => &mut record.spawn,
+                FieldKey::Originator => &mut record.originator,
+                FieldKey::Role => &mut record.role,
+                FieldKey::Payload | FieldKey::Other => {
                     map.next_value::<IgnoredAny>()?;
                     continue;
                 }
@@ -341,7 +349,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn a_sound_line_tells_the_same_in_both_ways(
+        fn both_probes_agree_on_valid_lines(
             fields in proptest::collection::vec((
                 proptest::sample::select(vec![
                     "timestamp", "ts", "type", "cwd", "isSidechain", "agentId", "sessionId", "attributionAgent", "x", "payload",
@@ -358,7 +366,7 @@ mod tests {
             let fields: Vec<String> = fields.iter().map(|(key, value)| format!("{space}\"{key}\"{space}:{value}")).collect();
             let line = format!("{space}{{{}{space}}}{space}", fields.join(","));
             for agent in [Agent::Claude, Agent::Codex, Agent::Grok] {
-                let (fast, slow) = (probe_sound(agent, line.as_bytes()), probe(agent, line.as_bytes()));
+                let (fast, slow) = (probe_parsed(agent, line.as_bytes()), probe(agent, line.as_bytes()));
                 proptest::prop_assert!(slow.is_some());
                 proptest::prop_assert_eq!(fast, slow, "{}", line);
             }
@@ -366,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_texts_with_an_offset_or_numbers() {
+    fn times_are_strings_with_an_offset_or_numbers() {
         let at = |value: &str| {
             let line = format!("{{\"timestamp\":{value}}}");
             probe(Agent::Claude, line.as_bytes())
@@ -386,21 +394,24 @@ mod tests {
     }
 
     #[test]
-    fn the_head_of_a_thread_tells_whose_child_it_is() {
+    fn the_head_of_a_thread_names_its_parent() {
         let head = |payload: &str| {
             let line = format!("{{\"type\":\"session_meta\",\"payload\":{payload}}}");
             let head = probe(Agent::Codex, line.as_bytes()).unwrap().head.unwrap();
             (head.is_child, head.parent, head.role)
         };
-        let told = |is_child, parent: Option<&str>, role: Option<&str>| {
+        let expected = |is_child, parent: Option<&str>, role: Option<&str>| {
             (is_child, parent.map(str::to_owned), role.map(str::to_owned))
         };
-        assert_eq!(head(r#"{"id":"a","source":"cli"}"#), told(false, None, None));
-        assert_eq!(head(r#"{"thread_source":"subagent"}"#), told(true, None, None));
-        assert_eq!(head(r#"{"originator":"Claude Code"}"#), told(true, None, Some("codex")));
+        assert_eq!(head(r#"{"id":"a","source":"cli"}"#), expected(false, None, None));
+        assert_eq!(head(r#"{"thread_source":"subagent"}"#), expected(true, None, None));
+        assert_eq!(
+            head(r#"{"originator":"Claude Code"}"#),
+            expected(true, None, Some("codex"))
+        );
         assert_eq!(
             head(r#"{"source":{"subagent":{"thread_spawn":{"parent_thread_id":"p","agent_role":"r"}}}}"#),
-            told(true, Some("p"), Some("r"))
+            expected(true, Some("p"), Some("r"))
         );
     }
 }

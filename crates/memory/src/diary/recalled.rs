@@ -1,6 +1,7 @@
-//! Sessions of the day whose logs the agents have deleted: their lines are those that the store kept.
+//! Restores from the store the sessions of the day whose logs the agents deleted.
 //!
-//! What is wrong with the store is told and costs what it would have given: the logs on disk are still a day.
+//! An error of the store only costs the sessions it affects, and the audit names it, because the logs on disk are still
+//! worth a report.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -12,44 +13,45 @@ use transcript::{Agent, PartKind, SessionUid};
 
 use super::Ask;
 use super::audit::{Notes, Skipped};
-use super::collect::Picked;
+use super::collect::PickedSession;
 use super::copy::private_file;
-use super::links::Link;
+use super::links::ChildLink;
 use crate::kept;
 use crate::sources::{self, Log};
 use crate::store::{Listed, Status, Store, StoreError};
 
-/// A session whose log is gone.
+/// A session whose log was deleted.
 #[derive(Debug)]
-pub(super) struct Gone {
+pub(super) struct RecalledLog {
     pub(super) session_uid: String,
     pub(super) agent: Agent,
-    /// Where its log was.
+    /// The original path of its log.
     pub(super) place: PathBuf,
-    /// Where its kept lines wait.
+    /// The file with its restored lines.
     pub(super) file: PathBuf,
-    /// What lay beside a Grok log.
-    pub(super) beside: Vec<KeptPart>,
+    /// The companion files of a Grok log.
+    pub(super) companions: Vec<StoredCompanion>,
 }
 
-/// A file that lay beside a Grok log, as it was kept.
+/// A restored companion file of a Grok log.
 #[derive(Debug)]
-pub(super) struct KeptPart {
+pub(super) struct StoredCompanion {
     pub(super) kind: PartKind,
-    /// What it was called.
+    /// Its original file name.
     pub(super) name: &'static str,
-    /// Where its bytes wait.
+    /// The file with its restored bytes.
     pub(super) file: PathBuf,
 }
 
-/// The sessions that a user wanted gone. Their logs may still be there; the diary does not bring them back.
+/// The sessions that the user removed with `forget`. Their logs may still exist, but the diary must not bring them
+/// back.
 #[derive(Debug, Default)]
-pub(super) struct Forgotten {
+pub(super) struct ForgottenSessions {
     uids: HashSet<String>,
 }
 
-impl Forgotten {
-    /// Asks the store. Where it cannot say, [`recall`] tells that it cannot be read.
+impl ForgottenSessions {
+    /// Reads the tombstones. If the store cannot be read, the result is empty, because [`recall`] reports that error.
     pub(super) fn new(store: Option<&Store>) -> Self {
         let uids = store.and_then(|store| store.reads().tombstones().ok());
         Self {
@@ -57,7 +59,7 @@ impl Forgotten {
         }
     }
 
-    /// Whether a session is one of them, or worked for one.
+    /// Returns `true` if a session or its parent was forgotten.
     pub(super) fn has(&self, agent: Agent, native: &str) -> bool {
         let uid = |native: &str| SessionUid::new(agent, native).as_str().to_owned();
         let parent = native.split_once('/').map_or(native, |(parent, _)| parent);
@@ -65,12 +67,12 @@ impl Forgotten {
     }
 }
 
-/// Returns the sessions of the day that only the store still has, and notes those that were evicted.
-pub(super) fn recall(store: &Store, ask: &Ask<'_>, logs: &[Log], copies: &Path, notes: &mut Notes) -> Vec<Gone> {
+/// Returns the sessions of the day whose logs only the store still has, and notes those that were evicted.
+pub(super) fn recall(store: &Store, ask: &Ask<'_>, logs: &[Log], copies: &Path, notes: &mut Notes) -> Vec<RecalledLog> {
     let mut failed = |what: &str, error: &StoreError| {
         notes.skipped.push(Skipped {
             what: what.to_owned(),
-            reason: format!("the memory cannot give it back: {error}"),
+            reason: format!("cannot be restored from the memory: {error}"),
         });
     };
     let listed = match store.reads().listed() {
@@ -80,13 +82,16 @@ pub(super) fn recall(store: &Store, ask: &Ask<'_>, logs: &[Log], copies: &Path, 
             return Vec::new();
         }
     };
-    let there: HashSet<(Agent, String)> = logs
+    let on_disk: HashSet<(Agent, String)> = logs
         .iter()
-        .map(|log| (log.agent, name_of(log.agent, &log.path)))
+        .map(|log| (log.agent, log_name(log.agent, &log.path)))
         .collect();
-    let mut gone = Vec::new();
-    for one in listed.iter().filter(|one| !one.is_subagent && may_be_of_day(one, ask)) {
-        let uid = &one.session_uid;
+    let mut recalled = Vec::new();
+    for session in listed
+        .iter()
+        .filter(|session| !session.is_subagent && may_contain(session, ask))
+    {
+        let uid = &session.session_uid;
         let read = kept::agent_of(uid).and_then(|agent| Ok((agent, PathBuf::from(store.reads().log_path(uid)?))));
         let (agent, place) = match read {
             Ok(read) => read,
@@ -95,22 +100,22 @@ pub(super) fn recall(store: &Store, ask: &Ask<'_>, logs: &[Log], copies: &Path, 
                 continue;
             }
         };
-        if there.contains(&(agent, name_of(agent, &place))) {
-            if one.status == Status::Evicted {
+        if on_disk.contains(&(agent, log_name(agent, &place))) {
+            if session.status == Status::Evicted {
                 notes.from_source.push(uid.clone());
             }
             continue;
         }
-        let file = copies.join(format!("kept-{}", gone.len()));
-        match one.status {
+        let file = copies.join(format!("kept-{}", recalled.len()));
+        match session.status {
             Status::Kept => {
-                match write_log(store, uid, &file).and_then(|()| beside(store, uid, agent, &place, &file)) {
-                    Ok(beside) => gone.push(Gone {
+                match write_log(store, uid, &file).and_then(|()| write_companions(store, uid, agent, &place, &file)) {
+                    Ok(companions) => recalled.push(RecalledLog {
                         session_uid: uid.clone(),
                         agent,
                         place,
                         file,
-                        beside,
+                        companions,
                     }),
                     Err(error) => failed(uid, &error),
                 }
@@ -119,13 +124,13 @@ pub(super) fn recall(store: &Store, ask: &Ask<'_>, logs: &[Log], copies: &Path, 
             Status::PromptsOnly => {}
         }
     }
-    tell_prompts_only(store, ask, &listed, notes);
+    note_prompts_only(store, ask, &listed, notes);
     notes.evicted.sort();
-    gone
+    recalled
 }
 
-/// The kept lines of a child, where the store has them.
-pub(super) fn recall_child(store: &Store, parent: &Picked, link: &Link, to: &Path) -> Option<Gone> {
+/// Restores the log of a child, if the store has it.
+pub(super) fn recall_child(store: &Store, parent: &PickedSession, link: &ChildLink, to: &Path) -> Option<RecalledLog> {
     let uid = SessionUid::new(link.agent, &link.native_id(&parent.id))
         .as_str()
         .to_owned();
@@ -134,16 +139,16 @@ pub(super) fn recall_child(store: &Store, parent: &Picked, link: &Link, to: &Pat
     }
     write_log(store, &uid, to).ok()?;
     let place = PathBuf::from(store.reads().log_path(&uid).ok()?);
-    Some(Gone {
+    Some(RecalledLog {
         session_uid: uid,
         agent: link.agent,
         place,
         file: to.to_owned(),
-        beside: Vec::new(),
+        companions: Vec::new(),
     })
 }
 
-/// Writes the kept lines of a session's log.
+/// Writes the stored lines of a session's log to a file.
 fn write_log(store: &Store, uid: &str, to: &Path) -> Result<(), StoreError> {
     let parts = kept::parts(store, uid)?;
     let part = parts
@@ -151,32 +156,38 @@ fn write_log(store: &Store, uid: &str, to: &Path) -> Result<(), StoreError> {
         .find(|(kind, _)| matches!(kind, PartKind::Log | PartKind::ChatHistory));
     let nothing = || StoreError::Io {
         path: to.to_owned(),
-        source: io::Error::new(io::ErrorKind::NotFound, "no line of its log is kept"),
+        source: io::Error::new(io::ErrorKind::NotFound, "no line of its log is stored"),
     };
     let (_, part) = part.ok_or_else(nothing)?;
     write_part(store, uid, part, to)
 }
 
-/// Writes what was kept of the files beside a Grok log, which is a session's directory.
-fn beside(store: &Store, uid: &str, agent: Agent, log: &Path, to: &Path) -> Result<Vec<KeptPart>, StoreError> {
+/// Writes the stored companion files of a Grok log. Other agents have none.
+fn write_companions(
+    store: &Store,
+    uid: &str,
+    agent: Agent,
+    log: &Path,
+    to: &Path,
+) -> Result<Vec<StoredCompanion>, StoreError> {
     if agent != Agent::Grok {
         return Ok(Vec::new());
     }
     let own = log.file_name().unwrap_or_default().to_string_lossy();
     let parts = kept::parts(store, uid)?;
-    let mut beside = Vec::new();
+    let mut companions = Vec::new();
     for (kind, name) in sources::GROK_PARTS.iter().filter(|(_, name)| *name != own) {
         if let Some((_, part)) = parts.iter().find(|(kept, _)| kept == kind) {
             let file = to.with_extension(kind.as_str());
             write_part(store, uid, part, &file)?;
-            beside.push(KeptPart {
+            companions.push(StoredCompanion {
                 kind: *kind,
                 name,
                 file,
             });
         }
     }
-    Ok(beside)
+    Ok(companions)
 }
 
 fn write_part(store: &Store, uid: &str, part: &str, to: &Path) -> Result<(), StoreError> {
@@ -190,39 +201,39 @@ fn write_part(store: &Store, uid: &str, part: &str, to: &Path) -> Result<(), Sto
         .map_err(failed)
 }
 
-/// Sessions of which only prompts are left have no lines to cite.
-fn tell_prompts_only(store: &Store, ask: &Ask<'_>, listed: &[Listed], notes: &mut Notes) {
-    for one in listed.iter().filter(|one| one.status == Status::PromptsOnly) {
-        let prompts = store.reads().prompts_of(&one.session_uid).unwrap_or_default();
-        let is_of_day = |at: &Option<i64>| at.and_then(instant).is_some_and(|at| ask.window.contains(at));
-        let count = prompts.iter().filter(|(at, _)| is_of_day(at)).count();
+/// Notes the sessions of which only prompts are left, because they have no lines to cite.
+fn note_prompts_only(store: &Store, ask: &Ask<'_>, listed: &[Listed], notes: &mut Notes) {
+    for session in listed.iter().filter(|session| session.status == Status::PromptsOnly) {
+        let prompts = store.reads().prompts_of(&session.session_uid).unwrap_or_default();
+        let is_on_day = |at: &Option<i64>| at.and_then(timestamp).is_some_and(|at| ask.window.contains(at));
+        let count = prompts.iter().filter(|(at, _)| is_on_day(at)).count();
         if count > 0 {
             notes.skipped.push(Skipped {
-                what: one.session_uid.clone(),
+                what: session.session_uid.clone(),
                 reason: format!(
-                    "only {count} prompt(s) of the day are left of it: its log was gone before it was swept"
+                    "only {count} prompt(s) of the day are left because its log was deleted before a sweep"
                 ),
             });
         }
     }
 }
 
-/// Whether a session went on during the day.
-fn may_be_of_day(one: &Listed, ask: &Ask<'_>) -> bool {
-    let first = one.started_micros.and_then(instant);
-    let last = one.ended_micros.or(one.last_micros).and_then(instant);
+/// Returns `true` if a session overlaps the day.
+fn may_contain(session: &Listed, ask: &Ask<'_>) -> bool {
+    let first = session.started_micros.and_then(timestamp);
+    let last = session.ended_micros.or(session.last_micros).and_then(timestamp);
     match (first, last) {
         (Some(first), Some(last)) => first < ask.window.end && last >= ask.window.start,
         _ => false,
     }
 }
 
-fn instant(micros: i64) -> Option<Timestamp> {
+fn timestamp(micros: i64) -> Option<Timestamp> {
     Timestamp::from_microsecond(micros).ok()
 }
 
-/// What a log is known by when it is moved: its name, or that of its directory.
-fn name_of(agent: Agent, log: &Path) -> String {
+/// Returns the name by which a log is recognized after it was moved: its file name, or the name of its directory.
+fn log_name(agent: Agent, log: &Path) -> String {
     let named = match agent {
         Agent::Grok => log.parent().and_then(Path::file_name),
         Agent::Claude | Agent::Codex => log.file_name(),

@@ -1,7 +1,7 @@
-//! Which project a session belongs to: the canonical root, its label, and the key that both make.
+//! Determines the project of a session: its canonical root, its label and the key derived from both.
 //!
-//! The root is a stranger's text until it is found on disk. Only its hash and a label of letters, digits, `.`, `_` and
-//! `-` become names of directories.
+//! The root is untrusted text until it is found on disk. Only its hash and a label of letters, digits, `.`, `_` and `-`
+//! become directory names.
 
 use std::path::{Path, PathBuf};
 
@@ -14,23 +14,23 @@ const UNKNOWN: &str = "unknown-project";
 /// A project of the workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Project {
-    /// `<label>-<hash>`: one name of a directory.
+    /// `<label>-<hash>`, used as a directory name.
     pub key: String,
     pub label: String,
-    /// The canonical root, or what stands for it.
+    /// The canonical root, or a placeholder if it is unknown.
     pub root: String,
     pub is_unknown: bool,
 }
 
 impl Project {
-    /// The project of a root that was told, with `home` for `~`.
-    pub(super) fn of_root(told: &str, home: &Path) -> Self {
-        let root = canonical(told, home);
-        let label = label(root.rsplit('/').next().unwrap_or(&root));
+    /// Returns the project with the given root, in which `~` means `home`.
+    pub(super) fn from_root(root: &str, home: &Path) -> Self {
+        let root = canonicalize_root(root, home);
+        let label = make_label(root.rsplit('/').next().unwrap_or(&root));
         Self::new(label, root, false)
     }
 
-    /// The project of a session that tells no root.
+    /// Returns the project of a session whose log names no root.
     pub(super) fn unknown(source: &str, session_id: &str) -> Self {
         let root = format!("{UNKNOWN}/{source}/{session_id}");
         Self::new(UNKNOWN.to_owned(), root, true)
@@ -46,13 +46,13 @@ impl Project {
         }
     }
 
-    /// Whether the root lies in a directory, which is given as it really lies.
+    /// Returns `true` if the root is inside `directory`, which must be canonical.
     pub(super) fn is_inside(&self, directory: &Path) -> bool {
         !self.is_unknown && Path::new(&self.root).starts_with(directory)
     }
 }
 
-/// Bytes as hexadecimal digits.
+/// Returns bytes as hexadecimal digits.
 pub(super) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write;
     let mut text = String::with_capacity(bytes.len() * 2);
@@ -62,16 +62,17 @@ pub(super) fn hex(bytes: &[u8]) -> String {
     text
 }
 
-/// A root as one text for one place: what exists is resolved, what does not is only tidied.
-fn canonical(told: &str, home: &Path) -> String {
-    let path = match told.strip_prefix('~') {
+/// Returns the canonical form of a root, so that each directory has exactly one. A path that does not exist is only
+/// normalized.
+fn canonicalize_root(root: &str, home: &Path) -> String {
+    let path = match root.strip_prefix('~') {
         Some("") => home.to_owned(),
         Some(rest) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
-        // Another user's home is not ours to look for.
-        _ => PathBuf::from(told),
+        // The home directories of other users are not looked up.
+        _ => PathBuf::from(root),
     };
-    let path = tidied(&path.to_string_lossy());
-    // A relative path is relative to where the agent ran, which is not here.
+    let path = normalize(&path.to_string_lossy());
+    // A relative path is relative to the agent's working directory, which is unknown here.
     let real = path
         .starts_with('/')
         .then(|| Path::new(&path).canonicalize().ok())
@@ -83,22 +84,22 @@ fn canonical(told: &str, home: &Path) -> String {
     }
 }
 
-/// A path without doubled separators and dots that name the same place.
-fn tidied(path: &str) -> String {
-    let lead = match path.bytes().take_while(|byte| *byte == b'/').count() {
+/// Removes repeated separators and `.` components.
+fn normalize(path: &str) -> String {
+    let prefix = match path.bytes().take_while(|byte| *byte == b'/').count() {
         0 => "",
-        // Two, and only two, may mean something else than one.
+        // POSIX allows exactly two leading slashes to have a special meaning.
         2 => "//",
         _ => "/",
     };
     let names: Vec<&str> = path.split('/').filter(|name| !matches!(*name, "" | ".")).collect();
-    match names.is_empty() && lead.is_empty() {
+    match names.is_empty() && prefix.is_empty() {
         true => ".".to_owned(),
-        false => format!("{lead}{}", names.join("/")),
+        false => format!("{prefix}{}", names.join("/")),
     }
 }
 
-fn label(name: &str) -> String {
+fn make_label(name: &str) -> String {
     let mut label = String::new();
     for c in name.chars() {
         let c = if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') {
@@ -123,12 +124,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_root_becomes_one_tidy_text_and_a_key() {
-        let project = |told: &str| {
-            let project = Project::of_root(told, Path::new("/home/ada"));
+    fn a_root_is_normalized_and_gets_a_key() {
+        let project = |root: &str| {
+            let project = Project::from_root(root, Path::new("/home/ada"));
             format!("{} {}", project.root, project.key)
         };
-        // The keys are those that the public tool gives for the same roots.
+        // These keys are the output of the public tool for the same roots.
         assert_eq!(project("/nowhere/A"), "/nowhere/A A-9681751402ae");
         assert_eq!(project("rel/My Proj!!x"), "rel/My Proj!!x My-Proj-x-0c5b2e68a154");
         assert_eq!(project(r"C:\w\app"), "C:/w/app app-282c571e1f65");
@@ -140,9 +141,9 @@ mod tests {
     }
 
     #[test]
-    fn hostile_roots_are_only_text() {
-        for told in ["/a\0b", "~nosuchuser/x", "../../..", &"x/".repeat(5_000), "/..", "."] {
-            let project = Project::of_root(told, Path::new("/home/ada"));
+    fn hostile_roots_make_safe_keys() {
+        for root in ["/a\0b", "~nosuchuser/x", "../../..", &"x/".repeat(5_000), "/..", "."] {
+            let project = Project::from_root(root, Path::new("/home/ada"));
             assert!(!project.key.contains(['/', '\\', '\0']), "{}", project.key);
             assert!(
                 project.key.len() <= LABEL_CHARS_MAX + 1 + HASH_DIGITS,
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_without_a_root_is_a_project_of_its_own() {
+    fn a_session_without_a_root_gets_its_own_project() {
         let project = Project::unknown("claude-code", "s");
         assert_eq!(project.key, "unknown-project-5fe8e8247615");
         assert!(!project.is_inside(Path::new("")));

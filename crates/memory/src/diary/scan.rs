@@ -1,4 +1,4 @@
-//! One log, looked at for one day: its turns by the reader, and what the audit has to say of its lines.
+//! Reads one log for one day: its turns as the reader parses them, and the line counts for the audit.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,63 +9,63 @@ use jiff::Timestamp;
 use memchr::memmem;
 use transcript::{Agent, Delta, Line, LineBody, Origin, PartKind, Session, State, Turn};
 
-use super::links::{Link, Links};
-use super::probe::{Head, probe, probe_sound};
-use super::recalled::KeptPart;
-use super::text::Text;
+use super::links::{ChildLink, ChildLinks};
+use super::probe::{ThreadHead, probe, probe_parsed};
+use super::recalled::StoredCompanion;
+use super::text::LogText;
 use super::window::Window;
 use crate::files;
 use crate::sources;
 
-/// So many lines are read before what they gave is put together.
+/// Number of lines parsed before the reader's delta is merged.
 const PIECE_LINES: u64 = 4096;
-/// No time that an agent writes is longer.
+/// Longer than any timestamp that an agent writes.
 const TIME_BYTES_MAX: usize = 40;
-/// How many triggers without a time are named.
+/// Maximum number of triggers without a time whose lines are listed.
 const UNTIMED_MAX: usize = 20;
 
-/// What a log tells.
+/// The result of reading a log.
 #[derive(Debug)]
-pub(super) struct Scan {
+pub(super) struct LogScan {
     pub(super) session: Option<Session>,
     /// The turns of the day, in order.
-    pub(super) turns: Vec<Span>,
-    pub(super) links: Vec<Link>,
+    pub(super) turns: Vec<TurnSpan>,
+    pub(super) links: Vec<ChildLink>,
     pub(super) cwd: Option<String>,
-    pub(super) head: Option<Head>,
-    /// It works for another session: its turns are nobody's.
+    pub(super) head: Option<ThreadHead>,
+    /// True if the log belongs to a subagent. Its turns are not listed because they are part of the parent's turns.
     pub(super) is_child: bool,
-    /// One of its lines is of the day.
+    /// True if one of its lines is of the day.
     pub(super) is_at_work: bool,
     pub(super) lines: u64,
     pub(super) malformed: u64,
-    /// Malformed lines that hold a date of the day.
+    /// Malformed lines that contain a date of the day.
     pub(super) malformed_of_day: u64,
     pub(super) untimestamped: u64,
     pub(super) non_monotonic: u64,
     pub(super) first_at: Option<Timestamp>,
     pub(super) last_at: Option<Timestamp>,
-    /// Some of the lines at which a human asks and no time stands.
+    /// Lines of prompts without a timestamp, up to a limit.
     pub(super) untimed: Vec<u64>,
 }
 
 /// The lines of one turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Span {
+pub(super) struct TurnSpan {
     pub(super) start_line: u64,
     pub(super) end_line: u64,
 }
 
-/// What a log of the day is looked for by.
-pub(super) struct Day<'w> {
+/// Searchers by which a log of the day is recognized without parsing it.
+pub(super) struct DayMatcher<'w> {
     pub(super) window: &'w Window,
     dates: Vec<(String, bool)>,
-    /// What all dates begin with: one search finds them all.
+    /// The common prefix of all dates, so that one search finds them all.
     common: memmem::Finder<'static>,
     numbers: memmem::Finder<'static>,
 }
 
-impl<'w> Day<'w> {
+impl<'w> DayMatcher<'w> {
     pub(super) fn new(window: &'w Window) -> Self {
         let dates = window.dates();
         let (first, last) = (dates.first(), dates.last());
@@ -80,19 +80,20 @@ impl<'w> Day<'w> {
         }
     }
 
-    /// Whether a log can hold a time of the day: a date of it stands somewhere, times are bare numbers, or none is told.
-    pub(super) fn may_be_in(&self, agent: Agent, text: &Text<'_>) -> io::Result<bool> {
+    /// Returns `true` if a log may contain a time of the day: if it contains one of the day's dates, if its times are
+    /// bare numbers, or if it has no times.
+    pub(super) fn may_contain_day(&self, agent: Agent, text: &LogText<'_>) -> io::Result<bool> {
         if agent == Agent::Grok {
             return Ok(true);
         }
-        text.holds(|bytes| self.is_in(bytes) || self.has_numbers(bytes) || self.numbers.find(bytes).is_none())
+        text.any_chunk(|bytes| self.has_date(bytes) || self.has_numbers(bytes) || self.numbers.find(bytes).is_none())
     }
 
-    fn is_in(&self, bytes: &[u8]) -> bool {
+    fn has_date(&self, bytes: &[u8]) -> bool {
         let is_date = |at: usize| {
-            let told = &bytes[at..bytes.len().min(at + TIME_BYTES_MAX)];
-            let date = self.dates.iter().find(|(date, _)| told.starts_with(date.as_bytes()));
-            date.is_some_and(|(_, is_utc)| *is_utc || !ends_in_utc(told))
+            let facts = &bytes[at..bytes.len().min(at + TIME_BYTES_MAX)];
+            let date = self.dates.iter().find(|(date, _)| facts.starts_with(date.as_bytes()));
+            date.is_some_and(|(_, is_utc)| *is_utc || !ends_in_utc(facts))
         };
         self.common.find_iter(bytes).any(is_date)
     }
@@ -106,51 +107,51 @@ impl<'w> Day<'w> {
     }
 }
 
-/// Whether a time is told in UTC, as nearly all are.
-fn ends_in_utc(told: &[u8]) -> bool {
-    let end = told.iter().position(|byte| *byte == b'"').unwrap_or(told.len());
-    let told = &told[..end];
-    told.ends_with(b"Z") || told.ends_with(b"z") || told.ends_with(b"+00:00")
+/// Returns `true` if a time is in UTC, as almost all are.
+fn ends_in_utc(facts: &[u8]) -> bool {
+    let end = facts.iter().position(|byte| *byte == b'"').unwrap_or(facts.len());
+    let facts = &facts[..end];
+    facts.ends_with(b"Z") || facts.ends_with(b"z") || facts.ends_with(b"+00:00")
 }
 
-/// Looks at the lines of a log that was found at `place`, with what was kept of the files beside it where it is gone.
+/// Scans the log that was at `place`. `companions` contains the stored companion files if the log was deleted.
 pub(super) fn scan(
     agent: Agent,
     place: &Path,
-    beside: &[KeptPart],
-    text: &Text<'_>,
-    day: &Day<'_>,
-) -> io::Result<Scan> {
-    let mut gathered = Gathered::new(agent, place);
+    companions: &[StoredCompanion],
+    text: &LogText<'_>,
+    day: &DayMatcher<'_>,
+) -> io::Result<LogScan> {
+    let mut scanner = LogScanner::new(agent, place);
     match agent {
-        Agent::Grok if beside.is_empty() => gathered.take_companions(place),
-        Agent::Grok => gathered.take_kept(beside),
+        Agent::Grok if companions.is_empty() => scanner.read_companions(place),
+        Agent::Grok => scanner.read_stored_companions(companions),
         Agent::Claude | Agent::Codex => {}
     }
     text.each_line(|line| {
-        gathered.take(line, day);
-        // Of a child nothing else is asked.
-        !(gathered.scan.is_child && gathered.scan.is_at_work)
+        scanner.read_line(line, day);
+        // Nothing else is needed of a child.
+        !(scanner.scan.is_child && scanner.scan.is_at_work)
     })?;
-    Ok(gathered.finish(day.window))
+    Ok(scanner.finish(day.window))
 }
 
-/// What the lines gave so far.
-struct Gathered {
+/// The state of a scan.
+struct LogScanner {
     agent: Agent,
     state: State,
     delta: Delta,
     turns: BTreeMap<u32, Turn>,
     session: Option<Session>,
-    links: Links,
-    /// Times that the reader does not take, by line.
+    links: ChildLinks,
+    /// Times that the reader does not accept, by line.
     numbers: BTreeMap<u64, Timestamp>,
-    before: Option<Timestamp>,
+    previous_at: Option<Timestamp>,
     has_head_cwd: bool,
-    scan: Scan,
+    scan: LogScan,
 }
 
-impl Gathered {
+impl LogScanner {
     fn new(agent: Agent, place: &Path) -> Self {
         let origin = Origin::of(&place.to_string_lossy());
         Self {
@@ -159,11 +160,11 @@ impl Gathered {
             delta: Delta::default(),
             turns: BTreeMap::new(),
             session: None,
-            links: Links::new(agent),
+            links: ChildLinks::new(agent),
             numbers: BTreeMap::new(),
-            before: None,
+            previous_at: None,
             has_head_cwd: false,
-            scan: Scan {
+            scan: LogScan {
                 session: None,
                 turns: Vec::new(),
                 links: Vec::new(),
@@ -183,8 +184,8 @@ impl Gathered {
         }
     }
 
-    /// Small files beside the log tell who speaks in it.
-    fn take_companions(&mut self, place: &Path) {
+    /// Passes the small files next to the log to the reader, because they name the speakers.
+    fn read_companions(&mut self, place: &Path) {
         let source = sources::source_of(self.agent, place);
         for part in source.parts.iter().filter(|part| !part.kind.has_lines()) {
             let directory = part.path.parent().unwrap_or(Path::new(""));
@@ -194,84 +195,88 @@ impl Gathered {
         }
     }
 
-    /// The same files as they were kept.
-    fn take_kept(&mut self, beside: &[KeptPart]) {
-        for part in beside.iter().filter(|part| !part.kind.has_lines()) {
+    /// Passes the stored copies of these files to the reader.
+    fn read_stored_companions(&mut self, companions: &[StoredCompanion]) {
+        for part in companions.iter().filter(|part| !part.kind.has_lines()) {
             if let Ok(bytes) = fs::read(&part.file) {
                 self.state.companion(part.kind, &bytes);
             }
         }
     }
 
-    fn take(&mut self, line: &Line<'_>, day: &Day<'_>) {
+    fn read_line(&mut self, line: &Line<'_>, day: &DayMatcher<'_>) {
         self.scan.lines = line.number;
         let faults = self.delta.faults.len();
-        // Of a child only the time is asked.
+        // Of a child, only the times are needed.
         let is_read = !self.scan.is_child;
         if is_read {
             self.state.take(PartKind::Log, line, &mut self.delta);
         }
-        let is_sound = is_read && self.delta.faults.len() == faults;
+        let is_valid = is_read && self.delta.faults.len() == faults;
         match line.body {
-            LineBody::Bytes(bytes) => self.look(line.number, bytes, is_sound, day),
-            LineBody::Oversized { .. } => self.malformed(true),
+            LineBody::Bytes(bytes) => self.inspect_line(line.number, bytes, is_valid, day),
+            LineBody::Oversized { .. } => self.count_malformed(true),
         }
         if line.number.is_multiple_of(PIECE_LINES) {
-            self.hand_over();
+            self.merge_delta();
         }
     }
 
-    fn look(&mut self, number: u64, bytes: &[u8], is_sound: bool, day: &Day<'_>) {
-        // Nothing stands on a blank line, so nothing on it is wrong.
+    fn inspect_line(&mut self, number: u64, bytes: &[u8], is_valid: bool, day: &DayMatcher<'_>) {
+        // A blank line is not malformed.
         if bytes.trim_ascii().is_empty() {
             return;
         }
-        let told = match is_sound {
-            true => probe_sound(self.agent, bytes),
+        let facts = match is_valid {
+            true => probe_parsed(self.agent, bytes),
             false => probe(self.agent, bytes),
         };
-        let Some(told) = told else {
-            // A torn line may have lost its time; it was written after the line before.
-            let is_of_day = day.is_in(bytes) || self.before.is_some_and(|before| day.window.contains(before));
-            return self.malformed(is_of_day);
+        let Some(facts) = facts else {
+            // A torn line may have lost its time, but it was written after the previous line.
+            let is_of_day = day.has_date(bytes)
+                || self
+                    .previous_at
+                    .is_some_and(|previous_at| day.window.contains(previous_at));
+            return self.count_malformed(is_of_day);
         };
-        match told.at {
+        match facts.at {
             Some(at) => {
                 let scan = &mut self.scan;
-                scan.non_monotonic += u64::from(self.before.is_some_and(|before| at < before));
+                scan.non_monotonic += u64::from(self.previous_at.is_some_and(|previous_at| at < previous_at));
                 scan.first_at = Some(scan.first_at.map_or(at, |first| first.min(at)));
                 scan.last_at = Some(scan.last_at.map_or(at, |last| last.max(at)));
                 scan.is_at_work |= day.window.contains(at);
-                self.before = Some(at);
-                if told.is_number && self.agent != Agent::Grok {
+                self.previous_at = Some(at);
+                if facts.is_number && self.agent != Agent::Grok {
                     self.numbers.insert(number, at);
                 }
             }
             None => self.scan.untimestamped += 1,
         }
         if !self.scan.is_child {
-            self.links.take(number, bytes);
+            self.links.read_line(number, bytes);
         }
-        // The first head names a Codex thread; later ones are copies, or those of the thread it was forked from.
-        let is_first_head = told.head.is_some() && self.scan.head.is_none();
+        // The first head belongs to the thread itself. Later heads are copies, or those of the thread from which it was
+        // forked.
+        let is_first_head = facts.head.is_some() && self.scan.head.is_none();
         if is_first_head {
-            self.has_head_cwd = told.cwd.is_some();
-            self.scan.is_child |= told.head.as_ref().is_some_and(|head| head.is_child);
-            self.scan.head = told.head;
+            self.has_head_cwd = facts.cwd.is_some();
+            self.scan.is_child |= facts.head.as_ref().is_some_and(|head| head.is_child);
+            self.scan.head = facts.head;
         }
         let is_better = is_first_head || (self.scan.cwd.is_none() && !self.has_head_cwd);
-        if told.cwd.is_some() && is_better {
-            self.scan.cwd = told.cwd;
+        if facts.cwd.is_some() && is_better {
+            self.scan.cwd = facts.cwd;
         }
     }
 
-    fn malformed(&mut self, is_of_day: bool) {
+    fn count_malformed(&mut self, is_of_day: bool) {
         self.scan.malformed += 1;
         self.scan.malformed_of_day += u64::from(is_of_day);
     }
 
-    /// Puts together what the last lines gave.
-    fn hand_over(&mut self) {
+    /// Merges the delta of the last lines.
+    fn merge_delta(&mut self) {
         let mut delta = std::mem::take(&mut self.delta);
         self.state.close(&mut delta);
         self.session = delta.session;
@@ -280,13 +285,13 @@ impl Gathered {
         }
     }
 
-    fn finish(mut self, window: &Window) -> Scan {
-        self.hand_over();
+    fn finish(mut self, window: &Window) -> LogScan {
+        self.merge_delta();
         let mut scan = self.scan;
         for turn in self.turns.values() {
             let at = turn.started_at.or_else(|| self.numbers.get(&turn.start_line).copied());
             match at {
-                Some(at) if window.contains(at) => scan.turns.push(Span {
+                Some(at) if window.contains(at) => scan.turns.push(TurnSpan {
                     start_line: turn.start_line,
                     end_line: turn.end_line,
                 }),

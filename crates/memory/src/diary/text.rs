@@ -1,4 +1,4 @@
-//! The bytes of one log, read from disk once: small ones are held, large ones are read again when they are needed again.
+//! The bytes of one log. Small logs are read from disk once and kept in memory; large ones are read again when needed.
 
 use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
@@ -9,57 +9,60 @@ use transcript::{Line, LineBody, Lines};
 use crate::files;
 use crate::logs;
 
-/// A log up to this size is held while it is looked at: nearly all are. No line of it is too long to be parsed.
-const HELD_BYTES_MAX: u64 = 32 << 20;
-const PIECE_BYTES: usize = 1 << 20;
-/// More than what is looked for has.
+/// Logs up to this size are kept in memory while they are scanned. It covers almost all logs, and is below the longest
+/// line that readers parse.
+const IN_MEMORY_BYTES_MAX: u64 = 32 << 20;
+const CHUNK_BYTES: usize = 1 << 20;
+/// Longer than any text that is searched for.
 const OVERLAP_BYTES: usize = 64;
 
-/// The bytes of a log, unpacked, as they were when it was opened.
+/// The decompressed bytes of a log, as they were when it was opened.
 #[derive(Debug)]
-pub(super) struct Text<'b> {
+pub(super) struct LogText<'b> {
     path: PathBuf,
-    /// All of them, where they are few.
-    held: Option<&'b [u8]>,
-    /// How many there were of a plain file: what is appended meanwhile belongs to the next look.
+    /// All bytes, if the log is small.
+    in_memory: Option<&'b [u8]>,
+    /// The size of an uncompressed file when it was opened. Bytes appended later are ignored, so that all reads agree.
     plain_bytes: Option<u64>,
 }
 
-impl<'b> Text<'b> {
-    /// Opens a log that is a regular file. `room` is where its bytes are held: whoever opens many uses it again.
-    pub(super) fn open(path: &Path, room: &'b mut Vec<u8>) -> io::Result<Self> {
+impl<'b> LogText<'b> {
+    /// Opens a log, which must be a regular file. Its bytes are kept in `buffer`, a buffer that the caller can reuse for
+    /// many logs.
+    pub(super) fn open(path: &Path, buffer: &'b mut Vec<u8>) -> io::Result<Self> {
         let (file, metadata) = files::open(path)?;
         let plain_bytes = (!logs::is_packed(path)).then_some(metadata.len());
-        room.clear();
+        buffer.clear();
         match plain_bytes {
-            Some(bytes) if bytes > HELD_BYTES_MAX => {}
-            // Straight from the file: nothing has to be zeroed before it is read into.
+            Some(bytes) if bytes > IN_MEMORY_BYTES_MAX => {}
+            // `read_to_end` with reserved capacity does not zero the buffer first.
             Some(bytes) => {
-                room.reserve_exact(usize::try_from(bytes).unwrap_or(0));
-                file.take(bytes).read_to_end(room)?;
+                buffer.reserve_exact(usize::try_from(bytes).unwrap_or(0));
+                file.take(bytes).read_to_end(buffer)?;
             }
             None => {
                 let unpacked = logs::unpacked(path, file)?;
-                unpacked.take(HELD_BYTES_MAX + 1).read_to_end(room)?;
+                unpacked.take(IN_MEMORY_BYTES_MAX + 1).read_to_end(buffer)?;
             }
         }
-        // What unpacks to more than that is read in a stream.
-        let is_held = plain_bytes.is_none_or(|bytes| bytes <= HELD_BYTES_MAX) && room.len() as u64 <= HELD_BYTES_MAX;
+        // Compressed logs that are larger than this are streamed.
+        let fits =
+            plain_bytes.is_none_or(|bytes| bytes <= IN_MEMORY_BYTES_MAX) && buffer.len() as u64 <= IN_MEMORY_BYTES_MAX;
         Ok(Self {
             path: path.to_owned(),
-            held: is_held.then_some(room.as_slice()),
+            in_memory: fits.then_some(buffer.as_slice()),
             plain_bytes,
         })
     }
 
-    /// All bytes, where they are held.
-    pub(super) fn held(&self) -> Option<&'b [u8]> {
-        self.held
+    /// Returns all bytes, or `None` if the log is too large to be kept in memory.
+    pub(super) fn in_memory(&self) -> Option<&'b [u8]> {
+        self.in_memory
     }
 
-    /// Gives the lines one by one as long as `more` of them are wanted.
+    /// Calls `more` with each line until it returns `false`.
     pub(super) fn each_line(&self, mut more: impl FnMut(&Line<'_>) -> bool) -> io::Result<()> {
-        let Some(held) = self.held else {
+        let Some(in_memory) = self.in_memory else {
             let mut lines = Lines::new(self.reader()?);
             while let Some(line) = lines.next()? {
                 if !more(&line) {
@@ -69,7 +72,7 @@ impl<'b> Text<'b> {
             return Ok(());
         };
         let (mut number, mut offset) = (0, 0);
-        while let Some(rest) = held.get(offset..).filter(|rest| !rest.is_empty()) {
+        while let Some(rest) = in_memory.get(offset..).filter(|rest| !rest.is_empty()) {
             let end = memchr(b'\n', rest);
             let body = &rest[..end.unwrap_or(rest.len())];
             number += 1;
@@ -87,40 +90,41 @@ impl<'b> Text<'b> {
         Ok(())
     }
 
-    /// The bytes from their beginning.
+    /// Returns a reader that starts at the first byte.
     pub(super) fn reader(&self) -> io::Result<Box<dyn Read + '_>> {
-        if let Some(held) = self.held {
-            return Ok(Box::new(Cursor::new(held)));
+        if let Some(in_memory) = self.in_memory {
+            return Ok(Box::new(Cursor::new(in_memory)));
         }
         let (file, _) = files::open(&self.path)?;
         let bytes = logs::unpacked(&self.path, file)?;
         Ok(Box::new(bytes.take(self.plain_bytes.unwrap_or(u64::MAX))))
     }
 
-    /// Whether a test holds for its bytes. What is long is tested piece by piece, each with the end of the one before.
-    pub(super) fn holds(&self, test: impl Fn(&[u8]) -> bool) -> io::Result<bool> {
-        if let Some(held) = self.held {
-            return Ok(test(held));
+    /// Returns `true` if `test` accepts the bytes. A large log is tested in chunks, each preceded by the end of the
+    /// previous one so that no match is cut.
+    pub(super) fn any_chunk(&self, test: impl Fn(&[u8]) -> bool) -> io::Result<bool> {
+        if let Some(in_memory) = self.in_memory {
+            return Ok(test(in_memory));
         }
         let mut reader = self.reader()?;
-        let mut piece = Vec::new();
+        let mut chunk = Vec::new();
         loop {
-            let kept = piece.len().min(OVERLAP_BYTES);
-            piece.drain(..piece.len() - kept);
-            if reader.by_ref().take(PIECE_BYTES as u64).read_to_end(&mut piece)? == 0 {
+            let overlap = chunk.len().min(OVERLAP_BYTES);
+            chunk.drain(..chunk.len() - overlap);
+            if reader.by_ref().take(CHUNK_BYTES as u64).read_to_end(&mut chunk)? == 0 {
                 return Ok(false);
             }
-            if test(&piece) {
+            if test(&chunk) {
                 return Ok(true);
             }
         }
     }
 
-    /// Whether it is written in another way than the agents write: two bytes to a letter.
-    pub(super) fn is_wide(&self) -> io::Result<bool> {
+    /// Returns `true` if the log starts with a UTF-16 byte order mark. No agent writes UTF-16.
+    pub(super) fn is_utf16(&self) -> io::Result<bool> {
         let mut mark = [0; 2];
         let mut reader = self.reader()?;
-        let is_there = reader.read_exact(&mut mark).is_ok();
-        Ok(is_there && matches!(mark, [0xff, 0xfe] | [0xfe, 0xff]))
+        let has_mark = reader.read_exact(&mut mark).is_ok();
+        Ok(has_mark && matches!(mark, [0xff, 0xfe] | [0xfe, 0xff]))
     }
 }

@@ -1,8 +1,8 @@
-//! What workspaces hold of sessions, as their own indexes tell it, and how a day is taken away that holds one which is to
-//! be forgotten.
+//! Finds the workspaces that contain given sessions, according to their own indexes, and removes the days that contain
+//! a session to be forgotten.
 //!
-//! A day goes as a whole: its reports may quote any of its sessions, and an audit that tells of a copy which is gone
-//! would be a lie. Preparing the day anew gives the rest back.
+//! A day is removed as a whole, because its reports may quote any of its sessions and its audit would still list the
+//! removed copy. Preparing the day again restores the other sessions.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,21 +13,21 @@ use serde_json::Value;
 use transcript::{Agent, SessionUid, Source};
 use walkdir::WalkDir;
 
-use super::write::{Site, is_ours};
+use super::write::{DayDirectory, is_generated};
 use super::{DiaryError, WORK, source_name};
 
-/// A workspace that holds sessions which somebody asks for.
+/// A workspace that contains some of the given sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trace {
     pub date: Date,
     pub workspace: PathBuf,
-    /// Those of the sessions asked for that lie in it, in order.
+    /// The given sessions that it contains, in order.
     pub session_uids: Vec<String>,
-    /// What others wrote into it: any of it may quote any session of the day.
+    /// Files that other programs wrote into it. Each may quote any session of the day.
     pub reports: Vec<PathBuf>,
 }
 
-/// The workspaces below a reports root that hold sessions for which `is_asked` says so, by day.
+/// Returns the workspaces below a reports root that contain sessions accepted by `is_asked`, ordered by day.
 pub fn traces(reports_root: &Path, is_asked: &dyn Fn(&str) -> bool) -> Vec<Trace> {
     let mut traces = Vec::new();
     for (date, workspace) in workspaces(reports_root) {
@@ -37,7 +37,7 @@ pub fn traces(reports_root: &Path, is_asked: &dyn Fn(&str) -> bool) -> Vec<Trace
             traces.push(Trace {
                 date,
                 session_uids: session_uids.into_iter().collect(),
-                reports: reports_in(&workspace),
+                reports: foreign_files(&workspace),
                 workspace,
             });
         }
@@ -45,8 +45,8 @@ pub fn traces(reports_root: &Path, is_asked: &dyn Fn(&str) -> bool) -> Vec<Trace
     traces
 }
 
-/// The uids that a workspace knows its sessions and their subagents by. A session may have more than one: its name and
-/// its records need not agree on its id.
+/// Returns the uids of the sessions and subagents in a workspace. A session may have more than one uid, because its
+/// file name and its records can disagree about the id.
 pub fn sessions_in(workspace: &Path) -> BTreeSet<String> {
     let mut uids = BTreeSet::new();
     let projects = fs::read_dir(workspace.join("projects"));
@@ -60,11 +60,12 @@ pub fn sessions_in(workspace: &Path) -> BTreeSet<String> {
     uids
 }
 
-/// Takes days away as a whole: workspace, reports and audit. What runs that died left of any day goes with them.
+/// Removes whole days: workspace, reports and audit. Temporary directories that interrupted runs left behind are
+/// removed with them.
 pub fn take_away(reports_root: &Path, dates: &[Date]) -> Result<(), DiaryError> {
     for date in dates {
-        let site = Site::open(reports_root, *date)?;
-        site.take_away()?;
+        let directory = DayDirectory::open(reports_root, *date)?;
+        directory.remove_day()?;
     }
     Ok(())
 }
@@ -83,7 +84,7 @@ fn add_row(row: &Value, uids: &mut BTreeSet<String>) {
     for child in turns.flat_map(|turn| turn["target_subagents"].as_array().into_iter().flatten()) {
         let (child_id, file) = (word(&child["source_session_id"]), word(&child["session_file"]));
         match agent {
-            // Below a session of Claude's lie its own subagents, and threads that it started of Codex.
+            // Below a Claude session are its own subagents and the Codex threads that it started.
             Agent::Claude => {
                 let stem = native_id(Agent::Claude, &file);
                 let own = stem.strip_prefix("agent-").unwrap_or(&stem);
@@ -100,28 +101,33 @@ fn add_row(row: &Value, uids: &mut BTreeSet<String>) {
     }
 }
 
-/// The id that the place of a log tells.
+/// Returns the native id that a log's path implies.
 pub(super) fn native_id(agent: Agent, place: &str) -> String {
     Source::new(agent, place, Vec::new()).native_id
 }
 
-/// Each day's workspace, by day. Where a run died, what it had put aside is the workspace.
+/// Returns all workspaces by day. If a run was interrupted, the directory it renamed is the workspace.
 fn workspaces(reports_root: &Path) -> Vec<(Date, PathBuf)> {
     let work = reports_root.join(WORK);
     let mut found = Vec::new();
     for entry in fs::read_dir(&work).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let aside = name.strip_prefix('.').and_then(|name| name.strip_suffix(".old"));
-        let date: Option<Date> = aside.unwrap_or(&name).parse().ok();
+        let renamed = name.strip_prefix('.').and_then(|name| name.strip_suffix(".old"));
+        let date: Option<Date> = renamed.unwrap_or(&name).parse().ok();
         found.extend(date.map(|date| (date, entry.path())));
     }
     found.sort();
     found
 }
 
-fn reports_in(workspace: &Path) -> Vec<PathBuf> {
+fn foreign_files(workspace: &Path) -> Vec<PathBuf> {
     let entries = WalkDir::new(workspace).sort_by_file_name().into_iter().flatten();
     let files = entries.filter(|entry| entry.file_type().is_file());
-    let theirs = files.filter(|entry| entry.path().strip_prefix(workspace).is_ok_and(|place| !is_ours(place)));
-    theirs.map(walkdir::DirEntry::into_path).collect()
+    let foreign = files.filter(|entry| {
+        entry
+            .path()
+            .strip_prefix(workspace)
+            .is_ok_and(|place| !is_generated(place))
+    });
+    foreign.map(walkdir::DirEntry::into_path).collect()
 }

@@ -1,7 +1,7 @@
-//! The day of a workspace: from one local midnight to the next, as instants. Pure: the zone and the time come in.
+//! The time window of a workspace: from one local midnight to the next. Pure: the zone and the time are arguments.
 //!
-//! A local day has 23, 24 or 25 hours. What belongs to it is decided by instants alone; how its bounds read on a clock
-//! is for people.
+//! A local day has 23, 24 or 25 hours. Only instants decide what belongs to it; the local times of its bounds are for
+//! display.
 
 use jiff::civil::Date;
 use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
@@ -11,13 +11,13 @@ use thiserror::Error;
 /// Whether a day is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// It still goes on.
+    /// The day is not over yet.
     Partial,
     Final,
 }
 
 impl Status {
-    /// The word used in the workspace.
+    /// Returns the name used in the workspace.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Partial => "partial",
@@ -26,16 +26,16 @@ impl Status {
     }
 }
 
-/// Why a day has no window.
+/// The reasons why a day has no window.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum WindowError {
-    #[error("this day has not begun in {zone}: {date}")]
+    #[error("{date} has not begun yet in {zone}")]
     Future { date: Date, zone: String },
-    #[error("no calendar goes so far: {0}")]
+    #[error("date out of range: {0}")]
     OutOfRange(Date),
 }
 
-/// One local day: `start` belongs to it, `end` to the next one.
+/// One local day, from `start` (inclusive) to `end` (exclusive).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Window {
     pub date: Date,
@@ -48,7 +48,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// The window of `date` in `zone`, as it stands `now`.
+    /// Returns the window of `date` in `zone`. Its status depends on `now`.
     pub fn new(date: Date, zone: &TimeZone, zone_name: &str, now: Timestamp) -> Result<Self, WindowError> {
         let today = zone.to_datetime(now).date();
         if date > today {
@@ -69,26 +69,29 @@ impl Window {
         })
     }
 
-    /// Whether an instant belongs to the day.
+    /// Returns `true` if an instant belongs to the day.
     pub fn contains(&self, at: Timestamp) -> bool {
         self.start <= at && at < self.end
     }
 
-    /// The bounds as a clock on the wall shows them.
-    pub(super) fn local(&self) -> (String, String) {
-        (stamp(self.start, self.start_offset), stamp(self.end, self.end_offset))
+    /// Returns the bounds in local time.
+    pub(super) fn local_bounds(&self) -> (String, String) {
+        (
+            format_time(self.start, self.start_offset),
+            format_time(self.end, self.end_offset),
+        )
     }
 
-    /// The bounds in UTC.
-    pub(super) fn utc(&self) -> (String, String) {
-        (utc_stamp(self.start), utc_stamp(self.end))
+    /// Returns the bounds in UTC.
+    pub(super) fn utc_bounds(&self) -> (String, String) {
+        (format_utc(self.start), format_utc(self.end))
     }
 
-    /// The dates that a time inside the window can be written with, and whether in UTC. With another offset it can be one
-    /// more on either side.
+    /// Returns the dates with which a time inside the window can be written, each with whether it is possible in UTC.
+    /// Another offset allows one more date on either side.
     pub(super) fn dates(&self) -> Vec<(String, bool)> {
         let first = Offset::UTC.to_datetime(self.start).date();
-        // The end itself is no longer inside.
+        // `end` itself is outside of the window.
         let last = self
             .end
             .saturating_sub(SignedDuration::from_nanos(1))
@@ -102,8 +105,8 @@ impl Window {
     }
 }
 
-/// When a day begins. Where the clock jumps over midnight or strikes it twice, the offset that held before counts: both
-/// ways it is the first instant of the day.
+/// Returns the first instant of a day. If the clock skips or repeats midnight, the offset before the change gives the
+/// first instant in both cases.
 fn midnight(date: Date, zone: &TimeZone) -> Option<(Timestamp, Offset)> {
     let at = date.at(0, 0, 0, 0);
     let offset = match zone.to_ambiguous_timestamp(at).offset() {
@@ -113,8 +116,8 @@ fn midnight(date: Date, zone: &TimeZone) -> Option<(Timestamp, Offset)> {
     Some((offset.to_timestamp(at).ok()?, offset))
 }
 
-/// A time to the second with its offset; none is `Z`.
-pub(super) fn stamp(at: Timestamp, offset: Offset) -> String {
+/// Formats a time to the second with its offset, or with `Z` if the offset is zero.
+pub(super) fn format_time(at: Timestamp, offset: Offset) -> String {
     let clock = offset.to_datetime(at).strftime("%Y-%m-%dT%H:%M:%S").to_string();
     let seconds = offset.seconds();
     if seconds == 0 {
@@ -128,7 +131,7 @@ pub(super) fn stamp(at: Timestamp, offset: Offset) -> String {
     }
 }
 
-/// A time to the second in UTC.
-pub(super) fn utc_stamp(at: Timestamp) -> String {
-    stamp(at, Offset::UTC)
+/// Formats a time to the second in UTC.
+pub(super) fn format_utc(at: Timestamp) -> String {
+    format_time(at, Offset::UTC)
 }

@@ -1,7 +1,7 @@
-//! Where workspaces stand, and how one comes to stand there: written aside, then renamed, so that it is whole or absent.
+//! Writes workspaces. A workspace is built in a temporary directory and then renamed, so it is complete or absent.
 //!
-//! What others wrote into a workspace, such as reports, is carried over into the new one. A lock that dies with its
-//! process keeps two runs apart.
+//! Files that other programs wrote into a workspace, such as reports, are carried over into the new one. A file lock,
+//! which the system releases if the process dies, keeps two runs from writing at once.
 
 use std::collections::HashSet;
 use std::fs::{self, File, TryLockError};
@@ -13,47 +13,48 @@ use jiff::civil::Date;
 use serde_json::Value;
 use walkdir::WalkDir;
 
-use super::assemble::Tree;
+use super::assemble::WorkspaceTree;
 use super::copy::private_file;
-use super::index::{Metadata, file};
+use super::index::{Metadata, to_json_file};
 use super::window::{Status, Window};
 use super::{Ask, DiaryError, Made, WORK};
 
-/// In so many directories copies wait: threads that make files in one and the same wait for each other.
-const WAITING_DIRECTORIES: usize = 16;
+/// Number of directories for temporary copies. Several are used because threads that create files in the same directory
+/// block each other.
+const PENDING_DIRECTORIES: usize = 16;
 
-/// What directories are called that a run needs only until it is done, after the day.
-const ASIDE: [&str; 3] = [OLD, "new", "copies"];
+/// Suffixes of a run's temporary directories, after the day.
+const TEMPORARY: [&str; 3] = [OLD, "new", "copies"];
 const OLD: &str = "old";
 
-/// Where the copy of a number waits.
-pub(super) fn waiting_place(copies: &Path, kind: &str, number: usize) -> PathBuf {
-    let directory = number % WAITING_DIRECTORIES;
+/// Returns the temporary path of a copy.
+pub(super) fn pending_path(copies: &Path, kind: &str, number: usize) -> PathBuf {
+    let directory = number % PENDING_DIRECTORIES;
     copies.join(format!("{directory}/{kind}{number}"))
 }
 
-/// The place of one day.
-pub(super) struct Site {
+/// The directories of one day below the reports root.
+pub(super) struct DayDirectory {
     root: PathBuf,
     date: String,
-    /// Held until the end.
+    /// Held until the value is dropped.
     _lock: File,
 }
 
-/// What stands there already.
+/// The workspace that exists already.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum ExistingWorkspace {
     Nothing,
-    /// The same day in the same zone and state, and when it was prepared if that can be read.
+    /// Same day, zone and status. Contains the time of preparation if it can be parsed.
     Same(Option<Timestamp>),
-    /// The day was not over then, and now is.
+    /// Prepared before the day was over, which it is now.
     Outdated,
-    /// Something else; the fields tell what differs.
+    /// A different workspace. Contains the names of the fields that differ.
     Other(String),
 }
 
-impl Site {
-    /// Takes the place of a day, and mends what a run that died left behind.
+impl DayDirectory {
+    /// Locks the directory of a day, and cleans up after interrupted runs.
     pub(super) fn open(root: &Path, date: Date) -> Result<Self, DiaryError> {
         let failed = |path: &Path| {
             let path = path.to_owned();
@@ -70,7 +71,7 @@ impl Site {
         let is_locked = match lock.try_lock() {
             Err(TryLockError::WouldBlock) => return Err(DiaryError::Busy(root)),
             Ok(()) => true,
-            // Where the file system knows no locks, nobody is kept out.
+            // If the file system does not support locks, concurrent runs cannot be excluded.
             Err(TryLockError::Error(_)) => false,
         };
         let site = Self {
@@ -78,11 +79,11 @@ impl Site {
             date: date.to_string(),
             _lock: lock,
         };
-        site.mend(is_locked).map_err(failed(&site.root))?;
+        site.clean_up(is_locked).map_err(failed(&site.root))?;
         Ok(site)
     }
 
-    /// The reports root, as it really lies.
+    /// Returns the canonical reports root.
     pub(super) fn root(&self) -> &Path {
         &self.root
     }
@@ -91,7 +92,7 @@ impl Site {
         self.root.join(WORK).join(&self.date)
     }
 
-    fn aside(&self, what: &str) -> PathBuf {
+    fn temporary_path(&self, what: &str) -> PathBuf {
         self.root.join(WORK).join(format!(".{}.{what}", self.date))
     }
 
@@ -99,10 +100,10 @@ impl Site {
         self.root.join("private").join(&self.date).join("audit.manifest.json")
     }
 
-    /// An empty directory for copies that wait for their place.
+    /// Creates an empty directory for temporary copies.
     pub(super) fn copies(&self) -> Result<PathBuf, DiaryError> {
-        let path = self.aside("copies");
-        for directory in 0..WAITING_DIRECTORIES {
+        let path = self.temporary_path("copies");
+        for directory in 0..PENDING_DIRECTORIES {
             let made = make_private(&path.join(directory.to_string()));
             made.map_err(|source| DiaryError::Io {
                 path: path.clone(),
@@ -112,72 +113,73 @@ impl Site {
         Ok(path)
     }
 
-    /// Removes what runs left behind when they were killed, and puts an old workspace back if it has no successor. With the lock, this is done
-    /// for every day: no other run can be writing below this root.
-    fn mend(&self, is_locked: bool) -> io::Result<()> {
+    /// Removes what interrupted runs left behind, and restores an old workspace that has no successor. If the lock is
+    /// held, this is done for every day, because no other run can be writing below this root.
+    fn clean_up(&self, is_locked: bool) -> io::Result<()> {
         let work = self.root.join(WORK);
         for entry in fs::read_dir(&work)?.flatten() {
             let name = entry.file_name();
             let Some((day, what)) = name.to_str().and_then(|name| name.strip_prefix('.')?.split_once('.')) else {
                 continue;
             };
-            let is_ours = day.parse::<Date>().is_ok_and(|date| date.to_string() == day) && ASIDE.contains(&what);
-            if !is_ours || !(is_locked || day == self.date) {
+            let is_generated =
+                day.parse::<Date>().is_ok_and(|date| date.to_string() == day) && TEMPORARY.contains(&what);
+            if !is_generated || !(is_locked || day == self.date) {
                 continue;
             }
             let workspace = work.join(day);
             match what == OLD && !workspace.exists() {
                 true => fs::rename(entry.path(), &workspace)?,
-                false => remove(&entry.path())?,
+                false => remove_path(&entry.path())?,
             }
         }
         Ok(())
     }
 
-    /// Compares what stands there with what is asked for.
-    pub(super) fn standing(&self, window: &Window) -> Result<Standing, DiaryError> {
+    /// Compares the existing workspace with the requested one.
+    pub(super) fn compare_existing(&self, window: &Window) -> Result<ExistingWorkspace, DiaryError> {
         let read = |path: &Path| {
             let bytes = fs::read(path).unwrap_or_default();
             serde_json::from_slice::<Value>(&bytes).unwrap_or_default()
         };
-        let there = read(&self.workspace().join("metadata.json"));
-        let prepared_at = there["prepared_at"].as_str().unwrap_or_default();
-        // A workspace without its audit is half of one.
+        let existing = read(&self.workspace().join("metadata.json"));
+        let prepared_at = existing["prepared_at"].as_str().unwrap_or_default();
+        // A workspace without its audit is incomplete.
         if prepared_at.is_empty() || read(&self.audit())["prepared_at"] != prepared_at {
-            return Ok(Standing::Nothing);
+            return Ok(ExistingWorkspace::Nothing);
         }
         let wanted = Metadata::new(window, prepared_at);
-        let wanted: Value = serde_json::from_slice(&file(&wanted)).unwrap_or_default();
+        let wanted: Value = serde_json::from_slice(&to_json_file(&wanted)).unwrap_or_default();
         let fields = wanted.as_object().into_iter().flatten();
         let other: Vec<&str> = fields
-            .filter(|(name, value)| there.get(name.as_str()) != Some(value))
+            .filter(|(name, value)| existing.get(name.as_str()) != Some(value))
             .map(|(name, _)| name.as_str())
             .collect();
-        let was_partial = there["status"] == Status::Partial.as_str() && window.status == Status::Final;
+        let was_partial = existing["status"] == Status::Partial.as_str() && window.status == Status::Final;
         Ok(match other.as_slice() {
-            [] => Standing::Same(prepared_at.parse().ok()),
-            ["status"] if was_partial => Standing::Outdated,
-            fields => Standing::Other(fields.join(", ")),
+            [] => ExistingWorkspace::Same(prepared_at.parse().ok()),
+            ["status"] if was_partial => ExistingWorkspace::Outdated,
+            fields => ExistingWorkspace::Other(fields.join(", ")),
         })
     }
 
-    /// Writes a workspace and puts it into its place.
-    pub(super) fn write(&self, _: &Ask<'_>, tree: Tree) -> Result<Made, DiaryError> {
+    /// Writes a workspace and moves it into place.
+    pub(super) fn write(&self, _: &Ask<'_>, tree: WorkspaceTree) -> Result<Made, DiaryError> {
         let failed = |source| DiaryError::Io {
             path: self.workspace(),
             source,
         };
-        let new = self.aside("new");
+        let new = self.temporary_path("new");
         self.build(&new, &tree).map_err(failed)?;
         self.carry_over(&new).map_err(failed)?;
         self.write_audit(&tree.audit).map_err(failed)?;
-        let (old, workspace) = (self.aside("old"), self.workspace());
+        let (old, workspace) = (self.temporary_path("old"), self.workspace());
         if workspace.symlink_metadata().is_ok() {
             fs::rename(&workspace, &old).map_err(failed)?;
         }
         fs::rename(&new, &workspace).map_err(failed)?;
-        remove(&old).map_err(failed)?;
-        remove(&self.aside("copies")).map_err(failed)?;
+        remove_path(&old).map_err(failed)?;
+        remove_path(&self.temporary_path("copies")).map_err(failed)?;
         Ok(Made {
             workspace,
             projects: tree.projects,
@@ -189,53 +191,53 @@ impl Site {
         })
     }
 
-    /// Takes the day away: first the audit, so that half a day is none, then the workspace at once.
-    pub(super) fn take_away(&self) -> Result<(), DiaryError> {
+    /// Removes the day: first the audit, so that an interrupted removal leaves no valid workspace, then the workspace.
+    pub(super) fn remove_day(&self) -> Result<(), DiaryError> {
         let failed = |source| DiaryError::Io {
             path: self.workspace(),
             source,
         };
-        remove(&self.root.join("private").join(&self.date)).map_err(failed)?;
-        // Copies that wait are taken away by whoever comes next, if we do not come to it.
-        let aside = self.aside("copies");
+        remove_path(&self.root.join("private").join(&self.date)).map_err(failed)?;
+        // Renamed first, because an interrupted removal of temporary copies is completed by the next run.
+        let aside = self.temporary_path("copies");
         if self.workspace().symlink_metadata().is_ok() {
             fs::rename(self.workspace(), &aside).map_err(failed)?;
         }
-        remove(&aside).map_err(failed)?;
+        remove_path(&aside).map_err(failed)?;
         for entry in fs::read_dir(self.root.join(WORK)).map_err(failed)?.flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             if name.starts_with('.') && (name.ends_with(".copies") || name.ends_with(".new")) {
-                remove(&entry.path()).map_err(failed)?;
+                remove_path(&entry.path()).map_err(failed)?;
             }
         }
         Ok(())
     }
 
-    fn build(&self, new: &Path, tree: &Tree) -> io::Result<()> {
+    fn build(&self, new: &Path, tree: &WorkspaceTree) -> io::Result<()> {
         make_private(&new.join("projects"))?;
         let mut made: HashSet<PathBuf> = HashSet::new();
-        let mut make_above = |path: &Path| match path.parent() {
-            Some(above) if !made.contains(above) => {
-                made.insert(above.to_owned());
-                make_private(above)
+        let mut make_parent = |path: &Path| match path.parent() {
+            Some(parent) if !made.contains(parent) => {
+                made.insert(parent.to_owned());
+                make_private(parent)
             }
             _ => Ok(()),
         };
-        for (place, waiting) in &tree.moves {
-            let path = inside(new, place)?;
-            make_above(&path)?;
-            fs::rename(waiting, path)?;
+        for (place, pending) in &tree.moves {
+            let path = join_inside(new, place)?;
+            make_parent(&path)?;
+            fs::rename(pending, path)?;
         }
         for (place, bytes) in &tree.files {
-            let path = inside(new, place)?;
-            make_above(&path)?;
+            let path = join_inside(new, place)?;
+            make_parent(&path)?;
             private_file(&path)?.write_all(bytes)?;
         }
         Ok(())
     }
 
-    /// Takes what others wrote into the old workspace along. What belongs to a project that is no longer there is put
-    /// beside the audit.
+    /// Carries over the files that other programs wrote into the old workspace. Files of a project that no longer
+    /// exists are moved next to the audit.
     fn carry_over(&self, new: &Path) -> io::Result<()> {
         let old = self.workspace();
         if !old.is_dir() {
@@ -250,7 +252,7 @@ impl Site {
             let Ok(place) = entry.path().strip_prefix(&old) else {
                 continue;
             };
-            if is_ours(place) {
+            if is_generated(place) {
                 continue;
             }
             let project = place
@@ -268,23 +270,23 @@ impl Site {
         let path = self.audit();
         make_private(path.parent().unwrap_or(&self.root))?;
         let aside = path.with_extension("new");
-        remove(&aside)?;
+        remove_path(&aside)?;
         private_file(&aside)?.write_all(bytes)?;
         fs::rename(&aside, &path)
     }
 }
 
-impl Drop for Site {
+impl Drop for DayDirectory {
     fn drop(&mut self) {
-        // What is left after a failure is of no use; the next run would take it away as well.
+        // After a failure, these directories are useless. The next run would remove them as well.
         for what in ["new", "copies"] {
-            _ = remove(&self.aside(what));
+            _ = remove_path(&self.temporary_path(what));
         }
     }
 }
 
-/// Whether a file of a workspace is one that we write.
-pub(super) fn is_ours(place: &Path) -> bool {
+/// Returns `true` if a file of a workspace is written by us.
+pub(super) fn is_generated(place: &Path) -> bool {
     let names: Vec<&str> = place.iter().map(|name| name.to_str().unwrap_or_default()).collect();
     matches!(
         names.as_slice(),
@@ -292,19 +294,19 @@ pub(super) fn is_ours(place: &Path) -> bool {
     )
 }
 
-/// A place below a directory, and nowhere else.
-fn inside(directory: &Path, place: &Path) -> io::Result<PathBuf> {
+/// Returns a path below a directory, or an error if it would be outside.
+fn join_inside(directory: &Path, place: &Path) -> io::Result<PathBuf> {
     let is_plain = place.components().all(|name| matches!(name, Component::Normal(_)));
     match is_plain {
         true => Ok(directory.join(place)),
         false => Err(io::Error::new(
             io::ErrorKind::InvalidInput,
-            "a name leads out of the workspace",
+            "a name points outside of the workspace",
         )),
     }
 }
 
-/// Makes a directory and those above it that are missing, for their owner alone.
+/// Creates a directory and its missing parents, accessible only to the owner.
 fn make_private(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -321,8 +323,8 @@ fn lock_file(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Takes a file or a directory away, if it is there.
-fn remove(path: &Path) -> io::Result<()> {
+/// Removes a file or a directory, if it exists.
+fn remove_path(path: &Path) -> io::Result<()> {
     let removed = match path.symlink_metadata() {
         Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
         Ok(_) => fs::remove_file(path),

@@ -1,24 +1,24 @@
-//! Which commands are worth telling, and how: those that only look are not.
+//! Selects the commands that are worth reporting. Commands that only read are not.
 
 use std::collections::BTreeMap;
 
 use super::facts::Facts;
 use super::fields::Statement;
-use super::judge::Piece;
-use super::words::{count, quoted, say, times};
+use super::judge::WorkPiece;
+use super::words::{count_noun, say, shorten_quote, times};
 use crate::digest::{End, Ran};
 
-const COMMANDS_TOLD: usize = 5;
+const COMMANDS_MAX: usize = 5;
 
-/// Programs that only look, or that say nothing by themselves.
-const LOOKING: [&str; 44] = [
+/// Programs that only read, or whose name alone says nothing about the work.
+const READING_PROGRAMS: [&str; 44] = [
     "ls", "cat", "head", "tail", "grep", "rg", "find", "sed", "awk", "wc", "echo", "pwd", "cd", "which", "stat",
     "file", "tree", "du", "df", "ps", "env", "date", "sort", "uniq", "diff", "cmp", "test", "true", "sleep", "printf",
     "nl", "jq", "less", "mkdir", "rm", "cp", "mv", "touch", "chmod", "for", "if", "while", "xargs", "tee",
 ];
 
-/// Commands of git that change nothing for others.
-const LOOKING_GIT: [&str; 10] = [
+/// Git commands that change nothing for other people.
+const LOCAL_GIT_COMMANDS: [&str; 10] = [
     "git status",
     "git diff",
     "git log",
@@ -33,24 +33,24 @@ const LOOKING_GIT: [&str; 10] = [
 
 /// How often a command was run, and where first.
 #[derive(Default)]
-struct Runs {
+struct RunCount {
     all: usize,
     failed: usize,
     first: Option<(usize, u64)>,
 }
 
-/// What was run, beside tests and commits.
-pub(super) fn ran(facts: &Facts, piece: &Piece) -> Option<Statement> {
-    let mut runs: BTreeMap<String, Runs> = BTreeMap::new();
+/// Returns a statement about the commands other than tests and commits.
+pub(super) fn describe_commands(facts: &Facts, piece: &WorkPiece) -> Option<Statement> {
+    let mut runs: BTreeMap<String, RunCount> = BTreeMap::new();
     for turn in piece.turns.iter().copied() {
         for ran in facts.turns[turn]
-            .ran()
+            .tool_calls()
             .filter(|ran| !ran.is_test && ran.end != End::Denied)
         {
             if facts.findings.commits.contains_key(&ran.seq) || facts.findings.offers.contains(&ran.seq) {
                 continue;
             }
-            let Some(command) = label(ran).filter(|command| is_telling(command)) else {
+            let Some(command) = command_label(ran).filter(|command| is_notable(command)) else {
                 continue;
             };
             let known = runs.entry(command).or_default();
@@ -65,8 +65,10 @@ pub(super) fn ran(facts: &Facts, piece: &Piece) -> Option<Statement> {
         return None;
     }
     let mut sentence = say("Ran ");
-    for (at, (command, own)) in runs.iter().take(COMMANDS_TOLD).enumerate() {
-        sentence = sentence.say(if at > 0 { ", " } else { "" }).code(quoted(command, 60));
+    for (at, (command, own)) in runs.iter().take(COMMANDS_MAX).enumerate() {
+        sentence = sentence
+            .say(if at > 0 { ", " } else { "" })
+            .code(shorten_quote(command, 60));
         sentence = match (own.all, own.failed) {
             (1, 0) => sentence,
             (1, _) => sentence.say(" (failed)"),
@@ -75,25 +77,28 @@ pub(super) fn ran(facts: &Facts, piece: &Piece) -> Option<Statement> {
             (all, failed) => sentence.say(format!(" ({}, {failed} failed)", times(all))),
         };
     }
-    if runs.len() > COMMANDS_TOLD {
-        sentence = sentence.say(format!(" and {}", count(runs.len() - COMMANDS_TOLD, "more command")));
+    if runs.len() > COMMANDS_MAX {
+        sentence = sentence.say(format!(
+            " and {}",
+            count_noun(runs.len() - COMMANDS_MAX, "more command")
+        ));
     }
-    let first = runs.iter().take(COMMANDS_TOLD).filter_map(|(_, own)| own.first);
+    let first = runs.iter().take(COMMANDS_MAX).filter_map(|(_, own)| own.first);
     Some(sentence.cite(first.map(|(turn, line)| facts.cite_line(turn, line))))
 }
 
-/// Whether a command says something about the work.
-pub(super) fn is_telling(command: &str) -> bool {
+/// Returns `true` if a command says something about the work.
+pub(super) fn is_notable(command: &str) -> bool {
     let program = command.split(' ').next().unwrap_or_default();
     let is_name = program.starts_with(|c: char| c.is_ascii_alphanumeric())
         && program
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+'));
-    is_name && !program.is_empty() && !LOOKING.contains(&program) && !LOOKING_GIT.contains(&command)
+    is_name && !program.is_empty() && !READING_PROGRAMS.contains(&program) && !LOCAL_GIT_COMMANDS.contains(&command)
 }
 
-/// What is run, and the script where it is one.
-fn label(ran: &Ran) -> Option<String> {
+/// Returns the command, with the name of the script if an interpreter runs one.
+fn command_label(ran: &Ran) -> Option<String> {
     const INTERPRETERS: [&str; 9] = ["bash", "sh", "zsh", "python", "python3", "node", "ruby", "perl", "deno"];
     let command = ran.command()?;
     if !INTERPRETERS.contains(&command.as_str()) {
@@ -106,6 +111,6 @@ fn label(ran: &Ran) -> Option<String> {
     let script = words
         .nth(1)
         .filter(|word| !word.starts_with('-') && word.contains(['/', '.']) && !word.contains(['<', '$', '"', '\'']));
-    // What is given on the command line itself has no name.
+    // Code passed on the command line has no name.
     script.map(|script| format!("{command} {}", script.rsplit('/').next().unwrap_or(script)))
 }

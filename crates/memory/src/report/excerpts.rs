@@ -1,26 +1,26 @@
-//! The cited turns in small: the lines that statements stand on, the prompt, the beginning of the answer, some commands.
-//! What is not shown is counted, so that a page stays small and hides nothing.
+//! Excerpts of the cited turns: the cited lines, the prompt, the start of the answer and some tool calls. Omitted lines
+//! are counted, so a page stays small without hiding that there is more.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use transcript::{Actor, Kind};
 
-use super::facts::{Facts, Taken};
+use super::facts::{Facts, TurnStep};
 use super::fields::{Citation, Day, Excerpt, ExcerptLine, LineKind, Statement};
-use super::paths::in_command;
-use super::words::quoted;
+use super::paths::shorten_command;
+use super::words::shorten_quote;
 
-/// Characters of a prompt, of an answer, and of other lines. Where a day has many turns they are fewer.
-const PROMPT_CHARS: usize = 1200;
-const ANSWER_CHARS: usize = 900;
-const LINE_CHARS: usize = 160;
-/// So many lines of a turn are shown beside those that are cited.
+/// Maximum length of a prompt, of an answer and of other lines. Days with many turns use less.
+const PROMPT_CHARS_MAX: usize = 1200;
+const ANSWER_CHARS_MAX: usize = 900;
+const LINE_CHARS_MAX: usize = 160;
+/// Maximum number of lines shown in addition to the cited ones.
 const LINES_MAX: usize = 14;
-/// With more turns than this, each is shown in less.
-const MANY: usize = 60;
+/// Above this number of turns, each excerpt is shortened.
+const MANY_TURNS: usize = 60;
 
-/// All citations of a day.
-pub(super) fn citations(day: &Day) -> impl Iterator<Item = &Citation> {
+/// Returns all citations of a day.
+pub(super) fn day_citations(day: &Day) -> impl Iterator<Item = &Citation> {
     let projects = day.projects.iter().flat_map(|project| {
         let works = project.works.iter().flat_map(|work| {
             let lists = [&work.asked, &work.done, &work.came, &work.open, &work.decided];
@@ -33,10 +33,10 @@ pub(super) fn citations(day: &Day) -> impl Iterator<Item = &Citation> {
     statements.flat_map(|statement: &Statement| &statement.citations)
 }
 
-/// Makes the excerpts of all turns that a day cites.
-pub(super) fn excerpts(facts: &Facts, day: &Day) -> Vec<Excerpt> {
+/// Builds the excerpts of all turns that a day cites.
+pub(super) fn build_excerpts(facts: &Facts, day: &Day) -> Vec<Excerpt> {
     let mut cited: BTreeMap<(&str, &str, &str), BTreeSet<u64>> = BTreeMap::new();
-    for citation in citations(day) {
+    for citation in day_citations(day) {
         let key = (
             citation.project_key.as_str(),
             citation.session_ref.as_str(),
@@ -47,21 +47,21 @@ pub(super) fn excerpts(facts: &Facts, day: &Day) -> Vec<Excerpt> {
             .or_default()
             .extend([citation.first_line, citation.last_line]);
     }
-    let share = if cited.len() > MANY { 3 } else { 1 };
+    let share = if cited.len() > MANY_TURNS { 3 } else { 1 };
     let mut excerpts = Vec::new();
     for turn in 0..facts.turns.len() {
         let (own, session) = (&facts.turns[turn], facts.session_of(turn));
         let project = facts.projects[session.project].key.as_str();
         if let Some(lines) = cited.get(&(project, session.session_ref.as_str(), own.turn_ref.as_str())) {
-            excerpts.push(excerpt(facts, turn, lines, share));
+            excerpts.push(build_excerpt(facts, turn, lines, share));
         }
     }
     excerpts
 }
 
-fn excerpt(facts: &Facts, turn: usize, cited: &BTreeSet<u64>, share: usize) -> Excerpt {
+fn build_excerpt(facts: &Facts, turn: usize, cited: &BTreeSet<u64>, share: usize) -> Excerpt {
     let (own, session) = (&facts.turns[turn], facts.session_of(turn));
-    let mut lines = lines(facts, turn, share);
+    let mut lines = turn_lines(facts, turn, share);
     let answer = own.reply.as_ref().map(|reply| reply.line);
     let is_kept = |line: &ExcerptLine| {
         cited.contains(&line.line)
@@ -69,8 +69,8 @@ fn excerpt(facts: &Facts, turn: usize, cited: &BTreeSet<u64>, share: usize) -> E
             || Some(line.line) == answer
             || line.kind == LineKind::Human
     };
-    // What is cited stays; of the rest the first ones, failures before others.
-    let mut room = LINES_MAX / share;
+    // Cited lines are always kept. Of the other lines the first ones are kept, and failures take precedence.
+    let mut remaining = LINES_MAX / share;
     let all = lines.len();
     for kind in [LineKind::FailedTool, LineKind::Tool, LineKind::Notice, LineKind::Answer] {
         let mut at = 0;
@@ -79,9 +79,9 @@ fn excerpt(facts: &Facts, turn: usize, cited: &BTreeSet<u64>, share: usize) -> E
                 return true;
             }
             at += 1;
-            at <= room
+            at <= remaining
         });
-        room = room.saturating_sub(at.min(room));
+        remaining = remaining.saturating_sub(at.min(remaining));
     }
     Excerpt {
         citation: facts.cite_turn(turn),
@@ -94,8 +94,8 @@ fn excerpt(facts: &Facts, turn: usize, cited: &BTreeSet<u64>, share: usize) -> E
     }
 }
 
-/// Everything in a turn that can be shown, by line.
-fn lines(facts: &Facts, turn: usize, share: usize) -> Vec<ExcerptLine> {
+/// Returns all lines of a turn that can be shown, in order.
+fn turn_lines(facts: &Facts, turn: usize, share: usize) -> Vec<ExcerptLine> {
     let own = &facts.turns[turn];
     let cwd = facts.session_of(turn).cwd.as_deref();
     let mut lines: BTreeMap<(u64, LineKind), ExcerptLine> = BTreeMap::new();
@@ -107,23 +107,27 @@ fn lines(facts: &Facts, turn: usize, share: usize) -> Vec<ExcerptLine> {
     add(
         own.prompt.line,
         LineKind::Prompt,
-        quoted(&own.prompt.text, PROMPT_CHARS / share),
+        shorten_quote(&own.prompt.text, PROMPT_CHARS_MAX / share),
     );
     if let Some(reply) = &own.reply {
-        add(reply.line, LineKind::Answer, quoted(&reply.text, ANSWER_CHARS / share));
+        add(
+            reply.line,
+            LineKind::Answer,
+            shorten_quote(&reply.text, ANSWER_CHARS_MAX / share),
+        );
     }
-    for taken in &own.steps {
-        match taken {
-            Taken::Ran(ran) => {
+    for step in &own.steps {
+        match step {
+            TurnStep::Ran(ran) => {
                 let kind = if ran.failed() {
                     LineKind::FailedTool
                 } else {
                     LineKind::Tool
                 };
-                let text = format!("{} {}", ran.tool, in_command(&ran.wording, cwd));
-                add(ran.line, kind, quoted(&text, LINE_CHARS));
+                let text = format!("{} {}", ran.tool, shorten_command(&ran.wording, cwd));
+                add(ran.line, kind, shorten_quote(&text, LINE_CHARS_MAX));
             }
-            Taken::Event(event) => {
+            TurnStep::Event(event) => {
                 let kind = match event.actor {
                     _ if event.trigger => continue,
                     Actor::Human => LineKind::Human,
@@ -131,7 +135,7 @@ fn lines(facts: &Facts, turn: usize, share: usize) -> Vec<ExcerptLine> {
                     _ if event.kinds.has(Kind::Error) => LineKind::Notice,
                     _ => continue,
                 };
-                add(event.line, kind, quoted(&event.summary, LINE_CHARS));
+                add(event.line, kind, shorten_quote(&event.summary, LINE_CHARS_MAX));
             }
         }
     }

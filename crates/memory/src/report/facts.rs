@@ -1,4 +1,4 @@
-//! The facts of a day: sessions and turns of a workspace, each with what happened in it and on which line.
+//! The facts of a day: the sessions and turns of a workspace, each with its steps and their lines.
 
 use jiff::Timestamp;
 use transcript::{Agent, SessionEvent};
@@ -9,13 +9,13 @@ use crate::digest::{Findings, Ran, Step};
 use crate::store::{Store, StoreError};
 use crate::usage::Sum;
 
-/// Everything that is known of a day.
+/// All facts of a day.
 #[derive(Default)]
 pub(super) struct Facts {
     pub(super) projects: Vec<ProjectFacts>,
-    /// By project, then by time.
+    /// Ordered by project, then by time.
     pub(super) sessions: Vec<SessionFacts>,
-    /// By session, then by line. Steps and findings name a turn by its place here.
+    /// Ordered by session, then by line. Steps and findings refer to a turn by its index here.
     pub(super) turns: Vec<TurnFacts>,
     pub(super) findings: Findings,
     pub(super) unread: Vec<Unread>,
@@ -26,7 +26,7 @@ pub(super) struct Facts {
 pub(super) struct ProjectFacts {
     pub(super) key: String,
     pub(super) label: String,
-    /// What it is called in sentences.
+    /// The name used in sentences.
     pub(super) name: String,
 }
 
@@ -39,9 +39,9 @@ pub(super) struct SessionFacts {
     pub(super) id: String,
     pub(super) uid: String,
     pub(super) cwd: Option<String>,
-    /// By the human, else by the agent.
+    /// Set by the user, or else by the agent.
     pub(super) title: Option<String>,
-    /// The sessions that it goes on from.
+    /// The uids of the sessions that this one continues.
     pub(super) parents: Vec<String>,
 }
 
@@ -52,45 +52,45 @@ pub(super) struct TurnFacts {
     pub(super) turn_ref: String,
     pub(super) first_line: u64,
     pub(super) last_line: u64,
-    /// The log goes on after it.
+    /// True if the log continues after the turn.
     pub(super) has_next: bool,
     pub(super) started_at: Option<Timestamp>,
     pub(super) ended_at: Option<Timestamp>,
-    /// Its part of the session's active time inside of the day.
+    /// The turn's share of the session's active time on this day.
     pub(super) active: ActiveTime,
-    pub(super) prompt: Said,
-    /// The last words of the agent.
-    pub(super) reply: Option<Said>,
-    pub(super) steps: Vec<Taken>,
-    /// What subagents did whose work stands in the same log.
-    pub(super) aside: Vec<Ran>,
-    /// Calls before the first prompt of the log, if this is its first turn. They count in totals and are never cited.
+    pub(super) prompt: LineText,
+    /// The last message of the agent.
+    pub(super) reply: Option<LineText>,
+    pub(super) steps: Vec<TurnStep>,
+    /// Tool calls of subagents that are recorded in the same log.
+    pub(super) sidechain_calls: Vec<Ran>,
+    /// Calls before the first prompt of the log, if this is its first turn. They count in totals but are never cited.
     pub(super) lead_in: Vec<Ran>,
     pub(super) subagents: Vec<SubagentFacts>,
-    /// The agent's own list as it stood last.
-    pub(super) list: Option<List>,
-    /// What the human chose when asked.
-    pub(super) chosen: Vec<Chosen>,
+    /// The agent's task list at the end of the turn.
+    pub(super) list: Option<TaskList>,
+    /// The user's answers to the agent's questions.
+    pub(super) choices: Vec<ChosenAnswer>,
     pub(super) decisions: Vec<String>,
     pub(super) is_rewound: bool,
     pub(super) cost: Sum,
 }
 
-/// Words, and where they stand.
+/// A text with its line.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Said {
+pub(super) struct LineText {
     pub(super) line: u64,
     pub(super) text: String,
 }
 
 /// A step of a turn.
 #[derive(Debug)]
-pub(super) enum Taken {
+pub(super) enum TurnStep {
     Ran(Ran),
     Event(Box<SessionEvent>),
 }
 
-impl Taken {
+impl TurnStep {
     pub(super) fn step(&self) -> Step<'_> {
         match self {
             Self::Ran(ran) => Step::Ran(ran),
@@ -99,49 +99,49 @@ impl Taken {
     }
 }
 
-/// A subagent that a turn started or heard of.
+/// A subagent that a turn started or whose result it received.
 #[derive(Debug, Default)]
 pub(super) struct SubagentFacts {
     pub(super) role: Option<String>,
-    /// Where the turn tells of it.
+    /// The lines of the turn that mention it.
     pub(super) first_line: u64,
     pub(super) last_line: u64,
-    /// Files it edited, as its log names them.
+    /// The files it edited, as named in its log.
     pub(super) files: Vec<Box<str>>,
     pub(super) tool_calls: u64,
     pub(super) cwd: Option<String>,
 }
 
-/// The agent's own list of what is to be done.
+/// The agent's own task list.
 #[derive(Debug)]
-pub(super) struct List {
+pub(super) struct TaskList {
     pub(super) line: u64,
     pub(super) all: usize,
     pub(super) left: Vec<String>,
 }
 
-/// A question and what the human answered.
+/// A question of the agent and the user's answer.
 #[derive(Debug)]
-pub(super) struct Chosen {
+pub(super) struct ChosenAnswer {
     pub(super) line: u64,
     pub(super) question: Option<String>,
     pub(super) answer: String,
 }
 
 impl TurnFacts {
-    /// The tool calls of the turn itself.
-    pub(super) fn ran(&self) -> impl Iterator<Item = &Ran> {
-        self.steps.iter().filter_map(|taken| match taken {
-            Taken::Ran(ran) => Some(ran),
-            Taken::Event(_) => None,
+    /// Returns the tool calls of the turn itself.
+    pub(super) fn tool_calls(&self) -> impl Iterator<Item = &Ran> {
+        self.steps.iter().filter_map(|step| match step {
+            TurnStep::Ran(ran) => Some(ran),
+            TurnStep::Event(_) => None,
         })
     }
 
-    /// What else happened in it.
+    /// Returns the other events of the turn.
     pub(super) fn events(&self) -> impl Iterator<Item = &SessionEvent> {
-        self.steps.iter().filter_map(|taken| match taken {
-            Taken::Event(event) => Some(&**event),
-            Taken::Ran(_) => None,
+        self.steps.iter().filter_map(|step| match step {
+            TurnStep::Event(event) => Some(&**event),
+            TurnStep::Ran(_) => None,
         })
     }
 }
@@ -155,7 +155,8 @@ impl Facts {
         self.session_of(turn).project
     }
 
-    /// Lines of a turn.
+    /// Returns a citation of some lines of a turn. Lines outside of the turn are moved to its nearest line, because a
+    /// citation must be inside its turn.
     pub(super) fn cite(&self, turn: usize, first: u64, last: u64) -> Citation {
         let (facts, session) = (&self.turns[turn], self.session_of(turn));
         let project = &self.projects[session.project];
@@ -174,7 +175,7 @@ impl Facts {
         self.cite(turn, line, line)
     }
 
-    /// All of a turn.
+    /// Returns a citation of a whole turn.
     pub(super) fn cite_turn(&self, turn: usize) -> Citation {
         self.cite(turn, self.turns[turn].first_line, self.turns[turn].last_line)
     }
@@ -187,25 +188,25 @@ impl Facts {
         turns.iter().map(covered).collect()
     }
 
-    /// What the human said right after a line, by which the next turn of the session begins.
-    pub(super) fn next_words(&self, turn: usize, line: u64) -> Option<&str> {
+    /// Returns the prompt that directly follows a line, as the beginning of the session's next turn.
+    pub(super) fn next_prompt(&self, turn: usize, line: u64) -> Option<&str> {
         let own = &self.turns[turn];
         let next = self.turns.get(turn + 1).filter(|next| next.session == own.session)?;
         let is_near = next.first_line.saturating_sub(line) <= 3;
-        Some(next.prompt.text.as_str()).filter(|words| is_near && !words.is_empty())
+        Some(next.prompt.text.as_str()).filter(|prompt| is_near && !prompt.is_empty())
     }
 
-    /// Adds what the user wrote down of these sessions: to the turn during which it was.
+    /// Adds the user's recorded decisions to the turns during which they were recorded.
     pub(super) fn add_decisions(&mut self, store: &Store) -> Result<(), StoreError> {
         for at in 0..self.sessions.len() {
             for decision in store.reads().decisions_of(&self.sessions[at].uid)? {
-                let Ok(made) = Timestamp::from_microsecond(decision.at_micros) else {
+                let Ok(recorded_at) = Timestamp::from_microsecond(decision.at_micros) else {
                     continue;
                 };
-                let own = self.turns.iter_mut().filter(|turn| turn.session == at);
-                let begun = own.filter(|turn| turn.started_at.is_some_and(|start| start <= made));
-                let Some(turn) = begun.last() else { continue };
-                // What was decided after the log had gone on belongs to a later day.
+                let turns = self.turns.iter_mut().filter(|turn| turn.session == at);
+                let started = turns.filter(|turn| turn.started_at.is_some_and(|start| start <= recorded_at));
+                let Some(turn) = started.last() else { continue };
+                // A decision recorded after the last turn of the day belongs to a later day if the log continued.
                 if !turn.has_next {
                     turn.decisions.push(decision.text);
                 }

@@ -1,6 +1,7 @@
-//! What a written day is made of: plain data, printed as the report's JSON. A field keeps its name and meaning.
+//! The data of a written day, which is printed as the report's JSON. Fields keep their names and meanings.
 //!
-//! Any writer can make one. What it says of the day is in statements, and a statement without a citation is none.
+//! Any writer can produce it. Everything a writer says about the day is in statements, and every statement needs a
+//! citation.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -9,7 +10,7 @@ use transcript::Outcome;
 
 use crate::outcome::{Confidence, Reason};
 
-/// Of the report's JSON.
+/// Name and version of the report's JSON schema.
 pub const SCHEMA: &str = "boswell.report/1";
 
 /// One written day.
@@ -19,88 +20,88 @@ pub struct Day {
     pub schema: String,
     pub date: String,
     pub timezone: String,
-    /// `partial` where the day was not over when its workspace was made, else `final`.
+    /// `partial` if the day was not over when its workspace was prepared, otherwise `final`.
     pub status: String,
-    /// When the workspace was made, for a day that was not over; else null.
+    /// When the workspace was prepared, if the day was not over; otherwise null.
     pub as_of: Option<String>,
     pub report_window_local: Bounds,
     pub report_window_utc: Bounds,
     pub written: Written,
     pub totals: Totals,
-    /// What matters most, first.
+    /// The most important statements, most important first.
     pub summary: Vec<Statement>,
-    /// Those with the most weight first.
+    /// Ordered by weight, heaviest first.
     pub projects: Vec<Project>,
     pub whole: Whole,
-    /// When who was at work, in order of time.
+    /// When each agent was at work, ordered by time.
     pub spans: Vec<Span>,
-    /// The turns that are cited, in small.
+    /// Excerpts of the cited turns.
     pub excerpts: Vec<Excerpt>,
     pub unread: Vec<Unread>,
 }
 
-/// Two moments: the first belongs to the day, the second to the next.
+/// The bounds of the day: `start` is inclusive, `end` is exclusive.
 #[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Bounds {
     pub start: String,
     pub end: String,
 }
 
-/// Who wrote the day.
+/// The writer of the day.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Written {
-    /// `default`, or an agent.
+    /// `default`, or the name of an agent.
     pub by: String,
     pub version: u32,
 }
 
-/// Sums of a day, a project or a piece of work.
+/// Totals of a day, a project or a piece of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Totals {
     pub projects: u64,
     pub sessions: u64,
-    /// Of the sessions, those of which only the digest is left.
+    /// The number of these sessions of which only the digest is left.
     pub sessions_from_digests: u64,
     pub turns: u64,
     pub subagents: u64,
     pub files: u64,
     pub commits: u64,
-    /// Time in which something happened: see the idle rule of digests.
+    /// Seconds without idle time; see the idle rule of digests.
     pub active_s: u64,
     pub tokens: u64,
-    /// Null where no price is known.
+    /// Null if no price is known.
     pub cost_microusd: Option<u64>,
-    /// Calls without a price, which the sum leaves out.
+    /// Calls without a known price, which `cost_microusd` excludes.
     pub unpriced_calls: u64,
     pub tests_passed: u64,
     pub tests_failed: u64,
     pub tests_unclear: u64,
 }
 
-/// A piece of a sentence. Pages decide how each looks; text from logs is in `code` and `quote` alone.
+/// A part of a sentence. Pages decide how each kind looks. Only `code` and `quote` contain text from logs.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Word {
     /// The writer's own words.
     Say(String),
-    /// A name: a file, a command.
+    /// A name, such as a file or a command.
     Code(String),
-    /// What somebody said.
+    /// A quotation of a person or an agent.
     Quote(String),
 }
 
-/// One sentence, and the lines it stands on.
+/// One sentence with the lines that support it.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Statement {
     pub words: Vec<Word>,
     pub citations: Vec<Citation>,
 }
 
-/// Lines of one turn of the workspace's index.
+/// Lines of one turn in the workspace's index.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize)]
 pub struct Citation {
     pub project_key: String,
-    /// What the project is called in a sentence: its label, or its key where two have one label.
+    /// The project's name in sentences: its label, or its key if another project has the same label.
     pub project: String,
     pub session_ref: String,
     pub turn_ref: String,
@@ -108,34 +109,34 @@ pub struct Citation {
     pub last_line: u64,
 }
 
-/// A turn that a piece of work is made of.
+/// A turn that belongs to a piece of work.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize)]
 pub struct Covered {
     pub session_ref: String,
     pub turn_ref: String,
 }
 
-/// What was done in one project.
+/// The work done in one project.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Project {
     pub project_key: String,
     pub project: String,
     pub totals: Totals,
-    /// Those with the most weight first.
+    /// Ordered by weight, heaviest first.
     pub works: Vec<Work>,
-    /// Work that is told in one line.
+    /// Minor work, described in one line each.
     pub folded: Vec<Folded>,
 }
 
-/// Related turns: one piece of work.
+/// A piece of work: a group of related turns.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Work {
-    /// The human's own words.
+    /// Quotes the user's prompt.
     pub title: Statement,
     pub outcome: Outcome,
     pub reason: Reason,
     pub confidence: Confidence,
-    /// Only the digest of its session is left.
+    /// True if only the digest of its session is left.
     pub from_digest: bool,
     pub agents: Vec<String>,
     pub covers: Vec<Covered>,
@@ -149,23 +150,23 @@ pub struct Work {
     pub decided: Vec<Statement>,
 }
 
-/// Work that is told in one line.
+/// Minor work, described in one line.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Folded {
     pub statement: Statement,
     pub covers: Vec<Covered>,
 }
 
-/// What the day shows as a whole.
+/// Observations about the day as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Whole {
-    /// Where the human had to step in.
+    /// Interventions of the user.
     pub corrected: Vec<Statement>,
     pub repeated: Vec<Statement>,
     pub worked: Vec<Statement>,
 }
 
-/// A turn on the line of time.
+/// A turn on the timeline.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Span {
     pub citation: Citation,
@@ -174,10 +175,10 @@ pub struct Span {
     pub ended_at: Timestamp,
 }
 
-/// A turn in small: what a citation opens.
+/// An excerpt of a turn, which a citation opens.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Excerpt {
-    /// The whole turn.
+    /// Cites the whole turn.
     pub citation: Citation,
     pub agent: String,
     /// The agent's own id of the session.
@@ -185,7 +186,7 @@ pub struct Excerpt {
     pub from_digest: bool,
     pub started_at: Option<Timestamp>,
     pub lines: Vec<ExcerptLine>,
-    /// Lines with something on them that are not shown.
+    /// Number of non-empty lines that are not shown.
     pub left_out: u64,
 }
 
@@ -197,13 +198,13 @@ pub struct ExcerptLine {
     pub text: String,
 }
 
-/// What stands on a line.
+/// The kind of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LineKind {
     Prompt,
     Answer,
-    /// Another word of the human: an interruption, an answer to a question.
+    /// Another input of the user, such as an interrupt or an answer to a question.
     Human,
     Tool,
     FailedTool,
@@ -211,7 +212,7 @@ pub enum LineKind {
 }
 
 impl LineKind {
-    /// The word used in JSON.
+    /// Returns the name used in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Prompt => "prompt",
@@ -233,7 +234,7 @@ pub struct Unread {
 }
 
 impl Statement {
-    /// The sentence as plain text, with its quotation marks.
+    /// Returns the sentence as plain text, with quotation marks.
     pub fn text(&self) -> String {
         let word = |word: &Word| match word {
             Word::Say(text) | Word::Code(text) => text.clone(),
@@ -244,7 +245,7 @@ impl Statement {
 }
 
 impl Citation {
-    /// `lines 21-55`, or `line 21`.
+    /// Returns the line numbers as text: `lines 21-55` or `line 21`.
     pub fn lines(&self) -> String {
         match self.first_line == self.last_line {
             true => format!("line {}", self.first_line),
@@ -252,7 +253,7 @@ impl Citation {
         }
     }
 
-    /// `(project, S0001, T0002, lines 21-55)`.
+    /// Returns the citation as text: `(project, S0001, T0002, lines 21-55)`.
     pub fn text(&self) -> String {
         let Self {
             project,

@@ -1,51 +1,54 @@
-//! Work that is told in one line, and what is only counted: a long day stays short.
+//! Minor work, which is described in one line or only counted to keep the report of a long day short.
 
 use super::facts::Facts;
 use super::fields::{Folded, Statement, Word};
-use super::judge::Piece;
-use super::words::{Sentence, count, say};
+use super::judge::WorkPiece;
+use super::words::{Sentence, count_noun, say};
 use crate::outcome::Reason;
 
-/// So many pieces have a line of their own; the others share one.
+/// Maximum number of pieces with a line of their own. The remaining ones share a line.
 const LINES_MAX: usize = 6;
 
-/// What came of a piece in a few words.
-pub(super) fn in_short(piece: &Piece) -> String {
+/// Returns a short description of what a piece produced.
+pub(super) fn summarize_piece(piece: &WorkPiece) -> String {
     let mut parts = Vec::new();
     if !piece.files.is_empty() {
-        parts.push(format!("{} edited", count(piece.files.len(), "file")));
+        parts.push(format!("{} edited", count_noun(piece.files.len(), "file")));
     }
     let commits = usize::try_from(piece.totals.commits).unwrap_or_default();
     match (commits, piece.commits.len()) {
         (0, 0) => {}
         (0, _) => parts.push("a pull request".to_owned()),
-        (commits, _) => parts.push(count(commits, "commit")),
+        (commits, _) => parts.push(count_noun(commits, "commit")),
     }
-    parts.extend(came(piece.judgement.reason).map(str::to_owned));
+    parts.extend(reason_phrase(piece.judgement.reason).map(str::to_owned));
     if piece.turns.len() > 1 {
-        parts.push(count(piece.turns.len(), "turn"));
+        parts.push(count_noun(piece.turns.len(), "turn"));
     }
     parts.join(", ")
 }
 
-/// Returns the reason of the outcome, unless other parts of the line say it.
-fn came(reason: Reason) -> Option<&'static str> {
+/// Returns the reason of the outcome, unless other parts of the line already say it.
+fn reason_phrase(reason: Reason) -> Option<&'static str> {
     match reason {
         Reason::Committed | Reason::Completed | Reason::Empty => None,
         reason => Some(reason.in_words()),
     }
 }
 
-/// One line for each of the first pieces, and one for all others.
-pub(super) fn fold(facts: &Facts, pieces: &[(Piece, Statement)]) -> Vec<Folded> {
+/// Returns one line for each of the first pieces, and one for all others.
+pub(super) fn fold_pieces(facts: &Facts, pieces: &[(WorkPiece, Statement)]) -> Vec<Folded> {
     let (own, shared) = pieces.split_at(pieces.len().min(LINES_MAX));
-    // A last one has room for itself where it is alone.
+    // A single remaining piece gets a line of its own, because a shared line would be no shorter.
     let (own, shared) = if shared.len() == 1 {
         (pieces, &pieces[..0])
     } else {
         (own, shared)
     };
-    let mut folded: Vec<Folded> = own.iter().map(|(piece, title)| line(facts, piece, title)).collect();
+    let mut folded: Vec<Folded> = own
+        .iter()
+        .map(|(piece, title)| fold_piece(facts, piece, title))
+        .collect();
     if shared.is_empty() {
         return folded;
     }
@@ -53,17 +56,17 @@ pub(super) fn fold(facts: &Facts, pieces: &[(Piece, Statement)]) -> Vec<Folded> 
     let edited: usize = shared.iter().map(|(piece, _)| piece.files.len()).sum();
     let mut sentence = say(format!(
         "and {} in {}",
-        count(shared.len(), "more small piece"),
-        count(turns.len(), "turn")
+        count_noun(shared.len(), "more small piece"),
+        count_noun(turns.len(), "turn")
     ));
     if edited > 0 {
-        sentence = sentence.say(format!(", {} edited", count(edited, "file")));
+        sentence = sentence.say(format!(", {} edited", count_noun(edited, "file")));
     }
     let most = shared
         .iter()
         .find_map(|(_, title)| title.words.iter().find(|word| matches!(word, Word::Quote(_))));
     if let Some(Word::Quote(words)) = most {
-        sentence = sentence.say("; among them ").quote(words.clone());
+        sentence = sentence.say(", including ").quote(words.clone());
     }
     let lines = shared.iter().map(|(piece, _)| facts.cite_turn(piece.turns[0]));
     folded.push(Folded {
@@ -73,14 +76,14 @@ pub(super) fn fold(facts: &Facts, pieces: &[(Piece, Statement)]) -> Vec<Folded> 
     folded
 }
 
-fn line(facts: &Facts, piece: &Piece, title: &Statement) -> Folded {
-    let told = in_short(piece);
+fn fold_piece(facts: &Facts, piece: &WorkPiece, title: &Statement) -> Folded {
+    let summary = summarize_piece(piece);
     let mut sentence = Sentence::default().words(&title.words);
-    if !told.is_empty() {
-        sentence = sentence.say(format!(": {told}"));
+    if !summary.is_empty() {
+        sentence = sentence.say(format!(": {summary}"));
     }
     let mut lines = title.citations.clone();
-    // The question is on one line; what came of it is all of the turn.
+    // The title cites the line of the prompt. The result is cited as the whole turn.
     lines.extend(piece.turns.last().map(|turn| facts.cite_turn(*turn)));
     Folded {
         statement: sentence.cite(lines),

@@ -1,5 +1,5 @@
-//! Sessions of the day whose text was let go: what their digests and the marks of their turns still tell. Such a session
-//! has no copy in the workspace; its lines are those of the log that was, and the page says so.
+//! Describes the sessions of the day whose text was evicted, from their digests and turns. Such a session has no copy
+//! in the workspace: its citations name lines of the original log, and the page says so.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +7,9 @@ use jiff::Timestamp;
 use transcript::Turn;
 
 use super::fields::{Citation, Covered, Day, Excerpt, ExcerptLine, LineKind, Project, Statement, Totals, Work};
-use super::open::{decided_of, written_down};
-use super::paths::{fitting, relative};
-use super::words::{Sentence, count, quoted, say, title};
+use super::open::{decision_statements, recorded_decisions};
+use super::paths::{relative_path, shorten_path};
+use super::words::{Sentence, count_noun, make_title, say, shorten_quote};
 use super::workspace::Workspace;
 use super::{Ask, ReportError};
 use crate::diary;
@@ -18,61 +18,72 @@ use crate::outcome::Reason;
 use crate::store::{Listed, Status, Store};
 use crate::usage;
 
-const FILES_TOLD: usize = 5;
-const COMMANDS_TOLD: usize = 4;
+const FILES_MAX: usize = 5;
+const COMMANDS_MAX: usize = 4;
 
 /// A session of which only the digest is left.
-pub(super) struct Gone {
+pub(super) struct EvictedSession {
     project_key: String,
     project: String,
-    /// `D0001`, by project.
+    /// `D0001`, numbered per project.
     session_ref: String,
     digest: Digest,
     turns: Vec<Turn>,
-    /// How many turns the session has on other days.
+    /// Number of the session's turns on other days.
     turns_elsewhere: usize,
     totals: Totals,
-    /// What the user wrote down, each with the place of its turn.
+    /// The user's recorded decisions, each with the index of its turn.
     decisions: Vec<(usize, String)>,
 }
 
-/// Finds them.
-pub(super) fn gone(store: &Store, workspace: &Workspace, ask: &Ask<'_>) -> Result<Vec<Gone>, ReportError> {
+/// Returns the evicted sessions that have turns on the day and no copy in the workspace.
+pub(super) fn find_evicted(
+    store: &Store,
+    workspace: &Workspace,
+    ask: &Ask<'_>,
+) -> Result<Vec<EvictedSession>, ReportError> {
     let Some((start, end)) = workspace.metadata.window() else {
         return Ok(Vec::new());
     };
-    let known = |one: &Listed| {
+    let known = |session: &Listed| {
         let rows = workspace.projects.iter().flat_map(|folder| &folder.rows);
         rows.into_iter()
-            .any(|row| row.source_session_id == one.native_session_id())
+            .any(|row| row.source_session_id == session.native_session_id())
     };
-    let mut found: Vec<Gone> = Vec::new();
+    let mut found: Vec<EvictedSession> = Vec::new();
     let listed = store.reads().listed()?;
-    for one in listed
-        .iter()
-        .filter(|one| one.status == Status::Evicted && !one.is_subagent && ask.takes(&one.session_uid))
-    {
-        let overlaps = one.started_micros.is_none_or(|at| at < end.as_microsecond())
-            && one.last_micros.is_none_or(|at| at >= start.as_microsecond());
-        if !overlaps || known(one) {
+    for session in listed.iter().filter(|session| {
+        session.status == Status::Evicted && !session.is_subagent && ask.includes_session(&session.session_uid)
+    }) {
+        let overlaps = session.started_micros.is_none_or(|at| at < end.as_microsecond())
+            && session.last_micros.is_none_or(|at| at >= start.as_microsecond());
+        if !overlaps || known(session) {
             continue;
         }
-        let all = store.reads().turns(&one.session_uid)?;
-        let is_of_day = |at: Option<Timestamp>| at.is_some_and(|at| start <= at && at < end);
-        let turns: Vec<Turn> = all.iter().filter(|turn| is_of_day(turn.started_at)).cloned().collect();
-        let Some(row) = store.reads().digest_of(&one.session_uid)?.filter(|_| !turns.is_empty()) else {
+        let all = store.reads().turns(&session.session_uid)?;
+        let is_on_day = |at: Option<Timestamp>| at.is_some_and(|at| start <= at && at < end);
+        let turns: Vec<Turn> = all.iter().filter(|turn| is_on_day(turn.started_at)).cloned().collect();
+        let Some(row) = store
+            .reads()
+            .digest_of(&session.session_uid)?
+            .filter(|_| !turns.is_empty())
+        else {
             continue;
         };
-        let (project_key, label) =
-            diary::project_of(one.cwd.as_deref(), one.flavor(), one.native_session_id(), ask.home);
-        let calls = store.reads().calls_of(&one.session_uid)?;
-        let of_day = calls
+        let (project_key, label) = diary::project_of(
+            session.cwd.as_deref(),
+            session.flavor(),
+            session.native_session_id(),
+            ask.home,
+        );
+        let calls = store.reads().calls_of(&session.session_uid)?;
+        let day_calls = calls
             .iter()
             .filter(|call| call.ts.is_some_and(|ts| start <= ts && ts < end));
-        let sum = usage::sum(of_day, ask.prices);
+        let sum = usage::sum(day_calls, ask.prices);
         let whole = turns.len() == all.len();
-        found.push(Gone {
-            decisions: written_down(store, &one.session_uid, &all, &turns)?,
+        found.push(EvictedSession {
+            decisions: recorded_decisions(store, &session.session_uid, &all, &turns)?,
             project_key,
             project: label,
             session_ref: String::new(),
@@ -97,18 +108,18 @@ pub(super) fn gone(store: &Store, workspace: &Workspace, ask: &Ask<'_>) -> Resul
             turns,
         });
     }
-    name(&mut found, workspace);
+    assign_names(&mut found, workspace);
     Ok(found)
 }
 
-/// Gives sessions their references, and projects the names they have in the workspace.
-fn name(found: &mut [Gone], workspace: &Workspace) {
+/// Assigns references to the sessions, and gives projects the names that they have in the workspace.
+fn assign_names(found: &mut [EvictedSession], workspace: &Workspace) {
     found.sort_by(|a, b| {
-        let order = |one: &Gone| {
+        let order = |session: &EvictedSession| {
             (
-                one.project_key.clone(),
-                one.turns[0].started_at,
-                one.digest.session_uid.clone(),
+                session.project_key.clone(),
+                session.turns[0].started_at,
+                session.digest.session_uid.clone(),
             )
         };
         order(a).cmp(&order(b))
@@ -120,45 +131,45 @@ fn name(found: &mut [Gone], workspace: &Workspace) {
         .zip(workspace.names())
         .collect();
     let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
-    for one in found {
-        let number = numbers.entry(one.project_key.clone()).or_default();
+    for session in found {
+        let number = numbers.entry(session.project_key.clone()).or_default();
         *number += 1;
-        one.session_ref = format!("D{number:04}");
-        let is_taken = workspace.projects.iter().any(|folder| folder.label == one.project);
-        one.project = match names.get(one.project_key.as_str()) {
+        session.session_ref = format!("D{number:04}");
+        let is_taken = workspace.projects.iter().any(|folder| folder.label == session.project);
+        session.project = match names.get(session.project_key.as_str()) {
             Some(name) => name.clone(),
-            None if is_taken => one.project_key.clone(),
-            None => std::mem::take(&mut one.project),
+            None if is_taken => session.project_key.clone(),
+            None => std::mem::take(&mut session.project),
         };
     }
 }
 
-/// Adds them to a day. It is no longer known when such a session was active, so the active time of its digest is added to the rest, and the sum
-/// is never more than the length of the day so far.
-pub(super) fn add(day: &mut Day, gone: Vec<Gone>, day_length_s: u64) {
-    for one in gone {
-        let work = one.work();
+/// Adds the evicted sessions to a day. When such a session was active is no longer known, so the active time of its
+/// digest is added to the total, limited by the length of the day so far.
+pub(super) fn add_evicted(day: &mut Day, evicted: Vec<EvictedSession>, day_length_s: u64) {
+    for session in evicted {
+        let work = session.build_work();
         day.totals.sessions += 1;
         day.totals.sessions_from_digests += 1;
         day.totals.turns += work.totals.turns;
         add_totals(&mut day.totals, &work.totals);
-        day.excerpts.extend(one.excerpts(&work));
+        day.excerpts.extend(session.build_excerpts(&work));
         if day.summary.len() < 6 {
-            let project = Sentence::default().code(one.project.clone()).say(": ");
-            let told = project
+            let lead = Sentence::default().code(session.project.clone()).say(": ");
+            let statement = lead
                 .words(&work.title.words)
                 .say(" – from its digest; its text was evicted");
-            day.summary.push(told.cite(work.title.citations.clone()));
+            day.summary.push(statement.cite(work.title.citations.clone()));
         }
         let at = day
             .projects
             .iter()
-            .position(|project| project.project_key == one.project_key);
+            .position(|project| project.project_key == session.project_key);
         let at = at.unwrap_or_else(|| {
             day.totals.projects += 1;
             day.projects.push(Project {
-                project_key: one.project_key.clone(),
-                project: one.project.clone(),
+                project_key: session.project_key.clone(),
+                project: session.project.clone(),
                 totals: Totals {
                     projects: 1,
                     ..Totals::default()
@@ -194,7 +205,7 @@ fn add_totals(to: &mut Totals, from: &Totals) {
     to.tests_unclear += from.tests_unclear;
 }
 
-impl Gone {
+impl EvictedSession {
     fn citation(&self, at: usize, first: u64, last: u64) -> Citation {
         Citation {
             project_key: self.project_key.clone(),
@@ -210,7 +221,7 @@ impl Gone {
         self.citation(at, self.turns[at].start_line, self.turns[at].end_line)
     }
 
-    /// A line, where it belongs to the day.
+    /// Returns a citation of a line, or `None` if the line is not in a turn of the day.
     fn cite_line(&self, line: u64) -> Option<Citation> {
         let of = |turn: &Turn| (turn.start_line..=turn.end_line).contains(&line);
         Some(self.citation(self.turns.iter().position(of)?, line, line))
@@ -220,7 +231,7 @@ impl Gone {
         (0..self.turns.len()).map(|at| self.cite_turn(at)).collect()
     }
 
-    fn said<'s>(
+    fn cite_snippets<'s>(
         &'s self,
         snippets: impl IntoIterator<Item = &'s Snippet>,
         actor: &str,
@@ -233,19 +244,21 @@ impl Gone {
             .collect()
     }
 
-    fn work(&self) -> Work {
+    fn build_work(&self) -> Work {
         let digest = &self.digest;
-        let mut prompts = self.said(digest.first_prompt.iter().chain(&digest.snippets), "human");
+        let mut prompts = self.cite_snippets(digest.first_prompt.iter().chain(&digest.snippets), "human");
         prompts.dedup_by_key(|(snippet, _)| snippet.line);
         let title = match prompts.first() {
-            Some((prompt, citation)) => Sentence::default().quote(title(&prompt.text)).cite([citation.clone()]),
-            None => say(format!("{} of a longer session", count(self.turns.len(), "turn"))).cite(self.all_turns()),
+            Some((prompt, citation)) => Sentence::default()
+                .quote(make_title(&prompt.text))
+                .cite([citation.clone()]),
+            None => say(format!("{} of a longer session", count_noun(self.turns.len(), "turn"))).cite(self.all_turns()),
         };
         let asked = prompts
             .iter()
             .map(|(prompt, citation)| {
                 Sentence::default()
-                    .quote(quoted(&prompt.text, 240))
+                    .quote(shorten_quote(&prompt.text, 240))
                     .cite([citation.clone()])
             })
             .collect();
@@ -266,40 +279,46 @@ impl Gone {
             ended_at: self.turns.iter().filter_map(|turn| turn.ended_at).max(),
             totals: self.totals,
             asked,
-            done: self.done(),
-            came: self.came(),
-            open: self.open(),
-            decided: decided_of(&self.decisions, &|turn| self.cite_turn(turn)),
+            done: self.describe_actions(),
+            came: self.describe_result(),
+            open: self.describe_open(),
+            decided: decision_statements(&self.decisions, &|turn| self.cite_turn(turn)),
         }
     }
 
-    /// What was done. Counts are those of the whole session: they are told where all of it is of the day.
-    fn done(&self) -> Vec<Statement> {
+    /// Describes what was done. Counts are those of the whole session, so they are only reported if all of its turns
+    /// are on this day.
+    fn describe_actions(&self) -> Vec<Statement> {
         let digest = &self.digest;
-        let mut told = Vec::new();
+        let mut statements = Vec::new();
         let cite = |commit: &'_ Commit| Some((commit.words()?, self.cite_line(commit.line)?));
         let commits: Vec<(String, Citation)> = digest.commits.iter().filter_map(cite).collect();
         if self.turns_elsewhere == 0 {
-            let files = digest.files.iter().take(FILES_TOLD);
+            let files = digest.files.iter().take(FILES_MAX);
             if !digest.files.is_empty() {
                 let mut sentence = say("Edited ");
-                let names = files.map(|file| quoted(&fitting(&relative(&file.path, digest.cwd.as_deref()), 80), 90));
+                let names = files.map(|file| {
+                    shorten_quote(&shorten_path(&relative_path(&file.path, digest.cwd.as_deref()), 80), 90)
+                });
                 sentence = sentence.codes(names);
-                if digest.files.len() > FILES_TOLD {
-                    sentence = sentence.say(format!(" and {}", count(digest.files.len() - FILES_TOLD, "more file")));
+                if digest.files.len() > FILES_MAX {
+                    sentence = sentence.say(format!(
+                        " and {}",
+                        count_noun(digest.files.len() - FILES_MAX, "more file")
+                    ));
                 }
-                told.push(sentence.cite(self.all_turns()));
+                statements.push(sentence.cite(self.all_turns()));
             }
             let commands = digest
                 .commands
                 .iter()
-                .filter(|command| super::commands::is_telling(&command.command));
+                .filter(|command| super::commands::is_notable(&command.command));
             let commands: Vec<String> = commands
-                .take(COMMANDS_TOLD)
-                .map(|command| quoted(&command.command, 60))
+                .take(COMMANDS_MAX)
+                .map(|command| shorten_quote(&command.command, 60))
                 .collect();
             if !commands.is_empty() {
-                told.push(say("Ran ").codes(commands).cite(self.all_turns()));
+                statements.push(say("Ran ").codes(commands).cite(self.all_turns()));
             }
         }
         if let Some((last, citation)) = digest
@@ -311,61 +330,61 @@ impl Gone {
             let result = match last.passed {
                 Some(true) => " passed",
                 Some(false) => " failed",
-                None => " left no clear result",
+                None => " was inconclusive",
             };
             let sentence = say("The last test run, ")
-                .code(quoted(&last.command, 80))
+                .code(shorten_quote(&last.command, 80))
                 .say(",")
                 .say(result);
-            told.push(sentence.cite([citation]));
+            statements.push(sentence.cite([citation]));
         }
         for (commit, citation) in commits {
-            told.push(say("Committed ").code(quoted(&commit, 120)).cite([citation]));
+            statements.push(say("Committed ").code(shorten_quote(&commit, 120)).cite([citation]));
         }
-        told
+        statements
     }
 
-    fn came(&self) -> Vec<Statement> {
-        let judged = &self.digest.outcome;
-        let evidence: Vec<Citation> = judged
+    fn describe_result(&self) -> Vec<Statement> {
+        let outcome = &self.digest.outcome;
+        let evidence: Vec<Citation> = outcome
             .evidence
             .iter()
-            .filter_map(|one| self.cite_line(one.line))
+            .filter_map(|evidence| self.cite_line(evidence.line))
             .collect();
-        let sentence = match judged.reason {
+        let sentence = match outcome.reason {
             Reason::TestsPassed => Some("The last test run passed"),
-            Reason::Committed => Some("The work was handed in"),
+            Reason::Committed => Some("The work was committed or submitted as a pull request"),
             Reason::GoalReached => Some("The agent's own goal was marked as reached"),
             _ => None,
         };
-        let mut told = Vec::new();
+        let mut statements = Vec::new();
         if let Some(sentence) = sentence.filter(|_| !evidence.is_empty()) {
-            told.push(say(sentence).cite(evidence));
+            statements.push(say(sentence).cite(evidence));
         }
-        if let Some((reply, citation)) = self.said(&self.digest.snippets, "agent").pop() {
-            told.push(
-                say("The agent said last: ")
-                    .quote(quoted(&reply.text, 200))
+        if let Some((reply, citation)) = self.cite_snippets(&self.digest.snippets, "agent").pop() {
+            statements.push(
+                say("The agent's last message: ")
+                    .quote(shorten_quote(&reply.text, 200))
                     .cite([citation]),
             );
         }
-        told
+        statements
     }
 
-    fn open(&self) -> Vec<Statement> {
-        let judged = &self.digest.outcome;
-        let evidence: Vec<Citation> = judged
+    fn describe_open(&self) -> Vec<Statement> {
+        let outcome = &self.digest.outcome;
+        let evidence: Vec<Citation> = outcome
             .evidence
             .iter()
-            .filter_map(|one| self.cite_line(one.line))
+            .filter_map(|evidence| self.cite_line(evidence.line))
             .collect();
-        let sentence = match judged.reason {
-            Reason::FailingTests => "Tests fail: the last run was not green",
-            Reason::Interrupted => "Interrupted, and not taken up again",
+        let sentence = match outcome.reason {
+            Reason::FailingTests => "Tests fail: the last run failed",
+            Reason::Interrupted => "Interrupted and not resumed",
             Reason::UnansweredPrompt => "The last prompt has no answer",
             Reason::CutOff => "The log ends in the middle of the work",
             Reason::FailedToolCalls => "The last tool calls failed",
-            Reason::ApiError => "Ended with an error of the API or the agent",
+            Reason::ApiError => "Ended with an error from the API or the agent",
             _ => return Vec::new(),
         };
         match evidence.is_empty() {
@@ -374,16 +393,16 @@ impl Gone {
         }
     }
 
-    /// What is left of the turns that are cited.
-    fn excerpts(&self, work: &Work) -> Vec<Excerpt> {
+    /// Builds excerpts of the cited turns from what the digest quotes.
+    fn build_excerpts(&self, work: &Work) -> Vec<Excerpt> {
         let digest = &self.digest;
         let lists = [&work.asked, &work.done, &work.came, &work.open];
         let statements = std::iter::once(&work.title).chain(lists.into_iter().flatten());
         let cited: Vec<&Citation> = statements.flat_map(|statement| &statement.citations).collect();
         let snippets = digest.first_prompt.iter().chain(&digest.snippets);
         let mut texts: BTreeMap<u64, (LineKind, String)> = BTreeMap::new();
-        for one in &digest.outcome.evidence {
-            texts.insert(one.line, (LineKind::Notice, one.text.clone()));
+        for evidence in &digest.outcome.evidence {
+            texts.insert(evidence.line, (LineKind::Notice, evidence.text.clone()));
         }
         if let Some(last) = &digest.tests.last {
             texts.insert(last.line, (LineKind::Tool, last.command.clone()));
@@ -403,7 +422,7 @@ impl Gone {
         }
         let excerpt = |at: usize| {
             let citation = self.cite_turn(at);
-            let is_cited = cited.iter().any(|one| one.turn_ref == citation.turn_ref);
+            let is_cited = cited.iter().any(|other| other.turn_ref == citation.turn_ref);
             is_cited.then(|| Excerpt {
                 agent: digest.flavor.clone(),
                 session_id: digest.session_uid.split_once(':').map_or("", |(_, id)| id).to_owned(),
@@ -414,7 +433,7 @@ impl Gone {
                     .map(|(line, (kind, text))| ExcerptLine {
                         line: *line,
                         kind: *kind,
-                        text: quoted(text, 240),
+                        text: shorten_quote(text, 240),
                     })
                     .collect(),
                 left_out: 0,

@@ -1,30 +1,30 @@
-//! A piece of work, weighed up: its numbers, and how it came out by the ladder of outcomes.
+//! Assesses a piece of work: its totals, and its outcome by the same ladder as for sessions.
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use transcript::GitCommit;
 
-use super::facts::{Facts, Taken};
+use super::facts::{Facts, TurnStep};
 use super::fields::{Citation, Totals};
-use super::group::files;
+use super::group::edited_files;
 use crate::active::ActiveTime;
 use crate::digest::Ran;
 use crate::outcome::{Course, Evidence, Judgement, hands_in, made_commits, passed};
 use crate::signals::{Intervention, corrects, intervention};
 use crate::usage::Sum;
 
-/// A piece of work and what is known of it.
-pub(super) struct Piece {
-    /// Places of its turns, in order of time.
+/// A piece of work with its assessment.
+pub(super) struct WorkPiece {
+    /// Indices of its turns, ordered by time.
     pub(super) turns: Vec<usize>,
     /// Edited files with the number of edits.
     pub(super) files: BTreeMap<String, u64>,
-    pub(super) tests: Vec<Test>,
+    pub(super) tests: Vec<TestRun>,
     /// Commits and pull requests, in order.
     pub(super) commits: Vec<Delivery>,
-    /// Where the human stepped in.
-    pub(super) stepped_in: Vec<SteppedIn>,
+    /// Interventions of the user.
+    pub(super) interventions: Vec<PieceIntervention>,
     pub(super) judgement: Judgement,
     pub(super) totals: Totals,
     pub(super) started_at: Option<Timestamp>,
@@ -40,55 +40,55 @@ pub(super) struct Delivery {
 }
 
 /// One run of tests.
-pub(super) struct Test {
+pub(super) struct TestRun {
     pub(super) turn: usize,
     pub(super) line: u64,
     pub(super) seq: u64,
-    /// What runs the tests, in short.
+    /// Short name of the test runner.
     pub(super) name: String,
     pub(super) passed: Option<bool>,
 }
 
-/// How a human stepped in, and where.
-pub(super) struct SteppedIn {
+/// An intervention of the user in a piece of work.
+pub(super) struct PieceIntervention {
     pub(super) turn: usize,
     pub(super) line: u64,
-    pub(super) how: How,
+    pub(super) kind: InterventionKind,
     pub(super) text: String,
 }
 
-/// The ways of stepping in.
+/// The kinds of intervention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum How {
+pub(super) enum InterventionKind {
     Corrected,
     Stopped,
     Refused,
-    WentBack,
+    Rewound,
 }
 
-/// Weighs up some turns of a project.
-pub(super) fn weigh(facts: &Facts, turns: Vec<usize>, as_of: Option<Timestamp>) -> Piece {
-    let mut all: BTreeMap<String, u64> = BTreeMap::new();
-    let (mut tests, mut made, mut stepped_in) = (Vec::new(), Vec::new(), Vec::new());
+/// Assesses some turns of a project as one piece of work.
+pub(super) fn assess_piece(facts: &Facts, turns: Vec<usize>, as_of: Option<Timestamp>) -> WorkPiece {
+    let mut all_files: BTreeMap<String, u64> = BTreeMap::new();
+    let (mut tests, mut deliveries, mut interventions) = (Vec::new(), Vec::new(), Vec::new());
     let mut course = Course::default();
     for (number, turn) in turns.iter().copied().enumerate() {
         let own = &facts.turns[turn];
-        for (file, edits) in files(facts, turn) {
-            *all.entry(file).or_default() += edits;
+        for (file, edits) in edited_files(facts, turn) {
+            *all_files.entry(file).or_default() += edits;
         }
-        for taken in &own.steps {
-            course.see(taken.step(), &facts.findings);
-            match taken {
-                Taken::Ran(ran) => {
-                    tests.extend(test(facts, turn, ran));
-                    made.extend(find_deliveries(facts, turn, ran));
+        for step in &own.steps {
+            course.see(step.step(), &facts.findings);
+            match step {
+                TurnStep::Ran(ran) => {
+                    tests.extend(test_run(facts, turn, ran));
+                    deliveries.extend(find_deliveries(facts, turn, ran));
                 }
-                Taken::Event(_) => {}
+                TurnStep::Event(_) => {}
             }
         }
-        // The first words of a piece correct nothing that is part of it.
+        // The first prompt of a session cannot correct an earlier part of this piece.
         let may_correct = number > 0 || own.turn_ref != "T0001";
-        stepped_in.extend(interventions(facts, turn, may_correct));
+        interventions.extend(find_interventions(facts, turn, may_correct));
     }
     let last = turns.last().map(|turn| &facts.turns[*turn]);
     let reply = last
@@ -99,15 +99,15 @@ pub(super) fn weigh(facts: &Facts, turns: Vec<usize>, as_of: Option<Timestamp>) 
     if let Some(now) = as_of {
         judgement = judgement.at(ended_at, now);
     }
-    let mut totals = totals(facts, &turns);
-    totals.files = all.len() as u64;
-    totals.commits = made.iter().filter(|one| one.commit.is_some()).count() as u64;
+    let mut totals = sum_turns(facts, &turns);
+    totals.files = all_files.len() as u64;
+    totals.commits = deliveries.iter().filter(|delivery| delivery.commit.is_some()).count() as u64;
     let lead_in = turns
         .iter()
         .flat_map(|turn| facts.turns[*turn].lead_in.iter().map(|ran| (*turn, ran)));
     let (mut early_tests, mut early_commits) = (Vec::new(), 0);
     for (turn, ran) in lead_in {
-        early_tests.extend(test(facts, turn, ran));
+        early_tests.extend(test_run(facts, turn, ran));
         early_commits += made_commits(ran, &facts.findings).len() as u64;
     }
     totals.commits += early_commits;
@@ -118,13 +118,13 @@ pub(super) fn weigh(facts: &Facts, turns: Vec<usize>, as_of: Option<Timestamp>) 
             None => totals.tests_unclear += 1,
         }
     }
-    Piece {
+    WorkPiece {
         started_at: turns.iter().filter_map(|turn| facts.turns[*turn].started_at).min(),
         ended_at,
-        files: all,
+        files: all_files,
         tests,
-        commits: made,
-        stepped_in,
+        commits: deliveries,
+        interventions,
         judgement,
         totals,
         turns,
@@ -133,59 +133,61 @@ pub(super) fn weigh(facts: &Facts, turns: Vec<usize>, as_of: Option<Timestamp>) 
 
 /// Returns the commits that a step made, or else the pull request that it opened or merged.
 fn find_deliveries(facts: &Facts, turn: usize, ran: &Ran) -> Vec<Delivery> {
-    let one = |commit| Delivery {
+    let delivery = |commit| Delivery {
         turn,
         seq: ran.seq,
         commit,
     };
     let commits = made_commits(ran, &facts.findings);
     match commits.is_empty() && hands_in(ran, &facts.findings) {
-        true => vec![one(None)],
-        false => commits.into_iter().map(|commit| one(Some(commit))).collect(),
+        true => vec![delivery(None)],
+        false => commits.into_iter().map(|commit| delivery(Some(commit))).collect(),
     }
 }
 
-fn test(facts: &Facts, turn: usize, ran: &Ran) -> Option<Test> {
+fn test_run(facts: &Facts, turn: usize, ran: &Ran) -> Option<TestRun> {
     use crate::digest::End;
     let is_run = ran.is_test && !matches!(ran.end, End::Denied | End::Stopped | End::Open);
-    let named = || transcript::test_runner(&ran.wording).map(str::to_owned);
-    is_run.then(|| Test {
+    let runner = || transcript::test_runner(&ran.wording).map(str::to_owned);
+    is_run.then(|| TestRun {
         turn,
         line: ran.line,
         seq: ran.seq,
-        name: named().unwrap_or_else(|| "a longer command".to_owned()),
+        name: runner().unwrap_or_else(|| "a longer command".to_owned()),
         passed: passed(ran, &facts.findings),
     })
 }
 
-fn interventions(facts: &Facts, turn: usize, may_correct: bool) -> Vec<SteppedIn> {
+fn find_interventions(facts: &Facts, turn: usize, may_correct: bool) -> Vec<PieceIntervention> {
     let own = &facts.turns[turn];
     let mut found = Vec::new();
-    let mut add = |line: u64, how: How, text: &str| {
-        found.push(SteppedIn {
+    let mut add = |line: u64, kind: InterventionKind, text: &str| {
+        found.push(PieceIntervention {
             turn,
             line,
-            how,
+            kind,
             text: text.to_owned(),
         });
     };
     if may_correct && corrects(&own.prompt.text) {
-        add(own.prompt.line, How::Corrected, &own.prompt.text);
+        add(own.prompt.line, InterventionKind::Corrected, &own.prompt.text);
     }
-    // Who refuses a call stops the agent by that.
-    let mut is_stopped = own.ran().any(|ran| ran.end == crate::digest::End::Denied);
-    for taken in &own.steps {
-        match taken {
-            Taken::Ran(ran) if ran.end == crate::digest::End::Denied => add(ran.line, How::Refused, &ran.wording),
-            Taken::Ran(_) => {}
-            Taken::Event(event) => match intervention(event) {
-                // One key stroke may leave two records.
+    // Denying a call also stops the agent, which is recorded as an interrupt of its own.
+    let mut is_stopped = own.tool_calls().any(|ran| ran.end == crate::digest::End::Denied);
+    for step in &own.steps {
+        match step {
+            TurnStep::Ran(ran) if ran.end == crate::digest::End::Denied => {
+                add(ran.line, InterventionKind::Refused, &ran.wording)
+            }
+            TurnStep::Ran(_) => {}
+            TurnStep::Event(event) => match intervention(event) {
+                // A single key press may be recorded twice.
                 Some(Intervention::Interrupt) if is_stopped => {}
                 Some(Intervention::Interrupt) => {
                     is_stopped = true;
-                    add(event.line, How::Stopped, &event.summary);
+                    add(event.line, InterventionKind::Stopped, &event.summary);
                 }
-                Some(Intervention::Rewind) => add(event.line, How::WentBack, &event.summary),
+                Some(Intervention::Rewind) => add(event.line, InterventionKind::Rewound, &event.summary),
                 _ => {}
             },
         }
@@ -193,8 +195,8 @@ fn interventions(facts: &Facts, turn: usize, may_correct: bool) -> Vec<SteppedIn
     found
 }
 
-/// The sums of some turns.
-pub(super) fn totals(facts: &Facts, turns: &[usize]) -> Totals {
+/// Returns the totals of some turns.
+pub(super) fn sum_turns(facts: &Facts, turns: &[usize]) -> Totals {
     let mut sessions: Vec<usize> = turns.iter().map(|turn| facts.turns[*turn].session).collect();
     sessions.sort_unstable();
     sessions.dedup();
@@ -209,7 +211,7 @@ pub(super) fn totals(facts: &Facts, turns: &[usize]) -> Totals {
         sum.merge(&turn.cost);
         totals.subagents += turn.subagents.len() as u64;
     }
-    // Sessions that run at the same time count once.
+    // Time in which several sessions were active counts once.
     let active = turns.iter().map(|turn| &facts.turns[*turn].active);
     totals.active_s = ActiveTime::union(active).seconds();
     totals.tokens = sum.tokens.total();
@@ -219,9 +221,9 @@ pub(super) fn totals(facts: &Facts, turns: &[usize]) -> Totals {
 }
 
 impl Facts {
-    /// Where the evidence of a judgement stands.
+    /// Returns citations of the evidence of a judgement.
     pub(super) fn cite_evidence<'e>(&'e self, evidence: &'e [Evidence]) -> impl Iterator<Item = Citation> + 'e {
-        let cite = |one: &Evidence| Some(self.cite_line(one.turn? as usize, one.line));
+        let cite = |item: &Evidence| Some(self.cite_line(item.turn? as usize, item.line));
         evidence.iter().filter_map(cite)
     }
 }

@@ -1,5 +1,5 @@
-//! Calls before the first prompt of a log that begins in the middle of a turn. No turn contains them, so no sentence cites them, but
-//! the digest of the session counts them, and the totals of its day must agree with the digest.
+//! Tool and API calls before the first prompt of a log that begins in the middle of a turn. They belong to no turn, so
+//! no sentence cites them. The digest of the session counts them, so the totals of the day must include them as well.
 
 use jiff::Timestamp;
 use transcript::{Call, PartKind};
@@ -8,14 +8,14 @@ use super::facts::TurnFacts;
 use crate::digest::{Ran, Step, Steps};
 use crate::logs::LogReading;
 
-/// What a log holds before its first prompt, inside of the day.
+/// The calls of a log before its first prompt that were made on the day.
 #[derive(Debug, Default)]
 pub(super) struct LeadIn {
     pub(super) ran: Vec<Ran>,
     pub(super) calls: Vec<Call>,
 }
 
-/// Returns what lies before the first prompt, or nothing if the first of `turns` is not the first of the log.
+/// Returns the calls before the first prompt, or nothing if the first of `turns` is not the first turn of the log.
 pub(super) fn read_lead_in(log: &LogReading, window: Option<(Timestamp, Timestamp)>, turns: &[TurnFacts]) -> LeadIn {
     let mut lead_in = LeadIn::default();
     let Some(first_line) = turns.first().map(|turn| turn.first_line) else {
@@ -26,7 +26,7 @@ pub(super) fn read_lead_in(log: &LogReading, window: Option<(Timestamp, Timestam
     }
     let inherited = log.reading.session.as_ref().and_then(|session| session.inherited);
     let is_own = |line: u64| line < first_line && !inherited.is_some_and(|copied| copied.covers(line));
-    let is_inside = |ts: Option<Timestamp>| window.zip(ts).is_none_or(|((start, end), ts)| start <= ts && ts < end);
+    let is_on_day = |ts: Option<Timestamp>| window.zip(ts).is_none_or(|((start, end), ts)| start <= ts && ts < end);
     let main = log.parts.first().map_or(PartKind::Log, |part| part.kind);
     let mut steps = Steps::default();
     let mut keep = |step: Step<'_>| {
@@ -37,14 +37,14 @@ pub(super) fn read_lead_in(log: &LogReading, window: Option<(Timestamp, Timestam
         }
     };
     for event in &log.reading.events {
-        if event.part == main && is_own(event.line) && is_inside(event.ts) {
+        if event.part == main && is_own(event.line) && is_on_day(event.ts) {
             steps.take(event, &mut keep);
         }
     }
     steps.end(&mut keep);
     let calls = log.reading.calls.iter();
     lead_in.calls = calls
-        .filter(|call| is_own(call.line) && is_inside(call.ts))
+        .filter(|call| is_own(call.line) && is_on_day(call.ts))
         .cloned()
         .collect();
     lead_in

@@ -1,4 +1,4 @@
-//! What a piece of work leaves open, and what was decided in it.
+//! Describes what a piece of work leaves open, and what was decided in it.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -9,20 +9,20 @@ use transcript::Turn;
 
 use super::facts::Facts;
 use super::fields::{Citation, Statement};
-use super::judge::{How, Piece};
-use super::paths::in_command;
-use super::tell::shell_of;
-use super::words::{Sentence, count, question, quoted, say};
+use super::judge::{InterventionKind, WorkPiece};
+use super::paths::shorten_command;
+use super::tell::evidence_command;
+use super::words::{Sentence, count_noun, final_question, say, shorten_quote};
 use crate::digest::{End, Ran};
 use crate::outcome::Reason;
 use crate::store::{Store, StoreError};
 
-/// So many items of a list, and so many decisions, are told.
-const ITEMS_TOLD: usize = 3;
-const DECISIONS_TOLD: usize = 5;
+/// Maximum numbers of list items and of decisions that are reported.
+const ITEMS_MAX: usize = 3;
+const DECISIONS_MAX: usize = 5;
 
-/// Programs whose failure leaves something undone.
-const BUILDING: [&str; 22] = [
+/// Programs whose failure leaves work unfinished.
+const BUILD_PROGRAMS: [&str; 22] = [
     "cargo",
     "npm",
     "pnpm",
@@ -47,20 +47,20 @@ const BUILDING: [&str; 22] = [
     "just",
 ];
 
-/// What is left open.
-pub(super) fn open(facts: &Facts, piece: &Piece) -> Vec<Statement> {
-    let mut told = Vec::new();
-    told.extend(tests(facts, piece));
-    told.extend(ending(facts, piece));
-    told.extend(builds(facts, piece));
-    told.extend(asks(facts, piece));
-    told.extend(list(facts, piece));
-    told
+/// Returns the statements about what is left open.
+pub(super) fn open_items(facts: &Facts, piece: &WorkPiece) -> Vec<Statement> {
+    let mut statements = Vec::new();
+    statements.extend(failing_tests(facts, piece));
+    statements.extend(describe_ending(facts, piece));
+    statements.extend(failed_builds(facts, piece));
+    statements.extend(unanswered_questions(facts, piece));
+    statements.extend(remaining_tasks(facts, piece));
+    statements
 }
 
-/// Test runners whose last run failed.
-fn tests(facts: &Facts, piece: &Piece) -> Vec<Statement> {
-    let mut last: BTreeMap<&str, &super::judge::Test> = BTreeMap::new();
+/// Returns the test runners whose last run failed.
+fn failing_tests(facts: &Facts, piece: &WorkPiece) -> Vec<Statement> {
+    let mut last: BTreeMap<&str, &super::judge::TestRun> = BTreeMap::new();
     for test in &piece.tests {
         let known = last.entry(&test.name).or_insert(test);
         if test.seq >= known.seq {
@@ -70,12 +70,12 @@ fn tests(facts: &Facts, piece: &Piece) -> Vec<Statement> {
     let failing = last.into_iter().filter(|(_, test)| test.passed == Some(false));
     failing
         .map(|(name, test)| {
-            let command = facts.turns[test.turn].ran().find(|ran| ran.seq == test.seq);
+            let command = facts.turns[test.turn].tool_calls().find(|ran| ran.seq == test.seq);
             let cwd = facts.session_of(test.turn).cwd.as_deref();
-            let command = command.map(|ran| quoted(&in_command(&ran.wording, cwd), 90));
+            let command = command.map(|ran| shorten_quote(&shorten_command(&ran.wording, cwd), 90));
             say("Tests fail: the last run of ")
-                .code(quoted(name, 60))
-                .say(" was not green: ")
+                .code(shorten_quote(name, 60))
+                .say(" failed: ")
                 .code(command.unwrap_or_default())
                 .cite([facts.cite_line(test.turn, test.line)])
         })
@@ -83,25 +83,25 @@ fn tests(facts: &Facts, piece: &Piece) -> Vec<Statement> {
 }
 
 /// Returns how the work ended if it is not complete.
-fn ending(facts: &Facts, piece: &Piece) -> Option<Statement> {
+fn describe_ending(facts: &Facts, piece: &WorkPiece) -> Option<Statement> {
     let judgement = &piece.judgement;
     let last = *piece.turns.last()?;
-    let words = || quoted(&facts.turns[last].prompt.text, 120);
+    let prompt = || shorten_quote(&facts.turns[last].prompt.text, 120);
     let first = judgement.evidence.first();
-    let command = |sentence: Sentence| match first.and_then(|evidence| shell_of(facts, evidence)) {
+    let command = |sentence: Sentence| match first.and_then(|evidence| evidence_command(facts, evidence)) {
         Some(command) => sentence.say(": ").code(command),
         None => sentence,
     };
     let sentence = match judgement.reason {
-        Reason::Interrupted => say("Stopped by the human, and not taken up again that day: ").quote(words()),
-        Reason::UnansweredPrompt => say("The last prompt has no answer in the log: ").quote(words()),
+        Reason::Interrupted => say("Stopped by the user and not resumed that day: ").quote(prompt()),
+        Reason::UnansweredPrompt => say("The last prompt has no answer in the log: ").quote(prompt()),
         Reason::ApiError => match first.filter(|evidence| !evidence.text.is_empty()) {
-            Some(evidence) => say("Ended with an error: ").quote(quoted(&evidence.text, 120)),
-            None => say("Ended with an error of the API or the agent"),
+            Some(evidence) => say("Ended with an error: ").quote(shorten_quote(&evidence.text, 120)),
+            None => say("Ended with an error from the API or the agent"),
         },
         Reason::CutOff => command(say("The log ends in the middle of the work")),
         Reason::FailedToolCalls => command(say("The last tool calls failed")),
-        Reason::Recent => say("Still at work when the workspace was made"),
+        Reason::Recent => say("Still running when the workspace was prepared"),
         _ => return None,
     };
     let mut citations: Vec<_> = facts.cite_evidence(&judgement.evidence).collect();
@@ -111,12 +111,12 @@ fn ending(facts: &Facts, piece: &Piece) -> Option<Statement> {
     Some(sentence.cite(citations))
 }
 
-/// Builds that failed and were not seen to work after that.
-fn builds(facts: &Facts, piece: &Piece) -> Vec<Statement> {
+/// Returns the builds that failed and did not succeed later.
+fn failed_builds(facts: &Facts, piece: &WorkPiece) -> Vec<Statement> {
     let mut last: BTreeMap<String, (usize, &Ran)> = BTreeMap::new();
     for turn in piece.turns.iter().copied() {
-        for ran in facts.turns[turn].ran().filter(|ran| !ran.is_test) {
-            let is_build = ran.program().is_some_and(|program| BUILDING.contains(&program));
+        for ran in facts.turns[turn].tool_calls().filter(|ran| !ran.is_test) {
+            let is_build = ran.program().is_some_and(|program| BUILD_PROGRAMS.contains(&program));
             let is_over = matches!(ran.end, End::Answered | End::Failed);
             let is_push = ran
                 .command()
@@ -128,20 +128,20 @@ fn builds(facts: &Facts, piece: &Piece) -> Vec<Statement> {
     }
     let failed = last.into_iter().filter(|(_, (_, ran))| ran.failed());
     failed
-        .take(ITEMS_TOLD)
+        .take(ITEMS_MAX)
         .map(|(_, (turn, ran))| {
             let cwd = facts.session_of(turn).cwd.as_deref();
-            let sentence = Sentence::default().code(quoted(&in_command(&ran.wording, cwd), 90));
+            let sentence = Sentence::default().code(shorten_quote(&shorten_command(&ran.wording, cwd), 90));
             sentence
-                .say(" failed, and was not seen to work after that")
+                .say(" failed and did not succeed later")
                 .cite([facts.cite_line(turn, ran.line)])
         })
         .collect()
 }
 
-/// A question of the agent that nobody answered.
-fn asks(facts: &Facts, piece: &Piece) -> Vec<Statement> {
-    let mut told = Vec::new();
+/// Returns the questions of the agent that were not answered.
+fn unanswered_questions(facts: &Facts, piece: &WorkPiece) -> Vec<Statement> {
+    let mut statements = Vec::new();
     for turn in piece.turns.iter().copied() {
         let own = &facts.turns[turn];
         let is_last = !facts
@@ -151,38 +151,40 @@ fn asks(facts: &Facts, piece: &Piece) -> Vec<Statement> {
         let Some(reply) = own.reply.as_ref().filter(|_| is_last) else {
             continue;
         };
-        // What was stopped or went on has no question left.
+        // If the user stopped the turn or answered later, no question is open.
         let ended = piece
-            .stepped_in
+            .interventions
             .iter()
-            .any(|one| one.turn == turn && one.how == How::Stopped);
-        let is_answered = own.chosen.iter().any(|chosen| chosen.line > reply.line);
-        let Some(words) = question(&reply.text).filter(|words| !ended && !is_answered && !offers(words)) else {
+            .any(|intervention| intervention.turn == turn && intervention.kind == InterventionKind::Stopped);
+        let is_answered = own.choices.iter().any(|chosen| chosen.line > reply.line);
+        let Some(question) =
+            final_question(&reply.text).filter(|question| !ended && !is_answered && !is_offer(question))
+        else {
             continue;
         };
         let agent = facts.session_of(turn).agent.title();
         let when = if own.has_next { "that day" } else { "in this log" };
-        told.push(
-            say(format!("{agent} asked, and nobody answered {when}: "))
-                .quote(words)
+        statements.push(
+            say(format!("{agent} asked and got no answer {when}: "))
+                .quote(question)
                 .cite([facts.cite_line(turn, reply.line)]),
         );
     }
-    told.truncate(2);
-    told
+    statements.truncate(2);
+    statements
 }
 
-/// Whether a question only asks what is to be done next.
-fn offers(question: &str) -> bool {
-    static OFFERS: LazyLock<Regex> = LazyLock::new(|| {
-        let words = r"(?i)^\W*(?:how (?:can|may) i (?:help|assist)|what (?:would|do|should) (?:you|i)\b|what(?:'|’)s next|is there anything|anything else|could you share)";
-        Regex::new(words).expect("the expression is a good one")
+/// Returns `true` if a question only asks what to do next.
+fn is_offer(question: &str) -> bool {
+    static OFFER: LazyLock<Regex> = LazyLock::new(|| {
+        let pattern = r"(?i)^\W*(?:how (?:can|may) i (?:help|assist)|what (?:would|do|should) (?:you|i)\b|what(?:'|’)s next|is there anything|anything else|could you share)";
+        Regex::new(pattern).expect("the expression is valid")
     });
-    OFFERS.is_match(question)
+    OFFER.is_match(question)
 }
 
-/// What still stands on the agent's own list.
-fn list(facts: &Facts, piece: &Piece) -> Option<Statement> {
+/// Returns the unfinished items of the agent's task list.
+fn remaining_tasks(facts: &Facts, piece: &WorkPiece) -> Option<Statement> {
     let listed = piece
         .turns
         .iter()
@@ -190,73 +192,79 @@ fn list(facts: &Facts, piece: &Piece) -> Option<Statement> {
         .find_map(|turn| Some((*turn, facts.turns[*turn].list.as_ref()?)));
     let (turn, list) = listed.filter(|(_, list)| !list.left.is_empty())?;
     let mut sentence = say(format!(
-        "On the agent's own list {} of {} not done: ",
+        "Open on the agent's task list, {} of {}: ",
         list.left.len(),
         list.all
     ));
-    for (at, item) in list.left.iter().take(ITEMS_TOLD).enumerate() {
-        sentence = sentence.say(if at > 0 { ", " } else { "" }).quote(quoted(item, 90));
+    for (at, item) in list.left.iter().take(ITEMS_MAX).enumerate() {
+        sentence = sentence
+            .say(if at > 0 { ", " } else { "" })
+            .quote(shorten_quote(item, 90));
     }
-    if list.left.len() > ITEMS_TOLD {
-        sentence = sentence.say(format!(" and {} more", list.left.len() - ITEMS_TOLD));
+    if list.left.len() > ITEMS_MAX {
+        sentence = sentence.say(format!(" and {} more", list.left.len() - ITEMS_MAX));
     }
     Some(sentence.cite([facts.cite_line(turn, list.line)]))
 }
 
-/// What was decided: answers to the agent's questions, plans, and what the user wrote down.
-pub(super) fn decided(facts: &Facts, piece: &Piece) -> Vec<Statement> {
-    let mut told = Vec::new();
+/// Describes the decisions: answers to the agent's questions, approved plans, and decisions that the user recorded.
+pub(super) fn describe_decisions(facts: &Facts, piece: &WorkPiece) -> Vec<Statement> {
+    let mut statements = Vec::new();
     for turn in piece.turns.iter().copied() {
         let own = &facts.turns[turn];
-        for chosen in &own.chosen {
-            let answer = quoted(&chosen.answer, 160);
+        for chosen in &own.choices {
+            let answer = shorten_quote(&chosen.answer, 160);
             let sentence = match &chosen.question {
-                _ if chosen.answer == "approved the plan" => say("Approved the plan of the agent"),
+                _ if chosen.answer == "approved the plan" => say("Approved the agent's plan"),
                 Some(question) => say("Asked ")
-                    .quote(quoted(question, 160))
-                    .say(", the human chose ")
+                    .quote(shorten_quote(question, 160))
+                    .say(", the user chose ")
                     .quote(answer),
-                None => say("The human chose ").quote(answer),
+                None => say("The user chose ").quote(answer),
             };
-            told.push(sentence.cite([facts.cite_line(turn, chosen.line)]));
+            statements.push(sentence.cite([facts.cite_line(turn, chosen.line)]));
         }
         for text in &own.decisions {
-            let sentence = say("Written down: ").quote(quoted(text, 240));
-            told.push(sentence.cite([facts.cite_turn(turn)]));
+            let sentence = say("Recorded decision: ").quote(shorten_quote(text, 240));
+            statements.push(sentence.cite([facts.cite_turn(turn)]));
         }
     }
-    let more = told.split_off(told.len().min(DECISIONS_TOLD));
+    let more = statements.split_off(statements.len().min(DECISIONS_MAX));
     if !more.is_empty() {
         let lines = more.iter().flat_map(|statement| statement.citations.clone());
-        told.push(say(format!("and {}", count(more.len(), "more decision"))).cite(lines));
+        statements.push(say(format!("and {}", count_noun(more.len(), "more decision"))).cite(lines));
     }
-    told
+    statements
 }
 
-/// What the user wrote down of a session whose text is gone, each with the place of its turn among those of the day: the one
-/// that had begun last.
-pub(super) fn written_down(
+/// Returns the recorded decisions of a session whose text was evicted. Each belongs to the turn of the day that had
+/// started most recently.
+pub(super) fn recorded_decisions(
     store: &Store,
     session_uid: &str,
     all: &[Turn],
-    of_day: &[Turn],
+    day_turns: &[Turn],
 ) -> Result<Vec<(usize, String)>, StoreError> {
-    let mut told = Vec::new();
+    let mut statements = Vec::new();
     for decision in store.reads().decisions_of(session_uid)? {
-        let made = Timestamp::from_microsecond(decision.at_micros).ok();
-        let begun = |turn: &&Turn| {
+        let recorded_at = Timestamp::from_microsecond(decision.at_micros).ok();
+        let has_started = |turn: &&Turn| {
             turn.started_at
-                .is_some_and(|start| made.is_some_and(|made| start <= made))
+                .is_some_and(|start| recorded_at.is_some_and(|recorded_at| start <= recorded_at))
         };
-        let turn = all.iter().rfind(begun);
-        let place = turn.and_then(|turn| of_day.iter().position(|own| own.turn == turn.turn));
-        told.extend(place.map(|place| (place, decision.text)));
+        let turn = all.iter().rfind(has_started);
+        let place = turn.and_then(|turn| day_turns.iter().position(|own| own.turn == turn.turn));
+        statements.extend(place.map(|place| (place, decision.text)));
     }
-    Ok(told)
+    Ok(statements)
 }
 
-/// The same in sentences.
-pub(super) fn decided_of(decisions: &[(usize, String)], cite: &dyn Fn(usize) -> Citation) -> Vec<Statement> {
-    let told = |(turn, text): &(usize, String)| say("Written down: ").quote(quoted(text, 240)).cite([cite(*turn)]);
-    decisions.iter().map(told).collect()
+/// Returns these decisions as statements.
+pub(super) fn decision_statements(decisions: &[(usize, String)], cite: &dyn Fn(usize) -> Citation) -> Vec<Statement> {
+    let statement = |(turn, text): &(usize, String)| {
+        say("Recorded decision: ")
+            .quote(shorten_quote(text, 240))
+            .cite([cite(*turn)])
+    };
+    decisions.iter().map(statement).collect()
 }

@@ -1,23 +1,24 @@
-//! Paths as a page shows them: relative to the project, and without the name of anybody's home. Pure: only what the log
-//! itself says is used, so that the page is the same on every machine.
+//! Formats paths for pages: relative to the project, and without the name of a home directory. Pure: only the log
+//! itself is used, so the page is the same on every machine.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// Homes as systems name them.
+/// Home directories on all systems.
 static HOME: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r#"(?:/home/|/Users/|[A-Za-z]:\\Users\\)[^/\\\s"':]+|/root\b"#).expect("the expression is a good one")
+    Regex::new(r#"(?:/home/|/Users/|[A-Za-z]:\\Users\\)[^/\\\s"':]+|/root\b"#).expect("the expression is valid")
 });
 
-/// A file's path from a directory that has the project's name: for sessions that do not tell where they worked.
-pub(super) fn below(path: &str, label: &str) -> Option<String> {
+/// Returns a file's path relative to the first directory that is named like the project. For sessions without a known
+/// working directory.
+pub(super) fn path_below_project(path: &str, label: &str) -> Option<String> {
     let (_, rest) = path.split_once(&format!("/{label}/"))?;
     Some(rest.to_owned())
 }
 
-/// A file's path from where the session worked.
-pub(super) fn relative(path: &str, cwd: Option<&str>) -> String {
+/// Returns a file's path relative to the session's working directory.
+pub(super) fn relative_path(path: &str, cwd: Option<&str>) -> String {
     let cwd = cwd
         .map(|cwd| cwd.trim_end_matches(['/', '\\']))
         .filter(|cwd| !cwd.is_empty());
@@ -27,12 +28,12 @@ pub(super) fn relative(path: &str, cwd: Option<&str>) -> String {
     match inside {
         Some("") => ".".to_owned(),
         Some(rest) => rest.to_owned(),
-        None => without_home(path.strip_prefix("./").unwrap_or(path)),
+        None => hide_home(path.strip_prefix("./").unwrap_or(path)),
     }
 }
 
-/// A path that fits: of a long one its end tells most.
-pub(super) fn fitting(path: &str, chars_max: usize) -> String {
+/// Shortens a path at its beginning, because its end is more specific.
+pub(super) fn shorten_path(path: &str, chars_max: usize) -> String {
     let chars = path.chars().count();
     if chars <= chars_max {
         return path.to_owned();
@@ -42,13 +43,13 @@ pub(super) fn fitting(path: &str, chars_max: usize) -> String {
     format!("…/{end}")
 }
 
-/// A command with the project's paths relative.
-pub(super) fn in_command(command: &str, cwd: Option<&str>) -> String {
+/// Returns a command with the project's paths relative.
+pub(super) fn shorten_command(command: &str, cwd: Option<&str>) -> String {
     let cwd = cwd.map(|cwd| cwd.trim_end_matches('/')).filter(|cwd| cwd.len() > 1);
     let text = match cwd {
         Some(cwd) => {
             let inner = command.replace(&format!("{cwd}/"), "");
-            // A longer name that begins the same way is another place.
+            // A longer name with the same prefix is a different path.
             let is_end = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.'));
             let mut pieces = inner.split(cwd);
             let mut text = pieces.next().unwrap_or_default().to_owned();
@@ -60,11 +61,11 @@ pub(super) fn in_command(command: &str, cwd: Option<&str>) -> String {
         }
         None => command.to_owned(),
     };
-    // To go where one is already says nothing.
-    without_home(text.strip_prefix("cd . && ").unwrap_or(&text))
+    // A change to the current directory says nothing.
+    hide_home(text.strip_prefix("cd . && ").unwrap_or(&text))
 }
 
-fn without_home(text: &str) -> String {
+fn hide_home(text: &str) -> String {
     HOME.replace_all(text, "~").into_owned()
 }
 
@@ -73,20 +74,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_told_from_the_project() {
+    fn paths_are_relative_to_the_project() {
         let app = Some("/home/ada/app");
-        assert_eq!(relative("/home/ada/app/src/a.rs", app), "src/a.rs");
-        assert_eq!(relative("/home/ada/application/a.rs", app), "~/application/a.rs");
-        assert_eq!(relative("/Users/ada/notes.md", app), "~/notes.md");
-        assert_eq!(relative("./a.rs", app), "a.rs");
-        assert_eq!(fitting("one/two/three.rs", 12), "…/three.rs");
-        assert_eq!(relative("/etc/hosts", None), "/etc/hosts");
-        assert_eq!(relative(r"C:\Users\ada\a.rs", None), r"~\a.rs");
+        assert_eq!(relative_path("/home/ada/app/src/a.rs", app), "src/a.rs");
+        assert_eq!(relative_path("/home/ada/application/a.rs", app), "~/application/a.rs");
+        assert_eq!(relative_path("/Users/ada/notes.md", app), "~/notes.md");
+        assert_eq!(relative_path("./a.rs", app), "a.rs");
+        assert_eq!(shorten_path("one/two/three.rs", 12), "…/three.rs");
+        assert_eq!(relative_path("/etc/hosts", None), "/etc/hosts");
+        assert_eq!(relative_path(r"C:\Users\ada\a.rs", None), r"~\a.rs");
     }
 
     #[test]
-    fn commands_lose_the_paths_of_machines() {
-        let check = |command| in_command(command, Some("/home/ada/app"));
+    fn commands_lose_the_paths_of_the_machine() {
+        let check = |command| shorten_command(command, Some("/home/ada/app"));
         assert_eq!(check("cd /home/ada/app && cargo test"), "cargo test");
         assert_eq!(check("cat /home/ada/app/a.rs"), "cat a.rs");
         assert_eq!(check("ls /home/ada/app-two"), "ls ~/app-two");

@@ -1,58 +1,66 @@
-//! The default writer: puts facts into projects and pieces of work, the weightiest first, and tells the day.
+//! The default writer: arranges facts into projects and pieces of work, heaviest first, and writes the day.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
-use super::excerpts::excerpts;
+use super::excerpts::build_excerpts;
 use super::facts::Facts;
 use super::fields::{Day, Project, SCHEMA, Span, Statement, Totals, Whole, Work, Written};
-use super::folds::fold;
-use super::gone::Gone;
-use super::group::group;
-use super::judge::{Piece, totals, weigh};
-use super::open::{decided, open};
-use super::rank::{WEIGHT_MIN, WORKS_OF_DAY_MAX, WORKS_OF_PROJECT_MAX, weight};
-use super::tell::{asked, came, done, title_of};
-use super::whole::{summary, whole};
-use super::workspace::{Metadata, Workspace};
+use super::folds::fold_pieces;
+use super::gone::EvictedSession;
+use super::group::group_turns;
+use super::judge::{WorkPiece, assess_piece, sum_turns};
+use super::open::{describe_decisions, open_items};
+use super::rank::{WEIGHT_MIN, WORKS_OF_DAY_MAX, WORKS_OF_PROJECT_MAX, piece_weight};
+use super::tell::{describe_actions, describe_prompts, describe_result, work_title};
+use super::whole::{lead_statements, summarize_day};
+use super::workspace::{Workspace, WorkspaceMetadata};
 
-/// Of what this writer says and how.
+/// Version of the default writer's output.
 const VERSION: u32 = 1;
 
-/// A piece of work with everything that is told of it.
-struct Told {
-    piece: Piece,
+/// A piece of work with its description and weight.
+struct RankedWork {
+    piece: WorkPiece,
     work: Work,
     weight: u64,
     project: usize,
 }
 
 /// Writes a day.
-pub(super) fn write(workspace: &Workspace, facts: &Facts, gone: Vec<Gone>) -> Day {
+pub(super) fn write_day(workspace: &Workspace, facts: &Facts, evicted: Vec<EvictedSession>) -> Day {
     let metadata = &workspace.metadata;
     let as_of: Option<Timestamp> = metadata.prepared_at.parse().ok().filter(|_| metadata.is_partial());
-    let mut told: Vec<Told> = (0..facts.projects.len())
-        .flat_map(|project| group(facts, project).into_iter().map(move |turns| (project, turns)))
-        .map(|(project, turns)| tell(facts, project, weigh(facts, turns, as_of)))
+    let mut ranked: Vec<RankedWork> = (0..facts.projects.len())
+        .flat_map(|project| {
+            group_turns(facts, project)
+                .into_iter()
+                .map(move |turns| (project, turns))
+        })
+        .map(|(project, turns)| rank_work(facts, project, assess_piece(facts, turns, as_of)))
         .collect();
-    told.sort_by_key(|one| (Reverse(one.weight), one.piece.started_at, one.piece.turns[0]));
-    let pieces: Vec<&Piece> = told.iter().map(|one| &one.piece).collect();
-    let mut day = empty(metadata);
+    ranked.sort_by_key(|work| (Reverse(work.weight), work.piece.started_at, work.piece.turns[0]));
+    let pieces: Vec<&WorkPiece> = ranked.iter().map(|work| &work.piece).collect();
+    let mut day = empty_day(metadata);
     day.totals = day_totals(facts, &pieces);
-    day.whole = whole(facts, &pieces);
-    let leading: Vec<_> = told.iter().map(|one| (&one.work, &one.piece, one.weight)).collect();
-    day.summary = summary(&leading);
-    day.spans = spans(facts);
-    day.projects = projects(facts, told);
+    day.whole = summarize_day(facts, &pieces);
+    let leading: Vec<_> = ranked
+        .iter()
+        .map(|work| (&work.work, &work.piece, work.weight))
+        .collect();
+    day.summary = lead_statements(&leading);
+    day.spans = turn_spans(facts);
+    day.projects = build_projects(facts, ranked);
     day.unread.clone_from(&facts.unread);
-    day.excerpts = excerpts(facts, &day);
-    super::gone::add(&mut day, gone, metadata.length_s());
+    day.excerpts = build_excerpts(facts, &day);
+    super::gone::add_evicted(&mut day, evicted, metadata.length_s());
     day
 }
 
-pub(super) fn empty(metadata: &Metadata) -> Day {
+/// Returns a day without content.
+pub(super) fn empty_day(metadata: &WorkspaceMetadata) -> Day {
     Day {
         schema: SCHEMA.to_owned(),
         date: metadata.report_date.clone(),
@@ -75,8 +83,9 @@ pub(super) fn empty(metadata: &Metadata) -> Day {
     }
 }
 
-fn tell(facts: &Facts, project: usize, piece: Piece) -> Told {
-    let (open, decided) = (open(facts, &piece), decided(facts, &piece));
+/// Describes and weighs one piece of work.
+fn rank_work(facts: &Facts, project: usize, piece: WorkPiece) -> RankedWork {
+    let (open, decided) = (open_items(facts, &piece), describe_decisions(facts, &piece));
     let agents: BTreeSet<&str> = piece
         .turns
         .iter()
@@ -84,7 +93,7 @@ fn tell(facts: &Facts, project: usize, piece: Piece) -> Told {
         .collect();
     let judgement = &piece.judgement;
     let work = Work {
-        title: title_of(facts, &piece),
+        title: work_title(facts, &piece),
         outcome: judgement.outcome,
         reason: judgement.reason,
         confidence: judgement.confidence,
@@ -94,61 +103,61 @@ fn tell(facts: &Facts, project: usize, piece: Piece) -> Told {
         started_at: piece.started_at,
         ended_at: piece.ended_at,
         totals: piece.totals,
-        asked: asked(facts, &piece),
-        done: done(facts, &piece),
-        came: came(facts, &piece),
+        asked: describe_prompts(facts, &piece),
+        done: describe_actions(facts, &piece),
+        came: describe_result(facts, &piece),
         open,
         decided,
     };
-    Told {
-        weight: weight(facts, &piece, work.open.len(), work.decided.len()),
+    RankedWork {
+        weight: piece_weight(facts, &piece, work.open.len(), work.decided.len()),
         piece,
         work,
         project,
     }
 }
 
-/// The projects of the day, and how much of each is told in full.
-fn projects(facts: &Facts, told: Vec<Told>) -> Vec<Project> {
-    let mut room = WORKS_OF_DAY_MAX;
-    let mut projects: Vec<(u64, usize, Vec<Told>, Vec<Told>)> = Vec::new();
-    for one in told {
-        let at = projects.iter().position(|(_, project, ..)| *project == one.project);
+/// Builds the projects of the day, and decides which of their pieces are described in full.
+fn build_projects(facts: &Facts, ranked: Vec<RankedWork>) -> Vec<Project> {
+    let mut remaining = WORKS_OF_DAY_MAX;
+    let mut projects: Vec<(u64, usize, Vec<RankedWork>, Vec<RankedWork>)> = Vec::new();
+    for work in ranked {
+        let at = projects.iter().position(|(_, project, ..)| *project == work.project);
         let at = at.unwrap_or_else(|| {
-            projects.push((0, one.project, Vec::new(), Vec::new()));
+            projects.push((0, work.project, Vec::new(), Vec::new()));
             projects.len() - 1
         });
         let (sum, _, full, short) = &mut projects[at];
-        *sum += one.weight;
-        // The best of a project is told even on a full day.
-        let has_room = full.len() < WORKS_OF_PROJECT_MAX && room > 0 && one.weight >= WEIGHT_MIN;
+        *sum += work.weight;
+        // The heaviest piece of each project is described in full even on a busy day.
+        let has_room = full.len() < WORKS_OF_PROJECT_MAX && remaining > 0 && work.weight >= WEIGHT_MIN;
         if full.is_empty() && short.is_empty() || has_room {
-            room = room.saturating_sub(1);
-            full.push(one);
+            remaining = remaining.saturating_sub(1);
+            full.push(work);
         } else {
-            short.push(one);
+            short.push(work);
         }
     }
     projects.sort_by_key(|(sum, project, ..)| (Reverse(*sum), *project));
-    let make = |(_, project, full, short): (u64, usize, Vec<Told>, Vec<Told>)| {
-        let all: Vec<&Piece> = full.iter().chain(&short).map(|one| &one.piece).collect();
-        let totals = sum(facts, &all);
-        let short: Vec<(Piece, Statement)> = short.into_iter().map(|one| (one.piece, one.work.title)).collect();
+    let make = |(_, project, full, short): (u64, usize, Vec<RankedWork>, Vec<RankedWork>)| {
+        let all: Vec<&WorkPiece> = full.iter().chain(&short).map(|work| &work.piece).collect();
+        let totals = sum_pieces(facts, &all);
+        let short: Vec<(WorkPiece, Statement)> = short.into_iter().map(|work| (work.piece, work.work.title)).collect();
         Project {
             project_key: facts.projects[project].key.clone(),
             project: facts.projects[project].name.clone(),
             totals,
-            folded: fold(facts, &short),
-            works: full.into_iter().map(|one| one.work).collect(),
+            folded: fold_pieces(facts, &short),
+            works: full.into_iter().map(|work| work.work).collect(),
         }
     };
     projects.into_iter().map(make).collect()
 }
 
-/// The sums of some pieces.
-pub(super) fn sum(facts: &Facts, pieces: &[&Piece]) -> Totals {
+/// Returns the totals of some pieces.
+pub(super) fn sum_pieces(facts: &Facts, pieces: &[&WorkPiece]) -> Totals {
     let turns: Vec<usize> = pieces.iter().flat_map(|piece| piece.turns.iter().copied()).collect();
-    let mut totals = totals(facts, &turns);
+    let mut totals = sum_turns(facts, &turns);
     let files: BTreeSet<(usize, &String)> = pieces
         .iter()
         .flat_map(|piece| piece.files.keys().map(|file| (facts.project_of(piece.turns[0]), file)))
@@ -163,15 +172,15 @@ pub(super) fn sum(facts: &Facts, pieces: &[&Piece]) -> Totals {
     totals
 }
 
-pub(super) fn day_totals(facts: &Facts, pieces: &[&Piece]) -> Totals {
+pub(super) fn day_totals(facts: &Facts, pieces: &[&WorkPiece]) -> Totals {
     Totals {
         projects: facts.projects.len() as u64,
-        ..sum(facts, pieces)
+        ..sum_pieces(facts, pieces)
     }
 }
 
-/// When who was at work.
-pub(super) fn spans(facts: &Facts) -> Vec<Span> {
+/// Returns the timeline of the day's turns.
+pub(super) fn turn_spans(facts: &Facts) -> Vec<Span> {
     let span = |turn: usize| {
         let own = &facts.turns[turn];
         Some(Span {

@@ -1,29 +1,29 @@
-//! Reads the copied sessions of a workspace into facts. Each log is read twice, line by line: once for what happened,
-//! once for the few texts that are looked at whole. Text is masked on its way in, whatever the copies are.
+//! Reads the copied sessions of a workspace into facts. Each log is read twice: once for its events, and once for the
+//! few texts that are needed in full. Texts are masked even if the copies are verbatim.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use jiff::Timestamp;
 use transcript::{Actor, Agent, Call, Kind, LineageKind, PartKind, SessionEvent, SessionUid, counted, runs_commands};
 
-use super::facts::{Chosen, Facts, ProjectFacts, Said, SessionFacts, SubagentFacts, Taken, TurnFacts};
+use super::facts::{ChosenAnswer, Facts, LineText, ProjectFacts, SessionFacts, SubagentFacts, TurnFacts, TurnStep};
 use super::fields::Unread;
 use super::lead_in::read_lead_in;
-use super::words::asked;
-use super::workspace::{Folder, Row, Workspace};
+use super::words::prompt_text;
+use super::workspace::{IndexRow, ProjectFolder, Workspace};
 use super::{Ask, lists};
 use crate::active::ActiveTime;
 use crate::digest::{Findings, Step, Steps, verdict};
 use crate::logs::{self, LogReading};
 use crate::usage;
 
-/// The numbers of one session's events lie in a range of their own, so that those of a day can be told apart.
-const SEQS: u64 = 1 << 32;
-/// Of a text that is quoted, so much is looked at.
+/// Each session gets its own range of event numbers, so that numbers are unique within a day.
+const SEQS_PER_SESSION: u64 = 1 << 32;
+/// Maximum number of bytes of a quoted text that are examined.
 const TEXT_BYTES_MAX: usize = 64 << 10;
 
 /// Reads all sessions of a workspace.
-pub(super) fn read(workspace: &Workspace, ask: &Ask<'_>) -> Facts {
+pub(super) fn read_facts(workspace: &Workspace, ask: &Ask<'_>) -> Facts {
     let mut facts = Facts::default();
     let names = workspace.names();
     let mut read: Vec<ReadSession> = Vec::new();
@@ -46,37 +46,43 @@ pub(super) fn read(workspace: &Workspace, ask: &Ask<'_>) -> Facts {
     }
     let start = |session: &ReadSession| session.turns.first().and_then(|turn| turn.started_at);
     read.sort_by(|a, b| {
-        let order = |one: &ReadSession| (one.session.project, start(one), one.session.session_ref.clone());
+        let order = |session: &ReadSession| {
+            (
+                session.session.project,
+                start(session),
+                session.session.session_ref.clone(),
+            )
+        };
         order(a).cmp(&order(b))
     });
-    price(&mut read, ask);
+    price_turns(&mut read, ask);
     for session in read {
-        facts.take(session);
+        facts.add_session(session);
     }
     facts
 }
 
-/// One session, with turns and steps numbered from 0.
+/// A session whose turns and steps are numbered from 0.
 struct ReadSession {
     session: SessionFacts,
     turns: Vec<TurnFacts>,
     findings: Findings,
-    /// Its calls and those of its subagents, with the turn each belongs to.
+    /// The calls of the session and its subagents, each with the index of its turn.
     calls: Vec<(usize, Call)>,
 }
 
 impl Facts {
-    /// Takes a session in, and numbers what is in it anew.
-    fn take(&mut self, read: ReadSession) {
+    /// Adds a session, and renumbers its turns and steps.
+    fn add_session(&mut self, read: ReadSession) {
         let (number, first) = (self.sessions.len(), self.turns.len());
-        let seq = |seq: u64| number as u64 * SEQS + seq;
+        let seq = |seq: u64| number as u64 * SEQS_PER_SESSION + seq;
         for (at, mut turn) in read.turns.into_iter().enumerate() {
             turn.session = number;
             let place = u32::try_from(first + at).ok();
-            for taken in &mut turn.steps {
-                let (own, of) = match taken {
-                    Taken::Ran(ran) => (&mut ran.seq, &mut ran.turn),
-                    Taken::Event(event) => (&mut event.seq, &mut event.turn),
+            for step in &mut turn.steps {
+                let (own, of) = match step {
+                    TurnStep::Ran(ran) => (&mut ran.seq, &mut ran.turn),
+                    TurnStep::Event(event) => (&mut event.seq, &mut event.turn),
                 };
                 (*own, *of) = (seq(*own), place);
             }
@@ -98,9 +104,13 @@ impl Facts {
     }
 }
 
-/// Says what each turn cost. A call that stands in several logs counts in one.
-fn price(read: &mut [ReadSession], ask: &Ask<'_>) {
-    let calls: Vec<&Call> = read.iter().flat_map(|one| &one.calls).map(|(_, call)| call).collect();
+/// Computes the cost of each turn. A call that occurs in several logs counts once.
+fn price_turns(read: &mut [ReadSession], ask: &Ask<'_>) {
+    let calls: Vec<&Call> = read
+        .iter()
+        .flat_map(|session| &session.calls)
+        .map(|(_, call)| call)
+        .collect();
     let counts = counted(&calls);
     let mut counts = counts.into_iter();
     for session in read {
@@ -117,16 +127,16 @@ fn price(read: &mut [ReadSession], ask: &Ask<'_>) {
 }
 
 fn read_session(
-    folder: &Folder,
-    row: &Row,
+    folder: &ProjectFolder,
+    row: &IndexRow,
     project: usize,
     window: Option<(Timestamp, Timestamp)>,
     ask: &Ask<'_>,
 ) -> Result<ReadSession, String> {
-    let agent = row.agent().ok_or_else(|| "its agent is not known".to_owned())?;
+    let agent = row.agent().ok_or_else(|| "unknown agent".to_owned())?;
     let path = folder
         .file(&row.session_path)
-        .ok_or_else(|| "its name leads out of the workspace".to_owned())?;
+        .ok_or_else(|| "its path points outside of the workspace".to_owned())?;
     let log = logs::read_log(&path, Some(agent), Some(ask.masker)).map_err(|error| error.reason())?;
     let mut turns: Vec<TurnFacts> = row
         .turns
@@ -150,7 +160,7 @@ fn read_session(
         .collect();
     let main = log.parts.first().map_or(PartKind::Log, |part| part.kind);
     let own = log.reading.events.iter().filter(|event| event.part == main);
-    fold(own, &mut turns);
+    assign_steps(own, &mut turns);
     share_active_time(&log, window, &mut turns);
     let lead_in = read_lead_in(&log, window, &turns);
     let mut calls: Vec<(usize, Call)> = lead_in.calls.into_iter().map(|call| (0, call)).collect();
@@ -172,13 +182,14 @@ fn read_session(
     })
 }
 
-fn session_facts(log: &LogReading, row: &Row, agent: Agent, project: usize) -> SessionFacts {
+fn session_facts(log: &LogReading, row: &IndexRow, agent: Agent, project: usize) -> SessionFacts {
     let uid = SessionUid::new(agent, &row.source_session_id).as_str().to_owned();
     let session = log.reading.session.as_ref();
-    let goes_on = |kind: LineageKind| matches!(kind, LineageKind::Fork | LineageKind::Resume | LineageKind::Revert);
+    let continues_work =
+        |kind: LineageKind| matches!(kind, LineageKind::Fork | LineageKind::Resume | LineageKind::Revert);
     let lineage = session.into_iter().flat_map(|session| &session.lineage);
     let parents = lineage
-        .filter(|link| goes_on(link.kind) && link.child_uid.as_str() == uid)
+        .filter(|link| continues_work(link.kind) && link.child_uid.as_str() == uid)
         .map(|link| link.parent_uid.as_str().to_owned())
         .collect();
     SessionFacts {
@@ -193,15 +204,15 @@ fn session_facts(log: &LogReading, row: &Row, agent: Agent, project: usize) -> S
     }
 }
 
-/// The turn that a line belongs to.
+/// Returns the index of the turn that contains a line.
 fn turn_at(turns: &[TurnFacts], line: u64) -> Option<usize> {
     let after = turns.partition_point(|turn| turn.first_line <= line);
     let at = after.checked_sub(1)?;
     (line <= turns[at].last_line).then_some(at)
 }
 
-/// Gives each turn its steps, and when it began and ended.
-fn fold<'e>(events: impl Iterator<Item = &'e SessionEvent>, turns: &mut [TurnFacts]) {
+/// Assigns to each turn its steps and its start and end times.
+fn assign_steps<'e>(events: impl Iterator<Item = &'e SessionEvent>, turns: &mut [TurnFacts]) {
     let mut steps = Steps::default();
     let take = |turns: &mut [TurnFacts], step: Step<'_>| {
         let line = match step {
@@ -210,10 +221,10 @@ fn fold<'e>(events: impl Iterator<Item = &'e SessionEvent>, turns: &mut [TurnFac
         };
         let Some(at) = turn_at(turns, line) else { return };
         match step {
-            Step::Ran(ran) if ran.is_sidechain => turns[at].aside.push(ran.clone()),
-            Step::Ran(ran) => turns[at].steps.push(Taken::Ran(ran.clone())),
-            Step::Event(event) if !event.is_sidechain && is_of_note(event) => {
-                turns[at].steps.push(Taken::Event(Box::new(event.clone())));
+            Step::Ran(ran) if ran.is_sidechain => turns[at].sidechain_calls.push(ran.clone()),
+            Step::Ran(ran) => turns[at].steps.push(TurnStep::Ran(ran.clone())),
+            Step::Event(event) if !event.is_sidechain && is_reportable(event) => {
+                turns[at].steps.push(TurnStep::Event(Box::new(event.clone())));
             }
             Step::Event(_) => {}
         }
@@ -222,7 +233,7 @@ fn fold<'e>(events: impl Iterator<Item = &'e SessionEvent>, turns: &mut [TurnFac
         if let (Some(at), Some(ts)) = (turn_at(turns, event.line), event.ts) {
             let turn = &mut turns[at];
             turn.started_at.get_or_insert(ts);
-            // What the harness notes later, when a log is opened again, is no part of the work.
+            // Lifecycle records are written when a log is opened again, so they do not extend the turn.
             if event.kinds.first() != Kind::Lifecycle || turn.ended_at.is_none() {
                 turn.ended_at = Some(turn.ended_at.map_or(ts, |ended| ended.max(ts)));
             }
@@ -232,7 +243,7 @@ fn fold<'e>(events: impl Iterator<Item = &'e SessionEvent>, turns: &mut [TurnFac
     steps.end(&mut |step| take(turns, step));
 }
 
-/// Gives each turn its part of the session's active time inside of the day: the time before the next turn of the day.
+/// Splits the session's active time on this day between its turns. Each turn gets the time up to the next turn.
 fn share_active_time(log: &LogReading, window: Option<(Timestamp, Timestamp)>, turns: &mut [TurnFacts]) {
     let inherited = log.reading.session.as_ref().and_then(|session| session.inherited);
     let mut events: Vec<&SessionEvent> = log.reading.events.iter().collect();
@@ -245,17 +256,23 @@ fn share_active_time(log: &LogReading, window: Option<(Timestamp, Timestamp)>, t
     }
 }
 
-/// Thoughts say nothing that a report may tell, and results stand with their calls.
-fn is_of_note(event: &SessionEvent) -> bool {
+/// Thinking is not reported, and results are part of their calls.
+fn is_reportable(event: &SessionEvent) -> bool {
     !event.kinds.has(Kind::Thinking) && !event.kinds.has(Kind::ToolResult)
 }
 
-/// What subagents did that have logs of their own.
-fn read_subagents(folder: &Folder, row: &Row, ask: &Ask<'_>, turns: &mut [TurnFacts], calls: &mut Vec<(usize, Call)>) {
+/// Reads the subagents that have their own logs.
+fn read_subagents(
+    folder: &ProjectFolder,
+    row: &IndexRow,
+    ask: &Ask<'_>,
+    turns: &mut [TurnFacts],
+    calls: &mut Vec<(usize, Call)>,
+) {
     let mut known = HashSet::new();
     for (at, turn) in row.turns.iter().enumerate() {
         for child in &turn.target_subagents {
-            // A child that two turns name worked once.
+            // A child that two turns name is only counted in the first one.
             if !known.insert(&child.session_file) {
                 continue;
             }
@@ -290,8 +307,8 @@ fn read_subagents(folder: &Folder, row: &Row, ask: &Ask<'_>, turns: &mut [TurnFa
     }
 }
 
-/// What is asked about the text of an event.
-enum Wanted {
+/// Why the text of an event is needed.
+enum WantedText {
     Prompt(usize),
     Reply(usize),
     Test(u64),
@@ -301,9 +318,9 @@ enum Wanted {
     Question,
 }
 
-/// Looks at the texts that matter.
+/// Reads the texts that are needed in full.
 fn read_texts(log: &LogReading, ask: &Ask<'_>, turns: &mut [TurnFacts]) -> Result<Findings, String> {
-    let wanted = wanted(turns);
+    let wanted = collect_wanted(turns);
     let mut findings = Findings::default();
     let mut question: Option<String> = None;
     let main = log.parts.first().map_or(PartKind::Log, |part| part.kind);
@@ -312,28 +329,30 @@ fn read_texts(log: &LogReading, ask: &Ask<'_>, turns: &mut [TurnFacts]) -> Resul
     let shown = logs::each_text(log, ask.masker, is_wanted, |event, text| {
         let text = text.unwrap_or_default();
         let text = &text[..text.floor_char_boundary(TEXT_BYTES_MAX.min(text.len()))];
-        for one in wanted.get(&(event.line, event.block)).into_iter().flatten() {
-            match one {
-                Wanted::Prompt(at) if event.trigger => {
-                    turns[*at].prompt = Said {
+        for want in wanted.get(&(event.line, event.block)).into_iter().flatten() {
+            match want {
+                WantedText::Prompt(at) if event.trigger => {
+                    turns[*at].prompt = LineText {
                         line: event.line,
-                        text: asked(&event.summary, text),
+                        text: prompt_text(&event.summary, text),
                     };
                 }
-                Wanted::Reply(at) if event.kinds.has(Kind::AssistantMsg) => {
-                    turns[*at].reply = Some(Said {
+                WantedText::Reply(at) if event.kinds.has(Kind::AssistantMsg) => {
+                    turns[*at].reply = Some(LineText {
                         line: event.line,
                         text: text.to_owned(),
                     });
                 }
-                Wanted::Test(seq) if event.kinds.has(Kind::ToolResult) => {
+                WantedText::Test(seq) if event.kinds.has(Kind::ToolResult) => {
                     findings.tests.extend(verdict(text).map(|passed| (*seq, passed)));
                 }
-                Wanted::Command(seq) if event.seq == *seq => findings.see_command(*seq, text),
-                Wanted::Output(seq) if event.kinds.has(Kind::ToolResult) => findings.see_output(*seq, text),
-                Wanted::List(at) if event.kinds.has(Kind::ToolCall) => turns[*at].list = lists::list(event.line, text),
-                Wanted::Question if event.kinds.has(Kind::ToolCall) => question = lists::question(text),
-                Wanted::Question => {
+                WantedText::Command(seq) if event.seq == *seq => findings.see_command(*seq, text),
+                WantedText::Output(seq) if event.kinds.has(Kind::ToolResult) => findings.see_output(*seq, text),
+                WantedText::List(at) if event.kinds.has(Kind::ToolCall) => {
+                    turns[*at].list = lists::parse_list(event.line, text)
+                }
+                WantedText::Question if event.kinds.has(Kind::ToolCall) => question = lists::first_question(text),
+                WantedText::Question => {
                     questions.extend(question.take().map(|question| (event.line, question)));
                 }
                 _ => {}
@@ -345,44 +364,44 @@ fn read_texts(log: &LogReading, ask: &Ask<'_>, turns: &mut [TurnFacts]) -> Resul
         .map_err(|error| error.reason())?
         .unwrap_or_else(|never| match never {});
     for turn in turns.iter_mut() {
-        choose(turn, &mut questions);
+        collect_choices(turn, &mut questions);
     }
     lists::follow_tasks(turns);
     findings.drop_repeated_commits();
     Ok(findings)
 }
 
-/// Which texts matter, by their places.
-fn wanted(turns: &[TurnFacts]) -> HashMap<(u64, u32), Vec<Wanted>> {
-    let mut wanted: HashMap<(u64, u32), Vec<Wanted>> = HashMap::new();
-    let mut want = |line: u64, block: u32, what: Wanted| wanted.entry((line, block)).or_default().push(what);
+/// Returns the needed texts by their line and block.
+fn collect_wanted(turns: &[TurnFacts]) -> HashMap<(u64, u32), Vec<WantedText>> {
+    let mut wanted: HashMap<(u64, u32), Vec<WantedText>> = HashMap::new();
+    let mut want = |line: u64, block: u32, what: WantedText| wanted.entry((line, block)).or_default().push(what);
     for (at, turn) in turns.iter().enumerate() {
         if let Some(prompt) = turn.events().find(|event| event.trigger) {
-            want(prompt.line, prompt.block, Wanted::Prompt(at));
+            want(prompt.line, prompt.block, WantedText::Prompt(at));
         }
         let is_reply = |event: &&SessionEvent| event.kinds.has(Kind::AssistantMsg) && event.actor == Actor::Agent;
         if let Some(reply) = turn.events().filter(is_reply).last() {
-            want(reply.line, reply.block, Wanted::Reply(at));
+            want(reply.line, reply.block, WantedText::Reply(at));
         }
-        let lists = turn.ran().filter(|ran| lists::is_list(ran));
+        let lists = turn.tool_calls().filter(|ran| lists::writes_list(ran));
         if let Some(last) = lists.last() {
-            want(last.line, last.call_at.1, Wanted::List(at));
+            want(last.line, last.call_at.1, WantedText::List(at));
         }
-        for ran in turn.ran().chain(&turn.lead_in) {
+        for ran in turn.tool_calls().chain(&turn.lead_in) {
             if let Some((_, line, block)) = ran.result_at {
                 if ran.is_test {
-                    want(line, block, Wanted::Test(ran.seq));
+                    want(line, block, WantedText::Test(ran.seq));
                 }
                 if &*ran.tool == "AskUserQuestion" {
-                    want(ran.line, ran.call_at.1, Wanted::Question);
-                    want(line, block, Wanted::Question);
+                    want(ran.line, ran.call_at.1, WantedText::Question);
+                    want(line, block, WantedText::Question);
                 }
             }
             let may_commit = ["git", "gh pr"].iter().any(|word| ran.wording.contains(word));
             if runs_commands(&ran.tool) && (may_commit || ran.wording.chars().count() >= 120) {
-                want(ran.line, ran.call_at.1, Wanted::Command(ran.seq));
+                want(ran.line, ran.call_at.1, WantedText::Command(ran.seq));
                 if let Some((_, line, block)) = ran.result_at {
-                    want(line, block, Wanted::Output(ran.seq));
+                    want(line, block, WantedText::Output(ran.seq));
                 }
             }
         }
@@ -390,8 +409,8 @@ fn wanted(turns: &[TurnFacts]) -> HashMap<(u64, u32), Vec<Wanted>> {
     wanted
 }
 
-/// What the human answered when asked.
-fn choose(turn: &mut TurnFacts, questions: &mut HashMap<u64, String>) {
+/// Collects the user's answers to the agent's questions.
+fn collect_choices(turn: &mut TurnFacts, questions: &mut HashMap<u64, String>) {
     let is_answer = |event: &&SessionEvent| {
         event.actor == Actor::Human
             && !event.trigger
@@ -399,7 +418,7 @@ fn choose(turn: &mut TurnFacts, questions: &mut HashMap<u64, String>) {
             && !event.kinds.has(Kind::HumanIntervention)
     };
     let asking: HashSet<u64> = turn
-        .ran()
+        .tool_calls()
         .filter(|ran| matches!(&*ran.tool, "AskUserQuestion" | "ExitPlanMode"))
         .filter_map(|ran| Some(ran.result_at?.1))
         .collect();
@@ -407,11 +426,11 @@ fn choose(turn: &mut TurnFacts, questions: &mut HashMap<u64, String>) {
         .events()
         .filter(is_answer)
         .filter(|event| asking.contains(&event.line))
-        .map(|event| Chosen {
+        .map(|event| ChosenAnswer {
             line: event.line,
             question: questions.remove(&event.line),
             answer: event.summary.to_string(),
         })
         .collect();
-    turn.chosen = chosen;
+    turn.choices = chosen;
 }

@@ -1,4 +1,4 @@
-//! What the day shows as a whole: where the human had to step in, what was repeated, what worked; and what leads the page.
+//! Describes the day as a whole: interventions, repetitions, successes, and the summary at the top of the page.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,96 +6,113 @@ use transcript::Outcome;
 
 use super::facts::Facts;
 use super::fields::{Citation, Statement, Whole, Work};
-use super::folds::in_short;
-use super::group::same_key;
-use super::judge::{How, Piece};
-use super::paths::{fitting, in_command};
+use super::folds::summarize_piece;
+use super::group::prompt_key;
+use super::judge::{InterventionKind, WorkPiece};
+use super::paths::{shorten_command, shorten_path};
 use super::rank::WEIGHT_MIN;
-use super::words::{Sentence, count, quoted, say, times};
+use super::words::{Sentence, count_noun, say, shorten_quote, times};
 use crate::digest::End;
 
 const CORRECTED_MAX: usize = 6;
 const REPEATED_MAX: usize = 5;
 const WORKED_MAX: usize = 5;
-const MENDED_MAX: usize = 3;
+const FIXED_MAX: usize = 3;
 const SHARED_MAX: usize = 2;
-/// So many pieces of work lead the page.
-const LEADING: usize = 4;
-/// Something that failed so often was repeated.
+/// Number of pieces of work in the summary.
+const SUMMARY_MAX: usize = 4;
+/// Minimum number of failures for a command to count as repeated.
 const FAILED_MIN: usize = 3;
 
-pub(super) fn whole(facts: &Facts, pieces: &[&Piece]) -> Whole {
+pub(super) fn summarize_day(facts: &Facts, pieces: &[&WorkPiece]) -> Whole {
     Whole {
-        corrected: corrected(facts, pieces),
-        repeated: repeated(facts, pieces),
-        worked: worked(facts, pieces),
+        corrected: describe_interventions(facts, pieces),
+        repeated: describe_repetitions(facts, pieces),
+        worked: describe_successes(facts, pieces),
     }
 }
 
-fn corrected(facts: &Facts, pieces: &[&Piece]) -> Vec<Statement> {
-    let mut all: Vec<_> = pieces.iter().flat_map(|piece| &piece.stepped_in).collect();
-    all.sort_by_key(|one| (facts.turns[one.turn].started_at, one.turn, one.line));
-    let tell = |one: &&super::judge::SteppedIn| {
-        let cwd = facts.session_of(one.turn).cwd.as_deref();
-        let sentence = match one.how {
-            How::Corrected => say("Corrected: ").quote(quoted(&one.text, 160)),
-            How::Stopped => say("Stopped the agent at ").quote(quoted(&facts.turns[one.turn].prompt.text, 100)),
-            How::Refused => {
-                let refused = say("Refused ").code(quoted(&in_command(&one.text, cwd), 100));
-                match facts.next_words(one.turn, one.line) {
-                    Some(words) => refused.say(" and said ").quote(quoted(words, 120)),
-                    None => refused,
+fn describe_interventions(facts: &Facts, pieces: &[&WorkPiece]) -> Vec<Statement> {
+    let mut all: Vec<_> = pieces.iter().flat_map(|piece| &piece.interventions).collect();
+    all.sort_by_key(|intervention| {
+        (
+            facts.turns[intervention.turn].started_at,
+            intervention.turn,
+            intervention.line,
+        )
+    });
+    let describe = |intervention: &&super::judge::PieceIntervention| {
+        let cwd = facts.session_of(intervention.turn).cwd.as_deref();
+        let sentence = match intervention.kind {
+            InterventionKind::Corrected => say("Corrected: ").quote(shorten_quote(&intervention.text, 160)),
+            InterventionKind::Stopped => {
+                say("Stopped the agent at ").quote(shorten_quote(&facts.turns[intervention.turn].prompt.text, 100))
+            }
+            InterventionKind::Refused => {
+                let sentence = say("Refused ").code(shorten_quote(&shorten_command(&intervention.text, cwd), 100));
+                match facts.next_prompt(intervention.turn, intervention.line) {
+                    Some(words) => sentence.say(" and said ").quote(shorten_quote(words, 120)),
+                    None => sentence,
                 }
             }
-            How::WentBack => say("Went back behind a turn: ").quote(quoted(&facts.turns[one.turn].prompt.text, 100)),
+            InterventionKind::Rewound => {
+                say("Rewound past a turn: ").quote(shorten_quote(&facts.turns[intervention.turn].prompt.text, 100))
+            }
         };
-        let mut lines = vec![facts.cite_line(one.turn, one.line)];
-        if one.how == How::Refused && facts.next_words(one.turn, one.line).is_some() {
-            lines.push(facts.cite_line(one.turn + 1, facts.turns[one.turn + 1].prompt.line));
+        let mut lines = vec![facts.cite_line(intervention.turn, intervention.line)];
+        if intervention.kind == InterventionKind::Refused
+            && facts.next_prompt(intervention.turn, intervention.line).is_some()
+        {
+            lines.push(facts.cite_line(intervention.turn + 1, facts.turns[intervention.turn + 1].prompt.line));
         }
         sentence.cite(lines)
     };
-    // Words tell more than a key that was pressed.
-    let rank = |how: How| usize::from(how != How::Corrected);
-    all.sort_by_key(|one| rank(one.how));
-    let mut told: Vec<Statement> = all.iter().take(CORRECTED_MAX).map(tell).collect();
+    // A correction in words says more than an interrupt.
+    let rank = |kind: InterventionKind| usize::from(kind != InterventionKind::Corrected);
+    all.sort_by_key(|intervention| rank(intervention.kind));
+    let mut statements: Vec<Statement> = all.iter().take(CORRECTED_MAX).map(describe).collect();
     let more = &all[all.len().min(CORRECTED_MAX)..];
     if !more.is_empty() {
-        let lines = more.iter().map(|one| facts.cite_line(one.turn, one.line));
-        told.push(say(format!("Intervened {} more", times(more.len()))).cite(lines));
+        let lines = more
+            .iter()
+            .map(|intervention| facts.cite_line(intervention.turn, intervention.line));
+        statements.push(say(format!("Intervened {} more", times(more.len()))).cite(lines));
     }
-    told
+    statements
 }
 
-fn repeated(facts: &Facts, pieces: &[&Piece]) -> Vec<Statement> {
-    let mut told: Vec<(usize, Statement)> = Vec::new();
+fn describe_repetitions(facts: &Facts, pieces: &[&WorkPiece]) -> Vec<Statement> {
+    let mut statements: Vec<(usize, Statement)> = Vec::new();
     let mut asked: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for turn in pieces.iter().flat_map(|piece| &piece.turns) {
-        if let Some(key) = same_key(&facts.turns[*turn].prompt.text) {
+        if let Some(key) = prompt_key(&facts.turns[*turn].prompt.text) {
             asked.entry(key).or_default().push(*turn);
         }
     }
     for turns in asked.into_values().filter(|turns| turns.len() > 1) {
-        let words = quoted(&facts.turns[turns[0]].prompt.text, 120);
+        let words = shorten_quote(&facts.turns[turns[0]].prompt.text, 120);
         let lines = turns
             .iter()
             .map(|turn| facts.cite_line(*turn, facts.turns[*turn].prompt.line));
         let sentence = say(format!("Asked {} in nearly the same words: ", times(turns.len()))).quote(words);
-        told.push((turns.len() * 2, sentence.cite(lines)));
+        statements.push((turns.len() * 2, sentence.cite(lines)));
     }
-    told.extend(failures(facts, pieces));
-    told.extend(shared_files(facts, pieces));
-    told.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
-    told.truncate(REPEATED_MAX);
-    told.into_iter().map(|(_, statement)| statement).collect()
+    statements.extend(repeated_failures(facts, pieces));
+    statements.extend(shared_files(facts, pieces));
+    statements.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
+    statements.truncate(REPEATED_MAX);
+    statements.into_iter().map(|(_, statement)| statement).collect()
 }
 
-/// Commands that failed again and again.
-fn failures(facts: &Facts, pieces: &[&Piece]) -> Vec<(usize, Statement)> {
+/// Returns the commands that failed repeatedly, with the number of failures.
+fn repeated_failures(facts: &Facts, pieces: &[&WorkPiece]) -> Vec<(usize, Statement)> {
     let mut failed: BTreeMap<String, Vec<Citation>> = BTreeMap::new();
     for turn in pieces.iter().flat_map(|piece| piece.turns.iter().copied()) {
-        for ran in facts.turns[turn].ran().filter(|ran| ran.failed() && !ran.is_test) {
-            let what = ran.command().filter(|command| super::commands::is_telling(command));
+        for ran in facts.turns[turn]
+            .tool_calls()
+            .filter(|ran| ran.failed() && !ran.is_test)
+        {
+            let what = ran.command().filter(|command| super::commands::is_notable(command));
             if let Some(what) = what {
                 failed.entry(what).or_default().push(facts.cite_line(turn, ran.line));
             }
@@ -104,7 +121,7 @@ fn failures(facts: &Facts, pieces: &[&Piece]) -> Vec<(usize, Statement)> {
     let often = failed.into_iter().filter(|(_, lines)| lines.len() >= FAILED_MIN);
     often
         .map(|(what, lines)| {
-            let sentence = Sentence::default().code(quoted(&what, 60));
+            let sentence = Sentence::default().code(shorten_quote(&what, 60));
             (
                 lines.len(),
                 sentence.say(format!(" failed {}", times(lines.len()))).cite(lines),
@@ -113,9 +130,9 @@ fn failures(facts: &Facts, pieces: &[&Piece]) -> Vec<(usize, Statement)> {
         .collect()
 }
 
-/// Files that several pieces of work edited.
-fn shared_files(facts: &Facts, pieces: &[&Piece]) -> Vec<(usize, Statement)> {
-    let mut edited: BTreeMap<(usize, &str), Vec<&Piece>> = BTreeMap::new();
+/// Returns the files that several pieces of work edited.
+fn shared_files(facts: &Facts, pieces: &[&WorkPiece]) -> Vec<(usize, Statement)> {
+    let mut edited: BTreeMap<(usize, &str), Vec<&WorkPiece>> = BTreeMap::new();
     for piece in pieces {
         let project = facts.project_of(piece.turns[0]);
         for file in piece.files.keys() {
@@ -125,45 +142,45 @@ fn shared_files(facts: &Facts, pieces: &[&Piece]) -> Vec<(usize, Statement)> {
     let mut several: Vec<_> = edited.into_iter().filter(|(_, pieces)| pieces.len() > 1).collect();
     several.sort_by_key(|(_, pieces)| std::cmp::Reverse(pieces.len()));
     several.truncate(SHARED_MAX);
-    let tell = |((_, file), pieces): ((usize, &str), Vec<&Piece>)| {
-        let turn = |piece: &&Piece| {
-            let edits = |turn: &&usize| super::group::files(facts, **turn).contains_key(file);
+    let describe = |((_, file), pieces): ((usize, &str), Vec<&WorkPiece>)| {
+        let turn = |piece: &&WorkPiece| {
+            let edits = |turn: &&usize| super::group::edited_files(facts, **turn).contains_key(file);
             piece.turns.iter().find(edits).map(|turn| facts.cite_turn(*turn))
         };
         let sentence = Sentence::default()
-            .code(quoted(&fitting(file, 80), 90))
-            .say(format!(" was edited in {} pieces of work apart", pieces.len()));
+            .code(shorten_quote(&shorten_path(file, 80), 90))
+            .say(format!(" was edited in {} separate pieces of work", pieces.len()));
         (pieces.len(), sentence.cite(pieces.iter().filter_map(turn)))
     };
-    several.into_iter().map(tell).collect()
+    several.into_iter().map(describe).collect()
 }
 
-fn worked(facts: &Facts, pieces: &[&Piece]) -> Vec<Statement> {
-    let mut told = Vec::new();
+fn describe_successes(facts: &Facts, pieces: &[&WorkPiece]) -> Vec<Statement> {
+    let mut statements = Vec::new();
     for piece in pieces {
-        told.extend(recovered(facts, piece));
+        statements.extend(fixed_tests(facts, piece));
     }
-    told.truncate(MENDED_MAX);
+    statements.truncate(FIXED_MAX);
     for piece in pieces {
-        let is_clean = piece.judgement.outcome == Outcome::Success && piece.stepped_in.is_empty();
+        let is_clean = piece.judgement.outcome == Outcome::Success && piece.interventions.is_empty();
         if is_clean && !piece.files.is_empty() && piece.turns.len() == 1 {
             let turn = piece.turns[0];
             let lines = std::iter::once(facts.cite_turn(turn)).chain(facts.cite_evidence(&piece.judgement.evidence));
-            let words = super::words::title(&facts.turns[turn].prompt.text);
-            told.push(
+            let words = super::words::make_title(&facts.turns[turn].prompt.text);
+            statements.push(
                 say("One prompt was enough: ")
                     .quote(words)
-                    .say(format!(" ({})", in_short(piece)))
+                    .say(format!(" ({})", summarize_piece(piece)))
                     .cite(lines),
             );
         }
     }
-    told.truncate(WORKED_MAX);
-    told
+    statements.truncate(WORKED_MAX);
+    statements
 }
 
-/// Tests that failed and passed in the end.
-fn recovered(facts: &Facts, piece: &Piece) -> Option<Statement> {
+/// Returns the tests of a piece that failed first and passed in the end.
+fn fixed_tests(facts: &Facts, piece: &WorkPiece) -> Option<Statement> {
     let names: BTreeSet<&str> = piece.tests.iter().map(|test| test.name.as_str()).collect();
     names.into_iter().find_map(|name| {
         let mut runs: Vec<_> = piece
@@ -174,17 +191,17 @@ fn recovered(facts: &Facts, piece: &Piece) -> Option<Statement> {
         runs.sort_by_key(|run| run.seq);
         let failed = runs.iter().find(|run| run.passed == Some(false))?;
         let last = runs.last().filter(|run| run.passed == Some(true))?;
-        // An edit between them says that something was mended.
+        // Only an edit in between shows that something was fixed.
         let edited = piece.turns.iter().any(|turn| {
-            facts.turns[*turn].ran().any(|ran| {
+            facts.turns[*turn].tool_calls().any(|ran| {
                 !ran.files.is_empty() && ran.end == End::Answered && (failed.seq..last.seq).contains(&ran.seq)
             })
         });
         edited.then(|| {
             let sentence = say("Tests with ")
-                .code(quoted(name, 60))
-                .say(" failed and were mended: ");
-            let title = super::tell::title_of(facts, piece);
+                .code(shorten_quote(name, 60))
+                .say(" failed and were fixed: ");
+            let title = super::tell::work_title(facts, piece);
             sentence.words(&title.words).cite([
                 facts.cite_line(failed.turn, failed.line),
                 facts.cite_line(last.turn, last.line),
@@ -193,13 +210,13 @@ fn recovered(facts: &Facts, piece: &Piece) -> Option<Statement> {
     })
 }
 
-/// What leads the page: the heaviest pieces of the day in one line each, and how much is open.
-pub(super) fn summary(works: &[(&Work, &Piece, u64)]) -> Vec<Statement> {
-    let mut told: Vec<Statement> = works
+/// Returns the summary: the heaviest pieces of the day in one line each, and the number of open items.
+pub(super) fn lead_statements(works: &[(&Work, &WorkPiece, u64)]) -> Vec<Statement> {
+    let mut statements: Vec<Statement> = works
         .iter()
         .enumerate()
         .filter(|(at, (_, _, weight))| *at == 0 || *weight >= WEIGHT_MIN)
-        .take(LEADING)
+        .take(SUMMARY_MAX)
         .map(|(_, (work, piece, _))| {
             let project = work.title.citations.first().map(|citation| citation.project.clone());
             let mut sentence = Sentence::default();
@@ -207,7 +224,7 @@ pub(super) fn summary(works: &[(&Work, &Piece, u64)]) -> Vec<Statement> {
                 sentence = sentence.code(project).say(": ");
             }
             sentence = sentence.words(&work.title.words);
-            let short = in_short(piece);
+            let short = summarize_piece(piece);
             if !short.is_empty() {
                 sentence = sentence.say(format!(" – {short}"));
             }
@@ -221,8 +238,8 @@ pub(super) fn summary(works: &[(&Work, &Piece, u64)]) -> Vec<Statement> {
     if !open.is_empty() {
         let lines = open.iter().filter_map(|statement| statement.citations.first().cloned());
         let first = open[0];
-        let sentence = say(format!("Left open, {}: ", count(open.len(), "thing"))).words(&first.words);
-        told.push(sentence.cite(lines));
+        let sentence = say(format!("Left open, {}: ", count_noun(open.len(), "thing"))).words(&first.words);
+        statements.push(sentence.cite(lines));
     }
-    told
+    statements
 }

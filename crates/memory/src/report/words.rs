@@ -1,4 +1,4 @@
-//! How sentences are put together, how much of what somebody said is quoted, and how masked secrets are numbered.
+//! Builds sentences, shortens quotations, and numbers masked secrets.
 
 use std::sync::LazyLock;
 
@@ -8,10 +8,10 @@ use super::fields::{Citation, Day, Statement, Word};
 use crate::digest::one_line;
 use crate::mask::Numbering;
 
-/// A sentence has at most so many citations.
+/// Maximum number of citations of a sentence.
 const CITATIONS_MAX: usize = 4;
 
-/// A sentence in the making.
+/// A sentence under construction.
 #[derive(Debug, Default)]
 pub(super) struct Sentence {
     words: Vec<Word>,
@@ -41,7 +41,7 @@ impl Sentence {
         self
     }
 
-    /// Names with commas between them.
+    /// Adds names, separated by commas.
     pub(super) fn codes(self, names: impl IntoIterator<Item = String>) -> Self {
         let mut sentence = self;
         for (at, name) in names.into_iter().enumerate() {
@@ -58,7 +58,7 @@ impl Sentence {
         self
     }
 
-    /// The lines it stands on. Of many the first ones and the last one are cited.
+    /// Ends the sentence with its citations. If there are too many, the first ones and the last one are kept.
     pub(super) fn cite(mut self, citations: impl IntoIterator<Item = Citation>) -> Statement {
         for citation in citations {
             if !self.citations.contains(&citation) {
@@ -77,13 +77,13 @@ impl Sentence {
     }
 }
 
-/// Begins a sentence.
+/// Starts a sentence.
 pub(super) fn say(text: impl Into<String>) -> Sentence {
     Sentence::default().say(text)
 }
 
-/// `1 file`, `2 files`.
-pub(super) fn count(count: usize, word: &str) -> String {
+/// Returns a count with its noun: `1 file`, `2 files`.
+pub(super) fn count_noun(count: usize, word: &str) -> String {
     match (count, word.strip_suffix('y')) {
         (1, _) => format!("1 {word}"),
         (count, Some(stem)) if !stem.ends_with(['a', 'e', 'o']) => format!("{count} {stem}ies"),
@@ -91,7 +91,7 @@ pub(super) fn count(count: usize, word: &str) -> String {
     }
 }
 
-/// `once`, `twice`, `3 times`.
+/// Returns a number of repetitions: `once`, `twice`, `3 times`.
 pub(super) fn times(count: usize) -> String {
     match count {
         1 => "once".to_owned(),
@@ -100,9 +100,9 @@ pub(super) fn times(count: usize) -> String {
     }
 }
 
-/// Words on one line, cut at the end of a word.
-pub(super) fn quoted(text: &str, chars_max: usize) -> String {
-    let line = one_line(&shown(text), chars_max);
+/// Returns a text on one line, shortened at the end of a word.
+pub(super) fn shorten_quote(text: &str, chars_max: usize) -> String {
+    let line = one_line(&strip_hidden(text), chars_max);
     let Some(cut) = line.strip_suffix('…').map(|cut| cut.trim_end_matches('…')) else {
         return line;
     };
@@ -110,14 +110,14 @@ pub(super) fn quoted(text: &str, chars_max: usize) -> String {
         return line;
     }
     match cut.rfind(' ') {
-        // A long word without a gap is cut where it must be.
+        // A long word without a space is cut in the middle.
         Some(at) if cut.len() - at < 30 => format!("{}…", cut[..at].trim_end_matches([',', ';', ':', '.', '-'])),
         _ => line,
     }
 }
 
-/// Text without what cannot be seen: control characters, and what turns the text around it.
-pub(super) fn shown(text: &str) -> String {
+/// Removes invisible characters: control characters, and those that change the direction of the text.
+pub(super) fn strip_hidden(text: &str) -> String {
     let is_hidden = |c: char| {
         (c.is_control() && !c.is_whitespace())
             || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
@@ -125,15 +125,15 @@ pub(super) fn shown(text: &str) -> String {
     text.chars().filter(|c| !is_hidden(*c)).collect()
 }
 
-/// The first sentence of what somebody asked, as a title.
-pub(super) fn title(text: &str) -> String {
+/// Returns the first sentence of a prompt as a title.
+pub(super) fn make_title(text: &str) -> String {
     const CHARS_MAX: usize = 90;
     const SHORT_CHARS: usize = 20;
     static END: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new(r"[^\d\s][.!?](?:\s|$)|[。！？]").expect("the expression is a good one"));
+        LazyLock::new(|| Regex::new(r"[^\d\s][.!?](?:\s|$)|[。！？]").expect("the expression is valid"));
     let mut lines = text.lines().map(str::trim).filter(|line| has_words(line));
     let mut first = lines.next().unwrap_or_default().to_owned();
-    // "Implement this plan:" says nothing without what comes next, and neither does the first of some points.
+    // "Implement this plan:" says nothing without the next line, and neither does the first item of a list.
     while first.chars().count() < SHORT_CHARS || first.ends_with(':') {
         let Some(next) = lines.next().filter(|_| first.chars().count() < CHARS_MAX) else {
             break;
@@ -149,14 +149,15 @@ pub(super) fn title(text: &str) -> String {
         .map(|found| found.end())
         .find(|end| *end >= SHORT_CHARS);
     let first = end.map_or(line, |end| line[..end].trim_end().trim_end_matches(['.', '。']));
-    quoted(first, CHARS_MAX)
+    shorten_quote(first, CHARS_MAX)
 }
 
-/// Whether a text begins with something nobody says: a tag, a fence, a prompt of a shell, a slash command.
+/// Returns `true` if a text begins with something that is pasted, not typed: a tag, a code fence, a shell prompt or a
+/// slash command.
 pub(super) fn is_pasted(text: &str) -> bool {
     static PASTED: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"^\s*(?:<[A-Za-z][\w-]*[\s/>]|```|[$❯%] |/[\w:-]+(?:\s|$)|[\w.-]+@[\w.-]+:[^\s]*[$#] )")
-            .expect("the expression is a good one")
+            .expect("the expression is valid")
     });
     PASTED.is_match(text)
 }
@@ -165,10 +166,10 @@ fn has_words(line: &str) -> bool {
     line.chars().any(char::is_alphanumeric) && !line.starts_with("```")
 }
 
-/// What a human asked: all of it where the log has it whole, without what an editor put before it.
-pub(super) fn asked(summary: &str, text: &str) -> String {
+/// Returns the full text of a prompt, without the context that an editor adds before it.
+pub(super) fn prompt_text(summary: &str, text: &str) -> String {
     const REQUEST: &str = "## My request for Codex:";
-    // Commands and such are worded by the reader; the raw text is an envelope.
+    // The reader has already extracted commands and the like. Their raw text is only an envelope.
     let whole = match text.starts_with(summary.trim_end_matches('…')) {
         true => text,
         false => summary,
@@ -177,33 +178,33 @@ pub(super) fn asked(summary: &str, text: &str) -> String {
     request.unwrap_or(whole).trim().to_owned()
 }
 
-/// The beginning of an answer: its first paragraphs, without signs of Markdown at the line's beginning.
-pub(super) fn answered(text: &str, chars_max: usize) -> String {
+/// Returns the first paragraphs of an answer, without Markdown markers at the start of lines.
+pub(super) fn answer_start(text: &str, chars_max: usize) -> String {
     let lines = text.lines().map(|line| line.trim().trim_start_matches(['#', '>', ' ']));
-    let mut told = String::new();
+    let mut start = String::new();
     let mut in_code = false;
     for line in lines {
         if line.starts_with("```") {
             in_code = !in_code;
             continue;
         }
-        // Tables say nothing on one line.
+        // A table is unreadable on one line.
         if in_code || line.starts_with('|') || !line.chars().any(char::is_alphanumeric) {
             continue;
         }
-        if !told.is_empty() {
-            told.push(' ');
+        if !start.is_empty() {
+            start.push(' ');
         }
-        told += &line.replace("**", "");
-        if told.chars().count() > chars_max {
+        start += &line.replace("**", "");
+        if start.chars().count() > chars_max {
             break;
         }
     }
-    quoted(&told, chars_max)
+    shorten_quote(&start, chars_max)
 }
 
-/// The question at the end of an answer, where it ends with one.
-pub(super) fn question(text: &str) -> Option<String> {
+/// Returns the question with which an answer ends, if it ends with one.
+pub(super) fn final_question(text: &str) -> Option<String> {
     let is_line = |line: &&str| line.chars().any(char::is_alphanumeric);
     let last = text.lines().map(str::trim).rfind(is_line)?;
     let last = last.trim_end_matches(['*', '_', ')', '"', '”', '`']).trim_end();
@@ -214,17 +215,18 @@ pub(super) fn question(text: &str) -> Option<String> {
     let start = body.rfind(['.', '!', '?', '。', '？', ':']).map_or(0, |at| at + 1);
     let start = last.ceil_char_boundary(start);
     let asked = last[start..].trim().trim_start_matches(['*', '_', '-', ')', ' ']);
-    // Half a word behind a colon is no question by itself.
+    // One or two words after a colon are not a complete question.
     let asked = if asked.split_whitespace().count() < 3 {
         last
     } else {
         asked
     };
-    Some(quoted(asked, 200))
+    Some(shorten_quote(asked, 200))
 }
 
-/// The day with its masked secrets numbered in the order in which they stand, for whoever it is handed to.
-pub(super) fn numbered(mut day: Day) -> Day {
+/// Numbers the masked secrets of a day in order of appearance, so that equal secrets can be recognized without their
+/// fingerprints.
+pub(super) fn number_secrets(mut day: Day) -> Day {
     let mut numbering = Numbering::default();
     let mut number = |text: &mut String| {
         if let std::borrow::Cow::Owned(numbered) = numbering.renumber_str(text) {
@@ -268,31 +270,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_title_is_the_first_sentence_with_words_in_it() {
+    fn a_title_is_the_first_sentence_that_contains_words() {
         assert_eq!(
-            title("fix the login of the app. Then deploy."),
+            make_title("fix the login of the app. Then deploy."),
             "fix the login of the app"
         );
-        assert_eq!(title("Yes to all. We also need Cura."), "Yes to all. We also need Cura");
         assert_eq!(
-            title("```\nstack\n```\nwhy does this crash?"),
+            make_title("Yes to all. We also need Cura."),
+            "Yes to all. We also need Cura"
+        );
+        assert_eq!(
+            make_title("```\nstack\n```\nwhy does this crash?"),
             "stack why does this crash?"
         );
-        assert_eq!(title("# Plan\n\nmore"), "Plan more");
+        assert_eq!(make_title("# Plan\n\nmore"), "Plan more");
         assert_eq!(
-            title("Implement this plan:\n\n# Plan: mend the login\n\nmore"),
-            "Plan: mend the login"
+            make_title("Implement this plan:\n\n# Plan: fix the login\n\nmore"),
+            "Plan: fix the login"
         );
-        assert_eq!(title("1. lint\n2. tests\n3. ship it"), "1. lint 2. tests 3. ship it");
         assert_eq!(
-            title("e.g. this one is long enough. And more"),
+            make_title("1. lint\n2. tests\n3. ship it"),
+            "1. lint 2. tests 3. ship it"
+        );
+        assert_eq!(
+            make_title("e.g. this one is long enough. And more"),
             "e.g. this one is long enough"
         );
-        assert_eq!(title(""), "");
+        assert_eq!(make_title(""), "");
     }
 
     #[test]
-    fn what_is_pasted_is_told_from_what_is_said() {
+    fn pasted_text_is_distinguished_from_typed_text() {
         for pasted in [
             "<bash-input>ls</bash-input>",
             "$ cargo test",
@@ -302,21 +310,21 @@ mod tests {
         ] {
             assert!(is_pasted(pasted), "{pasted}");
         }
-        for said in [
-            "mend the login",
+        for typed in [
+            "fix the login",
             "a < b is wrong",
             "<3 this, but",
             "/ is missing",
             "$5 are too much",
             "# Plan",
         ] {
-            assert!(!is_pasted(said), "{said}");
+            assert!(!is_pasted(typed), "{typed}");
         }
     }
 
     #[test]
     fn a_question_at_the_end_is_found() {
-        let check = |text| question(text);
+        let check = |text| final_question(text);
         assert_eq!(
             check("Done. Shall I push the branch?").as_deref(),
             Some("Shall I push the branch?")
@@ -332,23 +340,23 @@ mod tests {
     }
 
     #[test]
-    fn words_are_cut_between_words_and_hidden_ones_go() {
-        assert_eq!(quoted("one two three", 9), "one two…");
-        assert_eq!(quoted("a\u{202e}b\u{1b}[31m\tc", 99), "ab[31m c");
-        assert_eq!(quoted("short", 99), "short");
+    fn quotations_are_cut_between_words_and_lose_hidden_characters() {
+        assert_eq!(shorten_quote("one two three", 9), "one two…");
+        assert_eq!(shorten_quote("a\u{202e}b\u{1b}[31m\tc", 99), "ab[31m c");
+        assert_eq!(shorten_quote("short", 99), "short");
     }
 
     proptest::proptest! {
         #[test]
-        fn any_text_is_quoted_within_its_bounds(text in "(?s).{0,300}|[?？!。.:\\s`*#>|…a]{0,60}", most in 1_usize..80) {
-            for short in [quoted(&text, most), answered(&text, most)] {
+        fn every_quotation_keeps_its_length_limit(text in "(?s).{0,300}|[?？!。.:\\s`*#>|…a]{0,60}", most in 1_usize..80) {
+            for short in [shorten_quote(&text, most), answer_start(&text, most)] {
                 proptest::prop_assert!(short.chars().count() <= most + 1, "{}", short);
                 let is_hidden = short.contains(['\n', '\u{1b}', '\u{202e}']);
                 proptest::prop_assert!(!is_hidden);
             }
-            proptest::prop_assert!(title(&text).chars().count() <= 91);
-            proptest::prop_assert!(question(&text).is_none_or(|asked| asked.chars().count() <= 201));
-            _ = asked("", &text);
+            proptest::prop_assert!(make_title(&text).chars().count() <= 91);
+            proptest::prop_assert!(final_question(&text).is_none_or(|asked| asked.chars().count() <= 201));
+            _ = prompt_text("", &text);
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The workspace as a report reads it: its metadata, its projects and the rows of their indexes. Nothing is written
-//! here, and a name from the index leads nowhere but into its project.
+//! A workspace as the report reads it: its metadata, its projects and their index rows. It is never written to, and
+//! paths from the index cannot leave their project.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -12,17 +12,17 @@ use super::ReportError;
 use super::fields::{Bounds, Day};
 use crate::diary::source_name;
 
-/// A workspace, opened.
+/// An open workspace.
 #[derive(Debug)]
 pub(super) struct Workspace {
-    pub(super) metadata: Metadata,
-    /// By key.
-    pub(super) projects: Vec<Folder>,
+    pub(super) metadata: WorkspaceMetadata,
+    /// Ordered by key.
+    pub(super) projects: Vec<ProjectFolder>,
 }
 
 /// `metadata.json`.
 #[derive(Debug, Deserialize)]
-pub(super) struct Metadata {
+pub(super) struct WorkspaceMetadata {
     pub(super) report_date: String,
     pub(super) timezone: String,
     pub(super) status: String,
@@ -31,8 +31,8 @@ pub(super) struct Metadata {
     pub(super) report_window_utc: Bounds,
 }
 
-impl Metadata {
-    /// Returns how long the day was when it was prepared.
+impl WorkspaceMetadata {
+    /// Returns the length of the day so far, when it was prepared.
     pub(super) fn length_s(&self) -> u64 {
         let Some((start, end)) = self.window() else {
             return u64::MAX;
@@ -42,13 +42,13 @@ impl Metadata {
         u64::try_from(end.as_second() - start.as_second()).unwrap_or_default()
     }
 
-    /// The window as instants.
+    /// Returns the bounds of the day as instants.
     pub(super) fn window(&self) -> Option<(Timestamp, Timestamp)> {
         let Bounds { start, end } = &self.report_window_utc;
         Some((start.parse().ok()?, end.parse().ok()?))
     }
 
-    /// Whether the day was not over.
+    /// Returns `true` if the day was not over when it was prepared.
     pub(super) fn is_partial(&self) -> bool {
         self.status == "partial"
     }
@@ -56,16 +56,16 @@ impl Metadata {
 
 /// One project.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub(super) struct ProjectFolder {
     pub(super) path: PathBuf,
     pub(super) key: String,
     pub(super) label: String,
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<IndexRow>,
 }
 
 /// A row of the index.
 #[derive(Debug, Deserialize)]
-pub(super) struct Row {
+pub(super) struct IndexRow {
     pub(super) session_ref: String,
     pub(super) source: String,
     pub(super) source_session_id: String,
@@ -75,7 +75,7 @@ pub(super) struct Row {
     pub(super) turns: Vec<TurnRow>,
 }
 
-impl Row {
+impl IndexRow {
     pub(super) fn agent(&self) -> Option<Agent> {
         Agent::ALL.into_iter().find(|agent| source_name(*agent) == self.source)
     }
@@ -102,34 +102,34 @@ pub(super) struct SubagentRow {
 
 impl Workspace {
     pub(super) fn open(path: &Path) -> Result<Self, ReportError> {
-        let bytes = read(&path.join("metadata.json"))?;
+        let bytes = read_file(&path.join("metadata.json"))?;
         let metadata = parse(&path.join("metadata.json"), &bytes)?;
         let mut projects = Vec::new();
         let entries = fs::read_dir(path.join("projects")).into_iter().flatten().flatten();
         for entry in entries.filter(|entry| entry.path().join("project.json").is_file()) {
-            projects.push(Folder::open(entry.path())?);
+            projects.push(ProjectFolder::open(entry.path())?);
         }
         projects.sort_by(|a, b| a.key.cmp(&b.key));
         Ok(Self { metadata, projects })
     }
 
-    /// Leaves the sessions that are wanted, and the projects that still have some.
+    /// Keeps the sessions that `takes` accepts, and the projects that still have sessions.
     pub(super) fn retain(&mut self, takes: &dyn Fn(&str) -> bool) {
-        let is_wanted = |row: &Row| {
+        let is_wanted = |row: &IndexRow| {
             row.agent()
                 .is_some_and(|agent| takes(SessionUid::new(agent, &row.source_session_id).as_str()))
         };
         for folder in &mut self.projects {
-            // One whose agent is not known is told as such.
+            // Rows of an unknown agent are kept, so that they are reported as unreadable.
             folder.rows.retain(|row| row.agent().is_none() || is_wanted(row));
         }
         self.projects.retain(|folder| !folder.rows.is_empty());
     }
 
-    /// What each project is called: its label where no other has it, else its key.
+    /// Returns the name of each project: its label if no other project has it, otherwise its key.
     pub(super) fn names(&self) -> Vec<String> {
         let is_only = |label: &str| self.projects.iter().filter(|other| other.label == label).count() == 1;
-        let name = |folder: &Folder| match is_only(&folder.label) {
+        let name = |folder: &ProjectFolder| match is_only(&folder.label) {
             true => folder.label.clone(),
             false => folder.key.clone(),
         };
@@ -137,28 +137,28 @@ impl Workspace {
     }
 }
 
-impl Folder {
+impl ProjectFolder {
     fn open(path: PathBuf) -> Result<Self, ReportError> {
         #[derive(Deserialize)]
-        struct Told {
+        struct ProjectFile {
             project_key: String,
             project_label: String,
         }
         let file = path.join("project.json");
-        let told: Told = parse(&file, &read(&file)?)?;
+        let project: ProjectFile = parse(&file, &read_file(&file)?)?;
         let file = path.join("sessions.index.jsonl");
-        let bytes = read(&file)?;
+        let bytes = read_file(&file)?;
         let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         let rows = lines.map(|line| parse(&file, line)).collect::<Result<_, _>>()?;
         Ok(Self {
             path,
-            key: told.project_key,
-            label: told.project_label,
+            key: project.project_key,
+            label: project.project_label,
             rows,
         })
     }
 
-    /// A file that the index names.
+    /// Returns the path of a file named by the index, or `None` if it would be outside of the project's sessions.
     pub(super) fn file(&self, place: &str) -> Option<PathBuf> {
         let place = Path::new(place);
         let is_plain = place.components().all(|name| matches!(name, Component::Normal(_)));
@@ -166,12 +166,12 @@ impl Folder {
     }
 }
 
-/// A day that was written before.
+/// Reads a day that was written earlier.
 pub fn read_day(path: &Path) -> Result<Day, ReportError> {
-    parse(path, &read(path)?)
+    parse(path, &read_file(path)?)
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, ReportError> {
+fn read_file(path: &Path) -> Result<Vec<u8>, ReportError> {
     fs::read(path).map_err(|error| ReportError::Workspace {
         path: path.to_owned(),
         reason: error.to_string(),

@@ -1,8 +1,8 @@
-//! What a writer other than ours hands in: evidence by session, pieces of work by project, the day as a whole.
+//! The input of external writers: evidence by session, pieces of work by project, and the day as a whole.
 //!
-//! A writer reads and writes through a [`Desk`]. Nothing it hands in is taken on trust: every citation is looked up in the
-//! workspace's index, every word of a closed set and every size is checked, each turn is covered once. What is wrong comes
-//! back with its JSON path. Nothing here knows which agent writes, or how it is asked.
+//! A writer reads and writes through a [`Desk`]. Its input is never trusted: every citation is looked up in the
+//! workspace's index, every value and every size is checked, and each turn may be covered only once. Errors are
+//! returned with their JSON path. Nothing here depends on which agent writes, or how it is called.
 
 mod check;
 mod daily;
@@ -23,9 +23,9 @@ use serde_json::Value;
 use super::ReportError;
 use super::workspace::Workspace;
 use crate::mask::{Masker, Numbering};
-use check::{Node, Wrongs};
+use check::{InputErrors, JsonNode};
 use index::Index;
-use place::Place;
+use place::WritingPath;
 use progress::Writings;
 
 pub use check::Wrong;
@@ -38,21 +38,21 @@ pub use progress::{Phase, Piece, Progress, progress};
 pub use read::{Mode, Record, TurnPage};
 pub use works::{CitedClaim, Disposed, Disposition, TurnName, WorkItem, WorkItems, WorkKind};
 
-/// A workspace with a writer at it.
+/// An open workspace with its writer.
 #[derive(Debug)]
 pub struct Desk {
     root: PathBuf,
-    /// Who writes.
+    /// The name of the writer.
     by: String,
     index: Index,
     masker: Masker,
-    /// Secrets have one number each in everything this writer reads.
+    /// Numbers secrets the same way in everything that this writer reads.
     numbering: Numbering,
     /// The turn that was read last.
-    turn: Option<read::Opened>,
+    turn: Option<read::OpenTurn>,
 }
 
-/// Why something is not done: what is wrong with it, and what was taken all the same.
+/// The errors of a rejected input, and the parts that were accepted anyway.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Refusal {
     pub status: &'static str,
@@ -63,7 +63,7 @@ pub struct Refusal {
     pub missing: Vec<String>,
 }
 
-/// What was written, and what is still missing beside it.
+/// The accepted parts of an input, and what is still missing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Taken {
     pub status: &'static str,
@@ -71,11 +71,11 @@ pub struct Taken {
     pub missing: Vec<String>,
 }
 
-impl From<Wrongs> for Refusal {
-    fn from(wrongs: Wrongs) -> Self {
+impl From<InputErrors> for Refusal {
+    fn from(errors: InputErrors) -> Self {
         Self {
             status: "invalid",
-            errors: wrongs.told,
+            errors: errors.listed,
             written: Vec::new(),
             missing: Vec::new(),
         }
@@ -89,9 +89,9 @@ impl Desk {
             path: workspace.to_owned(),
             reason: error.to_string(),
         };
-        // Links above the workspace are the user's; those in it are nobody's.
+        // Links above the workspace belong to the user. Links inside it are not followed.
         let root = workspace.canonicalize().map_err(failed)?;
-        let index = Index::of(&Workspace::open(&root)?, &root);
+        let index = Index::from_workspace(&Workspace::open(&root)?, &root);
         Ok(Self {
             root,
             by: by.to_owned(),
@@ -102,122 +102,118 @@ impl Desk {
         })
     }
 
-    /// Takes the evidence of some turns of a session: `project_key`, `session_ref`, `turns`.
-    pub fn write_evidence(&mut self, told: &Value) -> Result<Taken, Refusal> {
-        let mut wrongs = Wrongs::default();
-        let told = self.masked(told);
-        let node = Node::root(&told);
-        node.only(&["project_key", "session_ref", "turns"], &mut wrongs);
+    /// Accepts the evidence of some turns of a session: `project_key`, `session_ref`, `turns`.
+    pub fn write_evidence(&mut self, input: &Value) -> Result<Taken, Refusal> {
+        let mut errors = InputErrors::default();
+        let input = self.mask_input(input);
+        let node = JsonNode::root(&input);
+        node.check_fields(&["project_key", "session_ref", "turns"], &mut errors);
         let found = self
             .index
-            .project(&node, &mut wrongs)
-            .and_then(|project| Some((project, project.session(&node, &mut wrongs)?)));
+            .project(&node, &mut errors)
+            .and_then(|project| Some((project, project.session(&node, &mut errors)?)));
         let Some((project, session)) = found else {
-            return Err(wrongs.into());
+            return Err(errors.into());
         };
-        let mut evidence = progress::evidence_of(&self.root, project, session);
+        let mut evidence = progress::load_evidence(&self.root, project, session);
         let mut written = Vec::new();
-        let turns = node.field("turns", &mut wrongs);
+        let turns = node.field("turns", &mut errors);
         for node in turns
-            .map(|turns| turns.list(evidence::TURNS_MAX, &mut wrongs))
+            .map(|turns| turns.list(evidence::TURNS_MAX, &mut errors))
             .unwrap_or_default()
         {
-            let Some(own) = evidence::check(session, &node, &mut wrongs) else {
+            let Some(own) = evidence::check(session, &node, &mut errors) else {
                 continue;
             };
             if written.contains(&own.turn_ref) {
-                node.wrong(&mut wrongs, "is of a turn that was told already", "tell each turn once");
+                node.add_error(&mut errors, "repeats a turn of this call", "describe each turn once");
                 continue;
             }
             written.push(own.turn_ref.clone());
             evidence.insert(own.turn_ref.clone(), own);
         }
-        let place = Place::Evidence {
+        let place = WritingPath::Evidence {
             project: &project.key,
             session: &session.session_ref,
         };
-        let missing = evidence::missing(session, &evidence);
-        let kept = evidence::kept(project, session, &self.by, &evidence);
-        self.put(place, &kept, wrongs, written, missing)
+        let missing = evidence::missing_turns(session, &evidence);
+        let stored = evidence::stored_json(project, session, &self.by, &evidence);
+        self.store(place, &stored, errors, written, missing)
     }
 
-    /// Takes pieces of work of a project: `project_key`, `works`.
-    pub fn write_works(&mut self, told: &Value) -> Result<Taken, Refusal> {
-        let mut wrongs = Wrongs::default();
-        let told = self.masked(told);
-        let node = Node::root(&told);
-        node.only(&["project_key", "works"], &mut wrongs);
-        let Some(project) = self.index.project(&node, &mut wrongs) else {
-            return Err(wrongs.into());
+    /// Accepts pieces of work of a project: `project_key`, `works`.
+    pub fn write_works(&mut self, input: &Value) -> Result<Taken, Refusal> {
+        let mut errors = InputErrors::default();
+        let input = self.mask_input(input);
+        let node = JsonNode::root(&input);
+        node.check_fields(&["project_key", "works"], &mut errors);
+        let Some(project) = self.index.project(&node, &mut errors) else {
+            return Err(errors.into());
         };
         let writings = Writings::read(&self.root, &self.index);
         let own = writings.project(project.key.as_str());
         if own.is_none_or(|own| own.has_gaps) {
             let hint = "write the evidence of all its sessions first";
-            wrongs.add("project_key", "the evidence of this project is not complete", hint);
-            return Err(wrongs.into());
+            errors.add("project_key", "the evidence of this project is not complete", hint);
+            return Err(errors.into());
         }
         let (basis, mut works) = own
             .map(|own| (own.basis.clone(), own.works.clone()))
             .unwrap_or_default();
         let mut written = Vec::new();
-        let items = node.field("works", &mut wrongs);
+        let items = node.field("works", &mut errors);
         for node in items
-            .map(|items| items.list(works::WORKS_MAX, &mut wrongs))
+            .map(|items| items.list(works::WORKS_MAX, &mut errors))
             .unwrap_or_default()
         {
-            let Some(item) = works::check(&self.index, project, &works, &node, &mut wrongs) else {
+            let Some(item) = works::check(&self.index, project, &works, &node, &mut errors) else {
                 continue;
             };
             written.push(item.work_ref.clone());
             works.insert(item.work_ref.clone(), item);
         }
-        let missing = works::missing(project, &works);
+        let missing = works::missing_turns(project, &works);
         let missing = missing
             .iter()
             .map(|name| format!("{} {}", name.session_ref, name.turn_ref));
-        let kept = works::kept(project, &basis, &self.by, &works);
-        let place = Place::Works { project: &project.key };
-        self.put(place, &kept, wrongs, written, missing.collect())
+        let stored = works::stored_json(project, &basis, &self.by, &works);
+        let place = WritingPath::Works { project: &project.key };
+        self.store(place, &stored, errors, written, missing.collect())
     }
 
-    /// Takes what is told of the whole day: `headline`, `summary`, `corrected`, `repeated`, `worked`.
-    pub fn write_day(&mut self, told: &Value) -> Result<Taken, Refusal> {
-        let mut wrongs = Wrongs::default();
+    /// Accepts the description of the whole day: `headline`, `summary`, `corrected`, `repeated`, `worked`.
+    pub fn write_day(&mut self, input: &Value) -> Result<Taken, Refusal> {
+        let mut errors = InputErrors::default();
         let writings = Writings::read(&self.root, &self.index);
         if let Some(project) = writings.projects.iter().find(|project| !project.is_done()) {
             let message = format!("the pieces of work of {} are not complete", project.key);
-            wrongs.add("", message, "write those of all projects first");
-            return Err(wrongs.into());
+            errors.add("", message, "write the work of all projects first");
+            return Err(errors.into());
         }
-        let told = self.masked(told);
-        let Some(day) = daily::check(&self.index, &Node::root(&told), &mut wrongs) else {
-            return Err(wrongs.into());
+        let input = self.mask_input(input);
+        let Some(day) = daily::check(&self.index, &JsonNode::root(&input), &mut errors) else {
+            return Err(errors.into());
         };
-        let kept = daily::kept(&writings.basis(), &self.by, &day);
-        self.put(Place::Day, &kept, wrongs, vec!["day".to_owned()], Vec::new())
+        let stored = daily::stored_json(&writings.basis(), &self.by, &day);
+        self.store(WritingPath::Day, &stored, errors, vec!["day".to_owned()], Vec::new())
     }
 
-    /// Keeps what is right, and tells what is wrong.
-    fn put(
+    /// Stores the valid parts, and returns an error if any part was invalid.
+    fn store(
         &self,
-        place: Place<'_>,
-        kept: &Value,
-        mut wrongs: Wrongs,
+        place: WritingPath<'_>,
+        stored: &Value,
+        mut errors: InputErrors,
         written: Vec<String>,
         missing: Vec<String>,
     ) -> Result<Taken, Refusal> {
         if !written.is_empty()
-            && let Err(error) = place::write(&self.root, place, kept)
+            && let Err(error) = place::write_json(&self.root, place, stored)
         {
-            wrongs.add(
-                "",
-                format!("cannot be kept: {error}"),
-                "this is not yours to mend: stop",
-            );
-            return Err(wrongs.into());
+            errors.add("", format!("cannot be stored: {error}"), "you cannot fix this: stop");
+            return Err(errors.into());
         }
-        match wrongs.is_empty() {
+        match errors.is_empty() {
             true => Ok(Taken {
                 status: "written",
                 written,
@@ -226,18 +222,18 @@ impl Desk {
             false => Err(Refusal {
                 written,
                 missing,
-                ..wrongs.into()
+                ..errors.into()
             }),
         }
     }
 
-    /// What is handed in, without secrets: whoever wrote it may have seen some elsewhere.
-    fn masked(&self, told: &Value) -> Value {
-        match told {
+    /// Masks the secrets of an input, because the writer may have seen some elsewhere.
+    fn mask_input(&self, input: &Value) -> Value {
+        match input {
             Value::String(text) => Value::String(self.masker.mask_str(text, &mut Vec::new()).into_owned()),
-            Value::Array(all) => all.iter().map(|one| self.masked(one)).collect(),
+            Value::Array(all) => all.iter().map(|one| self.mask_input(one)).collect(),
             Value::Object(fields) => {
-                let field = |(name, value): (&String, &Value)| (name.clone(), self.masked(value));
+                let field = |(name, value): (&String, &Value)| (name.clone(), self.mask_input(value));
                 Value::Object(fields.iter().map(field).collect())
             }
             other => other.clone(),

@@ -1,75 +1,79 @@
-//! The edits of a file, gathered from all sessions that are kept, and the commands that name it.
+//! Finds the edits of a file in all stored sessions, and the commands that name it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use jiff::Timestamp;
 use transcript::{Agent, Change, Edited, Kind, LineBody, PartKind, SessionEvent, changes, edited, runs_commands};
 
-use super::paths::Target;
+use super::paths::TargetFile;
 use crate::store::{Listed, Status, Store, StoreError};
 use crate::{kept, packs};
 
-/// So many edits of one file are followed, the newest ones.
+/// Maximum number of edits of one file that are replayed. The newest ones are kept.
 const EDITS_MAX: usize = 20_000;
 
 /// An edit of the file, or a command that names it.
 #[derive(Debug, Clone)]
-pub(super) struct Found {
-    /// Which of the sessions.
+pub(super) struct FoundEdit {
+    /// Index into the listed sessions.
     pub(super) session: usize,
     pub(super) turn: Option<u32>,
     pub(super) seq: u64,
-    /// Of the log.
+    /// The line of the log.
     pub(super) line: u64,
     pub(super) at: Option<Timestamp>,
     pub(super) tool: String,
     pub(super) summary: String,
-    /// None of a command that only names the file, and of an edit whose text is not told.
+    /// `None` for a command that only names the file, and for an edit whose text the log does not contain.
     pub(super) change: Option<Change>,
     pub(super) before: Option<String>,
     pub(super) is_command: bool,
 }
 
-/// All of them, oldest first.
-pub(super) fn gather(store: &Store, sessions: &[Listed], target: &mut Target) -> Result<Vec<Found>, StoreError> {
+/// Returns all edits of the file, oldest first.
+pub(super) fn find_edits(
+    store: &Store,
+    sessions: &[Listed],
+    target: &mut TargetFile,
+) -> Result<Vec<FoundEdit>, StoreError> {
     let mut found = Vec::new();
-    let names = target.last_names();
+    let names = target.file_names();
     for (at, session) in sessions.iter().enumerate() {
         if session.status != Status::Kept {
             continue;
         }
         if store.reads().may_name_file(&session.session_uid, &names)? {
-            of_session(store, at, session, target, &mut found)?;
+            find_session_edits(store, at, session, target, &mut found)?;
         }
     }
-    found.sort_by_key(|one| (one.at, one.session, one.seq));
+    found.sort_by_key(|edit| (edit.at, edit.session, edit.seq));
     drop_copies(&mut found);
     let first = found.len().saturating_sub(EDITS_MAX);
     found.drain(..first);
     Ok(found)
 }
 
-/// Whether the file came from another place by one of the edits; then it had that name, too.
-pub(super) fn note_moves(found: &[Found], sessions: &[Listed], target: &mut Target) -> bool {
-    let before = target.last_names().len() + target.names.len();
+/// Adds the former paths of the file if one of the edits moved it here. Returns `true` if a new path was added.
+pub(super) fn note_moves(found: &[FoundEdit], sessions: &[Listed], target: &mut TargetFile) -> bool {
+    let before = target.file_names().len() + target.names.len();
     for edit in found {
         let directory = sessions[edit.session].cwd.as_deref();
         if let Some(change) = &edit.change
             && let Some(to) = &change.moved_to
-            && target.is_at(to, directory)
+            && target.matches_path(to, directory)
         {
-            target.was_at(&change.path, directory);
+            target.add_path(&change.path, directory);
         }
     }
-    target.last_names().len() + target.names.len() > before
+    target.file_names().len() + target.names.len() > before
 }
 
-fn of_session(
+fn find_session_edits(
     store: &Store,
     at: usize,
     session: &Listed,
-    target: &mut Target,
-    found: &mut Vec<Found>,
+    target: &mut TargetFile,
+    found: &mut Vec<FoundEdit>,
 ) -> Result<(), StoreError> {
     let uid = session.session_uid.as_str();
     let directory = session.cwd.as_deref();
@@ -81,31 +85,31 @@ fn of_session(
     };
     let mut edits = Vec::new();
     for event in events.iter().filter(is_own) {
-        if event.files.iter().any(|file| target.is_at(file, directory)) {
+        if event.files.iter().any(|file| target.matches_path(file, directory)) {
             edits.push(event);
         } else if event.files.is_empty() && runs_commands(event.tool.as_deref().unwrap_or_default()) {
-            let writes = written_by(&event.summary);
-            if writes.iter().any(|word| target.is_at(word, directory)) {
-                found.push(base(at, event));
+            let writes = written_paths(&event.summary);
+            if writes.iter().any(|word| target.matches_path(word, directory)) {
+                found.push(base_edit(at, event));
             }
         }
     }
-    let results = results_of(&events, &edits);
-    let lines = lines_of(store, uid, edits.iter().copied().chain(results.values().copied()))?;
+    let results = edit_results(&events, &edits);
+    let lines = read_event_lines(store, uid, edits.iter().copied().chain(results.values().copied()))?;
     let agent = kept::agent_of(uid)?;
     for event in edits {
         let result = results
             .get(&event.seq)
             .and_then(|result| lines.get(&(result.part, result.line)));
-        let told = result.and_then(|line| edited(agent, line));
+        let reported = result.and_then(|line| edited(agent, line));
         let call = lines.get(&(event.part, event.line));
-        take_edit(agent, at, event, call, told, (target, directory), found);
+        push_edit(agent, at, event, call, reported, (target, directory), found);
     }
     Ok(())
 }
 
-fn base(session: usize, event: &SessionEvent) -> Found {
-    Found {
+fn base_edit(session: usize, event: &SessionEvent) -> FoundEdit {
+    FoundEdit {
         session,
         turn: event.turn,
         seq: event.seq,
@@ -119,48 +123,52 @@ fn base(session: usize, event: &SessionEvent) -> Found {
     }
 }
 
-/// What an edit changed in the file. What the tool says afterwards is better than what it was asked for.
-fn take_edit(
+/// Adds what an edit changed in the file. For Claude, the tool's result is preferred to its input because it is what
+/// was really applied.
+fn push_edit(
     agent: Agent,
     at: usize,
     event: &SessionEvent,
     call: Option<&Vec<u8>>,
-    told: Option<Edited>,
-    (target, directory): (&mut Target, Option<&str>),
-    found: &mut Vec<Found>,
+    reported: Option<Edited>,
+    (target, directory): (&mut TargetFile, Option<&str>),
+    found: &mut Vec<FoundEdit>,
 ) {
-    let mut is_here = |change: &Change| {
-        let is_moved = change.moved_to.as_ref().is_some_and(|to| target.is_at(to, directory));
-        is_moved || target.is_at(&change.path, directory)
+    let mut is_this_file = |change: &Change| {
+        let is_moved = change
+            .moved_to
+            .as_ref()
+            .is_some_and(|to| target.matches_path(to, directory));
+        is_moved || target.matches_path(&change.path, directory)
     };
-    // Grok tells an edit of all places as one of one place.
-    let told = told.filter(|told| is_here(&told.change));
-    let asked = call.map(|line| changes(agent, line, event.block)).unwrap_or_default();
-    let asked: Vec<Change> = asked.into_iter().filter(|change| is_here(change)).collect();
-    match told {
-        Some(told) if agent == Agent::Claude || asked.is_empty() => found.push(Found {
-            change: Some(told.change),
-            before: told.before,
-            ..base(at, event)
+    // Grok reports an edit of several places as an edit of one, so the report only counts if its path matches.
+    let reported = reported.filter(|reported| is_this_file(&reported.change));
+    let requested = call.map(|line| changes(agent, line, event.block)).unwrap_or_default();
+    let requested: Vec<Change> = requested.into_iter().filter(|change| is_this_file(change)).collect();
+    match reported {
+        Some(reported) if agent == Agent::Claude || requested.is_empty() => found.push(FoundEdit {
+            change: Some(reported.change),
+            before: reported.before,
+            ..base_edit(at, event)
         }),
-        _ if asked.is_empty() => found.push(base(at, event)),
-        _ => found.extend(asked.into_iter().map(|change| Found {
+        _ if requested.is_empty() => found.push(base_edit(at, event)),
+        _ => found.extend(requested.into_iter().map(|change| FoundEdit {
             change: Some(change),
-            ..base(at, event)
+            ..base_edit(at, event)
         })),
     }
 }
 
-/// The result of each edit.
-fn results_of<'e>(events: &'e [SessionEvent], edits: &[&SessionEvent]) -> HashMap<u64, &'e SessionEvent> {
+/// Returns the result of each edit, by the sequence number of the edit.
+fn edit_results<'e>(events: &'e [SessionEvent], edits: &[&SessionEvent]) -> HashMap<u64, &'e SessionEvent> {
     let wanted: BTreeSet<u64> = edits.iter().map(|edit| edit.seq).collect();
     let results = events.iter().filter(|event| event.kinds.has(Kind::ToolResult));
-    let of_edits = results.filter_map(|result| Some((result.parent_seq?, result)));
-    of_edits.filter(|(call, _)| wanted.contains(call)).collect()
+    let by_call = results.filter_map(|result| Some((result.parent_seq?, result)));
+    by_call.filter(|(call, _)| wanted.contains(call)).collect()
 }
 
-/// The lines of some events, as they were kept.
-fn lines_of<'e>(
+/// Reads the stored lines of some events.
+fn read_event_lines<'e>(
     store: &Store,
     uid: &str,
     events: impl Iterator<Item = &'e SessionEvent>,
@@ -183,28 +191,29 @@ fn lines_of<'e>(
     Ok(lines)
 }
 
-/// The same edit in several logs is one: a resumed session begins with a copy. Those that belong to a turn count.
-fn drop_copies(found: &mut Vec<Found>) {
-    let mut kept: Vec<Found> = Vec::with_capacity(found.len());
-    for one in found.drain(..) {
-        let is_same = |known: &&mut Found| {
-            known.session != one.session
+/// Drops copies of an edit, because a resumed session begins with a copy of its predecessor's log. A copy that belongs
+/// to a turn replaces one that does not.
+fn drop_copies(found: &mut Vec<FoundEdit>) {
+    let mut kept: Vec<FoundEdit> = Vec::with_capacity(found.len());
+    for edit in found.drain(..) {
+        let is_same = |known: &&mut FoundEdit| {
+            known.session != edit.session
                 && known.at.is_some()
-                && known.at == one.at
-                && known.change == one.change
-                && known.summary == one.summary
+                && known.at == edit.at
+                && known.change == edit.change
+                && known.summary == edit.summary
         };
         match kept.iter_mut().rev().take(64).find(is_same) {
-            Some(known) if known.turn.is_none() && one.turn.is_some() => *known = one,
+            Some(known) if known.turn.is_none() && edit.turn.is_some() => *known = edit,
             Some(_) => {}
-            None => kept.push(one),
+            None => kept.push(edit),
         }
     }
     *found = kept;
 }
 
-/// The paths that a command of a shell writes, as far as its beginning tells.
-fn written_by(command: &str) -> Vec<&str> {
+/// Returns the paths that a shell command may write, judged by its program and redirections.
+fn written_paths(command: &str) -> Vec<&str> {
     let is_end = |c: char| c.is_whitespace() || "'\"`()<>|;&=,".contains(c);
     let mut written = Vec::new();
     for piece in command.split(['\n', ';', '|', '&']) {
@@ -228,9 +237,9 @@ fn written_by(command: &str) -> Vec<&str> {
         if writes {
             written.extend(words);
         }
-        // What stands behind `>` is written, whatever the program.
-        for behind in piece.split('>').skip(1) {
-            written.extend(behind.split(is_end).find(|word| !word.is_empty()));
+        // The word after `>` is written by any program.
+        for after_redirect in piece.split('>').skip(1) {
+            written.extend(after_redirect.split(is_end).find(|word| !word.is_empty()));
         }
     }
     written
@@ -241,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_that_write_a_file_are_told_from_those_that_read_it() {
+    fn commands_that_write_a_file_are_distinguished_from_those_that_read_it() {
         for (command, path) in [
             ("sed -i 's/a/b/' src/a.rs", "src/a.rs"),
             ("cd app && cat > src/a.rs <<'EOF'", "src/a.rs"),
@@ -249,7 +258,7 @@ mod tests {
             ("git mv b.rs src/a.rs", "src/a.rs"),
             ("cargo run | tee src/a.rs", "src/a.rs"),
         ] {
-            assert!(written_by(command).contains(&path), "{command}");
+            assert!(written_paths(command).contains(&path), "{command}");
         }
         for command in [
             "cat src/a.rs",
@@ -257,7 +266,7 @@ mod tests {
             "git diff src/a.rs",
             "grep -n x src/a.rs | head",
         ] {
-            assert!(!written_by(command).contains(&"src/a.rs"), "{command}");
+            assert!(!written_paths(command).contains(&"src/a.rs"), "{command}");
         }
     }
 }

@@ -1,8 +1,8 @@
-//! What git knows of a file: its commits, its texts at them, and which of them brought a line.
+//! What git knows about a file: its commits, its text at each of them, and which commit added a line.
 //!
-//! A repository is a stranger's: its settings can name programs. So git is run without hooks, monitors, pagers, helpers,
-//! filters and text converters, without the user's and the machine's settings, and never so that it writes or fetches. Where
-//! it fails, is missing or takes too long, it knows nothing.
+//! Repositories are untrusted because their settings can name programs. Git therefore runs without hooks, monitors,
+//! pagers, helpers, filters and text converters, without the user's and the system's settings, and only with commands
+//! that neither write nor fetch. If git fails, is not installed or exceeds the timeout, every method returns nothing.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -13,25 +13,25 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-/// So long git is waited for.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// More than this of what git says is not read.
+/// How long to wait for one git command.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// Output beyond this size is not read.
 const OUTPUT_BYTES_MAX: u64 = 32 << 20;
-/// So many commits of a file are asked for.
+/// Maximum number of commits of a file.
 const COMMITS_MAX: &str = "--max-count=500";
 
 /// A commit that changed a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Commit {
     pub sha: String,
-    /// When it was made, or made anew by a rebase.
+    /// The committer time, which a rebase changes.
     pub at: Timestamp,
-    /// What the file was called in it, from the root of the repository.
+    /// The name of the file in this commit, relative to the root of the repository.
     pub name: String,
     pub subject: String,
 }
 
-/// A repository that git is asked about.
+/// A repository to run git in.
 #[derive(Debug, Clone)]
 pub(super) struct Git {
     root: PathBuf,
@@ -42,10 +42,10 @@ impl Git {
         Self { root: root.to_owned() }
     }
 
-    /// The commits that changed a file, through its renames, newest first.
-    pub(super) fn commits(&self, name: &str) -> Vec<Commit> {
+    /// Returns the commits that changed a file, followed through renames, newest first.
+    pub(super) fn list_commits(&self, name: &str) -> Vec<Commit> {
         let format = "--format=%x01%H%x02%ct%x02%s";
-        let words = [
+        let args = [
             "log",
             COMMITS_MAX,
             "--follow",
@@ -59,14 +59,14 @@ impl Git {
             "--",
             name,
         ];
-        let told = self.ask(&words).unwrap_or_default();
-        let told = String::from_utf8_lossy(&told);
+        let output = self.run(&args).unwrap_or_default();
+        let output = String::from_utf8_lossy(&output);
         let mut commits: Vec<Commit> = Vec::new();
-        for told in told.split('\u{1}').skip(1) {
-            let mut pieces = told.split(['\0', '\n']).filter(|piece| !piece.is_empty());
+        for entry in output.split('\u{1}').skip(1) {
+            let mut pieces = entry.split(['\0', '\n']).filter(|piece| !piece.is_empty());
             let header: Vec<&str> = pieces.next().unwrap_or_default().splitn(3, '\u{2}').collect();
             let [sha, at, subject] = header[..] else { continue };
-            let (Some(at), Some(name)) = (moment(at), pieces.next()) else {
+            let (Some(at), Some(name)) = (parse_timestamp(at), pieces.next()) else {
                 continue;
             };
             commits.push(Commit {
@@ -79,17 +79,17 @@ impl Git {
         commits
     }
 
-    /// The text of a file at a commit.
+    /// Returns the text of a file at a commit.
     pub(super) fn text_at(&self, sha: &str, name: &str) -> Option<String> {
         let blob = format!("{sha}:{name}");
-        let bytes = self.ask(&["cat-file", "blob", &blob])?;
+        let bytes = self.run(&["cat-file", "blob", &blob])?;
         String::from_utf8(bytes).ok()
     }
 
-    /// The id of the commit that brought a line of the newest commit's file.
-    pub(super) fn blamed(&self, name: &str, line: u64) -> Option<Commit> {
+    /// Returns the commit that added a line of the file at `HEAD`.
+    pub(super) fn blame_line(&self, name: &str, line: u64) -> Option<Commit> {
         let range = format!("-L{line},{line}");
-        let told = self.ask(&[
+        let output = self.run(&[
             "blame",
             "--porcelain",
             "-w",
@@ -99,19 +99,23 @@ impl Git {
             "--",
             name,
         ])?;
-        let told = String::from_utf8_lossy(&told);
-        let sha = told.split_whitespace().next()?.to_owned();
-        let field = |key: &str| told.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' '));
+        let output = String::from_utf8_lossy(&output);
+        let sha = output.split_whitespace().next()?.to_owned();
+        let field = |key: &str| {
+            output
+                .lines()
+                .find_map(|line| line.strip_prefix(key)?.strip_prefix(' '))
+        };
         Some(Commit {
             sha,
-            at: moment(field("committer-time")?)?,
+            at: parse_timestamp(field("committer-time")?)?,
             name: field("filename").unwrap_or(name).to_owned(),
             subject: field("summary").unwrap_or_default().to_owned(),
         })
     }
 
-    /// Runs git and gives what it says; none where it fails.
-    fn ask(&self, words: &[&str]) -> Option<Vec<u8>> {
+    /// Runs git and returns its output, or `None` if it fails.
+    fn run(&self, args: &[&str]) -> Option<Vec<u8>> {
         let mut command = Command::new("git");
         command.args(["--no-pager", "--no-optional-locks", "--literal-pathspecs"]);
         for setting in [
@@ -143,7 +147,7 @@ impl Git {
             .env("GIT_NO_LAZY_FETCH", "1")
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("LC_ALL", "C")
-            .args(words)
+            .args(args)
             .current_dir(&self.root)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -154,18 +158,18 @@ impl Git {
         thread::spawn(move || {
             let mut bytes = Vec::new();
             let read = output.take(OUTPUT_BYTES_MAX).read_to_end(&mut bytes);
-            // Nobody waits any more where it took too long.
+            // The receiver is gone if the timeout expired.
             _ = sender.send(read.map(|_| bytes));
         });
-        let told = receiver.recv_timeout(PATIENCE);
-        if told.is_err() {
+        let received = receiver.recv_timeout(TIMEOUT);
+        if received.is_err() {
             _ = child.kill();
         }
         let ended = child.wait().ok()?;
-        told.ok()?.ok().filter(|_| ended.success())
+        received.ok()?.ok().filter(|_| ended.success())
     }
 }
 
-fn moment(seconds: &str) -> Option<Timestamp> {
+fn parse_timestamp(seconds: &str) -> Option<Timestamp> {
     Timestamp::from_second(seconds.trim().parse().ok()?).ok()
 }

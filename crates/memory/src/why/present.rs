@@ -1,4 +1,4 @@
-//! The text of a file as it is now, masked like everything that is kept.
+//! The present text of a file, masked like all stored text.
 
 use std::fs;
 use std::io::Read;
@@ -6,17 +6,17 @@ use std::io::Read;
 use super::{FILE_BYTES_MAX, HEAD_BYTES, Question, WhyError};
 use crate::mask::{Masker, TextState};
 
-/// Returns the lines of the file if it has the requested line.
-pub(super) fn present(question: &Question<'_>, line: u64) -> Result<Vec<String>, WhyError> {
-    let lines = present_lines(question)?;
+/// Returns the lines of the file, or an error if it does not have the requested line.
+pub(super) fn read_with_line(question: &Question<'_>, line: u64) -> Result<Vec<String>, WhyError> {
+    let lines = read_lines(question)?;
     match line >= 1 && line <= lines.len() as u64 {
         true => Ok(lines),
         false => Err(WhyError::NoSuchLine(lines.len() as u64)),
     }
 }
 
-/// Returns the lines of the file, masked like everything that is kept.
-pub(super) fn present_lines(question: &Question<'_>) -> Result<Vec<String>, WhyError> {
+/// Returns the lines of the file, masked like all stored text.
+pub(super) fn read_lines(question: &Question<'_>) -> Result<Vec<String>, WhyError> {
     let metadata = fs::metadata(question.path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => WhyError::Missing,
         _ => WhyError::Unreadable(error),
@@ -33,11 +33,11 @@ pub(super) fn present_lines(question: &Question<'_>) -> Result<Vec<String>, WhyE
     if bytes.iter().take(HEAD_BYTES).any(|byte| *byte == 0) {
         return Err(WhyError::NoText);
     }
-    Ok(masked(question.masker, &String::from_utf8_lossy(&bytes)))
+    Ok(mask_lines(question.masker, &String::from_utf8_lossy(&bytes)))
 }
 
-/// The lines of a text without secrets. Each stays a line.
-pub(super) fn masked(masker: &Masker, text: &str) -> Vec<String> {
+/// Masks secrets in a text and returns its lines. Masking never joins or splits lines.
+pub(super) fn mask_lines(masker: &Masker, text: &str) -> Vec<String> {
     let mut state = TextState::default();
     let mut hits = Vec::new();
     let mask = |line: &str| {

@@ -1,5 +1,5 @@
-//! Paths that sessions edited, by the end of their names, and files whose text matches recorded edits although no path or git history connects
-//! them.
+//! Looks up recorded paths by the end of their name, and finds files whose text matches recorded edits although no path
+//! or git history connects them.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
@@ -7,22 +7,22 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use transcript::{Kind, Side};
 
-use super::edits::{self, Found};
-use super::paths::{Target, is_windows_path, path_parts, whole};
+use super::edits::{self, FoundEdit};
+use super::paths::{TargetFile, absolute_path, is_windows_path, path_parts};
 use super::show;
 use crate::store::{Listed, Status, Store, StoreError};
 
-/// The maximum number of recorded paths whose edits are compared with a file.
+/// Maximum number of recorded paths whose edits are compared with a file.
 const COMPARED_MAX: usize = 8;
-/// Shorter lines, such as a closing brace, are in many files.
-const TELLING_CHARS_MIN: usize = 8;
-/// The minimum number of distinctive lines that a file and the recorded edits share.
+/// Shorter lines, such as a closing brace, occur in many files.
+const DISTINCTIVE_CHARS_MIN: usize = 8;
+/// Minimum number of distinctive lines that a file and the recorded edits must share.
 const SHARED_LINES_MIN: usize = 2;
 
 /// A path that sessions edited.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedPath {
-    /// As the newest session has it; absolute.
+    /// Absolute, in the spelling of the newest session.
     pub path: String,
     pub repo: Option<String>,
     pub edits: u64,
@@ -30,19 +30,19 @@ pub struct RecordedPath {
     pub last_at: Option<Timestamp>,
 }
 
-/// Recorded edits that match a file, although nothing else connects them.
+/// Recorded edits of another path whose text matches the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LikelySource {
     /// The path that was edited.
     pub path: String,
-    /// Lines that the edits wrote and the file has, without short ones.
+    /// Number of lines that the edits wrote and that the file contains, without short ones.
     pub shared_lines: usize,
-    /// Lines that the edits wrote, without short ones.
+    /// Number of lines that the edits wrote, without short ones.
     pub written_lines: usize,
 }
 
-/// Returns the recorded paths that end with `name`, a file name with any number of directories before it, the one that was edited last first.
-/// Paths of Windows match in any case and with either separator.
+/// Returns the recorded paths that end with `name` (a file name with any number of parent directories), most recently
+/// edited first. Windows paths match in any case and with either separator.
 pub fn recorded_paths(
     store: &Store,
     name: &str,
@@ -57,7 +57,7 @@ pub fn recorded_paths(
     for session in store.reads().listed()?.iter().filter(|session| takes(session)) {
         let mut own: BTreeMap<PathBuf, (String, u64)> = BTreeMap::new();
         for (path, directory, edits) in edited_paths(store, session, &names)? {
-            let Some(canonical) = whole(&path, directory.as_deref()) else {
+            let Some(canonical) = absolute_path(&path, directory.as_deref()) else {
                 continue;
             };
             if ends_with(&canonical, &path, &wanted) {
@@ -92,8 +92,8 @@ pub fn recorded_paths(
     Ok(found)
 }
 
-/// Returns the paths that a session edited, with the directory it worked in and the number of edits, if it may have edited a file of one of
-/// these names.
+/// Returns the paths that a session edited, each with the session's directory and a number of edits. Sessions that
+/// cannot have edited a file with one of these names are skipped.
 fn edited_paths(
     store: &Store,
     session: &Listed,
@@ -132,13 +132,14 @@ fn ends_with(canonical: &Path, recorded: &str, wanted: &[String]) -> bool {
     own.len() >= wanted.len() && own.iter().rev().zip(wanted.iter().rev()).all(is_same)
 }
 
-/// Edits of another path that wrote what a file holds.
+/// Edits of another path that wrote lines of the file.
 pub(super) struct LikelyEdits {
     pub(super) source: LikelySource,
-    pub(super) found: Vec<Found>,
+    pub(super) found: Vec<FoundEdit>,
 }
 
-/// Returns the recorded edits of a file of the same name that match `lines` best, if at least half of what they wrote is there.
+/// Returns the recorded edits of a file of the same name that match `lines` best, if the file contains at least half of
+/// the lines they wrote.
 pub(super) fn likely_edits(
     store: &Store,
     sessions: &[Listed],
@@ -151,8 +152,8 @@ pub(super) fn likely_edits(
     let present: HashSet<&str> = lines.iter().map(|line| line.trim()).collect();
     let mut best: Option<LikelyEdits> = None;
     for recorded in recorded_paths(store, name, &|_| true)?.into_iter().take(COMPARED_MAX) {
-        let mut target = Target::new(Path::new(&recorded.path));
-        let found = edits::gather(store, sessions, &mut target)?;
+        let mut target = TargetFile::new(Path::new(&recorded.path));
+        let found = edits::find_edits(store, sessions, &mut target)?;
         let written = written_lines(&found);
         let shared = written.iter().filter(|line| present.contains(line.as_str())).count();
         let is_alike = shared >= SHARED_LINES_MIN && shared * 2 >= written.len();
@@ -168,14 +169,14 @@ pub(super) fn likely_edits(
     Ok(best)
 }
 
-/// Returns the lines that edits wrote, each once, without short ones.
-fn written_lines(found: &[Found]) -> HashSet<String> {
-    let hunks = found.iter().flat_map(|one| show::edit(one).diff);
+/// Returns the distinct lines that the edits wrote, without short ones.
+fn written_lines(found: &[FoundEdit]) -> HashSet<String> {
+    let hunks = found.iter().flat_map(|edit| show::describe_edit(edit).diff);
     let rows = hunks.flat_map(|hunk| hunk.rows);
     let written = rows
         .filter(|row| row.side == Side::New)
         .map(|row| row.text.trim().to_owned());
     written
-        .filter(|line| line.chars().count() >= TELLING_CHARS_MIN)
+        .filter(|line| line.chars().count() >= DISTINCTIVE_CHARS_MIN)
         .collect()
 }

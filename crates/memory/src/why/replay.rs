@@ -1,8 +1,9 @@
-//! The edits of a file made again, oldest first, so that each line is known by the edit that wrote it.
+//! Replays the edits of a file, oldest first, so that each line is attributed to the edit that wrote it.
 //!
-//! The text is taken from where it is known: what a tool saw before its edit, a whole text that was written, what git has. An
-//! edit that does not fit shows that somebody else was there; the text is then asked of git, or taken from what stands around
-//! the edit. What fits nowhere is looked for in the present text at the end: only whole, and only at one place.
+//! The starting text comes from what a tool saw before its edit, from an edit that wrote the whole file, or from git.
+//! If an edit does not apply, the file was changed outside of all sessions in between. The text is then taken from git,
+//! or the edit is placed by its context. An edit that cannot be placed at all is searched for in the present text at
+//! the end, and counts only if its text occurs there unchanged and exactly once.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -10,82 +11,84 @@ use std::rc::Rc;
 use jiff::Timestamp;
 use transcript::{Change, How, Hunk, Replacement, Row, Side};
 
-use super::lines::{Followed, bare, pairs, says_something, split};
+use super::lines::{AttributedText, is_distinctive, match_lines, split_lines, strip_spacing};
 
-/// A text that is shorter can stand anywhere by chance.
-const PIECE_CHARS_MIN: usize = 12;
+/// A shorter text could occur anywhere by chance.
+const UNIQUE_CHARS_MIN: usize = 12;
 
-/// An edit as it is made again.
+/// An edit to replay.
 #[derive(Debug)]
-pub(super) struct Made<'e> {
+pub(super) struct ReplayedEdit<'e> {
     pub(super) at: Option<Timestamp>,
-    /// The file's text before, where the tool told it.
+    /// The file's text before the edit, if the tool reported it.
     pub(super) before: Option<&'e str>,
     pub(super) change: &'e Change,
 }
 
-/// Who wrote a line.
+/// The edit that wrote a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Writer {
+pub(super) struct LineWriter {
     /// The number of the edit.
     pub(super) edit: usize,
-    /// Whether only its spacing was changed since by somebody else.
+    /// True if only its spacing was changed since, outside of all sessions.
     pub(super) is_respaced: bool,
-    /// Whether the line was followed from the edit to now; else the edit's text was found in the present one.
+    /// True if the line was followed from the edit to the present text, false if the edit's text was only found in the
+    /// present text.
     pub(super) is_followed: bool,
 }
 
-/// A text of the file that was committed, with the number of the commit.
-pub(super) type Committed = (usize, String);
+/// A committed text of the file, with the number of the commit.
+pub(super) type CommittedText = (usize, String);
 
-/// Says of each line of the present text which edit wrote it. `text_at` gives the newest text that was committed before a
-/// moment, unless it is of the commit that is known already.
-pub(super) fn writers(
-    edits: &[Made<'_>],
+/// Returns, for each line of the present text, the edit that wrote it. `text_at` returns the newest text that was
+/// committed before a time, or `None` if that commit is the one already known.
+pub(super) fn attribute_lines(
+    edits: &[ReplayedEdit<'_>],
     present: &[String],
-    text_at: &mut dyn FnMut(Option<Timestamp>, Option<usize>) -> Option<Committed>,
-) -> Vec<Option<Writer>> {
-    let mut text: Option<Followed> = None;
+    text_at: &mut dyn FnMut(Option<Timestamp>, Option<usize>) -> Option<CommittedText>,
+) -> Vec<Option<LineWriter>> {
+    let mut text: Option<AttributedText> = None;
     let mut known = None;
-    let mut loose = Vec::new();
+    let mut unplaced = Vec::new();
     for (number, edit) in edits.iter().enumerate() {
         let mut states = Vec::new();
         if let Some((commit, committed)) = text_at(edit.at, known) {
-            let mut then = text.clone();
-            become_text(&mut then, &split(&committed), None);
-            states.extend(then);
+            let mut candidate = text.clone();
+            set_text(&mut candidate, &split_lines(&committed), None);
+            states.extend(candidate);
             known = Some(commit);
         }
-        // What was committed may be less than what was there: then the edit tells which of both it met.
+        // The working tree may have been ahead of the commit, so both texts are candidates and the edit applies to one
+        // of them.
         states.extend(text.take());
         if let Some(before) = edit.before {
-            let mut then = states.into_iter().next();
-            become_text(&mut then, &split(before), None);
-            states = then.into_iter().collect();
+            let mut candidate = states.into_iter().next();
+            set_text(&mut candidate, &split_lines(before), None);
+            states = candidate.into_iter().collect();
         }
-        let (made, fits) = make(states, number, edit);
-        text = made;
+        let (replayed, fits) = replay_edit(states, number, edit);
+        text = replayed;
         if !fits {
-            loose.push(number);
+            unplaced.push(number);
         }
     }
-    become_text(&mut text, present, None);
-    let followed = text.unwrap_or_default();
-    let mut writers: Vec<Option<Writer>> = followed
+    set_text(&mut text, present, None);
+    let attributed = text.unwrap_or_default();
+    let mut writers: Vec<Option<LineWriter>> = attributed
         .lines
         .iter()
         .map(|line| {
-            Some(Writer {
-                edit: line.by?,
+            Some(LineWriter {
+                edit: line.writer?,
                 is_respaced: line.is_respaced,
                 is_followed: true,
             })
         })
         .collect();
-    let bare_lines: Vec<String> = present.iter().map(|line| bare(line)).collect();
-    for number in loose.into_iter().rev() {
-        for at in found_now(edits[number].change, present, &bare_lines) {
-            writers[at].get_or_insert(Writer {
+    let bare_lines: Vec<String> = present.iter().map(|line| strip_spacing(line)).collect();
+    for number in unplaced.into_iter().rev() {
+        for at in lines_in_present(edits[number].change, present, &bare_lines) {
+            writers[at].get_or_insert(LineWriter {
                 edit: number,
                 is_respaced: false,
                 is_followed: false,
@@ -95,51 +98,55 @@ pub(super) fn writers(
     writers
 }
 
-fn become_text(text: &mut Option<Followed>, lines: &[String], by: Option<usize>) {
+fn set_text(text: &mut Option<AttributedText>, lines: &[String], writer: Option<usize>) {
     match text {
-        Some(text) => text.become_text(lines, by),
-        None => *text = Some(Followed::new(lines, by)),
+        Some(text) => text.set_text(lines, writer),
+        None => *text = Some(AttributedText::new(lines, writer)),
     }
 }
 
-/// Makes one edit again, on the first of the texts that it fits. Says whether it found its place.
-fn make(mut states: Vec<Followed>, number: usize, edit: &Made<'_>) -> (Option<Followed>, bool) {
+/// Replays one edit on the first candidate text to which it applies. The second value is `false` if it applies to none.
+fn replay_edit(
+    mut states: Vec<AttributedText>,
+    number: usize,
+    edit: &ReplayedEdit<'_>,
+) -> (Option<AttributedText>, bool) {
     let whole = match &edit.change.how {
-        How::Whole(whole) => Some(split(whole)),
+        How::Whole(whole) => Some(split_lines(whole)),
         How::Deleted => Some(Vec::new()),
         How::Replaced(_) | How::Patched(_) => None,
     };
     if let Some(whole) = whole {
-        let bare_lines: Vec<Rc<str>> = whole.iter().map(|line| bare(line).into()).collect();
-        let alike = |state: &Followed| pairs(&state.bare_lines(), &bare_lines).len();
-        // Of equal ones the last is taken: the order is turned, so that the first is.
-        let mut text = states.into_iter().rev().max_by_key(alike);
-        become_text(&mut text, &whole, Some(number));
+        let bare_lines: Vec<Rc<str>> = whole.iter().map(|line| strip_spacing(line).into()).collect();
+        let matches = |state: &AttributedText| match_lines(&state.bare_lines(), &bare_lines).len();
+        // `max_by_key` returns the last of equal candidates, so the order is reversed to get the first.
+        let mut text = states.into_iter().rev().max_by_key(matches);
+        set_text(&mut text, &whole, Some(number));
         return (text, true);
     }
     for at in 0..states.len() {
-        if fits(&mut states[at], number, &edit.change.how) {
+        if try_change(&mut states[at], number, &edit.change.how) {
             return (Some(states.swap_remove(at)), true);
         }
     }
     let Some(mut text) = states.into_iter().next() else {
         return (None, false);
     };
-    let hunks = pieces(&edit.change.how);
-    let is_squeezed = hunks.iter().all(|hunk| squeeze(&mut text, number, hunk));
-    (Some(text), is_squeezed)
+    let hunks = change_hunks(&edit.change.how);
+    let is_applied = hunks.iter().all(|hunk| apply_hunk_loosely(&mut text, number, hunk));
+    (Some(text), is_applied)
 }
 
-/// Makes a change where all of it has its place; else nothing.
-fn fits(text: &mut Followed, number: usize, how: &How) -> bool {
+/// Applies a change if all of its parts apply. Otherwise `text` is unchanged and the result is `false`.
+fn try_change(text: &mut AttributedText, number: usize, how: &How) -> bool {
     let mut tried = text.clone();
     let fits = match how {
-        How::Replaced(all) => all.iter().all(|one| substitute(&mut tried, number, one)),
+        How::Replaced(all) => all.iter().all(|one| replace_text(&mut tried, number, one)),
         How::Patched(hunks) => {
             let (mut from, mut moved) = (0, 0);
             hunks
                 .iter()
-                .all(|hunk| patch(&mut tried, number, hunk, &mut from, &mut moved))
+                .all(|hunk| apply_hunk(&mut tried, number, hunk, &mut from, &mut moved))
         }
         How::Whole(_) | How::Deleted => false,
     };
@@ -149,36 +156,38 @@ fn fits(text: &mut Followed, number: usize, how: &How) -> bool {
     fits
 }
 
-/// Puts one text in the place of another, within lines and over them.
-fn substitute(text: &mut Followed, number: usize, one: &Replacement) -> bool {
+/// Replaces one text by another, within a line or across lines.
+fn replace_text(text: &mut AttributedText, number: usize, one: &Replacement) -> bool {
     let old = one.old.replace("\r\n", "\n");
     let new = one.new.replace("\r\n", "\n");
     let mut from = 0;
     let mut is_found = false;
     loop {
         let whole: String = text.lines.iter().flat_map(|line| [&*line.text, "\n"]).collect();
-        // The last line may have no break that the old text could name.
+        // The last line of the file may lack a line break that the old text contains.
         let found = whole.get(from..).and_then(|rest| rest.find(&old)).map(|at| from + at);
         let Some(at) = found.filter(|_| !old.is_empty()) else {
             return is_found;
         };
-        let behind = at + old.len();
-        // Where both end with their line, the next one is not touched.
+        let end_of_old = at + old.len();
+        // If both texts end with a line break, the next line is untouched.
         let is_whole = old.ends_with('\n') && new.ends_with('\n');
         let end = match is_whole {
-            true => behind - 1,
-            false => whole[behind..].find('\n').map_or(whole.len(), |step| behind + step),
+            true => end_of_old - 1,
+            false => whole[end_of_old..]
+                .find('\n')
+                .map_or(whole.len(), |step| end_of_old + step),
         };
         let line_of = |at: usize| whole[..at].matches('\n').count();
         let start = whole[..at].rfind('\n').map_or(0, |at| at + 1);
-        let tail = whole.get(behind..end).unwrap_or_default();
+        let tail = whole.get(end_of_old..end).unwrap_or_default();
         let changed = format!(
             "{}{}{tail}",
             &whole[start..at],
             new.strip_suffix('\n').filter(|_| is_whole).unwrap_or(&new)
         );
         let place = line_of(at)..(line_of(end) + 1).min(text.lines.len());
-        let is_gone = changed.is_empty() && behind >= whole.len();
+        let is_gone = changed.is_empty() && end_of_old >= whole.len();
         let changed = changed.split('\n').filter(|_| !is_gone).map(str::to_owned);
         text.replace(place, &changed.collect::<Vec<_>>(), Some(number));
         (is_found, from) = (true, at + new.len());
@@ -188,24 +197,24 @@ fn substitute(text: &mut Followed, number: usize, one: &Replacement) -> bool {
     }
 }
 
-/// Makes one hunk where its old lines stand: at the line it tells, else behind the hunk before.
-fn patch(text: &mut Followed, number: usize, hunk: &Hunk, from: &mut usize, moved: &mut isize) -> bool {
-    let old: Vec<Rc<str>> = hunk.old().map(|line| bare(line).into()).collect();
+/// Applies one hunk at its line number, or after the previous hunk if it has none.
+fn apply_hunk(text: &mut AttributedText, number: usize, hunk: &Hunk, from: &mut usize, moved: &mut isize) -> bool {
+    let old: Vec<Rc<str>> = hunk.old().map(|line| strip_spacing(line).into()).collect();
     let new: Vec<String> = hunk.new_lines().map(str::to_owned).collect();
     let lines = text.bare_lines();
-    let told = hunk
+    let expected = hunk
         .old_line
         .map(|line| usize::try_from(line).unwrap_or(usize::MAX).saturating_sub(1));
-    let told = told.map(|line| line.saturating_add_signed(*moved));
-    let below = hunk.below.as_deref().map(bare).and_then(|below| {
+    let expected = expected.map(|line| line.saturating_add_signed(*moved));
+    let below = hunk.below.as_deref().map(strip_spacing).and_then(|below| {
         let at = lines.iter().skip(*from).position(|line| **line == *below)?;
         Some(*from + at + 1)
     });
-    let place = match (old.is_empty(), told) {
+    let place = match (old.is_empty(), expected) {
         (true, Some(line)) => Some(line.min(lines.len())),
         (true, None) => Some(below.unwrap_or(lines.len())),
-        (false, Some(line)) => nearest(&lines, &old, line),
-        (false, None) => first(&lines, &old, below.unwrap_or(*from)).or_else(|| first(&lines, &old, 0)),
+        (false, Some(line)) => find_nearest(&lines, &old, line),
+        (false, None) => find_first(&lines, &old, below.unwrap_or(*from)).or_else(|| find_first(&lines, &old, 0)),
     };
     let Some(at) = place else { return false };
     *moved += new.len().cast_signed() - old.len().cast_signed();
@@ -214,47 +223,48 @@ fn patch(text: &mut Followed, number: usize, hunk: &Hunk, from: &mut usize, move
     true
 }
 
-fn first(lines: &[Rc<str>], wanted: &[Rc<str>], from: usize) -> Option<usize> {
+/// Returns the first position of the wanted lines, starting at `from`.
+fn find_first(lines: &[Rc<str>], wanted: &[Rc<str>], from: usize) -> Option<usize> {
     let rest = lines.get(from..)?;
     rest.windows(wanted.len())
         .position(|window| window == wanted)
         .map(|at| from + at)
 }
 
-/// Where lines stand that are expected at `line`: as near to it as can be.
-fn nearest(lines: &[Rc<str>], wanted: &[Rc<str>], line: usize) -> Option<usize> {
+/// Returns the position of the wanted lines that is nearest to `line`.
+fn find_nearest(lines: &[Rc<str>], wanted: &[Rc<str>], line: usize) -> Option<usize> {
     let windows = lines.windows(wanted.len()).enumerate();
     let found = windows.filter(|(_, window)| *window == wanted).map(|(at, _)| at);
     found.min_by_key(|at| at.abs_diff(line))
 }
 
-/// A change as hunks of whole lines.
-fn pieces(how: &How) -> Vec<Hunk> {
+/// Returns a change as hunks of whole lines.
+fn change_hunks(how: &How) -> Vec<Hunk> {
     match how {
         How::Patched(hunks) => hunks.clone(),
-        How::Replaced(all) => all.iter().map(as_hunk).collect(),
+        How::Replaced(all) => all.iter().map(replacement_hunk).collect(),
         How::Whole(_) | How::Deleted => Vec::new(),
     }
 }
 
-/// A replacement as rows: what both sides have, what went, and what came.
-pub(super) fn as_hunk(one: &Replacement) -> Hunk {
-    let (old, new) = (split(&one.old), split(&one.new));
+/// Returns a replacement as a hunk with common, removed and added rows.
+pub(super) fn replacement_hunk(one: &Replacement) -> Hunk {
+    let (old, new) = (split_lines(&one.old), split_lines(&one.new));
     Hunk {
-        rows: rows(&old, &new),
+        rows: diff_rows(&old, &new),
         ..Hunk::default()
     }
 }
 
-/// The difference of two texts as rows.
-pub(super) fn rows(old: &[String], new: &[String]) -> Vec<Row> {
+/// Returns the difference between two texts as rows.
+pub(super) fn diff_rows(old: &[String], new: &[String]) -> Vec<Row> {
     let row = |side, text: &String| Row {
         side,
         text: text.clone(),
     };
     let (mut i, mut j) = (0, 0);
     let mut rows = Vec::new();
-    for (a, b) in pairs(old, new).into_iter().chain([(old.len(), new.len())]) {
+    for (a, b) in match_lines(old, new).into_iter().chain([(old.len(), new.len())]) {
         rows.extend(old[i..a].iter().map(|line| row(Side::Old, line)));
         rows.extend(new[j..b].iter().map(|line| row(Side::New, line)));
         rows.extend(new.get(b).map(|line| row(Side::Both, line)));
@@ -263,25 +273,26 @@ pub(super) fn rows(old: &[String], new: &[String]) -> Vec<Row> {
     rows
 }
 
-/// Makes a hunk where most of its old lines stand: somebody changed the others before.
-fn squeeze(text: &mut Followed, number: usize, hunk: &Hunk) -> bool {
-    let old: Vec<Rc<str>> = hunk.old().map(|line| bare(line).into()).collect();
+/// Applies a hunk where most of its old lines match, because some of them may have been changed outside of all
+/// sessions. Does nothing if there is no best position.
+fn apply_hunk_loosely(text: &mut AttributedText, number: usize, hunk: &Hunk) -> bool {
+    let old: Vec<Rc<str>> = hunk.old().map(|line| strip_spacing(line).into()).collect();
     let lines = text.bare_lines();
     if old.len() < 2 || lines.len() < old.len() {
         return false;
     }
-    let alike = |at: usize| {
+    let matches = |at: usize| {
         let both = lines[at..at + old.len()].iter().zip(&old);
-        both.filter(|(a, b)| a == b && says_something(a)).count()
+        both.filter(|(a, b)| a == b && is_distinctive(a)).count()
     };
-    let places: Vec<(usize, usize)> = (0..=lines.len() - old.len()).map(|at| (alike(at), at)).collect();
-    let best = places.iter().map(|(alike, _)| *alike).max().unwrap_or_default();
-    let mut best_places = places.iter().filter(|(alike, _)| *alike == best);
-    let telling = old.iter().filter(|line| says_something(line)).count();
+    let places: Vec<(usize, usize)> = (0..=lines.len() - old.len()).map(|at| (matches(at), at)).collect();
+    let best = places.iter().map(|(matches, _)| *matches).max().unwrap_or_default();
+    let mut best_places = places.iter().filter(|(matches, _)| *matches == best);
+    let distinctive = old.iter().filter(|line| is_distinctive(line)).count();
     let (Some((_, at)), None) = (best_places.next(), best_places.next()) else {
         return false;
     };
-    if best == 0 || best * 2 < telling {
+    if best == 0 || best * 2 < distinctive {
         return false;
     }
     let place: Range<usize> = *at..at + old.len();
@@ -291,18 +302,18 @@ fn squeeze(text: &mut Followed, number: usize, hunk: &Hunk) -> bool {
     true
 }
 
-/// The lines of the present text that a change wrote, where its new text stands there whole and once.
-fn found_now(change: &Change, present: &[String], bare_lines: &[String]) -> Vec<usize> {
+/// Returns the lines of the present text that a change wrote, if its new text occurs there unchanged and exactly once.
+fn lines_in_present(change: &Change, present: &[String], bare_lines: &[String]) -> Vec<usize> {
     let mut found = Vec::new();
     if let How::Replaced(all) = &change.how {
         for one in all {
-            found.extend(piece_now(one, present));
+            found.extend(line_in_present(one, present));
         }
     }
-    for hunk in pieces(&change.how) {
-        let new: Vec<String> = hunk.new_lines().map(bare).collect();
-        // A few characters can stand anywhere.
-        if new.iter().map(|line| line.chars().count()).sum::<usize>() < PIECE_CHARS_MIN {
+    for hunk in change_hunks(&change.how) {
+        let new: Vec<String> = hunk.new_lines().map(strip_spacing).collect();
+        // A few characters could occur anywhere by chance.
+        if new.iter().map(|line| line.chars().count()).sum::<usize>() < UNIQUE_CHARS_MIN {
             continue;
         }
         let mut places = bare_lines
@@ -321,10 +332,10 @@ fn found_now(change: &Change, present: &[String], bare_lines: &[String]) -> Vec<
     found
 }
 
-/// The one line in which the new piece of a line stands.
-fn piece_now(one: &Replacement, present: &[String]) -> Option<usize> {
+/// Returns the only line that contains the new text of a replacement.
+fn line_in_present(one: &Replacement, present: &[String]) -> Option<usize> {
     let new = one.new.trim();
-    if new.contains('\n') || new.chars().count() < PIECE_CHARS_MIN || one.old.contains(new) {
+    if new.contains('\n') || new.chars().count() < UNIQUE_CHARS_MIN || one.old.contains(new) {
         return None;
     }
     let mut places = present.iter().enumerate().filter(|(_, line)| line.contains(new));
@@ -370,28 +381,28 @@ mod tests {
         }]))
     }
 
-    /// Who wrote each line of `present`: the number of the edit, with `?` where it was not followed.
+    /// Prints the writer of each line of `present`: the number of the edit, with `?` if the line was not followed.
     fn check(edits: &[(Option<&str>, Change)], present: &str, git: Option<&str>) -> String {
         let mut commits = git.map(|text| (0, text.to_owned()));
-        let made: Vec<Made<'_>> = edits
+        let edits: Vec<ReplayedEdit<'_>> = edits
             .iter()
-            .map(|(before, change)| Made {
+            .map(|(before, change)| ReplayedEdit {
                 at: None,
                 before: *before,
                 change,
             })
             .collect();
-        let writers = writers(&made, &split(present), &mut |_, _| commits.take());
-        let told = writers.into_iter().map(|writer| match writer {
+        let writers = attribute_lines(&edits, &split_lines(present), &mut |_, _| commits.take());
+        let printed = writers.into_iter().map(|writer| match writer {
             None => "-".to_owned(),
             Some(writer) if !writer.is_followed => format!("{}?", writer.edit),
             Some(writer) => writer.edit.to_string(),
         });
-        told.collect::<Vec<_>>().join(" ")
+        printed.collect::<Vec<_>>().join(" ")
     }
 
     #[test]
-    fn texts_are_replaced_within_lines_and_over_them() {
+    fn texts_are_replaced_within_and_across_lines() {
         let whole = || (None, change(How::Whole("one\ntwo two\nthree\n".to_owned())));
         let after = |change: Change, present: &str| check(&[whole(), (None, change)], present, None);
         assert_eq!(after(replaced("two two", "2", false), "one\n2\nthree\n"), "0 1 0");
@@ -407,27 +418,27 @@ mod tests {
     }
 
     #[test]
-    fn what_stood_there_before_all_edits_is_nobodys() {
+    fn text_older_than_all_edits_has_no_writer() {
         let seen = (Some("human\nline\n"), replaced("line", "edited", false));
         assert_eq!(check(&[seen], "human\nedited\n", None), "- 0");
-        // The same where only git knows what was there.
+        // The same if only git knows the previous text.
         let unseen = || (None, replaced("line", "edited", false));
         assert_eq!(check(&[unseen()], "human\nedited\n", Some("human\nline\n")), "- 0");
-        // Without it a short piece could stand anywhere.
+        // Without git, a short text could occur anywhere.
         assert_eq!(check(&[unseen()], "human\nedited\n", None), "- -");
         let long = (None, replaced("line", "edited by an agent", false));
         assert_eq!(check(&[long], "human\nedited by an agent\n", None), "- 0?");
     }
 
     #[test]
-    fn somebody_else_may_change_the_file_between_two_edits() {
+    fn a_file_may_be_changed_outside_of_sessions_between_two_edits() {
         let whole = (None, change(How::Whole("first()\nsecond()\nthird()\n".to_owned())));
         let patch = (None, patched(" first()\n human()\n-third()\n+fourth()"));
         assert_eq!(check(&[whole, patch], "first()\nhuman()\nfourth()\n", None), "0 - 1");
     }
 
     #[test]
-    fn a_patch_whose_text_nobody_knows_is_found_only_where_it_stands_whole_and_once() {
+    fn a_patch_without_a_known_text_is_found_only_if_it_occurs_unchanged_and_once() {
         let patch = || (None, patched(" before();\n+added();\n behind();"));
         assert_eq!(
             check(&[patch()], "x\nbefore();\nadded();\nbehind();\n", None),
@@ -439,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_lines_are_told_apart_by_what_stands_around_them() {
+    fn equal_lines_are_distinguished_by_their_neighbours() {
         let whole = (None, change(How::Whole("fn a() {\n    same();\n}\n".to_owned())));
         let more = (None, replaced("}\n", "}\nfn b() {\n    same();\n}\n", false));
         let present = "fn a() {\n    same();\n}\nfn b() {\n    same();\n}\n";

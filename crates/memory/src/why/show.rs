@@ -1,20 +1,21 @@
-//! An edit as it is shown: what it changed, with a few lines around.
+//! An edit with its diff, trimmed to a few lines of context.
 
 use transcript::{Change, How, Hunk, Side};
 
 use super::Edit;
-use super::edits::Found;
-use super::lines::split;
-use super::replay::{as_hunk, rows};
+use super::edits::FoundEdit;
+use super::lines::split_lines;
+use super::replay::{diff_rows, replacement_hunk};
 
-/// So many lines that did not change are shown before and behind those that did.
-const AROUND: usize = 3;
+/// Number of unchanged lines shown before and after a change.
+const CONTEXT_LINES: usize = 3;
 
-pub(super) fn edit(found: &Found) -> Edit {
+/// Returns the edit as it is shown to the user.
+pub(super) fn describe_edit(found: &FoundEdit) -> Edit {
     let diff = found
         .change
         .as_ref()
-        .map(|change| diff(change, found.before.as_deref()));
+        .map(|change| diff_change(change, found.before.as_deref()));
     Edit {
         at: found.at,
         tool: found.tool.clone(),
@@ -25,25 +26,29 @@ pub(super) fn edit(found: &Found) -> Edit {
     }
 }
 
-fn diff(change: &Change, before: Option<&str>) -> Vec<Hunk> {
+fn diff_change(change: &Change, before: Option<&str>) -> Vec<Hunk> {
     match &change.how {
-        How::Whole(text) => pieces(&Hunk {
+        How::Whole(text) => trim_context(&Hunk {
             old_line: Some(1),
-            rows: rows(&split(before.unwrap_or_default()), &split(text)),
+            rows: diff_rows(&split_lines(before.unwrap_or_default()), &split_lines(text)),
             ..Hunk::default()
         }),
-        How::Replaced(all) => all.iter().map(as_hunk).flat_map(|hunk| pieces(&hunk)).collect(),
+        How::Replaced(all) => all
+            .iter()
+            .map(replacement_hunk)
+            .flat_map(|hunk| trim_context(&hunk))
+            .collect(),
         How::Patched(hunks) => hunks.clone(),
-        How::Deleted => pieces(&Hunk {
+        How::Deleted => trim_context(&Hunk {
             old_line: Some(1),
-            rows: rows(&split(before.unwrap_or_default()), &[]),
+            rows: diff_rows(&split_lines(before.unwrap_or_default()), &[]),
             ..Hunk::default()
         }),
     }
 }
 
-/// A hunk without what lies far from all changes.
-fn pieces(hunk: &Hunk) -> Vec<Hunk> {
+/// Splits a hunk into pieces that contain only the changes and their context.
+fn trim_context(hunk: &Hunk) -> Vec<Hunk> {
     let rows = &hunk.rows;
     let changed: Vec<usize> = (0..rows.len()).filter(|at| rows[*at].side != Side::Both).collect();
     let mut pieces: Vec<Hunk> = Vec::new();
@@ -51,8 +56,8 @@ fn pieces(hunk: &Hunk) -> Vec<Hunk> {
     let (mut line, mut counted_to) = (hunk.old_line, 0);
     for at in changed {
         let (from, to) = (
-            at.saturating_sub(AROUND).max(shown_to),
-            (at + AROUND + 1).min(rows.len()),
+            at.saturating_sub(CONTEXT_LINES).max(shown_to),
+            (at + CONTEXT_LINES + 1).min(rows.len()),
         );
         if pieces.is_empty() || from > shown_to {
             let olds = rows[counted_to..from]
@@ -80,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_did_not_change_is_left_out_but_for_a_few_lines_around() {
+    fn unchanged_lines_are_dropped_except_for_the_context() {
         let old: Vec<String> = (1..=40).map(|at| format!("line {at}")).collect();
         let mut new = old.clone();
         new[9] = "ten".to_owned();
@@ -88,12 +93,12 @@ mod tests {
         new.insert(30, "more".to_owned());
         let whole = Hunk {
             old_line: Some(1),
-            rows: rows(&old, &new),
+            rows: diff_rows(&old, &new),
             ..Hunk::default()
         };
-        let pieces = pieces(&whole);
-        let told: Vec<(Option<u64>, usize)> = pieces.iter().map(|piece| (piece.old_line, piece.rows.len())).collect();
-        assert_eq!(told, [(Some(7), 11), (Some(28), 7)]);
+        let pieces = trim_context(&whole);
+        let shapes: Vec<(Option<u64>, usize)> = pieces.iter().map(|piece| (piece.old_line, piece.rows.len())).collect();
+        assert_eq!(shapes, [(Some(7), 11), (Some(28), 7)]);
         assert_eq!(pieces[1].rows[3].text, "more");
     }
 }

@@ -624,7 +624,7 @@ fn odd_families_cost_what_they_are() {
                 let record = with(prompt(3, "part"), json!({"isSidechain": true, "agentId": "a1"}));
                 home.write("claude/projects/p/x/subagents/agent-a1.jsonl", lines(&[record]));
             },
-            Told("works for a session"),
+            Told("is a subagent's log"),
         ),
         (
             "a thread of a review",
@@ -632,7 +632,7 @@ fn odd_families_cost_what_they_are() {
                 let payload = json!({"id": "r", "cwd": "/w", "source": {"subagent": "review"}});
                 home.codex("r", &[codex(1, "session_meta", payload), item(2, "user", "review it")]);
             },
-            Told("works for a session"),
+            Told("is a subagent's log"),
         ),
     ]);
 }

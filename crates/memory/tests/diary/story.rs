@@ -310,7 +310,7 @@ fn our_own_sessions_are_left_out_and_fallback_roots_hold() {
     let made = home.prepare();
     assert_eq!(home.turns(), "lost 1-1");
     assert!(
-        made.notes.skipped[0].reason.contains("reports themselves"),
+        made.notes.skipped[0].reason.contains("reports directory"),
         "{:?}",
         made.notes.skipped
     );

@@ -1,20 +1,20 @@
-//! The day as a whole: a headline, what matters most, and what the day shows. Checking is pure.
+//! The day as a whole: a headline, a summary and observations. Validation is pure.
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::check::{Node, Wrongs};
+use super::check::{InputErrors, JsonNode};
 use super::evidence::LIST_MAX;
 use super::index::Index;
-use super::works::{CitedClaim, claim};
+use super::works::{CitedClaim, check_claim};
 
-/// Characters of the headline.
+/// Maximum length of the headline.
 const HEADLINE_CHARS_MAX: usize = 80;
 
-/// Version of what is kept.
+/// Version of the stored JSON.
 const SCHEMA: &str = "boswell.day/1";
 
-/// What is told of a whole day.
+/// The description of a whole day.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Synthesis {
     pub headline: CitedClaim,
@@ -24,36 +24,40 @@ pub struct Synthesis {
     pub worked: Vec<CitedClaim>,
 }
 
-/// Checks what is told of a day.
-pub(super) fn check(index: &Index, node: &Node<'_>, wrongs: &mut Wrongs) -> Option<Synthesis> {
-    node.only(&["headline", "summary", "corrected", "repeated", "worked"], wrongs);
-    let headline = node.field("headline", wrongs).and_then(|headline| {
-        headline.only(&["text", "citations"], wrongs);
-        let told = claim(index, None, &headline, wrongs)?;
-        if told.text.chars().count() > HEADLINE_CHARS_MAX {
+/// Validates the description of a day.
+pub(super) fn check(index: &Index, node: &JsonNode<'_>, errors: &mut InputErrors) -> Option<Synthesis> {
+    node.check_fields(&["headline", "summary", "corrected", "repeated", "worked"], errors);
+    let headline = node.field("headline", errors).and_then(|headline| {
+        headline.check_fields(&["text", "citations"], errors);
+        let claim = check_claim(index, None, &headline, errors)?;
+        if claim.text.chars().count() > HEADLINE_CHARS_MAX {
             let message = format!("has more than {HEADLINE_CHARS_MAX} characters");
-            headline.wrong(wrongs, message, "a headline is short");
+            headline.add_error(errors, message, "write a shorter headline");
         }
-        if has_date(&told.text) {
-            headline.wrong(
-                wrongs,
+        if has_date(&claim.text) {
+            headline.add_error(
+                errors,
                 "names a date",
-                "the page has the date; say what the day was about",
+                "the page shows the date; describe the day instead",
             );
         }
-        Some(told)
+        Some(claim)
     });
     let mut claims = |field: &str| {
         let mut claims = Vec::new();
-        for node in node.list_of(field, LIST_MAX, wrongs) {
-            node.only(&["text", "citations"], wrongs);
-            claims.extend(claim(index, None, &node, wrongs));
+        for node in node.list_of(field, LIST_MAX, errors) {
+            node.check_fields(&["text", "citations"], errors);
+            claims.extend(check_claim(index, None, &node, errors));
         }
         claims
     };
     let [summary, corrected, repeated, worked] = ["summary", "corrected", "repeated", "worked"].map(&mut claims);
-    if summary.is_empty() && wrongs.is_empty() {
-        wrongs.add("summary", "is empty", "say what matters most, in one to four sentences");
+    if summary.is_empty() && errors.is_empty() {
+        errors.add(
+            "summary",
+            "is empty",
+            "write one to four sentences about what matters most",
+        );
     }
     let day = Synthesis {
         headline: headline?,
@@ -62,10 +66,10 @@ pub(super) fn check(index: &Index, node: &Node<'_>, wrongs: &mut Wrongs) -> Opti
         repeated,
         worked,
     };
-    wrongs.is_empty().then_some(day)
+    errors.is_empty().then_some(day)
 }
 
-/// Whether a text holds something like `2026-05-12`.
+/// Returns `true` if a text contains a date such as `2026-05-12`.
 fn has_date(text: &str) -> bool {
     let is_date = |word: &str| {
         let parts: Vec<&str> = word.split('-').collect();
@@ -75,54 +79,54 @@ fn has_date(text: &str) -> bool {
     text.split(|c: char| !c.is_ascii_digit() && c != '-').any(is_date)
 }
 
-/// What is kept of a day.
-pub(super) fn kept(basis: &str, by: &str, day: &Synthesis) -> Value {
+/// Returns the JSON to store.
+pub(super) fn stored_json(basis: &str, by: &str, day: &Synthesis) -> Value {
     json!({ "schema": SCHEMA, "basis": basis, "written_by": by, "day": day })
 }
 
-/// What is kept, where it still holds: nothing where the pieces of work below it are others by now.
-pub(super) fn still_holds(index: &Index, basis: &str, kept: &Value) -> Option<Synthesis> {
-    let is_same = kept["schema"] == SCHEMA && kept["basis"] == basis;
-    is_same.then(|| check(index, &Node::root(&kept["day"]), &mut Wrongs::default()))?
+/// Returns the stored description, or `None` if the pieces of work it is based on have changed.
+pub(super) fn restore_valid(index: &Index, basis: &str, stored: &Value) -> Option<Synthesis> {
+    let is_same = stored["schema"] == SCHEMA && stored["basis"] == basis;
+    is_same.then(|| check(index, &JsonNode::root(&stored["day"]), &mut InputErrors::default()))?
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::writing::index::made_up;
+    use crate::report::writing::index::sample_index;
 
-    fn check_it(day: &Value) -> Result<Synthesis, String> {
-        let mut wrongs = Wrongs::default();
-        check(&made_up(), &Node::root(day), &mut wrongs).ok_or_else(|| {
-            let told = wrongs
-                .told
+    fn check_json(day: &Value) -> Result<Synthesis, String> {
+        let mut errors = InputErrors::default();
+        check(&sample_index(), &JsonNode::root(day), &mut errors).ok_or_else(|| {
+            let printed = errors
+                .listed
                 .iter()
                 .map(|wrong| format!("{}: {}; {}", wrong.path, wrong.message, wrong.hint));
-            told.collect::<Vec<_>>().join("\n")
+            printed.collect::<Vec<_>>().join("\n")
         })
     }
 
     #[test]
     fn a_day_has_a_short_headline_and_a_summary_and_cites_all_projects() {
-        let claim = |key: &str, text: &str| json!({"text": text, "citations": [{"project_key": key, "session_ref": "S0001", "turn_ref": "T0001", "lines": "1-3"}]});
-        let mut day = json!({"headline": claim("app-1", "Logins"), "summary": [claim("docs-2", "It went well")]});
-        let told = check_it(&day).unwrap();
-        let kept = kept("basis", "codex", &told);
-        assert_eq!(still_holds(&made_up(), "basis", &kept), Some(told));
-        assert_eq!(still_holds(&made_up(), "another", &kept), None);
-        day["headline"] = claim("app-1", &format!("On 2026-05-12, {}", "x".repeat(80)));
+        let cited = |key: &str, text: &str| json!({"text": text, "citations": [{"project_key": key, "session_ref": "S0001", "turn_ref": "T0001", "lines": "1-3"}]});
+        let mut day = json!({"headline": cited("app-1", "Logins"), "summary": [cited("docs-2", "It went well")]});
+        let day_text = check_json(&day).unwrap();
+        let stored = stored_json("basis", "codex", &day_text);
+        assert_eq!(restore_valid(&sample_index(), "basis", &stored), Some(day_text));
+        assert_eq!(restore_valid(&sample_index(), "another", &stored), None);
+        day["headline"] = cited("app-1", &format!("On 2026-05-12, {}", "x".repeat(80)));
         day["summary"] = json!([]);
-        day["worked"] = json!([{"text": "Something", "citations": []}, claim("other-3", "x")]);
-        insta::assert_snapshot!(check_it(&day).unwrap_err(), @"
-        headline: has more than 80 characters; a headline is short
-        headline: names a date; the page has the date; say what the day was about
-        worked[0].citations: cites nothing; a statement without a citation is none
-        worked[1].citations[0].project_key: no such project; `list_projects` names them
+        day["worked"] = json!([{"text": "Something", "citations": []}, cited("other-3", "x")]);
+        insta::assert_snapshot!(check_json(&day).unwrap_err(), @"
+        headline: has more than 80 characters; write a shorter headline
+        headline: names a date; the page shows the date; describe the day instead
+        worked[0].citations: cites nothing; every statement needs a citation
+        worked[1].citations[0].project_key: no such project; `list_projects` lists them
         ");
     }
 
     #[test]
-    fn dates_are_seen() {
+    fn dates_are_recognized() {
         assert!(has_date("on 2026-05-12 it") && has_date("(2026-05-12)"));
         assert!(!has_date("version 12-05 of 2026") && !has_date("1-2-3"));
     }

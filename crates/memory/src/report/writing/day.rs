@@ -1,5 +1,5 @@
-//! A written day becomes the same plain data that every page is made of. The words are the writer's; numbers, times and
-//! how a piece of work came out are what the logs show, as they are for the default writer.
+//! Turns the input of an external writer into the same data as the default writer's day. The sentences are the
+//! writer's; numbers, times and outcomes come from the logs, as they do for the default writer.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
@@ -9,88 +9,88 @@ use jiff::Timestamp;
 use super::index::{Cited, Index};
 use super::progress::Writings;
 use super::works::{CitedClaim, Disposed, WorkItem, WorkKind};
-use crate::report::excerpts::excerpts;
+use crate::report::excerpts::build_excerpts;
 use crate::report::facts::Facts;
 use crate::report::fields::{Citation, Day, Folded, Project, Statement, Whole, Word, Work, Written};
 use crate::report::gone;
-use crate::report::judge::{Piece, weigh};
-use crate::report::project::{day_totals, empty, spans, sum};
-use crate::report::rank::weight;
-use crate::report::words::numbered;
+use crate::report::judge::{WorkPiece, assess_piece};
+use crate::report::project::{day_totals, empty_day, sum_pieces, turn_spans};
+use crate::report::rank::piece_weight;
+use crate::report::words::number_secrets;
 use crate::report::workspace::Workspace;
 use crate::report::{Ask, ReportError, read};
 
-/// Of what writers hand in.
+/// Version of the writers' input.
 const VERSION: u32 = 1;
 
-/// Makes a day of what a writer wrote; none where something is missing.
+/// Builds a day from what a writer wrote. Returns `None` if parts are missing.
 pub fn write_from(ask: &Ask<'_>) -> Result<Option<Day>, ReportError> {
     let root = ask.workspace.canonicalize().map_err(|error| ReportError::Workspace {
         path: ask.workspace.to_owned(),
         reason: error.to_string(),
     })?;
     let workspace = Workspace::open(&root)?;
-    let index = Index::of(&workspace, &root);
+    let index = Index::from_workspace(&workspace, &root);
     let writings = Writings::read(&root, &index);
-    let Some(told) = &writings.day else {
+    let Some(synthesis) = &writings.day else {
         return Ok(None);
     };
-    let facts = read::read(&workspace, ask);
+    let facts = read::read_facts(&workspace, ask);
     let metadata = &workspace.metadata;
     let as_of: Option<Timestamp> = metadata.prepared_at.parse().ok().filter(|_| metadata.is_partial());
-    let teller = Teller::new(&facts, as_of);
-    let mut works: Vec<(usize, Told)> = Vec::new();
+    let builder = DayBuilder::new(&facts, as_of);
+    let mut works: Vec<(usize, RankedWork)> = Vec::new();
     for own in &writings.projects {
         let Some(project) = facts.projects.iter().position(|project| project.key == own.key) else {
             continue;
         };
-        let told = own.works.values().filter_map(|item| teller.tell(&own.key, item));
-        works.extend(told.map(|told| (project, told)));
+        let ranked = own.works.values().filter_map(|item| builder.build_work(&own.key, item));
+        works.extend(ranked.map(|ranked| (project, ranked)));
     }
-    let pieces: Vec<&Piece> = works.iter().map(|(_, told)| &told.piece).collect();
-    let mut day = empty(metadata);
+    let pieces: Vec<&WorkPiece> = works.iter().map(|(_, ranked)| &ranked.piece).collect();
+    let mut day = empty_day(metadata);
     day.written = Written {
         by: writings.by.join(", "),
         version: VERSION,
     };
     day.totals = day_totals(&facts, &pieces);
-    let claims = |claims: &[CitedClaim]| claims.iter().map(|claim| teller.statement(claim)).collect::<Vec<_>>();
-    day.summary = vec![teller.statement(&told.headline)];
-    day.summary.extend(claims(&told.summary));
+    let claims = |claims: &[CitedClaim]| claims.iter().map(|claim| builder.statement(claim)).collect::<Vec<_>>();
+    day.summary = vec![builder.statement(&synthesis.headline)];
+    day.summary.extend(claims(&synthesis.summary));
     day.whole = Whole {
-        corrected: claims(&told.corrected),
-        repeated: claims(&told.repeated),
-        worked: claims(&told.worked),
+        corrected: claims(&synthesis.corrected),
+        repeated: claims(&synthesis.repeated),
+        worked: claims(&synthesis.worked),
     };
-    day.spans = spans(&facts);
-    day.projects = projects(&facts, works);
+    day.spans = turn_spans(&facts);
+    day.projects = build_projects(&facts, works);
     day.unread.clone_from(&facts.unread);
-    day.excerpts = excerpts(&facts, &day);
+    day.excerpts = build_excerpts(&facts, &day);
     if let Some(store) = ask.store {
-        let gone = gone::gone(store, &workspace, ask)?;
-        gone::add(&mut day, gone, workspace.metadata.length_s());
+        let evicted = gone::find_evicted(store, &workspace, ask)?;
+        gone::add_evicted(&mut day, evicted, workspace.metadata.length_s());
     }
-    Ok(Some(numbered(day)))
+    Ok(Some(number_secrets(day)))
 }
 
-/// A piece of work with its numbers.
-struct Told {
-    piece: Piece,
+/// A piece of work with its weight.
+struct RankedWork {
+    piece: WorkPiece,
     work: Work,
     kind: WorkKind,
     weight: u64,
 }
 
-/// Puts a writer's words and the facts together.
-struct Teller<'f> {
+/// Combines a writer's sentences with the facts.
+struct DayBuilder<'f> {
     facts: &'f Facts,
     as_of: Option<Timestamp>,
-    /// Turns by project, session and reference.
+    /// Index of each turn by project, session and turn reference.
     turns: HashMap<(&'f str, &'f str, &'f str), usize>,
     names: HashMap<&'f str, &'f str>,
 }
 
-impl<'f> Teller<'f> {
+impl<'f> DayBuilder<'f> {
     fn new(facts: &'f Facts, as_of: Option<Timestamp>) -> Self {
         let name = |turn: usize| {
             let session = facts.session_of(turn);
@@ -112,8 +112,8 @@ impl<'f> Teller<'f> {
         }
     }
 
-    /// One piece of work; none where all of its turns are unreadable.
-    fn tell(&self, project: &str, item: &WorkItem) -> Option<Told> {
+    /// Builds one piece of work. Returns `None` if none of its turns could be read.
+    fn build_work(&self, project: &str, item: &WorkItem) -> Option<RankedWork> {
         let find = |session: &str, turn: &str| self.turns.get(&(project, session, turn)).copied();
         let covered = item.covers.iter();
         let mut turns: Vec<usize> = covered
@@ -121,7 +121,7 @@ impl<'f> Teller<'f> {
             .collect();
         turns.sort_by_key(|turn| (self.facts.turns[*turn].started_at, *turn));
         let first = *turns.first()?;
-        let piece = weigh(self.facts, turns, self.as_of);
+        let piece = assess_piece(self.facts, turns, self.as_of);
         let list = |claims: &[CitedClaim]| claims.iter().map(|claim| self.statement(claim)).collect::<Vec<_>>();
         let agents: BTreeSet<&str> = piece
             .turns
@@ -129,11 +129,15 @@ impl<'f> Teller<'f> {
             .map(|turn| self.facts.session_of(*turn).agent.as_str())
             .collect();
         let line = self.facts.turns[first].prompt.line;
-        let mut came: Vec<Statement> = item.disposition.iter().map(|own| self.disposed(own)).collect();
+        let mut came: Vec<Statement> = item
+            .disposition
+            .iter()
+            .map(|own| self.disposition_statement(own))
+            .collect();
         came.extend(list(&item.came));
         let work = Work {
             title: Statement {
-                words: words_of(&item.title),
+                words: parse_words(&item.title),
                 citations: vec![self.facts.cite_line(first, line)],
             },
             outcome: piece.judgement.outcome,
@@ -151,25 +155,25 @@ impl<'f> Teller<'f> {
             open: list(&item.open),
             decided: list(&item.decided),
         };
-        Some(Told {
-            weight: weight(self.facts, &piece, work.open.len(), work.decided.len()),
+        Some(RankedWork {
+            weight: piece_weight(self.facts, &piece, work.open.len(), work.decided.len()),
             kind: item.kind,
             piece,
             work,
         })
     }
 
-    /// How the writer judges a piece of work.
-    fn disposed(&self, own: &Disposed) -> Statement {
+    /// Returns the writer's own assessment of a piece of work.
+    fn disposition_statement(&self, own: &Disposed) -> Statement {
         let mut words = vec![Word::Say(format!("{}: ", own.kind.title()))];
-        words.extend(words_of(&own.text));
+        words.extend(parse_words(&own.text));
         let citations = own.citations.iter().map(|cited| self.citation(cited)).collect();
         Statement { words, citations }
     }
 
     fn statement(&self, claim: &CitedClaim) -> Statement {
         Statement {
-            words: words_of(&claim.text),
+            words: parse_words(&claim.text),
             citations: claim.citations.iter().map(|cited| self.citation(cited)).collect(),
         }
     }
@@ -187,34 +191,35 @@ impl<'f> Teller<'f> {
     }
 }
 
-/// The projects, those with the most weight first; what is not material is told in one line.
-fn projects(facts: &Facts, mut works: Vec<(usize, Told)>) -> Vec<Project> {
-    works.sort_by_key(|(_, told)| (Reverse(told.weight), told.piece.started_at, told.piece.turns[0]));
-    let mut projects: Vec<(u64, usize, Vec<Told>)> = Vec::new();
-    for (project, told) in works {
+/// Builds the projects, heaviest first. Work that is not material is described in one line.
+fn build_projects(facts: &Facts, mut works: Vec<(usize, RankedWork)>) -> Vec<Project> {
+    works.sort_by_key(|(_, ranked)| (Reverse(ranked.weight), ranked.piece.started_at, ranked.piece.turns[0]));
+    let mut projects: Vec<(u64, usize, Vec<RankedWork>)> = Vec::new();
+    for (project, ranked) in works {
         let at = projects.iter().position(|(_, other, _)| *other == project);
         let at = at.unwrap_or_else(|| {
             projects.push((0, project, Vec::new()));
             projects.len() - 1
         });
-        projects[at].0 += told.weight;
-        projects[at].2.push(told);
+        projects[at].0 += ranked.weight;
+        projects[at].2.push(ranked);
     }
     projects.sort_by_key(|(sum, project, _)| (Reverse(*sum), *project));
-    let make = |(_, project, told): (u64, usize, Vec<Told>)| {
-        let pieces: Vec<&Piece> = told.iter().map(|one| &one.piece).collect();
-        let totals = sum(facts, &pieces);
-        let (full, short): (Vec<Told>, Vec<Told>) = told.into_iter().partition(|told| told.kind == WorkKind::Material);
-        let fold = |told: Told| {
-            let mut citations = told.work.title.citations;
-            citations.extend(told.piece.turns.last().map(|turn| facts.cite_turn(*turn)));
-            let mut words = told.work.title.words;
-            if told.kind == WorkKind::Gap {
-                words.push(Word::Say(": what came of it is not in the logs".to_owned()));
+    let make = |(_, project, ranked): (u64, usize, Vec<RankedWork>)| {
+        let pieces: Vec<&WorkPiece> = ranked.iter().map(|ranked| &ranked.piece).collect();
+        let totals = sum_pieces(facts, &pieces);
+        let (full, short): (Vec<RankedWork>, Vec<RankedWork>) =
+            ranked.into_iter().partition(|ranked| ranked.kind == WorkKind::Material);
+        let fold = |ranked: RankedWork| {
+            let mut citations = ranked.work.title.citations;
+            citations.extend(ranked.piece.turns.last().map(|turn| facts.cite_turn(*turn)));
+            let mut words = ranked.work.title.words;
+            if ranked.kind == WorkKind::Gap {
+                words.push(Word::Say(": the result is not in the logs".to_owned()));
             }
             Folded {
                 statement: Statement { words, citations },
-                covers: told.work.covers,
+                covers: ranked.work.covers,
             }
         };
         Project {
@@ -222,16 +227,16 @@ fn projects(facts: &Facts, mut works: Vec<(usize, Told)>) -> Vec<Project> {
             project: facts.projects[project].name.clone(),
             totals,
             folded: short.into_iter().map(fold).collect(),
-            works: full.into_iter().map(|one| one.work).collect(),
+            works: full.into_iter().map(|ranked| ranked.work).collect(),
         }
     };
     projects.into_iter().map(make).collect()
 }
 
-/// A writer's sentence: what stands between backticks is a name.
-fn words_of(text: &str) -> Vec<Word> {
+/// Splits a writer's sentence: text between backticks is a name.
+fn parse_words(text: &str) -> Vec<Word> {
     let parts: Vec<&str> = text.split('`').collect();
-    // An odd one is no quotation mark.
+    // With an odd number of backticks, they do not delimit names.
     if parts.len().is_multiple_of(2) {
         return vec![Word::Say(text.to_owned())];
     }
@@ -248,14 +253,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_stand_between_backticks() {
+    fn text_between_backticks_is_a_name() {
         let say = |text: &str| Word::Say(text.to_owned());
         let code = |text: &str| Word::Code(text.to_owned());
         assert_eq!(
-            words_of("Ran `a b`, then `c`"),
+            parse_words("Ran `a b`, then `c`"),
             [say("Ran "), code("a b"), say(", then "), code("c")]
         );
-        assert_eq!(words_of("an odd ` one"), [say("an odd ` one")]);
-        assert_eq!(words_of("``"), []);
+        assert_eq!(parse_words("an odd ` one"), [say("an odd ` one")]);
+        assert_eq!(parse_words("``"), []);
     }
 }

@@ -1,26 +1,26 @@
-//! The evidence of one session: what each of its turns asked, what was done and what came of it, every word with its
-//! lines. Checking is pure: an index row and JSON in, evidence or what is wrong with it out.
+//! The evidence of one session: what each turn asked, did and resulted in, with the lines that support it. Validation
+//! is pure: it takes an index row and JSON, and returns evidence or errors.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::check::{Node, Wrongs, words};
+use super::check::{InputErrors, JsonNode, word_enum};
 use super::index::{CITATIONS_MAX, Lines, ProjectRow, SessionRow, TurnRow};
 
-/// Characters of one sentence.
+/// Maximum length of one sentence.
 pub(super) const TEXT_CHARS_MAX: usize = 600;
-/// Sentences of one list.
+/// Maximum number of sentences in a list.
 pub(super) const LIST_MAX: usize = 12;
-/// Turns that are handed in at once.
+/// Maximum number of turns in one call.
 pub(super) const TURNS_MAX: usize = 100;
 
-/// Version of what is kept.
+/// Version of the stored JSON.
 const SCHEMA: &str = "boswell.evidence/1";
 
-words! {
-    /// What came of something.
+word_enum! {
+    /// The kind of a result.
     Category {
         Code => "code",
         Document => "document",
@@ -33,7 +33,7 @@ words! {
     }
 }
 
-words! {
+word_enum! {
     /// How something was checked.
     CheckKind {
         CommandOutput => "command_output",
@@ -44,7 +44,7 @@ words! {
     }
 }
 
-words! {
+word_enum! {
     /// How a turn ended.
     EndState {
         MaterialResult => "material_result",
@@ -58,8 +58,8 @@ words! {
     }
 }
 
-words! {
-    /// How much a turn matters.
+word_enum! {
+    /// How important a turn is.
     Materiality {
         Material => "material",
         Minor => "minor",
@@ -67,14 +67,14 @@ words! {
     }
 }
 
-/// A sentence, and the lines of its turn it stands on.
+/// A sentence with the supporting lines of its turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Claim {
     pub text: String,
     pub lines: Vec<Lines>,
 }
 
-/// A sentence of a kind.
+/// A sentence with a kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct KindClaim<K> {
     pub kind: K,
@@ -82,7 +82,7 @@ pub struct KindClaim<K> {
     pub lines: Vec<Lines>,
 }
 
-/// What is told of one turn.
+/// The evidence of one turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TurnEvidence {
     pub turn_ref: String,
@@ -94,13 +94,13 @@ pub struct TurnEvidence {
     pub materiality: Materiality,
 }
 
-/// The evidence of one session so far, by turn.
+/// The evidence of one session so far, by turn reference.
 pub type Evidence = BTreeMap<String, TurnEvidence>;
 
-/// Checks the evidence of one turn.
-pub(super) fn check(session: &SessionRow, node: &Node<'_>, wrongs: &mut Wrongs) -> Option<TurnEvidence> {
-    let before = wrongs.count();
-    node.only(
+/// Validates the evidence of one turn.
+pub(super) fn check(session: &SessionRow, node: &JsonNode<'_>, errors: &mut InputErrors) -> Option<TurnEvidence> {
+    let before = errors.count();
+    node.check_fields(
         &[
             "turn_ref",
             "asked",
@@ -110,44 +110,46 @@ pub(super) fn check(session: &SessionRow, node: &Node<'_>, wrongs: &mut Wrongs) 
             "end",
             "materiality",
         ],
-        wrongs,
+        errors,
     );
-    let turn = session.turn(node, wrongs)?;
-    let asked = node.field("asked", wrongs).and_then(|asked| {
-        asked.only(&["text", "lines"], wrongs);
-        let claim = claim(turn, &asked, wrongs)?;
+    let turn = session.turn(node, errors)?;
+    let asked = node.field("asked", errors).and_then(|asked| {
+        asked.check_fields(&["text", "lines"], errors);
+        let claim = check_claim(turn, &asked, errors)?;
         let first = turn.first_line;
         if !claim.lines.iter().any(|lines| lines.first == first) {
-            let hint = format!("the human's words stand on line {first}: cite it");
-            asked.wrong(wrongs, "does not cite what was asked", hint);
+            let hint = format!("the prompt is on line {first}: cite it");
+            asked.add_error(errors, "does not cite the prompt", hint);
         }
         Some(claim)
     });
     let mut reactions = Vec::new();
-    for node in node.list_of("reactions", LIST_MAX, wrongs) {
-        node.only(&["text", "lines"], wrongs);
-        reactions.extend(claim(turn, &node, wrongs));
+    for node in node.list_of("reactions", LIST_MAX, errors) {
+        node.check_fields(&["text", "lines"], errors);
+        reactions.extend(check_claim(turn, &node, errors));
     }
     let mut outcomes = Vec::new();
-    for node in node.list_of("outcomes", LIST_MAX, wrongs) {
-        let outcome: Option<KindClaim<Category>> = kind_claim(turn, &node, wrongs);
-        let is_only_asked = |lines: &Lines| lines.last <= turn.first_line && turn.last_line > turn.first_line;
-        if outcome.as_ref().is_some_and(|own| own.lines.iter().all(is_only_asked)) {
+    for node in node.list_of("outcomes", LIST_MAX, errors) {
+        let outcome: Option<KindClaim<Category>> = check_kind_claim(turn, &node, errors);
+        let is_only_prompt = |lines: &Lines| lines.last <= turn.first_line && turn.last_line > turn.first_line;
+        if outcome.as_ref().is_some_and(|own| own.lines.iter().all(is_only_prompt)) {
             let hint = "cite the lines on which it happened";
-            node.wrong(wrongs, "stands on the question alone", hint);
+            node.add_error(errors, "cites only the prompt", hint);
         }
         outcomes.extend(outcome);
     }
     let mut checks = Vec::new();
-    for node in node.list_of("checks", LIST_MAX, wrongs) {
-        checks.extend(kind_claim(turn, &node, wrongs));
+    for node in node.list_of("checks", LIST_MAX, errors) {
+        checks.extend(check_kind_claim(turn, &node, errors));
     }
-    let end: Option<KindClaim<EndState>> = node.field("end", wrongs).and_then(|end| kind_claim(turn, &end, wrongs));
+    let end: Option<KindClaim<EndState>> = node
+        .field("end", errors)
+        .and_then(|end| check_kind_claim(turn, &end, errors));
     if end.as_ref().is_some_and(|end| end.kind == EndState::MaterialResult) && outcomes.is_empty() {
-        let hint = "add it to `outcomes`, or name another end";
-        node.wrong(wrongs, "a material result needs an outcome", hint);
+        let hint = "add it to `outcomes`, or choose another end";
+        node.add_error(errors, "a material result needs an outcome", hint);
     }
-    let materiality = node.field("materiality", wrongs).and_then(|node| node.word(wrongs));
+    let materiality = node.field("materiality", errors).and_then(|node| node.word(errors));
     let evidence = TurnEvidence {
         turn_ref: turn.turn_ref.clone(),
         asked: asked?,
@@ -157,24 +159,28 @@ pub(super) fn check(session: &SessionRow, node: &Node<'_>, wrongs: &mut Wrongs) 
         end: end?,
         materiality: materiality?,
     };
-    (wrongs.count() == before).then_some(evidence)
+    (errors.count() == before).then_some(evidence)
 }
 
-fn claim(turn: &TurnRow, node: &Node<'_>, wrongs: &mut Wrongs) -> Option<Claim> {
+fn check_claim(turn: &TurnRow, node: &JsonNode<'_>, errors: &mut InputErrors) -> Option<Claim> {
     let text = node
-        .field("text", wrongs)
-        .and_then(|text| text.text(TEXT_CHARS_MAX, wrongs));
-    let lines = lines(turn, node, wrongs);
+        .field("text", errors)
+        .and_then(|text| text.text(TEXT_CHARS_MAX, errors));
+    let lines = check_lines(turn, node, errors);
     Some(Claim {
         text: text?,
         lines: lines?,
     })
 }
 
-fn kind_claim<K: super::check::Word>(turn: &TurnRow, node: &Node<'_>, wrongs: &mut Wrongs) -> Option<KindClaim<K>> {
-    node.only(&["kind", "text", "lines"], wrongs);
-    let kind = node.field("kind", wrongs).and_then(|kind| kind.word(wrongs));
-    let Claim { text, lines } = claim(turn, node, wrongs)?;
+fn check_kind_claim<K: super::check::WordEnum>(
+    turn: &TurnRow,
+    node: &JsonNode<'_>,
+    errors: &mut InputErrors,
+) -> Option<KindClaim<K>> {
+    node.check_fields(&["kind", "text", "lines"], errors);
+    let kind = node.field("kind", errors).and_then(|kind| kind.word(errors));
+    let Claim { text, lines } = check_claim(turn, node, errors)?;
     Some(KindClaim {
         kind: kind?,
         text,
@@ -182,24 +188,24 @@ fn kind_claim<K: super::check::Word>(turn: &TurnRow, node: &Node<'_>, wrongs: &m
     })
 }
 
-/// The lines of a claim, at least one.
-fn lines(turn: &TurnRow, node: &Node<'_>, wrongs: &mut Wrongs) -> Option<Vec<Lines>> {
-    let field = node.field("lines", wrongs)?;
-    let before = wrongs.count();
-    let all = field.list(CITATIONS_MAX, wrongs);
-    if all.is_empty() && wrongs.count() == before {
-        field.wrong(
-            wrongs,
+/// Returns the lines of a claim, of which there must be at least one.
+fn check_lines(turn: &TurnRow, node: &JsonNode<'_>, errors: &mut InputErrors) -> Option<Vec<Lines>> {
+    let field = node.field("lines", errors)?;
+    let before = errors.count();
+    let all = field.list(CITATIONS_MAX, errors);
+    if all.is_empty() && errors.count() == before {
+        field.add_error(
+            errors,
             "cites nothing",
-            "name the lines it stands on, such as [\"21-55\"]",
+            "name the supporting lines, such as [\"21-55\"]",
         );
     }
-    let lines: Vec<Lines> = all.iter().filter_map(|node| turn.lines(node, wrongs)).collect();
-    (wrongs.count() == before).then_some(lines)
+    let lines: Vec<Lines> = all.iter().filter_map(|node| turn.lines(node, errors)).collect();
+    (errors.count() == before).then_some(lines)
 }
 
-/// What is kept of a session: its turns in order, and what each of them was when it was written about.
-pub(super) fn kept(project: &ProjectRow, session: &SessionRow, by: &str, evidence: &Evidence) -> Value {
+/// Returns the JSON to store: the turns in order, with the lines that each turn had when its evidence was written.
+pub(super) fn stored_json(project: &ProjectRow, session: &SessionRow, by: &str, evidence: &Evidence) -> Value {
     let turns: Vec<Value> = session
         .turns
         .iter()
@@ -219,26 +225,30 @@ pub(super) fn kept(project: &ProjectRow, session: &SessionRow, by: &str, evidenc
     })
 }
 
-/// What of a kept writing still holds: the turns that are what they were, checked once more.
-pub(super) fn still_holds(session: &SessionRow, kept: &Value) -> Evidence {
-    let is_same = kept["schema"] == SCHEMA
-        && kept["agent"] == session.agent.as_str()
-        && kept["session_id"] == session.id.as_str();
-    let turns = kept["turns"].as_array().filter(|_| is_same);
+/// Returns the stored evidence that is still valid: turns whose lines have not changed and which pass validation again.
+pub(super) fn restore_valid(session: &SessionRow, stored: &Value) -> Evidence {
+    let is_same = stored["schema"] == SCHEMA
+        && stored["agent"] == session.agent.as_str()
+        && stored["session_id"] == session.id.as_str();
+    let turns = stored["turns"].as_array().filter(|_| is_same);
     let mut evidence = Evidence::new();
-    for kept in turns.into_iter().flatten() {
-        let checked = check(session, &Node::root(&kept["evidence"]), &mut Wrongs::default());
+    for stored in turns.into_iter().flatten() {
+        let checked = check(
+            session,
+            &JsonNode::root(&stored["evidence"]),
+            &mut InputErrors::default(),
+        );
         let Some(own) = checked else { continue };
         let of = session.find(&own.turn_ref);
-        if of.is_some_and(|turn| kept["of"] == json!([turn.first_line, turn.last_line])) {
+        if of.is_some_and(|turn| stored["of"] == json!([turn.first_line, turn.last_line])) {
             evidence.insert(own.turn_ref.clone(), own);
         }
     }
     evidence
 }
 
-/// The turns that nothing is told of yet.
-pub(super) fn missing(session: &SessionRow, evidence: &Evidence) -> Vec<String> {
+/// Returns the turns without evidence.
+pub(super) fn missing_turns(session: &SessionRow, evidence: &Evidence) -> Vec<String> {
     let turns = session.turns.iter().map(|turn| &turn.turn_ref);
     turns.filter(|turn| !evidence.contains_key(*turn)).cloned().collect()
 }
@@ -246,7 +256,7 @@ pub(super) fn missing(session: &SessionRow, evidence: &Evidence) -> Vec<String> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::writing::index::made_up;
+    use crate::report::writing::index::sample_index;
 
     fn good() -> Value {
         json!({
@@ -260,35 +270,35 @@ mod tests {
         })
     }
 
-    fn check_it(turn: &Value) -> (Option<TurnEvidence>, String) {
-        let (index, mut wrongs) = (made_up(), Wrongs::default());
+    fn check_json(turn: &Value) -> (Option<TurnEvidence>, String) {
+        let (index, mut errors) = (sample_index(), InputErrors::default());
         let session = index.find("app-1").unwrap().find("S0001").unwrap();
-        let own = check(session, &Node::root(turn), &mut wrongs);
-        let told = wrongs
-            .told
+        let own = check(session, &JsonNode::root(turn), &mut errors);
+        let printed = errors
+            .listed
             .iter()
             .map(|wrong| format!("{}: {}; {}", wrong.path, wrong.message, wrong.hint));
-        (own, told.collect::<Vec<_>>().join("\n"))
+        (own, printed.collect::<Vec<_>>().join("\n"))
     }
 
     #[test]
-    fn good_evidence_is_taken_and_holds_until_its_turn_changes() {
-        let (own, wrong) = check_it(&good());
+    fn valid_evidence_is_accepted_until_its_turn_changes() {
+        let (own, wrong) = check_json(&good());
         assert_eq!(wrong, "");
-        let index = made_up();
+        let index = sample_index();
         let project = index.find("app-1").unwrap();
         let session = project.find("S0001").unwrap();
         let evidence = Evidence::from([("T0002".to_owned(), own.unwrap())]);
-        let mut kept = kept(project, session, "codex", &evidence);
-        assert_eq!(still_holds(session, &kept), evidence);
-        assert_eq!(missing(session, &evidence), ["T0001"]);
-        assert_eq!(still_holds(project.find("S0002").unwrap(), &kept), Evidence::new());
-        kept["turns"][0]["of"] = json!([10, 19]);
-        assert_eq!(still_holds(session, &kept), Evidence::new());
+        let mut stored = stored_json(project, session, "codex", &evidence);
+        assert_eq!(restore_valid(session, &stored), evidence);
+        assert_eq!(missing_turns(session, &evidence), ["T0001"]);
+        assert_eq!(restore_valid(project.find("S0002").unwrap(), &stored), Evidence::new());
+        stored["turns"][0]["of"] = json!([10, 19]);
+        assert_eq!(restore_valid(session, &stored), Evidence::new());
     }
 
     #[test]
-    fn every_lie_is_refused_with_its_path() {
+    fn every_invalid_value_is_rejected_with_its_path() {
         let mut wrong = good();
         wrong["asked"]["lines"] = json!(["11"]);
         wrong["reactions"][0]["lines"] = json!(["9-12", "x", "14-13", 7]);
@@ -297,40 +307,40 @@ mod tests {
         wrong["end"]["lines"] = json!(["20-21"]);
         wrong["materiality"] = json!("huge");
         wrong["note"] = json!(1);
-        let (own, told) = check_it(&wrong);
+        let (own, printed) = check_json(&wrong);
         assert_eq!(own, None);
-        insta::assert_snapshot!(told, @r#"
-        note: no such field; the fields here are turn_ref, asked, reactions, outcomes, checks, end, materiality
-        asked: does not cite what was asked; the human's words stand on line 10: cite it
-        reactions[0].lines[0]: lies outside of T0002; T0002 has the lines 10-20
-        reactions[0].lines[1]: is no range of lines; write it like "21-55" or "21"
-        reactions[0].lines[2]: is no range of lines; write it like "21-55" or "21"
+        insta::assert_snapshot!(printed, @r#"
+        note: unknown field; the fields are turn_ref, asked, reactions, outcomes, checks, end, materiality
+        asked: does not cite the prompt; the prompt is on line 10: cite it
+        reactions[0].lines[0]: is outside of T0002; T0002 has the lines 10-20
+        reactions[0].lines[1]: is not a range of lines; write it like "21-55" or "21"
+        reactions[0].lines[2]: is not a range of lines; write it like "21-55" or "21"
         reactions[0].lines[3]: must be text; write it in quotes
-        outcomes[0].kind: is none of the known words; one of code, document, decision, validation, process, research, blocker, other
+        outcomes[0].kind: is not an allowed value; use one of code, document, decision, validation, process, research, blocker, other
         outcomes[0].text: is empty; write one sentence
-        outcomes[0].lines: cites nothing; name the lines it stands on, such as ["21-55"]
-        checks: must be a list; write it in [ ]
-        end.lines[0]: lies outside of T0002; T0002 has the lines 10-20
-        materiality: is none of the known words; one of material, minor, none
+        outcomes[0].lines: cites nothing; name the supporting lines, such as ["21-55"]
+        checks: must be a list; write it in `[ ]`
+        end.lines[0]: is outside of T0002; T0002 has the lines 10-20
+        materiality: is not an allowed value; use one of material, minor, none
         "#);
         let mut other = good();
         other["turn_ref"] = json!("T0003");
-        insta::assert_snapshot!(check_it(&other).1, @"turn_ref: no such turn in this session; there are T0001 to T0002");
+        insta::assert_snapshot!(check_json(&other).1, @"turn_ref: no such turn in this session; there are T0001 to T0002");
         let mut empty = good();
         empty["outcomes"] = json!([]);
-        insta::assert_snapshot!(check_it(&empty).1, @": a material result needs an outcome; add it to `outcomes`, or name another end");
+        insta::assert_snapshot!(check_json(&empty).1, @": a material result needs an outcome; add it to `outcomes`, or choose another end");
         let mut asked_alone = good();
         asked_alone["outcomes"][0]["lines"] = json!(["10"]);
-        insta::assert_snapshot!(check_it(&asked_alone).1, @"outcomes[0]: stands on the question alone; cite the lines on which it happened");
+        insta::assert_snapshot!(check_json(&asked_alone).1, @"outcomes[0]: cites only the prompt; cite the lines on which it happened");
     }
 
     proptest::proptest! {
         #[test]
-        fn no_json_is_taken_that_cites_outside_of_its_turn(first in 0_u64..40, last in 0_u64..40) {
+        fn citations_outside_of_the_turn_are_rejected(first in 0_u64..40, last in 0_u64..40) {
             let mut turn = good();
             turn["end"]["lines"] = json!([format!("{first}-{last}")]);
             let is_inside = first <= last && first >= 10 && last <= 20;
-            proptest::prop_assert_eq!(check_it(&turn).0.is_some(), is_inside);
+            proptest::prop_assert_eq!(check_json(&turn).0.is_some(), is_inside);
         }
     }
 }

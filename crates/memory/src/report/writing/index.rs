@@ -1,19 +1,19 @@
-//! What may be cited: the projects, sessions and turns of a workspace's index. A citation that names anything else, or
-//! lines outside of its turn, is refused. Names that lead anywhere but into the workspace are no names here.
+//! The projects, sessions and turns of a workspace that may be cited. Citations of anything else, or of lines outside
+//! of a turn, are rejected. Names that could lead out of the workspace are left out of the index.
 
 use std::path::{Path, PathBuf};
 
 use serde::{Serialize, Serializer};
 use transcript::{Agent, SafeName};
 
-use super::check::{Node, Wrongs};
-use super::place::is_plain;
-use crate::report::workspace::{Folder, Row, Workspace};
+use super::check::{InputErrors, JsonNode};
+use super::place::has_no_links;
+use crate::report::workspace::{IndexRow, ProjectFolder, Workspace};
 
-/// A sentence stands on at most so many places.
+/// Maximum number of citations of a sentence.
 pub(super) const CITATIONS_MAX: usize = 4;
 
-/// Everything that can be written about.
+/// Everything that can be cited.
 #[derive(Debug)]
 pub(super) struct Index {
     pub(super) projects: Vec<ProjectRow>,
@@ -45,7 +45,7 @@ pub(super) struct TurnRow {
     pub(super) last_line: u64,
 }
 
-/// Some lines, from the first to the last.
+/// A range of lines, both ends inclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Lines {
     pub first: u64,
@@ -58,7 +58,7 @@ impl Serialize for Lines {
     }
 }
 
-/// Lines of a turn of the index.
+/// A citation of some lines of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Cited {
     pub project_key: String,
@@ -68,17 +68,17 @@ pub struct Cited {
 }
 
 impl Index {
-    pub(super) fn of(workspace: &Workspace, root: &Path) -> Self {
+    pub(super) fn from_workspace(workspace: &Workspace, root: &Path) -> Self {
         let projects = workspace.projects.iter().zip(workspace.names());
-        let project = |(folder, name): (&Folder, String)| {
+        let project = |(folder, name): (&ProjectFolder, String)| {
             let key = SafeName::new(&folder.key)?;
-            // A directory that is called otherwise, or is a link, is not the project's.
+            // The directory must be named like the project and must not be a link.
             let is_own = folder.path.file_name().is_some_and(|own| own == key.as_str());
-            (is_own && is_plain(root, &folder.path)).then(|| ProjectRow {
+            (is_own && has_no_links(root, &folder.path)).then(|| ProjectRow {
                 sessions: folder
                     .rows
                     .iter()
-                    .filter_map(|row| session(folder, row, root))
+                    .filter_map(|row| session_row(folder, row, root))
                     .collect(),
                 key,
                 name,
@@ -89,7 +89,7 @@ impl Index {
         }
     }
 
-    /// Projects with something to write about.
+    /// Returns the projects that have turns.
     pub(super) fn with_turns(&self) -> impl Iterator<Item = &ProjectRow> {
         self.projects.iter().filter(|project| project.turns().next().is_some())
     }
@@ -98,33 +98,38 @@ impl Index {
         self.projects.iter().find(|project| project.key.as_str() == key)
     }
 
-    /// The project that a field names.
-    pub(super) fn project(&self, node: &Node<'_>, wrongs: &mut Wrongs) -> Option<&ProjectRow> {
-        let field = node.field("project_key", wrongs)?;
-        let found = self.find(field.name(wrongs)?);
+    /// Returns the project that a field names.
+    pub(super) fn project(&self, node: &JsonNode<'_>, errors: &mut InputErrors) -> Option<&ProjectRow> {
+        let field = node.field("project_key", errors)?;
+        let found = self.find(field.name(errors)?);
         if found.is_none() {
-            field.wrong(wrongs, "no such project", "`list_projects` names them");
+            field.add_error(errors, "no such project", "`list_projects` lists them");
         }
         found
     }
 
-    /// A citation; where it names no project, `own` is meant.
-    pub(super) fn cited(&self, node: &Node<'_>, own: Option<&ProjectRow>, wrongs: &mut Wrongs) -> Option<Cited> {
-        node.only(&["project_key", "session_ref", "turn_ref", "lines"], wrongs);
+    /// Parses a citation. If it names no project, it refers to `own`.
+    pub(super) fn cited(
+        &self,
+        node: &JsonNode<'_>,
+        own: Option<&ProjectRow>,
+        errors: &mut InputErrors,
+    ) -> Option<Cited> {
+        node.check_fields(&["project_key", "session_ref", "turn_ref", "lines"], errors);
         let project = match (own, node.optional("project_key")) {
             (Some(own), None) => own,
             (own, _) => {
-                let found = self.project(node, wrongs)?;
+                let found = self.project(node, errors)?;
                 if own.is_some_and(|own| own.key != found.key) {
-                    node.wrong(wrongs, "is of another project", "cite turns of this project alone");
+                    node.add_error(errors, "belongs to another project", "cite only turns of this project");
                     return None;
                 }
                 found
             }
         };
-        let session = project.session(node, wrongs)?;
-        let turn = session.turn(node, wrongs)?;
-        let lines = turn.lines(&node.field("lines", wrongs)?, wrongs)?;
+        let session = project.session(node, errors)?;
+        let turn = session.turn(node, errors)?;
+        let lines = turn.lines(&node.field("lines", errors)?, errors)?;
         Some(Cited {
             project_key: project.key.as_str().to_owned(),
             session_ref: session.session_ref.as_str().to_owned(),
@@ -136,22 +141,22 @@ impl Index {
 
 impl ProjectRow {
     pub(super) fn find(&self, session_ref: &str) -> Option<&SessionRow> {
-        let is_it = |session: &&SessionRow| session.session_ref.as_str() == session_ref;
-        self.sessions.iter().find(is_it)
+        let is_match = |session: &&SessionRow| session.session_ref.as_str() == session_ref;
+        self.sessions.iter().find(is_match)
     }
 
-    /// The session that a field names.
-    pub(super) fn session(&self, node: &Node<'_>, wrongs: &mut Wrongs) -> Option<&SessionRow> {
-        let field = node.field("session_ref", wrongs)?;
-        let found = self.find(field.name(wrongs)?);
+    /// Returns the session that a field names.
+    pub(super) fn session(&self, node: &JsonNode<'_>, errors: &mut InputErrors) -> Option<&SessionRow> {
+        let field = node.field("session_ref", errors)?;
+        let found = self.find(field.name(errors)?);
         if found.is_none() {
             let known: Vec<&str> = self.sessions.iter().map(|one| one.session_ref.as_str()).collect();
-            field.wrong(wrongs, "no such session in this project", among(&known));
+            field.add_error(errors, "no such session in this project", known_range(&known));
         }
         found
     }
 
-    /// All turns, each with its session.
+    /// Returns all turns, each with its session.
     pub(super) fn turns(&self) -> impl Iterator<Item = (&SessionRow, &TurnRow)> {
         let of = |session| std::iter::repeat(session);
         self.sessions
@@ -165,37 +170,37 @@ impl SessionRow {
         self.turns.iter().find(|turn| turn.turn_ref == turn_ref)
     }
 
-    /// The turn that a field names.
-    pub(super) fn turn(&self, node: &Node<'_>, wrongs: &mut Wrongs) -> Option<&TurnRow> {
-        let field = node.field("turn_ref", wrongs)?;
-        let found = self.find(field.name(wrongs)?);
+    /// Returns the turn that a field names.
+    pub(super) fn turn(&self, node: &JsonNode<'_>, errors: &mut InputErrors) -> Option<&TurnRow> {
+        let field = node.field("turn_ref", errors)?;
+        let found = self.find(field.name(errors)?);
         if found.is_none() {
             let known: Vec<&str> = self.turns.iter().map(|one| one.turn_ref.as_str()).collect();
-            field.wrong(wrongs, "no such turn in this session", among(&known));
+            field.add_error(errors, "no such turn in this session", known_range(&known));
         }
         found
     }
 }
 
 impl TurnRow {
-    /// Lines of this turn: `21` or `21-55`.
-    pub(super) fn lines(&self, node: &Node<'_>, wrongs: &mut Wrongs) -> Option<Lines> {
+    /// Parses a range of lines of this turn: `21` or `21-55`.
+    pub(super) fn lines(&self, node: &JsonNode<'_>, errors: &mut InputErrors) -> Option<Lines> {
         let Self {
             turn_ref,
             first_line,
             last_line,
         } = self;
-        let told = node.name(wrongs)?;
-        let (first, last) = told.split_once('-').unwrap_or((told, told));
+        let range = node.name(errors)?;
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
         let number = |text: &str| text.trim().parse::<u64>().ok();
         let Some((first, last)) = number(first).zip(number(last)).filter(|(first, last)| first <= last) else {
-            node.wrong(wrongs, "is no range of lines", "write it like \"21-55\" or \"21\"");
+            node.add_error(errors, "is not a range of lines", "write it like \"21-55\" or \"21\"");
             return None;
         };
         if first < *first_line || last > *last_line {
-            node.wrong(
-                wrongs,
-                format!("lies outside of {turn_ref}"),
+            node.add_error(
+                errors,
+                format!("is outside of {turn_ref}"),
                 format!("{turn_ref} has the lines {first_line}-{last_line}"),
             );
             return None;
@@ -204,16 +209,16 @@ impl TurnRow {
     }
 }
 
-/// Which there are, as far as they are few.
-fn among(known: &[&str]) -> String {
+/// Returns a hint that names the first and the last known reference.
+fn known_range(known: &[&str]) -> String {
     match known {
         [] => "there are none".to_owned(),
-        [only] => format!("there is {only} alone"),
+        [only] => format!("there is only {only}"),
         [first, .., last] => format!("there are {first} to {last}"),
     }
 }
 
-fn session(folder: &Folder, row: &Row, root: &Path) -> Option<SessionRow> {
+fn session_row(folder: &ProjectFolder, row: &IndexRow, root: &Path) -> Option<SessionRow> {
     let log = folder.file(&row.session_path)?;
     let is_there = log.symlink_metadata().is_ok_and(|metadata| metadata.is_file());
     let turn = |turn: &crate::report::workspace::TurnRow| TurnRow {
@@ -221,7 +226,7 @@ fn session(folder: &Folder, row: &Row, root: &Path) -> Option<SessionRow> {
         first_line: turn.turn_start_line,
         last_line: turn.turn_end_line.max(turn.turn_start_line),
     };
-    (is_there && is_plain(root, &log)).then_some(())?;
+    (is_there && has_no_links(root, &log)).then_some(())?;
     Some(SessionRow {
         session_ref: SafeName::new(&row.session_ref)?,
         agent: row.agent()?,
@@ -233,7 +238,7 @@ fn session(folder: &Folder, row: &Row, root: &Path) -> Option<SessionRow> {
 
 /// A project with two sessions, for tests: S0001 has T0001 (lines 1-9) and T0002 (10-20), S0002 has T0001 (5-5).
 #[cfg(test)]
-pub(super) fn made_up() -> Index {
+pub(super) fn sample_index() -> Index {
     let turn = |turn_ref: &str, first_line, last_line| TurnRow {
         turn_ref: turn_ref.to_owned(),
         first_line,

@@ -1,32 +1,33 @@
-//! The lists a writer reads: projects, sessions with their turns, and what is written already. A page at a time.
+//! The lists that a writer reads: projects, sessions with their turns, and what is already written. Each list is
+//! paginated.
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::check::{Node, Wrongs};
+use super::check::{InputErrors, JsonNode};
 use super::evidence::TurnEvidence;
 use super::progress::Writings;
 use super::works::WorkItem;
 use super::{Desk, Refusal, evidence};
 
-/// Bytes of one page, as JSON. A single entry may be larger.
+/// Maximum size of one page as JSON. A single entry may be larger.
 const PAGE_BYTES: usize = 24 << 10;
 
 /// A project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ProjectEntry {
     pub project_key: String,
-    /// What it is called in a sentence.
+    /// The name used in sentences.
     pub project: String,
     pub sessions: usize,
     pub turns: usize,
-    /// Turns without evidence.
+    /// Number of turns without evidence.
     pub without_evidence: usize,
-    /// Turns that no piece of work covers.
+    /// Number of turns that no piece of work covers.
     pub without_work: usize,
 }
 
-/// Some sessions of a project.
+/// A page of the sessions of a project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SessionsPage {
     pub project_key: String,
@@ -40,7 +41,7 @@ pub struct SessionEntry {
     pub session_ref: String,
     pub agent: String,
     pub turns: Vec<TurnEntry>,
-    /// Turns without evidence.
+    /// References of the turns without evidence.
     pub missing: Vec<String>,
 }
 
@@ -52,7 +53,7 @@ pub struct TurnEntry {
     pub last_line: u64,
 }
 
-/// Some of the evidence of a project.
+/// A page of the evidence of a project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct EvidencePage {
     pub project_key: String,
@@ -60,7 +61,7 @@ pub struct EvidencePage {
     pub next_cursor: Option<String>,
 }
 
-/// The evidence of one turn, and of which session it is.
+/// The evidence of one turn, with its session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct EvidenceEntry {
     pub session_ref: String,
@@ -68,14 +69,14 @@ pub struct EvidenceEntry {
     pub evidence: TurnEvidence,
 }
 
-/// Some of the pieces of work of the day.
+/// A page of the day's pieces of work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WorksPage {
     pub works: Vec<WorkEntry>,
     pub next_cursor: Option<String>,
 }
 
-/// A piece of work, and of which project it is.
+/// A piece of work with its project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WorkEntry {
     pub project_key: String,
@@ -85,20 +86,20 @@ pub struct WorkEntry {
 }
 
 impl Desk {
-    /// All projects of the day.
-    pub fn list_projects(&self, told: &Value) -> Result<Value, Refusal> {
-        let (node, mut wrongs) = (Node::root(told), Wrongs::default());
-        node.only(&["cursor"], &mut wrongs);
-        let cursor = cursor(&node, &mut wrongs);
-        let Some(cursor) = cursor.filter(|_| wrongs.is_empty()) else {
-            return Err(wrongs.into());
+    /// Returns the projects of the day.
+    pub fn list_projects(&self, input: &Value) -> Result<Value, Refusal> {
+        let (node, mut errors) = (JsonNode::root(input), InputErrors::default());
+        node.check_fields(&["cursor"], &mut errors);
+        let cursor = parse_cursor(&node, &mut errors);
+        let Some(cursor) = cursor.filter(|_| errors.is_empty()) else {
+            return Err(errors.into());
         };
         let writings = Writings::read(&self.root, &self.index);
         let entry = |project: &super::index::ProjectRow| {
             let own = writings.project(project.key.as_str());
             let sessions = own.map_or(&[][..], |own| &own.sessions);
             let missing = |(session, (_, written)): (&super::index::SessionRow, &(String, _))| {
-                evidence::missing(session, written).len()
+                evidence::missing_turns(session, written).len()
             };
             ProjectEntry {
                 project_key: project.key.as_str().to_owned(),
@@ -110,20 +111,20 @@ impl Desk {
             }
         };
         let all: Vec<ProjectEntry> = self.index.with_turns().map(entry).collect();
-        let (projects, next_cursor) = page(all, cursor);
+        let (projects, next_cursor) = take_page(all, cursor);
         Ok(json!({ "projects": projects, "next_cursor": next_cursor }))
     }
 
-    /// The sessions of a project and their turns: `project_key`, and perhaps `cursor`.
-    pub fn list_sessions(&self, told: &Value) -> Result<SessionsPage, Refusal> {
-        let (node, mut wrongs) = (Node::root(told), Wrongs::default());
-        node.only(&["project_key", "cursor"], &mut wrongs);
-        let (project, cursor) = (self.index.project(&node, &mut wrongs), cursor(&node, &mut wrongs));
+    /// Returns the sessions of a project with their turns: `project_key`, optionally `cursor`.
+    pub fn list_sessions(&self, input: &Value) -> Result<SessionsPage, Refusal> {
+        let (node, mut errors) = (JsonNode::root(input), InputErrors::default());
+        node.check_fields(&["project_key", "cursor"], &mut errors);
+        let (project, cursor) = (self.index.project(&node, &mut errors), parse_cursor(&node, &mut errors));
         let (Some(project), Some(cursor)) = (project, cursor) else {
-            return Err(wrongs.into());
+            return Err(errors.into());
         };
         let entry = |session: &super::index::SessionRow| {
-            let written = super::progress::evidence_of(&self.root, project, session);
+            let written = super::progress::load_evidence(&self.root, project, session);
             let turn = |turn: &super::index::TurnRow| TurnEntry {
                 turn_ref: turn.turn_ref.clone(),
                 first_line: turn.first_line,
@@ -133,10 +134,10 @@ impl Desk {
                 session_ref: session.session_ref.as_str().to_owned(),
                 agent: session.agent.as_str().to_owned(),
                 turns: session.turns.iter().map(turn).collect(),
-                missing: evidence::missing(session, &written),
+                missing: evidence::missing_turns(session, &written),
             }
         };
-        let (sessions, next_cursor) = page(project.sessions.iter().map(entry).collect(), cursor);
+        let (sessions, next_cursor) = take_page(project.sessions.iter().map(entry).collect(), cursor);
         Ok(SessionsPage {
             project_key: project.key.as_str().to_owned(),
             sessions,
@@ -144,24 +145,24 @@ impl Desk {
         })
     }
 
-    /// The evidence of a project: `project_key`, and perhaps `cursor`.
-    pub fn read_evidence(&self, told: &Value) -> Result<EvidencePage, Refusal> {
-        let (node, mut wrongs) = (Node::root(told), Wrongs::default());
-        node.only(&["project_key", "cursor"], &mut wrongs);
-        let (project, cursor) = (self.index.project(&node, &mut wrongs), cursor(&node, &mut wrongs));
+    /// Returns the evidence of a project: `project_key`, optionally `cursor`.
+    pub fn read_evidence(&self, input: &Value) -> Result<EvidencePage, Refusal> {
+        let (node, mut errors) = (JsonNode::root(input), InputErrors::default());
+        node.check_fields(&["project_key", "cursor"], &mut errors);
+        let (project, cursor) = (self.index.project(&node, &mut errors), parse_cursor(&node, &mut errors));
         let (Some(project), Some(cursor)) = (project, cursor) else {
-            return Err(wrongs.into());
+            return Err(errors.into());
         };
         let mut all = Vec::new();
         for session in &project.sessions {
-            let mut written = super::progress::evidence_of(&self.root, project, session);
-            let in_order = session.turns.iter().filter_map(|turn| written.remove(&turn.turn_ref));
-            all.extend(in_order.map(|evidence| EvidenceEntry {
+            let mut written = super::progress::load_evidence(&self.root, project, session);
+            let ordered = session.turns.iter().filter_map(|turn| written.remove(&turn.turn_ref));
+            all.extend(ordered.map(|evidence| EvidenceEntry {
                 session_ref: session.session_ref.as_str().to_owned(),
                 evidence,
             }));
         }
-        let (turns, next_cursor) = page(all, cursor);
+        let (turns, next_cursor) = take_page(all, cursor);
         Ok(EvidencePage {
             project_key: project.key.as_str().to_owned(),
             turns,
@@ -169,13 +170,13 @@ impl Desk {
         })
     }
 
-    /// The pieces of work of all projects: perhaps `cursor`.
-    pub fn read_works(&self, told: &Value) -> Result<WorksPage, Refusal> {
-        let (node, mut wrongs) = (Node::root(told), Wrongs::default());
-        node.only(&["cursor"], &mut wrongs);
-        let cursor = cursor(&node, &mut wrongs);
-        let Some(cursor) = cursor.filter(|_| wrongs.is_empty()) else {
-            return Err(wrongs.into());
+    /// Returns the pieces of work of all projects: optionally `cursor`.
+    pub fn read_works(&self, input: &Value) -> Result<WorksPage, Refusal> {
+        let (node, mut errors) = (JsonNode::root(input), InputErrors::default());
+        node.check_fields(&["cursor"], &mut errors);
+        let cursor = parse_cursor(&node, &mut errors);
+        let Some(cursor) = cursor.filter(|_| errors.is_empty()) else {
+            return Err(errors.into());
         };
         let writings = Writings::read(&self.root, &self.index);
         let mut all = Vec::new();
@@ -186,44 +187,44 @@ impl Desk {
                 work,
             }));
         }
-        let (works, next_cursor) = page(all, cursor);
+        let (works, next_cursor) = take_page(all, cursor);
         Ok(WorksPage { works, next_cursor })
     }
 }
 
-/// Where a page begins.
-fn cursor(node: &Node<'_>, wrongs: &mut Wrongs) -> Option<usize> {
+/// Parses the start of a page.
+fn parse_cursor(node: &JsonNode<'_>, errors: &mut InputErrors) -> Option<usize> {
     let Some(field) = node.optional("cursor") else {
         return Some(0);
     };
-    let place = field.name(wrongs)?.parse().ok();
+    let place = field.name(errors)?.parse().ok();
     if place.is_none() {
-        field.wrong(
-            wrongs,
-            "is no cursor",
-            "hand in the `next_cursor` of the page before, or none",
+        field.add_error(
+            errors,
+            "is not a cursor",
+            "pass the `next_cursor` of the previous page, or omit it",
         );
     }
     place
 }
 
-/// As many entries as a page takes, at least one, and where the next one begins.
-fn page<T: Serialize>(all: Vec<T>, from: usize) -> (Vec<T>, Option<String>) {
+/// Returns the entries that fit into one page, at least one, and the cursor of the next page.
+fn take_page<T: Serialize>(all: Vec<T>, from: usize) -> (Vec<T>, Option<String>) {
     let count = all.len();
-    let mut room = PAGE_BYTES;
-    let mut told = Vec::new();
+    let mut remaining = PAGE_BYTES;
+    let mut entries = Vec::new();
     for (at, entry) in all.into_iter().enumerate().skip(from) {
         let bytes = serde_json::to_vec(&entry).map_or(0, |bytes| bytes.len());
-        if bytes > room && !told.is_empty() {
-            return (told, Some(at.to_string()));
+        if bytes > remaining && !entries.is_empty() {
+            return (entries, Some(at.to_string()));
         }
-        room = room.saturating_sub(bytes);
-        told.push(entry);
-        if room == 0 && at + 1 < count {
-            return (told, Some((at + 1).to_string()));
+        remaining = remaining.saturating_sub(bytes);
+        entries.push(entry);
+        if remaining == 0 && at + 1 < count {
+            return (entries, Some((at + 1).to_string()));
         }
     }
-    (told, None)
+    (entries, None)
 }
 
 #[cfg(test)]
@@ -231,14 +232,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_put_together_are_the_whole_list() {
+    fn all_pages_together_are_the_whole_list() {
         let all: Vec<String> = (0..200).map(|at| at.to_string().repeat(at * 4)).collect();
         let (mut whole, mut from, mut pages) = (Vec::new(), 0, 0);
         loop {
-            let (told, next) = page(all.clone(), from);
-            let bytes: usize = told.iter().map(|entry| entry.len() + 2).sum();
+            let (entries, next) = take_page(all.clone(), from);
+            let bytes: usize = entries.iter().map(|entry| entry.len() + 2).sum();
             assert!(bytes <= PAGE_BYTES, "{bytes}");
-            whole.extend(told);
+            whole.extend(entries);
             pages += 1;
             match next {
                 Some(next) => from = next.parse().unwrap(),
@@ -247,7 +248,7 @@ mod tests {
         }
         assert_eq!(whole, all);
         assert!((6..20).contains(&pages), "{pages}");
-        assert_eq!(page(vec!["x".repeat(PAGE_BYTES * 2)], 0).0.len(), 1);
-        assert_eq!(page(vec![1], 9), (Vec::new(), None));
+        assert_eq!(take_page(vec!["x".repeat(PAGE_BYTES * 2)], 0).0.len(), 1);
+        assert_eq!(take_page(vec![1], 9), (Vec::new(), None));
     }
 }

@@ -1,4 +1,5 @@
-//! Where writings lie: inside the workspace and nowhere else, each whole or absent. A link on the way is no way.
+//! The files in which writings are stored. They are always inside the workspace, and are complete or absent. Paths that
+//! contain a symbolic link are rejected.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -10,14 +11,14 @@ use transcript::SafeName;
 
 use crate::files;
 
-/// Of a project, and of the day.
+/// Directory below a project or the workspace.
 const WRITING: &str = "writing";
-/// A writing larger than this is none of ours.
+/// A larger file was not written by us.
 const BYTES_MAX: u64 = 16 << 20;
 
-/// Where one writing lies, below the workspace.
+/// The path of one writing, relative to the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place<'n> {
+pub(super) enum WritingPath<'n> {
     Evidence {
         project: &'n SafeName,
         session: &'n SafeName,
@@ -28,7 +29,7 @@ pub(super) enum Place<'n> {
     Day,
 }
 
-impl Place<'_> {
+impl WritingPath<'_> {
     fn directory(self) -> PathBuf {
         match self {
             Self::Evidence { project, .. } | Self::Works { project } => {
@@ -47,13 +48,13 @@ impl Place<'_> {
     }
 }
 
-/// Whether no part of a path below `root` is a link, and none leads up.
-pub(super) fn is_plain(root: &Path, path: &Path) -> bool {
-    let Ok(below) = path.strip_prefix(root) else {
+/// Returns `true` if a path is below `root` and no part of it is a link.
+pub(super) fn has_no_links(root: &Path, path: &Path) -> bool {
+    let Ok(relative) = path.strip_prefix(root) else {
         return false;
     };
     let mut at = root.to_owned();
-    below.components().all(|name| {
+    relative.components().all(|name| {
         at.push(name);
         let is_name = matches!(name, std::path::Component::Normal(_));
         let is_link = || at.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink());
@@ -61,10 +62,10 @@ pub(super) fn is_plain(root: &Path, path: &Path) -> bool {
     })
 }
 
-/// Reads a writing; what is not there, or is no file of ours, is none.
-pub(super) fn read(root: &Path, place: Place<'_>) -> Option<Value> {
+/// Reads a writing, or returns `None` if it is absent or not ours.
+pub(super) fn read_json(root: &Path, place: WritingPath<'_>) -> Option<Value> {
     let path = root.join(place.directory()).join(place.file_name());
-    if !is_plain(root, &path) {
+    if !has_no_links(root, &path) {
         return None;
     }
     let (file, metadata) = files::open(&path).ok()?;
@@ -76,25 +77,25 @@ pub(super) fn read(root: &Path, place: Place<'_>) -> Option<Value> {
     serde_json::from_slice(&bytes).ok()
 }
 
-/// Writes it aside and renames it.
-pub(super) fn write(root: &Path, place: Place<'_>, writing: &impl Serialize) -> io::Result<()> {
+/// Writes a writing to a temporary file and renames it.
+pub(super) fn write_json(root: &Path, place: WritingPath<'_>, writing: &impl Serialize) -> io::Result<()> {
     let directory = root.join(place.directory());
     let path = directory.join(place.file_name());
-    let refused = || io::Error::new(io::ErrorKind::PermissionDenied, "a link stands in the way");
-    if !is_plain(root, &path) {
+    let refused = || io::Error::new(io::ErrorKind::PermissionDenied, "the path contains a symbolic link");
+    if !has_no_links(root, &path) {
         return Err(refused());
     }
     make_private(&directory)?;
-    // A link may have come while the directory was made.
-    if !is_plain(root, &path) {
+    // A link may have been created in the meantime.
+    if !has_no_links(root, &path) {
         return Err(refused());
     }
     let mut bytes = serde_json::to_vec_pretty(writing).map_err(io::Error::other)?;
     bytes.push(b'\n');
-    let mut aside = tempfile::Builder::new().prefix(".writing").tempfile_in(&directory)?;
-    aside.write_all(&bytes)?;
-    aside.as_file().sync_all()?;
-    aside.persist(&path).map_err(|error| error.error)?;
+    let mut temporary = tempfile::Builder::new().prefix(".writing").tempfile_in(&directory)?;
+    temporary.write_all(&bytes)?;
+    temporary.as_file().sync_all()?;
+    temporary.persist(&path).map_err(|error| error.error)?;
     Ok(())
 }
 
@@ -112,24 +113,24 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     #[test]
-    fn a_link_on_the_way_is_refused_and_nothing_is_written_behind_it() {
+    fn a_symbolic_link_in_the_path_is_rejected_and_not_followed() {
         let home = tempfile::tempdir().unwrap();
         let root = home.path().join("day");
         let elsewhere = home.path().join("elsewhere");
         let (project, session) = (SafeName::new("app-1").unwrap(), SafeName::new("S0001").unwrap());
         fs::create_dir_all(root.join("projects/app-1")).unwrap();
         fs::create_dir_all(&elsewhere).unwrap();
-        let place = Place::Evidence {
+        let place = WritingPath::Evidence {
             project: &project,
             session: &session,
         };
-        write(&root, place, &1).unwrap();
-        assert_eq!(read(&root, place), Some(Value::from(1)));
+        write_json(&root, place, &1).unwrap();
+        assert_eq!(read_json(&root, place), Some(Value::from(1)));
         fs::remove_dir_all(root.join("projects/app-1/writing")).unwrap();
         symlink(&elsewhere, root.join("projects/app-1/writing")).unwrap();
-        assert!(write(&root, place, &2).is_err());
+        assert!(write_json(&root, place, &2).is_err());
         assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
         fs::write(elsewhere.join("S0001.json"), "3").unwrap();
-        assert_eq!(read(&root, place), None);
+        assert_eq!(read_json(&root, place), None);
     }
 }

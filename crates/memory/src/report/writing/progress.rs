@@ -1,5 +1,5 @@
-//! How far a day is written: what is kept and still holds, and which pieces are missing. What was written stays written;
-//! what its basis has changed under is written anew.
+//! The progress of a written day: what is stored and still valid, and what is missing. Written parts are kept unless
+//! what they are based on has changed.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::daily::{self, Synthesis};
 use super::evidence::{self, Evidence};
 use super::index::{Index, ProjectRow, SessionRow};
-use super::place::{self, Place};
+use super::place::{self, WritingPath};
 use super::works::{self, TurnName, WorkItems};
 use crate::report::ReportError;
 use crate::report::workspace::Workspace;
@@ -24,7 +24,7 @@ pub enum Phase {
 impl Phase {
     pub const ALL: [Self; 3] = [Self::Evidence, Self::Project, Self::Daily];
 
-    /// The word for it on the command line.
+    /// Returns the name used on the command line.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Evidence => "evidence",
@@ -34,21 +34,21 @@ impl Phase {
     }
 }
 
-/// Something that one run of a writer writes.
+/// A part of the day that one run of a writer writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
     pub phase: Phase,
-    /// Null for the day.
+    /// `None` for the day.
     pub project_key: Option<String>,
     pub project: Option<String>,
-    /// Of evidence alone.
+    /// Only set for evidence.
     pub session_ref: Option<String>,
-    /// What is not written of it yet: references of turns, or the day. Empty where it is done.
+    /// The unwritten parts: turn references, or `day`. Empty if the piece is done.
     pub missing: Vec<String>,
 }
 
 impl Piece {
-    /// `evidence of app S0001`.
+    /// Returns a title such as `evidence of app S0001`.
     pub fn title(&self) -> String {
         let project = self.project.as_deref().unwrap_or_default();
         match (self.phase, self.session_ref.as_deref()) {
@@ -59,14 +59,14 @@ impl Piece {
         }
     }
 
-    /// Whether two are about the same.
+    /// Returns `true` if both are the same part of the day.
     pub fn is_same(&self, other: &Self) -> bool {
         let key = |piece: &Self| (piece.phase, piece.project_key.clone(), piece.session_ref.clone());
         key(self) == key(other)
     }
 }
 
-/// How far a day is written.
+/// The progress of a day.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
     /// In the order in which they are written.
@@ -74,7 +74,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// How many pieces of a phase there are, and how many of them are done.
+    /// Returns the number of pieces of a phase, and how many of them are done.
     pub fn count(&self, phase: Phase) -> Count {
         let of = || self.pieces.iter().filter(|piece| piece.phase == phase);
         Count {
@@ -88,47 +88,47 @@ impl Progress {
     }
 }
 
-/// Pieces of a phase.
+/// The number of pieces of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Count {
     pub all: usize,
     pub done: usize,
 }
 
-/// Says how far the day of a workspace is written.
+/// Returns the progress of the day in a workspace.
 pub fn progress(workspace: &Path) -> Result<Progress, ReportError> {
     let root = workspace.canonicalize().map_err(|error| ReportError::Workspace {
         path: workspace.to_owned(),
         reason: error.to_string(),
     })?;
-    let index = Index::of(&Workspace::open(&root)?, &root);
+    let index = Index::from_workspace(&Workspace::open(&root)?, &root);
     Ok(Writings::read(&root, &index).progress(&index))
 }
 
-/// Everything that is written of a day and holds.
+/// All valid writings of a day.
 #[derive(Debug)]
 pub(super) struct Writings {
-    pub(super) projects: Vec<OfProject>,
+    pub(super) projects: Vec<ProjectWritings>,
     pub(super) day: Option<Synthesis>,
-    /// Who wrote pieces of it.
+    /// The names of the writers.
     pub(super) by: Vec<String>,
 }
 
-/// What is written of one project.
+/// The valid writings of one project.
 #[derive(Debug)]
-pub(super) struct OfProject {
+pub(super) struct ProjectWritings {
     pub(super) key: String,
-    /// By session.
+    /// Evidence by session.
     pub(super) sessions: Vec<(String, Evidence)>,
-    /// Some turn has no evidence.
+    /// True if a turn has no evidence.
     pub(super) has_gaps: bool,
-    /// What the pieces of work stand on.
+    /// Hash of the evidence on which the pieces of work are based.
     pub(super) basis: String,
     pub(super) works: WorkItems,
     pub(super) missing: Vec<TurnName>,
 }
 
-impl OfProject {
+impl ProjectWritings {
     pub(super) fn is_done(&self) -> bool {
         !self.has_gaps && self.missing.is_empty()
     }
@@ -139,37 +139,37 @@ impl Writings {
         let mut by = Vec::new();
         let projects = index
             .with_turns()
-            .map(|project| of_project(root, index, project, &mut by));
+            .map(|project| load_project(root, index, project, &mut by));
         let mut writings = Self {
             projects: projects.collect(),
             day: None,
             by: Vec::new(),
         };
-        let kept = place::read(root, Place::Day);
-        writings.day = kept
+        let stored = place::read_json(root, WritingPath::Day);
+        writings.day = stored
             .as_ref()
-            .filter(|_| writings.projects.iter().all(OfProject::is_done))
-            .and_then(|kept| daily::still_holds(index, &writings.basis(), kept));
+            .filter(|_| writings.projects.iter().all(ProjectWritings::is_done))
+            .and_then(|stored| daily::restore_valid(index, &writings.basis(), stored));
         if writings.day.is_some() {
-            by.extend(kept.and_then(|kept| kept["written_by"].as_str().map(str::to_owned)));
+            by.extend(stored.and_then(|stored| stored["written_by"].as_str().map(str::to_owned)));
         }
         by.sort();
         by.dedup();
         Self { by, ..writings }
     }
 
-    pub(super) fn project(&self, key: &str) -> Option<&OfProject> {
+    pub(super) fn project(&self, key: &str) -> Option<&ProjectWritings> {
         self.projects.iter().find(|project| project.key == key)
     }
 
-    /// What the day stands on: all pieces of work.
+    /// Returns the hash of all pieces of work, on which the day is based.
     pub(super) fn basis(&self) -> String {
         let works: Vec<_> = self
             .projects
             .iter()
             .map(|project| (&project.key, &project.works))
             .collect();
-        hash(&works)
+        hash_basis(&works)
     }
 
     pub(super) fn progress(&self, index: &Index) -> Progress {
@@ -182,7 +182,7 @@ impl Writings {
                     project_key: Some(own.key.clone()),
                     project: name(&own.key),
                     session_ref: Some(session_ref.clone()),
-                    missing: evidence::missing(session, evidence),
+                    missing: evidence::missing_turns(session, evidence),
                 });
             }
         }
@@ -212,39 +212,40 @@ impl Writings {
     }
 }
 
-/// The evidence of a session that is kept and holds.
-pub(super) fn evidence_of(root: &Path, project: &ProjectRow, session: &SessionRow) -> Evidence {
-    let place = Place::Evidence {
+/// Loads the valid stored evidence of a session.
+pub(super) fn load_evidence(root: &Path, project: &ProjectRow, session: &SessionRow) -> Evidence {
+    let place = WritingPath::Evidence {
         project: &project.key,
         session: &session.session_ref,
     };
-    let kept = place::read(root, place);
-    kept.map(|kept| evidence::still_holds(session, &kept))
+    let stored = place::read_json(root, place);
+    stored
+        .map(|stored| evidence::restore_valid(session, &stored))
         .unwrap_or_default()
 }
 
-fn of_project(root: &Path, index: &Index, project: &ProjectRow, by: &mut Vec<String>) -> OfProject {
+fn load_project(root: &Path, index: &Index, project: &ProjectRow, by: &mut Vec<String>) -> ProjectWritings {
     let of = |session: &SessionRow| {
-        let evidence = evidence_of(root, project, session);
+        let evidence = load_evidence(root, project, session);
         (session.session_ref.as_str().to_owned(), evidence)
     };
     let sessions: Vec<(String, Evidence)> = project.sessions.iter().map(of).collect();
     let own = project.sessions.iter().zip(&sessions);
     let has_gaps = own
         .into_iter()
-        .any(|(session, (_, evidence))| !evidence::missing(session, evidence).is_empty());
-    let basis = hash(&sessions);
-    let kept = place::read(root, Place::Works { project: &project.key }).filter(|_| !has_gaps);
-    let works = kept
+        .any(|(session, (_, evidence))| !evidence::missing_turns(session, evidence).is_empty());
+    let basis = hash_basis(&sessions);
+    let stored = place::read_json(root, WritingPath::Works { project: &project.key }).filter(|_| !has_gaps);
+    let works = stored
         .as_ref()
-        .map(|kept| works::still_holds(index, project, &basis, kept))
+        .map(|stored| works::restore_valid(index, project, &basis, stored))
         .unwrap_or_default();
     if !works.is_empty() {
-        by.extend(kept.and_then(|kept| kept["written_by"].as_str().map(str::to_owned)));
+        by.extend(stored.and_then(|stored| stored["written_by"].as_str().map(str::to_owned)));
     }
-    OfProject {
+    ProjectWritings {
         key: project.key.as_str().to_owned(),
-        missing: works::missing(project, &works),
+        missing: works::missing_turns(project, &works),
         sessions,
         has_gaps,
         basis,
@@ -252,8 +253,8 @@ fn of_project(root: &Path, index: &Index, project: &ProjectRow, by: &mut Vec<Str
     }
 }
 
-/// What something stands on, in short.
-fn hash(basis: &impl Serialize) -> String {
+/// Returns a short hash of what a writing is based on.
+fn hash_basis(basis: &impl Serialize) -> String {
     let bytes = serde_json::to_vec(basis).unwrap_or_default();
     blake3::hash(&bytes).to_hex()[..32].to_owned()
 }

@@ -1,37 +1,37 @@
-//! The pieces of work of one project: each turn of the project belongs to exactly one. Checking is pure: the index, the
-//! pieces so far and JSON in, a piece or what is wrong with it out.
+//! The pieces of work of one project. Each turn of the project belongs to exactly one piece. Validation is pure: it
+//! takes the index, the pieces so far and JSON, and returns a piece or errors.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::check::{Node, Wrongs, words};
+use super::check::{InputErrors, JsonNode, word_enum};
 use super::evidence::{LIST_MAX, TEXT_CHARS_MAX, TURNS_MAX};
 use super::index::{CITATIONS_MAX, Cited, Index, ProjectRow};
 
-/// Characters of a title.
+/// Maximum length of a title.
 const TITLE_CHARS_MAX: usize = 100;
-/// Pieces that are handed in at once.
+/// Maximum number of pieces in one call.
 pub(super) const WORKS_MAX: usize = 50;
 
-/// Version of what is kept.
+/// Version of the stored JSON.
 const SCHEMA: &str = "boswell.works/1";
 
-words! {
-    /// How much a piece of work matters.
+word_enum! {
+    /// How important a piece of work is.
     WorkKind {
-        /// Told in full.
+        /// Described in full.
         Material => "material",
-        /// Told in one line.
+        /// Described in one line.
         Minor => "minor",
-        /// The logs do not show what came of it; told in one line.
+        /// The logs do not show the result; described in one line.
         Gap => "gap",
     }
 }
 
-words! {
-    /// How a piece of work came out, by what was asked for in the end.
+word_enum! {
+    /// The outcome of a piece of work, relative to what was asked in the end.
     Disposition {
         Completed => "completed",
         InProgress => "in_progress",
@@ -44,7 +44,7 @@ words! {
 }
 
 impl Disposition {
-    /// As it begins a sentence.
+    /// Returns the name at the start of a sentence.
     pub(super) fn title(self) -> &'static str {
         match self {
             Self::Completed => "Completed",
@@ -53,19 +53,19 @@ impl Disposition {
             Self::Interrupted => "Interrupted",
             Self::Failed => "Failed",
             Self::Cancelled => "Cancelled",
-            Self::Unknown => "Not known",
+            Self::Unknown => "Unknown",
         }
     }
 }
 
-/// A sentence, and the places it stands on.
+/// A sentence with its citations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CitedClaim {
     pub text: String,
     pub citations: Vec<Cited>,
 }
 
-/// How a piece of work came out.
+/// The writer's assessment of the outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Disposed {
     pub kind: Disposition,
@@ -73,7 +73,7 @@ pub struct Disposed {
     pub citations: Vec<Cited>,
 }
 
-/// A turn of a project.
+/// A reference to a turn of a project.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct TurnName {
     pub session_ref: String,
@@ -111,34 +111,34 @@ const FIELDS: [&str; 10] = [
     "disposition",
 ];
 
-/// Checks one piece of work against the others.
+/// Validates one piece of work against the others.
 pub(super) fn check(
     index: &Index,
     project: &ProjectRow,
     others: &WorkItems,
-    node: &Node<'_>,
-    wrongs: &mut Wrongs,
+    node: &JsonNode<'_>,
+    errors: &mut InputErrors,
 ) -> Option<WorkItem> {
-    let before = wrongs.count();
-    node.only(&FIELDS, wrongs);
-    let work_ref = work_ref(node, wrongs);
-    let kind: Option<WorkKind> = node.field("kind", wrongs).and_then(|kind| kind.word(wrongs));
+    let before = errors.count();
+    node.check_fields(&FIELDS, errors);
+    let work_ref = work_ref(node, errors);
+    let kind: Option<WorkKind> = node.field("kind", errors).and_then(|kind| kind.word(errors));
     let title = node
-        .field("title", wrongs)
-        .and_then(|title| title.text(TITLE_CHARS_MAX, wrongs));
+        .field("title", errors)
+        .and_then(|title| title.text(TITLE_CHARS_MAX, errors));
     let own = work_ref.as_deref().unwrap_or_default();
-    let covers = covers(project, others, own, node, wrongs);
-    let mut claims = |field: &str| claims(index, project, &covers, node, field, wrongs);
+    let covers = check_covers(project, others, own, node, errors);
+    let mut claims = |field: &str| check_claims(index, project, &covers, node, field, errors);
     let [asked, done, came, open, decided] = ["asked", "done", "came", "open", "decided"].map(&mut claims);
     let disposition = node
         .optional("disposition")
-        .and_then(|node| disposed(index, project, &covers, &node, wrongs));
+        .and_then(|node| check_disposition(index, project, &covers, &node, errors));
     if kind == Some(WorkKind::Material) {
-        _ = node.field("disposition", wrongs);
-        // Where sentences were refused, that was told already.
-        if wrongs.count() == before && (asked.is_empty() || (done.is_empty() && came.is_empty())) {
-            let hint = "say what was asked, and what was done or came of it; or make it `minor`";
-            node.wrong(wrongs, "material work is told in full", hint);
+        _ = node.field("disposition", errors);
+        // If a sentence was rejected, an error about it exists already.
+        if errors.count() == before && (asked.is_empty() || (done.is_empty() && came.is_empty())) {
+            let hint = "describe what was asked, and what was done or resulted; or make it `minor`";
+            node.add_error(errors, "material work must be described in full", hint);
         }
     }
     let item = WorkItem {
@@ -153,83 +153,89 @@ pub(super) fn check(
         decided,
         disposition,
     };
-    (wrongs.count() == before).then_some(item)
+    (errors.count() == before).then_some(item)
 }
 
-/// `W0001`.
-fn work_ref(node: &Node<'_>, wrongs: &mut Wrongs) -> Option<String> {
-    let field = node.field("work_ref", wrongs)?;
-    let told = field.name(wrongs)?;
-    let digits = told.strip_prefix('W').unwrap_or_default();
+/// Parses a reference such as `W0001`.
+fn work_ref(node: &JsonNode<'_>, errors: &mut InputErrors) -> Option<String> {
+    let field = node.field("work_ref", errors)?;
+    let reference = field.name(errors)?;
+    let digits = reference.strip_prefix('W').unwrap_or_default();
     if digits.len() != 4 || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
-        field.wrong(wrongs, "is no reference of a work", "write it like \"W0001\"");
+        field.add_error(errors, "is not a work reference", "write it like \"W0001\"");
         return None;
     }
-    Some(told.to_owned())
+    Some(reference.to_owned())
 }
 
-/// The turns a piece is made of: at least one, and no other piece has it.
-fn covers(project: &ProjectRow, others: &WorkItems, own: &str, node: &Node<'_>, wrongs: &mut Wrongs) -> Vec<TurnName> {
-    let Some(field) = node.field("covers", wrongs) else {
+/// Returns the turns of a piece: at least one, and none that another piece covers.
+fn check_covers(
+    project: &ProjectRow,
+    others: &WorkItems,
+    own: &str,
+    node: &JsonNode<'_>,
+    errors: &mut InputErrors,
+) -> Vec<TurnName> {
+    let Some(field) = node.field("covers", errors) else {
         return Vec::new();
     };
-    let before = wrongs.count();
+    let before = errors.count();
     let mut covers: Vec<TurnName> = Vec::new();
-    for node in field.list(TURNS_MAX * 10, wrongs) {
-        node.only(&["session_ref", "turn_ref"], wrongs);
-        let Some(session) = project.session(&node, wrongs) else {
+    for node in field.list(TURNS_MAX * 10, errors) {
+        node.check_fields(&["session_ref", "turn_ref"], errors);
+        let Some(session) = project.session(&node, errors) else {
             continue;
         };
-        let Some(turn) = session.turn(&node, wrongs) else {
+        let Some(turn) = session.turn(&node, errors) else {
             continue;
         };
         let name = TurnName {
             session_ref: session.session_ref.as_str().to_owned(),
             turn_ref: turn.turn_ref.clone(),
         };
-        let taken = others.values().filter(|other| other.work_ref != own);
-        if let Some(other) = taken.into_iter().find(|other| other.covers.contains(&name)) {
-            let hint = format!("leave it out here, or hand in {} again without it", other.work_ref);
-            node.wrong(wrongs, format!("is part of {} already", other.work_ref), hint);
+        let others_covers = others.values().filter(|other| other.work_ref != own);
+        if let Some(other) = others_covers.into_iter().find(|other| other.covers.contains(&name)) {
+            let hint = format!("omit it here, or submit {} again without it", other.work_ref);
+            node.add_error(errors, format!("is already part of {}", other.work_ref), hint);
         } else if covers.contains(&name) {
-            node.wrong(wrongs, "stands here twice", "name each turn once");
+            node.add_error(errors, "is listed twice", "name each turn once");
         } else {
             covers.push(name);
         }
     }
-    if covers.is_empty() && wrongs.count() == before {
-        field.wrong(wrongs, "covers no turn", "name the turns it is made of");
+    if covers.is_empty() && errors.count() == before {
+        field.add_error(errors, "covers no turns", "name its turns");
     }
     covers.sort();
     covers
 }
 
-fn claims(
+fn check_claims(
     index: &Index,
     project: &ProjectRow,
     covers: &[TurnName],
-    node: &Node<'_>,
+    node: &JsonNode<'_>,
     field: &str,
-    wrongs: &mut Wrongs,
+    errors: &mut InputErrors,
 ) -> Vec<CitedClaim> {
     let mut claims = Vec::new();
-    for node in node.list_of(field, LIST_MAX, wrongs) {
-        node.only(&["text", "citations"], wrongs);
-        claims.extend(claim(index, Some((project, covers)), &node, wrongs));
+    for node in node.list_of(field, LIST_MAX, errors) {
+        node.check_fields(&["text", "citations"], errors);
+        claims.extend(check_claim(index, Some((project, covers)), &node, errors));
     }
     claims
 }
 
-fn disposed(
+fn check_disposition(
     index: &Index,
     project: &ProjectRow,
     covers: &[TurnName],
-    node: &Node<'_>,
-    wrongs: &mut Wrongs,
+    node: &JsonNode<'_>,
+    errors: &mut InputErrors,
 ) -> Option<Disposed> {
-    node.only(&["kind", "text", "citations"], wrongs);
-    let kind = node.field("kind", wrongs).and_then(|kind| kind.word(wrongs));
-    let CitedClaim { text, citations } = claim(index, Some((project, covers)), node, wrongs)?;
+    node.check_fields(&["kind", "text", "citations"], errors);
+    let kind = node.field("kind", errors).and_then(|kind| kind.word(errors));
+    let CitedClaim { text, citations } = check_claim(index, Some((project, covers)), node, errors)?;
     Some(Disposed {
         kind: kind?,
         text,
@@ -237,41 +243,41 @@ fn disposed(
     })
 }
 
-/// A sentence with its places: those of one piece of work, or of the whole day.
-pub(super) fn claim(
+/// Validates a sentence with its citations, which must be within one piece of work if `of` is given.
+pub(super) fn check_claim(
     index: &Index,
     of: Option<(&ProjectRow, &[TurnName])>,
-    node: &Node<'_>,
-    wrongs: &mut Wrongs,
+    node: &JsonNode<'_>,
+    errors: &mut InputErrors,
 ) -> Option<CitedClaim> {
     let text = node
-        .field("text", wrongs)
-        .and_then(|text| text.text(TEXT_CHARS_MAX, wrongs));
-    let field = node.field("citations", wrongs)?;
-    let before = wrongs.count();
-    let all = field.list(CITATIONS_MAX, wrongs);
-    if all.is_empty() && wrongs.count() == before {
-        field.wrong(wrongs, "cites nothing", "a statement without a citation is none");
+        .field("text", errors)
+        .and_then(|text| text.text(TEXT_CHARS_MAX, errors));
+    let field = node.field("citations", errors)?;
+    let before = errors.count();
+    let all = field.list(CITATIONS_MAX, errors);
+    if all.is_empty() && errors.count() == before {
+        field.add_error(errors, "cites nothing", "every statement needs a citation");
     }
     let mut citations = Vec::new();
     for node in all {
-        let Some(cited) = index.cited(&node, of.map(|(project, _)| project), wrongs) else {
+        let Some(cited) = index.cited(&node, of.map(|(project, _)| project), errors) else {
             continue;
         };
         let is_own = |name: &TurnName| name.session_ref == cited.session_ref && name.turn_ref == cited.turn_ref;
         if of.is_some_and(|(_, covers)| !covers.iter().any(is_own)) {
-            let hint = "cite turns that this piece covers, or cover it";
-            node.wrong(wrongs, "is of a turn that this piece does not cover", hint);
+            let hint = "cite only covered turns, or add this turn to `covers`";
+            node.add_error(errors, "is in a turn that this piece does not cover", hint);
             continue;
         }
         citations.push(cited);
     }
     let text = text?;
-    (wrongs.count() == before).then_some(CitedClaim { text, citations })
+    (errors.count() == before).then_some(CitedClaim { text, citations })
 }
 
-/// What is kept of a project.
-pub(super) fn kept(project: &ProjectRow, basis: &str, by: &str, works: &WorkItems) -> Value {
+/// Returns the JSON to store.
+pub(super) fn stored_json(project: &ProjectRow, basis: &str, by: &str, works: &WorkItems) -> Value {
     json!({
         "schema": SCHEMA,
         "project_key": project.key.as_str(),
@@ -281,12 +287,18 @@ pub(super) fn kept(project: &ProjectRow, basis: &str, by: &str, works: &WorkItem
     })
 }
 
-/// What of a kept writing still holds: nothing where the evidence below it is another by now.
-pub(super) fn still_holds(index: &Index, project: &ProjectRow, basis: &str, kept: &Value) -> WorkItems {
-    let is_same = kept["schema"] == SCHEMA && kept["basis"] == basis;
+/// Returns the stored pieces that are still valid. If the evidence has changed since, no piece is.
+pub(super) fn restore_valid(index: &Index, project: &ProjectRow, basis: &str, stored: &Value) -> WorkItems {
+    let is_same = stored["schema"] == SCHEMA && stored["basis"] == basis;
     let mut works = WorkItems::new();
-    for kept in kept["works"].as_array().filter(|_| is_same).into_iter().flatten() {
-        let checked = check(index, project, &works, &Node::root(kept), &mut Wrongs::default());
+    for stored in stored["works"].as_array().filter(|_| is_same).into_iter().flatten() {
+        let checked = check(
+            index,
+            project,
+            &works,
+            &JsonNode::root(stored),
+            &mut InputErrors::default(),
+        );
         if let Some(item) = checked {
             works.insert(item.work_ref.clone(), item);
         }
@@ -294,8 +306,8 @@ pub(super) fn still_holds(index: &Index, project: &ProjectRow, basis: &str, kept
     works
 }
 
-/// The turns of a project that no piece covers yet.
-pub(super) fn missing(project: &ProjectRow, works: &WorkItems) -> Vec<TurnName> {
+/// Returns the turns of a project that no piece covers yet.
+pub(super) fn missing_turns(project: &ProjectRow, works: &WorkItems) -> Vec<TurnName> {
     let name = |(session, turn): (&super::index::SessionRow, &super::index::TurnRow)| TurnName {
         session_ref: session.session_ref.as_str().to_owned(),
         turn_ref: turn.turn_ref.clone(),
@@ -307,7 +319,7 @@ pub(super) fn missing(project: &ProjectRow, works: &WorkItems) -> Vec<TurnName> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::writing::index::made_up;
+    use crate::report::writing::index::sample_index;
 
     fn work(work_ref: &str, session: &str, turn: &str, lines: &str) -> Value {
         let claim =
@@ -323,44 +335,44 @@ mod tests {
         })
     }
 
-    fn check_it(others: &WorkItems, told: &Value) -> Result<WorkItem, String> {
-        let (index, mut wrongs) = (made_up(), Wrongs::default());
+    fn check_json(others: &WorkItems, input: &Value) -> Result<WorkItem, String> {
+        let (index, mut errors) = (sample_index(), InputErrors::default());
         let project = index.find("app-1").unwrap();
-        check(&index, project, others, &Node::root(told), &mut wrongs).ok_or_else(|| {
-            let told = wrongs
-                .told
+        check(&index, project, others, &JsonNode::root(input), &mut errors).ok_or_else(|| {
+            let printed = errors
+                .listed
                 .iter()
                 .map(|wrong| format!("{}: {}; {}", wrong.path, wrong.message, wrong.hint));
-            told.collect::<Vec<_>>().join("\n")
+            printed.collect::<Vec<_>>().join("\n")
         })
     }
 
     #[test]
-    fn every_turn_belongs_to_one_piece() {
+    fn every_turn_belongs_to_exactly_one_piece() {
         let mut works = WorkItems::new();
-        let index = made_up();
+        let index = sample_index();
         let project = index.find("app-1").unwrap();
         for (work_ref, session, turn, lines) in [("W0001", "S0001", "T0001", "1-9"), ("W0002", "S0001", "T0002", "10")]
         {
-            let item = check_it(&works, &work(work_ref, session, turn, lines)).unwrap();
+            let item = check_json(&works, &work(work_ref, session, turn, lines)).unwrap();
             works.insert(work_ref.to_owned(), item);
         }
-        assert_eq!(missing(project, &works).len(), 1);
-        insta::assert_snapshot!(check_it(&works, &work("W0003", "S0001", "T0002", "10")).unwrap_err(), @"
-        covers[0]: is part of W0002 already; leave it out here, or hand in W0002 again without it
-        asked[0].citations[0]: is of a turn that this piece does not cover; cite turns that this piece covers, or cover it
-        came[0].citations[0]: is of a turn that this piece does not cover; cite turns that this piece covers, or cover it
-        disposition.citations[0]: is of a turn that this piece does not cover; cite turns that this piece covers, or cover it
+        assert_eq!(missing_turns(project, &works).len(), 1);
+        insta::assert_snapshot!(check_json(&works, &work("W0003", "S0001", "T0002", "10")).unwrap_err(), @"
+        covers[0]: is already part of W0002; omit it here, or submit W0002 again without it
+        asked[0].citations[0]: is in a turn that this piece does not cover; cite only covered turns, or add this turn to `covers`
+        came[0].citations[0]: is in a turn that this piece does not cover; cite only covered turns, or add this turn to `covers`
+        disposition.citations[0]: is in a turn that this piece does not cover; cite only covered turns, or add this turn to `covers`
         ");
-        // The same piece once more is the same piece.
-        assert!(check_it(&works, &work("W0002", "S0001", "T0002", "11")).is_ok());
-        let kept = kept(project, "basis", "codex", &works);
-        assert_eq!(still_holds(&index, project, "basis", &kept), works);
-        assert_eq!(still_holds(&index, project, "another", &kept), WorkItems::new());
+        // Submitting the same piece again replaces it.
+        assert!(check_json(&works, &work("W0002", "S0001", "T0002", "11")).is_ok());
+        let stored = stored_json(project, "basis", "codex", &works);
+        assert_eq!(restore_valid(&index, project, "basis", &stored), works);
+        assert_eq!(restore_valid(&index, project, "another", &stored), WorkItems::new());
     }
 
     #[test]
-    fn a_piece_cites_only_what_it_covers() {
+    fn a_piece_cites_only_the_turns_it_covers() {
         let none = WorkItems::new();
         let mut wrong = work("W1", "S0001", "T0001", "1-10");
         wrong["asked"][0]["citations"] = json!([
@@ -368,27 +380,27 @@ mod tests {
             {"project_key": "docs-2", "session_ref": "S0001", "turn_ref": "T0001", "lines": "1"},
             {"project_key": "../x", "session_ref": "S0001", "turn_ref": "T0001", "lines": "1"},
         ]);
-        insta::assert_snapshot!(check_it(&none, &wrong).unwrap_err(), @r#"
-        work_ref: is no reference of a work; write it like "W0001"
-        asked[0].citations[0]: is of a turn that this piece does not cover; cite turns that this piece covers, or cover it
-        asked[0].citations[1]: is of another project; cite turns of this project alone
-        asked[0].citations[2].project_key: no such project; `list_projects` names them
-        came[0].citations[0].lines: lies outside of T0001; T0001 has the lines 1-9
-        disposition.citations[0].lines: lies outside of T0001; T0001 has the lines 1-9
+        insta::assert_snapshot!(check_json(&none, &wrong).unwrap_err(), @r#"
+        work_ref: is not a work reference; write it like "W0001"
+        asked[0].citations[0]: is in a turn that this piece does not cover; cite only covered turns, or add this turn to `covers`
+        asked[0].citations[1]: belongs to another project; cite only turns of this project
+        asked[0].citations[2].project_key: no such project; `list_projects` lists them
+        came[0].citations[0].lines: is outside of T0001; T0001 has the lines 1-9
+        disposition.citations[0].lines: is outside of T0001; T0001 has the lines 1-9
         "#);
         let mut silent = work("W0001", "S0001", "T0001", "1");
         silent["came"] = json!([]);
-        let told = check_it(&none, &silent).unwrap_err();
-        assert!(told.contains("material work is told in full"), "{told}");
+        let errors = check_json(&none, &silent).unwrap_err();
+        assert!(errors.contains("material work must be described in full"), "{errors}");
         silent["kind"] = json!("minor");
-        assert!(check_it(&none, &silent).is_ok());
+        assert!(check_json(&none, &silent).is_ok());
         let mut bare = work("W0001", "S0001", "T0001", "1");
         bare["asked"] = json!(null);
         bare["disposition"] = json!(null);
         bare["covers"] = json!([]);
-        insta::assert_snapshot!(check_it(&none, &bare).unwrap_err(), @"
-        covers: covers no turn; name the turns it is made of
-        came[0].citations[0]: is of a turn that this piece does not cover; cite turns that this piece covers, or cover it
+        insta::assert_snapshot!(check_json(&none, &bare).unwrap_err(), @"
+        covers: covers no turns; name its turns
+        came[0].citations[0]: is in a turn that this piece does not cover; cite only covered turns, or add this turn to `covers`
         disposition: is missing; add it
         ");
     }
