@@ -245,6 +245,9 @@ impl LanguageReport {
     }
 }
 
+/// The label of a row, and its value for a crate.
+type Row = (&'static str, fn(&LanguageFigures) -> String);
+
 impl fmt::Display for LanguageReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all: Vec<(&str, &LanguageFigures)> = self
@@ -258,7 +261,7 @@ impl fmt::Display for LanguageReport {
         write_words(f, "strings of product code", &all, |figures| &figures.strings)?;
         writeln!(f)?;
         write_header(f, "size and names", &all)?;
-        let rows: [(&str, fn(&LanguageFigures) -> String); 7] = [
+        let rows: [Row; 7] = [
             ("product lines", |one| one.product_lines.to_string()),
             ("`pub` items", |one| one.pub_items.to_string()),
             ("doc comment lines", |one| percent(one.doc_lines, one.product_lines)),
